@@ -1,42 +1,42 @@
-//! Which server it is, by what it says of itself. The law: asking costs the server next to nothing
-//! and changes nothing there, so the order of the questions matters:
+//! Detection of the server software. Invariant: the requests cost the server almost nothing and change nothing there,
+//! so their order matters:
 //!
-//! 1. `GET /v1/models` tells llama.cpp by its `Server` field and most others by `owned_by`, with or
-//!    without metrics. Not `/health`: there SGLang generates a token, unless told otherwise.
-//! 2. `GET /prometheus/metrics`, TensorRT-LLM's page. Its `/metrics` is a queue that reading empties.
-//! 3. `GET /metrics`, by the first part of the names. Not before 1: reading it resets llama.cpp's
-//!    averages, and would spoil them for the scraper they are meant for.
-//! 4. `GET /info`, `/v2` and `/api/version`, for text-generation-inference before its first
-//!    request, Triton, whose page is on another port, and Ollama, which has none.
+//! 1. `GET /v1/models` identifies llama.cpp by its `Server` field and most others by `owned_by`, with or without metrics.
+//!    `/health` is not used: SGLang by default generates a token for it.
+//! 2. `GET /prometheus/metrics`, TensorRT-LLM's page. Its `/metrics` is a queue that a read empties.
+//! 3. `GET /metrics`, by the prefix of the names. It comes after 1, because a read resets llama.cpp's averages and would
+//!    distort them for another scraper.
+//! 4. `GET /info`, `/v2` and `/api/version`, for text-generation-inference before its first request, Triton, whose page is
+//!    on another port, and Ollama, which has none.
 //!
-//! What a server calls itself may be false; then its numbers will be missing, and no more.
+//! A server may report a false name; then its metrics are absent, without any other effect.
 
 use relay::Kind;
 
 use crate::kinds::KNOWN;
 use scrape::Page;
-use scrape::{Answer, Asker, Failure};
+use scrape::{Error, Fetcher, Response};
 
-/// What a server was recognised as.
+/// The detected server software.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detected {
     /// The kind.
     pub kind: Kind,
-    /// vLLM's front end, whose frames differ; `None` for other kinds, and if it could not be told.
+    /// The front end of vLLM, whose frames differ; `None` for other kinds, and if it is unknown.
     pub front_end: Option<FrontEnd>,
 }
 
 /// The two HTTP servers of vLLM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrontEnd {
-    /// FastAPI on uvicorn, which names itself in the field `Server`.
+    /// FastAPI on uvicorn, which sends its name in the field `Server`.
     Python,
     /// `vllm-rs`, which sends no such field.
     Rust,
 }
 
 impl FrontEnd {
-    /// Its name in messages.
+    /// Returns its name for messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Python => "python",
@@ -45,25 +45,25 @@ impl FrontEnd {
     }
 }
 
-/// What came of the questions.
+/// The result of a detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Detection {
     Known(Detected),
-    /// It has a metrics page, but none we know; names may come with the first request.
+    /// A metrics page without known names, which may appear with the first request.
     UnknownPage,
-    /// It has no metrics page.
+    /// No metrics page.
     NoPage,
 }
 
-/// Asks until it is known. An error is one of the first question: then nobody is there.
-pub(crate) async fn detect(asker: &Asker) -> Result<Verdict, Failure> {
-    let models = asker.get(MODELS).await?;
+/// Detects the server. An error is one of the first request: the server is unreachable.
+pub(crate) async fn detect(fetcher: &Fetcher) -> Result<Detection, Error> {
+    let models = fetcher.get(MODELS).await?;
     if let Some(kind) = by_models(&models) {
         return Ok(known(kind, &models));
     }
     let mut page = false;
     for path in [TENSORRT_LLM_PAGE, PAGE] {
-        if let Some(answer) = ok(asker, path).await {
+        if let Some(answer) = ok(fetcher, path).await {
             let read = Page::read(&answer.text);
             if let Some(kind) = by_names(&read) {
                 return Ok(known(kind, &models));
@@ -76,28 +76,28 @@ pub(crate) async fn detect(asker: &Asker) -> Result<Verdict, Failure> {
         ("/v2", "\"name\":\"triton\"", Kind::Triton),
         ("/api/version", "\"version\"", Kind::Ollama),
     ] {
-        if ok(asker, path).await.is_some_and(|answer| without_blanks(&answer.text).contains(mark)) {
+        if ok(fetcher, path).await.is_some_and(|answer| without_blanks(&answer.text).contains(mark)) {
             return Ok(known(kind, &models));
         }
     }
-    Ok(if page { Verdict::UnknownPage } else { Verdict::NoPage })
+    Ok(if page { Detection::UnknownPage } else { Detection::NoPage })
 }
 
-/// The same for a server whose kind a person has named: only the front end is left to ask for.
-pub(crate) async fn configured(asker: &Asker, kind: Kind) -> Result<Detected, Failure> {
+/// Detects only the front end of a server whose kind is configured.
+pub(crate) async fn configured(fetcher: &Fetcher, kind: Kind) -> Result<Detected, Error> {
     let front_end = match kind {
-        Kind::Vllm => front_end(&asker.get(MODELS).await?),
+        Kind::Vllm => front_end(&fetcher.get(MODELS).await?),
         _ => None,
     };
     Ok(Detected { kind, front_end })
 }
 
-fn known(kind: Kind, models: &Answer) -> Verdict {
+fn known(kind: Kind, models: &Response) -> Detection {
     let front_end = if kind == Kind::Vllm { front_end(models) } else { None };
-    Verdict::Known(Detected { kind, front_end })
+    Detection::Known(Detected { kind, front_end })
 }
 
-fn by_models(answer: &Answer) -> Option<Kind> {
+fn by_models(answer: &Response) -> Option<Kind> {
     if answer.server.as_deref() == Some("llama.cpp") {
         return Some(Kind::LlamaCpp);
     }
@@ -111,30 +111,30 @@ fn by_models(answer: &Answer) -> Option<Kind> {
     }
 }
 
-fn front_end(answer: &Answer) -> Option<FrontEnd> {
+fn front_end(answer: &Response) -> Option<FrontEnd> {
     match answer.server.as_deref() {
         Some("uvicorn") => Some(FrontEnd::Python),
         None => Some(FrontEnd::Rust),
-        // Something between us and it speaks for itself.
+        // The field of an intermediary.
         Some(_) => None,
     }
 }
 
-/// The first `owned_by` of a list of models.
+/// Returns the first `owned_by` of a list of models.
 fn owner(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("\"owned_by\"")?;
     let rest = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
     Some(rest.split_once('"')?.0)
 }
 
-/// The kind whose names are on a page. One that fronts others comes first in [`KNOWN`]: its page
-/// may hold theirs too.
+/// Returns the kind whose names are on a page. A front end of other engines comes first in [`KNOWN`], because its
+/// page may contain their names too.
 pub(crate) fn by_names(page: &Page<'_>) -> Option<Kind> {
     KNOWN.iter().find(|vocabulary| vocabulary.is_on(page)).map(|vocabulary| vocabulary.kind)
 }
 
-async fn ok(asker: &Asker, path: &str) -> Option<Answer> {
-    asker.get(path).await.ok().filter(|answer| answer.status == 200)
+async fn ok(fetcher: &Fetcher, path: &str) -> Option<Response> {
+    fetcher.get(path).await.ok().filter(|answer| answer.status == 200)
 }
 
 fn without_blanks(text: &str) -> String {
@@ -143,10 +143,10 @@ fn without_blanks(text: &str) -> String {
 
 const MODELS: &str = "/v1/models";
 
-/// Where most servers have their page.
+/// The path of most servers' pages.
 pub(crate) const PAGE: &str = "/metrics";
 
-/// Where `trtllm-serve` has it.
+/// The path of `trtllm-serve`'s page.
 pub(crate) const TENSORRT_LLM_PAGE: &str = "/prometheus/metrics";
 
 #[cfg(test)]
@@ -156,7 +156,7 @@ mod tests {
     use scrape::Page;
 
     #[test]
-    fn the_owner_is_read_however_it_is_spaced() {
+    fn owner_is_found_with_any_white_space() {
         for (text, expected) in [
             (r#"{"data":[{"id":"a","owned_by":"vllm"},{"owned_by":"b"}]}"#, Some("vllm")),
             ("{\"data\": [{\"owned_by\" :\n \"sglang\", \"id\": 1}]}", Some("sglang")),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_the_kind_and_what_fronts_others_first() {
+    fn names_identify_kind_and_front_ends_come_first() {
         for (text, expected) in [
             ("vllm:num_requests_running{engine=\"0\"} 0", Some(Kind::Vllm)),
             ("tgi_queue_size 0", Some(Kind::Tgi)),

@@ -1,4 +1,4 @@
-//! The servers whose pages we read, a file each.
+//! The supported servers, one file each.
 
 mod dynamo;
 mod llamacpp;
@@ -14,7 +14,7 @@ use relay::Kind;
 
 use crate::vocabulary::Vocabulary;
 
-/// Every vocabulary. What fronts other engines comes first: its page may hold theirs too.
+/// Every vocabulary. Front ends of other engines come first, because their pages may contain the engines' names too.
 pub(crate) static KNOWN: [&Vocabulary; 9] = [
     &dynamo::PAGE,
     &triton::PAGE,
@@ -27,12 +27,12 @@ pub(crate) static KNOWN: [&Vocabulary; 9] = [
     &mistralrs::PAGE,
 ];
 
-/// The vocabulary of a kind; hosted interfaces and Ollama have no page.
+/// Returns the vocabulary of a kind; hosted interfaces and Ollama have no page.
 pub(crate) fn of(kind: Kind) -> Option<&'static Vocabulary> {
     KNOWN.into_iter().find(|vocabulary| vocabulary.kind == kind)
 }
 
-/// Returns what to do about a server whose usage leaves out cached tokens, as the end of a sentence.
+/// Returns the remedy for a server whose usage omits cached tokens, as the end of a sentence.
 pub fn hidden_cached_remedy(kind: Kind) -> &'static str {
     match kind {
         Kind::Vllm => "; start it with --enable-prompt-tokens-details",

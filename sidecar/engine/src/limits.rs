@@ -1,7 +1,7 @@
-//! The bound of what we ask of a server for its own pages; those of a page are `scrape`'s.
+//! The limit of requests to a server; the limits of a page are in the crate `scrape`.
 
 use std::time::Duration;
 
-/// How long a server is left alone that said that it has no page, or none for us: it would need to
-/// be restarted with another flag, and then it is unreachable for a moment and asked at once.
-pub const REFUSED_WAIT: Duration = Duration::from_secs(600);
+/// Pause after a server answered that it has no page or denied access. A restart with another flag makes it
+/// unreachable for a moment, after which it is asked at once.
+pub const REFUSED_PAUSE: Duration = Duration::from_secs(600);

@@ -1,68 +1,68 @@
-//! One vocabulary for every server, and how a server's names are read into it.
+//! The common quantities, and the names under which each server exports them.
 //!
-//! The law: a quantity is read under the newest name the page has, or it is absent. Samples of
-//! several models or engines are added, shares are averaged.
+//! Invariant: a quantity is read under the newest name on the page, else it is absent. Samples of several models or
+//! engines are summed, shares are averaged.
 
 use metrics::PROMPT_SOURCES;
 use relay::Kind;
 
 use scrape::Page;
 
-/// How one kind of server says things. A quantity it does not say has no way.
+/// The names of one kind of server. A quantity without names is not exported by it.
 #[derive(Debug)]
 pub(crate) struct Vocabulary {
     pub(crate) kind: Kind,
-    /// How its names begin.
+    /// The prefixes of its names.
     pub(crate) prefixes: &'static [&'static str],
-    /// Where its page is.
+    /// The path of its page.
     pub(crate) page: &'static str,
-    pub(crate) running: Ways,
-    pub(crate) waiting: Ways,
+    pub(crate) running: Alternatives,
+    pub(crate) waiting: Alternatives,
     /// Share of the KV cache in use.
-    pub(crate) kv_cache: Ways,
-    /// Prompt tokens the prefix cache had; a counter.
-    pub(crate) cache_hits: Ways,
+    pub(crate) kv_cache: Alternatives,
+    /// Prompt tokens that the prefix cache held; a counter.
+    pub(crate) cache_hits: Alternatives,
     /// Prompt tokens looked up in it; a counter.
-    pub(crate) cache_lookups: Ways,
-    /// The share of hits, where the server only states that.
-    pub(crate) cache_hit_ratio: Ways,
+    pub(crate) cache_lookups: Alternatives,
+    /// The share of hits, for a server without the counters.
+    pub(crate) cache_hit_ratio: Alternatives,
     /// Prompt tokens, cached ones included; a counter.
-    pub(crate) prompt_tokens: Ways,
+    pub(crate) prompt_tokens: Alternatives,
     /// Generated tokens; a counter.
-    pub(crate) generation_tokens: Ways,
-    /// Prompt tokens by where they came from, in the order of [`metrics::PROMPT_SOURCES`]; counters.
-    pub(crate) prompt_sources: [Ways; PROMPT_SOURCES.len()],
-    /// Requests put back into the queue; a counter.
-    pub(crate) preemptions: Ways,
-    /// Requests turned away for a limit of the queue; a counter.
-    pub(crate) admission_rejections: Ways,
+    pub(crate) generation_tokens: Alternatives,
+    /// Prompt tokens by source, in the order of [`metrics::PROMPT_SOURCES`]; counters.
+    pub(crate) prompt_sources: [Alternatives; PROMPT_SOURCES.len()],
+    /// Preempted requests; a counter.
+    pub(crate) preemptions: Alternatives,
+    /// Requests rejected because of a queue limit; a counter.
+    pub(crate) admission_rejections: Alternatives,
 }
 
-/// The names a quantity has had, newest first.
-pub(crate) type Ways = &'static [Way];
+/// The alternative names of a quantity, newest first.
+pub(crate) type Alternatives = &'static [Terms];
 
-/// The names whose samples add up to a quantity. It is said this way if the first is on the page.
-pub(crate) type Way = &'static [Name];
+/// The names whose samples sum to a quantity. The alternative applies if the first name is on the page.
+pub(crate) type Terms = &'static [Name];
 
-/// A name, and a label that its samples must have.
+/// A name, and an optional label that its samples must have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Name {
     name: &'static str,
     label: Option<(&'static str, &'static str)>,
 }
 
-/// All samples of that name.
+/// Returns a name with all its samples.
 pub(crate) const fn all(name: &'static str) -> Name {
     Name { name, label: None }
 }
 
-/// The samples of that name with this label.
+/// Returns a name with the samples that have this label.
 pub(crate) const fn with(name: &'static str, label: &'static str, value: &'static str) -> Name {
     Name { name, label: Some((label, value)) }
 }
 
-/// A vocabulary without a word; what a server says is put in its place.
-pub(crate) const fn silent(kind: Kind, prefixes: &'static [&'static str]) -> Vocabulary {
+/// Returns a vocabulary without quantities, which each server's vocabulary extends.
+pub(crate) const fn empty(kind: Kind, prefixes: &'static [&'static str]) -> Vocabulary {
     Vocabulary {
         kind,
         prefixes,
@@ -81,19 +81,19 @@ pub(crate) const fn silent(kind: Kind, prefixes: &'static [&'static str]) -> Voc
     }
 }
 
-/// What a page says.
+/// The values of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct PageValues {
     pub(crate) running: Option<f64>,
     pub(crate) waiting: Option<f64>,
     pub(crate) kv_cache: Option<f64>,
     pub(crate) cache_hit_ratio: Option<f64>,
     pub(crate) counters: Counters,
-    /// When the process started, seconds since 1970.
+    /// Start of the process, seconds since 1970.
     pub(crate) started: Option<f64>,
 }
 
-/// Its counters, as they stand.
+/// The counters of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Counters {
     pub(crate) cache_hits: Option<f64>,
@@ -106,15 +106,15 @@ pub(crate) struct Counters {
 }
 
 impl Vocabulary {
-    /// Whether a page is this kind's.
+    /// Returns true if a page is of this kind.
     pub(crate) fn is_on(&self, page: &Page<'_>) -> bool {
-        let ours = |name: &str| self.prefixes.iter().any(|prefix| name.starts_with(prefix));
-        page.samples.iter().any(|sample| ours(sample.name))
+        let has_prefix = |name: &str| self.prefixes.iter().any(|prefix| name.starts_with(prefix));
+        page.samples.iter().any(|sample| has_prefix(sample.name))
     }
 
-    /// What a page says in it.
-    pub(crate) fn read(&self, page: &Page<'_>) -> Said {
-        Said {
+    /// Returns the values of a page.
+    pub(crate) fn read(&self, page: &Page<'_>) -> PageValues {
+        PageValues {
             running: sum(page, self.running),
             waiting: sum(page, self.waiting),
             kv_cache: mean(page, self.kv_cache),
@@ -124,7 +124,7 @@ impl Vocabulary {
                 cache_lookups: sum(page, self.cache_lookups),
                 prompt_tokens: sum(page, self.prompt_tokens),
                 generation_tokens: sum(page, self.generation_tokens),
-                prompt_sources: self.prompt_sources.map(|ways| sum(page, ways)),
+                prompt_sources: self.prompt_sources.map(|alternatives| sum(page, alternatives)),
                 preemptions: sum(page, self.preemptions),
                 admission_rejections: sum(page, self.admission_rejections),
             },
@@ -133,39 +133,40 @@ impl Vocabulary {
     }
 }
 
-fn sum(page: &Page<'_>, ways: Ways) -> Option<f64> {
-    let way = ways.iter().find(|way| values(page, way[0]).next().is_some())?;
-    Some(way.iter().flat_map(|name| values(page, *name)).sum())
+fn sum(page: &Page<'_>, alternatives: Alternatives) -> Option<f64> {
+    let terms = alternatives.iter().find(|terms| values(page, terms[0]).next().is_some())?;
+    Some(terms.iter().flat_map(|name| values(page, *name)).sum())
 }
 
-fn mean(page: &Page<'_>, ways: Ways) -> Option<f64> {
-    let way = ways.iter().find(|way| values(page, way[0]).next().is_some())?;
-    let values: Vec<f64> = way.iter().flat_map(|name| values(page, *name)).collect();
+fn mean(page: &Page<'_>, alternatives: Alternatives) -> Option<f64> {
+    let terms = alternatives.iter().find(|terms| values(page, terms[0]).next().is_some())?;
+    let values: Vec<f64> = terms.iter().flat_map(|name| values(page, *name)).collect();
     Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The client libraries of most languages say so by themselves.
-const STARTED: Ways = &[&[all("process_start_time_seconds")]];
+/// Most client libraries export it by default.
+const STARTED: Alternatives = &[&[all("process_start_time_seconds")]];
 
-/// The values of a name. One that is no number says nothing.
+/// Returns the finite values of a name.
 fn values<'p>(page: &'p Page<'_>, name: Name) -> impl Iterator<Item = f64> + 'p {
     let named = page.samples.iter().filter(move |sample| sample.name == name.name);
-    let meant = named.filter(move |sample| name.label.is_none_or(|(label, value)| sample.has(label, value)));
-    meant.map(|sample| sample.value).filter(|value| value.is_finite())
+    let selected =
+        named.filter(move |sample| name.label.is_none_or(|(label, value)| sample.has(label, value)));
+    selected.map(|sample| sample.value).filter(|value| value.is_finite())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Ways, all, mean, sum, with};
+    use super::{Alternatives, all, mean, sum, with};
     use scrape::Page;
 
     const PAGE: &str = "new{e=\"0\"} 2\nnew{e=\"1\"} 4\nnew NaN\nold 100\nextra 10\nshare{k=\"used\"} 0.5\n\
                         share{k=\"max\"} 900\nshare{k=\"used\",e=\"1\"} 0.25\nbroken +Inf\n";
 
     #[test]
-    fn the_newest_name_counts_and_label_sets_are_added_or_averaged() {
-        /// Ways, and what the page comes to by them: added, averaged.
-        const CASES: &[(Ways, Option<f64>, Option<f64>)] = &[
+    fn newest_name_is_summed_or_averaged() {
+        /// Alternatives, with the expected sum and mean.
+        const CASES: &[(Alternatives, Option<f64>, Option<f64>)] = &[
             (&[&[all("new")], &[all("old")]], Some(6.0), Some(3.0)),
             (&[&[all("newest")], &[all("old")]], Some(100.0), Some(100.0)),
             (&[&[all("old"), all("extra")]], Some(110.0), Some(55.0)),
@@ -177,8 +178,12 @@ mod tests {
             (&[], None, None),
         ];
         let page = Page::read(PAGE);
-        for (ways, added, averaged) in CASES {
-            assert_eq!((sum(&page, ways), mean(&page, ways)), (*added, *averaged), "{ways:?}");
+        for (alternatives, added, averaged) in CASES {
+            assert_eq!(
+                (sum(&page, alternatives), mean(&page, alternatives)),
+                (*added, *averaged),
+                "{alternatives:?}"
+            );
         }
     }
 }

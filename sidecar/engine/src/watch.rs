@@ -1,13 +1,13 @@
-//! When which server is asked: one thread, one task for each upstream, one request at a time.
+//! The schedule of requests: one thread, one task for each upstream, one request at a time.
 //!
 //! ```text
 //!            unreachable                  reachable
 //!   silent ◀───────────── watching ◀────────────── silent
-//!                    │ recognise it, until it is known
-//!                    │ read its page, again and again
+//!                    │ detect it
+//!                    │ read its page periodically
 //! ```
 //!
-//! The law: nothing here is on anyone's way. What cannot be read is a reading without numbers.
+//! Invariant: the thread blocks no other. A failed read yields a reading without values.
 
 use std::future::pending;
 use std::io;
@@ -23,20 +23,20 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::LocalSet;
 use tokio::time::sleep;
 
-use crate::detect::{self, Detected, Verdict};
+use crate::detect::{self, Detected, Detection};
 use crate::kinds;
-use crate::limits::REFUSED_WAIT;
-use crate::reckoning::{Ours, Reckoning};
+use crate::limits::REFUSED_PAUSE;
+use crate::tracker::{ProxyTotals, Tracker};
 use crate::vocabulary::Vocabulary;
 use scrape::Page;
-use scrape::{Asker, Failure};
+use scrape::{Error, Fetcher};
 
-/// What to watch.
+/// The upstreams to watch.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The upstreams; their order gives them the numbers by which the hooks and [`Reach`] know them.
+    /// The upstreams; hooks and [`Reach`] refer to them by index.
     pub targets: Vec<Target>,
-    /// From the end of one reading to the next.
+    /// Time from the end of one read to the next.
     pub every: Duration,
 }
 
@@ -49,24 +49,23 @@ pub struct Target {
     pub host: Arc<str>,
     /// Its port.
     pub port: u16,
-    /// Put before every path: empty, or `/prefix` without a slash at its end.
+    /// Prefix of every path: empty, or `/prefix` without a trailing slash.
     pub prefix: Arc<str>,
-    /// The kind of server, if a person named it; else it is recognised.
+    /// The configured kind of server; `None` to detect it.
     pub kind: Option<Kind>,
-    /// Whether its page is read.
+    /// The policy for reading its page.
     pub scrape: Scrape,
 }
 
-/// Whether a server's page is read.
+/// The policy for reading a server's page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scrape {
-    /// If that changes nothing there: not llama.cpp's, some gauges of which are averages since
-    /// the last reading, by whoever.
+    /// Read, unless a read changes the page: llama.cpp has gauges that are averages since the last read of any client.
     #[default]
     Auto,
-    /// Whichever it is.
+    /// Read for every kind.
     On,
-    /// Not. With the kind named too, no request of ours reaches the server.
+    /// Not read. With a configured kind, no request is sent to the server.
     Off,
 }
 
@@ -80,17 +79,17 @@ impl Scrape {
     }
 }
 
-/// Where what is learned goes. All are called on the watching thread, and should be quick.
+/// The callbacks for results. They are called on the watching thread and should return quickly.
 pub struct Hooks {
-    /// An upstream was recognised, or recognised anew.
+    /// Called when an upstream is detected, also after an outage.
     pub detected: Box<dyn Fn(usize, Detected) + Send>,
-    /// The last that an upstream says of itself; replaces what it said before.
+    /// Receives the latest reading of an upstream, which replaces the previous one.
     pub reading: Box<dyn Fn(usize, EngineReading) + Send>,
-    /// Our own totals of an upstream at this moment.
-    pub ours: Box<dyn Fn(usize) -> Ours + Send>,
+    /// Returns the proxy's current totals of an upstream.
+    pub totals: Box<dyn Fn(usize) -> ProxyTotals + Send>,
 }
 
-/// Begins to watch. Nothing is asked until [`Reach::note`] says that an upstream is there.
+/// Starts the watching thread. It sends no request to an upstream before [`Reach::note`] reports it reachable.
 pub fn start(plan: Plan, hooks: Hooks) -> io::Result<Running> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let (senders, receivers): (Vec<_>, Vec<_>) =
@@ -103,16 +102,16 @@ pub fn start(plan: Plan, hooks: Hooks) -> io::Result<Running> {
                 let watcher = Watcher::new(number, target, plan.every, Rc::clone(&hooks));
                 tokio::task::spawn_local(watcher.watch(seen));
             }
-            // An error is the sender's drop: the signal itself.
+            // An error means that the sender was dropped, which is the signal to end.
             let _ = stopped.await;
         });
-        // A name that is still being resolved would hold us up.
+        // A pending name resolution must not block the end of the thread.
         runtime.shutdown_background();
     })?;
     Ok(Running { reach: Reach(senders.into()), stop: Some(stop), thread: Some(thread) })
 }
 
-/// The watching thread. Dropping it ends it.
+/// The handle of the watching thread. Dropping it ends the thread.
 #[derive(Debug)]
 pub struct Running {
     reach: Reach,
@@ -121,7 +120,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// For whoever knows which upstreams can be reached.
+    /// Returns the handle for reports of reachability.
     pub fn reach(&self) -> Reach {
         self.reach.clone()
     }
@@ -131,18 +130,18 @@ impl Drop for Running {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic in there was reported when it happened.
+            // The panic hook already reported a panic of the thread.
             let _ = thread.join();
         }
     }
 }
 
-/// Takes word of which upstreams can be reached. Cheap to clone; the clones are one.
+/// Receives reports of reachability. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Reach(Arc<[watch::Sender<Seen>]>);
 
 impl Reach {
-    /// Whether an upstream can be reached now. May be said again and again.
+    /// Reports if an upstream is reachable now. Repeated reports have no effect.
     pub fn note(&self, upstream: usize, up: bool) {
         let Some(seen) = self.0.get(upstream) else { return };
         seen.send_if_modified(|seen| {
@@ -154,7 +153,7 @@ impl Reach {
     }
 }
 
-/// What is known of the way to an upstream; counted, so that no outage is too short to be seen.
+/// The reachability of an upstream, with a count of changes, so that even a short outage is noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Seen {
     up: bool,
@@ -165,106 +164,107 @@ struct Seen {
 struct Watcher {
     number: usize,
     target: Target,
-    asker: Asker,
+    fetcher: Fetcher,
     every: Duration,
     hooks: Rc<Hooks>,
-    reckoning: Reckoning,
+    tracker: Tracker,
     kind: Option<Kind>,
-    /// What was logged last, so that nothing is logged twice.
-    told: String,
-    /// True if the log says that cached tokens are hidden.
-    told_hidden: bool,
+    /// The last logged message, so that none is repeated.
+    last_message: String,
+    /// True after a warning that cached tokens are hidden.
+    has_warned_hidden: bool,
 }
 
-/// Why a page gave no reading.
-enum NoReading {
-    Failed(Failure),
+/// The error of a read.
+enum ReadError {
+    Failed(Error),
     Status(u16),
-    /// A page without a name of the kind it should be of.
+    /// A page without names of the expected kind.
     Foreign,
 }
 
 impl Watcher {
     fn new(number: usize, target: Target, every: Duration, hooks: Rc<Hooks>) -> Self {
-        let asker =
-            Asker { host: Arc::clone(&target.host), port: target.port, prefix: Arc::clone(&target.prefix) };
-        let (kind, told) = (target.kind, String::new());
-        let reckoning = Reckoning::default();
-        Self { number, target, asker, every, hooks, reckoning, kind, told, told_hidden: false }
+        let fetcher =
+            Fetcher { host: Arc::clone(&target.host), port: target.port, prefix: Arc::clone(&target.prefix) };
+        let (kind, last_message) = (target.kind, String::new());
+        let tracker = Tracker::default();
+        let has_warned_hidden = false;
+        Self { number, target, fetcher, every, hooks, tracker, kind, last_message, has_warned_hidden }
     }
 
-    /// Until nobody says any more what can be reached.
+    /// Runs until all [`Reach`] handles are dropped.
     async fn watch(mut self, mut seen: watch::Receiver<Seen>) {
         loop {
             let Ok(now) = seen.wait_for(|seen| seen.up).await.map(|seen| *seen) else { return };
             tokio::select! {
                 () = self.session() => {}
-                gone = seen.wait_for(|seen| seen.changes != now.changes) => if gone.is_err() { return },
+                changed = seen.wait_for(|seen| seen.changes != now.changes) => if changed.is_err() { return },
             }
-            self.report_nothing();
+            self.report_absent();
         }
     }
 
-    /// While it can be reached: does not end by itself.
+    /// Detects and reads a reachable server; it never returns.
     async fn session(&mut self) {
         loop {
-            match self.recognise().await {
-                Ok(Verdict::Known(detected)) => {
+            match self.detect().await {
+                Ok(Detection::Known(detected)) => {
                     self.kind = Some(detected.kind);
                     (self.hooks.detected)(self.number, detected);
-                    self.tell_kind(detected);
-                    self.read_again_and_again(detected.kind).await;
+                    self.log_kind(detected);
+                    self.poll_page(detected.kind).await;
                 }
-                Ok(Verdict::UnknownPage) => {
-                    self.tell("its metrics page has no name we know, so nothing of it is read");
-                    self.report_nothing();
-                    sleep(self.every.max(UNKNOWN_WAIT)).await;
+                Ok(Detection::UnknownPage) => {
+                    self.log("the server's metrics page has no known name; it is not read");
+                    self.report_absent();
+                    sleep(self.every.max(UNKNOWN_PAGE_PAUSE)).await;
                 }
-                Ok(Verdict::NoPage) => {
-                    self.tell("it is no server that we recognise; name its kind if it is one of them");
-                    self.report_nothing();
-                    sleep(REFUSED_WAIT).await;
+                Ok(Detection::NoPage) => {
+                    self.log("the server could not be detected; set kind if it is a supported one");
+                    self.report_absent();
+                    sleep(REFUSED_PAUSE).await;
                 }
                 Err(failure) => {
-                    self.tell(&format!("it cannot be recognised yet: {failure}"));
-                    self.report_nothing();
+                    self.log(&format!("the server cannot be detected yet: {failure}"));
+                    self.report_absent();
                     sleep(self.every).await;
                 }
             }
         }
     }
 
-    async fn recognise(&self) -> Result<Verdict, Failure> {
+    async fn detect(&self) -> Result<Detection, Error> {
         match (self.target.kind, self.target.scrape) {
-            (Some(kind), Scrape::Off) => Ok(Verdict::Known(Detected { kind, front_end: None })),
-            (Some(kind), _) => detect::configured(&self.asker, kind).await.map(Verdict::Known),
-            (None, _) => detect::detect(&self.asker).await,
+            (Some(kind), Scrape::Off) => Ok(Detection::Known(Detected { kind, front_end: None })),
+            (Some(kind), _) => detect::configured(&self.fetcher, kind).await.map(Detection::Known),
+            (None, _) => detect::detect(&self.fetcher).await,
         }
     }
 
-    /// Ends when the page is no longer this kind's.
-    async fn read_again_and_again(&mut self, kind: Kind) {
+    /// Reads the page periodically; returns when it is no longer of this kind.
+    async fn poll_page(&mut self, kind: Kind) {
         let vocabulary = kinds::of(kind).filter(|_| self.target.scrape.reads(kind));
         let Some(vocabulary) = vocabulary else {
-            self.report_nothing();
-            // Nothing to do until it was gone.
+            self.report_absent();
+            // Nothing to do until the next outage.
             return pending().await;
         };
         loop {
             let wait = match self.read(vocabulary).await {
                 Ok(reading) => {
-                    self.tell("its own metrics are read");
-                    self.tell_hidden(&reading);
+                    self.log("the server's metrics page is read");
+                    self.warn_hidden(&reading);
                     (self.hooks.reading)(self.number, reading);
                     self.every
                 }
                 Err(why) => {
-                    self.report_nothing();
-                    self.tell_no_reading(vocabulary, &why);
+                    self.report_absent();
+                    self.log_read_error(vocabulary, &why);
                     match why {
-                        // Another server may have come in its place.
-                        NoReading::Foreign if self.target.kind.is_none() => return sleep(self.every).await,
-                        NoReading::Status(401 | 403 | 404 | 405 | 410 | 501) => self.every.max(REFUSED_WAIT),
+                        // The server may have been replaced.
+                        ReadError::Foreign if self.target.kind.is_none() => return sleep(self.every).await,
+                        ReadError::Status(401 | 403 | 404 | 405 | 410 | 501) => self.every.max(REFUSED_PAUSE),
                         _ => self.every,
                     }
                 }
@@ -273,85 +273,85 @@ impl Watcher {
         }
     }
 
-    async fn read(&mut self, vocabulary: &Vocabulary) -> Result<EngineReading, NoReading> {
-        let answer = self.asker.get(vocabulary.page).await.map_err(NoReading::Failed)?;
-        if answer.status != 200 {
-            return Err(NoReading::Status(answer.status));
+    async fn read(&mut self, vocabulary: &Vocabulary) -> Result<EngineReading, ReadError> {
+        let response = self.fetcher.get(vocabulary.page).await.map_err(ReadError::Failed)?;
+        if response.status != 200 {
+            return Err(ReadError::Status(response.status));
         }
-        let ours = (self.hooks.ours)(self.number);
-        let page = Page::read(&answer.text);
-        // A server that has counted nothing yet may have an empty page; one of others' names is not its.
+        let totals = (self.hooks.totals)(self.number);
+        let page = Page::read(&response.text);
+        // A server without requests may have an empty page; a page with names of another kind is foreign.
         if !vocabulary.is_on(&page) && (page.skipped > 0 || detect::by_names(&page).is_some()) {
-            return Err(NoReading::Foreign);
+            return Err(ReadError::Foreign);
         }
         if page.skipped > 0 {
             let (upstream, lines) = (&*self.target.name, page.skipped);
-            tracing::debug!(upstream, lines, "lines of its metrics page cannot be read");
+            tracing::debug!(upstream, lines, "invalid lines on the server's metrics page");
         }
-        let mut said = vocabulary.read(&page);
-        said.started = answer.started.or(said.started);
-        Ok(self.reckoning.take(vocabulary.kind, said, ours))
+        let mut values = vocabulary.read(&page);
+        values.started = response.started.or(values.started);
+        Ok(self.tracker.take(vocabulary.kind, values, totals))
     }
 
-    /// Its page was not read, or is not to be.
-    fn report_nothing(&self) {
-        let asked = match self.kind {
+    /// Reports a reading without values: the page could not be read, or is not to be read.
+    fn report_absent(&self) {
+        let is_polled = match self.kind {
             Some(kind) => kinds::of(kind).is_some() && self.target.scrape.reads(kind),
             None => self.target.scrape != Scrape::Off,
         };
-        let up = asked.then_some(false);
+        let up = is_polled.then_some(false);
         (self.hooks.reading)(self.number, EngineReading { up, kind: self.kind, ..EngineReading::default() });
     }
 
-    fn tell_kind(&mut self, detected: Detected) {
+    fn log_kind(&mut self, detected: Detected) {
         let kind = detected.kind.name();
-        self.tell(&match detected.front_end {
-            Some(front_end) => format!("it is {kind} ({} front end)", front_end.name()),
-            None => format!("it is {kind}"),
+        self.log(&match detected.front_end {
+            Some(front_end) => format!("the server is {kind} ({} front end)", front_end.name()),
+            None => format!("the server is {kind}"),
         });
     }
 
-    fn tell_no_reading(&mut self, vocabulary: &Vocabulary, why: &NoReading) {
+    fn log_read_error(&mut self, vocabulary: &Vocabulary, why: &ReadError) {
         let page = vocabulary.page;
-        self.tell(&match why {
-            NoReading::Failed(failure) => format!("its {page} cannot be read: {failure}"),
-            NoReading::Foreign => format!("its {page} is not the page of {}", vocabulary.kind.name()),
-            NoReading::Status(status) => {
+        self.log(&match why {
+            ReadError::Failed(failure) => format!("the server's {page} cannot be read: {failure}"),
+            ReadError::Foreign => format!("the server's {page} is not a page of {}", vocabulary.kind.name()),
+            ReadError::Status(status) => {
                 let remedy = match (vocabulary.kind, status) {
-                    (_, 401 | 403) => "; it wants a key, which we do not have",
+                    (_, 401 | 403) => "; it requires a key, which is not supported",
                     (Kind::LlamaCpp, _) => "; start it with --metrics",
                     (Kind::Sglang | Kind::Lmdeploy, _) => "; start it with --enable-metrics",
                     (Kind::TensorrtLlm, _) => "; start it with return_perf_metrics set",
                     _ => "",
                 };
-                format!("its {page} cannot be read: it answers {status}{remedy}")
+                format!("the server's {page} cannot be read: status {status}{remedy}")
             }
         });
     }
 
-    /// Logs once that the server hides cached tokens, and once more after it no longer did.
-    fn tell_hidden(&mut self, reading: &EngineReading) {
+    /// Logs once that the server hides cached tokens, and again if it does so after a recovery.
+    fn warn_hidden(&mut self, reading: &EngineReading) {
         let hides = reading.hides_cached_tokens();
-        if hides && !self.told_hidden {
+        if hides && !self.has_warned_hidden {
             let (upstream, cached_tokens) = (&*self.target.name, reading.hidden_cached_tokens);
             let remedy = reading.kind.map_or("", kinds::hidden_cached_remedy);
             tracing::warn!(
                 upstream,
                 cached_tokens,
-                "its page shows cached prompt tokens that its usage does not report, so they are counted and \
+                "the server's page shows cached prompt tokens that its usage does not report; they are counted and \
                  priced as computed ones{remedy}"
             );
         }
-        self.told_hidden = hides;
+        self.has_warned_hidden = hides;
     }
 
-    fn tell(&mut self, what: &str) {
-        if self.told != what {
+    fn log(&mut self, what: &str) {
+        if self.last_message != what {
             tracing::info!(upstream = &*self.target.name, "{what}");
-            what.clone_into(&mut self.told);
+            what.clone_into(&mut self.last_message);
         }
     }
 }
 
-/// How long until a page without a name we know is looked at again.
-const UNKNOWN_WAIT: Duration = Duration::from_secs(60);
+/// Pause before a page without known names is read again.
+const UNKNOWN_PAGE_PAUSE: Duration = Duration::from_secs(60);

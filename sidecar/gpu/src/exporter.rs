@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use scrape::{Asker, Page};
+use scrape::{Fetcher, Page};
 
 use crate::limits::MAX_DEVICES;
 use crate::sample::{Device, Sample, cut};
@@ -40,7 +40,7 @@ pub struct ExporterPlan {
 /// An exporter as a source.
 #[derive(Debug)]
 pub struct Exporter {
-    asker: Asker,
+    asker: Fetcher,
     path: String,
     reader: Reader,
 }
@@ -49,7 +49,7 @@ impl Exporter {
     /// `uuids` are the devices that the configuration names. Without a configured host name, a page
     /// with none of them is another machine's.
     pub fn new(plan: ExporterPlan, uuids: Vec<Arc<str>>) -> Self {
-        let asker = Asker { host: plan.host, port: plan.port, prefix: "".into() };
+        let asker = Fetcher { host: plan.host, port: plan.port, prefix: "".into() };
         let reader = Reader {
             hostname: plan.hostname,
             uuids,
@@ -63,7 +63,7 @@ impl Exporter {
 
 impl Source for Exporter {
     fn sample(&mut self) -> Sample {
-        match self.asker.get_and_wait(&self.path) {
+        match self.asker.get_blocking(&self.path) {
             Ok(answer) if answer.status == 200 => self.reader.read(&Page::read(&answer.text)),
             Ok(answer) => {
                 Sample::Failed(format!("the exporter answered status {} to {}", answer.status, self.path))

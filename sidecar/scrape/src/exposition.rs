@@ -1,42 +1,41 @@
-//! Prometheus' text format, as servers write it: 0.0.4 and what OpenMetrics adds to its lines.
+//! A parser of Prometheus' text format as servers write it: 0.0.4, and OpenMetrics' additions to its lines.
 //!
-//! The law: a page is untrusted text. Each line stands for itself; one that is not a sample is
-//! skipped and counted and costs nothing else. Nothing is copied: samples borrow from the page.
+//! Invariant: a page is untrusted. Each line is independent; an invalid line is skipped and counted. Samples borrow
+//! from the page, nothing is copied.
 //!
 //! ```text
 //! name{label="value",…} value [timestamp] [# {exemplar} value [timestamp]]
 //! ```
 //!
-//! There are crates that read this. Of those with a licence we may use, one takes no colon in a
-//! name, which most of these servers have, and they bring a regular expression engine or a parser
-//! generator.
+//! Of the crates for this format with a compatible licence, one rejects colons in names, which most inference servers
+//! use, and the others need a regular expression engine or a parser generator.
 
 use std::borrow::Cow;
 
-use crate::limits::SAMPLES;
+use crate::limits::MAX_SAMPLES;
 
-/// A page taken apart.
+/// A parsed page.
 #[derive(Debug, Default)]
 pub struct Page<'a> {
-    /// Its samples, in its order; at most [`SAMPLES`].
+    /// Its samples, in order; at most [`MAX_SAMPLES`].
     pub samples: Vec<Sample<'a>>,
-    /// Lines that are neither a sample nor a comment nor empty, and samples beyond the limit.
+    /// Number of invalid lines, and of samples beyond the limit.
     pub skipped: usize,
 }
 
-/// One line with a value.
+/// One sample line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample<'a> {
     /// The name, with `_total`, `_sum` and so on.
     pub name: &'a str,
-    /// What stood between the braces; checked, so that [`Sample::labels`] reads it to its end.
+    /// The text between the braces, validated, so that [`Sample::labels`] can parse all of it.
     labels: &'a str,
     /// The value. NaN and infinities are values.
     pub value: f64,
 }
 
 impl<'a> Page<'a> {
-    /// Reads a page; a line that cannot be read is skipped.
+    /// Parses a page; invalid lines are skipped.
     pub fn read(text: &'a str) -> Self {
         let mut page = Self::default();
         for line in text.lines().map(|line| line.trim_matches([' ', '\t', '\r'])) {
@@ -47,7 +46,7 @@ impl<'a> Page<'a> {
                 continue;
             }
             match sample(line) {
-                Some(sample) if page.samples.len() < SAMPLES => page.samples.push(sample),
+                Some(sample) if page.samples.len() < MAX_SAMPLES => page.samples.push(sample),
                 _ => page.skipped += 1,
             }
         }
@@ -56,7 +55,7 @@ impl<'a> Page<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Its labels, unescaped, in its order.
+    /// Returns its labels, unescaped, in order.
     pub fn labels(&self) -> impl Iterator<Item = (&'a str, Cow<'a, str>)> {
         let mut rest = self.labels;
         std::iter::from_fn(move || {
@@ -66,7 +65,7 @@ impl<'a> Sample<'a> {
         })
     }
 
-    /// Whether it has this label with this value.
+    /// Returns true if it has this label with this value.
     pub fn has(&self, name: &str, value: &str) -> bool {
         self.labels().any(|(its, text)| its == name && text == value)
     }
@@ -83,7 +82,7 @@ fn sample(line: &str) -> Option<Sample<'_>> {
     let value = number(words.next()?)?;
     match words.next() {
         None => {}
-        // An exemplar; what it says is no business of ours.
+        // An exemplar, which is ignored.
         Some(word) if word.starts_with('#') => {}
         Some(timestamp) => {
             number(timestamp)?;
@@ -95,7 +94,7 @@ fn sample(line: &str) -> Option<Sample<'_>> {
     Some(Sample { name, labels, value })
 }
 
-/// The text between the braces and what follows them.
+/// Returns the text between the braces and the rest.
 fn braces(inside: &str) -> Option<(&str, &str)> {
     let mut rest = inside;
     while let Some((_, _, after)) = label(rest) {
@@ -106,7 +105,7 @@ fn braces(inside: &str) -> Option<(&str, &str)> {
     Some((&inside[..inside.len() - rest.len()], after))
 }
 
-/// The first label of a list, its value still escaped, and what follows it and its comma.
+/// Returns the first label of a list, with its value escaped, and the text after it and its comma.
 fn label(text: &str) -> Option<(&str, &str, &str)> {
     let (name, rest) = split_name(text.trim_start_matches(BLANK), false)?;
     let rest = rest.trim_start_matches(BLANK).strip_prefix('=')?;
@@ -127,7 +126,7 @@ fn label(text: &str) -> Option<(&str, &str, &str)> {
     }
 }
 
-/// A name at the beginning, and what follows it. A label's has no colon.
+/// Splits off a name at the start. Names of labels have no colon.
 fn split_name(text: &str, colon: bool) -> Option<(&str, &str)> {
     let belongs = |c: char| c.is_ascii_alphanumeric() || c == '_' || (colon && c == ':');
     let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
@@ -148,7 +147,7 @@ fn unescaped(value: &str) -> Cow<'_, str> {
             (_, true) => match characters.next() {
                 Some('n') => text.push('\n'),
                 Some(escaped @ ('\\' | '"')) => text.push(escaped),
-                // The format knows no other; Prometheus keeps both characters.
+                // The format has no other escape; Prometheus keeps both characters.
                 Some(other) => text.extend(['\\', other]),
                 None => text.push('\\'),
             },
@@ -157,7 +156,7 @@ fn unescaped(value: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// A value or a timestamp. `NaN`, `+Inf` and `-Inf` are values.
+/// Parses a value or a timestamp. `NaN`, `+Inf` and `-Inf` are values.
 fn number(word: &str) -> Option<f64> {
     word.parse().ok()
 }

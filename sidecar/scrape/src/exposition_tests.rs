@@ -1,11 +1,11 @@
-//! Line by line: what is a sample, what it says, and what is none.
+//! Valid and invalid lines of a page.
 
 use super::Page;
-use crate::limits::SAMPLES;
+use crate::limits::MAX_SAMPLES;
 
 type Labels = Vec<(String, String)>;
 
-/// Name, labels and value of a page of one line; nothing if it is skipped.
+/// Returns name, labels and value of a page of one line; `None` if it is skipped.
 fn one(line: &str) -> Option<(String, Labels, f64)> {
     let page = Page::read(line);
     assert_eq!(page.samples.len() + page.skipped, 1, "{line:?}");
@@ -15,7 +15,7 @@ fn one(line: &str) -> Option<(String, Labels, f64)> {
 }
 
 #[test]
-fn samples_say_what_is_written() {
+fn valid_samples_are_parsed() {
     for (line, name, labels, value) in [
         ("a 1", "a", &[][..], 1.0),
         ("vllm:x_total 3.0", "vllm:x_total", &[], 3.0),
@@ -48,7 +48,7 @@ fn samples_say_what_is_written() {
 }
 
 #[test]
-fn what_is_no_sample_is_skipped_and_counted() {
+fn invalid_line_is_skipped_and_counted() {
     for line in [
         "a",
         "a ",
@@ -78,7 +78,7 @@ fn what_is_no_sample_is_skipped_and_counted() {
 }
 
 #[test]
-fn comments_and_empty_lines_are_neither() {
+fn comments_and_empty_lines_are_ignored() {
     let page = Page::read(
         "# HELP a Some \\\\ help, with {braces} 1\r\n# TYPE a counter\r\n\r\n#\n#a 1\n# a 1\n \t\na 1\r\n# EOF\nb 2\n",
     );
@@ -87,29 +87,29 @@ fn comments_and_empty_lines_are_neither() {
 }
 
 #[test]
-fn one_bad_line_costs_only_itself() {
+fn invalid_line_affects_no_other() {
     let page = Page::read("a 1\nb{ 2\nc 3");
     assert_eq!(page.samples.iter().map(|sample| sample.name).collect::<Vec<_>>(), ["a", "c"]);
     assert_eq!(page.skipped, 1);
 }
 
 #[test]
-fn labels_are_found_by_their_unescaped_value() {
+fn label_is_found_by_unescaped_value() {
     let page = Page::read(r#"a{l="x\"y",m="z"} 1"#);
     assert!(page.samples[0].has("l", "x\"y") && page.samples[0].has("m", "z"));
     assert!(!page.samples[0].has("l", "z") && !page.samples[0].has("n", ""));
 }
 
 #[test]
-fn a_page_without_end_is_cut() {
-    let text = "a 1\n".repeat(SAMPLES + 3);
+fn endless_page_is_cut() {
+    let text = "a 1\n".repeat(MAX_SAMPLES + 3);
     let page = Page::read(&text);
-    assert_eq!((page.samples.len(), page.skipped), (SAMPLES, 3));
+    assert_eq!((page.samples.len(), page.skipped), (MAX_SAMPLES, 3));
 }
 
-/// Every cut of a line is read or skipped, and never a panic.
+/// Every prefix of a line is parsed or skipped, without a panic.
 #[test]
-fn every_cut_is_survived() {
+fn every_prefix_is_survived() {
     let line = r#"a{l="ö\n\"x",m="y"} 1.5e3 12 # {t="z"} 1"#;
     for end in (0..=line.len()).filter(|end| line.is_char_boundary(*end)) {
         for sample in Page::read(&line[..end]).samples {
@@ -118,25 +118,25 @@ fn every_cut_is_survived() {
     }
 }
 
-/// Recorded pages with bytes changed, dropped and doubled: whatever comes of them, every line is a
-/// sample, skipped, or none, and each sample's labels are read to their end.
+/// Recorded pages with bytes changed, dropped and doubled: every line is a sample, skipped or ignored, and all labels
+/// of a sample are parsed.
 #[test]
-fn damaged_pages_are_read_or_skipped() {
+fn damaged_pages_are_parsed_or_skipped() {
     let page = include_str!("../../engine/tests/pages/vllm-0.32.0-after.txt");
     let lines: Vec<&str> = page.lines().filter(|line| !line.starts_with('#')).collect();
     let mut seed = 0x5eed_u64;
-    let mut dice = |sides: usize| {
+    let mut random = |sides: usize| {
         seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (seed >> 33) as usize % sides
     };
     let (mut read, mut skipped) = (0, 0);
     for _ in 0..20_000 {
-        let mut bytes = lines[dice(lines.len())].as_bytes().to_vec();
-        for _ in 0..=dice(3) {
-            let at = dice(bytes.len().max(1));
-            match dice(4) {
+        let mut bytes = lines[random(lines.len())].as_bytes().to_vec();
+        for _ in 0..=random(3) {
+            let at = random(bytes.len().max(1));
+            match random(4) {
                 _ if bytes.is_empty() => {}
-                0 => bytes[at] = b"\"\\{}=, #\t\x00\xff9a"[dice(13)],
+                0 => bytes[at] = b"\"\\{}=, #\t\x00\xff9a"[random(13)],
                 1 => drop(bytes.remove(at)),
                 2 => bytes.insert(at, bytes[at]),
                 _ => bytes.truncate(at + 1),
@@ -152,5 +152,5 @@ fn damaged_pages_are_read_or_skipped() {
             assert!(sample.labels().count() * 2 <= quotes, "{text:?}");
         }
     }
-    assert!(read > 1000 && skipped > 1000, "the damage is neither nothing nor all: {read}, {skipped}");
+    assert!(read > 1000 && skipped > 1000, "the damage is too small or too large: {read}, {skipped}");
 }

@@ -1,5 +1,5 @@
-//! Asks a server for one of its pages: one GET on a connection of its own, bounded in time and
-//! bytes. No redirect is followed: what a server wants us to read elsewhere is not its page.
+//! Fetches a page of a server: one GET on a connection of its own, bounded in time and bytes. Redirects are not
+//! followed, because their target is not the server's page.
 
 use std::fmt;
 use std::io;
@@ -7,100 +7,100 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use hyper::Request;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, CONNECTION, HOST, HeaderMap, SERVER, USER_AGENT};
-use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::limits::{ANSWER_BYTES, ANSWER_TIME, HEAD_BYTES};
+use crate::limits::{BODY_MAX_BYTES, HEAD_MAX_BYTES, RESPONSE_MAX_TIME};
 
-/// Where a server is.
+/// A client for the pages of one server.
 #[derive(Clone, Debug)]
-pub struct Asker {
-    /// Name or address, resolved anew for each request.
+pub struct Fetcher {
+    /// Name or address, resolved for each request.
     pub host: Arc<str>,
     /// Its port.
     pub port: u16,
-    /// Put before every path: empty, or `/prefix`.
+    /// Prefix of every path: empty, or `/prefix`.
     pub prefix: Arc<str>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     /// HTTP status.
     pub status: u16,
     /// The `Server` field.
     pub server: Option<String>,
-    /// When the process started, seconds since 1970; llama.cpp says so.
+    /// Start of the process, seconds since 1970; llama.cpp sends it.
     pub started: Option<f64>,
-    /// The body; bytes that are not UTF-8 replaced.
+    /// The body, with invalid UTF-8 replaced.
     pub text: String,
 }
 
-/// Why nothing came back.
+/// The error of a request without a response.
 #[derive(Debug)]
-pub enum Failure {
-    /// No connection came about.
+pub enum Error {
+    /// The connection failed.
     Connect(io::Error),
-    /// The answer broke off, or was none.
+    /// The response was cut or invalid.
     Broken(hyper::Error),
-    /// It took longer than [`ANSWER_TIME`].
+    /// The response took longer than [`RESPONSE_MAX_TIME`].
     Slow,
-    /// It was longer than so many bytes.
+    /// The response was longer than this number of bytes.
     Long(usize),
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Connect(error) => write!(f, "no connection: {error}"),
-            Self::Broken(error) => write!(f, "the answer broke off: {error}"),
-            Self::Slow => write!(f, "no answer within {} s", ANSWER_TIME.as_secs()),
-            Self::Long(most) => write!(f, "the answer is longer than {} MiB", most >> 20),
+            Self::Connect(error) => write!(f, "the connection failed: {error}"),
+            Self::Broken(error) => write!(f, "the response was cut or invalid: {error}"),
+            Self::Slow => write!(f, "no response within {} s", RESPONSE_MAX_TIME.as_secs()),
+            Self::Long(max) => write!(f, "the response is longer than {} MiB", max >> 20),
         }
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for Error {}
 
-impl Asker {
-    /// Asks for `path`, for an answer as long as a server's page may be.
-    pub async fn get(&self, path: &str) -> Result<Answer, Failure> {
-        self.get_at_most(path, ANSWER_BYTES).await
+impl Fetcher {
+    /// Fetches `path`, up to [`BODY_MAX_BYTES`].
+    pub async fn get(&self, path: &str) -> Result<Response, Error> {
+        self.get_at_most(path, BODY_MAX_BYTES).await
     }
 
-    /// Asks for `path`, for an answer of so many bytes at most; with its time.
-    pub async fn get_at_most(&self, path: &str, bytes: usize) -> Result<Answer, Failure> {
-        timeout(ANSWER_TIME, self.exchange(path, bytes)).await.unwrap_or(Err(Failure::Slow))
+    /// Fetches `path`, up to `bytes` of the body.
+    pub async fn get_at_most(&self, path: &str, bytes: usize) -> Result<Response, Error> {
+        timeout(RESPONSE_MAX_TIME, self.exchange(path, bytes)).await.unwrap_or(Err(Error::Slow))
     }
 
-    /// Asks for `path` and waits, for callers that have a thread of their own.
-    pub fn get_and_wait(&self, path: &str) -> Result<Answer, Failure> {
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Connect)?;
+    /// Fetches `path` and blocks, for callers with a thread of their own.
+    pub fn get_blocking(&self, path: &str) -> Result<Response, Error> {
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(Error::Connect)?;
         let answer = runtime.block_on(self.get(path));
-        // A name that is still being resolved would hold us up.
+        // A pending name resolution must not block the return.
         runtime.shutdown_background();
         answer
     }
 
-    async fn exchange(&self, path: &str, bytes: usize) -> Result<Answer, Failure> {
-        let stream = TcpStream::connect((&*self.host, self.port)).await.map_err(Failure::Connect)?;
+    async fn exchange(&self, path: &str, bytes: usize) -> Result<Response, Error> {
+        let stream = TcpStream::connect((&*self.host, self.port)).await.map_err(Error::Connect)?;
         let (mut sender, connection) = http1::Builder::new()
-            .max_buf_size(HEAD_BYTES)
+            .max_buf_size(HEAD_MAX_BYTES)
             .handshake(TokioIo::new(stream))
             .await
-            .map_err(Failure::Broken)?;
-        // Its drop ends the connection, also when we are the ones who gave up.
+            .map_err(Error::Broken)?;
+        // Dropping it ends the connection, also after a timeout of this request.
         let mut driver = JoinSet::new();
         driver.spawn(connection);
-        let response = sender.send_request(self.request(path)).await.map_err(Failure::Broken)?;
-        answer(response, bytes).await
+        let response = sender.send_request(self.request(path)).await.map_err(Error::Broken)?;
+        read(response, bytes).await
     }
 
     fn request(&self, path: &str) -> Request<Empty<Bytes>> {
@@ -114,23 +114,23 @@ impl Asker {
             .header(ACCEPT, "text/plain;version=0.0.4, */*;q=0.5")
             .header(CONNECTION, "close")
             .body(Empty::new())
-            .expect("host and prefix were taken from a URL, the rest is ours")
+            .expect("host and prefix come from a URL, the rest is constant")
     }
 }
 
-async fn answer(response: Response<Incoming>, bytes: usize) -> Result<Answer, Failure> {
+async fn read(response: hyper::Response<Incoming>, bytes: usize) -> Result<Response, Error> {
     let (head, body) = response.into_parts();
     let body = match Limited::new(body, bytes).collect().await {
         Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => return Err(Failure::Long(bytes)),
+        Err(error) if error.is::<LengthLimitError>() => return Err(Error::Long(bytes)),
         Err(error) => {
             return Err(match error.downcast() {
-                Ok(error) => Failure::Broken(*error),
-                Err(_) => Failure::Long(bytes),
+                Ok(error) => Error::Broken(*error),
+                Err(_) => Error::Long(bytes),
             });
         }
     };
-    Ok(Answer {
+    Ok(Response {
         status: head.status.as_u16(),
         server: field(&head.headers, SERVER.as_str()).map(str::to_owned),
         started: field(&head.headers, "process-start-time-unix").and_then(|text| text.parse().ok()),

@@ -1,14 +1,14 @@
-//! Other programs' metrics pages: asked for, bounded, and taken apart. Knows HTTP and Prometheus'
-//! text format, and nothing of what the names on a page mean: that is its reader's business.
+//! Fetches and parses the metrics pages of other programs. This crate knows HTTP and Prometheus' text format, and not
+//! the meaning of metric names.
 //!
-//! [`ask`] fetches a page, [`exposition`] takes it apart.
+//! [`fetch`] fetches a page, [`exposition`] parses it.
 //!
-//! Law: a page is somebody else's text. However long, slow or broken it is, reading it costs a
-//! bounded time and memory, and what cannot be read is said.
+//! Invariant: a page is untrusted. For any length, speed or content, reading it takes bounded time and memory, and
+//! unreadable lines are counted.
 
-pub mod ask;
 pub mod exposition;
+pub mod fetch;
 pub mod limits;
 
-pub use ask::{Answer, Asker, Failure};
 pub use exposition::{Page, Sample};
+pub use fetch::{Error, Fetcher, Response};

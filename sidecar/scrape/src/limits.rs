@@ -1,16 +1,16 @@
-//! The bounds of what we take from others' pages, each with its unit and its reason.
+//! The limits on other programs' pages, each with unit and reason.
 
 use std::time::Duration;
 
-/// Bytes of an answer. A busy vLLM's page is 70 kB, and one for each of fifty models 4 MB.
-pub const ANSWER_BYTES: usize = 4 * 1024 * 1024;
+/// Maximum bytes of a response body. A busy vLLM's page has 70 kB, and one of fifty models 4 MB.
+pub const BODY_MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// Bytes of an answer's head; what hyper reads at once.
-pub const HEAD_BYTES: usize = 64 * 1024;
+/// Maximum bytes of a response head, and the size of hyper's buffer.
+pub const HEAD_MAX_BYTES: usize = 64 * 1024;
 
-/// From connecting to the last byte of an answer. A page takes milliseconds; one that takes longer
-/// is of a server too busy to be asked more often than it can answer.
-pub const ANSWER_TIME: Duration = Duration::from_secs(5);
+/// Maximum time from the connection to the last byte of a response. A page takes milliseconds; a server that needs
+/// longer is overloaded and must not get further requests.
+pub const RESPONSE_MAX_TIME: Duration = Duration::from_secs(5);
 
-/// Samples of a page that are kept. What a name of ours is in comes long before.
-pub const SAMPLES: usize = 100_000;
+/// Maximum number of samples of a page. The known metrics are far below it.
+pub const MAX_SAMPLES: usize = 100_000;

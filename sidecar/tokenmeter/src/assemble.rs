@@ -281,7 +281,7 @@ fn hooks(plan: &Plan, metrics: &Metrics, relay: &relay::Running, totals: Totals)
     Hooks {
         detected: Box::new(move |upstream, detected| learn(&learned[upstream], detected)),
         reading: Box::new(move |upstream, reading| metrics.engine(&names[upstream], reading)),
-        ours: Box::new(move |upstream| totals.read(upstream)),
+        totals: Box::new(move |upstream| totals.read(upstream)),
     }
 }
 

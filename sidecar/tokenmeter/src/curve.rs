@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command};
 use curve::{Curves, Reading, ReadingError, Window};
-use scrape::ask::{Asker, Failure};
+use scrape::{Error, Fetcher};
 use text::nearest;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
@@ -135,7 +135,7 @@ async fn curves(args: &CurveArgs) -> Result<Curves, CurveError> {
 
 async fn read(from: &Url) -> Result<Reading, CurveError> {
     let asker =
-        Asker { host: from.host.as_str().into(), port: from.port, prefix: from.prefix.as_str().into() };
+        Fetcher { host: from.host.as_str().into(), port: from.port, prefix: from.prefix.as_str().into() };
     let answer = asker.get_at_most("/metrics", PAGE_BYTES).await;
     let answer = answer.map_err(|failure| CurveError::Unreached(from.clone(), failure))?;
     if answer.status != 200 {
@@ -149,7 +149,7 @@ async fn read(from: &Url) -> Result<Reading, CurveError> {
 #[derive(Debug)]
 pub(crate) enum CurveError {
     Runtime(io::Error),
-    Unreached(Url, Failure),
+    Unreached(Url, Error),
     /// And the first line of what it says to it.
     Status(Url, u16, String),
     ReadingError(Url, ReadingError),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::Ours;
+use engine::ProxyTotals;
 use meter::{Record, TokenType};
 
 /// The totals, by the upstreams' numbers. Cheap to clone; the clones are one.
@@ -43,8 +43,8 @@ impl Totals {
     }
 
     /// What an upstream's add up to.
-    pub(crate) fn read(&self, upstream: usize) -> Ours {
-        self.0.get(upstream).map_or_else(Ours::default, |total| Ours {
+    pub(crate) fn read(&self, upstream: usize) -> ProxyTotals {
+        self.0.get(upstream).map_or_else(ProxyTotals::default, |total| ProxyTotals {
             input: total.input.load(Ordering::Relaxed),
             cached: total.cached.load(Ordering::Relaxed),
             output: total.output.load(Ordering::Relaxed),

@@ -2,10 +2,9 @@
 
 use relay::Kind;
 
-use crate::vocabulary::{Vocabulary, all, silent};
+use crate::vocabulary::{Vocabulary, all, empty};
 
-/// Prompt tokens are only in a histogram. The KV cache is its workers' business, whose pages are
-/// elsewhere.
+/// Prompt tokens are only in a histogram. The KV cache belongs to its workers, which have pages of their own.
 pub(super) static PAGE: Vocabulary = Vocabulary {
     running: &[&[all("dynamo_frontend_inflight_requests")]],
     waiting: &[&[all("dynamo_frontend_queued_requests")]],
@@ -14,5 +13,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
         &[all("dynamo_frontend_output_tokens_total")],
         &[all("dynamo_frontend_output_sequence_tokens_sum")],
     ],
-    ..silent(Kind::Dynamo, &["dynamo_"])
+    ..empty(Kind::Dynamo, &["dynamo_"])
 };

@@ -2,15 +2,14 @@
 
 use relay::Kind;
 
-use crate::vocabulary::{Vocabulary, all, silent};
+use crate::vocabulary::{Vocabulary, all, empty};
 
-/// `prompt_tokens_total` excludes what the cache had, so that is added, and the counters move when a
-/// request ends. Reading the page resets `prompt_tokens_seconds` and `predicted_tokens_seconds`,
-/// averages since the last reading.
+/// `prompt_tokens_total` excludes cached tokens, which are added; the counters grow when a request ends. A read of
+/// the page resets `prompt_tokens_seconds` and `predicted_tokens_seconds`, which are averages since the last read.
 pub(super) static PAGE: Vocabulary = Vocabulary {
     running: &[&[all("llamacpp:requests_processing")]],
     waiting: &[&[all("llamacpp:requests_deferred")]],
-    // Gone from the newest.
+    // Removed in newer versions.
     kv_cache: &[&[all("llamacpp:kv_cache_usage_ratio")]],
     cache_hits: &[&[all("llamacpp:prompt_tokens_cached_total")]],
     cache_lookups: &[&[all("llamacpp:prompt_tokens_cached_total"), all("llamacpp:prompt_tokens_total")]],
@@ -21,5 +20,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
         &[],
     ],
     generation_tokens: &[&[all("llamacpp:tokens_predicted_total")]],
-    ..silent(Kind::LlamaCpp, &["llamacpp:"])
+    ..empty(Kind::LlamaCpp, &["llamacpp:"])
 };

@@ -2,9 +2,9 @@
 
 use relay::Kind;
 
-use crate::vocabulary::{Vocabulary, all, silent};
+use crate::vocabulary::{Vocabulary, all, empty};
 
-/// `lmdeploy:iteration_tokens_total` is a histogram in spite of its name, and not read.
+/// `lmdeploy:iteration_tokens_total` is a histogram despite its name, and not read.
 pub(super) static PAGE: Vocabulary = Vocabulary {
     running: &[&[all("lmdeploy:num_requests_running")]],
     waiting: &[&[all("lmdeploy:num_requests_waiting")]],
@@ -13,5 +13,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     prompt_tokens: &[&[all("lmdeploy:prompt_tokens_total")]],
     prompt_sources: [&[], &[&[all("lmdeploy:cached_tokens_total")]], &[]],
     generation_tokens: &[&[all("lmdeploy:generation_tokens_total")]],
-    ..silent(Kind::Lmdeploy, &["lmdeploy:"])
+    ..empty(Kind::Lmdeploy, &["lmdeploy:"])
 };

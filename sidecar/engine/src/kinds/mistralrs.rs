@@ -2,8 +2,8 @@
 
 use relay::Kind;
 
-use crate::vocabulary::{Vocabulary, silent};
+use crate::vocabulary::{Vocabulary, empty};
 
-/// It says latencies and no quantity of ours: `http_requests_in_flight` counts the reading of the
-/// page too, so it is never 0.
-pub(super) static PAGE: Vocabulary = silent(Kind::MistralRs, &["mistralrs_"]);
+/// It exports latencies and none of the common quantities: `http_requests_in_flight` includes the read of the page,
+/// so it is never 0.
+pub(super) static PAGE: Vocabulary = empty(Kind::MistralRs, &["mistralrs_"]);

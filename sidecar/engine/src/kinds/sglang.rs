@@ -2,9 +2,9 @@
 
 use relay::Kind;
 
-use crate::vocabulary::{Vocabulary, all, silent};
+use crate::vocabulary::{Vocabulary, all, empty};
 
-/// `prompt_tokens_total` includes what the prefix cache had.
+/// `prompt_tokens_total` includes cached tokens.
 pub(super) static PAGE: Vocabulary = Vocabulary {
     running: &[&[all("sglang:num_running_reqs")]],
     waiting: &[&[all("sglang:num_queue_reqs")]],
@@ -13,5 +13,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     prompt_tokens: &[&[all("sglang:prompt_tokens_total")]],
     prompt_sources: [&[], &[&[all("sglang:cached_tokens_total")]], &[]],
     generation_tokens: &[&[all("sglang:generation_tokens_total")]],
-    ..silent(Kind::Sglang, &["sglang:"])
+    ..empty(Kind::Sglang, &["sglang:"])
 };

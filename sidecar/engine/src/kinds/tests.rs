@@ -1,14 +1,14 @@
-//! What a page of each server comes to. The pages of vLLM and llama.cpp are recordings of real
-//! servers; the others are written from their sources' names.
+//! Values of a page of each server. The pages of vLLM and llama.cpp are recordings of real servers; the others are
+//! written from the names in the servers' sources.
 
 use relay::Kind;
 
 use super::{KNOWN, of};
 use crate::detect::by_names;
-use crate::vocabulary::{Counters, Said};
+use crate::vocabulary::{Counters, PageValues};
 use scrape::Page;
 
-fn said(kind: Kind, text: &str) -> Said {
+fn values(kind: Kind, text: &str) -> PageValues {
     let page = Page::read(text);
     assert_eq!(page.skipped, 0, "{kind:?}");
     assert_eq!(by_names(&page), Some(kind));
@@ -17,7 +17,7 @@ fn said(kind: Kind, text: &str) -> Said {
 
 #[test]
 fn recorded_pages_of_vllm() {
-    let after = said(Kind::Vllm, include_str!("../../tests/pages/vllm-0.32.0-after.txt"));
+    let after = values(Kind::Vllm, include_str!("../../tests/pages/vllm-0.32.0-after.txt"));
     assert_eq!((after.running, after.waiting, after.kv_cache), (Some(0.0), Some(0.0), Some(0.0)));
     let counters = Counters {
         cache_hits: Some(9600.0),
@@ -30,13 +30,13 @@ fn recorded_pages_of_vllm() {
     };
     assert_eq!(after.counters, counters);
     assert_eq!((after.started, after.cache_hit_ratio), (Some(1.79522046995e9), None));
-    let before = said(Kind::Vllm, include_str!("../../tests/pages/vllm-0.32.0-before.txt"));
+    let before = values(Kind::Vllm, include_str!("../../tests/pages/vllm-0.32.0-before.txt"));
     assert_eq!(before.counters.generation_tokens, Some(0.0), "every counter is there from the start");
 }
 
 #[test]
 fn recorded_pages_of_llamacpp() {
-    let after = said(Kind::LlamaCpp, include_str!("../../tests/pages/llamacpp-0.7.0-after.txt"));
+    let after = values(Kind::LlamaCpp, include_str!("../../tests/pages/llamacpp-0.7.0-after.txt"));
     assert_eq!((after.running, after.waiting, after.kv_cache), (Some(0.0), Some(0.0), None));
     let counters = Counters {
         cache_hits: Some(10039.0),
@@ -49,7 +49,7 @@ fn recorded_pages_of_llamacpp() {
     };
     assert_eq!(after.counters, counters, "8042 computed and 10039 cached");
     let speculative = include_str!("../../tests/pages/llamacpp-0.7.0-speculative-after.txt");
-    assert!(said(Kind::LlamaCpp, speculative).counters.generation_tokens > Some(0.0));
+    assert!(values(Kind::LlamaCpp, speculative).counters.generation_tokens > Some(0.0));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn servers_say_where_prompts_came_from_and_what_they_rejected() {
         (Kind::Lmdeploy, "lmdeploy:cached_tokens_total 4\n", [None, Some(4.0), None], None),
         (Kind::TensorrtLlm, "trtllm_prompt_cached_tokens_total 4\n", [None, Some(4.0), None], None),
     ] {
-        let counters = said(kind, text).counters;
+        let counters = values(kind, text).counters;
         assert_eq!((counters.prompt_sources, counters.admission_rejections), (sources, rejected), "{kind:?}");
     }
 }
@@ -160,11 +160,11 @@ fn pages_written_from_sources() {
         ),
     ];
     for (kind, text, expected) in CASES {
-        let said = said(*kind, text);
-        let Counters { prompt_tokens, generation_tokens, .. } = said.counters;
-        let (kv, hits) = (said.kv_cache, said.cache_hit_ratio);
+        let values = values(*kind, text);
+        let Counters { prompt_tokens, generation_tokens, .. } = values.counters;
+        let (kv, hits) = (values.kv_cache, values.cache_hit_ratio);
         assert_eq!(
-            [said.running, said.waiting, kv, hits, prompt_tokens, generation_tokens],
+            [values.running, values.waiting, kv, hits, prompt_tokens, generation_tokens],
             *expected,
             "{text}"
         );
@@ -176,7 +176,7 @@ fn pages_written_from_sources() {
 }
 
 #[test]
-fn no_kind_has_two_vocabularies_and_some_have_none() {
+fn each_kind_has_at_most_one_vocabulary() {
     for kind in Kind::ALL {
         assert!(KNOWN.iter().filter(|vocabulary| vocabulary.kind == kind).count() <= 1, "{kind:?}");
     }

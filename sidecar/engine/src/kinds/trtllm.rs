@@ -3,9 +3,9 @@
 use relay::Kind;
 
 use crate::detect::TENSORRT_LLM_PAGE;
-use crate::vocabulary::{Vocabulary, all, silent};
+use crate::vocabulary::{Vocabulary, all, empty};
 
-/// The page is not at `/metrics`: there is a queue of statistics in JSON, which reading empties.
+/// The page is not at `/metrics`, which is a queue of statistics in JSON that a read empties.
 pub(super) static PAGE: Vocabulary = Vocabulary {
     page: TENSORRT_LLM_PAGE,
     running: &[&[all("trtllm_num_requests_running")]],
@@ -15,5 +15,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     prompt_tokens: &[&[all("trtllm_prompt_tokens_total")]],
     prompt_sources: [&[], &[&[all("trtllm_prompt_cached_tokens_total")]], &[]],
     generation_tokens: &[&[all("trtllm_generation_tokens_total")]],
-    ..silent(Kind::TensorrtLlm, &["trtllm_"])
+    ..empty(Kind::TensorrtLlm, &["trtllm_"])
 };

@@ -1,11 +1,11 @@
-//! vLLM. One label set for each engine of a data-parallel deployment.
+//! vLLM, with one label set for each engine of a data-parallel deployment.
 
 use relay::Kind;
 
-use crate::vocabulary::{Vocabulary, all, silent, with};
+use crate::vocabulary::{Vocabulary, all, empty, with};
 
-/// `prompt_tokens` includes what the prefix cache had, and counts a prompt once for each choice
-/// asked for. `vllm:iteration_tokens_total` is a histogram in spite of its name, and not read.
+/// `prompt_tokens` includes cached tokens, and counts a prompt once per requested choice.
+/// `vllm:iteration_tokens_total` is a histogram despite its name, and not read.
 pub(super) static PAGE: Vocabulary = Vocabulary {
     running: &[&[all("vllm:num_requests_running")]],
     waiting: &[&[all("vllm:num_requests_waiting")]],
@@ -24,5 +24,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     ],
     admission_rejections: &[&[all("vllm:admission_rejections_total")]],
     preemptions: &[&[all("vllm:num_preemptions_total")]],
-    ..silent(Kind::Vllm, &["vllm:"])
+    ..empty(Kind::Vllm, &["vllm:"])
 };

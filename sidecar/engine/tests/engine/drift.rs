@@ -1,9 +1,9 @@
-//! The server's counters against ours, as they move, and over a restart.
+//! The server's counters against the proxy's totals, also over a restart.
 
 use engine::Scrape;
 use relay::Kind;
 
-use crate::fake::{Fake, Says};
+use crate::fake::{Fake, Reply};
 use crate::watched::Watched;
 
 fn vllm(prompt: u64, generated: u64) -> String {
@@ -14,7 +14,7 @@ fn vllm(prompt: u64, generated: u64) -> String {
 }
 
 #[test]
-fn work_beside_us_drifts_and_a_restart_begins_anew() {
+fn bypassing_work_drifts_and_restart_resets_it() {
     let fake = Fake::start();
     fake.page(&vllm(1000, 100));
     let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
@@ -26,8 +26,8 @@ fn work_beside_us_drifts_and_a_restart_begins_anew() {
     let first = drift("the baseline", 0.0, 0.0);
     assert_eq!((first.prompt_tokens, first.generation_tokens), (Some(0.0), Some(0.0)));
 
-    // Thirty and ten through us, twelve and four beside us.
-    watched.ours(30, 10);
+    // Thirty and ten through the proxy, twelve and four past it.
+    watched.set_totals(30, 10);
     fake.page(&vllm(1042, 114));
     let reading = drift("somebody beside us", 12.0, 4.0);
     assert_eq!((reading.prompt_tokens, reading.generation_tokens), (Some(42.0), Some(14.0)));
@@ -35,7 +35,7 @@ fn work_beside_us_drifts_and_a_restart_begins_anew() {
     fake.page(&vllm(7, 3));
     let reading = drift("a new baseline", 0.0, 0.0);
     assert_eq!((reading.prompt_tokens, reading.generation_tokens), (Some(0.0), Some(0.0)));
-    watched.ours(35, 11);
+    watched.set_totals(35, 11);
     fake.page(&vllm(12, 4));
     watched.reading_when("five tokens through us", |reading| {
         reading.prompt_tokens == Some(5.0) && reading.drift_input_tokens == Some(0.0)
@@ -43,10 +43,10 @@ fn work_beside_us_drifts_and_a_restart_begins_anew() {
 }
 
 #[test]
-fn a_start_time_tells_a_restart_that_counters_do_not() {
+fn start_time_reveals_restart_that_counters_hide() {
     let fake = Fake::start();
     let started = |fields, prompt: u64| {
-        fake.says("/metrics", Says::Page(fields, format!("llamacpp:prompt_tokens_total {prompt}\n")));
+        fake.set("/metrics", Reply::Page(fields, format!("llamacpp:prompt_tokens_total {prompt}\n")));
     };
     started("Process-Start-Time-Unix: 1795221617\r\n", 10);
     let watched = Watched::start(&fake, Some(Kind::LlamaCpp), Scrape::On);
@@ -58,7 +58,7 @@ fn a_start_time_tells_a_restart_that_counters_do_not() {
 }
 
 #[test]
-fn cached_tokens_of_llamacpp_are_counted_and_their_share_is_of_late() {
+fn cached_tokens_of_llamacpp_are_counted() {
     let fake = Fake::start();
     let page = |computed: u64, cached: u64| {
         fake.page(&format!(
@@ -77,7 +77,7 @@ fn cached_tokens_of_llamacpp_are_counted_and_their_share_is_of_late() {
 }
 
 #[test]
-fn the_baseline_outlives_an_outage_of_the_network() {
+fn baseline_survives_network_outage() {
     let fake = Fake::start();
     fake.page(&vllm(10, 1));
     let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
@@ -105,7 +105,7 @@ fn cache_hits_without_cached_usage_are_hidden() {
     let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
     let first = watched.reading_when("the baseline", |reading| reading.prompt_tokens == Some(0.0));
     assert!(!first.hides_cached_tokens());
-    watched.ours(1000, 10);
+    watched.set_totals(1000, 10);
     fake.page(&page(1000, 600));
     let hidden = watched.reading_when("hidden", |reading| reading.hidden_cached_tokens == Some(600.0));
     assert!(hidden.hides_cached_tokens());

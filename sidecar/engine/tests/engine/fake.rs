@@ -1,29 +1,29 @@
-//! A server on loopback that answers each path as it is told, and remembers what it was asked.
-//! Raw bytes over a socket, so that it can do what no library would.
+//! A server on loopback with a configured reply per path, which records the requests. It writes raw bytes to the
+//! socket, so that it can send what no library sends.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What it answers to a path.
+/// The reply to a path.
 #[derive(Clone, Debug)]
-pub(crate) enum Says {
-    /// This status, with this body.
+pub(crate) enum Reply {
+    /// A status with a body.
     Status(u16, String),
-    /// 200 with this body and these fields, each with its line end.
+    /// 200 with a body and header fields, each with its line end.
     Page(&'static str, String),
-    /// Nothing, for ever.
+    /// No reply.
     Nothing,
-    /// A head that promises more than comes.
+    /// A body shorter than its `Content-Length`.
     Cut,
-    /// 200 and a body without end.
+    /// 200 with an endless body.
     Endless,
     /// Bytes that are not HTTP.
     Noise,
 }
 
-/// A listener and its script; paths that are not in it get 404.
+/// A listener with its replies; other paths get 404.
 #[derive(Clone)]
 pub(crate) struct Fake {
     pub(crate) address: SocketAddr,
@@ -32,14 +32,14 @@ pub(crate) struct Fake {
 
 #[derive(Default)]
 struct State {
-    says: BTreeMap<&'static str, Says>,
-    asked: Vec<String>,
-    /// Held open, so that a peer that waits goes on waiting.
+    replies: BTreeMap<&'static str, Reply>,
+    requests: Vec<String>,
+    /// Streams held open, so that a waiting peer keeps waiting.
     held: Vec<TcpStream>,
 }
 
 impl Fake {
-    /// Listens, until the end of the test program.
+    /// Starts to listen, until the end of the test program.
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let fake = Self { address: listener.local_addr().unwrap(), state: Arc::default() };
@@ -53,20 +53,20 @@ impl Fake {
         fake
     }
 
-    /// From now on it says this to a GET of `path`.
-    pub(crate) fn says(&self, path: &'static str, says: Says) -> &Self {
-        self.state().says.insert(path, says);
+    /// Sets the reply to a GET of `path`.
+    pub(crate) fn set(&self, path: &'static str, reply: Reply) -> &Self {
+        self.state().replies.insert(path, reply);
         self
     }
 
-    /// A metrics page.
+    /// Sets the metrics page.
     pub(crate) fn page(&self, text: &str) -> &Self {
-        self.says("/metrics", Says::Page("", text.to_owned()))
+        self.set("/metrics", Reply::Page("", text.to_owned()))
     }
 
-    /// Every path that was asked for, in order.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.state().asked.clone()
+    /// Returns all requested paths, in order.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.state().requests.clone()
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -85,22 +85,22 @@ impl Fake {
         let path = first.split(' ').nth(1).unwrap().to_owned();
         let says = {
             let mut state = self.state();
-            let says = state.says.get(path.as_str()).cloned();
-            state.asked.push(path);
-            says.unwrap_or(Says::Status(404, "Not Found".to_owned()))
+            let says = state.replies.get(path.as_str()).cloned();
+            state.requests.push(path);
+            says.unwrap_or(Reply::Status(404, "Not Found".to_owned()))
         };
-        // A peer that left early is its own affair.
+        // An error means that the peer left early.
         let _ = match says {
-            Says::Status(status, body) => {
+            Reply::Status(status, body) => {
                 write!(stream, "HTTP/1.1 {status} So\r\nContent-Length: {}\r\n\r\n{body}", body.len())
             }
-            Says::Page(fields, body) => {
+            Reply::Page(fields, body) => {
                 write!(stream, "HTTP/1.1 200 OK\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len())
             }
-            Says::Cut => write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nvllm:x 1"),
-            Says::Noise => write!(stream, "\u{7f}\u{1}\u{2}\r\n\r\n"),
-            Says::Endless => endless(&mut stream),
-            Says::Nothing => {
+            Reply::Cut => write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nvllm:x 1"),
+            Reply::Noise => write!(stream, "\u{7f}\u{1}\u{2}\r\n\r\n"),
+            Reply::Endless => endless(&mut stream),
+            Reply::Nothing => {
                 self.state().held.push(stream);
                 return;
             }

@@ -1,4 +1,4 @@
-//! Servers that answer badly: a reading without numbers, and the next one is as good as ever.
+//! Faulty servers: a reading without values, followed by a normal one.
 
 use std::time::Duration;
 
@@ -6,26 +6,26 @@ use engine::Scrape;
 use metrics::EngineReading;
 use relay::Kind;
 
-use crate::fake::{Fake, Says};
+use crate::fake::{Fake, Reply};
 use crate::watched::Watched;
 
 #[test]
-fn what_cannot_be_read_is_a_reading_without_numbers() {
+fn unreadable_page_is_reading_without_values() {
     for says in [
-        Says::Status(404, "not here".to_owned()),
-        Says::Status(401, "vllm:num_requests_running 1\n".to_owned()),
-        Says::Status(501, String::new()),
-        Says::Status(500, String::new()),
-        Says::Status(301, "vllm:num_requests_running 1\n".to_owned()),
-        Says::Cut,
-        Says::Endless,
-        Says::Noise,
-        Says::Page("", "[{\"iter\": 1, \"gpuMemUsage\": 2}]".to_owned()),
-        Says::Page("", "<html>\n<body>It works</body>\n</html>\n".to_owned()),
-        Says::Page("", "sglang:token_usage 0.5\n".to_owned()),
+        Reply::Status(404, "not here".to_owned()),
+        Reply::Status(401, "vllm:num_requests_running 1\n".to_owned()),
+        Reply::Status(501, String::new()),
+        Reply::Status(500, String::new()),
+        Reply::Status(301, "vllm:num_requests_running 1\n".to_owned()),
+        Reply::Cut,
+        Reply::Endless,
+        Reply::Noise,
+        Reply::Page("", "[{\"iter\": 1, \"gpuMemUsage\": 2}]".to_owned()),
+        Reply::Page("", "<html>\n<body>It works</body>\n</html>\n".to_owned()),
+        Reply::Page("", "sglang:token_usage 0.5\n".to_owned()),
     ] {
         let fake = Fake::start();
-        fake.says("/metrics", says.clone());
+        fake.set("/metrics", says.clone());
         let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
         let none = EngineReading { up: Some(false), kind: Some(Kind::Vllm), ..EngineReading::default() };
         assert_eq!(watched.reading(), none, "{says:?}");
@@ -33,9 +33,9 @@ fn what_cannot_be_read_is_a_reading_without_numbers() {
 }
 
 #[test]
-fn a_silent_server_is_given_up_on_and_asked_again() {
+fn silent_server_times_out_and_is_retried() {
     let fake = Fake::start();
-    fake.says("/metrics", Says::Nothing);
+    fake.set("/metrics", Reply::Nothing);
     let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
     assert_eq!(watched.reading().up, Some(false));
     fake.page("vllm:num_requests_running 3\n");
@@ -44,20 +44,20 @@ fn a_silent_server_is_given_up_on_and_asked_again() {
 }
 
 #[test]
-fn a_refusal_is_not_repeated_and_a_failure_is() {
+fn failure_is_retried_and_denial_is_not() {
     for (status, repeats) in [(404, false), (501, false), (401, false), (503, true), (500, true)] {
         let fake = Fake::start();
-        fake.says("/metrics", Says::Status(status, String::new()));
+        fake.set("/metrics", Reply::Status(status, String::new()));
         let watched = Watched::start(&fake, Some(Kind::Tgi), Scrape::Auto);
         assert_eq!(watched.reading().up, Some(false));
         if repeats {
             assert_eq!(watched.reading().up, Some(false), "{status} is asked again");
             continue;
         }
-        // Ten times what would be waited for otherwise.
+        // Ten times the usual interval.
         std::thread::sleep(Duration::from_millis(50));
-        assert_eq!(fake.asked(), ["/metrics"], "{status} is not asked again");
-        // A restart is the only way to another answer, and it is seen.
+        assert_eq!(fake.requests(), ["/metrics"], "{status} is not asked again");
+        // Only a restart can change the reply, and it is noticed.
         fake.page("tgi_queue_size 1\n");
         watched.reach.note(0, false);
         watched.reach.note(0, true);
@@ -66,7 +66,7 @@ fn a_refusal_is_not_repeated_and_a_failure_is() {
 }
 
 #[test]
-fn lines_that_cannot_be_read_cost_only_themselves() {
+fn invalid_lines_affect_no_other() {
     let fake = Fake::start();
     fake.page(
         "vllm:num_requests_running{engine=\"0\"} 1\r\nvllm:num_requests_waiting{engine=\"0} 5\r\n\
@@ -80,15 +80,15 @@ fn lines_that_cannot_be_read_cost_only_themselves() {
 }
 
 #[test]
-fn a_page_of_another_server_is_looked_at_anew() {
+fn page_of_another_kind_restarts_detection() {
     let fake = Fake::start();
-    fake.says("/v1/models", Says::Page("", "{\"owned_by\":\"vllm\"}".to_owned()));
+    fake.set("/v1/models", Reply::Page("", "{\"owned_by\":\"vllm\"}".to_owned()));
     fake.page("vllm:num_requests_running 1\n");
     let watched = Watched::start(&fake, None, Scrape::Auto);
     assert_eq!(watched.detected().kind, Kind::Vllm);
     watched.reading_when("the page", |reading| reading.up == Some(true));
-    // Replaced behind a proxy, so that it was never out of reach.
-    fake.says("/v1/models", Says::Page("", "{\"owned_by\":\"lmdeploy\"}".to_owned()));
+    // Replaced behind a proxy, so that it was always reachable.
+    fake.set("/v1/models", Reply::Page("", "{\"owned_by\":\"lmdeploy\"}".to_owned()));
     fake.page("lmdeploy:num_requests_running 2\n");
     assert_eq!(watched.detected().kind, Kind::Lmdeploy);
     watched.reading_when("its page", |reading| reading.running_requests == Some(2.0));

@@ -1,10 +1,10 @@
-//! The watcher in front of a made-up server: what it asks, when, and what comes of it.
+//! The watcher of a fake server: its requests, their times and its results.
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test; the lint spares only functions marked so")]
 
-mod fake; // a server that answers as it is told
-mod watched; // the watcher in front of it, and what it said
+mod fake; // a server with configured replies
+mod watched; // the watcher of it, and its results
 
-mod drift; // counters against ours, over restarts
+mod detect; // the detected server, and the requests
+mod drift; // counters against the proxy's totals, over restarts
 mod hostile; // slow, huge, broken, garbage
-mod recognise; // which server it is, and what it was asked

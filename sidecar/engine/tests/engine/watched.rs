@@ -1,17 +1,17 @@
-//! The watcher in front of fakes, and what it said.
+//! The watcher of a fake server, and its results.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use engine::{Detected, Hooks, Ours, Plan, Reach, Running, Scrape, Target};
+use engine::{Detected, Hooks, Plan, ProxyTotals, Reach, Running, Scrape, Target};
 use metrics::EngineReading;
 use relay::Kind;
 
 use crate::fake::Fake;
 
-/// A busy machine gets this long for what takes milliseconds.
+/// Timeout of an event that takes milliseconds, for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One watched upstream.
@@ -19,29 +19,29 @@ pub(crate) struct Watched {
     pub(crate) reach: Reach,
     detected: Receiver<Detected>,
     readings: Receiver<EngineReading>,
-    ours: Arc<[AtomicU64; 3]>,
+    totals: Arc<[AtomicU64; 3]>,
     _running: Running,
 }
 
 impl Watched {
-    /// Watches a fake that can be reached from the start.
+    /// Watches a fake that is reachable from the start.
     pub(crate) fn start(fake: &Fake, kind: Option<Kind>, scrape: Scrape) -> Self {
         let watched = Self::unreached(fake, kind, scrape);
         watched.reach.note(0, true);
         watched
     }
 
-    /// Watches a fake of which nobody has said yet that it can be reached.
+    /// Watches a fake that was not reported reachable yet.
     pub(crate) fn unreached(fake: &Fake, kind: Option<Kind>, scrape: Scrape) -> Self {
         Self::below(fake, "", kind, scrape)
     }
 
-    /// The same for a server whose paths lie below a prefix.
+    /// Watches a server whose paths have a prefix.
     pub(crate) fn below(fake: &Fake, prefix: &str, kind: Option<Kind>, scrape: Scrape) -> Self {
-        let ours: Arc<[AtomicU64; 3]> = Arc::default();
+        let totals: Arc<[AtomicU64; 3]> = Arc::default();
         let (tell_detected, detected) = channel();
         let (tell_reading, readings) = channel();
-        let totals = Arc::clone(&ours);
+        let shared = Arc::clone(&totals);
         let hooks = Hooks {
             detected: Box::new(move |upstream, detected| {
                 assert_eq!(upstream, 0);
@@ -49,10 +49,10 @@ impl Watched {
                 let _ = tell_detected.send(detected);
             }),
             reading: Box::new(move |_, reading| drop(tell_reading.send(reading))),
-            ours: Box::new(move |_| {
-                let totals = [&totals[0], &totals[1], &totals[2]];
+            totals: Box::new(move |_| {
+                let totals = [&shared[0], &shared[1], &shared[2]];
                 let [input, output, cached] = totals.map(|total| total.load(Ordering::SeqCst));
-                Ours { input, cached, output }
+                ProxyTotals { input, cached, output }
             }),
         };
         let target = Target {
@@ -65,36 +65,36 @@ impl Watched {
         };
         let plan = Plan { targets: vec![target], every: Duration::from_millis(5) };
         let running = engine::start(plan, hooks).unwrap();
-        Self { reach: running.reach(), detected, readings, ours, _running: running }
+        Self { reach: running.reach(), detected, readings, totals, _running: running }
     }
 
-    /// What we ourselves are said to have counted.
-    pub(crate) fn ours(&self, input: u64, output: u64) {
-        self.ours[0].store(input, Ordering::SeqCst);
-        self.ours[1].store(output, Ordering::SeqCst);
+    /// Sets the proxy's totals.
+    pub(crate) fn set_totals(&self, input: u64, output: u64) {
+        self.totals[0].store(input, Ordering::SeqCst);
+        self.totals[1].store(output, Ordering::SeqCst);
     }
 
-    /// The cached tokens that usage reported to us.
+    /// Sets the cached tokens that usage reported.
     pub(crate) fn cached(&self, cached: u64) {
-        self.ours[2].store(cached, Ordering::SeqCst);
+        self.totals[2].store(cached, Ordering::SeqCst);
     }
 
-    /// The next that was recognised.
+    /// Returns the next detection.
     pub(crate) fn detected(&self) -> Detected {
-        self.detected.recv_timeout(PATIENCE).expect("it is recognised")
+        self.detected.recv_timeout(PATIENCE).expect("a detection")
     }
 
-    /// Whether something was recognised that was not asked for yet.
+    /// Returns true if there is a further detection.
     pub(crate) fn has_detected(&self) -> bool {
         self.detected.try_recv().is_ok()
     }
 
-    /// The next reading.
+    /// Returns the next reading.
     pub(crate) fn reading(&self) -> EngineReading {
-        self.readings.recv_timeout(PATIENCE).expect("there are readings")
+        self.readings.recv_timeout(PATIENCE).expect("a reading")
     }
 
-    /// The first reading that is as wanted.
+    /// Returns the first reading that satisfies a condition.
     pub(crate) fn reading_when(&self, what: &str, wanted: impl Fn(&EngineReading) -> bool) -> EngineReading {
         let end = Instant::now() + PATIENCE;
         loop {

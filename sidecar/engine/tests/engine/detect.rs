@@ -1,43 +1,43 @@
-//! Each server is recognised by what it says, with no question that would change anything there.
+//! Detection of each server, without requests that change its state.
 
 use engine::{Detected, FrontEnd, Scrape};
 use metrics::EngineReading;
 use relay::Kind;
 
-use crate::fake::{Fake, Says};
+use crate::fake::{Fake, Reply};
 use crate::watched::Watched;
 
 const MODELS: &str = "/v1/models";
 
-fn models(fields: &'static str, owner: &str) -> Says {
-    Says::Page(
+fn models(fields: &'static str, owner: &str) -> Reply {
+    Reply::Page(
         fields,
         format!("{{\"object\":\"list\",\"data\":[{{\"id\":\"m\",\"owned_by\":\"{owner}\"}}]}}"),
     )
 }
 
-fn text(page: &str) -> Says {
-    Says::Page("", page.to_owned())
+fn text(page: &str) -> Reply {
+    Reply::Page("", page.to_owned())
 }
 
 #[test]
-fn each_server_is_known_by_what_it_says() {
+fn each_server_is_detected() {
     let uvicorn = "server: uvicorn\r\n";
     for (script, kind, front_end) in [
         (vec![(MODELS, models(uvicorn, "vllm"))], Kind::Vllm, Some(FrontEnd::Python)),
         (vec![(MODELS, models("", "vllm"))], Kind::Vllm, Some(FrontEnd::Rust)),
         (vec![(MODELS, models("Server: nginx\r\n", "vllm"))], Kind::Vllm, None),
         (
-            // Its models are for those with a key, its page is for all.
+            // Its models require a key, its page does not.
             vec![
-                (MODELS, Says::Status(401, "{}".to_owned())),
+                (MODELS, Reply::Status(401, "{}".to_owned())),
                 ("/metrics", text("vllm:num_requests_running 0\n")),
             ],
             Kind::Vllm,
             Some(FrontEnd::Rust),
         ),
         (vec![(MODELS, models("Server: llama.cpp\r\n", "llamacpp"))], Kind::LlamaCpp, None),
-        (vec![(MODELS, Says::Page("Server: llama.cpp\r\n", "loading".to_owned()))], Kind::LlamaCpp, None),
+        (vec![(MODELS, Reply::Page("Server: llama.cpp\r\n", "loading".to_owned()))], Kind::LlamaCpp, None),
         (vec![(MODELS, models("", "llamacpp"))], Kind::LlamaCpp, None),
         (vec![(MODELS, models(uvicorn, "sglang"))], Kind::Sglang, None),
         (vec![(MODELS, models(uvicorn, "lmdeploy"))], Kind::Lmdeploy, None),
@@ -56,92 +56,92 @@ fn each_server_is_known_by_what_it_says() {
         ),
     ] {
         let fake = Fake::start();
-        for (path, says) in script.clone() {
-            fake.says(path, says);
+        for (path, reply) in script.clone() {
+            fake.set(path, reply);
         }
         let watched = Watched::start(&fake, None, Scrape::Auto);
         assert_eq!(watched.detected(), Detected { kind, front_end }, "{script:?}");
         let reading = watched.reading_when("the kind", |reading| reading.kind.is_some());
         assert_eq!(reading.kind, Some(kind));
-        for path in fake.asked() {
+        for path in fake.requests() {
             assert!(!path.contains("health"), "SGLang generates a token for it: {path}");
         }
     }
 }
 
-/// The reading after which a test looks at what was asked: the upstream has been dealt with.
+/// Returns the reading after which the requests are complete.
 fn settled(watched: &Watched) -> EngineReading {
     watched.reading()
 }
 
 #[test]
-fn reading_llamacpps_page_is_for_a_person_to_decide() {
+fn llamacpp_page_is_read_only_if_configured() {
     let page = include_str!("../pages/llamacpp-0.7.0-after.txt");
     for kind in [None, Some(Kind::LlamaCpp)] {
         for (scrape, reads) in [(Scrape::Auto, false), (Scrape::On, true), (Scrape::Off, false)] {
             let fake = Fake::start();
-            fake.page(page).says(MODELS, models("Server: llama.cpp\r\n", "llamacpp"));
+            fake.page(page).set(MODELS, models("Server: llama.cpp\r\n", "llamacpp"));
             let watched = Watched::start(&fake, kind, scrape);
             assert_eq!(watched.detected().kind, Kind::LlamaCpp);
             let reading = settled(&watched);
             assert_eq!(reading.up, reads.then_some(true), "{kind:?} {scrape:?}");
-            assert_eq!(fake.asked().iter().any(|path| path == "/metrics"), reads, "{kind:?} {scrape:?}");
+            assert_eq!(fake.requests().iter().any(|path| path == "/metrics"), reads, "{kind:?} {scrape:?}");
         }
     }
 }
 
 #[test]
-fn a_named_kind_that_is_not_read_is_never_asked() {
+fn configured_kind_without_scrape_gets_no_request() {
     for kind in [Kind::Vllm, Kind::Openai] {
         let fake = Fake::start();
         let watched = Watched::start(&fake, Some(kind), Scrape::Off);
         assert_eq!(watched.detected(), Detected { kind, front_end: None });
         assert_eq!(settled(&watched), EngineReading { kind: Some(kind), ..EngineReading::default() });
-        assert!(fake.asked().is_empty(), "{:?}", fake.asked());
+        assert!(fake.requests().is_empty(), "{:?}", fake.requests());
     }
 }
 
 #[test]
-fn a_kind_without_a_page_is_not_asked_for_one() {
+fn kind_without_page_gets_no_page_request() {
     for kind in [Kind::Ollama, Kind::Openai, Kind::Anthropic, Kind::Gemini] {
         let fake = Fake::start();
         let watched = Watched::start(&fake, Some(kind), Scrape::On);
         assert_eq!(settled(&watched), EngineReading { kind: Some(kind), ..EngineReading::default() });
-        assert!(fake.asked().is_empty(), "{:?}", fake.asked());
+        assert!(fake.requests().is_empty(), "{:?}", fake.requests());
     }
 }
 
 #[test]
-fn an_unknown_server_costs_nothing_but_a_zero() {
+fn unknown_server_is_reading_without_values() {
     let fake = Fake::start();
     let watched = Watched::start(&fake, None, Scrape::Auto);
     assert_eq!(settled(&watched), EngineReading { up: Some(false), ..EngineReading::default() });
     let asked = ["/v1/models", "/prometheus/metrics", "/metrics", "/info", "/v2", "/api/version"];
-    assert_eq!(fake.asked(), asked, "each once");
+    assert_eq!(fake.requests(), asked, "each once");
     assert!(!watched.has_detected());
 }
 
 #[test]
-fn nothing_is_asked_until_somebody_says_that_it_is_there() {
+fn no_request_before_server_is_reachable() {
     let fake = Fake::start();
-    fake.says(MODELS, models("", "vllm")).page("vllm:num_requests_running 1\n");
+    fake.set(MODELS, models("", "vllm")).page("vllm:num_requests_running 1\n");
     let watched = Watched::unreached(&fake, None, Scrape::Auto);
     watched.reach.note(0, false);
     watched.reach.note(7, true);
-    assert!(!watched.has_detected() && fake.asked().is_empty());
+    assert!(!watched.has_detected() && fake.requests().is_empty());
     watched.reach.note(0, true);
     assert_eq!(watched.detected().kind, Kind::Vllm);
 }
 
 #[test]
-fn it_is_recognised_anew_after_it_was_gone() {
+fn server_is_detected_again_after_outage() {
     let fake = Fake::start();
-    fake.says(MODELS, models("", "vllm")).page("vllm:num_requests_running 1\n");
+    fake.set(MODELS, models("", "vllm")).page("vllm:num_requests_running 1\n");
     let watched = Watched::start(&fake, None, Scrape::Auto);
     assert_eq!(watched.detected(), Detected { kind: Kind::Vllm, front_end: Some(FrontEnd::Rust) });
     watched.reading_when("the page", |reading| reading.running_requests == Some(1.0));
 
-    fake.says(MODELS, models("", "sglang")).page("sglang:num_running_reqs 2\n");
+    fake.set(MODELS, models("", "sglang")).page("sglang:num_running_reqs 2\n");
     watched.reach.note(0, false);
     let gone = watched.reading_when("its absence", |reading| reading.up == Some(false));
     assert_eq!(gone, EngineReading { up: Some(false), kind: Some(Kind::Vllm), ..EngineReading::default() });
@@ -151,9 +151,9 @@ fn it_is_recognised_anew_after_it_was_gone() {
 }
 
 #[test]
-fn an_outage_too_short_to_be_met_counts() {
+fn short_outage_is_noticed() {
     let fake = Fake::start();
-    fake.says(MODELS, models("", "vllm")).page("vllm:num_requests_running 1\n");
+    fake.set(MODELS, models("", "vllm")).page("vllm:num_requests_running 1\n");
     let watched = Watched::start(&fake, None, Scrape::Auto);
     watched.detected();
     watched.reading_when("the page", |reading| reading.up == Some(true));
@@ -163,10 +163,9 @@ fn an_outage_too_short_to_be_met_counts() {
 }
 
 #[test]
-fn the_prefix_of_its_url_is_asked_below() {
+fn prefix_of_url_is_part_of_every_path() {
     let fake = Fake::start();
-    fake.says("/base/v1/models", models("", "sglang"))
-        .says("/base/metrics", text("sglang:token_usage 0.5\n"));
+    fake.set("/base/v1/models", models("", "sglang")).set("/base/metrics", text("sglang:token_usage 0.5\n"));
     let watched = Watched::below(&fake, "/base", None, Scrape::Auto);
     watched.reach.note(0, true);
     assert_eq!(watched.detected().kind, Kind::Sglang);
