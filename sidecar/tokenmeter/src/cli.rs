@@ -11,7 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::command::{ledger, prices, spend, tenants};
 use crate::curve::{self, CurveArgs};
-use crate::settings::{Form, SETTINGS, Setting, variable};
+use crate::settings::{Form, Group, SETTINGS, Setting, variable};
 
 /// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,13 +162,15 @@ fn settings() -> impl Iterator<Item = Arg> {
          the file [env: {}]",
         variable("config")
     ));
-    std::iter::once(config).chain(SETTINGS.iter().map(argument))
+    let by_group =
+        Group::ALL.into_iter().flat_map(|group| SETTINGS.iter().filter(move |row| row.group == group));
+    std::iter::once(config).chain(by_group.map(argument))
 }
 
 fn argument(setting: &'static Setting) -> Arg {
     // Clap requires a static name; the command line is built once per process.
     let flag: &'static str = setting.key.replace('_', "-").leak();
-    let argument = Arg::new(setting.key).long(flag).help(help(setting));
+    let argument = Arg::new(setting.key).long(flag).help_heading(setting.group.title()).help(help(setting));
     match setting.form {
         Form::Text(shape) => argument.value_name(shape),
         Form::Number { .. } | Form::Decimal { .. } => argument.value_name("N"),

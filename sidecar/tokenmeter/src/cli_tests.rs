@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use super::{Action, Flags, command, read};
-use crate::settings::{Form, SETTINGS};
+use crate::settings::{Form, Group, SETTINGS};
 
 fn parse(line: &str) -> Result<Action, clap::Error> {
     read(line.split(' ').map(OsString::from))
@@ -63,6 +63,20 @@ fn examples_fit_eighty_columns() {
 fn help_omits_values_of_the_environment() {
     let help = parse("tokenmeter prices show --help").unwrap_err().to_string();
     assert!(help.contains("[env: TOKENMETER_PRICES]"), "{help}");
+}
+
+#[test]
+fn help_has_settings_under_their_headings() {
+    let mut all = command();
+    let help = all.find_subcommand_mut("run").unwrap().render_long_help().to_string();
+    let mut places = Group::ALL.map(|group| help.find(&format!("\n{}:\n", group.title())).unwrap()).to_vec();
+    assert!(places.is_sorted(), "{help}");
+    places.push(help.len());
+    for setting in SETTINGS {
+        let at = Group::ALL.iter().position(|group| *group == setting.group).unwrap();
+        let section = &help[places[at]..places[at + 1]];
+        assert!(section.contains(&format!("      {}", setting.flag())), "{}", setting.key);
+    }
 }
 
 #[test]

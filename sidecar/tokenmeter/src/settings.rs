@@ -4,15 +4,17 @@
 //! file, default. Flag, variable, key, help text and check all come from its row in [`SETTINGS`],
 //! so none can be missing or differ. Values stay text here; `plan` parses them.
 
+mod choices;
+mod group;
 mod list;
 mod raw;
 
-use budget::Period;
-use metrics::PRESETS;
-use relay::{Kind, UnknownPaths};
-
-use crate::file;
-
+pub(crate) use choices::choice;
+pub use choices::{
+    AUTO, BUDGET_DURATIONS, BUDGET_UNKNOWN_PATHS, BUDGET_UNPRICED, DETACHED_WORK, GPU, KINDS, OBJECTIVES,
+    OFF, ON, OTLP_PROTOCOLS, ROLES, SCRAPES, SEMCONV, USAGE,
+};
+pub use group::Group;
 pub use list::{BUDGET_LIST, List, OBJECTIVE_LIST, UPSTREAMS};
 pub use raw::{Entry, RawSettings, Value};
 
@@ -21,6 +23,8 @@ pub use raw::{Entry, RawSettings, Value};
 pub struct Setting {
     /// The key in the file; the flag and the variable derive from it.
     pub key: &'static str,
+    /// The heading in the help and in `configuration.md`.
+    pub group: Group,
     /// The form of the value.
     pub form: Form,
     /// The default as text; empty if it is computed or there is none.
@@ -75,6 +79,7 @@ pub fn variable(key: &str) -> String {
 pub static SETTINGS: &[Setting] = &[
     Setting {
         key: "upstream",
+        group: Group::Proxy,
         form: Form::Text("URL"),
         default: "",
         help: "URL of the inference server, http://HOST:PORT[/PREFIX]; for several servers, list them under \
@@ -82,6 +87,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "kind",
+        group: Group::Proxy,
         form: Form::Choice(&KINDS),
         default: "auto",
         help: "Type of the server, and the provider label of its metrics; auto detects it, with the label \
@@ -89,6 +95,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "usage",
+        group: Group::Counting,
         form: Form::Choice(&USAGE),
         default: "inject",
         help: "How streams get token counts: inject adds a usage request where the client sent none, and \
@@ -98,6 +105,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "role",
+        group: Group::Counting,
         form: Form::Choice(&ROLES),
         default: "whole",
         help: "The server's part where prefill and decode run on two servers: whole, prefill or decode; auto \
@@ -106,12 +114,14 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "listen",
+        group: Group::Proxy,
         form: Form::Text("ADDR"),
         default: "127.0.0.1:9800",
         help: "Address on which clients reach the upstream, ADDRESS:PORT; port 0 takes a free one",
     },
     Setting {
         key: "engine_metrics",
+        group: Group::Telemetry,
         form: Form::Choice(&SCRAPES),
         default: "auto",
         help: "Scraping of the server's own metrics page: auto scrapes unless that disturbs other scrapers, as \
@@ -119,18 +129,21 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "engine_metrics_interval_ms",
+        group: Group::Telemetry,
         form: Form::Number { unit: "milliseconds", min: 1000, max: 3_600_000 },
         default: "15000",
         help: "Interval of these scrapes",
     },
     Setting {
         key: "admin",
+        group: Group::Proxy,
         form: Form::Text("ADDR"),
         default: "127.0.0.1:9464",
         help: "Address of /metrics, /livez, /readyz and the live page, ADDRESS:PORT",
     },
     Setting {
         key: "admin_hosts",
+        group: Group::Proxy,
         form: Form::Text("NAMES"),
         default: "",
         help: "Host names, separated by commas, that requests to the admin address may carry besides IP \
@@ -138,12 +151,14 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "workers",
+        group: Group::Proxy,
         form: Form::Number { unit: "threads", min: 1, max: 1024 },
         default: "",
         help: "Worker threads; by default one per available core",
     },
     Setting {
         key: "connections",
+        group: Group::Proxy,
         form: Form::Number { unit: "connections", min: 1, max: 1_000_000 },
         default: "4096",
         help: "Client connections per worker; at the limit the connection that is idle longest is closed, and \
@@ -151,6 +166,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "upstream_connections",
+        group: Group::Proxy,
         form: Form::Number { unit: "connections", min: 1, max: 1_000_000_000 },
         default: "",
         help: "Concurrent requests per upstream; beyond it clients get 503 with Retry-After; by default the \
@@ -159,12 +175,14 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "streams_per_connection",
+        group: Group::Proxy,
         form: Form::Number { unit: "streams", min: 1, max: 1_000_000 },
         default: "256",
         help: "Concurrent HTTP/2 streams per client connection",
     },
     Setting {
         key: "gather_memory_mib",
+        group: Group::Proxy,
         form: Form::Number { unit: "mebibytes", min: 8, max: 1_048_576 },
         default: "64",
         help: "Memory for request bodies that are read whole before they are forwarded; one client gets at most \
@@ -172,6 +190,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "descriptor_reserve",
+        group: Group::Proxy,
         form: Form::Number { unit: "descriptors", min: 0, max: 1_000_000 },
         default: "256",
         help: "File descriptors that sockets of clients and upstreams do not take, so that the admin address \
@@ -179,30 +198,35 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "pool_size",
+        group: Group::Proxy,
         form: Form::Number { unit: "connections", min: 0, max: 100_000 },
         default: "256",
         help: "Idle upstream connections kept per worker and upstream",
     },
     Setting {
         key: "pool_idle_ms",
+        group: Group::Proxy,
         form: Form::Number { unit: "milliseconds", min: 0, max: 3_600_000 },
         default: "4000",
         help: "Idle timeout of upstream connections; below uvicorn's 5000",
     },
     Setting {
         key: "connect_timeout_ms",
+        group: Group::Proxy,
         form: Form::Number { unit: "milliseconds", min: 1, max: 600_000 },
         default: "5000",
         help: "Timeout for connecting to the upstream",
     },
     Setting {
         key: "head_timeout_ms",
+        group: Group::Proxy,
         form: Form::Number { unit: "milliseconds", min: 1, max: 600_000 },
         default: "10000",
         help: "Timeout for a client to send a request head; for its first request, counted from the connection",
     },
     Setting {
         key: "body_idle_ms",
+        group: Group::Proxy,
         form: Form::Number { unit: "milliseconds", min: 1000, max: 86_400_000 },
         default: "30000",
         help: "Longest pause of a client within a request body, then 408; pauses of the inference server, and \
@@ -210,6 +234,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "body_min_rate",
+        group: Group::Proxy,
         form: Form::Number { unit: "bytes per second", min: 0, max: 1_000_000_000 },
         default: "128",
         help: "Lowest mean rate of a request body, and of a response to a slow client, after 30 seconds of \
@@ -217,6 +242,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "body_time_ms",
+        group: Group::Proxy,
         form: Form::Number { unit: "milliseconds", min: 1000, max: 86_400_000 },
         default: "300000",
         help: "Timeout for a client to send a request body, then 408; each 4 KiB of the body adds 1 second; \
@@ -224,6 +250,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "client_stall_ms",
+        group: Group::Proxy,
         form: Form::Number { unit: "milliseconds", min: 1000, max: 86_400_000 },
         default: "120000",
         help: "Longest time in which a client reads nothing of a response that is ready; then its connection is \
@@ -231,12 +258,14 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "stall_ms",
+        group: Group::Telemetry,
         form: Form::Number { unit: "milliseconds", min: 1, max: 3_600_000 },
         default: "1000",
         help: "A longer gap between two tokens counts as a stall",
     },
     Setting {
         key: "objective",
+        group: Group::Telemetry,
         form: Form::Choice(&OBJECTIVES),
         default: "off",
         help: "Latency objective of every model's streams, to be met by 99 of 100: voice is a first token \
@@ -245,18 +274,21 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "max_tokens_claimed",
+        group: Group::Counting,
         form: Form::Number { unit: "tokens", min: 1, max: 9_007_199_254_740_992 },
         default: "10000000",
         help: "Largest token count accepted from a response; larger ones are discarded and counted",
     },
     Setting {
         key: "half_close",
+        group: Group::Proxy,
         form: Form::Switch,
         default: "false",
         help: "Keep answering a client that closed its write side; if off, it counts as disconnected",
     },
     Setting {
         key: "detached_work",
+        group: Group::Counting,
         form: Form::Choice(&DETACHED_WORK),
         default: AUTO,
         help: "Work that continues after its client disconnects, and cannot be counted then (batches, Responses \
@@ -265,30 +297,35 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "drain_delay_ms",
+        group: Group::Proxy,
         form: Form::Number { unit: "milliseconds", min: 0, max: 3_600_000 },
         default: "5000",
         help: "Time after a stop signal in which new connections are still served",
     },
     Setting {
         key: "drain_grace_ms",
+        group: Group::Proxy,
         form: Form::Number { unit: "milliseconds", min: 0, max: 86_400_000 },
         default: "25000",
         help: "Time after the drain delay in which streams may finish before they are cut",
     },
     Setting {
         key: "max_models",
+        group: Group::Telemetry,
         form: Form::Number { unit: "models", min: 1, max: 10_000 },
         default: "50",
         help: "Models with labels of their own; the others share `_other`",
     },
     Setting {
         key: "outbox_records",
+        group: Group::Telemetry,
         form: Form::Number { unit: "records", min: 1, max: 1_000_000 },
         default: "4096",
         help: "Finished exchanges queued for the control plane; more are dropped and counted",
     },
     Setting {
         key: "tenants",
+        group: Group::Spend,
         form: Form::Text("FILE"),
         default: "",
         help: "Tenant rules file (YAML, read again when it changes): how the tenant of a request is determined, \
@@ -297,6 +334,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "hash_key_file",
+        group: Group::Spend,
         form: Form::Text("FILE"),
         default: "",
         help: "File with a secret of at least 32 random bytes, the same across a fleet, that keys the hashes of \
@@ -304,6 +342,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "tokenizers",
+        group: Group::Counting,
         form: Form::Text("MODEL=PATH"),
         default: "",
         help: "Tokenizers for models whose server reports no counts, separated by commas: the model's name and \
@@ -311,6 +350,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "otlp_endpoint",
+        group: Group::Telemetry,
         form: Form::Text("URL"),
         default: "",
         help: "OpenTelemetry collector for metrics and traces, http(s)://HOST:PORT; without it \
@@ -318,12 +358,14 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "otlp_protocol",
+        group: Group::Telemetry,
         form: Form::Choice(&OTLP_PROTOCOLS),
         default: AUTO,
         help: "OTLP transport; auto is OTEL_EXPORTER_OTLP_PROTOCOL, or http/protobuf",
     },
     Setting {
         key: "otlp_signals",
+        group: Group::Telemetry,
         form: Form::Text("NAMES"),
         default: "",
         help: "Exported signals, of metrics, traces and logs (one log record per exchange), separated by \
@@ -332,12 +374,14 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "trace_headers",
+        group: Group::Telemetry,
         form: Form::Choice(&[ON, OFF]),
         default: ON,
         help: "While traces are exported, send traceparent (W3C Trace Context) to the upstream",
     },
     Setting {
         key: "semconv",
+        group: Group::Telemetry,
         form: Form::Choice(&SEMCONV),
         default: AUTO,
         help: "GenAI convention metrics beside gen_ai.server.*: latest (tokens used, tokens by operation, \
@@ -347,6 +391,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "gpu",
+        group: Group::Gpu,
         form: Form::Choice(&GPU),
         default: AUTO,
         help: "Source of GPU readings: nvml (the driver's library), exporter (dcgm-exporter or AMD's, at \
@@ -354,12 +399,14 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "gpu_exporter",
+        group: Group::Gpu,
         form: Form::Text("URL"),
         default: "",
         help: "Metrics page of a dcgm-exporter or an AMD device-metrics-exporter, http://HOST:PORT/metrics",
     },
     Setting {
         key: "gpu_exporter_hostname",
+        group: Group::Gpu,
         form: Form::Text("NAME"),
         default: "",
         help: "Node whose GPUs are read, as the exporter labels it: a Service may answer from another node; by \
@@ -367,12 +414,14 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "gpu_exporter_prefix",
+        group: Group::Gpu,
         form: Form::Text("PREFIX"),
         default: "",
         help: "Prefix before the exporter's metric names, where one is configured (AMD)",
     },
     Setting {
         key: "gpus",
+        group: Group::Gpu,
         form: Form::Text("GPUS"),
         default: "",
         help: "GPUs of the upstream, by index or UUID, separated by commas, or all; empty if it uses none; by \
@@ -380,12 +429,14 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "gpu_sample_ms",
+        group: Group::Gpu,
         form: Form::Number { unit: "milliseconds", min: 100, max: 60_000 },
         default: "1000",
         help: "Sampling interval of GPUs",
     },
     Setting {
         key: "gpu_stale_ms",
+        group: Group::Gpu,
         form: Form::Number { unit: "milliseconds", min: 200, max: 600_000 },
         default: "5000",
         help: "Age from which a GPU reading is no longer shown, and the longest gap between samples over which \
@@ -393,24 +444,28 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "gpu_hour_usd",
+        group: Group::Gpu,
         form: Form::Decimal { unit: "dollars" },
         default: "",
         help: "Price of one GPU hour, in US dollars",
     },
     Setting {
         key: "kwh_usd",
+        group: Group::Gpu,
         form: Form::Decimal { unit: "dollars" },
         default: "",
         help: "Price of a kilowatt-hour, in US dollars",
     },
     Setting {
         key: "pue",
+        group: Group::Gpu,
         form: Form::Decimal { unit: "watts per watt" },
         default: "1",
         help: "Power usage effectiveness of the data centre, a factor of the energy price",
     },
     Setting {
         key: "ledger",
+        group: Group::Spend,
         form: Form::Text("PATH|URL"),
         default: "",
         help: "Ledger of exchanges for billing: a file ending in .db, or postgres://USER@HOST/DATABASE for a \
@@ -418,12 +473,14 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "ledger_spool",
+        group: Group::Spend,
         form: Form::Text("PATH"),
         default: "tokenmeter.db",
         help: "With a central store as `ledger`: the file that holds rows until they are in the store",
     },
     Setting {
         key: "ledger_wait",
+        group: Group::Spend,
         form: Form::Switch,
         default: "false",
         help: "Start even if another process of this host writes the ledger, and keep rows in memory until that \
@@ -431,6 +488,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "ledger_ship",
+        group: Group::Spend,
         form: Form::Text("URL"),
         default: "",
         help: "Central PostgreSQL that receives the ledger's rows, postgres://USER@HOST:PORT/DATABASE; \
@@ -438,6 +496,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "ledger_ship_password_file",
+        group: Group::Spend,
         form: Form::Text("FILE"),
         default: "",
         help: "File whose first line is the password of the central store; without it the URL, PGPASSWORD or a \
@@ -445,6 +504,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "ledger_keep_days",
+        group: Group::Spend,
         form: Form::Number { unit: "days", min: 0, max: 36_500 },
         default: "0",
         help: "Retention of ledger rows after the end of their month; daily totals are kept forever, and with 0 \
@@ -452,6 +512,7 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "budget_webhook",
+        group: Group::Spend,
         form: Form::Text("URL"),
         default: "",
         help: "URL that receives budget alerts, https://HOST[:PORT]/PATH; the budgets are listed under \
@@ -459,124 +520,48 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "budget_webhook_secret_file",
+        group: Group::Spend,
         form: Form::Text("PATH"),
         default: "",
         help: "File with the secret that signs budget alerts",
     },
     Setting {
         key: "prices",
+        group: Group::Spend,
         form: Form::Text("FILE"),
         default: "",
         help: "Price file: the token prices by which exchanges are charged (see `tokenmeter prices`)",
     },
     Setting {
         key: "access_log",
+        group: Group::Logging,
         form: Form::Switch,
         default: "false",
         help: "Log a line per exchange: tenant, counts, times and cost, never content",
     },
     Setting {
         key: "log_level",
+        group: Group::Logging,
         form: Form::Choice(&["error", "warn", "info", "debug", "trace"]),
         default: "info",
         help: "Least severe level that is logged",
     },
     Setting {
         key: "log_format",
+        group: Group::Logging,
         form: Form::Choice(&["auto", "text", "json"]),
         default: "auto",
         help: "Format of log lines; auto is text on a terminal and JSON elsewhere",
     },
 ];
 
-/// The values of `kind`: [`AUTO`], then the server types, which are values of `gen_ai.provider.name`.
-pub const KINDS: [&str; Kind::ALL.len() + 1] = {
-    let mut names = [AUTO; Kind::ALL.len() + 1];
-    let mut at = 0;
-    while at < Kind::ALL.len() {
-        names[at + 1] = Kind::ALL[at].name();
-        at += 1;
-    }
-    names
-};
-
-/// The value by which tokenmeter chooses.
-pub const AUTO: &str = "auto";
-
-/// The values of `engine_metrics`.
-pub const SCRAPES: [&str; 3] = ["auto", "on", "off"];
-
-/// The names of the usage policies.
-pub const USAGE: [&str; 3] = ["inject", "continuous", "observe"];
-
-/// The roles of an upstream.
-pub const ROLES: [&str; 4] = ["whole", "prefill", "decode", AUTO];
-
-/// The values of `otlp_protocol`.
-pub const OTLP_PROTOCOLS: [&str; 3] = [AUTO, "http/protobuf", "grpc"];
-
-/// The values of `semconv`: versions of the GenAI convention's token metrics.
-pub const SEMCONV: [&str; 5] = [AUTO, "latest", "client", "legacy", "both"];
-
-/// The values of `gpu`.
-pub const GPU: [&str; 4] = [AUTO, "nvml", "exporter", OFF];
-
-/// The values of `objective`: [`OFF`], then the presets.
-pub const OBJECTIVES: [&str; PRESETS.len() + 1] = {
-    let mut names = [OFF; PRESETS.len() + 1];
-    let mut at = 0;
-    while at < PRESETS.len() {
-        names[at + 1] = PRESETS[at].name;
-        at += 1;
-    }
-    names
-};
-
-/// The value that turns a choice on.
-pub const ON: &str = "on";
-
-/// The value that turns a choice off.
-pub const OFF: &str = "off";
-
-/// The values of `detached_work`.
-pub const DETACHED_WORK: [&str; 3] = [AUTO, "allow", "refuse"];
-
-/// The values of a budget's `unpriced`, `unreadable` and `uncountable`; the first is the default.
-pub const BUDGET_UNPRICED: [&str; 2] = ["allow", "refuse"];
-
-/// The values of a budget's `unknown_paths`; the first is the default.
-pub const BUDGET_UNKNOWN_PATHS: [&str; UnknownPaths::ALL.len()] = {
-    let mut names = [""; UnknownPaths::ALL.len()];
-    let mut at = 0;
-    while at < UnknownPaths::ALL.len() {
-        names[at] = UnknownPaths::ALL[at].name();
-        at += 1;
-    }
-    names
-};
-
-/// The values of `budget_duration`.
-pub const BUDGET_DURATIONS: [&str; Period::ALL.len()] = {
-    let mut names = [""; Period::ALL.len()];
-    let mut at = 0;
-    while at < Period::ALL.len() {
-        names[at] = Period::ALL[at].name();
-        at += 1;
-    }
-    names
-};
-
-/// Returns the value of `known` that a text names; any YAML boolean also names `on` or `off`.
-pub(crate) fn choice(text: &str, known: &[&'static str]) -> Option<&'static str> {
-    let named = |word: &str| known.iter().copied().find(|known| *known == word);
-    named(text).or_else(|| named(if file::truth(text)? { ON } else { OFF }))
-}
-
 /// Returns the row of `key`. Panics if the table has none.
 pub fn setting(key: &str) -> &'static Setting {
     SETTINGS.iter().find(|setting| setting.key == key).expect("the key is in the table")
 }
 
+#[cfg(test)]
+mod page_tests;
 #[cfg(test)]
 #[path = "settings_tests.rs"]
 mod tests;

@@ -1,0 +1,90 @@
+//! The values of the settings that take one of a few names.
+
+use budget::Period;
+use metrics::PRESETS;
+use relay::{Kind, UnknownPaths};
+
+use crate::file;
+
+/// The values of `kind`: [`AUTO`], then the server types, which are values of `gen_ai.provider.name`.
+pub const KINDS: [&str; Kind::ALL.len() + 1] = {
+    let mut names = [AUTO; Kind::ALL.len() + 1];
+    let mut at = 0;
+    while at < Kind::ALL.len() {
+        names[at + 1] = Kind::ALL[at].name();
+        at += 1;
+    }
+    names
+};
+
+/// The value by which tokenmeter chooses.
+pub const AUTO: &str = "auto";
+
+/// The values of `engine_metrics`.
+pub const SCRAPES: [&str; 3] = ["auto", "on", "off"];
+
+/// The names of the usage policies.
+pub const USAGE: [&str; 3] = ["inject", "continuous", "observe"];
+
+/// The roles of an upstream.
+pub const ROLES: [&str; 4] = ["whole", "prefill", "decode", AUTO];
+
+/// The values of `otlp_protocol`.
+pub const OTLP_PROTOCOLS: [&str; 3] = [AUTO, "http/protobuf", "grpc"];
+
+/// The values of `semconv`: versions of the GenAI convention's token metrics.
+pub const SEMCONV: [&str; 5] = [AUTO, "latest", "client", "legacy", "both"];
+
+/// The values of `gpu`.
+pub const GPU: [&str; 4] = [AUTO, "nvml", "exporter", OFF];
+
+/// The values of `objective`: [`OFF`], then the presets.
+pub const OBJECTIVES: [&str; PRESETS.len() + 1] = {
+    let mut names = [OFF; PRESETS.len() + 1];
+    let mut at = 0;
+    while at < PRESETS.len() {
+        names[at + 1] = PRESETS[at].name;
+        at += 1;
+    }
+    names
+};
+
+/// The value that turns a choice on.
+pub const ON: &str = "on";
+
+/// The value that turns a choice off.
+pub const OFF: &str = "off";
+
+/// The values of `detached_work`.
+pub const DETACHED_WORK: [&str; 3] = [AUTO, "allow", "refuse"];
+
+/// The values of a budget's `unpriced`, `unreadable` and `uncountable`; the first is the default.
+pub const BUDGET_UNPRICED: [&str; 2] = ["allow", "refuse"];
+
+/// The values of a budget's `unknown_paths`; the first is the default.
+pub const BUDGET_UNKNOWN_PATHS: [&str; UnknownPaths::ALL.len()] = {
+    let mut names = [""; UnknownPaths::ALL.len()];
+    let mut at = 0;
+    while at < UnknownPaths::ALL.len() {
+        names[at] = UnknownPaths::ALL[at].name();
+        at += 1;
+    }
+    names
+};
+
+/// The values of `budget_duration`.
+pub const BUDGET_DURATIONS: [&str; Period::ALL.len()] = {
+    let mut names = [""; Period::ALL.len()];
+    let mut at = 0;
+    while at < Period::ALL.len() {
+        names[at] = Period::ALL[at].name();
+        at += 1;
+    }
+    names
+};
+
+/// Returns the value of `known` that a text names; any YAML boolean also names `on` or `off`.
+pub(crate) fn choice(text: &str, known: &[&'static str]) -> Option<&'static str> {
+    let named = |word: &str| known.iter().copied().find(|known| *known == word);
+    named(text).or_else(|| named(if file::truth(text)? { ON } else { OFF }))
+}
