@@ -306,23 +306,23 @@ impl<T> Attribution<T> {
                 self.waiting.push_back(ended);
                 continue;
             }
-            let used = self.take(&ended);
+            let used = self.claim(&ended);
             self.settled += u64::from(used.is_some());
             settled(Settled { context: ended.context, used });
         }
     }
 
     /// Takes the exchange's use from each device of its upstream.
-    fn take(&mut self, ended: &Ended<T>) -> Option<ExchangeUse> {
+    fn claim(&mut self, ended: &Ended<T>) -> Option<ExchangeUse> {
         let (mut used, mut devices, mut known) = ([0; 2], 0u32, [true; 2]);
         let (mut utilization, mut utilized) = (0.0, 0u32);
-        let was_there = |account: &&mut DeviceAccount| {
+        let was_in_flight = |account: &&mut DeviceAccount| {
             account
                 .unclaimed(ended.upstream)
                 .is_some_and(|unclaimed| !unclaimed.had_ended_before(&ended.left))
         };
-        for account in self.accounts.iter_mut().filter(was_there) {
-            let its = account.take(ended.upstream, ended.entered.share, ended.left.share, &mut self.costs);
+        for account in self.accounts.iter_mut().filter(was_in_flight) {
+            let its = account.claim(ended.upstream, ended.entered.share, ended.left.share, &mut self.costs);
             used = added(used, its.used);
             devices += 1;
             known = [known[0] && its.complete[0], known[1] && its.complete[1]];

@@ -96,7 +96,7 @@ impl DeviceStates {
     }
 
     /// Takes a sample; returns the state of every device that was ever seen, without MIG instances.
-    pub(crate) fn take(&mut self, at: Tick, source: SourceName, sample: &Sample) -> Vec<MeteredDevice> {
+    pub(crate) fn apply(&mut self, at: Tick, source: SourceName, sample: &Sample) -> Vec<MeteredDevice> {
         let devices = match sample {
             Sample::Devices(devices) => Some(&**devices),
             Sample::Failed(_) => None,
@@ -104,14 +104,14 @@ impl DeviceStates {
         let mut seen: Vec<DeviceSample> = Vec::new();
         for state in &mut self.states {
             let now = devices.map(|all| all.iter().find(|device| device.uuid == state.reading.device.uuid));
-            seen.push(state.take(at, source, now, self.stale));
+            seen.push(state.apply(at, source, now, self.stale));
         }
         for device in devices.unwrap_or_default() {
             let known = self.states.iter().any(|state| state.reading.device.uuid == device.uuid);
             if !known && self.states.len() < MAX_DEVICES {
                 let upstreams = self.assignment.of(device, source, devices.unwrap_or_default());
                 let mut state = DeviceState::new(at, source, device, upstreams);
-                seen.push(state.take(at, source, Some(Some(device)), self.stale));
+                seen.push(state.apply(at, source, Some(Some(device)), self.stale));
                 self.states.push(state);
             }
         }
@@ -157,7 +157,7 @@ impl DeviceStates {
                 false,
                 format!(
                     "none attributed to {name}, because other processes may use them; set its gpus to those it \
-                                         uses (indices, UUIDs, or `all`): {uuids}"
+                     uses (indices, UUIDs, or `all`): {uuids}"
                 ),
             )),
         }
@@ -187,7 +187,7 @@ impl DeviceState {
     }
 
     /// `now` is `None` if the sample failed, and `Some(None)` if the sample lacks the device.
-    fn take(
+    fn apply(
         &mut self,
         at: Tick,
         source: SourceName,

@@ -144,7 +144,7 @@ impl Reader {
             let wanted = self.hostname.as_deref().unwrap_or("the machine with the GPUs that are configured");
             return Sample::Failed(format!(
                 "the exporter's page is of {}, not of {wanted}; restrict its Service to the same node \
-                                 (internalTrafficPolicy: Local)",
+                 (internalTrafficPolicy: Local)",
                 hosts.join(", ")
             ));
         }

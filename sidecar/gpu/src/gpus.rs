@@ -81,7 +81,7 @@ impl fmt::Display for AssignmentError {
         write!(
             f,
             "several upstreams are configured, and {} does not set its gpus: set them to a list of \
-                         indices or UUIDs, to `all`, or to an empty list",
+             indices or UUIDs, to `all`, or to an empty list",
             self.upstream
         )
     }

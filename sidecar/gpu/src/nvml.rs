@@ -27,7 +27,7 @@ use session::Session;
 /// NVML as a source.
 #[derive(Debug)]
 pub struct Nvml {
-    ask: SyncSender<()>,
+    calls: SyncSender<()>,
     answers: Receiver<Sample>,
     timeout: Duration,
     /// A call timed out, and its answer is still to come.
@@ -40,10 +40,12 @@ impl Nvml {
     /// Starts the thread; the first sample loads the library. `library` is its path, if not the
     /// driver's default.
     pub fn start(library: Option<PathBuf>, timeout: Duration) -> std::io::Result<Self> {
-        let (ask, asked) = sync_channel(1);
+        let (calls, received) = sync_channel(1);
         let (answer, answers) = channel();
-        std::thread::Builder::new().name("nvml".to_owned()).spawn(move || run(library, &asked, &answer))?;
-        Ok(Self { ask, answers, timeout, late_answer: false, first_call: true })
+        std::thread::Builder::new()
+            .name("nvml".to_owned())
+            .spawn(move || run(library, &received, &answer))?;
+        Ok(Self { calls, answers, timeout, late_answer: false, first_call: true })
     }
 }
 
@@ -56,7 +58,7 @@ impl Source for Nvml {
                 Err(_) => return Sample::Failed("NVML has not answered the previous call".to_owned()),
             }
         }
-        if self.ask.send(()).is_err() {
+        if self.calls.send(()).is_err() {
             return Sample::Failed("the NVML thread has ended".to_owned());
         }
         let timeout = match std::mem::take(&mut self.first_call) {
@@ -79,14 +81,14 @@ impl Source for Nvml {
 }
 
 /// Answers calls until the source is dropped.
-fn run(library: Option<PathBuf>, asked: &Receiver<()>, answers: &Sender<Sample>) {
+fn run(library: Option<PathBuf>, received: &Receiver<()>, answers: &Sender<Sample>) {
     let mut backoff = Backoff::default();
     let (mut reason, mut again) = (String::new(), true);
-    while asked.recv().is_ok() {
+    while received.recv().is_ok() {
         if again {
             match open(library.as_deref().map(Path::as_os_str)) {
                 Ok(nvml) => {
-                    let end = serve_calls(&nvml, asked, answers, &mut backoff);
+                    let end = serve_calls(&nvml, received, answers, &mut backoff);
                     let Some((cause, now)) = end else { return };
                     (reason, again) = (cause, now);
                     continue;
@@ -113,7 +115,7 @@ fn open(library: Option<&OsStr>) -> Result<nvml_wrapper::Nvml, NvmlError> {
 /// next call should reopen it; `None` if the source was dropped.
 fn serve_calls(
     nvml: &nvml_wrapper::Nvml,
-    asked: &Receiver<()>,
+    received: &Receiver<()>,
     answers: &Sender<Sample>,
     backoff: &mut Backoff,
 ) -> Option<(String, bool)> {
@@ -137,7 +139,7 @@ fn serve_calls(
         if end.is_some() {
             return end;
         }
-        asked.recv().ok()?;
+        received.recv().ok()?;
     }
 }
 

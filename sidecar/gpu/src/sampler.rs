@@ -59,7 +59,7 @@ impl<T> Sampler<T> {
 
     /// Takes a sample. `at` and `loads` are of the moment of the request for it; `last` marks the last
     /// sample.
-    pub fn take(
+    pub fn apply(
         &mut self,
         at: Tick,
         answer: &Answer,
@@ -68,7 +68,7 @@ impl<T> Sampler<T> {
         settled: &mut dyn FnMut(Settled<T>),
     ) {
         (self.source, self.refused) = (answer.source, answer.refused);
-        let metered = self.states.take(at, self.source, &answer.sample);
+        let metered = self.states.apply(at, self.source, &answer.sample);
         self.log_change(&answer.sample);
         self.attribution.sample(at, &metered, loads, last, settled);
     }

@@ -300,7 +300,7 @@ impl<T: Send + 'static> Watcher<T> {
                 settled(back);
             }
         }
-        self.sampler.take(at, &answer, &loads, last, &mut |back| settled(back));
+        self.sampler.apply(at, &answer, &loads, last, &mut |back| settled(back));
         {
             let mut queue = self.notices.queue();
             queue.waiting = self.sampler.waiting();

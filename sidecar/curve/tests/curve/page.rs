@@ -147,7 +147,7 @@ fn knee_ends_where_half_are_too_slow() {
         told(&["chat"], &[(1.0, 90.0), (3.0, 20.0), (12.0, 35.0)]),
         [
             "chat (30 tokens/s): kept up to 1 at once, no longer at 2-4 (but kept again at 9-16; check the number of \
-                      streams per row)"
+             streams per row)"
         ]
     );
 }

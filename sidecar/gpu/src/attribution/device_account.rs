@@ -173,15 +173,15 @@ impl DeviceAccount {
     }
 
     /// Moves an exchange's use from unclaimed to attributed.
-    pub(crate) fn take(&mut self, upstream: usize, entered: u128, left: u128, costs: &mut Costs) -> Claim {
+    pub(crate) fn claim(&mut self, upstream: usize, entered: u128, left: u128, costs: &mut Costs) -> Claim {
         let Some(unclaimed) = self.unclaimed_uses.iter_mut().find(|unclaimed| unclaimed.upstream == upstream)
         else {
             return Claim::default();
         };
-        let taken = unclaimed.take(entered, left);
-        self.ledger.attributed = added(self.ledger.attributed, taken.used);
-        self.add_unattributed(taken.remainder, costs);
-        taken
+        let claim = unclaimed.claim(entered, left);
+        self.ledger.attributed = added(self.ledger.attributed, claim.used);
+        self.add_unattributed(claim.remainder, costs);
+        claim
     }
 
     /// Notes that exchanges of an upstream have ended by this sample.

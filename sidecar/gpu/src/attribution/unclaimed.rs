@@ -105,28 +105,28 @@ impl UnclaimedUse {
 
     /// Claims an exchange's use. The unattributed remainder is fractions that have become a
     /// whole unit, and what is left when no other exchange can claim.
-    pub(crate) fn take(&mut self, entered: u128, left: u128) -> Claim {
+    pub(crate) fn claim(&mut self, entered: u128, left: u128) -> Claim {
         let fine = self.curve.between(entered, left);
         let whole =
             |i: usize| entered >= self.first_load.share.min(left) && !self.curve.grew(entered, left, 2 + i);
-        let mut taken = Claim { complete: [ENERGY, TIME].map(whole), ..Claim::default() };
+        let mut claim = Claim { complete: [ENERGY, TIME].map(whole), ..Claim::default() };
         for i in [ENERGY, TIME] {
-            taken.used[i] = (fine[i] >> FRACTION_BITS).min(self.held[i]);
-            self.held[i] -= taken.used[i];
+            claim.used[i] = (fine[i] >> FRACTION_BITS).min(self.held[i]);
+            self.held[i] -= claim.used[i];
             self.fractions[i] += fine[i] & ((1 << FRACTION_BITS) - 1);
             if self.fractions[i] >> FRACTION_BITS > 0 && self.held[i] > 0 {
                 self.fractions[i] -= 1 << FRACTION_BITS;
                 self.held[i] -= 1;
-                taken.remainder[i] += 1;
+                claim.remainder[i] += 1;
             }
         }
         let share = self.curve.within(left).saturating_sub(self.curve.within(entered));
-        taken.remainder = added(taken.remainder, self.settle_share(share));
+        claim.remainder = added(claim.remainder, self.settle_share(share));
         let before = self.first_load.share.saturating_sub(entered);
         let lost = self.take_from_before(before);
         let (held, of) = (self.held, self.share);
-        taken.remainder = added(taken.remainder, self.mean_of(lost, held, of));
-        taken
+        claim.remainder = added(claim.remainder, self.take_mean(lost, held, of));
+        claim
     }
 
     /// Notes that exchanges have ended by this sample, which may never send a notice.
@@ -145,7 +145,7 @@ impl UnclaimedUse {
 
     /// Writes off the share of exchanges that had ended by the sample of `at` without a notice. Their
     /// use is estimated by the mean of what was held then. They may have had part of the share before the
-    /// device was seen: as much as that can have been is not taken from others.
+    /// device was seen: as much as that can have been is not claim from others.
     pub(crate) fn write_off(&mut self, at: Tick, share: u128) -> Pair {
         let mut then = (self.held, self.share);
         while let Some(exit) = self.exits.front().copied()
@@ -163,7 +163,7 @@ impl UnclaimedUse {
         }
         let (held, of) = then;
         let share = self.take_from_before(share);
-        self.mean_of(share, held, of)
+        self.take_mean(share, held, of)
     }
 
     /// Takes a share from that granted before the device was seen; returns the excess.
@@ -174,7 +174,7 @@ impl UnclaimedUse {
     }
 
     /// Takes a share at the mean of `held` over the share `of`.
-    fn mean_of(&mut self, share: u128, held: Pair, of: u128) -> Pair {
+    fn take_mean(&mut self, share: u128, held: Pair, of: u128) -> Pair {
         if share == 0 || of == 0 {
             return [0; 2];
         }

@@ -71,7 +71,7 @@ impl Bench {
         let loads = vec![LoadReading::default(); upstreams.len()];
         let prices = Prices { hour_pico: 3_600_000_000_000, kwh_pico: 300_000_000_000, pue_micro: 1_200_000 };
         let rules = Rules { stale, prices, tenants: 10, models: 10 };
-        let sampler = Sampler::new(rules, &upstreams, &loads).expect("all say their devices");
+        let sampler = Sampler::new(rules, &upstreams, &loads).expect("all set their gpus");
         let (watts, energy) = (watts.to_vec(), watts.iter().map(|_| 5_000).collect());
         let cells = loads.iter().map(|_| Load::default()).collect();
         let mut bench =
@@ -140,7 +140,7 @@ impl Bench {
         let at = Tick(self.now);
         let loads: Vec<LoadReading> = self.cells.iter_mut().map(|cell| cell.read(at)).collect();
         let answer = self.source.answer();
-        self.sampler.take(at, &answer, &loads, last, &mut |back| self.back.push(back));
+        self.sampler.apply(at, &answer, &loads, last, &mut |back| self.back.push(back));
         let gpus = self.sampler.gpus().gpus;
         for device in self.sampler.attribution().devices {
             let energy = device.attributed_nj + device.idle_nj + device.unattributed_nj + device.pending_nj;

@@ -179,7 +179,7 @@ fn whose_side_it_is_and_what_to_do() {
     let (code, _, stderr) = curve(running.data, &[]);
     assert_eq!(code, Some(1));
     assert!(stderr.contains("this is not the metrics page of a tokenmeter"), "{stderr}");
-    assert!(stderr.contains("not the one that clients use"), "{stderr}");
+    assert!(stderr.contains("not the address for clients"), "{stderr}");
 
     for (head, body, part) in [
         (
