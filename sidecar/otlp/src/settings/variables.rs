@@ -106,7 +106,7 @@ pub(crate) const CLIENT_CERTIFICATE: Variable = Variable {
     ],
 };
 
-/// All of them: whoever sets one wants something sent.
+/// All of them; setting any enables the export.
 pub(crate) const ALL: [Variable; 9] = [
     ENDPOINT,
     PROTOCOL,
