@@ -17,6 +17,7 @@ pub(crate) mod tenant;
 mod upstream_head;
 pub(crate) mod usage_policy;
 
+use std::future::Future;
 use std::rc::Rc;
 
 use http::request::Parts;
@@ -148,43 +149,52 @@ fn open<E: Engine>(
 }
 
 impl Opened {
-    /// Carries the request to its upstream and the response back: admit, inject usage, send, maybe send again.
-    async fn carry<E: Engine>(
+    /// Carries the request to its upstream and the response back: admit, inject usage, send, maybe send again. Not an
+    /// `async fn`, whose future would hold its arguments twice.
+    fn carry<E: Engine>(
         self,
         connections: &Rc<Connections<E>>,
         mut parts: Parts,
         body: E::RequestBody,
-    ) -> Result<Response<ResponseBody<E>>, Stop> {
+    ) -> impl Future<Output = Result<Response<ResponseBody<E>>, Stop>> {
         let Self { in_flight, resolver, target, upgrade, is_batch, route, client, question, begun } = self;
-        let (in_flight, worker, version) = (&in_flight, &in_flight.worker, parts.version);
-        let (upstream, profile) =
-            (&worker.plan.upstreams[in_flight.upstream], &worker.profiles[in_flight.upstream]);
+        let version = parts.version;
+        let upstream = &in_flight.worker.plan.upstreams[in_flight.upstream];
         rewrite(&mut parts, target, upstream, upgrade, !body.is_end_stream());
         in_flight.metered.borrow_mut().with(|exchange| exchange.trace_onward(&mut parts.headers));
+        let mut upload = Upload::new(body, resolver, &in_flight, begun);
 
-        let mut upload = Upload::new(body, resolver, in_flight, begun);
-        let (gathered, terms) = admit(in_flight, &mut upload, is_batch).await?;
-        let policy = UsagePolicy { upstream, profile, client, now: begun };
-        let path = (route.ok(), &parts.headers);
-        let (question, gathered) = settle(in_flight, policy, path, question, &mut upload, gathered).await?;
-        let original = inject(in_flight, question, client, &mut parts, &mut upload, gathered).await?;
-        admit_uncounted(in_flight, terms)?;
+        async move {
+            let (gathered, terms) = admit(&in_flight, &mut upload, is_batch).await?;
+            let policy = UsagePolicy {
+                upstream: &in_flight.worker.plan.upstreams[in_flight.upstream],
+                profile: &in_flight.worker.profiles[in_flight.upstream],
+                client,
+                now: begun,
+            };
+            let path = (route.ok(), &parts.headers);
+            let (question, gathered) =
+                settle(&in_flight, policy, path, question, &mut upload, gathered).await?;
+            let original = inject(&in_flight, question, client, &mut parts, &mut upload, gathered).await?;
+            admit_uncounted(&in_flight, terms)?;
 
-        let request = Request::from_parts(parts, upload);
-        let mut sent = send(connections, in_flight, request, (version, begun)).await?;
-        if let Some(original) = original
-            && is_refusal(sent.response.status())
-        {
-            match send(connections, in_flight, original.request(in_flight), (version, clock::now())).await {
-                // The refusal goes, and its connection with it, unless it is all there is.
-                Ok(again) => {
-                    original.answered(in_flight, again.response.status());
-                    sent = again;
+            let request = Request::from_parts(parts, upload);
+            let mut sent = send(connections, &in_flight, request, (version, begun)).await?;
+            if let Some(original) = original
+                && is_refusal(sent.response.status())
+            {
+                let again = original.request(&in_flight);
+                match send(connections, &in_flight, again, (version, clock::now())).await {
+                    // The refusal goes, and its connection with it, unless it is all there is.
+                    Ok(again) => {
+                        original.answered(&in_flight, again.response.status());
+                        sent = again;
+                    }
+                    Err(Stop::ClientGone) => return Err(Stop::ClientGone),
+                    Err(Stop::Reject(_)) => {}
                 }
-                Err(Stop::ClientGone) => return Err(Stop::ClientGone),
-                Err(Stop::Reject(_)) => {}
             }
+            respond(connections, &in_flight, sent, upgrade, route.err()).await
         }
-        respond(connections, in_flight, sent, upgrade, route.err()).await
     }
 }
