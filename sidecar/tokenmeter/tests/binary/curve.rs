@@ -171,7 +171,10 @@ fn whose_side_it_is_and_what_to_do() {
     let nobody = free();
     let (code, _, stderr) = curve(nobody, &[]);
     assert_eq!(code, Some(1));
-    assert!(stderr.contains("cannot be read: no connection") && stderr.contains("with --from"), "{stderr}");
+    assert!(
+        stderr.contains("cannot be read: the connection failed") && stderr.contains("with --from"),
+        "{stderr}"
+    );
 
     // The port of the clients: what answers there is the server behind it.
     let upstream = Simulated::start();
