@@ -1,5 +1,5 @@
-//! Telemetry to a collector that misbehaves, in each of ten ways, under load: no request fails, memory
-//! stays bounded, and every span and every log record that was made is accounted for, exactly.
+//! Export under load to a collector with each of ten faults: no request fails, memory stays bounded, and every
+//! span and log record is counted as sent or dropped.
 
 use std::time::Duration;
 

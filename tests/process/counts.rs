@@ -1,5 +1,5 @@
-//! What the page says and what the server counted are the same number, for every shape and
-//! endpoint, streamed, and for clients that leave.
+//! The counts of the metrics page equal those of the server, for every shape and endpoint, for streams, and for
+//! clients that disconnect.
 
 use simulator::load::{Endpoint, Load, Pace};
 use simulator::server::{Counts, Options, Server, Shape};

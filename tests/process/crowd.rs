@@ -1,5 +1,5 @@
-//! One client takes all it can get of everything at once, in a process with few descriptors: another client is
-//! answered as ever, counted as ever, and the probes are answered.
+//! One client exhausts every shared resource of a process with few descriptors: another client is served and counted
+//! as usual, and the probes get responses.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,5 +1,5 @@
-//! A server that dies, errs or falls silent in the middle: the client sees what it would have seen,
-//! the page says whose doing it was, and the proxy lives.
+//! A server that crashes, fails or stalls within a response: the client sees the same as without the proxy, the
+//! metrics page has the cause, and the proxy survives.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,5 +1,5 @@
-//! A stop signal: readiness fails first, who comes is still served for the delay, streams finish,
-//! the process ends with success. A second signal ends it at once.
+//! A stop signal: readiness fails first, new clients are served during the delay, streams finish, and the process
+//! exits 0. A second signal exits at once.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -73,7 +73,7 @@ async fn a_drain_loses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_signal_ends_it_at_once() {
+async fn second_signal_exits_at_once() {
     let server = slow_server().await;
     let mut proxy = Proxy::start(server.addr(), &["--drain-delay-ms", "30000"]);
     let data = proxy.data;

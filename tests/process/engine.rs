@@ -1,5 +1,5 @@
-//! The server's own counters beside ours: nothing drifts while everything passes through the
-//! proxy, and what goes past it is seen to the token.
+//! The server's own counters beside tokenmeter's: no drift while all requests use the proxy, and the exact number of
+//! tokens that bypass it.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -136,7 +136,7 @@ fn answer(kind: &str, body: &str) -> Vec<u8> {
 }
 
 #[test]
-fn servers_report_of_its_work_is_in_the_access_log() {
+fn access_log_has_the_servers_own_times() {
     let server = scripted::server(|_| {
         answer(
             "application/json",

@@ -1,6 +1,5 @@
-//! The binary with a ledger, prices and tenants, from outside: what it charges, what outlives it, what
-//! becomes of rows that the disk does not take. The law all tests hold it to: no request fails because of
-//! the ledger, and every exchange is in it once or counted as missing.
+//! The binary with a ledger, prices and tenants, from outside. The law of all tests: no request fails because of the
+//! ledger, and every exchange is in it once or counted as missing.
 
 mod audit;
 mod bill;

@@ -1,5 +1,4 @@
-//! The live counter is at most a second behind while a stream runs, also when the stream falls
-//! silent.
+//! The live counter lags a stream by at most a second, even if the stream stalls.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;

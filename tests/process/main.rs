@@ -1,5 +1,4 @@
-//! The real binary in front of a simulated or scripted server, seen from outside: what clients get,
-//! what `/metrics` says, what it costs in memory.
+//! The real binary in front of a simulated or scripted server, from outside: responses, `/metrics` and memory.
 
 mod collector;
 mod counts;

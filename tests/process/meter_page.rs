@@ -1,4 +1,4 @@
-//! The metrics page as a scraper sees it: sums over samples by name and labels.
+//! Sums of samples of the metrics page by name and labels.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,5 +1,4 @@
-//! The command `prices` from outside: its exit codes, what goes to the screen and what to the side, and
-//! that what it imports is what it shows.
+//! The command `prices` from outside: exit codes, stdout and stderr, and that it shows the prices that it imported.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -21,7 +20,7 @@ fn example() -> String {
 }
 
 #[test]
-fn exit_codes_tell_a_right_file_from_a_wrong_one_and_from_none() {
+fn exit_codes_differ_for_valid_invalid_and_missing_files() {
     let folder = std::env::temp_dir().join(format!("tokenmeter-prices-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let at = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();

@@ -38,7 +38,7 @@ fn swallow(listener: &TcpListener) {
 }
 
 #[test]
-fn a_prompt_of_100_mib_passes_in_16() {
+fn prompt_of_100_mib_passes_in_16() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let proxy = Proxy::start(listener.local_addr().expect("an address"), &[]);
     let done = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! A server that answers what it is told to, byte for byte, whatever it is asked.
+//! A server that sends a scripted response to any request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! Nothing of a prompt, an answer or a key leaves the process: canaries are put wherever a client
-//! can write, and looked for wherever an operator can read.
+//! Nothing of a prompt, a response or a key leaves the process: the test puts canaries wherever a client can write, and
+//! searches everything that an operator can read.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -86,7 +86,7 @@ pub(crate) const ASKED: [(&str, &str); 5] = [
 ];
 
 #[test]
-fn no_telemetry_tells_a_canary() {
+fn no_telemetry_contains_a_canary() {
     for protocol in ["http/protobuf", "grpc"] {
         let collector = Collector::new();
         let endpoint = format!("http://{}", collector.address);

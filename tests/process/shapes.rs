@@ -1,4 +1,4 @@
-//! What a client asks for in other ways: several answers, no stream, paths we do not know.
+//! Other shapes of requests: several choices, no stream, unknown paths.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

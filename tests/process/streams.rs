@@ -1,4 +1,4 @@
-//! A thousand slow streams on one proxy: no error, and what each costs in memory, printed.
+//! A thousand slow streams on one proxy: no error; the memory of each is printed.
 
 use std::time::Duration;
 

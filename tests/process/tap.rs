@@ -1,5 +1,4 @@
-//! A tap on the wire between the proxy and its upstream: passes every byte on, and keeps those that
-//! go upstream.
+//! A tap between the proxy and its upstream: forwards every byte, and records those that go upstream.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! A server that counts nothing: its first stream is an estimate by frames, and says so; after that
-//! a tokenizer of ours counts the text, in every way a string can be written, and keeps none of it.
+//! A server without token counts: without a tokenizer a stream is estimated by frames and marked as such; with one,
+//! its text is counted in every JSON spelling, and not stored.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -79,7 +79,7 @@ fn ask(proxy: &Proxy, model: &str) {
 }
 
 #[test]
-fn what_the_server_does_not_count_is_counted_here() {
+fn tokenizer_counts_what_the_server_does_not() {
     let named = format!("tiny={}", tokenizer());
     let proxy = Proxy::start(silent_server(), &["--tokenizers", &named, "--access-log"]);
     let ended =
@@ -111,7 +111,7 @@ fn what_the_server_does_not_count_is_counted_here() {
 }
 
 #[test]
-fn a_tokenizer_that_cannot_be_read_is_told_at_the_start() {
+fn unreadable_tokenizer_prevents_the_start() {
     let told = std::process::Command::new(env!("CARGO_BIN_EXE_tokenmeter"))
         .args([
             "run",

@@ -1,6 +1,5 @@
-//! One exchange as a collector gets it from the real binary: its spans in the caller's trace and one
-//! within the other, the upstream told of the right one, its log record and its exemplars joined to
-//! them. The request comes slowly, for what counts from its end must not be told as from its head.
+//! One exchange at a collector: nested spans in the caller's trace, the right parent sent to the upstream, and a log
+//! record and exemplars with the same ids. The request is slow, to tell times from its end and from its head apart.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
-//! Every recorded response, sent again by a scripted server in the pieces it was read in: the
-//! client receives its bytes and the same kind of end.
+//! Every recorded response, replayed by a scripted server in its original pieces: the client receives the same bytes
+//! and the same kind of end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -59,7 +59,7 @@ fn replay(listener: &TcpListener, cases: &[Transcript]) {
 }
 
 #[test]
-fn the_clients_bytes_are_the_recorded_bytes() {
+fn client_gets_the_recorded_bytes() {
     let cases: &'static [Transcript] = Vec::leak(Transcript::all());
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let proxy = Proxy::start(listener.local_addr().expect("an address"), &[]);

@@ -1,21 +1,21 @@
-//! The access log: a line for each exchange, once it is charged, and for each request that was turned away
-//! and is no exchange. Whose it was, its ids, its route (never the raw path), counts, times and money, never content (law 11): the principal is a
-//! name of ours or a keyed hash, as in the ledger.
+//! The access log: a line for each charged exchange and for each rejected request. A line has the tenant, ids, the
+//! route (never the raw path), counts, times and money, never content (law 11): the principal is a configured name or
+//! a keyed hash, as in the ledger.
 
 use meter::{Provenance, Record};
 use price::Charge;
 use relay::Rejection;
 
-use crate::exports::told;
+use crate::exports::otlp_charge;
 use crate::log::ACCESS;
 
-/// Writes the line of an exchange. The members of money are those of OTLP's log records.
+/// Logs an exchange. The members for money are those of OTLP's log records.
 pub(crate) fn exchange(record: &Record, charge: &Charge) {
     let milliseconds = |ns: u64| thousandths(ns as f64 / 1e6);
     let known = |provenance: Provenance, tokens: u64| (provenance != Provenance::None).then_some(tokens);
     let trace = trace_id(record);
     let (identity, tokens, timing) = (&record.identity, &record.tokens, &record.timing);
-    let (cost, currency, price_version, unpriced) = match told(charge) {
+    let (cost, currency, price_version, unpriced) = match otlp_charge(charge) {
         Some(otlp::Charge::Priced { pico, currency, version }) => {
             (Some(text::money(pico.into()).to_string()), Some(currency), Some(version), None)
         }
@@ -70,7 +70,7 @@ fn thousandths(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }
 
-/// Writes the line of a request that was answered here before anything of it went upstream.
+/// Logs a request that the proxy rejected before anything went upstream.
 pub(crate) fn rejected(rejection: &Rejection) {
     let known = rejection.known.as_ref();
     tracing::info!(

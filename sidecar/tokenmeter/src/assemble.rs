@@ -1,5 +1,4 @@
-//! The composition root: makes every part by the plan and connects them. The only file that knows
-//! them all; each of them knows as little of the others as it can.
+//! The composition root: creates every part from the plan and connects them. The only file that knows all parts.
 //!
 //! ```text
 //! clients → relay (workers) → upstreams
@@ -7,13 +6,13 @@
 //!             │                ▲ engine: their own pages
 //!             ▼                  │                    ▼
 //!           metrics ◀────────────┴──────────────→ page ← scrapes, probes, people
-//!             outbox ─→ records ─→ totals ─→ books ─→ access log ─→ gpus ─→ exports ─→ a collector
+//!             outbox ─→ records ─→ totals ─→ billing ─→ access log ─→ gpus ─→ exports ─→ a collector
 //!                                              └─→ ledger ─→ a central store
 //! ```
 //!
-//! The way out is the way in, backwards: readiness fails first, then the relay drains, then the
-//! outbox runs dry, a last sample of the GPUs settles what it can, the ledger enters what waits, the last
-//! telemetry is sent, and the page goes last, so that whoever looks sees the end.
+//! A stop reverses the start: readiness fails, the relay drains, the outbox empties, a last sample of the GPUs
+//! attributes pending exchanges, the ledger commits its queue, the last telemetry is sent, and the admin listener
+//! closes last, so that operators can follow the stop.
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,43 +24,43 @@ use engine::{Detected, FrontEnd, Hooks};
 use metrics::{Currency, Metrics, ReloadedFile};
 use relay::{Observer, UpstreamProfile};
 
-use crate::books::{self, Books};
+use crate::billing::{self, Billing};
 use crate::cli;
-use crate::desk::{Desk, Tally};
 use crate::exports::Exports;
-use crate::gpus::{self, Entrance, Ticket};
-use crate::holdings::Holdings;
+use crate::gpu_link::{self, ChargeStage, PendingAttribution};
 use crate::loops;
 use crate::machine::ThisMachine;
+use crate::pipeline::{Pipeline, Tally};
 use crate::plan::Plan;
 use crate::probe::{Prober, Target};
 use crate::readiness::Readiness;
 use crate::records;
-use crate::recount::Recount;
-use crate::reload::{self, Reload, TenantsWatch, Watch, Which};
+use crate::reload::{self, FileKind, Reload, TenantsWatch, Watch};
+use crate::resource_usage::ResourceUsage;
 use crate::source::Source;
 use crate::start_error::StartError;
+use crate::tokenizer_stage::TokenizerStage;
 use crate::totals::Totals;
 
-/// A running tokenmeter, every listener open.
+/// A running tokenmeter with open listeners.
 pub struct Process {
     relay: relay::Running,
     records: JoinHandle<()>,
     _prober: Prober,
     _engines: engine::Running,
-    gpus: Option<gpu::Running<Ticket>>,
+    gpus: Option<gpu::Running<PendingAttribution>>,
     page: page::Running,
     readiness: Readiness,
     metrics: Metrics,
     exports: Exports,
-    books: Books,
+    billing: Billing,
     reload: Reload,
     addresses: Vec<SocketAddr>,
     urls: Vec<String>,
 }
 
 impl Process {
-    /// Starts everything the plan says, or nothing.
+    /// Starts all parts of the plan, or none.
     pub fn start(plan: &Plan) -> Result<Self, StartError> {
         let metrics = Metrics::new(metrics::Options {
             models: plan.max_models,
@@ -72,10 +71,10 @@ impl Process {
             currency: currency(plan),
         });
         refuse_second_writer(plan)?;
-        let books = Books::open(plan, &metrics).map_err(StartError::Thread)?;
-        let state = books.state(&metrics);
-        let holdings = Holdings::default();
-        let exports = exports(plan, &metrics, state.clone(), holdings.clone());
+        let billing = Billing::open(plan, &metrics).map_err(StartError::Thread)?;
+        let state = billing.state(&metrics);
+        let resource_usage = ResourceUsage::default();
+        let exports = exports(plan, &metrics, state.clone(), resource_usage.clone());
         let targets: Vec<Target> = plan.relay.upstreams.iter().map(target).collect();
         let readiness =
             Readiness::new(targets.iter().map(|target| format!("{} at {}", target.name, target.url)));
@@ -84,8 +83,8 @@ impl Process {
         let source = Source {
             metrics: metrics.clone(),
             exports: exports.clone(),
-            books: state,
-            holdings: holdings.clone(),
+            billing: state,
+            resource_usage: resource_usage.clone(),
             readiness: readiness.clone(),
             tally: tally.clone(),
             started: Instant::now(),
@@ -99,26 +98,27 @@ impl Process {
         let (outbox, inbox) = relay::outbox(plan.outbox_records);
         let totals = Totals::new(plan.relay.upstreams.iter().map(|upstream| &upstream.name));
         let watched = Arc::new(OnceLock::new());
-        let entrance = Entrance {
+        let charge_stage = ChargeStage {
             upstreams: plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect(),
             notices: Arc::clone(&watched),
             metrics: metrics.clone(),
-            spend: books.spend().clone(),
+            charger: billing.charger().clone(),
             exports: exports.clone(),
             access: plan.log.access,
         };
-        let after = Box::new(move |record| entrance.enter(record));
-        let desk = Arc::new(Desk::new(tally, totals.clone(), metrics.worker(), after));
-        let recount = Recount::start(&plan.tokenizers, &desk)?;
-        let records = records::take(inbox, outbox.missed(), desk, recount, books.spend().clone())
-            .map_err(StartError::Thread)?;
+        let after = Box::new(move |record| charge_stage.enter(record));
+        let pipeline = Arc::new(Pipeline::new(tally, totals.clone(), metrics.worker(), after));
+        let tokenizer_stage = TokenizerStage::start(&plan.tokenizers, &pipeline)?;
+        let records =
+            records::take(inbox, outbox.missed(), pipeline, tokenizer_stage, billing.charger().clone())
+                .map_err(StartError::Thread)?;
         let observers = (0..plan.relay.workers).map(|_| observer(&metrics)).collect();
         let live = Arc::<tenant::Live>::default();
-        let reload = reload(plan, &books, &live, &metrics).map_err(StartError::Thread)?;
+        let reload = reload(plan, &billing, &live, &metrics).map_err(StartError::Thread)?;
         reload.wait_first(FIRST_LOOK);
-        let data = relay::Plan { tenants: live, gate: books.gate(), ..plan.relay.clone() };
+        let data = relay::Plan { tenants: live, gate: billing.gate(), ..plan.relay.clone() };
         let relay = relay::start(data, observers, outbox).map_err(|error| StartError::relay(error, plan))?;
-        holdings.running(&relay);
+        resource_usage.running(&relay);
         let addresses = relay.addresses().iter().map(|(_, address)| *address).collect::<Vec<_>>();
         let urls = targets.iter().map(|target| target.url.clone()).collect();
         let started = refuse_loops(&targets, &addresses, page.address()).and_then(|()| {
@@ -129,7 +129,7 @@ impl Process {
             let gpus = plan
                 .gpu
                 .clone()
-                .map(|plan| gpus::start(plan, relay.loads(), &metrics, books.spend(), &exports));
+                .map(|plan| gpu_link::start(plan, relay.loads(), &metrics, billing.charger(), &exports));
             let gpus = gpus.transpose().map_err(StartError::Gpu)?;
             Ok((prober, engines, gpus))
         });
@@ -156,34 +156,34 @@ impl Process {
             readiness,
             metrics,
             exports,
-            books,
+            billing,
             reload,
             addresses,
             urls,
         })
     }
 
-    /// Reads the files again that may change while we run.
+    /// Reloads the tenants file, the price file and the keys.
     pub fn reload(&self) {
         self.reload.now();
     }
 
-    /// Where each upstream is reached through us, in the plan's order.
+    /// Returns the listener of each upstream, in the plan's order.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Where the page and the metrics are.
+    /// Returns the admin address.
     pub fn admin(&self) -> SocketAddr {
         self.page.address()
     }
 
-    /// What was measured so far.
+    /// Returns the metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// What listens where and where to look, on one line.
+    /// Returns the start line: listeners, metrics and live page.
     pub fn summary(&self) -> String {
         let listeners = self.addresses.iter().zip(&self.urls);
         let listeners: Vec<String> =
@@ -196,84 +196,89 @@ impl Process {
         )
     }
 
-    /// Returns true where no request waits for the rest of its answer.
+    /// Returns true if no request is in flight.
     pub fn is_idle(&self) -> bool {
         self.relay.in_flight() == 0
     }
 
-    /// Fails readiness, then lets the relay finish what is running: its delay, then its grace.
+    /// Fails readiness, then drains the relay: its delay, then its grace.
     pub fn drain(&self) {
         self.readiness.draining();
         self.relay.drain();
     }
 
-    /// Cuts everything off now.
+    /// Cuts all connections.
     pub fn stop_now(&self) {
         self.readiness.draining();
         self.relay.stop_now();
     }
 
-    /// Waits until the relay has ended and its last record is taken.
+    /// Waits until the relay has ended and its last record is processed.
     pub fn join(self) {
         self.relay.join();
-        // A panic in there was reported when it happened.
+        // The panic hook has reported a panic.
         let _ = self.records.join();
-        // A last sample settles what it can; then the last is sent.
+        // The drop takes a last sample, which attributes pending exchanges.
         drop(self.gpus);
         drop(self.reload);
-        drop(self.books);
+        drop(self.billing);
         self.exports.shutdown();
     }
 }
 
-/// How long listeners stay shut for keys that others publish: who serves without them knows fewer tenants.
+/// The longest wait for published keys before the listeners open: without keys, tokens name no tenant.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 
 fn observer(metrics: &Metrics) -> Box<dyn Observer + Send> {
     Box::new(metrics.worker())
 }
 
-/// The currency that names of metrics have.
+/// Returns the currency in the names of metrics.
 fn currency(plan: &Plan) -> Currency {
     let code = plan.prices.as_ref().and_then(|book| Currency::new(book.currency().code()));
     code.unwrap_or_default()
 }
 
-/// What is read again while we run: whose exchanges are, and what they cost.
-fn reload(plan: &Plan, books: &Books, live: &Arc<tenant::Live>, metrics: &Metrics) -> io::Result<Reload> {
+/// Starts the reload of tenant rules and prices.
+fn reload(plan: &Plan, billing: &Billing, live: &Arc<tenant::Live>, metrics: &Metrics) -> io::Result<Reload> {
     let mut watches: Vec<Box<dyn Watch>> =
         vec![Box::new(TenantsWatch::new(plan.tenancy.clone(), Arc::clone(live)))];
     if let Some(path) = &plan.prices_path {
-        watches.push(Box::new(books.watch_prices(path)));
+        watches.push(Box::new(billing.watch_prices(path)));
     }
     let metrics = metrics.clone();
-    let told = move |which: Which, taken: bool| metrics.reloaded(named(which), taken);
+    let told = move |which: FileKind, taken: bool| metrics.reloaded(named(which), taken);
     reload::start(watches, Box::new(told))
 }
 
-fn named(which: Which) -> ReloadedFile {
+fn named(which: FileKind) -> ReloadedFile {
     match which {
-        Which::Tenants => ReloadedFile::Tenants,
-        Which::Prices => ReloadedFile::Prices,
-        Which::Keys => ReloadedFile::Keys,
+        FileKind::Tenants => ReloadedFile::Tenants,
+        FileKind::Prices => ReloadedFile::Prices,
+        FileKind::Keys => ReloadedFile::Keys,
     }
 }
 
-/// The way to the collector. What cannot be sent is no reason not to serve (law 3).
-fn exports(plan: &Plan, metrics: &Metrics, books: books::State, holdings: Holdings) -> Exports {
+/// Starts the export. A failure does not prevent the start (law 3).
+fn exports(
+    plan: &Plan,
+    metrics: &Metrics,
+    billing: billing::State,
+    resource_usage: ResourceUsage,
+) -> Exports {
     let told = metrics.clone();
     let refresh = move || {
-        books.refresh();
-        holdings.refresh(&told);
+        billing.refresh();
+        resource_usage.refresh(&told);
     };
     let started = Exports::start(plan.telemetry.otlp.clone(), metrics, refresh);
     started.unwrap_or_else(|error| {
-        tracing::error!(%error, "nothing is sent to the collector; see OTEL_EXPORTER_OTLP_*");
+        tracing::error!(%error, "nothing is exported to the collector; see OTEL_EXPORTER_OTLP_*");
         Exports::none(metrics)
     })
 }
 
-/// Where what the upstreams say of themselves goes.
+/// Returns the receivers of the upstreams' own metrics.
 fn hooks(plan: &Plan, metrics: &Metrics, relay: &relay::Running, totals: Totals) -> Hooks {
     let names: Vec<_> = plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect();
     let metrics = metrics.clone();
@@ -285,7 +290,7 @@ fn hooks(plan: &Plan, metrics: &Metrics, relay: &relay::Running, totals: Totals)
     }
 }
 
-/// An upstream was recognised: the data plane is told. The metrics learn of it with its readings.
+/// Passes a detected server type to the data plane. The metrics get it with the readings.
 fn learn(learned: &UpstreamProfile, detected: Detected) {
     learned.kind(detected.kind);
     if let Some(front_end) = detected.front_end {
@@ -306,7 +311,7 @@ fn target(upstream: &relay::Upstream) -> Target {
     }
 }
 
-/// Refuses a ledger that another process of this host writes: rows would wait in memory for as long as both run.
+/// Rejects a ledger that another process of this host writes: rows would stay in memory while both run.
 fn refuse_second_writer(plan: &Plan) -> Result<(), StartError> {
     let Some(ledger) = plan.ledger.ledger.as_ref().filter(|_| !plan.ledger.wait) else { return Ok(()) };
     match ledger::writer_on_this_host(&ledger.path) {
@@ -315,7 +320,7 @@ fn refuse_second_writer(plan: &Plan) -> Result<(), StartError> {
     }
 }
 
-/// The plan has refused what it could; a port that was 0 is known only now.
+/// Rejects upstreams that are own listeners, for listeners whose port the system chose.
 fn refuse_loops(targets: &[Target], addresses: &[SocketAddr], admin: SocketAddr) -> Result<(), StartError> {
     for target in targets {
         let own = addresses.iter().chain([&admin]);

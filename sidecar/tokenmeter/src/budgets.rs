@@ -1,7 +1,6 @@
-//! The budgets, connected: charges go in without waiting, and each second a thread of their own
-//! looks at how they stand. What is passed is logged, counted and posted; who is over a limit that
-//! is enforced is refused. The law: nothing here makes an exchange wait, and if this thread ends,
-//! nobody is refused any more.
+//! Runs the budgets: charges are queued, and once a second a thread evaluates the budgets. A crossed
+//! threshold is logged, counted and posted; a tenant over an enforced limit is rejected. The law: no
+//! exchange waits for this thread, and if it fails, no tenant is rejected.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,70 +14,70 @@ use budget::{Budgets, Notice, Observed, Rejection, Webhook, day_of, tightest};
 use ledger::now_us;
 use metrics::{BudgetReading, Metrics};
 
-use crate::memory::Memory;
+use crate::budget_state_file::BudgetStateFile;
 use crate::plan::BudgetsPlan;
 
-/// What the budgets need of others.
+/// The connections of the budgets to other parts.
 pub(crate) struct Hooks {
-    /// What the ledger has, by tenant and day, from this day on. Action once, before the first charge.
+    /// Reads the ledger's sums by tenant and day, from a day on. Called once, before the first charge.
     pub(crate) restore: Box<dyn FnOnce(i32) -> Result<Sums, String> + Send>,
-    /// Where it is kept what was told.
-    pub(crate) memory: Memory,
-    /// Refuses.
+    /// Persists which alerts were sent.
+    pub(crate) state_file: BudgetStateFile,
+    /// Rejects tenants.
     pub(crate) refuse: Refuse,
 }
 
-/// Refuses these tenants from now on, and no others.
+/// Rejects these tenants from now on, and no others.
 pub(crate) type Refuse = Box<dyn Fn(HashMap<Arc<str>, Rejection>) + Send>;
 
-/// What was spent, by tenant and day: pico-units.
+/// Spend by tenant and day, in pico-units.
 pub(crate) type Sums = Vec<(Arc<str>, i32, i128)>;
 
-/// Takes charges. Cheap to clone; the clones are one.
+/// The queue of charges. A clone shares the queue.
 #[derive(Clone, Default)]
-pub(crate) struct Charges(Arc<Mutex<Waiting>>);
+pub(crate) struct Charges(Arc<Mutex<Pending>>);
 
-/// What came since the last look.
+/// Charges and observations since the last evaluation.
 #[derive(Default)]
-struct Waiting {
+struct Pending {
     charged: HashMap<(Arc<str>, i32), i128>,
     observed: Option<Vec<Observed>>,
 }
 
 impl Charges {
-    /// Adds what an exchange that ended at `ended_us` costs. Never waits for the budgets.
+    /// Adds the cost of an exchange that ended at `ended_us`. Never waits for the budgets.
     pub(crate) fn charge(&self, tenant: &Arc<str>, ended_us: i64, pico: i64) {
-        let mut waiting = self.lock();
-        let full = waiting.charged.len() >= WAITING;
+        let mut pending = self.lock();
+        let full = pending.charged.len() >= QUEUE_MAX_ITEMS;
         let mut key = (Arc::clone(tenant), day_of(ended_us));
-        if full && !waiting.charged.contains_key(&key) {
+        if full && !pending.charged.contains_key(&key) {
             key.0 = budget::OTHER.into();
         }
-        let sum = waiting.charged.entry(key).or_default();
+        let sum = pending.charged.entry(key).or_default();
         *sum = sum.saturating_add(pico.into());
     }
 
-    /// Says what a central store has of all, in place of what was said before.
+    /// Replaces the observation of a central store.
     pub(crate) fn observe(&self, all: Vec<Observed>) {
         self.lock().observed = Some(all);
     }
 
-    fn take(&self) -> Waiting {
+    fn take(&self) -> Pending {
         mem::take(&mut *self.lock())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The thread that looks.
+/// The running thread.
 pub(crate) struct Running {
     stop: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Begins to look. Waits for the ledger's sums for a while; after that it begins without them.
+/// Starts the thread. Waits up to [`RESTORE_TIMEOUT`] for the ledger's sums, then continues without them.
 pub(crate) fn start(
     plan: BudgetsPlan,
     currency: &str,
@@ -88,72 +87,74 @@ pub(crate) fn start(
     let charges = Charges::default();
     let webhook = plan.webhook.map(Webhook::start).transpose()?;
     let budgets = Budgets::new(plan.budgets, currency);
-    let mut looks = Looks {
+    let mut thread_state = BudgetThread {
         budgets,
         charges: charges.clone(),
         metrics: metrics.clone(),
         webhook,
-        memory: hooks.memory,
+        state_file: hooks.state_file,
         refuse: hooks.refuse,
-        owed: Vec::new(),
-        unkept: false,
-        refusing: false,
-        shown_us: None,
+        undelivered: Vec::new(),
+        is_unsaved: false,
+        has_rejected: false,
+        published_us: None,
         warned: false,
     };
     let (stop, stopped) = mpsc::sync_channel(0);
     let (ready, restored) = mpsc::sync_channel(0);
     let restore = hooks.restore;
     let thread = thread::Builder::new().name("budgets".to_owned()).spawn(move || {
-        looks.restore(restore, &ready, now_us());
-        if catch_unwind(AssertUnwindSafe(|| looks.until(&stopped))).is_err() {
-            tracing::error!("the budgets' thread has failed: nobody is refused any more; please report this");
-            (looks.refuse)(HashMap::new());
+        thread_state.restore(restore, &ready, now_us());
+        if catch_unwind(AssertUnwindSafe(|| thread_state.until(&stopped))).is_err() {
+            tracing::error!(
+                "the budgets' thread has failed, so no tenant is rejected any more; please report this"
+            );
+            (thread_state.refuse)(HashMap::new());
         }
-        looks.end(now_us());
+        thread_state.end(now_us());
     })?;
-    if restored.recv_timeout(RESTORE).is_err() {
+    if restored.recv_timeout(RESTORE_TIMEOUT).is_err() {
         tracing::warn!(
-            "the ledger did not say in time what was spent: what was spent today before the start is not known"
+            "the ledger did not return its sums in time: budgets lack today's spend before the start"
         );
     }
     Ok((charges, Running { stop: Some(stop), thread: Some(thread) }))
 }
 
 impl Running {
-    /// A last look at what was charged, then the end; what waits to be posted has a few seconds.
+    /// Evaluates the last charges and ends the thread; queued posts have [`POST_TIMEOUT`].
     pub(crate) fn shutdown(mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // A panic in there was reported when it happened.
+            // The panic hook has reported a panic.
             let _ = thread.join();
         }
     }
 }
 
-/// What the thread has.
-struct Looks {
+/// The state of the thread.
+struct BudgetThread {
     budgets: Budgets,
     charges: Charges,
     metrics: Metrics,
     webhook: Option<Webhook>,
-    memory: Memory,
+    state_file: BudgetStateFile,
     refuse: Refuse,
-    /// What the webhook's receiver had not taken at the last look.
-    owed: Vec<Notice>,
-    /// Whether something counts as told, without a notice of ours, that is not kept yet.
-    unkept: bool,
-    /// Whether anybody was refused at the last look.
-    refusing: bool,
-    /// When the readings were shown last.
-    shown_us: Option<i64>,
-    /// Whether it was said that there are too many tenants.
+    /// Alerts that the webhook had not delivered at the last evaluation.
+    undelivered: Vec<Notice>,
+    /// True if an alert counts as sent without an alert of this process, and is not persisted yet.
+    is_unsaved: bool,
+    /// True if a tenant was rejected at the last evaluation.
+    has_rejected: bool,
+    /// The time of the last update of the gauges.
+    published_us: Option<i64>,
+    /// True if the warning of too many tenants was logged.
     warned: bool,
 }
 
-impl Looks {
-    /// `ready` takes a word only as long as somebody waits for it: sums that come later may have
-    /// in them, of the days since the start, what was charged since.
+impl BudgetThread {
+    /// Restores the sums. `ready` has a receiver only while the start waits: later sums may include charges of
+    /// this process on the days since the start, so those days are dropped.
     fn restore(
         &mut self,
         restore: Box<dyn FnOnce(i32) -> Result<Sums, String> + Send>,
@@ -161,40 +162,40 @@ impl Looks {
         now_us: i64,
     ) {
         let sums = restore(self.budgets.since(now_us));
-        let told = self.memory.kept();
+        let told = self.state_file.kept();
         let late = ready.send(()).is_err();
         match sums {
             Ok(mut sums) => {
                 if late {
                     sums.retain(|(_, day, _)| *day < day_of(now_us));
                 }
-                self.unkept = told.is_none();
+                self.is_unsaved = told.is_none();
                 self.budgets.restore(now_us, &sums, told.as_ref());
             }
             Err(trouble) => {
-                tracing::warn!("budgets begin at nothing: the ledger cannot say what was spent: {trouble}");
+                tracing::warn!("budgets start at zero, because the ledger's sums cannot be read: {trouble}");
                 self.budgets.restore(now_us, &[], Some(&told.unwrap_or_default()));
             }
         }
     }
 
     fn until(&mut self, stopped: &Receiver<()>) {
-        // At once: who has spent a budget is refused after a restart too.
-        self.look(now_us());
-        while stopped.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
-            self.look(now_us());
+        // At once: a spent budget rejects its tenant after a restart, too.
+        self.evaluate(now_us());
+        while stopped.recv_timeout(EVALUATION_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            self.evaluate(now_us());
         }
-        self.look(now_us());
+        self.evaluate(now_us());
     }
 
-    fn look(&mut self, now_us: i64) {
-        let waiting = self.charges.take();
-        let mut news = !waiting.charged.is_empty() || waiting.observed.is_some();
-        for ((tenant, day), pico) in waiting.charged {
+    fn evaluate(&mut self, now_us: i64) {
+        let pending = self.charges.take();
+        let mut news = !pending.charged.is_empty() || pending.observed.is_some();
+        for ((tenant, day), pico) in pending.charged {
             self.budgets.add(&tenant, day, pico);
         }
-        if let Some(all) = waiting.observed {
-            self.unkept |= self.budgets.observe(now_us, &all);
+        if let Some(all) = pending.observed {
+            self.is_unsaved |= self.budgets.observe(now_us, &all);
         }
         let notices = self.budgets.tick(now_us);
         for notice in &notices {
@@ -206,19 +207,19 @@ impl Looks {
             }
             news = true;
         }
-        let owed = self.webhook.as_ref().map(Webhook::undelivered).unwrap_or_default();
-        if mem::take(&mut self.unkept) || !notices.is_empty() || owed != self.owed {
-            self.memory.keep(&self.budgets.sent_alerts(now_us).without(&owed));
-            self.owed = owed;
+        let undelivered = self.webhook.as_ref().map(Webhook::undelivered).unwrap_or_default();
+        if mem::take(&mut self.is_unsaved) || !notices.is_empty() || undelivered != self.undelivered {
+            self.state_file.keep(&self.budgets.sent_alerts(now_us).without(&undelivered));
+            self.undelivered = undelivered;
         }
         let refused = self.budgets.rejections(now_us);
-        if self.refusing || !refused.is_empty() {
-            self.refusing = !refused.is_empty();
+        if self.has_rejected || !refused.is_empty() {
+            self.has_rejected = !refused.is_empty();
             (self.refuse)(refused);
         }
-        if news || self.shown_us.is_none_or(|shown| (now_us - shown).abs() >= SHOW_US) {
-            self.shown_us = Some(now_us);
-            self.show(now_us);
+        if news || self.published_us.is_none_or(|shown| (now_us - shown).abs() >= GAUGE_INTERVAL_US) {
+            self.published_us = Some(now_us);
+            self.publish(now_us);
         }
         if let Some(webhook) = &self.webhook {
             let sent = webhook.counts();
@@ -227,13 +228,13 @@ impl Looks {
         if !self.warned && self.budgets.untracked() > 0 {
             self.warned = true;
             tracing::warn!(
-                "more than {} tenants have spent: budgets of their own are kept for those only",
+                "more than {} tenants have spent: the others share one budget state",
                 budget::TRACKED_MAX_TENANTS
             );
         }
     }
 
-    fn show(&self, now_us: i64) {
+    fn publish(&self, now_us: i64) {
         let readings = tightest(self.budgets.readings(now_us)).into_iter().map(|reading| BudgetReading {
             tenant: reading.tenant,
             period: reading.period.name().into(),
@@ -247,30 +248,30 @@ impl Looks {
 
     fn end(&mut self, now_us: i64) {
         if let Some(webhook) = self.webhook.take() {
-            let (sent, owed) = webhook.shutdown(POSTING);
+            let (sent, undelivered) = webhook.shutdown(POST_TIMEOUT);
             self.metrics.budget_webhooks([sent.sent, sent.failed, sent.dropped]);
-            if owed != self.owed {
-                self.memory.keep(&self.budgets.sent_alerts(now_us).without(&owed));
+            if undelivered != self.undelivered {
+                self.state_file.keep(&self.budgets.sent_alerts(now_us).without(&undelivered));
             }
         }
-        self.memory.end();
+        self.state_file.end();
     }
 }
 
-/// How often budgets are looked at: what is spent in between is over the limit.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The interval of evaluations. Spend within an interval can exceed a limit.
+const EVALUATION_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How often gauges are brought up to date if nothing is spent: forecasts change by themselves.
-const SHOW_US: i64 = 15_000_000;
+/// The interval of gauge updates without spend: forecasts change with time.
+const GAUGE_INTERVAL_US: i64 = 15_000_000;
 
-/// How long a start waits for the ledger's sums; from rollups they take milliseconds.
-const RESTORE: Duration = Duration::from_secs(5);
+/// The longest wait of a start for the ledger's sums; reading daily totals takes milliseconds.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long an end waits for what is to be posted.
-const POSTING: Duration = Duration::from_secs(5);
+/// The longest wait of an end for queued posts.
+const POST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Pairs of tenant and day that may wait for the next look; more are one tenant.
-const WAITING: usize = 20_000;
+/// Queued pairs of tenant and day; further tenants are summed as one.
+const QUEUE_MAX_ITEMS: usize = 20_000;
 
 #[cfg(test)]
 #[path = "budgets_tests.rs"]

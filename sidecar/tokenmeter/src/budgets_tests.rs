@@ -1,4 +1,4 @@
-//! What becomes of charges: what is counted, kept, refused, and told to the next process.
+//! Charges, alerts, rejections, and the state that survives a restart.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use budget::{Budget, DAY_US, Observed, Period, Rejection, Webhook};
 use metrics::{Format, Metrics};
 
-use super::{Charges, Hooks, Looks, Refuse, Sums, WAITING, start};
-use crate::memory::Memory;
+use super::{BudgetThread, Charges, Hooks, QUEUE_MAX_ITEMS, Refuse, Sums, start};
+use crate::budget_state_file::BudgetStateFile;
 use crate::plan::BudgetsPlan;
 
 const UNIT: i64 = 1_000_000_000_000;
@@ -37,11 +37,11 @@ fn budget(name: &str, hard: i64) -> Budget {
     }
 }
 
-/// What the gate was told, each time.
+/// The tenants of each call of the gate.
 type Gate = Arc<Mutex<Vec<Vec<Arc<str>>>>>;
 
 struct Bench {
-    looks: Looks,
+    thread_state: BudgetThread,
     charges: Charges,
     metrics: Metrics,
     gate: Gate,
@@ -58,30 +58,30 @@ fn gate() -> (Gate, Refuse) {
     (gate, Box::new(refuse))
 }
 
-fn bench(budgets: Vec<Budget>, memory: Memory) -> Bench {
+fn bench(budgets: Vec<Budget>, state_file: BudgetStateFile) -> Bench {
     let metrics = Metrics::new(metrics::Options::default());
     let charges = Charges::default();
     let (gate, refuse) = gate();
-    let looks = Looks {
+    let thread_state = BudgetThread {
         budgets: budget::Budgets::new(budgets, "USD"),
         charges: charges.clone(),
         metrics: metrics.clone(),
         webhook: None,
-        memory,
+        state_file,
         refuse,
-        owed: Vec::new(),
-        unkept: false,
-        refusing: false,
-        shown_us: None,
+        undelivered: Vec::new(),
+        is_unsaved: false,
+        has_rejected: false,
+        published_us: None,
         warned: false,
     };
-    Bench { looks, charges, metrics, gate }
+    Bench { thread_state, charges, metrics, gate }
 }
 
 impl Bench {
     fn restore(&mut self, now_us: i64, sums: Result<Sums, String>) {
         let (ready, waits) = mpsc::sync_channel(1);
-        self.looks.restore(Box::new(|_| sums), &ready, now_us);
+        self.thread_state.restore(Box::new(|_| sums), &ready, now_us);
         waits.recv().unwrap();
     }
 
@@ -91,7 +91,7 @@ impl Bench {
         String::from_utf8(page).unwrap()
     }
 
-    /// How often each threshold was told.
+    /// Returns the number of alerts of each threshold.
     fn alerts(&self, tenant: &str) -> Vec<(String, u64)> {
         let line = format!("tokenmeter_budget_alerts_total{{tenant=\"{tenant}\",");
         let page = self.page();
@@ -108,38 +108,38 @@ fn once(thresholds: &[&str]) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn charges_become_gauges_alerts_and_refusals() {
-    let mut bench = bench(vec![budget("b", 10)], Memory::none());
-    bench.looks.look(at(3, 0));
-    assert!(bench.gate.lock().unwrap().is_empty(), "a gate that refuses nobody is left alone");
+fn charges_update_gauges_alerts_and_rejections() {
+    let mut bench = bench(vec![budget("b", 10)], BudgetStateFile::none());
+    bench.thread_state.evaluate(at(3, 0));
+    assert!(bench.gate.lock().unwrap().is_empty(), "a gate that rejects no tenant is not called");
     for _ in 0..6 {
         bench.charges.charge(&tenant("acme"), at(3, 1), UNIT);
     }
     bench.charges.charge(&tenant("late"), at(0, 1), 20 * UNIT);
-    bench.looks.look(at(3, 1));
+    bench.thread_state.evaluate(at(3, 1));
     assert_eq!(bench.alerts("acme"), once(&["50"]));
     let used = "tokenmeter_budget_used_usd{tenant=\"acme\",period=\"month\"} 6";
     assert!(bench.page().lines().any(|line| line.starts_with(used)), "{}", bench.page());
     let limit = "tokenmeter_budget_limit_usd{tenant=\"acme\",period=\"month\",limit=\"hard\"} 10";
     assert!(bench.page().lines().any(|line| line.starts_with(limit)), "{}", bench.page());
     bench.charges.charge(&tenant("acme"), at(3, 2), 4 * UNIT);
-    bench.looks.look(at(3, 2));
+    bench.thread_state.evaluate(at(3, 2));
     assert_eq!(bench.alerts("acme"), once(&["50", "80", "100"]));
     assert_eq!(
         bench.alerts("late"),
         once(&["50", "80", "100"]),
-        "of October, which cannot be refused any more"
+        "of October, which cannot be rejected any more"
     );
-    bench.looks.look(at(30, 23));
-    bench.looks.look(at(31, 0));
-    bench.looks.look(at(31, 1));
+    bench.thread_state.evaluate(at(30, 23));
+    bench.thread_state.evaluate(at(31, 0));
+    bench.thread_state.evaluate(at(31, 1));
     let gate = bench.gate.lock().unwrap();
     assert_eq!(*gate, [vec![tenant("acme")], vec![tenant("acme")], vec![]]);
 }
 
 #[test]
-fn a_central_store_is_heard() {
-    let mut bench = bench(vec![budget("b", 10)], Memory::none());
+fn observation_of_a_central_store_counts() {
+    let mut bench = bench(vec![budget("b", 10)], BudgetStateFile::none());
     let seen = |units: i64| Observed {
         tenant: tenant("acme"),
         day: i32::try_from(DAY_1).unwrap(),
@@ -147,9 +147,9 @@ fn a_central_store_is_heard() {
         all: (units * UNIT).into(),
     };
     bench.charges.observe(vec![seen(1)]);
-    bench.looks.look(at(1, 0));
+    bench.thread_state.evaluate(at(1, 0));
     bench.charges.observe(vec![seen(12)]);
-    bench.looks.look(at(1, 1));
+    bench.thread_state.evaluate(at(1, 1));
     assert_eq!(bench.gate.lock().unwrap().last(), Some(&vec![tenant("acme")]));
 }
 
@@ -170,47 +170,47 @@ impl Drop for Folder {
 }
 
 #[test]
-fn a_new_process_knows_what_was_told() {
-    let folder = Folder::new("memory");
+fn sent_alerts_survive_a_restart() {
+    let folder = Folder::new("state_file");
     let ledger = folder.0.join("spend.db");
-    let mut before = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    let mut before = bench(vec![budget("b", 10)], BudgetStateFile::beside(&ledger));
     before.charges.charge(&tenant("acme"), at(3, 1), 6 * UNIT);
-    before.looks.look(at(3, 1));
-    before.looks.end(at(3, 3));
+    before.thread_state.evaluate(at(3, 1));
+    before.thread_state.end(at(3, 3));
     let file = folder.0.join("spend.db.budgets.json");
     assert!(std::fs::read_to_string(&file).unwrap().contains("\"acme\""));
 
     let sums = || Ok(vec![(tenant("acme"), i32::try_from(DAY_1).unwrap(), i128::from(9 * UNIT))]);
-    let mut after = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    let mut after = bench(vec![budget("b", 10)], BudgetStateFile::beside(&ledger));
     after.restore(at(3, 2), sums());
-    after.looks.look(at(3, 2));
-    assert_eq!(after.alerts("acme"), once(&["80"]), "half was told of, 80 % was not");
-    after.looks.end(at(3, 3));
+    after.thread_state.evaluate(at(3, 2));
+    assert_eq!(after.alerts("acme"), once(&["80"]), "the alert of 50 % was sent, that of 80 % was not");
+    after.thread_state.end(at(3, 3));
 
-    // The file is gone: nothing was told, as far as anybody knows.
+    // Without the file, no alert counts as sent.
     std::fs::remove_file(&file).unwrap();
-    let mut fresh = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    let mut fresh = bench(vec![budget("b", 10)], BudgetStateFile::beside(&ledger));
     fresh.restore(at(3, 2), sums());
-    fresh.looks.look(at(3, 2));
+    fresh.thread_state.evaluate(at(3, 2));
     assert_eq!(fresh.alerts("acme"), once(&["50", "80"]));
-    fresh.looks.end(at(3, 3));
+    fresh.thread_state.end(at(3, 3));
 
-    // What was kept is damaged: what is passed counts as told, so that nobody is called twice.
+    // With a damaged file, crossed thresholds count as sent, so that no alert repeats.
     std::fs::write(&file, "{").unwrap();
-    let mut damaged = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    let mut damaged = bench(vec![budget("b", 10)], BudgetStateFile::beside(&ledger));
     damaged.restore(at(3, 2), sums());
-    damaged.looks.look(at(3, 2));
+    damaged.thread_state.evaluate(at(3, 2));
     assert_eq!(damaged.alerts("acme"), []);
-    damaged.looks.end(at(3, 3));
-    assert!(std::fs::read_to_string(&file).unwrap().contains("\"acme\""), "the file is whole again");
-    let mut mended = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    damaged.thread_state.end(at(3, 3));
+    assert!(std::fs::read_to_string(&file).unwrap().contains("\"acme\""), "the file is written again");
+    let mut mended = bench(vec![budget("b", 10)], BudgetStateFile::beside(&ledger));
     mended.restore(at(3, 3), sums());
-    mended.looks.look(at(3, 3));
-    assert_eq!(mended.alerts("acme"), [], "and the process after it knows that");
+    mended.thread_state.evaluate(at(3, 3));
+    assert_eq!(mended.alerts("acme"), [], "so does the next process");
 }
 
 #[test]
-fn what_others_told_is_known_after_a_restart() {
+fn alerts_of_others_survive_a_restart() {
     let folder = Folder::new("others");
     let ledger = folder.0.join("spend.db");
     let seen = |ours: i64, all: i64| Observed {
@@ -219,24 +219,24 @@ fn what_others_told_is_known_after_a_restart() {
         ours: (ours * UNIT).into(),
         all: (all * UNIT).into(),
     };
-    let mut before = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    let mut before = bench(vec![budget("b", 10)], BudgetStateFile::beside(&ledger));
     before.restore(at(3, 1), Ok(Vec::new()));
     before.charges.observe(vec![seen(0, 6)]);
-    before.looks.look(at(3, 1));
-    assert_eq!(before.alerts("acme"), [], "others told it");
-    before.looks.end(at(3, 2));
+    before.thread_state.evaluate(at(3, 1));
+    assert_eq!(before.alerts("acme"), [], "others sent it");
+    before.thread_state.end(at(3, 2));
 
-    // Before the central store is heard again, its own sums pass the same threshold.
-    let mut after = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    // Before the next observation, its own sums cross the same threshold.
+    let mut after = bench(vec![budget("b", 10)], BudgetStateFile::beside(&ledger));
     after.restore(at(3, 3), Ok(vec![(tenant("acme"), i32::try_from(DAY_1).unwrap(), i128::from(6 * UNIT))]));
-    after.looks.look(at(3, 3));
+    after.thread_state.evaluate(at(3, 3));
     assert_eq!(after.alerts("acme"), []);
-    after.looks.end(at(3, 4));
+    after.thread_state.end(at(3, 4));
 }
 
 #[test]
-fn a_notice_that_nobody_took_is_told_by_the_next_process() {
-    let folder = Folder::new("owed");
+fn undelivered_alert_is_sent_after_a_restart() {
+    let folder = Folder::new("undelivered");
     let ledger = folder.0.join("spend.db");
     let receiver = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", receiver.local_addr().unwrap());
@@ -247,43 +247,43 @@ fn a_notice_that_nobody_took_is_told_by_the_next_process() {
         through_proxy: false,
         ..budget::Plan::to(endpoint, None)
     };
-    let mut before = bench(vec![budget("b", 10)], Memory::beside(&ledger));
-    before.looks.webhook = Some(Webhook::start(plan).unwrap());
+    let mut before = bench(vec![budget("b", 10)], BudgetStateFile::beside(&ledger));
+    before.thread_state.webhook = Some(Webhook::start(plan).unwrap());
     before.charges.charge(&tenant("acme"), at(3, 1), 6 * UNIT);
-    before.looks.look(at(3, 1));
-    before.looks.end(at(3, 2));
+    before.thread_state.evaluate(at(3, 1));
+    before.thread_state.end(at(3, 2));
 
-    let mut after = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    let mut after = bench(vec![budget("b", 10)], BudgetStateFile::beside(&ledger));
     let sums = Ok(vec![(tenant("acme"), i32::try_from(DAY_1).unwrap(), i128::from(6 * UNIT))]);
     after.restore(at(3, 3), sums);
-    after.looks.look(at(3, 3));
-    assert_eq!(after.alerts("acme"), once(&["50"]), "its receiver was down, and it is told again");
-    after.looks.end(at(3, 4));
+    after.thread_state.evaluate(at(3, 3));
+    assert_eq!(after.alerts("acme"), once(&["50"]), "its receiver was down, so it is sent again");
+    after.thread_state.end(at(3, 4));
 }
 
 #[test]
-fn a_ledger_in_trouble_is_no_reason_not_to_begin() {
-    let mut bench = bench(vec![budget("b", 10)], Memory::none());
+fn unreadable_ledger_does_not_prevent_the_start() {
+    let mut bench = bench(vec![budget("b", 10)], BudgetStateFile::none());
     bench.restore(at(3, 2), Err("the disk is gone".to_owned()));
     bench.charges.charge(&tenant("acme"), at(3, 1), 6 * UNIT);
-    bench.looks.look(at(3, 2));
+    bench.thread_state.evaluate(at(3, 2));
     assert_eq!(bench.alerts("acme"), once(&["50"]));
 }
 
 #[test]
-fn sums_that_come_late_count_of_the_days_before() {
-    let mut bench = bench(vec![budget("b", 10)], Memory::none());
-    let (ready, nobody) = mpsc::sync_channel(0);
-    drop(nobody);
+fn late_sums_count_for_earlier_days_only() {
+    let mut bench = bench(vec![budget("b", 10)], BudgetStateFile::none());
+    let (ready, receiver) = mpsc::sync_channel(0);
+    drop(receiver);
     let today = budget::day_of(at(3, 2));
     let sums = vec![
         (tenant("acme"), today - 1, 6 * i128::from(UNIT)),
         (tenant("acme"), today, 3 * i128::from(UNIT)),
     ];
-    bench.looks.restore(Box::new(|_| Ok(sums)), &ready, at(3, 2));
-    // What was charged since the start may be in today's sum already, and is in `charges` for sure.
+    bench.thread_state.restore(Box::new(|_| Ok(sums)), &ready, at(3, 2));
+    // Today's sum may include charges since the start, which are in `charges`.
     bench.charges.charge(&tenant("acme"), at(3, 2), UNIT);
-    bench.looks.look(at(3, 2));
+    bench.thread_state.evaluate(at(3, 2));
     let used = bench
         .page()
         .lines()
@@ -293,24 +293,24 @@ fn sums_that_come_late_count_of_the_days_before() {
 }
 
 #[test]
-fn what_waits_is_bounded_and_nothing_is_lost() {
+fn queue_is_bounded_and_loses_nothing() {
     let charges = Charges::default();
-    for number in 0..WAITING + 9 {
+    for number in 0..QUEUE_MAX_ITEMS + 9 {
         charges.charge(&tenant(&format!("t{number}")), at(1, 0), UNIT);
     }
     charges.charge(&tenant("t0"), at(1, 0), UNIT);
-    let waiting = charges.take();
-    assert!(waiting.charged.len() <= WAITING + 1);
+    let pending = charges.take();
+    assert!(pending.charged.len() <= QUEUE_MAX_ITEMS + 1);
     let day = i32::try_from(DAY_1).unwrap();
-    assert_eq!(waiting.charged[&(tenant("t0"), day)], i128::from(2 * UNIT));
-    assert_eq!(waiting.charged[&(tenant(budget::OTHER), day)], i128::from(9 * UNIT));
+    assert_eq!(pending.charged[&(tenant("t0"), day)], i128::from(2 * UNIT));
+    assert_eq!(pending.charged[&(tenant(budget::OTHER), day)], i128::from(9 * UNIT));
 }
 
 #[test]
-fn the_thread_looks_and_ends_with_a_last_look() {
+fn thread_evaluates_the_last_charges_at_its_end() {
     let (gate, refuse) = gate();
     let metrics = Metrics::new(metrics::Options::default());
-    let hooks = Hooks { restore: Box::new(|_| Ok(Vec::new())), memory: Memory::none(), refuse };
+    let hooks = Hooks { restore: Box::new(|_| Ok(Vec::new())), state_file: BudgetStateFile::none(), refuse };
     let plan = BudgetsPlan { budgets: vec![budget("b", 1)], ..BudgetsPlan::default() };
     let (charges, running) = start(plan, "USD", &metrics, hooks).unwrap();
     charges.charge(&tenant("acme"), super::now_us(), UNIT);
@@ -319,16 +319,19 @@ fn the_thread_looks_and_ends_with_a_last_look() {
 }
 
 #[test]
-fn a_panic_lets_everybody_in() {
+fn panic_ends_all_rejections() {
     let (gate, refuse) = gate();
     let failing = move |refused: HashMap<Arc<str>, Rejection>| {
         let over = !refused.is_empty();
         refuse(refused);
-        assert!(!over, "as if something were wrong");
+        assert!(!over, "the panic of the test");
     };
     let metrics = Metrics::new(metrics::Options::default());
-    let hooks =
-        Hooks { restore: Box::new(|_| Ok(Vec::new())), memory: Memory::none(), refuse: Box::new(failing) };
+    let hooks = Hooks {
+        restore: Box::new(|_| Ok(Vec::new())),
+        state_file: BudgetStateFile::none(),
+        refuse: Box::new(failing),
+    };
     let plan = BudgetsPlan { budgets: vec![budget("b", 1)], ..BudgetsPlan::default() };
     let (charges, running) = start(plan, "USD", &metrics, hooks).unwrap();
     charges.charge(&tenant("acme"), super::now_us(), UNIT);

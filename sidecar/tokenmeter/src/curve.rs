@@ -1,5 +1,5 @@
-//! The command `curve`: asks a running tokenmeter for its metrics page, once or at both ends of a
-//! window, and prints what the crate of that name makes of it.
+//! The command `curve`: scrapes a running tokenmeter, once or at both ends of a window, and prints its degradation
+//! curves.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -15,9 +15,9 @@ use tokio::runtime::Builder;
 use tokio::time::sleep;
 
 use crate::settings::setting;
-use crate::url::{Url, WRITE};
+use crate::url::{URL_REMEDY, Url};
 
-/// What is to be shown.
+/// The arguments of `curve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CurveArgs {
     from: Url,
@@ -35,7 +35,7 @@ enum Format {
 }
 
 impl CurveArgs {
-    /// As the flags have it.
+    /// Reads the parsed flags.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
         Self {
             from: matches.get_one::<Url>("from").cloned().expect("it has a default"),
@@ -53,10 +53,10 @@ impl CurveArgs {
 
 /// The command line of `curve`.
 pub(crate) fn command() -> Command {
-    // Clap wants defaults that live as long as the process; this is built once.
+    // Clap requires a static default; the command line is built once per process.
     let usual: &'static str = format!("http://{}", setting("admin").default).leak();
     Command::new("curve")
-        .about("Show how one stream slows down as more share the server, from a running tokenmeter's metrics")
+        .about("Show how streams slow down under concurrency, from the metrics of a running tokenmeter")
         .after_help(EXAMPLES)
         .arg(
             Arg::new("from")
@@ -64,35 +64,37 @@ pub(crate) fn command() -> Command {
                 .value_name("URL")
                 .default_value(usual)
                 .value_parser(admin)
-                .help("That tokenmeter's admin address, as http://HOST:PORT"),
+                .help("Admin address of that tokenmeter, http://HOST:PORT"),
         )
         .arg(
             Arg::new("model")
                 .long("model")
                 .value_name("NAME")
-                .help("This model only; by default every one that was timed"),
+                .help("Only this model; by default every timed one"),
         )
-        .arg(Arg::new("over").long("over").value_name("TIME").value_parser(over).help(
-            "Only what happens from now on for so long, as in 60s or 5m; by default all since its start",
-        ))
+        .arg(
+            Arg::new("over").long("over").value_name("TIME").value_parser(over).help(
+                "Only streams of a window from now on, as in 60s or 5m; by default all since its start",
+            ),
+        )
         .arg(
             Arg::new("format")
                 .long("format")
                 .value_name("NAME")
                 .value_parser(["table", "json", "svg"])
                 .default_value("table")
-                .help("For people, for programs, or a picture"),
+                .help("Output format"),
         )
         .arg(
             Arg::new("output")
                 .long("output")
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
-                .help("Where it is written; by default to the screen"),
+                .help("Output file; by default stdout"),
         )
 }
 
-/// Asks, and prints.
+/// Scrapes, and prints the curves.
 pub(crate) fn run(args: &CurveArgs) -> Result<ExitCode, CurveError> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(CurveError::Runtime)?;
     let curves = runtime.block_on(curves(args))?;
@@ -104,7 +106,7 @@ pub(crate) fn run(args: &CurveArgs) -> Result<ExitCode, CurveError> {
     match &args.output {
         Some(path) => std::fs::write(path, text).map_err(|error| CurveError::Write(path.clone(), error))?,
         None => {
-            // A reader that hung up has read what it wanted.
+            // A closed pipe is no error: its reader has enough.
             let _ = io::stdout().write_all(text.as_bytes());
         }
     }
@@ -117,7 +119,11 @@ async fn curves(args: &CurveArgs) -> Result<Curves, CurveError> {
         None => (first, Window::SinceStart),
         Some(over) => {
             if io::stderr().is_terminal() {
-                let _ = writeln!(io::stderr(), "tokenmeter: read once; again in {} s", over.as_secs());
+                let _ = writeln!(
+                    io::stderr(),
+                    "tokenmeter: first scrape done; the second follows in {} s",
+                    over.as_secs()
+                );
             }
             sleep(over).await;
             let later = read(&args.from).await?;
@@ -140,20 +146,20 @@ async fn read(from: &Url) -> Result<Reading, CurveError> {
     let answer = answer.map_err(|failure| CurveError::Unreached(from.clone(), failure))?;
     if answer.status != 200 {
         let said = answer.text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control());
-        return Err(CurveError::Status(from.clone(), answer.status, said.take(SAID).collect()));
+        return Err(CurveError::Status(from.clone(), answer.status, said.take(ERROR_MAX_CHARS).collect()));
     }
     Reading::of(&answer.text).map_err(|why| CurveError::ReadingError(from.clone(), why))
 }
 
-/// Why there is no curve.
+/// The error of the command.
 #[derive(Debug)]
 pub(crate) enum CurveError {
     Runtime(io::Error),
     Unreached(Url, Error),
-    /// And the first line of what it says to it.
+    /// The status, and the first line of the body.
     Status(Url, u16, String),
     ReadingError(Url, ReadingError),
-    /// The page is right, but there is nothing on it of what was wished for.
+    /// The page is valid but has no matching stream.
     Nothing {
         args: Box<CurveArgs>,
         timed: Vec<String>,
@@ -171,7 +177,7 @@ impl fmt::Display for CurveError {
                 "{from}/metrics cannot be read: {failure}; name the admin address of a running tokenmeter with --from"
             ),
             Self::Status(from, status, said) => {
-                write!(f, "{from}/metrics answers {status}: {said}")?;
+                write!(f, "{from}/metrics responds {status}: {said}")?;
                 match status {
                     421 => Ok(()),
                     _ => f.write_str("; name the admin address of a running tokenmeter with --from"),
@@ -180,7 +186,7 @@ impl fmt::Display for CurveError {
             Self::ReadingError(from, why) => write!(f, "{from}/metrics: {why}"),
             Self::Nothing { args, timed } => nothing(f, args, timed),
             Self::Svg(error) => {
-                write!(f, "the picture cannot be drawn: {error}; --format table has the same numbers")
+                write!(f, "the SVG cannot be rendered: {error}; --format table has the same numbers")
             }
             Self::Write(path, error) => {
                 write!(f, "cannot write {}: {error}; name another file with --output", path.display())
@@ -206,21 +212,21 @@ fn nothing(f: &mut fmt::Formatter<'_>, args: &CurveArgs, timed: &[String]) -> fm
         }
         (_, Some(over)) => write!(
             f,
-            "no stream ended within those {} s; wait longer, or leave --over out for all since its start",
+            "no stream ended within those {} s; use a longer window, or omit --over for all since its start",
             over.as_secs()
         ),
         (_, None) => write!(
             f,
-            "{from}/metrics has timed no stream yet; send streamed requests through that tokenmeter and ask again"
+            "{from}/metrics has timed no stream yet; send streamed requests through that tokenmeter and try again"
         ),
     }
 }
 
-/// The admin address; `/metrics` behind it is as good.
+/// Parses the admin address; a trailing `/metrics` is allowed.
 fn admin(text: &str) -> Result<Url, String> {
     let mut url = Url::parse(text).map_err(|refused| match refused.remedy {
-        // The example of an upstream's URL has an inference server's port.
-        WRITE => {
+        // The general remedy has the port of an inference server.
+        URL_REMEDY => {
             format!("{}; write http://HOST:PORT, as in http://{}", refused.what, setting("admin").default)
         }
         remedy => format!("{}; {remedy}", refused.what),
@@ -231,7 +237,7 @@ fn admin(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// A time in seconds, minutes or hours.
+/// Parses a duration in seconds, minutes or hours.
 fn over(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -241,20 +247,20 @@ fn over(text: &str) -> Result<Duration, String> {
         _ => return Err(TIME.to_owned()),
     };
     let number: u64 = digits.parse().map_err(|_| TIME.to_owned())?;
-    let seconds = number.checked_mul(unit).filter(|seconds| (1..=LONGEST).contains(seconds));
+    let seconds = number.checked_mul(unit).filter(|seconds| (1..=WINDOW_MAX_S).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(|| TIME.to_owned())
 }
 
 const TIME: &str = "write a whole number of seconds, minutes or hours up to a day, as in 60s, 5m or 2h";
 
-/// Seconds of a window: a day.
-const LONGEST: u64 = 86_400;
+/// The longest window in seconds: a day.
+const WINDOW_MAX_S: u64 = 86_400;
 
-/// Bytes of a page: four times the longest, which a thousand models have.
+/// The maximum size of a page in bytes: four times that of a thousand models.
 const PAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Characters of what a server says to its refusal.
-const SAID: usize = 200;
+/// Characters of an error body that are printed.
+const ERROR_MAX_CHARS: usize = 200;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -262,7 +268,7 @@ Examples:
   tokenmeter curve --from http://10.0.0.7:9464 --model qwen3-8b --over 5m
   tokenmeter curve --format svg --output curve.svg
 
-Exit codes: 1 nothing to show, and why; 2 wrong flags.";
+Exit codes: 1 nothing to show, with the reason; 2 invalid flags.";
 
 #[cfg(test)]
 #[path = "curve_tests.rs"]

@@ -1,4 +1,4 @@
-//! What may be written, and what is told.
+//! The flags and the errors of `curve`.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ fn args(line: &str) -> CurveArgs {
 }
 
 #[test]
-fn clap_finds_no_fault() {
+fn clap_accepts_the_command() {
     command().debug_assert();
 }
 
 #[test]
-fn times_are_what_people_write() {
+fn durations_are_parsed() {
     for (text, seconds) in [("60", 60), ("60s", 60), ("5m", 300), ("2h", 7200), ("24h", 86_400)] {
         assert_eq!(over(text), Ok(Duration::from_secs(seconds)), "{text}");
     }
@@ -25,7 +25,7 @@ fn times_are_what_people_write() {
 }
 
 #[test]
-fn the_page_itself_is_as_good_an_address() {
+fn metrics_page_is_a_valid_address() {
     for text in ["http://gpu:9464", "http://gpu:9464/", "http://gpu:9464/metrics", "http://gpu:9464/metrics/"]
     {
         assert_eq!(admin(text).unwrap().to_string(), "http://gpu:9464", "{text}");
@@ -39,26 +39,26 @@ fn the_page_itself_is_as_good_an_address() {
 }
 
 #[test]
-fn nothing_to_show_says_why() {
-    let told = |line: &str, timed: &[&str]| {
+fn missing_streams_have_an_explanation() {
+    let error = |line: &str, timed: &[&str]| {
         let timed = timed.iter().map(|name| name.to_string()).collect();
         CurveError::Nothing { args: Box::new(args(line)), timed }.to_string()
     };
     assert_eq!(
-        told("curve --model qwen3-8", &["llama-3", "qwen3-8b"]),
+        error("curve --model qwen3-8", &["llama-3", "qwen3-8b"]),
         "http://127.0.0.1:9464/metrics has timed no stream of a model `qwen3-8`; did you mean `qwen3-8b`?"
     );
     assert_eq!(
-        told("curve --model gpt", &["llama-3", "a\u{1b}b"]),
+        error("curve --model gpt", &["llama-3", "a\u{1b}b"]),
         "http://127.0.0.1:9464/metrics has timed no stream of a model `gpt`; it has llama-3, a\\u{1b}b"
     );
     assert_eq!(
-        told("curve --over 1m", &[]),
-        "no stream ended within those 60 s; wait longer, or leave --over out for all since its start"
+        error("curve --over 1m", &[]),
+        "no stream ended within those 60 s; use a longer window, or omit --over for all since its start"
     );
     assert_eq!(
-        told("curve --model qwen3-8b", &[]),
+        error("curve --model qwen3-8b", &[]),
         "http://127.0.0.1:9464/metrics has timed no stream yet; send streamed requests through that tokenmeter and \
-         ask again"
+         try again"
     );
 }

@@ -1,8 +1,7 @@
-//! The demonstration: a simulated server, the proxy in front of it and clients in front of that, in
-//! one process. The same parts as in a real run, so what it shows is what one gets; only the server
-//! behind it is arithmetic.
+//! The demonstration: a simulated server, the proxy and clients in one process. The proxy is the real one; only the
+//! server's speed is computed.
 
-mod office;
+mod files;
 mod schedule;
 mod table;
 
@@ -27,13 +26,13 @@ use crate::plan::Plan;
 use crate::settings::{RawSettings, setting};
 use crate::signals::Signals;
 use crate::start_error::StartError;
-use office::{Office, TENANT_HEADER, TENANTS};
+use files::{DemoFiles, TENANT_HEADER, TENANTS};
 use schedule::Schedule;
 
-/// Why the demonstration did not run.
+/// The error of the demonstration.
 #[derive(Debug)]
 pub(crate) enum DemoError {
-    /// An address was wrong.
+    /// An address is invalid.
     Settings(Diagnostics),
     /// The proxy did not start.
     Start(StartError),
@@ -41,87 +40,87 @@ pub(crate) enum DemoError {
     Simulation(io::Error),
 }
 
-/// Runs until it is interrupted, or for so many seconds. `listen` and `admin` as written, if they
-/// were; else the usual ports, or free ones where those are taken.
+/// Runs for `seconds`, or until it is interrupted. Without `listen` and `admin`, it uses the default ports, or free ones
+/// if those are in use.
 pub(crate) fn run(
     seconds: Option<u64>,
     listen: Option<String>,
     admin: Option<String>,
 ) -> Result<ExitCode, DemoError> {
-    // One thread for server and clients: both wait most of the time, and the proxy has its own.
+    // Server and clients share a thread: both wait most of the time, and the proxy has its own threads.
     let runtime = Builder::new_current_thread().enable_all().build().map_err(DemoError::Simulation)?;
     runtime.block_on(async {
         let mut signals = Signals::listen().map_err(DemoError::Simulation)?;
         let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), Options::default())
             .await
             .map_err(DemoError::Simulation)?;
-        let office = Office::open().map_err(DemoError::Simulation)?;
-        let plan = plan(&server, &office, listen, admin)?;
+        let files = DemoFiles::open().map_err(DemoError::Simulation)?;
+        let plan = plan(&server, &files, listen, admin)?;
         log::begin(&plan.log);
         let process = Process::start(&plan).map_err(DemoError::Start)?;
         table::introduce(&mut io::stdout(), process.addresses()[0], process.admin());
         let shown = tokio::select! {
             _ = signals.stop(|| process.reload()) => Ok(()),
-            ended = cycles(&process, &office, seconds) => ended.map_err(DemoError::Simulation),
+            ended = cycles(&process, &files, seconds) => ended.map_err(DemoError::Simulation),
         };
         table::conclude(&mut io::stdout(), io::stdout().is_terminal());
         process.stop_now();
-        // The workers' sockets are on other threads, so this one may wait for them.
+        // The workers' sockets are on other threads, so this thread may block.
         process.join();
         server.shutdown().await;
         shown.map(|()| ExitCode::SUCCESS)
     })
 }
 
-/// The plan of a run in front of `server`, through the same settings as any other.
+/// Plans the proxy in front of `server`, through the usual settings.
 fn plan(
     server: &Handle,
-    office: &Office,
+    files: &DemoFiles,
     listen: Option<String>,
     admin: Option<String>,
 ) -> Result<Plan, DemoError> {
     let mut flags = BTreeMap::from([
         ("upstream", server.url()),
         ("kind", "vllm".to_owned()),
-        // So that there is a promise to be kept or broken on the page.
+        // So that the live page has an objective.
         ("objective", "chat".to_owned()),
         ("log_level", "warn".to_owned()),
         ("log_format", "text".to_owned()),
     ]);
-    flags.extend(office.flags());
-    flags.insert("listen", listen.unwrap_or_else(|| usual_or_free("listen")));
-    flags.insert("admin", admin.unwrap_or_else(|| usual_or_free("admin")));
+    flags.extend(files.flags());
+    flags.insert("listen", listen.unwrap_or_else(|| default_or_free("listen")));
+    flags.insert("admin", admin.unwrap_or_else(|| default_or_free("admin")));
     let plan = Plan::make(&RawSettings::merge(&flags, &|_| None, None), &ThisMachine)
         .map_err(DemoError::Settings)?;
     let listen = plan.relay.upstreams[0].listen.ip();
     if !listen.is_loopback() && !listen.is_unspecified() {
         return Err(DemoError::Settings(Diagnostics(vec![Diagnostic::at(
             &plan.listen_origins[0],
-            format!("the demo's clients ask loopback addresses only, and {listen} is none"),
-            "write 127.0.0.1:PORT, or 0.0.0.0:PORT to be reached from elsewhere too",
+            format!("the demo's clients use loopback addresses only, and {listen} is not one"),
+            "write 127.0.0.1:PORT, or 0.0.0.0:PORT to be reachable from other hosts, too",
         )])));
     }
     Ok(plan)
 }
 
-/// The setting's usual address; if its port is taken, one with a free port, and says so.
-fn usual_or_free(key: &str) -> String {
+/// Returns the default address of a setting; if its port is in use, prints that and returns one with a free port.
+fn default_or_free(key: &str) -> String {
     let usual = setting(key).default;
     match TcpListener::bind(usual) {
         Ok(_) => usual.to_owned(),
         Err(_) => {
-            // Without a stdout there is nobody to tell.
-            let _ = writeln!(io::stdout(), "{usual} is taken, so a free port is used instead.");
+            // Without a stdout the message has no reader.
+            let _ = writeln!(io::stdout(), "{usual} is in use, so a free port is chosen.");
             format!("{}:0", Ipv4Addr::LOCALHOST)
         }
     }
 }
 
-/// Steps through the concurrencies again and again, or in as many cycles as fill the time.
-async fn cycles(process: &Process, office: &Office, seconds: Option<u64>) -> io::Result<()> {
+/// Steps through the concurrencies, in as many cycles as fill the time.
+async fn cycles(process: &Process, files: &DemoFiles, seconds: Option<u64>) -> io::Result<()> {
     let schedule = Schedule::of(seconds.map(Duration::from_secs));
     let began = Instant::now();
-    let mut asked = Action::default();
+    let mut client_totals = ClientTotals::default();
     let mut steps: u32 = 0;
     let mut cycle = 0;
     while schedule.cycles.is_none_or(|cycles| cycle < cycles) {
@@ -134,23 +133,23 @@ async fn cycles(process: &Process, office: &Office, seconds: Option<u64>) -> io:
                 prompt_tokens: PROMPT_TOKENS,
                 output_tokens: schedule.output_tokens,
                 pace: Pace::Closed { concurrency },
-                requests: MOST_REQUESTS,
-                time: schedule.starting(concurrency, left).max(AT_LEAST),
+                requests: MAX_REQUESTS,
+                time: schedule.starting(concurrency, left).max(MIN_STEP),
                 round: (TENANT_HEADER.to_owned(), TENANTS.map(str::to_owned).to_vec()),
                 // Prompts differ between steps too.
-                seed: u64::from(steps) * MOST_REQUESTS,
+                seed: u64::from(steps) * MAX_REQUESTS,
                 ..Load::new(reachable(process.addresses()[0]))
             };
             let report = watched(process, concurrency, &load).await?;
             table::row(&mut io::stdout(), concurrency, &report);
-            asked.add(&report);
+            client_totals.add(&report);
         }
-        let (counted, bill) = settled(process, office, asked.completed).await;
-        table::compare(&mut io::stdout(), &asked, &counted);
-        table::bill(&mut io::stdout(), bill.as_ref(), exchanges(&counted), &office.ledger());
+        let (counted, bill) = settled(process, files, client_totals.completed).await;
+        table::compare(&mut io::stdout(), &client_totals, &counted);
+        table::bill(&mut io::stdout(), bill.as_ref(), exchanges(&counted), &files.ledger());
         cycle += 1;
     }
-    // The page stays open for as long as it was asked to.
+    // The page stays open for the whole time.
     sleep_until(began + schedule.step * steps).await;
     Ok(())
 }
@@ -161,20 +160,20 @@ async fn cycles(process: &Process, office: &Office, seconds: Option<u64>) -> io:
 /// outbox, and a record leaves the outbox before the ledger commits its row: equal sums are the only sign that
 /// nothing is on its way. Requests in flight are waited for only so long: another person may try the demo. After
 /// [`SETTLE_MAX`] the two are returned as they are.
-async fn settled(process: &Process, office: &Office, completed: u64) -> (Snapshot, Option<spend::Report>) {
+async fn settled(process: &Process, files: &DemoFiles, completed: u64) -> (Snapshot, Option<spend::Report>) {
     let began = Instant::now();
     loop {
         let snapshot = process.metrics().snapshot();
         let running =
             snapshot.models.iter().any(|model| model.in_flight > 0) && began.elapsed() < IN_FLIGHT_MAX;
-        let bill = office.bill();
+        let bill = files.bill();
         let billed = bill.as_ref().map(table::billed);
         let counted = exchanges(&snapshot);
         let is_settled = !running && counted >= completed && billed == Some(counted.into());
         if is_settled || began.elapsed() >= SETTLE_MAX {
             return (snapshot, bill);
         }
-        sleep(POLL).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -183,7 +182,7 @@ fn exchanges(counted: &Snapshot) -> u64 {
     counted.models.iter().map(|model| model.exchanges).sum()
 }
 
-/// Runs a step; on a terminal, what the meter sees meanwhile is shown in place.
+/// Runs a step; a terminal shows the current rate in place.
 async fn watched(process: &Process, concurrency: u32, load: &Load) -> io::Result<Report> {
     if !io::stdout().is_terminal() {
         return load::run(load).await;
@@ -191,7 +190,7 @@ async fn watched(process: &Process, concurrency: u32, load: &Load) -> io::Result
     let live =
         || -> u64 { process.metrics().snapshot().models.iter().map(|model| model.live_output_tokens).sum() };
     let mut before = live();
-    let mut ticks = interval(GLANCE);
+    let mut ticks = interval(LINE_INTERVAL);
     ticks.tick().await;
     let mut running = std::pin::pin!(load::run(load));
     loop {
@@ -202,7 +201,7 @@ async fn watched(process: &Process, concurrency: u32, load: &Load) -> io::Result
             }
             _ = ticks.tick() => {
                 let now = live();
-                let rate = now.saturating_sub(before) as f64 / GLANCE.as_secs_f64();
+                let rate = now.saturating_sub(before) as f64 / LINE_INTERVAL.as_secs_f64();
                 table::glance(&mut io::stdout(), concurrency, rate);
                 before = now;
             }
@@ -210,15 +209,15 @@ async fn watched(process: &Process, concurrency: u32, load: &Load) -> io::Result
     }
 }
 
-/// What the clients asked for and got, in all steps so far.
+/// The totals of the clients in all steps so far.
 #[derive(Debug, Default)]
-struct Action {
+struct ClientTotals {
     completed: u64,
     failed: u64,
     output_tokens: u64,
 }
 
-impl Action {
+impl ClientTotals {
     fn add(&mut self, report: &Report) {
         self.completed += report.completed;
         self.failed += report.failed();
@@ -226,7 +225,7 @@ impl Action {
     }
 }
 
-/// The loopback address of a listener that may be on every address.
+/// Returns the loopback address of a listener that may be on the unspecified address.
 fn reachable(listener: SocketAddr) -> SocketAddr {
     let ip = match listener.ip() {
         IpAddr::V4(v4) if v4.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -236,17 +235,17 @@ fn reachable(listener: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, listener.port())
 }
 
-/// The model the clients ask for.
+/// The model that the clients request.
 const MODEL: &str = "simulated-8b";
 
-/// A question of a few paragraphs.
+/// The length of a prompt of a few paragraphs.
 const PROMPT_TOKENS: u64 = 256;
 
-/// More than fit into a step; its time ends it first.
-const MOST_REQUESTS: u64 = 100_000;
+/// More requests than fit into a step, which its time ends first.
+const MAX_REQUESTS: u64 = 100_000;
 
-/// A step asks at least one question of each client, however late it is.
-const AT_LEAST: Duration = Duration::from_millis(1);
+/// The minimum time of a step, in which each client sends a request.
+const MIN_STEP: Duration = Duration::from_millis(1);
 
 /// The longest wait for the last rows: usually tens of milliseconds, seconds on an overloaded machine.
 const SETTLE_MAX: Duration = Duration::from_secs(60);
@@ -255,7 +254,7 @@ const SETTLE_MAX: Duration = Duration::from_secs(60);
 const IN_FLIGHT_MAX: Duration = Duration::from_secs(1);
 
 /// The time between two comparisons.
-const POLL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How often the line in place changes; live counters are up to a second behind.
-const GLANCE: Duration = Duration::from_millis(500);
+/// The interval of the line in place; live counters lag up to a second.
+const LINE_INTERVAL: Duration = Duration::from_millis(500);

@@ -1,6 +1,5 @@
-//! The way to a collector: finished exchanges go in, and what became of everything that was made for
-//! it goes on the page. The law: the page and the collector get the same numbers, and the exporter's
-//! own are among them.
+//! The export to a collector: takes finished exchanges, and reports the fate of every item on the metrics page. The
+//! law: page and collector get the same numbers, including the exporter's own.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -11,22 +10,21 @@ use otlp::limits::SHUTDOWN;
 use otlp::{Energy, Exporter, Finished, Signal, SignalCounts};
 use price::{Charge, Unpriced};
 
-/// The exporter, if there is one. Cheap to clone; the clones are one.
+/// A handle to the exporter, if there is one. A clone shares it.
 #[derive(Clone)]
 pub(crate) struct Exports {
     metrics: Metrics,
-    /// Empty where nothing is sent.
+    /// Empty if nothing is exported.
     exporter: Arc<OnceLock<Exporter>>,
 }
 
 impl Exports {
-    /// Sends nothing.
+    /// Creates a handle that exports nothing.
     pub(crate) fn none(metrics: &Metrics) -> Self {
         Self { metrics: metrics.clone(), exporter: Arc::default() }
     }
 
-    /// Begins to send, if there is anything to be sent; the metrics after `refresh_others` brought them up to
-    /// date.
+    /// Starts the export of the plan. `refresh_others` updates the metrics before each reading.
     pub(crate) fn start(
         plan: Option<otlp::Plan>,
         metrics: &Metrics,
@@ -34,7 +32,7 @@ impl Exports {
     ) -> io::Result<Self> {
         let exports = Self::none(metrics);
         if let Some(plan) = plan {
-            // What the exporter's thread holds must not keep the exporter alive.
+            // A weak reference: the exporter's thread must not keep the exporter alive.
             let (metrics, exporter) = (metrics.clone(), Arc::downgrade(&exports.exporter));
             let read = move || {
                 if let Some(exporter) = exporter.upgrade() {
@@ -49,19 +47,19 @@ impl Exports {
         Ok(exports)
     }
 
-    /// A finished exchange, what it costs, and its share of the GPUs' work if that is known. Never waits.
+    /// Submits a finished exchange with its charge and its GPU use, if known. Never waits.
     pub(crate) fn submit(&self, record: Arc<Record>, charge: &Charge, energy: Option<Energy>) {
         if let Some(exporter) = self.exporter.get() {
-            exporter.submit(Finished { record, energy, charge: told(charge) });
+            exporter.submit(Finished { record, energy, charge: otlp_charge(charge) });
         }
     }
 
-    /// Brings the metrics up to date with what became of everything made for the collector.
+    /// Updates the exporter's own metrics.
     pub(crate) fn refresh(&self) {
         refresh(&self.metrics, &self.exporter);
     }
 
-    /// Sends what is left and ends; what cannot be sent in time is dropped and counted.
+    /// Sends the queues and ends; items that cannot be sent in time are dropped and counted.
     pub(crate) fn shutdown(&self) {
         if let Some(exporter) = self.exporter.get() {
             exporter.shutdown(SHUTDOWN);
@@ -70,8 +68,8 @@ impl Exports {
     }
 }
 
-/// What is told of a charge; nothing where nobody charges.
-pub(crate) fn told(charge: &Charge) -> Option<otlp::Charge> {
+/// Returns a charge for OTLP; `None` without a price book, and for prefill legs.
+pub(crate) fn otlp_charge(charge: &Charge) -> Option<otlp::Charge> {
     match charge {
         Charge::Priced { rate, cost } => Some(otlp::Charge::Priced {
             pico: *cost,

@@ -1,5 +1,5 @@
-//! What the whole fleet has spent, asked of the central store for the budgets. The law: nobody waits for
-//! it, and a store that is slow or gone leaves the budgets with what it said before.
+//! Queries the central store for the spend of the whole fleet, for the budgets. The law: no other part waits for the
+//! query, and while the store is slow or unreachable, the budgets use its last result.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,39 +13,39 @@ use ledger::feed::Feed;
 use price::Currency;
 use ship::{Address, Central};
 
-/// Told what the store has, each time it was asked.
-pub(crate) type Hear = Box<dyn Fn(Vec<Observed>) + Send>;
+/// Receives the result of each query.
+pub(crate) type OnObserved = Box<dyn Fn(Vec<Observed>) + Send>;
 
-/// The thread that asks. Dropped, it ends after the question it is at; nobody waits.
+/// The query thread. After a drop, it ends with its current query; the drop does not wait.
 pub(crate) struct Running {
     _stop: Sender<()>,
 }
 
-/// Begins to ask.
+/// Starts the thread.
 pub(crate) fn start(
     ship: &ship::Plan,
     budgets: Vec<Budget>,
     currency: Currency,
-    hear: Hear,
+    on_observed: OnObserved,
 ) -> io::Result<Running> {
     let (stop, stopped) = mpsc::channel();
     let mut fleet = Fleet::new(ship, budgets, currency);
-    thread::Builder::new().name("fleet".to_owned()).spawn(move || fleet.until(&stopped, &hear))?;
+    thread::Builder::new().name("fleet".to_owned()).spawn(move || fleet.until(&stopped, &on_observed))?;
     Ok(Running { _stop: stop })
 }
 
-/// Who asks.
+/// The state of the thread.
 struct Fleet {
     address: Address,
     feed: Feed,
-    /// For the day from which on sums are of use.
+    /// Determines the first day whose sums matter.
     budgets: Budgets,
     currency: Currency,
-    /// How often the store is asked, at most.
+    /// The minimum interval of queries.
     every: Duration,
-    /// The ledger files that were ours since the start, damaged ones that were moved aside among them:
-    /// what is in those was charged by us too.
-    ours: BTreeSet<[u8; 16]>,
+    /// The ids of this process' ledger files since the start, including quarantined ones, whose charges are its own,
+    /// too.
+    own_files: BTreeSet<[u8; 16]>,
     trouble: Option<String>,
 }
 
@@ -56,42 +56,42 @@ impl Fleet {
             feed: Feed::of(&ship.ledger),
             budgets: Budgets::new(budgets, currency.code()),
             currency,
-            every: EVERY,
-            ours: BTreeSet::new(),
+            every: MIN_INTERVAL,
+            own_files: BTreeSet::new(),
             trouble: None,
         }
     }
 
-    fn until(&mut self, stopped: &Receiver<()>, hear: &Hear) {
+    fn until(&mut self, stopped: &Receiver<()>, on_observed: &OnObserved) {
         loop {
             let began = Instant::now();
-            // What is kept between two questions is the ids of our files, each put in at once.
-            let asked = catch_unwind(AssertUnwindSafe(|| self.ask(ledger::now_us()).map(hear)));
-            match asked.unwrap_or_else(|_| Err(DEFECT.to_owned())) {
+            // A panic leaves a valid state: only the ids of files persist between queries, each inserted at once.
+            let result = catch_unwind(AssertUnwindSafe(|| self.query(ledger::now_us()).map(on_observed)));
+            match result.unwrap_or_else(|_| Err(DEFECT.to_owned())) {
                 Ok(()) => {
                     if self.trouble.take().is_some() {
-                        tracing::info!("budgets see what the others have spent again");
+                        tracing::info!("budgets include the spend of other processes again");
                     }
                 }
                 Err(trouble) => {
                     if self.trouble.as_ref() != Some(&trouble) {
                         tracing::warn!(
-                            "the central store does not say what others have spent: {trouble}; budgets go by what it \
-                             said before, and by our own spend"
+                            "the central store cannot be queried for the spend of other processes: {trouble}; budgets \
+                             use its last result and this process' own spend"
                         );
                     }
                     self.trouble = Some(trouble);
                 }
             }
-            let wait = self.every.max(began.elapsed() * SHARE);
+            let wait = self.every.max(began.elapsed() * INTERVAL_PER_QUERY);
             if stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
         }
     }
 
-    /// What the store has by tenant and day.
-    fn ask(&mut self, now_us: i64) -> Result<Vec<Observed>, String> {
+    /// Returns the store's sums by tenant and day.
+    fn query(&mut self, now_us: i64) -> Result<Vec<Observed>, String> {
         let central = Central::open(&self.address).map_err(|trouble| trouble.to_string())?;
         let (since, currency) = (self.budgets.since(now_us), self.currency);
         let ours = || Ok(self.instances()?);
@@ -105,42 +105,42 @@ impl Fleet {
         Ok(observed.collect())
     }
 
-    /// The ids of our ledger's files. One that cannot be read is trouble: taken for somebody else's, what
-    /// is in it would count twice.
+    /// Returns the ids of this process' ledger files. An unreadable file is an error: its rows would count as those of
+    /// another process, and so twice.
     fn instances(&mut self) -> Result<Vec<[u8; 16]>, String> {
-        for _ in 0..TRIES {
+        for _ in 0..LIST_ATTEMPTS {
             let files = self.feed.files().map_err(|failure| failure.to_string())?;
             let mut moved = false;
             for path in files {
                 match self.feed.open(&path) {
                     Ok(opened) => {
-                        self.ours.insert(opened.origin().instance);
+                        self.own_files.insert(opened.origin().instance);
                     }
-                    // A month that ends is given another name.
+                    // The file of a month that ends is renamed.
                     Err(_) if !path.exists() => moved = true,
                     Err(failure) => return Err(failure.to_string()),
                 }
             }
             if !moved {
-                return Ok(self.ours.iter().copied().collect());
+                return Ok(self.own_files.iter().copied().collect());
             }
         }
-        Err("the ledger's files are moved about".to_owned())
+        Err("the ledger's files are being renamed".to_owned())
     }
 }
 
-/// What a panic is to others; what it said is on stderr.
-const DEFECT: &str = "asking broke off by a defect of tokenmeter (a panic, which is on stderr), and begins anew by \
-                      itself; please report this";
+/// The error of a panic, whose message is on stderr.
+const DEFECT: &str = "the query failed by a defect of tokenmeter (a panic, printed to stderr) and is repeated; please \
+                      report this";
 
-/// How often the store is asked, at most.
-const EVERY: Duration = Duration::from_secs(60);
+/// The minimum interval of queries.
+const MIN_INTERVAL: Duration = Duration::from_secs(60);
 
-/// It is asked for no more than one part in so many of the time, however long it takes to answer.
-const SHARE: u32 = 50;
+/// Queries take at most one part in this many of the time.
+const INTERVAL_PER_QUERY: u32 = 50;
 
-/// How often files that move are looked for again.
-const TRIES: u32 = 5;
+/// Attempts at listing files while they are renamed.
+const LIST_ATTEMPTS: u32 = 5;
 
 #[cfg(test)]
 #[path = "fleet_tests.rs"]

@@ -1,4 +1,4 @@
-//! Two sidecars with one budget: what each knows of the other through a real PostgreSQL.
+//! Two sidecars that share a budget through a real PostgreSQL.
 
 #[allow(dead_code, unreachable_pub, reason = "the server of another crate's tests, of which we need less")]
 #[path = "../../ship/src/tests/server.rs"]
@@ -15,7 +15,7 @@ use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate};
 use ship::{Address, Plan, Shipper};
 
-use super::{Fleet, Hear, start};
+use super::{Fleet, OnObserved, start};
 use server::{Place, Server, shared, until};
 
 const UNIT: i64 = 1_000_000_000_000;
@@ -38,7 +38,7 @@ fn budget(hard: i64) -> Budget {
     }
 }
 
-/// A sidecar as far as it matters here: a ledger that is shipped, and budgets.
+/// A sidecar with a shipped ledger and budgets.
 struct Sidecar {
     ledger: Ledger,
     shipper: Shipper,
@@ -65,7 +65,7 @@ impl Sidecar {
         Self { ledger, shipper, plan, budgets, fleet, entered: 0, now_us, _place: place }
     }
 
-    /// An exchange of `acme` that cost so much in a currency; waits until the store has it.
+    /// Adds an exchange of `acme` with this cost, and waits until the store has it.
     fn charge(&mut self, units: i64, currency: Currency) {
         self.entered += 1;
         self.ledger.enter(row(units * UNIT, currency, self.now_us));
@@ -78,9 +78,9 @@ impl Sidecar {
         });
     }
 
-    /// Looks at the store, and says what is spent and whether `acme` is refused.
+    /// Queries the store; returns the spend, and true if `acme` is rejected.
     fn look(&mut self) -> (i128, bool) {
-        let all = self.fleet.ask(NOON_US).unwrap();
+        let all = self.fleet.query(NOON_US).unwrap();
         self.budgets.observe(NOON_US, &all);
         let used = self.budgets.readings(NOON_US)[0].used;
         (used / i128::from(UNIT), self.budgets.rejections(NOON_US).contains_key("acme"))
@@ -136,7 +136,7 @@ fn row(cost: i64, currency: Currency, ended_us: i64) -> Row {
 }
 
 #[test]
-fn two_sidecars_spend_from_one_budget_and_nothing_counts_twice() {
+fn two_sidecars_share_a_budget_without_double_counting() {
     let mut server = Server::start();
     let url = server.url(&server.database());
     let (mut one, mut two) = (Sidecar::new(&url, NOON_US), Sidecar::new(&url, NOON_US));
@@ -145,8 +145,8 @@ fn two_sidecars_spend_from_one_budget_and_nothing_counts_twice() {
     two.charge(3, Currency::USD);
     assert_eq!((one.look(), two.look()), ((9, false), (9, false)));
     two.charge(5, Currency(*b"EUR"));
-    assert_eq!((one.look(), two.look()), ((9, false), (9, false)), "money is not exchanged");
-    // What one has not shipped yet it knows itself.
+    assert_eq!((one.look(), two.look()), ((9, false), (9, false)), "currencies are not converted");
+    // Spend that is not shipped counts in its own process.
     one.budgets.charge("acme", NOON_US, UNIT);
     assert_eq!((one.look(), two.look()), ((10, true), (9, false)));
     one.ledger.enter(row(UNIT, Currency::USD, NOON_US));
@@ -154,9 +154,9 @@ fn two_sidecars_spend_from_one_budget_and_nothing_counts_twice() {
     one.charge(0, Currency::USD);
     assert_eq!((one.look(), two.look()), ((10, true), (10, true)));
 
-    // A store that is gone changes nothing; a damaged file that was moved aside is still ours.
+    // An unreachable store changes nothing; a quarantined file still belongs to its process.
     server.down();
-    assert!(one.fleet.ask(NOON_US).is_err());
+    assert!(one.fleet.query(NOON_US).is_err());
     assert_eq!(one.budgets.readings(NOON_US)[0].used, i128::from(10 * UNIT));
     server.up();
     assert!(one.ledger.shutdown(LONG));
@@ -165,14 +165,14 @@ fn two_sidecars_spend_from_one_budget_and_nothing_counts_twice() {
 }
 
 #[test]
-fn the_thread_tells_what_it_hears_and_ends_when_it_is_dropped() {
+fn thread_delivers_results_until_it_is_dropped() {
     let url = shared().url(&shared().database());
     let now_us = ledger::now_us();
     let mut sidecar = Sidecar::new(&url, now_us);
     sidecar.charge(6, Currency::USD);
     let (hears, heard) = mpsc::channel();
-    let hear = Box::new(move |all| hears.send(all).unwrap());
-    let running = start(&sidecar.plan, vec![budget(10)], Currency::USD, hear).unwrap();
+    let on_observed = Box::new(move |all| hears.send(all).unwrap());
+    let running = start(&sidecar.plan, vec![budget(10)], Currency::USD, on_observed).unwrap();
     let (day, six) = ((now_us / DAY_US) as i32, i128::from(6 * UNIT));
     let all: Vec<Observed> = heard.recv_timeout(LONG).unwrap();
     assert_eq!(all, [Observed { tenant: "acme".into(), day, ours: six, all: six }]);
@@ -181,24 +181,24 @@ fn the_thread_tells_what_it_hears_and_ends_when_it_is_dropped() {
 }
 
 #[test]
-fn a_panic_does_not_end_the_asking() {
+fn panic_does_not_end_the_thread() {
     let url = shared().url(&shared().database());
     let mut sidecar = Sidecar::new(&url, ledger::now_us());
     sidecar.charge(6, Currency::USD);
     let (hears, heard) = mpsc::channel();
     let (stop, stopped) = mpsc::channel();
     let times = AtomicU32::new(0);
-    let hear: Hear = Box::new(move |_| {
-        assert!(times.fetch_add(1, Ordering::Relaxed) > 0, "as the test wants it");
+    let on_observed: OnObserved = Box::new(move |_| {
+        assert!(times.fetch_add(1, Ordering::Relaxed) > 0, "the panic of the test");
         hears.send(()).unwrap();
     });
     let mut fleet = Fleet::new(&sidecar.plan, vec![budget(10)], Currency::USD);
     fleet.every = Duration::from_millis(1);
-    let asking = std::thread::spawn(move || {
-        fleet.until(&stopped, &hear);
+    let thread = std::thread::spawn(move || {
+        fleet.until(&stopped, &on_observed);
         fleet.trouble
     });
     assert_eq!(heard.recv_timeout(LONG), Ok(()));
     drop(stop);
-    assert_eq!(asking.join().unwrap(), None);
+    assert_eq!(thread.join().unwrap(), None);
 }

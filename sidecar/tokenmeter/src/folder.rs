@@ -1,4 +1,4 @@
-//! A folder of a test's own, gone with it.
+//! A temporary folder for a test, removed on drop.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// Makes an empty one; `name` is unique among the tests of this process.
+    /// Creates an empty folder; `name` is unique among the tests of this process.
     pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("tokenmeter-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
@@ -15,12 +15,12 @@ impl Folder {
         Self(path)
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// A file in it.
+    /// Returns the path of a file in it.
     pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

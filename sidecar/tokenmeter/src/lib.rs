@@ -21,38 +21,38 @@ mod url;
 // The parts of the control plane that belong to this crate, and the assembly of all parts.
 mod access;
 pub mod assemble;
-mod books;
+mod billing;
+mod budget_restore;
+mod budget_state_file;
 mod budgets;
+mod daily_spend;
 mod fleet;
 pub mod log;
-mod memory;
-mod priced;
+mod missing_tiers;
+mod model_gate;
 mod probe;
 mod readiness;
 mod records;
-mod recount;
 pub mod reload;
 mod source;
-mod spent;
 mod start_error;
-mod tiers;
-mod today;
+mod tokenizer_stage;
 mod totals;
 
 // The commands.
+mod charger;
 pub mod command;
 pub mod curve;
 mod demo;
-mod desk;
 mod exports;
 #[cfg(test)]
 mod folder;
-mod gpus;
-mod holdings;
-mod idle;
+mod gpu_link;
+mod idle_gpu;
+mod pipeline;
+mod resource_usage;
 mod run;
 mod signals;
-mod spend;
 
 /// The types for running tokenmeter inside another process.
 pub use {assemble::Process, plan::Plan, start_error::StartError};

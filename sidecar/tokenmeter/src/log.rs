@@ -1,5 +1,5 @@
-//! The process's own log, on stderr: text for people on a terminal, one JSON object a line for
-//! machines. Never content of a request or an answer (law 11).
+//! The process log on stderr, as text or as one JSON object per line. It never holds content of a request or a
+//! response (law 11).
 
 use std::io::{self, IsTerminal, Write};
 
@@ -11,11 +11,11 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// The target of access lines, one per exchange.
 pub const ACCESS: &str = "access";
 
-/// The target of the line that says what was started; never filtered.
+/// The target of the start line, which is never filtered.
 const STARTED: &str = "started";
 
-/// Our own crates, which the level is for.
-const OURS: [&str; 14] = [
+/// The crates of this workspace, to which the level applies.
+const OWN_CRATES: [&str; 14] = [
     "tokenmeter",
     "relay",
     "engine",
@@ -32,7 +32,7 @@ const OURS: [&str; 14] = [
     "tokenizer",
 ];
 
-/// What is logged, and how.
+/// The configuration of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The least important messages logged.
@@ -81,7 +81,7 @@ pub fn begin(plan: &Plan) {
     let targets = Targets::new()
         // Others' debugging may show what passes through them.
         .with_default(plan.level.0.min(TracingLevel::WARN))
-        .with_targets(OURS.map(|target| (target, plan.level.0)))
+        .with_targets(OWN_CRATES.map(|target| (target, plan.level.0)))
         .with_target(STARTED, LevelFilter::INFO)
         .with_target(ACCESS, access);
     let registry = tracing_subscriber::registry().with(targets);
@@ -104,11 +104,11 @@ pub fn started(plan: &Plan, line: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::OURS;
+    use super::OWN_CRATES;
 
-    /// A crate that is not listed is heard from warnings on only: its good news would be missed.
+    /// A crate that is not listed logs only warnings.
     #[test]
-    fn every_crate_of_ours_that_logs_is_heard() {
+    fn every_logging_crate_is_listed() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let mut logging = 0;
         for half in ["proxy", "sidecar"] {
@@ -120,8 +120,8 @@ mod tests {
                 }
                 logging += 1;
                 let names = text.lines().filter_map(|line| line.strip_prefix("name = "));
-                let heard = { names }.any(|name| OURS.contains(&name.trim_matches('"')));
-                assert!(heard, "{} logs and is not among {OURS:?}", manifest.display());
+                let is_listed = { names }.any(|name| OWN_CRATES.contains(&name.trim_matches('"')));
+                assert!(is_listed, "{} logs and is not among {OWN_CRATES:?}", manifest.display());
             }
         }
         assert!(logging >= 10, "{logging}");

@@ -1,12 +1,12 @@
-//! Finds an upstream that is ourselves. Forwarding to our own listener would multiply one request
-//! until the machine is out of sockets, so such a plan does not start.
+//! Finds upstreams that are the process' own listeners. Forwarding to one would multiply a request until the
+//! machine is out of sockets, so such a plan does not start.
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::machine::Machine;
 
-/// The first of `own` that connecting to `host:port` would reach. Port 0 in `own` matches nothing:
-/// no port is known yet.
+/// Returns the first of `own` that a connection to `host:port` reaches. Port 0 in `own` matches nothing: the port
+/// is not known yet.
 pub(crate) fn reaches<'a>(
     machine: &dyn Machine,
     host: &str,
@@ -22,9 +22,8 @@ pub(crate) fn reaches<'a>(
     candidates.find(|own| targets.iter().any(|target| same(machine, *target, own.ip()))).copied()
 }
 
-/// Whether connecting to `target` ends at a listener on `own`, the ports being equal. "Any
-/// address" as a target is this machine, and as a listener it takes every address of it; where
-/// families differ we would rather refuse.
+/// Returns true if a connection to `target` reaches a listener on `own` of the same port. The unspecified address is
+/// this machine as a target, and every address of it as a listener; where address families differ, the result is true.
 fn same(machine: &dyn Machine, target: IpAddr, own: IpAddr) -> bool {
     let (target, own) = (target.to_canonical(), own.to_canonical());
     match (target.is_unspecified(), own.is_unspecified()) {

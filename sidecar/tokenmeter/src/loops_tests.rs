@@ -1,4 +1,4 @@
-//! Every way to name ourselves.
+//! Addresses that reach the process' own listeners.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -40,7 +40,7 @@ impl Machine for Lan {
 }
 
 #[test]
-fn every_way_to_name_ourselves_is_found() {
+fn own_listener_is_found_by_every_address() {
     for (host, port, own, found) in [
         ("127.0.0.1", 9800, "127.0.0.1:9800", true),
         ("localhost", 9800, "127.0.0.1:9800", true),
@@ -70,7 +70,7 @@ fn every_way_to_name_ourselves_is_found() {
 }
 
 #[test]
-fn the_listener_that_is_reached_is_named() {
+fn reached_listener_is_returned() {
     let own: Vec<SocketAddr> = ["127.0.0.1:9800", "127.0.0.1:9464"].map(|own| own.parse().unwrap()).into();
     assert_eq!(reaches(&Lan, "localhost", 9464, own.iter()), Some(own[1]));
 }

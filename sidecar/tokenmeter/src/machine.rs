@@ -1,31 +1,30 @@
-//! What a plan has to ask the machine it will run on. A trait, so that the tests of the plan need
-//! no name server and no particular number of cores.
+//! The machine as the plan sees it. A trait, so that tests need no name server and no particular number of cores.
 
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// The machine, as the plan sees it.
+/// The properties of a machine that a plan needs.
 pub trait Machine {
-    /// Cores we may use.
+    /// Returns the number of available cores.
     fn cores(&self) -> usize;
-    /// The addresses a host name has now; none if it has none, or none in good time.
+    /// Resolves a host name; empty on failure or timeout.
     fn resolve(&self, host: &str) -> Vec<IpAddr>;
-    /// File descriptors this process may have; `None` where that is not known.
+    /// Returns the limit on file descriptors of the process, if known.
     fn descriptors(&self) -> Option<usize> {
         None
     }
-    /// Whether an address is one of this machine's own.
+    /// Returns true if an address belongs to this machine.
     fn owns(&self, address: IpAddr) -> bool;
-    /// Its name; empty if it has none.
+    /// Returns the host name; empty if there is none.
     fn host(&self) -> String;
-    /// An environment variable, if it is set; what is not UTF-8 in it is made readable.
+    /// Returns an environment variable, read lossily as UTF-8.
     fn variable(&self, name: &str) -> Option<String>;
     /// Returns the names of the environment variables that begin with `prefix`.
     fn variables(&self, prefix: &str) -> Vec<String>;
 }
 
-/// The machine we are on.
+/// The machine of this process.
 #[derive(Clone, Copy, Debug)]
 pub struct ThisMachine;
 
@@ -37,11 +36,11 @@ impl Machine for ThisMachine {
     fn resolve(&self, host: &str) -> Vec<IpAddr> {
         let (answer, answered) = channel();
         let host = host.to_owned();
-        // The resolver has no deadline of its own; a thread it blocks ends when it gives up.
+        // The resolver has no timeout; a thread that it blocks ends when it gives up.
         std::thread::spawn(move || {
             let found = (host.as_str(), 0).to_socket_addrs();
             let addresses = found.map(|all| all.map(|address| address.ip()).collect()).unwrap_or_default();
-            // Nobody listens any more if it took too long.
+            // The receiver is gone after a timeout.
             let _ = answer.send(addresses);
         });
         answered.recv_timeout(RESOLVE_TIME).unwrap_or_default()
@@ -55,7 +54,7 @@ impl Machine for ThisMachine {
     }
 
     fn owns(&self, address: IpAddr) -> bool {
-        // The system lets a socket be bound to its own addresses only, and sends nothing by it.
+        // A socket can be bound to own addresses only; the bind sends nothing.
         UdpSocket::bind((address, 0)).is_ok()
     }
 
@@ -73,10 +72,10 @@ impl Machine for ThisMachine {
     }
 }
 
-/// A start waits no longer than this for a name: the upstream may be up before its name is.
+/// The timeout of a name resolution at the start.
 const RESOLVE_TIME: Duration = Duration::from_secs(2);
 
-/// A machine for tests: alone, with one core and these variables.
+/// A machine for tests with one core and these variables.
 #[cfg(test)]
 #[derive(Clone, Copy)]
 pub(crate) struct Alone(pub(crate) &'static [(&'static str, &'static str)]);

@@ -165,7 +165,7 @@ fn errors_have_place_problem_and_remedy() {
         (
             "upstream=http://user:secret@gpu:8000",
             "--upstream: the URL holds credentials; remove them: the clients' own Authorization fields are \
-             passed on",
+             forwarded",
         ),
         (
             "upstream=http://gpu listen=9800",

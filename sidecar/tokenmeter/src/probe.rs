@@ -1,6 +1,6 @@
-//! Tries to reach each upstream once a second, by a TCP connection that is closed at once: no
-//! request, so nothing is logged or metered on the other side. What it finds goes to readiness, to
-//! the metrics and to who reads the upstream's own page; a change is logged once.
+//! Probes each upstream once a second by a TCP connection that is closed at once, without a request, so that the
+//! upstream logs and meters nothing. Results go to readiness, the metrics and the scraper of the upstream's own page; a
+//! change is logged once.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -11,22 +11,22 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::readiness::{Reach, Readiness};
+use crate::readiness::{Reachability, Readiness};
 
-/// An upstream to try.
+/// An upstream to probe.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// Its name, a label.
+    /// The name, a label value.
     pub(crate) name: String,
-    /// Its URL, for messages.
+    /// The URL, for messages.
     pub(crate) url: String,
-    /// Host, resolved anew for each try.
+    /// The host, resolved for each probe.
     pub(crate) host: String,
-    /// Port.
+    /// The port.
     pub(crate) port: u16,
 }
 
-/// The prober's thread. Dropping it ends it.
+/// The probe thread, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Prober {
     stop: Option<oneshot::Sender<()>>,
@@ -34,7 +34,7 @@ pub(crate) struct Prober {
 }
 
 impl Prober {
-    /// Begins to try `targets`, which are in the order `readiness` has them.
+    /// Starts to probe `targets`, which are in the order of `readiness`.
     pub(crate) fn start(
         targets: Vec<Target>,
         readiness: Readiness,
@@ -52,7 +52,7 @@ impl Prober {
                 // An error is the sender's drop: the signal itself.
                 let _ = stopped.await;
             });
-            // A name that is still being resolved would hold us up.
+            // A pending name resolution would block the shutdown.
             runtime.shutdown_background();
         })?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
@@ -63,7 +63,7 @@ impl Drop for Prober {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic in there was reported when it happened.
+            // The panic hook has reported a panic.
             let _ = thread.join();
         }
     }
@@ -76,23 +76,25 @@ async fn watch(
     metrics: metrics::Metrics,
     engines: engine::Reach,
 ) {
-    let mut seconds = interval(EVERY);
+    let mut seconds = interval(PROBE_INTERVAL);
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         seconds.tick().await;
         let reach = reach(&target).await;
-        metrics.set_upstream_up(&target.name, reach == Reach::Reached);
-        engines.note(index, reach == Reach::Reached);
+        metrics.set_upstream_up(&target.name, reach == Reachability::Reachable);
+        engines.note(index, reach == Reachability::Reachable);
         let before = readiness.note(index, reach.clone());
         let (upstream, url) = (target.name.as_str(), target.url.as_str());
         match (before, reach) {
-            (Reach::Untried | Reach::Reached, Reach::Unreachable(why)) => tracing::warn!(
-                upstream,
-                url,
-                "the upstream is unreachable ({why}): its clients get 502 until it answers; start it, \
+            (Reachability::Unknown | Reachability::Reachable, Reachability::Unreachable(why)) => {
+                tracing::warn!(
+                    upstream,
+                    url,
+                    "the upstream is unreachable ({why}): its clients get 502 until it is reachable; start it, \
                  or correct its URL"
-            ),
-            (Reach::Unreachable(_), Reach::Reached) => {
+                )
+            }
+            (Reachability::Unreachable(_), Reachability::Reachable) => {
                 tracing::info!(upstream, url, "the upstream is reachable");
             }
             _ => {}
@@ -100,17 +102,17 @@ async fn watch(
     }
 }
 
-async fn reach(target: &Target) -> Reach {
+async fn reach(target: &Target) -> Reachability {
     let connecting = TcpStream::connect((target.host.as_str(), target.port));
-    match timeout(PATIENCE, connecting).await {
-        Ok(Ok(_)) => Reach::Reached,
-        Ok(Err(error)) => Reach::Unreachable(error.to_string()),
-        Err(_) => Reach::Unreachable(format!("no connection within {} s", PATIENCE.as_secs())),
+    match timeout(PROBE_TIMEOUT, connecting).await {
+        Ok(Ok(_)) => Reachability::Reachable,
+        Ok(Err(error)) => Reachability::Unreachable(error.to_string()),
+        Err(_) => Reachability::Unreachable(format!("no connection within {} s", PROBE_TIMEOUT.as_secs())),
     }
 }
 
-/// Often enough that a restarted upstream gets traffic again before anyone looks.
-const EVERY: Duration = Duration::from_secs(1);
+/// The interval of probes.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A connection within a cluster takes milliseconds; one lost SYN is sent again after a second.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The timeout of a probe: a connection takes milliseconds, and a lost SYN is repeated after a second.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);

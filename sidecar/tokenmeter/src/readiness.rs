@@ -1,17 +1,16 @@
-//! Whether traffic should be sent here, and why not. Three things speak against it: we have only
-//! just started, we are draining, or an upstream cannot be reached. Each goes by itself, so nobody
-//! has to reset anything; draining comes first and never goes.
+//! Readiness, and the reasons against it: the process is starting or draining, or an upstream is unreachable.
+//! Readiness recovers by itself, except from draining.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The state all who know something share. Control plane only: nothing here is asked per request.
+/// The shared state of readiness. Control plane only: no request reads it.
 #[derive(Clone, Debug)]
 pub(crate) struct Readiness(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
     phase: Phase,
-    upstreams: Vec<(String, Reach)>,
+    upstreams: Vec<(String, Reachability)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,25 +20,25 @@ enum Phase {
     Draining,
 }
 
-/// What is known about the way to an upstream.
+/// The reachability of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// Nobody has tried yet.
-    Untried,
+pub(crate) enum Reachability {
+    /// No connection was tried yet.
+    Unknown,
     /// A connection was made.
-    Reached,
-    /// None could be made, for this reason.
+    Reachable,
+    /// No connection could be made, for this reason.
     Unreachable(String),
 }
 
 impl Readiness {
-    /// Not ready: starting, and no upstream tried. `upstreams` says each as people know it.
+    /// Creates the state of a start; `upstreams` are the names in messages.
     pub(crate) fn new(upstreams: impl IntoIterator<Item = String>) -> Self {
-        let upstreams = upstreams.into_iter().map(|upstream| (upstream, Reach::Untried)).collect();
+        let upstreams = upstreams.into_iter().map(|upstream| (upstream, Reachability::Unknown)).collect();
         Self(Arc::new(Mutex::new(State { phase: Phase::Starting, upstreams })))
     }
 
-    /// The listeners are open.
+    /// Records that the listeners are open.
     pub(crate) fn serving(&self) {
         let mut state = self.state();
         if state.phase == Phase::Starting {
@@ -47,37 +46,37 @@ impl Readiness {
         }
     }
 
-    /// We were told to stop.
+    /// Records that the process drains.
     pub(crate) fn draining(&self) {
         self.state().phase = Phase::Draining;
     }
 
-    /// Notes what a try came to; what was known before it.
-    pub(crate) fn note(&self, upstream: usize, reach: Reach) -> Reach {
+    /// Records the result of a probe; returns the previous one.
+    pub(crate) fn note(&self, upstream: usize, reach: Reachability) -> Reachability {
         std::mem::replace(&mut self.state().upstreams[upstream].1, reach)
     }
 
-    /// Whether an upstream is reached, if that was tried.
+    /// Returns true if an upstream is reachable; `None` before the first probe.
     pub(crate) fn reached(&self, upstream: usize) -> Option<bool> {
         match self.state().upstreams[upstream].1 {
-            Reach::Untried => None,
-            Reach::Reached => Some(true),
-            Reach::Unreachable(_) => Some(false),
+            Reachability::Unknown => None,
+            Reachability::Reachable => Some(true),
+            Reachability::Unreachable(_) => Some(false),
         }
     }
 
-    /// Why no traffic should be sent here, a line each; none if it should.
+    /// Returns the reasons against readiness, one per line.
     pub(crate) fn reasons(&self) -> Vec<String> {
         let state = self.state();
         let phase = match state.phase {
             Phase::Starting => Some("starting: the listeners are not open yet".to_owned()),
             Phase::Serving => None,
-            Phase::Draining => Some("draining: told to stop, finishing what is running".to_owned()),
+            Phase::Draining => Some("draining: stopping after the requests in flight".to_owned()),
         };
         let upstreams = state.upstreams.iter().filter_map(|(upstream, reach)| match reach {
-            Reach::Untried => Some(format!("upstream {upstream} was not tried yet")),
-            Reach::Reached => None,
-            Reach::Unreachable(why) => Some(format!("upstream {upstream} is unreachable: {why}")),
+            Reachability::Unknown => Some(format!("upstream {upstream} is not probed yet")),
+            Reachability::Reachable => None,
+            Reachability::Unreachable(why) => Some(format!("upstream {upstream} is unreachable: {why}")),
         });
         phase.into_iter().chain(upstreams).collect()
     }
@@ -90,22 +89,22 @@ impl Readiness {
 
 #[cfg(test)]
 mod tests {
-    use super::{Reach, Readiness};
+    use super::{Reachability, Readiness};
 
     #[test]
-    fn it_becomes_ready_by_itself_and_draining_never_ends() {
+    fn readiness_recovers_except_from_draining() {
         let readiness = Readiness::new(["gpu at http://gpu:8000".to_owned()]);
         assert_eq!(readiness.reasons().len(), 2);
         assert_eq!(readiness.reached(0), None);
         readiness.serving();
-        assert_eq!(readiness.reasons(), ["upstream gpu at http://gpu:8000 was not tried yet"]);
-        assert_eq!(readiness.note(0, Reach::Unreachable("refused".to_owned())), Reach::Untried);
+        assert_eq!(readiness.reasons(), ["upstream gpu at http://gpu:8000 is not probed yet"]);
+        assert_eq!(readiness.note(0, Reachability::Unreachable("refused".to_owned())), Reachability::Unknown);
         assert_eq!(readiness.reasons(), ["upstream gpu at http://gpu:8000 is unreachable: refused"]);
         assert_eq!(readiness.reached(0), Some(false));
-        assert!(matches!(readiness.note(0, Reach::Reached), Reach::Unreachable(_)));
+        assert!(matches!(readiness.note(0, Reachability::Reachable), Reachability::Unreachable(_)));
         assert!(readiness.reasons().is_empty());
         readiness.draining();
         readiness.serving();
-        assert_eq!(readiness.reasons(), ["draining: told to stop, finishing what is running"]);
+        assert_eq!(readiness.reasons(), ["draining: stopping after the requests in flight"]);
     }
 }

@@ -1,8 +1,7 @@
-//! What is read again while we run: files whose content changed, and keys that others publish.
+//! Reloads files whose content changed, and published keys, while the process runs.
 //!
-//! Laws: contents are compared, never dates, so that a symlink swapped underneath counts; what was
-//! loaded last stays as long as what came after it is wrong; a mistake is logged once, with its
-//! line; whatever happens here, traffic goes on.
+//! Laws: contents are compared, not dates, so that a replaced symlink counts; an invalid file leaves the last
+//! valid content in force; an error is logged once, with its line; no failure here affects traffic.
 
 mod fetch;
 mod keys;
@@ -18,12 +17,12 @@ use crate::plan::tenants::bounded;
 
 pub use tenancy::TenantsWatch;
 
-/// How often contents are compared.
-const EVERY: Duration = Duration::from_secs(2);
+/// The interval of comparisons.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Which file something happened to, as the metrics name it.
+/// The kind of a reloaded file, as the metrics name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum FileKind {
     /// The tenants file, or the hash key file its hashes need.
     Tenants,
     /// The price book.
@@ -32,8 +31,8 @@ pub enum Which {
     Keys,
 }
 
-impl Which {
-    /// Its name as a label.
+impl FileKind {
+    /// Returns the name as a label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tenants => "tenants",
@@ -43,77 +42,77 @@ impl Which {
     }
 }
 
-/// What a look at something came to. Told when it changes, not at each look.
+/// The result of a check; reported when it changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct News {
-    /// Which it was.
-    pub which: Which,
-    /// What was loaded, or what is wrong with what was not.
-    pub said: Result<String, String>,
+pub struct ReloadResult {
+    /// The kind of file.
+    pub kind: FileKind,
+    /// A description of the loaded content, or the error.
+    pub outcome: Result<String, String>,
 }
 
-/// Something that is looked at again and again.
+/// A source that is checked periodically.
 pub trait Watch: Send {
-    /// Looks, and loads what changed. `urgent`: somebody asked for it, so nothing is put off, and
-    /// what did not change is loaded, or complained of, again.
-    fn look(&mut self, now: Instant, urgent: bool, news: &mut Vec<News>);
+    /// Checks the source and loads a change. `urgent` is set on request of the operator: no check is delayed, and
+    /// unchanged content is loaded, or its error reported, again.
+    fn check(&mut self, now: Instant, urgent: bool, results: &mut Vec<ReloadResult>);
 }
 
-/// Loads a text, or says what is wrong with it.
-type Take = Box<dyn FnMut(&str) -> Result<(), String> + Send>;
+/// Loads a text, or returns its error.
+type Load = Box<dyn FnMut(&str) -> Result<(), String> + Send>;
 
-/// A file that is read whole: its text is handed over when it changed.
+/// A file whose text is loaded when it changes.
 pub struct FileWatch {
-    which: Which,
+    kind: FileKind,
     path: PathBuf,
-    /// Bytes of it that are read at most.
+    /// The maximum size in bytes.
     most: u64,
-    take: Take,
-    last: Last,
+    take: Load,
+    last: LastRead,
 }
 
 impl FileWatch {
-    /// Watches the file at `path`; the first look hands over what is in it then. `take` loads a
-    /// text or says what is wrong with it; then it has changed nothing.
+    /// Watches the file at `path`; the first check loads it. `take` loads a text, or returns its error and changes
+    /// nothing.
     pub fn new(
-        which: Which,
+        kind: FileKind,
         path: &Path,
         most: u64,
         take: impl FnMut(&str) -> Result<(), String> + Send + 'static,
     ) -> Self {
-        Self { which, path: path.to_owned(), most, take: Box::new(take), last: Last::Never }
+        Self { kind, path: path.to_owned(), most, take: Box::new(take), last: LastRead::Never }
     }
 }
 
 impl Watch for FileWatch {
-    fn look(&mut self, _: Instant, urgent: bool, news: &mut Vec<News>) {
+    fn check(&mut self, _: Instant, urgent: bool, results: &mut Vec<ReloadResult>) {
         if urgent {
-            self.last = Last::Never;
+            self.last = LastRead::Never;
         }
         let Some(content) = self.last.changed(&self.path, self.most) else { return };
         let text = content.and_then(|content| {
             String::from_utf8(content).map_err(|_| format!("{} is not UTF-8", self.path.display()))
         });
-        let said = text.and_then(|text| (self.take)(&text));
-        let said = said.map(|()| self.path.display().to_string());
-        news.push(News { which: self.which, said });
+        let outcome = text.and_then(|text| (self.take)(&text));
+        let outcome = outcome.map(|()| self.path.display().to_string());
+        results.push(ReloadResult { kind: self.kind, outcome });
     }
 }
 
-/// What a file was when it was read last.
+/// The result of the last read of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Last {
-    /// It was not.
+enum LastRead {
+    /// The file was not read yet.
     #[default]
     Never,
-    /// This was in it.
+    /// The content.
     Read(Vec<u8>),
-    /// It could not be read.
+    /// The error.
     Unreadable(String),
 }
 
-impl Last {
-    /// What the file is now, if that is not what it was.
+impl LastRead {
+    /// Reads the file; returns the result if it differs from the last.
     fn changed(&mut self, path: &Path, most: u64) -> Option<Result<Vec<u8>, String>> {
         let now = match bounded(path, most) {
             Ok(content) => Self::Read(content),
@@ -131,7 +130,7 @@ impl Last {
     }
 }
 
-/// The thread that looks.
+/// The reload thread.
 pub struct Reload(Arc<Shared>);
 
 #[derive(Default)]
@@ -142,17 +141,17 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    asked: bool,
+    is_requested: bool,
     stop: bool,
     rounds: u64,
 }
 
-/// Told of each piece of news: which it was, and whether it was loaded.
-pub type Hook = Box<dyn Fn(Which, bool) + Send>;
+/// Receives each result: the kind of file, and true if it was loaded.
+pub type Hook = Box<dyn Fn(FileKind, bool) + Send>;
 
-/// Looks at all of them at once, and then every two seconds on a thread of its own.
+/// Starts the thread, which checks all sources at once and then every two seconds.
 pub fn start(watches: Vec<Box<dyn Watch>>, hook: Hook) -> std::io::Result<Reload> {
-    start_at(EVERY, watches, hook)
+    start_at(CHECK_INTERVAL, watches, hook)
 }
 
 fn start_at(every: Duration, mut watches: Vec<Box<dyn Watch>>, hook: Hook) -> std::io::Result<Reload> {
@@ -161,48 +160,48 @@ fn start_at(every: Duration, mut watches: Vec<Box<dyn Watch>>, hook: Hook) -> st
         shared.lock().rounds = 1;
     } else {
         let shared = Arc::clone(&shared);
-        let look = move || {
+        let check = move || {
             let mut urgent = false;
             loop {
-                let mut news = Vec::new();
+                let mut results = Vec::new();
                 for watch in &mut watches {
-                    let look = || watch.look(Instant::now(), urgent, &mut news);
-                    if catch_unwind(AssertUnwindSafe(look)).is_err() {
+                    let check = || watch.check(Instant::now(), urgent, &mut results);
+                    if catch_unwind(AssertUnwindSafe(check)).is_err() {
                         tracing::error!(
-                            "a reload panicked, what was loaded before stays: a bug of ours, please report it"
+                            "a reload panicked, so the last content stays in force; please report this"
                         );
                     }
                 }
-                news.into_iter().for_each(|news| tell(news, &hook));
+                results.into_iter().for_each(|results| report(results, &hook));
                 match shared.next(every) {
-                    Some(asked) => urgent = asked,
+                    Some(requested) => urgent = requested,
                     None => return,
                 }
             }
         };
-        thread::Builder::new().name("reload".to_owned()).spawn(look)?;
+        thread::Builder::new().name("reload".to_owned()).spawn(check)?;
     }
     Ok(Reload(shared))
 }
 
-fn tell(News { which, said }: News, hook: &Hook) {
-    hook(which, said.is_ok());
-    match said {
-        Ok(what) => tracing::info!(file = which.name(), "loaded {what}"),
+fn report(ReloadResult { kind, outcome }: ReloadResult, hook: &Hook) {
+    hook(kind, outcome.is_ok());
+    match outcome {
+        Ok(what) => tracing::info!(file = kind.name(), "loaded {what}"),
         Err(why) => {
-            tracing::warn!(file = which.name(), "not loaded, what was loaded before stays: {why}");
+            tracing::warn!(file = kind.name(), "not loaded, so the last content stays in force: {why}");
         }
     }
 }
 
 impl Shared {
-    /// Waits for the next look; whether it was asked for, or nothing if there is to be none.
+    /// Waits for the next check; returns true if it was requested, `None` at the end.
     fn next(&self, every: Duration) -> Option<bool> {
         let mut state = self.lock();
         state.rounds += 1;
         self.changed.notify_all();
         let until = Instant::now() + every;
-        while !state.asked && !state.stop {
+        while !state.is_requested && !state.stop {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -210,25 +209,25 @@ impl Shared {
             let waited = self.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let asked = std::mem::take(&mut state.asked);
-        (!state.stop).then_some(asked)
+        let requested = std::mem::take(&mut state.is_requested);
+        (!state.stop).then_some(requested)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is three plain values: no panic leaves it half written.
+        // A panic leaves no partial write in three plain values.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Reload {
-    /// Looks at once, at what is otherwise put off too: somebody says that something changed.
+    /// Checks every source at once, without delays.
     pub fn now(&self) {
-        self.0.lock().asked = true;
+        self.0.lock().is_requested = true;
         self.0.changed.notify_all();
     }
 
-    /// Waits until a first look is over, so that nobody is served before the keys are there; no
-    /// longer than `most`, since they may never be.
+    /// Waits for the first check, up to `most`, so that requests are served with the published keys if they are
+    /// available.
     pub fn wait_first(&self, most: Duration) {
         let waiting = |state: &mut State| state.rounds == 0;
         let waited = self.0.changed.wait_timeout_while(self.0.lock(), most, waiting);
@@ -238,7 +237,7 @@ impl Reload {
 
 impl Drop for Reload {
     fn drop(&mut self) {
-        // Not joined: it may be waiting for somebody's server.
+        // Not joined: the thread may be waiting for a remote server.
         self.0.lock().stop = true;
         self.0.changed.notify_all();
     }

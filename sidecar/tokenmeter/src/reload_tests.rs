@@ -1,4 +1,4 @@
-//! Files swapped, broken, mended and mutated while they are watched; keys of a loopback server.
+//! Watched files that are replaced, damaged, repaired and mutated; keys of a loopback server.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use tenant::{Head, Live, Said};
 
-use super::keys::Pace;
-use super::{FileWatch, News, TenantsWatch, Watch, Which, start_at};
+use super::keys::FetchIntervals;
+use super::{FileKind, FileWatch, ReloadResult, TenantsWatch, Watch, start_at};
 use crate::folder::Folder;
 use crate::origin::Origin;
 use crate::plan::tenants::{Tenancy, TenantFiles, load};
@@ -21,8 +21,9 @@ use crate::plan::tenants::{Tenancy, TenantFiles, load};
 const KEYS: &str = include_str!("../../../proxy/tenant/tests/tokens/keys.json");
 const TOKENS: &str = include_str!("../../../proxy/tenant/tests/tokens/tokens.json");
 
-/// No key is missed so soon that it would be asked for again, and none is asked for by itself.
-const PATIENT: Pace = Pace { usual: Duration::from_secs(300), soonest: Duration::from_secs(30) };
+/// Intervals longer than most tests.
+const LONG_INTERVALS: FetchIntervals =
+    FetchIntervals { regular: Duration::from_secs(300), minimum: Duration::from_secs(30) };
 
 fn token() -> String {
     let rows: Vec<serde_json::Value> = serde_json::from_str(TOKENS).unwrap();
@@ -30,7 +31,7 @@ fn token() -> String {
     format!("Bearer {}", row["token"].as_str().unwrap())
 }
 
-/// Whose a request with a token is.
+/// Returns the tenant of a request with a token.
 fn who(live: &Live) -> String {
     let token = token();
     let field = |name: &str, at| (name == "authorization" && at == 0).then_some(token.as_bytes());
@@ -41,7 +42,7 @@ fn who(live: &Live) -> String {
     }
 }
 
-/// A tenants file under watch, looked at by hand.
+/// A watched tenants file that the test checks.
 struct Watched {
     folder: Folder,
     live: Arc<Live>,
@@ -57,9 +58,9 @@ impl Watched {
         let files = TenantFiles { rules: Some(folder.at("t.yaml")), hash_key: None };
         let now = load(&files, (&Origin::Default, &Origin::Default)).unwrap();
         let live = Arc::new(Live::default());
-        let watch = TenantsWatch::at(PATIENT, Tenancy { files, now }, Arc::clone(&live));
+        let watch = TenantsWatch::at(LONG_INTERVALS, Tenancy { files, now }, Arc::clone(&live));
         let mut watched = Self { folder, live, watch, now: Instant::now() };
-        watched.look();
+        watched.check();
         watched
     }
 
@@ -67,17 +68,17 @@ impl Watched {
         fs::write(self.folder.at(name), text).unwrap();
     }
 
-    /// Looks two seconds later; what is told of it, the folder's name left out.
-    fn look(&mut self) -> Vec<String> {
+    /// Checks two seconds later; returns the results without the folder's name.
+    fn check(&mut self) -> Vec<String> {
         self.now += Duration::from_secs(2);
-        let mut news = Vec::new();
-        self.watch.look(self.now, false, &mut news);
-        news.into_iter().map(|news| self.told(news)).collect()
+        let mut results = Vec::new();
+        self.watch.check(self.now, false, &mut results);
+        results.into_iter().map(|results| self.told(results)).collect()
     }
 
-    fn told(&self, News { which, said }: News) -> String {
-        let said = said.map_or_else(|why| format!("refused, {why}"), |what| format!("loaded, {what}"));
-        format!("{}: {said}", which.name()).replace(&format!("{}/", self.folder.path().display()), "")
+    fn told(&self, ReloadResult { kind, outcome }: ReloadResult) -> String {
+        let outcome = outcome.map_or_else(|why| format!("refused, {why}"), |what| format!("loaded, {what}"));
+        format!("{}: {outcome}", kind.name()).replace(&format!("{}/", self.folder.path().display()), "")
     }
 }
 
@@ -92,50 +93,53 @@ fn by_token(keys: &str) -> String {
 }
 
 #[test]
-fn a_file_is_read_again_when_its_content_changes_and_only_then() {
+fn file_is_loaded_only_after_a_change() {
     let mut watched = Watched::begin("reload-changes", &near("one"));
     assert_eq!(who(&watched.live), "one");
     let before = watched.live.load();
     watched.write("t.yaml", &near("one"));
-    assert_eq!(watched.look(), [""; 0], "the same again");
+    assert_eq!(watched.check(), [""; 0], "the same again");
     assert!(Arc::ptr_eq(&before, &watched.live.load()));
     watched.write("t.yaml", &near("two"));
-    assert_eq!(watched.look(), ["tenants: loaded, 1 rules"]);
+    assert_eq!(watched.check(), ["tenants: loaded, 1 rules"]);
     assert_eq!(who(&watched.live), "two");
 }
 
 #[test]
-fn a_broken_file_is_told_once_with_its_line_and_the_rules_stay() {
+fn invalid_file_is_reported_once_and_rules_stay() {
     let mut watched = Watched::begin("reload-broken", &near("one"));
     watched.write("t.yaml", "rules:\n  - peer: nowhere\n    tenant: two\n");
     let told = "tenants: refused, t.yaml:2: `nowhere` is neither a network nor an address; write it as in 10.0.0.0/8, \
                 fd00::/8 or 192.0.2.7";
-    assert_eq!(watched.look(), [told]);
-    assert_eq!(watched.look(), [""; 0]);
+    assert_eq!(watched.check(), [told]);
+    assert_eq!(watched.check(), [""; 0]);
     assert_eq!(who(&watched.live), "one");
     fs::remove_file(watched.folder.at("t.yaml")).unwrap();
-    let gone = watched.look();
+    let gone = watched.check();
     assert!(gone.len() == 1 && gone[0].contains("cannot be read: No such file"), "{gone:?}");
-    assert_eq!(watched.look(), [""; 0]);
+    assert_eq!(watched.check(), [""; 0]);
     assert_eq!(who(&watched.live), "one");
     watched.write("t.yaml", &near("two"));
-    assert_eq!(watched.look(), ["tenants: loaded, 1 rules"]);
+    assert_eq!(watched.check(), ["tenants: loaded, 1 rules"]);
     assert_eq!(who(&watched.live), "two");
 }
 
 #[test]
-fn somebody_who_asks_is_told_of_an_old_mistake_again() {
+fn requested_reload_reports_an_old_error_again() {
     let mut watched = Watched::begin("reload-asked", &near("one"));
     watched.write("t.yaml", "rules: 1\n");
-    assert_eq!(watched.look().len(), 1);
-    let mut news = Vec::new();
-    watched.watch.look(watched.now, true, &mut news);
-    assert!(matches!(&news[..], [News { which: Which::Tenants, said: Err(_) }]), "{news:?}");
+    assert_eq!(watched.check().len(), 1);
+    let mut results = Vec::new();
+    watched.watch.check(watched.now, true, &mut results);
+    assert!(
+        matches!(&results[..], [ReloadResult { kind: FileKind::Tenants, outcome: Err(_) }]),
+        "{results:?}"
+    );
 }
 
 /// As a ConfigMap changes: the file is a link through a folder that is swapped by one rename.
 #[test]
-fn links_swapped_underneath_count() {
+fn replaced_symlink_is_a_change() {
     let mut watched = Watched::begin("reload-links", &near("one"));
     let folder = watched.folder.path();
     for (name, tenant) in [("..v1", "one"), ("..v2", "two")] {
@@ -145,37 +149,36 @@ fn links_swapped_underneath_count() {
     symlink("..v1", folder.join("..data")).unwrap();
     fs::remove_file(folder.join("t.yaml")).unwrap();
     symlink("..data/t.yaml", folder.join("t.yaml")).unwrap();
-    assert_eq!(watched.look(), [""; 0], "the content is what it was");
+    assert_eq!(watched.check(), [""; 0], "the content is what it was");
     symlink("..v2", watched.folder.at("..data_tmp")).unwrap();
     fs::rename(watched.folder.at("..data_tmp"), watched.folder.at("..data")).unwrap();
-    assert_eq!(watched.look(), ["tenants: loaded, 1 rules"]);
+    assert_eq!(watched.check(), ["tenants: loaded, 1 rules"]);
     assert_eq!(who(&watched.live), "two");
 }
 
 #[test]
-fn keys_of_a_file_follow_it_and_the_last_good_ones_stay() {
+fn invalid_key_file_keeps_the_last_keys() {
     let mut watched = Watched::begin("reload-keys", &by_token("keys.json"));
     assert_eq!(who(&watched.live), "acme");
     watched.write("keys.json", "{\"keys\":[]}");
-    assert_eq!(watched.look(), ["keys: refused, t.yaml:2: the keys of keys.json: the list `keys` is empty"]);
+    assert_eq!(watched.check(), ["keys: refused, t.yaml:2: the keys of keys.json: the list `keys` is empty"]);
     assert_eq!(who(&watched.live), "acme");
     let other = KEYS.replace("\"kid\": \"p256\"", "\"kid\": \"new\"");
     watched.write("keys.json", &other);
-    assert_eq!(watched.look(), ["keys: loaded, 4 keys of keys.json"]);
-    assert_eq!(who(&watched.live), "default", "what was found by the old keys is forgotten");
+    assert_eq!(watched.check(), ["keys: loaded, 4 keys of keys.json"]);
+    assert_eq!(who(&watched.live), "default", "results of the old keys are dropped");
     watched.write("keys.json", KEYS);
     watched.write("t.yaml", &format!("default: none\n{}", by_token("keys.json")));
-    assert_eq!(watched.look(), ["tenants: loaded, 1 rules", "keys: loaded, 4 keys of keys.json"]);
+    assert_eq!(watched.check(), ["tenants: loaded, 1 rules", "keys: loaded, 4 keys of keys.json"]);
     assert_eq!(who(&watched.live), "acme");
     watched.write("t.yaml", &near("one"));
-    watched.look();
+    watched.check();
     watched.write("t.yaml", &by_token("keys.json"));
-    watched.look();
+    watched.check();
     assert_eq!(who(&watched.live), "acme", "new rules come with their keys");
 }
 
-/// Five hundred files that somebody's finger slipped on: each is loaded or refused, and after each
-/// the rules in force are those of the last that was loaded.
+/// Each of five hundred mutated files is loaded or rejected, and the rules are those of the last loaded one.
 #[test]
 fn mutated_files_load_or_change_nothing() {
     const EXAMPLE: &str = include_str!("../../../proxy/tenant/tenants.md");
@@ -184,7 +187,7 @@ fn mutated_files_load_or_change_nothing() {
     let plain: String = example.split("  # 3.").nth(1).map(|rest| format!("  # 3.{rest}")).unwrap();
     let base = format!("trusted_peers: [10.0.0.0/8]\nhash_principals: false\nrules:\n{plain}");
     let mut watched = Watched::begin("reload-mutated", &base);
-    // A generator of its own (SplitMix64), so that the cases are the same for ever.
+    // SplitMix64 with a fixed seed, so that the cases never change.
     let mut state = 20_261_121_u64;
     let mut below = move |bound: usize| {
         state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -207,7 +210,7 @@ fn mutated_files_load_or_change_nothing() {
             }
         }
         fs::write(watched.folder.at("t.yaml"), &bytes).unwrap();
-        let told = watched.look();
+        let told = watched.check();
         let now = watched.live.load();
         let loaded = told.iter().any(|told| told.starts_with("tenants: loaded"));
         assert_eq!(Arc::ptr_eq(&in_force, &now), !loaded, "case {case}: {told:?}");
@@ -229,7 +232,7 @@ fn mutated_files_load_or_change_nothing() {
     assert!(outcomes["loaded"] > 50 && outcomes["refused"] > 50, "{outcomes:?}");
 }
 
-/// A server of keys on this machine; it answers by `answer` and counts.
+/// Starts a loopback server of keys that counts its requests.
 fn server(answer: impl Fn(usize) -> String + Send + 'static) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/keys.json", listener.local_addr().unwrap());
@@ -256,7 +259,7 @@ fn ok(body: &str) -> String {
 }
 
 #[test]
-fn keys_of_a_url_are_fetched_and_fetched_again_when_one_is_missing() {
+fn unknown_key_causes_a_new_fetch() {
     let without = KEYS.replace("\"kid\": \"p256\"", "\"kid\": \"old\"");
     let (url, asked) = server(move |time| ok(if time == 0 { &without } else { KEYS }));
     let mut watched = Watched::begin("reload-url", &by_token(&url));
@@ -264,22 +267,22 @@ fn keys_of_a_url_are_fetched_and_fetched_again_when_one_is_missing() {
     assert_eq!(asked(), 1);
     assert_eq!(who(&watched.live), "default", "the issuer has a newer key");
     for _ in 0..14 {
-        assert_eq!(watched.look(), [""; 0]);
+        assert_eq!(watched.check(), [""; 0]);
     }
-    assert_eq!(asked(), 1, "not before half a minute");
-    let told = watched.look();
+    assert_eq!(asked(), 1, "not before the minimum interval");
+    let told = watched.check();
     assert_eq!((told.len(), asked()), (1, 2), "{told:?}");
     assert_eq!(who(&watched.live), "acme");
     for _ in 0..149 {
-        watched.look();
+        watched.check();
     }
-    assert_eq!(asked(), 2, "without a reason not before five minutes");
-    watched.look();
+    assert_eq!(asked(), 2, "not before the regular interval");
+    watched.check();
     assert_eq!(asked(), 3);
 }
 
 #[test]
-fn keys_that_cannot_be_had_keep_the_last_good_ones() {
+fn failed_fetch_keeps_the_last_keys() {
     let huge = format!("{{\"keys\":[], \"x\":\"{}\"}}", "a".repeat(600 * 1024));
     let answers = move |time| match time {
         0 | 5 => ok(KEYS),
@@ -294,7 +297,7 @@ fn keys_that_cannot_be_had_keep_the_last_good_ones() {
         [(1, "503"), (2, "not JSON at line 1 column 1"), (3, "larger than 524288 bytes"), (4, "")]
     {
         watched.now += Duration::from_secs(300);
-        let told = watched.look();
+        let told = watched.check();
         assert_eq!(asked.load(Ordering::SeqCst), time + 1);
         assert!(
             told.len() == 1 && told[0].starts_with("keys: refused, t.yaml:2: the keys of http://"),
@@ -304,15 +307,12 @@ fn keys_that_cannot_be_had_keep_the_last_good_ones() {
         assert_eq!(who(&watched.live), "acme");
     }
     watched.now += Duration::from_secs(28);
-    let told = watched.look();
-    assert!(
-        told.len() == 1 && told[0].starts_with("keys: loaded"),
-        "half a minute after it failed: {told:?}"
-    );
+    let told = watched.check();
+    assert!(told.len() == 1 && told[0].starts_with("keys: loaded"), "after the minimum interval: {told:?}");
 }
 
 #[test]
-fn any_file_can_be_watched() {
+fn file_watch_loads_any_text() {
     let folder = Folder::new("reload-any");
     let path = folder.at("prices.yaml");
     fs::write(&path, "good 1").unwrap();
@@ -325,11 +325,11 @@ fn any_file_can_be_watched() {
         }
         false => Err("prices.yaml:1: this is not good".to_owned()),
     };
-    let mut watch = FileWatch::new(Which::Prices, &path, 8, take);
+    let mut watch = FileWatch::new(FileKind::Prices, &path, 8, take);
     let mut look = || {
-        let mut news = Vec::new();
-        watch.look(Instant::now(), false, &mut news);
-        news.into_iter().map(|news| news.said.is_ok()).collect::<Vec<_>>()
+        let mut results = Vec::new();
+        watch.check(Instant::now(), false, &mut results);
+        results.into_iter().map(|results| results.outcome.is_ok()).collect::<Vec<_>>()
     };
     let taken = || taken.lock().unwrap().clone();
     assert_eq!((look(), taken()), (vec![true], "good 1".to_owned()));
@@ -349,7 +349,7 @@ fn any_file_can_be_watched() {
 }
 
 #[test]
-fn the_thread_looks_at_once_when_asked_and_tells_the_hook() {
+fn requested_check_runs_at_once_and_calls_the_hook() {
     let folder = Folder::new("reload-thread");
     let path = folder.at("prices.yaml");
     fs::write(&path, "a").unwrap();
@@ -358,18 +358,18 @@ fn the_thread_looks_at_once_when_asked_and_tells_the_hook() {
         "odd" => panic!("a test's panic"),
         _ => Ok(()),
     };
-    let watch = FileWatch::new(Which::Prices, &path, 8, take);
+    let watch = FileWatch::new(FileKind::Prices, &path, 8, take);
     let (tell, told) = channel();
-    let hook = Box::new(move |which: Which, loaded| tell.send((which, loaded)).unwrap());
+    let hook = Box::new(move |kind: FileKind, loaded| tell.send((kind, loaded)).unwrap());
     let reload = start_at(Duration::from_secs(3600), vec![Box::new(watch)], hook).unwrap();
     reload.wait_first(Duration::from_secs(60));
-    assert_eq!(told.try_recv(), Ok((Which::Prices, true)), "before anybody is served");
+    assert_eq!(told.try_recv(), Ok((FileKind::Prices, true)), "before the first request");
     fs::write(&path, "bad").unwrap();
     reload.now();
-    assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok((Which::Prices, false)));
+    assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok((FileKind::Prices, false)));
     fs::write(&path, "b").unwrap();
     reload.now();
-    assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok((Which::Prices, true)));
+    assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok((FileKind::Prices, true)));
     for text in ["odd", "c"] {
         let before = reload.0.lock().rounds;
         fs::write(&path, text).unwrap();
@@ -377,18 +377,22 @@ fn the_thread_looks_at_once_when_asked_and_tells_the_hook() {
         let waiting = |state: &mut super::State| state.rounds == before;
         drop(reload.0.changed.wait_timeout_while(reload.0.lock(), Duration::from_secs(60), waiting));
     }
-    assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok((Which::Prices, true)), "a panic ends nothing");
+    assert_eq!(
+        told.recv_timeout(Duration::from_secs(60)),
+        Ok((FileKind::Prices, true)),
+        "a panic does not end the thread"
+    );
     drop(reload);
     let end = loop {
         if let Err(end) = told.recv_timeout(Duration::from_secs(60)) {
             break end;
         }
     };
-    assert_eq!(end, RecvTimeoutError::Disconnected, "the thread ends, and its hook with it");
+    assert_eq!(end, RecvTimeoutError::Disconnected, "the thread and its hook end");
 }
 
 #[test]
-fn nobody_waits_for_a_look_at_nothing() {
+fn start_without_sources_does_not_wait() {
     let reload = start_at(Duration::from_secs(3600), Vec::new(), Box::new(|_, _| ())).unwrap();
     let begun = Instant::now();
     reload.wait_first(Duration::from_secs(600));

@@ -1,4 +1,4 @@
-//! One run of the proxy, from the plan to the exit code: start, wait for a signal, drain.
+//! Runs the proxy, from the plan to the exit code: start, wait for a signal, drain.
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::signals::{Signals, Stop};
 use crate::start_error::StartError;
 
-/// Runs until a signal stops it. `Err` if it did not start.
+/// Runs until a signal. `Err` if the process did not start.
 pub(crate) fn run(plan: &Plan) -> Result<ExitCode, StartError> {
     log::begin(&plan.log);
     for warning in &plan.warnings {
@@ -35,8 +35,8 @@ pub(crate) fn run(plan: &Plan) -> Result<ExitCode, StartError> {
 }
 
 async fn drain(process: Process, plan: &Plan, mut signals: Signals) -> ExitCode {
-    // The delay is for load balancers that still send requests here. A process that a person runs on a terminal
-    // has none, so without a request in flight it ends at once.
+    // The delay serves load balancers that still send requests. A process on a terminal has none in front of it, so
+    // without a request in flight it ends at once.
     if io::stdin().is_terminal() && process.is_idle() {
         tracing::info!("stopping: nothing is in flight");
         process.stop_now();
@@ -44,13 +44,13 @@ async fn drain(process: Process, plan: &Plan, mut signals: Signals) -> ExitCode 
         tracing::info!(
             delay_ms = millis(plan.relay.drain_delay),
             grace_ms = millis(plan.relay.drain_grace),
-            "draining: readiness fails now; a second signal ends it at once"
+            "draining: readiness fails now; a second signal exits at once"
         );
         process.drain();
     }
     let joined = tokio::task::spawn_blocking(move || process.join());
     tokio::select! {
-        // A worker that panicked was reported; the drain is over all the same.
+        // The panic hook has reported a worker's panic; the drain is over in any case.
         _ = joined => {
             tracing::info!("stopped");
             ExitCode::SUCCESS
@@ -59,9 +59,9 @@ async fn drain(process: Process, plan: &Plan, mut signals: Signals) -> ExitCode 
     }
 }
 
-/// The drain's thread still waits, so returning would wait for it.
+/// Exits: a return would wait for the drain's thread.
 fn end_at_once(stop: Stop) -> ! {
-    tracing::warn!("second signal: what was still running is cut");
+    tracing::warn!("second signal: requests in flight are cut");
     std::process::exit(i32::from(stop.exit_code()))
 }
 

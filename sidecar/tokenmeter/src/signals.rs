@@ -1,10 +1,10 @@
-//! SIGTERM and SIGINT stop us, SIGHUP has files read again.
+//! Signals: SIGTERM and SIGINT stop the process, SIGHUP reloads files.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals we were sent.
+/// The receivers of signals.
 #[derive(Debug)]
 pub(crate) struct Signals {
     terminate: Signal,
@@ -12,7 +12,7 @@ pub(crate) struct Signals {
     hang_up: Signal,
 }
 
-/// Which signal told us to stop.
+/// The signal of a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// SIGTERM.
@@ -22,7 +22,7 @@ pub(crate) enum Stop {
 }
 
 impl Stop {
-    /// The exit code of a process that such a signal ended: 128 and its number.
+    /// Returns the exit code of a process that the signal ended: 128 plus its number.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
             Self::Terminate => 143,
@@ -32,7 +32,7 @@ impl Stop {
 }
 
 impl Signals {
-    /// Begins to listen; from here on the signals no longer end the process by themselves.
+    /// Installs the handlers; from then on the signals no longer end the process.
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -41,14 +41,14 @@ impl Signals {
         })
     }
 
-    /// The next signal to stop; what came before it to read files again is passed on.
+    /// Waits for a stop signal; calls `reload` for each SIGHUP before it.
     pub(crate) async fn stop(&mut self, reload: impl Fn()) -> Stop {
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return Stop::Terminate,
                 _ = self.interrupt.recv() => return Stop::Interrupt,
                 _ = self.hang_up.recv() => {
-                    tracing::info!("SIGHUP: tenants and prices are read again; settings are read at the start only");
+                    tracing::info!("SIGHUP: reloading tenants and prices; settings are read at the start only");
                     reload();
                 }
             }

@@ -1,4 +1,4 @@
-//! What the admin listener shows, read from the parts that know it.
+//! The data of the admin listener, read from the other parts.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -7,39 +7,39 @@ use std::time::Instant;
 use metrics::{Format, Metrics};
 use relay::Kind;
 
-use crate::books;
+use crate::billing;
 use crate::cli;
-use crate::desk::Tally;
 use crate::exports::Exports;
-use crate::holdings::Holdings;
+use crate::pipeline::Tally;
 use crate::readiness::Readiness;
+use crate::resource_usage::ResourceUsage;
 
-/// The parts the page reads, and what never changes.
+/// The parts that the admin listener reads.
 pub(crate) struct Source {
     pub(crate) metrics: Metrics,
     pub(crate) exports: Exports,
-    pub(crate) books: books::State,
-    pub(crate) holdings: Holdings,
+    pub(crate) billing: billing::State,
+    pub(crate) resource_usage: ResourceUsage,
     pub(crate) readiness: Readiness,
     pub(crate) tally: Tally,
     pub(crate) started: Instant,
     /// Name and URL of each upstream.
     pub(crate) upstreams: Vec<(String, String)>,
-    /// Where each is reached, once the listeners are open.
+    /// The listener of each upstream, once it is open.
     pub(crate) addresses: Arc<OnceLock<Vec<SocketAddr>>>,
 }
 
 impl page::Source for Source {
     fn metrics(&self, accept: &str) -> page::Scrape {
         let format = Format::accepted(accept);
-        let (metrics, exports, books) = (self.metrics.clone(), self.exports.clone(), self.books.clone());
-        let holdings = self.holdings.clone();
+        let (metrics, exports, billing) = (self.metrics.clone(), self.exports.clone(), self.billing.clone());
+        let resource_usage = self.resource_usage.clone();
         page::Scrape {
             content_type: format.content_type(),
             write: Box::new(move |out| {
                 exports.refresh();
-                books.refresh();
-                holdings.refresh(&metrics);
+                billing.refresh();
+                resource_usage.refresh(&metrics);
                 metrics.scrape(format).write(format, out)
             }),
         }
@@ -47,7 +47,7 @@ impl page::Source for Source {
 
     fn ready(&self) -> page::Readiness {
         match self.readiness.reasons() {
-            none if none.is_empty() => match self.books.troubles() {
+            none if none.is_empty() => match self.billing.troubles() {
                 none if none.is_empty() => page::Readiness::Ready,
                 troubles => page::Readiness::Impaired(troubles),
             },
@@ -61,7 +61,7 @@ impl page::Source for Source {
             uptime_s: self.started.elapsed().as_secs(),
             upstreams: self.upstreams(),
             models: self.models(),
-            spend: self.books.today(),
+            spend: self.billing.today(),
             provenances: self.tally.read(),
         }
     }
@@ -72,7 +72,7 @@ impl page::Source for Source {
 }
 
 impl Source {
-    /// Models that anything happened to: a label alone is no news.
+    /// Returns the models with any activity.
     fn models(&self) -> Vec<page::Model> {
         let models = self.metrics.snapshot().models.into_iter().map(model);
         models.filter(|model| model.in_flight + model.exchanges + model.output_tokens > 0).collect()

@@ -1,6 +1,5 @@
-//! Our own token totals of each upstream, of ended exchanges: what the server's own counters are
-//! compared with. Kept in the control plane, from records; a record that was lost is missing here
-//! too, and shows as drift.
+//! Token totals of each upstream from ended exchanges, to compare with the server's own counters. They come from
+//! records, so a lost record appears as drift.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use engine::ProxyTotals;
 use meter::{Record, TokenType};
 
-/// The totals, by the upstreams' numbers. Cheap to clone; the clones are one.
+/// The totals, by the upstreams' numbers. A clone shares them.
 #[derive(Clone, Debug)]
 pub(crate) struct Totals(Arc<[Total]>);
 
@@ -21,7 +20,7 @@ struct Total {
 }
 
 impl Totals {
-    /// Nothing yet, for upstreams of these names, in their order.
+    /// Creates totals of zero for upstreams of these names.
     pub(crate) fn new<'a>(upstreams: impl IntoIterator<Item = &'a Arc<str>>) -> Self {
         let total = |name: &Arc<str>| Total {
             upstream: Arc::clone(name),
@@ -42,7 +41,7 @@ impl Totals {
         }
     }
 
-    /// What an upstream's add up to.
+    /// Returns the totals of an upstream.
     pub(crate) fn read(&self, upstream: usize) -> ProxyTotals {
         self.0.get(upstream).map_or_else(ProxyTotals::default, |total| ProxyTotals {
             input: total.input.load(Ordering::Relaxed),

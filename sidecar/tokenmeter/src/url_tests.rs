@@ -1,9 +1,9 @@
-//! What people write for a URL, and what they should not.
+//! Valid URLs, and the errors of invalid ones.
 
 use super::Url;
 
 #[test]
-fn what_people_write_is_understood() {
+fn valid_urls_are_parsed() {
     for (written, host, port, prefix, shown) in [
         ("http://127.0.0.1:8000", "127.0.0.1", 8000, "", "http://127.0.0.1:8000"),
         ("HTTP://vllm-0.vllm:8000/", "vllm-0.vllm", 8000, "", "http://vllm-0.vllm:8000"),
@@ -16,12 +16,12 @@ fn what_people_write_is_understood() {
         let url = Url::parse(written).unwrap();
         assert_eq!((url.host.as_str(), url.port, url.prefix.as_str()), (host, port, prefix), "{written}");
         assert_eq!(url.to_string(), shown);
-        assert_eq!(Url::parse(shown), Ok(url), "what is shown can be written");
+        assert_eq!(Url::parse(shown), Ok(url), "the printed URL is valid");
     }
 }
 
 #[test]
-fn each_refusal_says_why() {
+fn invalid_urls_have_errors() {
     for (written, what) in [
         ("", "not a URL"),
         ("127.0.0.1:8000", "not a URL"),
@@ -37,7 +37,7 @@ fn each_refusal_says_why() {
         ("http://key:secret@gpu:8000", "the URL holds credentials"),
         ("http://gpu:8000/?a=b", "the URL has a query or a fragment"),
         ("http://gpu:8000#x", "the URL has a query or a fragment"),
-        ("http://gpu:8000/a b", "the URL's path has a character no path has"),
+        ("http://gpu:8000/a b", "the URL's path has an invalid character"),
         ("http://g pu:8000", "the URL's host is neither a name nor an address"),
         ("http://127.0.0.256:1", "the URL's host is neither a name nor an address"),
         ("http://::1:8000", "an IPv6 address in a URL needs brackets"),

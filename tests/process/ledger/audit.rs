@@ -1,4 +1,4 @@
-//! A ledger's files read with SQL, and nothing of the ledger's own code: rows once, and sums of rows.
+//! Reads a ledger's files by SQL, without the ledger's own code: unique rows, and sums of rows.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! A bill equals what the clients were told they used, times the prices, to the last digit; and the page
-//! says the same as the ledger.
+//! A bill equals the usage in the clients' responses times the prices, to the last digit; the metrics page equals the
+//! ledger.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! A budget that is enforced: who has spent it is told so in the words of the API, nobody else notices,
-//! and neither a kill nor a restart makes it forgotten.
+//! An enforced budget: a tenant that has spent it gets an error of the API, other tenants are served, and the state
+//! survives kills and restarts.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

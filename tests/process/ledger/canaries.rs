@@ -1,5 +1,4 @@
-//! Nothing of a prompt, an answer or a key is in the ledger's files, in what stands beside them, in what
-//! is posted about budgets, or in what reports print.
+//! Nothing of a prompt, a response or a key is in the ledger's files, the files beside them, budget alerts or reports.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -11,7 +10,7 @@ use crate::scripted;
 use crate::secrets::{ASKED, CANARY, answer, ask, canary};
 
 #[test]
-fn no_ledger_tells_a_canary() {
+fn no_ledger_contains_a_canary() {
     let place = Place::new();
     let hook = Hook::new();
     place.write("hash.key", "a key for the tests alone, and long enough");

@@ -1,5 +1,5 @@
-//! A ledger that is shipped to a PostgreSQL, while both are killed: in the end the store has every row of
-//! the ledger once, and both print the same report.
+//! A ledger is shipped to PostgreSQL while both processes are killed: in the end the store has every row once, and both
+//! print the same report.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! A client that does its own books: what the server told it of each exchange, by tenant and model, and
-//! what that costs by prices written down here once more, in whole numbers.
+//! A client that sums the usage of its responses by tenant and model, and computes the cost independently, in whole
+//! numbers.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

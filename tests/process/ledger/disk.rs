@@ -1,7 +1,7 @@
-//! A disk that is full, that must not be written, that is gone: no request notices, every row is counted
-//! somewhere at any time, and when the disk is back the totals are exact.
+//! A full, a read-only and a missing disk: no request fails, every row is counted at any time, and the totals are exact
+//! once the disk is back.
 //!
-//! The disks are small file systems in memory, which the tests mount: they need a process that may.
+//! The disks are small file systems in memory, which the tests mount: they need that permission.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Somebody who takes what is posted, and keeps it.
+//! A webhook receiver that records its requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! Killed under load, again and again, on one ledger: what the page had called acknowledged is there,
-//! once, and each kill leaves its mark.
+//! Repeated kills under load on one ledger: every row that the metrics page had acknowledged is there once, and each
+//! kill leaves a gap.
 
 use std::net::SocketAddr;
 use std::time::Duration;

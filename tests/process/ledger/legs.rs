@@ -1,5 +1,5 @@
-//! Requests whose prefill and decode run on two servers: whatever a router sends twice is counted and charged
-//! once. The bodies are those of vLLM's toy proxy.
+//! Requests whose prefill and decode run on two servers are counted and charged once. The bodies are those of vLLM's toy
+//! proxy.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -205,7 +205,7 @@ fn trusted_router_leaves_answers_charged() {
 
 /// SGLang's router sends one body to both servers, which says that there are legs and not which.
 #[test]
-fn setting_tells_legs_that_bodies_do_not() {
+fn setting_marks_legs_without_transfer_params() {
     let mut body = whole();
     body["bootstrap_host"] = json!("10.0.0.7");
     body["bootstrap_port"] = json!(8998);
@@ -241,7 +241,7 @@ fn cached_tokens_beyond_the_prompt_are_flagged() {
 }
 
 #[test]
-fn repetitions_and_second_tries_are_one_request() {
+fn repeated_and_retried_exchanges_are_one_request() {
     let place = Place::new();
     let proxy = place.start(server(), "x.db", &[]);
     assert_eq!(send(proxy.data, "idempotency-key: key-1\r\nx-test: fails\r\n", &whole()), 500);

@@ -1,4 +1,4 @@
-//! A ledger that somebody else damaged, or writes: the first is set aside, the second left alone.
+//! A damaged ledger is quarantined; a ledger that another process writes is left alone.
 
 use std::time::Duration;
 

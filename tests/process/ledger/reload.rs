@@ -1,5 +1,5 @@
-//! A price file that is replaced while we run: the next exchange is charged by it, the ones before are
-//! not touched, a version with the same prices makes no other rate, and a wrong one changes nothing.
+//! A price file replaced at runtime: it applies to the next exchange, earlier charges stay, a version with equal prices
+//! creates no new rate, and an invalid file changes nothing.
 
 use super::client::Ask;
 use super::place::{PRICES, Place, Rows, server};

@@ -128,9 +128,9 @@ pub(crate) fn run(args: &TenantsArgs) -> Result<ExitCode, TenantsError> {
         Subcommand::Who { file, peer } => {
             let tenancy = tenancy(file, args)?;
             let live = Arc::new(Live::default());
-            let mut news = Vec::new();
-            TenantsWatch::new(tenancy, Arc::clone(&live)).look(Instant::now(), false, &mut news);
-            for why in news.into_iter().filter_map(|news| news.said.err()) {
+            let mut results = Vec::new();
+            TenantsWatch::new(tenancy, Arc::clone(&live)).check(Instant::now(), false, &mut results);
+            for why in results.into_iter().filter_map(|result| result.outcome.err()) {
                 let _ = writeln!(io::stderr(), "tokenmeter: warning: {why}");
             }
             let request = stdin("the request")?;

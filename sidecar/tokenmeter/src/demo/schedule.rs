@@ -1,19 +1,18 @@
-//! How long the steps of a demonstration are and how long its answers, so that a whole cycle fits
-//! into the time there is.
+//! The lengths of the demonstration's steps and responses, so that whole cycles fill the time.
 
 use std::time::Duration;
 
 use simulator::load::CONCURRENCIES;
 use simulator::speed::Model;
 
-/// The shape of a run.
+/// The schedule of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Schedule {
-    /// Cycles through all concurrencies; without end if not said.
+    /// Cycles through all concurrencies; `None` is without end.
     pub(super) cycles: Option<u64>,
-    /// The time of a step, its last answer included.
+    /// The time of a step, including its last response.
     pub(super) step: Duration,
-    /// Tokens of each answer.
+    /// Tokens of each response.
     pub(super) output_tokens: u64,
 }
 
@@ -29,35 +28,35 @@ impl Schedule {
         Self { cycles, step, output_tokens: tokens_within(step / 2) }
     }
 
-    /// For how long to start requests, so that the last one's answer ends within `left`.
+    /// Returns the time in which requests may start, so that the last response ends within `left`.
     pub(super) fn starting(&self, concurrency: u32, left: Duration) -> Duration {
         left.saturating_sub(answer(self.output_tokens, concurrency))
     }
 }
 
-/// The most tokens, within bounds, of an answer that takes no longer than `time` at any step.
+/// Returns the largest token count, within bounds, of a response that takes at most `time` at any step.
 fn tokens_within(time: Duration) -> u64 {
     let most = CONCURRENCIES.into_iter().max().unwrap_or(1);
     (FEWEST..=MOST).rev().find(|tokens| answer(*tokens, most) <= time).unwrap_or(FEWEST)
 }
 
-/// How long an answer takes, with room for what is not arithmetic.
+/// Returns the duration of a response, with [`ROOM`].
 fn answer(tokens: u64, concurrency: u32) -> Duration {
     let model = Model::default();
     let steps = u32::try_from(tokens).unwrap_or(u32::MAX);
     (model.prefill(super::PROMPT_TOKENS) + model.step(concurrency.into()) * (steps + 1)).mul_f64(ROOM)
 }
 
-/// Long enough to watch, short enough to see the curve twice in a minute.
+/// The target time of a cycle: the curve appears twice in a minute.
 const CYCLE: Duration = Duration::from_secs(24);
 
-/// Scheduling and a busy machine.
+/// The factor for scheduling delays on a busy machine.
 const ROOM: f64 = 1.15;
 
-/// Fewer tokens have no speed to speak of.
+/// The minimum token count: fewer have no meaningful speed.
 const FEWEST: u64 = 8;
 
-/// A paragraph.
+/// The maximum token count: a paragraph.
 const MOST: u64 = 80;
 
 #[cfg(test)]
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_as_long_as_a_step_allows_and_end_within_it() {
+    fn responses_end_within_their_step() {
         assert_eq!(Schedule::of(Some(Duration::from_secs(1))).output_tokens, FEWEST);
         assert_eq!(Schedule::of(None).output_tokens, MOST);
         for seconds in [3, 10, 24] {

@@ -1,5 +1,5 @@
-//! What the demonstration prints: plain lines of fixed columns, which look the same in a terminal
-//! and in a log. Only the line in place, on terminals, is ever overwritten.
+//! Prints the demonstration: plain lines of fixed columns, on terminals and in logs. Only a terminal has a line that is
+//! overwritten in place.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -9,9 +9,9 @@ use ledger::report::{self as spend, table};
 use metrics::Snapshot;
 use simulator::load::Report;
 
-use super::Action;
+use super::ClientTotals;
 
-/// Where to look.
+/// Prints the addresses.
 pub(super) fn introduce(out: &mut impl Write, listen: SocketAddr, admin: SocketAddr) {
     print(
         out,
@@ -23,12 +23,12 @@ pub(super) fn introduce(out: &mut impl Write, listen: SocketAddr, admin: SocketA
              \x20 try it      curl -N http://{listen}/v1/chat/completions -H 'Content-Type: application/json' -d '{{\"model\": \"mine\", \
              \"stream\": true, \"messages\": [{{\"role\": \"user\", \"content\": \"hello\"}}]}}'\n\
              \n\
-             TTFT: time to the first token. tokens/s: what each client sees (median), and all together.\n"
+             TTFT: time to first token. tokens/s: of each client (median), and of all together.\n"
         ),
     );
 }
 
-/// The head of a cycle.
+/// Prints the head of a cycle.
 pub(super) fn head(out: &mut impl Write) {
     print(
         out,
@@ -39,7 +39,7 @@ pub(super) fn head(out: &mut impl Write) {
     );
 }
 
-/// A finished step.
+/// Prints a finished step.
 pub(super) fn row(out: &mut impl Write, concurrency: u32, report: &Report) {
     let ttft = |q| milliseconds(report.time_to_first_token.quantile(q));
     print(
@@ -56,31 +56,31 @@ pub(super) fn row(out: &mut impl Write, concurrency: u32, report: &Report) {
     );
 }
 
-/// What the meter counted beside what the clients got.
-pub(super) fn compare(out: &mut impl Write, asked: &Action, counted: &Snapshot) {
+/// Prints the counts of the meter beside those of the clients.
+pub(super) fn compare(out: &mut impl Write, client_totals: &ClientTotals, counted: &Snapshot) {
     let exchanges = super::exchanges(counted);
     let tokens: u64 = counted.models.iter().map(|model| model.output_tokens).sum();
-    let ours = asked.completed + asked.failed;
+    let ours = client_totals.completed + client_totals.failed;
     let others = match exchanges.saturating_sub(ours) {
         0 => String::new(),
-        more => format!(", others {} in {more}", tokens.saturating_sub(asked.output_tokens)),
+        more => format!(", others {} in {more}", tokens.saturating_sub(client_totals.output_tokens)),
     };
     print(
         out,
         &format!(
             "\ntokenmeter counted {tokens} output tokens in {exchanges} exchanges; \
              its clients got {} in {ours}{others}.\n",
-            asked.output_tokens,
+            client_totals.output_tokens,
         ),
     );
 }
 
-/// Returns the exchanges of a bill.
+/// Returns the number of exchanges of a bill.
 pub(super) fn billed(report: &spend::Report) -> i128 {
     report.totals.iter().map(|total| total.sums.exchanges).sum()
 }
 
-/// Each tenant's spend in the form of `tokenmeter spend`, and a line where the ledger does not have every exchange.
+/// Prints each tenant's spend as `tokenmeter spend` does, and the number of exchanges that the ledger lacks.
 pub(super) fn bill(out: &mut impl Write, report: Option<&spend::Report>, counted: u64, ledger: &Path) {
     let mut text = Vec::new();
     // Writing to memory does not fail.
@@ -95,10 +95,10 @@ pub(super) fn bill(out: &mut impl Write, report: Option<&spend::Report>, counted
     }
 }
 
-/// Digits of a dollar in the bill: a demonstration is cheap.
+/// Decimal places of dollars in the bill.
 const CENTS: u32 = 6;
 
-/// The line in place.
+/// Prints the line in place.
 pub(super) fn glance(out: &mut impl Write, concurrency: u32, tokens_per_second: f64) {
     print(out, &format!("\r\x1b[K{concurrency:>8}  … {} tokens/s now", rate(tokens_per_second)));
 }
@@ -108,7 +108,7 @@ pub(super) fn clear(out: &mut impl Write) {
     print(out, "\r\x1b[K");
 }
 
-/// The last words; on a terminal a line in place, or the `^C`, may be under them.
+/// Prints the end; on a terminal it first clears the line in place, or the `^C`.
 pub(super) fn conclude(out: &mut impl Write, terminal: bool) {
     if terminal {
         clear(out);
@@ -132,6 +132,6 @@ fn rate(tokens_per_second: f64) -> String {
 }
 
 fn print(out: &mut impl Write, text: &str) {
-    // A reader that hung up (`| head`) is no reason to fail; the run goes on or is interrupted.
+    // A closed pipe (`| head`) is no error.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

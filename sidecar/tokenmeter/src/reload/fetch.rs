@@ -1,5 +1,5 @@
-//! Published keys by URL: one GET, bounded in time and bytes; https by the system's root certificates
-//! and, where the environment names one, a proxy. What comes by http comes from this machine.
+//! Fetches published keys from a URL by one GET, bounded in time and bytes; https uses the system's root certificates
+//! and the proxy of the environment. http is for this machine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use ureq::{Agent, Error, Proxy};
 
 use crate::plan::tenants::JWKS_BYTES;
 
-/// How long one fetch may take, redirects included.
+/// The timeout of a fetch, redirects included.
 const FETCH: Duration = Duration::from_secs(5);
 
-/// Redirects that are followed from https; none leads to http. From http none is followed: it leads
-/// away from this machine, in clear.
+/// The maximum number of redirects from https, none of them to http. From http none is followed: it could lead to
+/// another machine without encryption.
 const REDIRECTS: u32 = 3;
 
-/// Asks for sets of keys. Roots are read when it is made.
+/// An HTTP client for JWKS. It reads the root certificates once.
 #[derive(Clone)]
 pub(super) struct Fetch(Agent);
 
@@ -44,33 +44,33 @@ impl Fetch {
         Self(config.new_agent())
     }
 
-    /// The body of what is there, or why there is none.
+    /// Returns the body at `url`.
     pub(super) fn get(&self, url: &str) -> Result<Vec<u8>, String> {
-        let mut response = self.0.get(url).call().map_err(|error| said(&error))?;
+        let mut response = self.0.get(url).call().map_err(|error| describe(&error))?;
         if response.status().is_redirection() {
-            return Err("it redirects, and by http no redirect is followed".to_owned());
+            return Err("it redirects, which is not followed over http".to_owned());
         }
-        response.body_mut().with_config().limit(JWKS_BYTES).read_to_vec().map_err(|error| said(&error))
+        response.body_mut().with_config().limit(JWKS_BYTES).read_to_vec().map_err(|error| describe(&error))
     }
 }
 
-/// What happened, in words that hold no address: the library's may, that of a redirect with its query.
-fn said(error: &Error) -> String {
+/// Describes an error without its address: a redirect's may hold a secret query.
+fn describe(error: &Error) -> String {
     match error {
-        Error::StatusCode(status) => format!("it answered {status}"),
-        Error::Io(cause) => format!("it did not answer: {}", cause.kind()),
+        Error::StatusCode(status) => format!("it responded {status}"),
+        Error::Io(cause) => format!("it did not respond: {}", cause.kind()),
         Error::Timeout(_) => format!("it took longer than {} s", FETCH.as_secs()),
-        Error::HostNotFound => "its host is not known".to_owned(),
+        Error::HostNotFound => "its host name is unknown".to_owned(),
         Error::ConnectionFailed => "it cannot be reached".to_owned(),
         Error::Rustls(cause) => format!("TLS failed: {cause}"),
         Error::Tls(_) | Error::TlsRequired => "TLS failed".to_owned(),
-        Error::RequireHttpsOnly(_) => "it redirects to a place that is not https".to_owned(),
+        Error::RequireHttpsOnly(_) => "it redirects to a URL that is not https".to_owned(),
         Error::TooManyRedirects => format!("it redirects more than {REDIRECTS} times"),
-        Error::RedirectFailed | Error::BadUri(_) => "it redirects to no place".to_owned(),
+        Error::RedirectFailed | Error::BadUri(_) => "it redirects to an invalid URL".to_owned(),
         Error::BodyExceedsLimit(most) => format!("it is larger than {most} bytes"),
-        Error::LargeResponseHeader(..) => "its answer's head is too large".to_owned(),
-        Error::Protocol(_) | Error::Http(_) => "its answer is not HTTP".to_owned(),
-        Error::ConnectProxyFailed(_) | Error::InvalidProxyUrl => "the proxy did not help".to_owned(),
+        Error::LargeResponseHeader(..) => "its response head is too large".to_owned(),
+        Error::Protocol(_) | Error::Http(_) => "its response is not HTTP".to_owned(),
+        Error::ConnectProxyFailed(_) | Error::InvalidProxyUrl => "the proxy failed".to_owned(),
         _ => "it cannot be fetched".to_owned(),
     }
 }

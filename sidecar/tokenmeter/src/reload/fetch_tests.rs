@@ -1,4 +1,4 @@
-//! What is said of a fetch that failed: enough to mend it, and no address.
+//! Errors of fetches: they have a cause and no address.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -6,8 +6,8 @@ use std::thread;
 
 use super::Fetch;
 
-/// What is said where the server answers this, as often as it is asked.
-fn told(answer: &'static str) -> String {
+/// Returns the error of a fetch from a server with this response.
+fn fetch_error(answer: &'static str) -> String {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/keys?code=hunter2", server.local_addr().unwrap());
     thread::spawn(move || {
@@ -21,20 +21,19 @@ fn told(answer: &'static str) -> String {
 }
 
 #[test]
-fn failures_are_told_in_words_without_an_address() {
+fn errors_have_no_address() {
     const TO_ITSELF: &str = "HTTP/1.1 302 Found\r\nlocation: /keys?code=hunter2\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     for (answer, expected) in [
-        ("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n", "it answered 503"),
-        (TO_ITSELF, "it redirects, and by http no redirect is followed"),
-        ("hunter2\r\n\r\n", "its answer is not HTTP"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n", "it did not answer: unexpected end of file"),
+        ("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n", "it responded 503"),
+        (TO_ITSELF, "it redirects, which is not followed over http"),
+        ("hunter2\r\n\r\n", "its response is not HTTP"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n", "it did not respond: unexpected end of file"),
     ] {
-        assert_eq!(told(answer), expected);
+        assert_eq!(fetch_error(answer), expected);
     }
 }
 
-/// Keys by http are keys of this machine: a redirect to another place is not fetched, and its body is no
-/// set of keys.
+/// http is for keys of this machine: a redirect is not followed, and its body is no JWKS.
 #[test]
 fn http_redirect_reaches_no_other_server() {
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -44,7 +43,7 @@ fn http_redirect_reaches_no_other_server() {
         let answer = format!(
             "HTTP/1.1 {status}\r\nlocation: {location}\r\ncontent-length: 11\r\nconnection: close\r\n\r\n{{\"keys\":[]}}"
         );
-        assert_eq!(told(answer.leak()), "it redirects, and by http no redirect is followed");
+        assert_eq!(fetch_error(answer.leak()), "it redirects, which is not followed over http");
         let refused = elsewhere.accept().unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::WouldBlock, "{status}");
     }
@@ -52,7 +51,7 @@ fn http_redirect_reaches_no_other_server() {
 
 /// As where a redirect leads from https to http.
 #[test]
-fn a_place_that_is_not_https_is_told_without_its_query() {
-    let told = Fetch::new(true).get("http://127.0.0.1:1/keys?code=hunter2").unwrap_err();
-    assert_eq!(told, "it redirects to a place that is not https");
+fn redirect_from_https_to_http_is_an_error() {
+    let error = Fetch::new(true).get("http://127.0.0.1:1/keys?code=hunter2").unwrap_err();
+    assert_eq!(error, "it redirects to a URL that is not https");
 }

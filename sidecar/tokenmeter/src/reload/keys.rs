@@ -1,54 +1,55 @@
-//! One source of published keys: read or fetched again, and the last good set kept.
+//! A source of published keys: reads or fetches it again, and keeps the last valid set.
 
 use std::time::{Duration, Instant};
 
 use tenant::KeySet;
 
 use super::fetch::Fetch;
-use super::{Last, News, Which};
+use super::{FileKind, LastRead, ReloadResult};
 use crate::plan::tenants::{JWKS_BYTES, KeySource, Place};
 
-/// How often a URL is asked.
+/// The intervals of fetches from a URL.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
-    /// Without a reason.
-    pub(super) usual: Duration,
-    /// At the soonest, when a token named a key that is not there, or the last time failed: tokens
-    /// that were made up must not turn into requests to the issuer.
-    pub(super) soonest: Duration,
+pub(super) struct FetchIntervals {
+    /// The regular interval.
+    pub(super) regular: Duration,
+    /// The minimum interval, after a token with an unknown key or a failed fetch: forged tokens must not cause
+    /// requests to the issuer.
+    pub(super) minimum: Duration,
 }
 
-/// Issuers publish a new key well before they use it, and let its set be cached for longer.
-pub(super) const PACE: Pace = Pace { usual: Duration::from_secs(300), soonest: Duration::from_secs(30) };
+/// The default intervals: issuers publish a new key well before they use it, and allow longer caching.
+pub(super) const FETCH_INTERVALS: FetchIntervals =
+    FetchIntervals { regular: Duration::from_secs(300), minimum: Duration::from_secs(30) };
 
-/// A source, and what it said last.
+/// A source and its last result.
 pub(super) struct KeysWatch {
     pub(super) source: KeySource,
     pub(super) keys: KeySet,
-    last: Last,
+    last: LastRead,
     fetch: Option<Fetch>,
     asked: Option<Instant>,
     failed: bool,
-    pace: Pace,
+    intervals: FetchIntervals,
 }
 
 impl KeysWatch {
-    /// Begins with `keys`, which may be none yet.
-    pub(super) fn new(source: KeySource, keys: KeySet, pace: Pace) -> Self {
+    /// Creates the watch with its current keys, which may be empty.
+    pub(super) fn new(source: KeySource, keys: KeySet, intervals: FetchIntervals) -> Self {
         let fetch = match &source.place {
             Place::Url(url) => Some(Fetch::new(url.starts_with("https:"))),
             Place::File(_) => None,
         };
-        Self { source, keys, last: Last::Never, fetch, asked: None, failed: false, pace }
+        Self { source, keys, last: LastRead::Never, fetch, asked: None, failed: false, intervals }
     }
 
-    /// The same, as new rules name it.
+    /// Returns the watch with the source of new rules.
     pub(super) fn renamed(self, source: KeySource) -> Self {
         Self { source, ..self }
     }
 
-    /// Looks, if it is time to; whether there are other keys now.
-    pub(super) fn look(&mut self, now: Instant, urgent: bool, news: &mut Vec<News>) -> bool {
+    /// Checks the source if it is due; returns true if the keys changed.
+    pub(super) fn check(&mut self, now: Instant, urgent: bool, results: &mut Vec<ReloadResult>) -> bool {
         let is_url = matches!(self.source.place, Place::Url(_));
         if is_url && !self.is_time(now, urgent) {
             return false;
@@ -57,16 +58,16 @@ impl KeysWatch {
             (Place::File(path), _) => self.last.changed(path, JWKS_BYTES),
             (Place::Url(url), Some(fetch)) => {
                 let got = match fetch.get(url) {
-                    Ok(content) => Last::Read(content),
-                    Err(why) => Last::Unreadable(why),
+                    Ok(content) => LastRead::Read(content),
+                    Err(why) => LastRead::Unreadable(why),
                 };
                 self.asked = Some(now);
-                self.failed = matches!(got, Last::Unreadable(_));
+                self.failed = matches!(got, LastRead::Unreadable(_));
                 let changed = got != self.last;
                 self.last = got;
                 match (&self.last, changed) {
-                    (Last::Read(content), true) => Some(Ok(content.clone())),
-                    (Last::Unreadable(why), true) => Some(Err(why.clone())),
+                    (LastRead::Read(content), true) => Some(Ok(content.clone())),
+                    (LastRead::Unreadable(why), true) => Some(Err(why.clone())),
                     _ => None,
                 }
             }
@@ -76,23 +77,23 @@ impl KeysWatch {
         let read = content.and_then(|json| KeySet::read(&json).map_err(|error| error.to_string()));
         self.failed = read.is_err();
         let named = self.source.shown();
-        let (said, changed) = match read {
+        let (outcome, changed) = match read {
             Ok(keys) => {
-                let said = format!("{} keys of {named}", keys.len());
+                let outcome = format!("{} keys of {named}", keys.len());
                 self.keys = keys;
-                (Ok(said), true)
+                (Ok(outcome), true)
             }
             Err(why) => (Err(format!("{}: the keys of {named}: {why}", self.source.origin)), false),
         };
-        news.push(News { which: Which::Keys, said });
+        results.push(ReloadResult { kind: FileKind::Keys, outcome });
         changed
     }
 
     fn is_time(&mut self, now: Instant, urgent: bool) -> bool {
         let Some(asked) = self.asked else { return true };
         let since = now.saturating_duration_since(asked);
-        // Action only when it would count, so that a missing key is not forgotten before that.
-        let soon = since >= self.pace.soonest && (self.failed || self.keys.take_missed());
-        urgent || soon || since >= self.pace.usual
+        // `take_missed` resets its flag, so it is called only when a fetch would follow.
+        let soon = since >= self.intervals.minimum && (self.failed || self.keys.take_missed());
+        urgent || soon || since >= self.intervals.regular
     }
 }

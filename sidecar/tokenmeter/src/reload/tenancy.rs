@@ -1,5 +1,5 @@
-//! The tenants file, the hash key file and the keys it names, watched together: whatever changes,
-//! the rules in force are made anew of all of them, and swapped whole.
+//! Watches the tenants file, the hash key file and the sources of keys together: after any change, the rules are
+//! rebuilt from all of them and replaced atomically.
 
 use std::mem;
 use std::sync::Arc;
@@ -7,42 +7,42 @@ use std::time::Instant;
 
 use tenant::{KeySet, Live, Rules, Spec};
 
-use super::keys::{KeysWatch, PACE, Pace};
-use super::{Last, News, Watch, Which};
+use super::keys::{FETCH_INTERVALS, FetchIntervals, KeysWatch};
+use super::{FileKind, LastRead, ReloadResult, Watch};
 use crate::origin::Origin;
 use crate::plan::tenants::{HASH_KEY_BYTES, KeySource, TENANTS_BYTES, Tenancy, TenantFiles, load_rules};
 
-/// Keeps the rules in force as the files have them.
+/// Keeps the current rules equal to the files.
 pub struct TenantsWatch {
     files: TenantFiles,
     live: Arc<Live>,
     spec: Spec,
     keys: Vec<KeysWatch>,
-    rules_file: Last,
-    hash_file: Last,
-    pace: Pace,
+    rules_file: LastRead,
+    hash_file: LastRead,
+    intervals: FetchIntervals,
 }
 
 impl TenantsWatch {
-    /// Puts what was planned into force in `live`, and watches its files from then on. The first look
-    /// reads them once more: they may have changed since.
+    /// Stores the planned rules in `live` and watches their files. The first check reads the files again: they may
+    /// have changed since the plan.
     pub fn new(tenancy: Tenancy, live: Arc<Live>) -> Self {
-        Self::at(PACE, tenancy, live)
+        Self::at(FETCH_INTERVALS, tenancy, live)
     }
 
-    pub(super) fn at(pace: Pace, Tenancy { files, now }: Tenancy, live: Arc<Live>) -> Self {
+    pub(super) fn at(intervals: FetchIntervals, Tenancy { files, now }: Tenancy, live: Arc<Live>) -> Self {
         let keys = now.sources.into_iter().map(|source| {
             let keys = now.spec.keys(&source.name).cloned().unwrap_or_default();
-            KeysWatch::new(source, keys, pace)
+            KeysWatch::new(source, keys, intervals)
         });
         let mut watch = Self {
             keys: keys.collect(),
             files,
             live,
             spec: now.spec,
-            rules_file: Last::Never,
-            hash_file: Last::Never,
-            pace,
+            rules_file: LastRead::Never,
+            hash_file: LastRead::Never,
+            intervals,
         };
         watch.put();
         watch
@@ -55,7 +55,7 @@ impl TenantsWatch {
         self.live.store(Rules::new(self.spec.clone()));
     }
 
-    /// Whether a file is another than it was; the first time, whatever it is.
+    /// Returns true if a file changed, and at the first call.
     fn changed(&mut self) -> bool {
         let rules = self.files.rules.as_deref();
         let rules = rules.is_some_and(|path| self.rules_file.changed(path, TENANTS_BYTES).is_some());
@@ -64,28 +64,28 @@ impl TenantsWatch {
         rules || hash
     }
 
-    /// Takes the sources of new rules; those there were keep what they know.
+    /// Replaces the sources; a source that stays keeps its keys.
     fn take_sources(&mut self, sources: Vec<KeySource>) {
         let mut before = mem::take(&mut self.keys);
         for source in sources {
             let known = before.iter().position(|watch| watch.source.place == source.place);
             self.keys.push(match known {
                 Some(at) => before.swap_remove(at).renamed(source),
-                None => KeysWatch::new(source, KeySet::default(), self.pace),
+                None => KeysWatch::new(source, KeySet::default(), self.intervals),
             });
         }
     }
 }
 
 impl Watch for TenantsWatch {
-    fn look(&mut self, now: Instant, urgent: bool, news: &mut Vec<News>) {
+    fn check(&mut self, now: Instant, urgent: bool, results: &mut Vec<ReloadResult>) {
         let mut other = false;
-        let first = self.rules_file == Last::Never;
+        let first = self.rules_file == LastRead::Never;
         if self.changed() || (urgent && self.files.rules.is_some()) {
             let origin = |flag: &str| Origin::Flag(flag.to_owned());
-            let said = match load_rules(&self.files, (&origin("--tenants"), &origin("--hash-key-file"))) {
+            let outcome = match load_rules(&self.files, (&origin("--tenants"), &origin("--hash-key-file"))) {
                 Ok(tenants) => {
-                    // Those of the start were told then.
+                    // The start has logged its own warnings.
                     for warning in tenants.warnings.iter().filter(|_| !first) {
                         tracing::warn!("{warning}");
                     }
@@ -96,11 +96,11 @@ impl Watch for TenantsWatch {
                 }
                 Err(errors) => Err(errors.to_string()),
             };
-            news.push(News { which: Which::Tenants, said });
+            results.push(ReloadResult { kind: FileKind::Tenants, outcome });
         }
-        // New rules come into force with their keys, or nobody would be known for a while.
+        // New rules apply together with their keys, or tokens would be rejected in between.
         for watch in &mut self.keys {
-            other |= watch.look(now, urgent, news);
+            other |= watch.check(now, urgent, results);
         }
         if other {
             self.put();

@@ -1,5 +1,5 @@
-//! The access log says whose an exchange was and what it cost, in the words of the other ways out; the live
-//! page says what was spent today.
+//! The access log has tenant and cost of an exchange, under the names of the other exports; the live page has today's
+//! spend.
 
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ fn members(line: &Value, names: &[&str]) -> Value {
 const MONEY: [&str; 4] = ["cost", "currency", "price_version", "unpriced"];
 
 #[test]
-fn a_line_says_whose_an_exchange_was_and_what_it_cost() {
+fn line_has_tenant_and_cost() {
     let folder = Folder::new("priced");
     let (tenants, prices) = (folder.file("t.yaml", TENANTS), folder.file("p.yaml", PRICES));
     let options = ["--access-log", "--log-level", "warn", "--tenants", &tenants, "--prices", &prices];
@@ -74,7 +74,7 @@ fn a_line_says_whose_an_exchange_was_and_what_it_cost() {
 }
 
 #[test]
-fn a_line_says_why_there_is_no_price() {
+fn line_has_the_reason_without_a_price() {
     let folder = Folder::new("unpriced");
     let prices = folder.file("p.yaml", &PRICES.replace("tiny", "another"));
     let running = Running::start(server(), &["--access-log", "--log-level", "warn", "--prices", &prices]);
@@ -105,7 +105,7 @@ fn restarted_process_shows_the_ledgers_day() {
 }
 
 #[test]
-fn where_nobody_charges_a_line_has_no_money() {
+fn line_has_no_money_without_prices() {
     let running = Running::start(server(), &["--access-log", "--log-level", "warn"]);
     ask(&running, "", r#"{"model":"tiny","stream":true}"#);
     let line = line(&running);

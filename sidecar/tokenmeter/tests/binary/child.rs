@@ -1,4 +1,4 @@
-//! A child process of ours, ended when it is dropped, and the few bytes of HTTP to ask it with.
+//! A child process, killed on drop, and a small HTTP client.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,10 +6,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Anything here takes milliseconds; a busy machine gets this long.
+/// The timeout of all waits, which usually take milliseconds.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A command with an environment of its own: none of the tester's settings reach it.
+/// Returns a command without the tester's `TOKENMETER_` variables.
 pub(crate) fn tokenmeter(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tokenmeter"));
     for (name, _) in std::env::vars_os() {
@@ -21,12 +21,12 @@ pub(crate) fn tokenmeter(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it to its end.
+/// Runs the binary to its end.
 pub(crate) fn output(arguments: &[&str]) -> (Option<i32>, String, String) {
     finished(tokenmeter(arguments).output().unwrap())
 }
 
-/// Exit code, stdout, stderr.
+/// Returns exit code, stdout and stderr.
 pub(crate) fn finished(output: Output) -> (Option<i32>, String, String) {
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
@@ -36,9 +36,9 @@ pub(crate) fn finished(output: Output) -> (Option<i32>, String, String) {
 pub(crate) struct Running {
     child: Child,
     lines: Receiver<String>,
-    /// Where clients go.
+    /// The listener of clients.
     pub(crate) data: SocketAddr,
-    /// Where the page is.
+    /// The admin address.
     pub(crate) admin: SocketAddr,
 }
 
@@ -52,14 +52,14 @@ impl Running {
         Self::spawn(tokenmeter(&arguments))
     }
 
-    /// Starts a command that will say where it listens.
+    /// Starts a command that prints its listeners.
     pub(crate) fn spawn(mut command: Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (sender, lines) = channel();
         std::thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
-                // The test may have ended; the pipe is read on, so that nobody blocks on it.
+                // The test may have ended; the pipe is read on, so that the child does not block.
                 let _ = sender.send(line);
             }
         });
@@ -70,7 +70,7 @@ impl Running {
         running
     }
 
-    /// The next line on stderr that holds `part`.
+    /// Waits for the next line on stderr that contains `part`.
     pub(crate) fn line(&self, part: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         let mut seen = Vec::new();
@@ -84,18 +84,18 @@ impl Running {
         }
     }
 
-    /// The lines that are there now, without waiting.
+    /// Returns the lines received so far.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.try_iter().collect()
     }
 
-    /// Sends it a signal by name.
+    /// Sends a signal by name.
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success(), "kill -s {name}");
     }
 
-    /// Waits until it has ended; its exit code.
+    /// Waits for the end of the process; returns its exit code.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -107,7 +107,7 @@ impl Running {
         }
     }
 
-    /// Whether it still runs.
+    /// Returns true while the process runs.
     pub(crate) fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
@@ -115,20 +115,20 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Already gone is fine: the test has said so if it minds.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The address that follows `part` in a line.
+/// Returns the address after `part` in a line.
 pub(crate) fn address_after(line: &str, part: &str) -> SocketAddr {
     let rest = line.split(part).nth(1).unwrap_or_else(|| panic!("no {part:?} in {line}"));
     let end = rest.find(|c: char| !c.is_ascii_digit() && !".:".contains(c)).unwrap_or(rest.len());
     rest[..end].parse().unwrap_or_else(|_| panic!("no address after {part:?} in {line}"))
 }
 
-/// Status and body of a GET on a connection of its own.
+/// Returns status and body of a GET on a new connection.
 pub(crate) fn get(address: SocketAddr, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -139,7 +139,7 @@ pub(crate) fn get(address: SocketAddr, path: &str) -> (u16, String) {
     (head[9..12].parse().unwrap(), body.to_owned())
 }
 
-/// Asks until the answer satisfies `wanted`.
+/// Repeats a GET until the response satisfies `wanted`.
 pub(crate) fn get_until(
     address: SocketAddr,
     path: &str,
@@ -156,12 +156,12 @@ pub(crate) fn get_until(
     }
 }
 
-/// An address nobody listens on: one that was free a moment ago.
+/// Returns an address without a listener.
 pub(crate) fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// A server that accepts and says nothing, until the end of the test program.
+/// Starts a server that accepts connections and sends nothing.
 pub(crate) fn silent_server(address: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind(address).unwrap();
     let address = listener.local_addr().unwrap();

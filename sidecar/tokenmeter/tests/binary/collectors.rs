@@ -1,4 +1,4 @@
-//! A collector that is none, or the other protocol's: the log says so at the first attempt, with the likely cause.
+//! A missing collector, or one of the other protocol: the log has the likely cause at the first attempt.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -45,8 +45,11 @@ fn start_names_each_signal_and_its_collector() {
 fn refused_connection_is_logged_at_the_first_attempt() {
     for protocol in ["http/protobuf", "grpc"] {
         let running = exporting(free(), protocol);
-        let line = running.line("not delivered yet");
-        assert!(line.contains("is the collector running, and is this its port?"), "{protocol}: {line}");
+        let line = running.line("export failed and is retried");
+        assert!(
+            line.contains("check that the collector runs and listens on this port"),
+            "{protocol}: {line}"
+        );
         assert!(line.contains("WARN") && line.contains("metric"), "{protocol}: {line}");
     }
 }
@@ -69,10 +72,10 @@ fn grpc_port_is_guessed_and_recovery_logged() {
         }
     });
     let running = exporting(collector, "http/protobuf");
-    let line = running.line("not delivered yet");
-    assert!(line.contains("is it a gRPC port? try --otlp-protocol grpc"), "{line}");
+    let line = running.line("export failed and is retried");
+    assert!(line.contains("if it is a gRPC port, set --otlp-protocol grpc"), "{line}");
     recovered.store(true, Ordering::SeqCst);
-    running.line("delivered again");
+    running.line("export recovered");
 }
 
 /// Reads a request and takes it.
@@ -109,6 +112,6 @@ fn http_port_is_guessed() {
         }
     });
     let running = exporting(collector, "grpc");
-    let line = running.line("not delivered yet");
-    assert!(line.contains("is it an HTTP port? try --otlp-protocol http/protobuf"), "{line}");
+    let line = running.line("export failed and is retried");
+    assert!(line.contains("if it is an HTTP port, set --otlp-protocol http/protobuf"), "{line}");
 }

@@ -1,5 +1,4 @@
-//! The degradation curve of a running proxy: what was streamed through it is what is printed; and
-//! what is told where there is none.
+//! The degradation curve of a running proxy, and the errors where there is none.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -52,7 +51,7 @@ fn answering(head: &'static str, body: &'static str) -> SocketAddr {
         for mut stream in listener.incoming().map_while(Result::ok) {
             let mut request = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
             request.find(|line| line.is_empty());
-            // Whoever asked may have gone; the test says so if it minds.
+            // The client may have disconnected.
             let _ = write!(stream, "HTTP/1.1 {head}\r\nConnection: close\r\n\r\n{body}\n");
         }
     });
@@ -86,7 +85,7 @@ fn curve(admin: SocketAddr, more: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn what_was_streamed_is_what_is_shown() {
+fn curve_shows_the_streamed_exchanges() {
     let upstream = Simulated::start();
     let options = ["--kind", "vllm", "--objective", "floor", "--log-level", "warn"];
     let running = Running::start(upstream.address, &options);
@@ -140,12 +139,12 @@ fn what_was_streamed_is_what_is_shown() {
 }
 
 #[test]
-fn a_window_holds_what_ended_in_it() {
+fn window_holds_streams_that_ended_in_it() {
     let upstream = Simulated::start();
     let running = Running::start(upstream.address, &["--kind", "vllm", "--log-level", "warn"]);
     let (code, _, stderr) = curve(running.admin, &["--over", "1s"]);
     assert_eq!(code, Some(1));
-    assert!(stderr.contains("no stream ended within those 1 s; wait longer"), "{stderr}");
+    assert!(stderr.contains("no stream ended within those 1 s; use a longer window"), "{stderr}");
 
     stream(running.data, 2, 2);
     settled(running.admin, 2);
@@ -167,9 +166,9 @@ fn a_window_holds_what_ended_in_it() {
 }
 
 #[test]
-fn whose_side_it_is_and_what_to_do() {
-    let nobody = free();
-    let (code, _, stderr) = curve(nobody, &[]);
+fn errors_name_the_cause_and_the_remedy() {
+    let closed = free();
+    let (code, _, stderr) = curve(closed, &[]);
     assert_eq!(code, Some(1));
     assert!(
         stderr.contains("cannot be read: the connection failed") && stderr.contains("with --from"),
@@ -188,9 +187,9 @@ fn whose_side_it_is_and_what_to_do() {
         (
             "421 Misdirected Request",
             "this host name is not allowed",
-            "/metrics answers 421: this host name is not allowed",
+            "/metrics responds 421: this host name is not allowed",
         ),
-        ("404 Not Found", "nothing here", "/metrics answers 404: nothing here; name the admin address"),
+        ("404 Not Found", "nothing here", "/metrics responds 404: nothing here; name the admin address"),
         ("200 OK", "<html>", "this is not the metrics page of a tokenmeter"),
     ] {
         let (code, _, stderr) = curve(answering(head, body), &[]);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::child::{finished, output, tokenmeter};
 
 #[test]
-fn it_prints_the_table_and_ends_in_time() {
+fn demo_prints_the_table_and_ends_in_time() {
     let began = Instant::now();
     let (code, stdout, stderr) =
         output(&["demo", "--seconds", "3", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
@@ -80,7 +80,7 @@ fn bill_under_load_has_every_exchange() {
 }
 
 #[test]
-fn an_interrupt_ends_it_with_0() {
+fn interrupt_ends_the_demo_with_0() {
     let mut command = tokenmeter(&["demo", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -97,13 +97,13 @@ fn an_interrupt_ends_it_with_0() {
 }
 
 #[test]
-fn a_taken_usual_port_is_replaced_and_one_asked_for_is_not() {
+fn default_port_in_use_is_replaced_a_given_one_not() {
     // Whoever has the usual ports, we or somebody else: they are taken.
     let _usual = (TcpListener::bind("127.0.0.1:9800"), TcpListener::bind("127.0.0.1:9464"));
     let (code, stdout, stderr) = output(&["demo", "--seconds", "1"]);
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
     for usual in ["127.0.0.1:9800", "127.0.0.1:9464"] {
-        assert!(stdout.contains(&format!("{usual} is taken, so a free port is used instead.")), "{stdout}");
+        assert!(stdout.contains(&format!("{usual} is in use, so a free port is chosen.")), "{stdout}");
         assert!(!stdout.contains(&format!("http://{usual}/")), "{stdout}");
     }
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -115,8 +115,8 @@ fn a_taken_usual_port_is_replaced_and_one_asked_for_is_not() {
 }
 
 #[test]
-fn an_address_its_clients_cannot_ask_is_refused() {
+fn demo_address_must_be_loopback() {
     let (code, _, stderr) = output(&["demo", "--seconds", "1", "--listen", "192.0.2.1:9800"]);
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("--listen: the demo's clients ask loopback addresses only"), "{stderr}");
+    assert!(stderr.contains("--listen: the demo's clients use loopback addresses only"), "{stderr}");
 }

@@ -1,8 +1,8 @@
-//! Crates that do not see each other agree about closed lists: what one calls a reason, the table of
-//! metrics lists as a label's value, in the same order where numbers go by place.
+//! Closed lists agree between crates that do not depend on each other: reasons of one crate are label values in the
+//! table of metrics, in the same order.
 
 #[test]
-fn label_values_are_those_of_the_crates_they_come_from() {
+fn label_values_equal_those_of_their_crates() {
     // A prefill leg has no price of its own, and none is missing.
     let missing = price::Unpriced::ALL.into_iter().filter(|why| *why != price::Unpriced::Leg);
     assert_eq!(missing.map(price::Unpriced::name).collect::<Vec<_>>(), metrics::UNPRICED);

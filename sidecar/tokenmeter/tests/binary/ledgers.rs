@@ -1,4 +1,4 @@
-//! A second process on a ledger: it does not start, or waits where that is asked for.
+//! A second process on a ledger does not start, or waits with `--ledger-wait`.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,4 @@
-//! The real binary, as people and supervisors meet it: what it prints, what it answers, how it
-//! ends. What it measures is tested elsewhere.
+//! The real binary from outside: its output, its responses and its exit codes. Its measurements are tested elsewhere.
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test; the lint spares only functions marked so")]
 

@@ -1,5 +1,5 @@
-//! One exchange through the whole of it: the client gets the upstream's bytes, the counters move,
-//! the access log has its line, and nothing of what was said is in it.
+//! One exchange through the whole process: the client gets the upstream's bytes, the counters rise, and the access
+//! log has a line without content.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -59,7 +59,7 @@ pub(crate) fn ask(running: &Running, fields: &str, body: &str) -> String {
 }
 
 #[test]
-fn an_exchange_is_forwarded_counted_and_logged_without_its_content() {
+fn exchange_is_counted_and_logged_without_content() {
     let upstream = server();
     let running = Running::start(upstream, &["--access-log", "--log-level", "warn", "--kind", "vllm"]);
     let body =
@@ -95,7 +95,7 @@ fn an_exchange_is_forwarded_counted_and_logged_without_its_content() {
 }
 
 #[test]
-fn without_being_asked_nothing_is_logged_per_exchange() {
+fn default_has_no_access_log() {
     let upstream = server();
     let running = Running::start(upstream, &["--log-level", "trace"]);
     let (status, _) = get(running.data, "/v1/models");

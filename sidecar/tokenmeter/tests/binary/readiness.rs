@@ -1,9 +1,9 @@
-//! It starts whatever its upstream does, says what it sees, and gets well by itself.
+//! Readiness: the process starts without its upstream, reports it, and recovers by itself.
 
 use crate::child::{Running, free, get, get_until, silent_server};
 
 #[test]
-fn an_upstream_may_come_later() {
+fn upstream_may_start_later() {
     let upstream = free();
     let running = Running::start(upstream, &[]);
     let refused = format!("upstream {upstream} at http://{upstream} is unreachable: Connection refused");
@@ -25,7 +25,7 @@ fn an_upstream_may_come_later() {
 }
 
 #[test]
-fn the_metrics_know_the_upstream_too() {
+fn metrics_have_the_reachability_of_the_upstream() {
     let upstream = silent_server(([127, 0, 0, 1], 0).into());
     let running = Running::start(upstream, &[]);
     get_until(running.admin, "/readyz", |status, _| status == 200);

@@ -1,4 +1,4 @@
-//! What it will not start with, what it says then, and with which code it exits.
+//! Errors of a start: their text and the exit code.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ fn file(name: &str, text: &str) -> PathBuf {
 }
 
 #[test]
-fn wrong_settings_are_all_told_and_exit_2() {
+fn all_invalid_settings_are_reported_with_exit_2() {
     let path = file(
         "wrong",
         "lisen: 127.0.0.1:1\nstall_ms: soon\nupstreams:\n  - url: https://gpu:8000\n    kind: vllm\n    speed: 9\n",
@@ -40,7 +40,7 @@ fn wrong_settings_are_all_told_and_exit_2() {
 }
 
 #[test]
-fn without_an_upstream_it_says_how_to_name_one() {
+fn missing_upstream_is_an_error_with_a_remedy() {
     let (code, _, stderr) = output(&[]);
     assert_eq!(code, Some(2));
     assert_eq!(
@@ -51,7 +51,7 @@ fn without_an_upstream_it_says_how_to_name_one() {
 }
 
 #[test]
-fn unread_file_is_the_only_mistake() {
+fn unreadable_file_is_the_only_error() {
     let path = file("unread", "upstream: \"http://gpu:1\nstall_ms: 5\n");
     for config in [path.to_str().unwrap(), "/nonexistent.yaml"] {
         let (code, _, stderr) = output(&["check-config", "--config", config]);
@@ -70,7 +70,7 @@ fn unknown_variable_is_a_warning() {
 }
 
 #[test]
-fn a_file_that_is_not_there_or_not_yaml_exits_2() {
+fn missing_or_invalid_file_exits_2() {
     let (code, _, stderr) = output(&["run", "--upstream", "http://gpu:1", "--config", "/nonexistent.yaml"]);
     assert_eq!(code, Some(2));
     assert!(stderr.starts_with("tokenmeter: /nonexistent.yaml: cannot be read: "), "{stderr}");
@@ -83,7 +83,7 @@ fn a_file_that_is_not_there_or_not_yaml_exits_2() {
 }
 
 #[test]
-fn an_upstream_that_is_ourselves_exits_2() {
+fn own_listener_as_upstream_exits_2() {
     let port = free().port();
     for (listen, host) in [
         ("127.0.0.1", "localhost"),
@@ -103,7 +103,7 @@ fn an_upstream_that_is_ourselves_exits_2() {
 }
 
 #[test]
-fn a_taken_port_names_its_flag_and_exits_1() {
+fn port_in_use_names_its_flag_and_exits_1() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     for (flag, other) in [("--listen", "--admin"), ("--admin", "--listen")] {
@@ -119,7 +119,7 @@ fn a_taken_port_names_its_flag_and_exits_1() {
 }
 
 #[test]
-fn an_address_of_another_machine_names_its_flag_and_exits_1() {
+fn foreign_address_names_its_flag_and_exits_1() {
     let (code, _, stderr) = output(&[
         "run",
         "--upstream",

@@ -1,4 +1,4 @@
-//! How it ends: SIGTERM and SIGINT drain and exit 0, a second one ends it, SIGHUP does nothing.
+//! Signals: SIGTERM and SIGINT drain and exit 0, a second one exits at once, SIGHUP reloads files.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::child::{PATIENCE, Running, get, get_until, silent_server};
 
 #[test]
-fn a_stop_signal_drains_and_exits_0() {
+fn stop_signal_drains_and_exits_0() {
     for signal in ["TERM", "INT"] {
         let upstream = silent_server(([127, 0, 0, 1], 0).into());
         let mut running = Running::start(upstream, &["--drain-delay-ms", "0"]);
@@ -23,14 +23,14 @@ fn readiness_fails_first_while_connections_are_still_served() {
     get_until(running.admin, "/readyz", |status, _| status == 200);
     running.signal("TERM");
     get_until(running.admin, "/readyz", |status, body| {
-        status == 503 && body.contains("draining: told to stop")
+        status == 503 && body.contains("draining: stopping after")
     });
     assert!(TcpStream::connect(running.data).is_ok(), "new connections are still taken");
     assert_eq!(running.ended(), Some(0));
 }
 
 #[test]
-fn what_runs_may_finish_within_the_grace_and_is_cut_after_it() {
+fn request_in_flight_is_cut_after_the_grace() {
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = upstream.local_addr().unwrap();
     let mut running = Running::start(address, &["--drain-delay-ms", "0", "--drain-grace-ms", "700"]);
@@ -60,7 +60,7 @@ fn first_request(upstream: &TcpListener) -> TcpStream {
 }
 
 #[test]
-fn a_second_signal_ends_it_at_once() {
+fn second_signal_exits_at_once() {
     for (signal, code) in [("TERM", 143), ("INT", 130)] {
         let upstream = silent_server(([127, 0, 0, 1], 0).into());
         let mut running = Running::start(upstream, &["--drain-delay-ms", "60000"]);
@@ -73,11 +73,11 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn a_hang_up_has_files_read_again() {
+fn hangup_reloads_files() {
     let upstream = silent_server(([127, 0, 0, 1], 0).into());
     let mut running = Running::start(upstream, &["--drain-delay-ms", "0"]);
     running.signal("HUP");
-    running.line("SIGHUP: tenants and prices are read again");
+    running.line("SIGHUP: reloading tenants and prices");
     assert_eq!(get(running.admin, "/livez").0, 200);
     running.signal("TERM");
     assert_eq!(running.ended(), Some(0));

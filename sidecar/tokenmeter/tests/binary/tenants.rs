@@ -1,4 +1,4 @@
-//! The command `tenants`, from key to request: what is piped in, what comes out, with which code.
+//! The command `tenants`, from key to request: input, output and exit code.
 
 use std::fs::Permissions;
 use std::io::{Read, Write};
@@ -43,7 +43,7 @@ fn piped_to(mut command: std::process::Command, folder: &Path, stdin: &str) -> (
 }
 
 #[test]
-fn from_a_key_to_whose_a_request_is() {
+fn key_is_hashed_checked_and_matched() {
     let folder = Folder::new("tenants");
     let run = |arguments: &[&str], stdin: &str| piped(&folder.0, arguments, stdin);
     let key = folder.0.join("hash.key");
@@ -87,7 +87,7 @@ fn from_a_key_to_whose_a_request_is() {
 
 /// The document's example, as somebody who reads it would: the file, then the commands below it.
 #[test]
-fn the_documents_example_runs_as_it_is() {
+fn documented_example_runs() {
     let document = include_str!("../../../../proxy/tenant/tenants.md");
     let block = |kind: &str| {
         let rest = document.split(&format!("```{kind}\n")).nth(1).unwrap();
@@ -117,7 +117,7 @@ fn the_documents_example_runs_as_it_is() {
 /// Paths in the settings file are relative to where tokenmeter was started, as those of flags are; only
 /// the keys that a tenants file names are relative to that file.
 #[test]
-fn what_paths_are_relative_to() {
+fn paths_are_relative_to_the_working_directory() {
     let folder = Folder::new("relative");
     let (settings, here) = (folder.0.join("etc"), folder.0.join("here"));
     std::fs::create_dir_all(here.join("rules")).unwrap();
@@ -168,7 +168,7 @@ fn issuer() -> (String, String) {
 }
 
 #[test]
-fn an_issuers_keys_come_by_https_from_a_server_that_is_trusted() {
+fn keys_come_over_https_from_a_trusted_server() {
     let folder = Folder::new("issuer");
     let (url, root) = issuer();
     std::fs::write(folder.0.join("root.pem"), root).unwrap();

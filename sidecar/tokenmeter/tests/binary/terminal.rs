@@ -1,4 +1,4 @@
-//! On a terminal, as a person runs it: Ctrl-C ends it at once where nothing is in flight.
+//! On a terminal: Ctrl-C exits at once if no request is in flight.
 //!
 //! script(1) of util-linux gives the terminal.
 

@@ -1,9 +1,9 @@
-//! What it says about itself: help, version, the effective settings.
+//! Help, version and the effective settings.
 
 use crate::child::{finished, output, tokenmeter};
 
 #[test]
-fn the_version_is_semantic_and_named() {
+fn version_is_semantic() {
     let (code, stdout, stderr) = output(&["--version"]);
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
     let version = stdout.strip_prefix("tokenmeter ").unwrap();
@@ -33,7 +33,7 @@ fn help_has_commands_settings_and_examples() {
 }
 
 #[test]
-fn check_config_shows_what_would_run_and_whence() {
+fn check_config_prints_settings_and_origins() {
     let folder = std::env::temp_dir().join(format!("tokenmeter-words-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("meter.yaml");

@@ -1,5 +1,5 @@
-//! What GPUs do for nobody, on its way into the ledger: readings say how much it is since the process
-//! began, the ledger takes what was added. The law: the parts entered are the last reading, to the nanojoule.
+//! Enters idle and unattributed GPU use in the ledger: readings are sums since the start of the process, the ledger takes
+//! differences. The law: the entered differences add up to the last reading, to the nanojoule.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use gpu::{AttributionReading, Cost, DeviceUse};
 use ledger::Ledger;
 use ledger::report::source::{DeviceLine, Share};
 
-/// A disk that has nothing else to do is written to this often.
-const EVERY: Duration = Duration::from_secs(10);
+/// The interval of entries.
+const ENTRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What has been entered so far, and what has been said since.
-pub(crate) struct Idle {
+/// The sums entered so far, and the latest reading.
+pub(crate) struct IdleGpu {
     ledger: Ledger,
     entered: HashMap<(Arc<str>, Share), Sums>,
     latest: Vec<DeviceUse>,
@@ -28,15 +28,15 @@ struct Sums {
     cost: Cost,
 }
 
-impl Idle {
+impl IdleGpu {
     pub(crate) fn new(ledger: Ledger) -> Self {
         Self { ledger, entered: HashMap::new(), latest: Vec::new(), since: Instant::now() }
     }
 
-    /// A reading; what it adds is entered now and then.
+    /// Takes a reading; its difference is entered every [`ENTRY_INTERVAL`].
     pub(crate) fn read(&mut self, reading: &AttributionReading) {
         self.latest.clone_from(&reading.devices);
-        if self.since.elapsed() >= EVERY {
+        if self.since.elapsed() >= ENTRY_INTERVAL {
             self.since = Instant::now();
             self.enter();
         }
@@ -60,13 +60,13 @@ impl Idle {
     }
 }
 
-impl Drop for Idle {
+impl Drop for IdleGpu {
     fn drop(&mut self) {
         self.enter();
     }
 }
 
-/// What came to a share since `before`, which is brought up to date; nothing if nothing did.
+/// Returns the difference of a share since `before`, and updates `before`; `None` if it is zero.
 fn added(day: i32, device: &DeviceUse, share: Share, before: &mut Sums) -> Option<DeviceLine> {
     let now = match share {
         Share::Idle => Sums { energy_nj: device.idle_nj, gpu_ns: device.idle_ns, cost: device.idle_cost },
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_added_is_what_was_said() {
+    fn differences_add_up_to_the_last_reading() {
         let device = |idle_nj, idle_ns, hours_pico| DeviceUse {
             uuid: "GPU-1".into(),
             idle_nj,
@@ -104,13 +104,13 @@ mod tests {
         };
         let mut before = Sums::default();
         let mut sums = (0, 0, 0);
-        for said in [device(5, 1, 7), device(5, 1, 7), device(900, 3, 8), device(901, 4, 8)] {
-            let line = added(1, &said, Share::Idle, &mut before);
+        for reading in [device(5, 1, 7), device(5, 1, 7), device(900, 3, 8), device(901, 4, 8)] {
+            let line = added(1, &reading, Share::Idle, &mut before);
             let Some(line) = line else { continue };
             sums = (sums.0 + line.energy_nj, sums.1 + line.gpu_ns, sums.2 + line.gpu_hours_pico);
         }
         assert_eq!(sums, (901, 4, 8));
-        assert_eq!(added(1, &device(901, 4, 8), Share::Idle, &mut before), None, "nothing is no line");
+        assert_eq!(added(1, &device(901, 4, 8), Share::Idle, &mut before), None, "no difference is no line");
         assert_eq!(added(1, &device(901, 4, 8), Share::Unattributed, &mut Sums::default()), None);
     }
 }

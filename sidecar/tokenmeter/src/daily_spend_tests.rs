@@ -1,4 +1,4 @@
-//! One day's sums: whose, which day's, and what is said of those beyond the first ten.
+//! The sums of a day by tenant.
 
 use meter::TokenType;
 use price::{Rate, Unpriced};
@@ -22,14 +22,14 @@ fn priced(cost: i64) -> Charge {
     Charge::Priced { rate: Arc::new(rate), cost }
 }
 
-/// Name, cost, exchanges, and how many of them have no price.
+/// Returns name, cost, exchanges and exchanges without a price.
 fn line(tenant: &page::Tenant) -> (&str, &str, u64, u64) {
     (&tenant.name, &tenant.cost, tenant.exchanges, tenant.unpriced)
 }
 
 #[test]
-fn by_tenant_the_dearest_first() {
-    let today = Today::new(NOON);
+fn tenants_are_sorted_by_cost() {
+    let today = DailySpend::new(NOON);
     assert_eq!(today.shown(NOON), None);
     for (tenant, charge) in [
         ("a", priced(100_000_000_000)),
@@ -48,8 +48,8 @@ fn by_tenant_the_dearest_first() {
 }
 
 #[test]
-fn those_beyond_the_first_ten_are_one() {
-    let today = Today::new(NOON - DAY_US);
+fn tenants_beyond_ten_are_summed() {
+    let today = DailySpend::new(NOON - DAY_US);
     for at in 0..13_i64 {
         let charge = if at < 12 { priced(at * 1_000_000_000_000) } else { Charge::Unpriced(Unpriced::Model) };
         today.enter(format!("tenant-{at:02}").into(), NOON, &charge, NOON);
@@ -58,12 +58,12 @@ fn those_beyond_the_first_ten_are_one() {
     assert_eq!((shown.tenants.len(), line(&shown.tenants[0])), (10, ("tenant-11", "11.00", 1, 0)));
     assert_eq!(shown.rest.as_ref().map(line), Some(("3 others", "1.00", 3, 1)));
     assert_eq!(line(&shown.all), ("all", "66.00", 13, 1));
-    assert_eq!(shown.since, None, "it has seen the whole day");
+    assert_eq!(shown.since, None, "the process ran all day");
 }
 
 #[test]
 fn restored_day_has_the_ledgers_sums_and_no_start() {
-    let today = Today::new(NOON);
+    let today = DailySpend::new(NOON);
     let sum = Sum { pico: 5, exchanges: 2, unpriced: 1 };
     today.restore(
         vec![("a".into(), sum), ("_other".into(), sum), ("_other".into(), sum)],
@@ -74,13 +74,13 @@ fn restored_day_has_the_ledgers_sums_and_no_start() {
     let shown = today.shown(NOON).unwrap();
     assert_eq!(line(&shown.tenants[0]), ("a", "0.000000000012", 3, 1));
     assert_eq!((line(&shown.all), shown.since), (("all", "0.000000000022", 7, 3), None));
-    assert_eq!(today.shown(NOON + DAY_US), None, "tomorrow begins with nothing");
+    assert_eq!(today.shown(NOON + DAY_US), None, "tomorrow starts empty");
 }
 
 #[test]
-fn a_day_ends_at_midnight() {
+fn day_ends_at_midnight() {
     let midnight = 20_001 * DAY_US;
-    let today = Today::new(NOON);
+    let today = DailySpend::new(NOON);
     today.enter("a".into(), midnight - 1, &priced(7), midnight - 1);
     assert!(today.shown(midnight - 1).is_some());
     assert_eq!(today.shown(midnight), None, "that was yesterday");
@@ -88,6 +88,6 @@ fn a_day_ends_at_midnight() {
     assert_eq!(today.shown(midnight + 1), None, "it ended yesterday");
     today.enter("a".into(), midnight, &priced(7), midnight + 1);
     assert_eq!(line(&today.shown(midnight + 1).unwrap().all), ("all", "0.000000000007", 1, 0));
-    // The clock is put back: what is today again was forgotten, and nothing of tomorrow is shown.
+    // The clock is set back: the sums of the day were cleared, and those of tomorrow are not shown.
     assert_eq!(today.shown(midnight - 1), None);
 }

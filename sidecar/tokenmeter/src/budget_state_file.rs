@@ -1,7 +1,6 @@
-//! Where it is kept what the budgets told, so that a new process does not tell it again: a small
-//! file beside the ledger, written whole and put in the place of the old one. It is written on a
-//! thread of its own: a disk that hangs must not keep the budgets from being looked at. Losing it
-//! costs at most that something is told twice.
+//! Persists which budget alerts were sent, so that a restart does not repeat them: a small file beside the
+//! ledger, replaced atomically. A thread writes it, so that a hanging disk does not delay evaluations.
+//! Without the file, alerts may repeat.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -13,34 +12,34 @@ use std::time::Duration;
 
 use budget::SentAlerts;
 
-/// The file, if there is to be one.
-pub(crate) struct Memory {
+/// The state file; without a path nothing is persisted.
+pub(crate) struct BudgetStateFile {
     path: Option<PathBuf>,
-    /// To the thread that writes, once there is something to write.
+    /// The writing thread, started at the first write.
     writer: Option<Writer>,
 }
 
 struct Writer {
     texts: SyncSender<String>,
     done: Receiver<()>,
-    /// What could not be handed over yet.
+    /// The newest text that the thread has not taken yet.
     late: Option<String>,
 }
 
-impl Memory {
-    /// Keeps nothing.
+impl BudgetStateFile {
+    /// Persists nothing.
     pub(crate) fn none() -> Self {
         Self { path: None, writer: None }
     }
 
-    /// Keeps it beside the ledger at `path`.
+    /// Persists beside the ledger at `path`.
     pub(crate) fn beside(path: &Path) -> Self {
         let mut path = path.as_os_str().to_owned();
         path.push(".budgets.json");
         Self { path: Some(path.into()), writer: None }
     }
 
-    /// What was kept; `None` if nobody can say. Where there is no file, nothing was told yet.
+    /// Returns the persisted alerts: none without a file; `None` if the file is unreadable or damaged.
     pub(crate) fn kept(&self) -> Option<SentAlerts> {
         let path = self.path.as_deref()?;
         let text = match text(path) {
@@ -49,12 +48,12 @@ impl Memory {
         };
         let told = text.and_then(|text| SentAlerts::from_json(&text).map_err(|error| error.to_string()));
         told.map_err(|why| {
-            tracing::warn!("{}: {why}; what is spent already counts as told", path.display());
+            tracing::warn!("{}: {why}; thresholds that are crossed already count as sent", path.display());
         })
         .ok()
     }
 
-    /// Keeps this from now on. Never waits for the disk.
+    /// Persists these alerts. Never waits for the disk.
     pub(crate) fn keep(&mut self, told: &SentAlerts) {
         let Some(path) = self.path.clone() else { return };
         let text = told.to_json();
@@ -63,24 +62,24 @@ impl Memory {
         }
         if let Some(writer) = &mut self.writer {
             writer.late = Some(text);
-            writer.hand_over();
+            writer.send_late();
         }
     }
 
-    /// Waits a little for what is being written.
+    /// Waits up to [`WRITE_TIMEOUT`] for the last write.
     pub(crate) fn end(&mut self) {
         let Some(mut writer) = self.writer.take() else { return };
         if let Some(text) = writer.late.take() {
-            // Full means that the disk hangs; then it would hang for this too.
+            // A full queue means that the disk hangs.
             let _ = writer.texts.try_send(text);
         }
         drop(writer.texts);
-        let _ = writer.done.recv_timeout(WRITING);
+        let _ = writer.done.recv_timeout(WRITE_TIMEOUT);
     }
 }
 
 impl Writer {
-    fn hand_over(&mut self) {
+    fn send_late(&mut self) {
         let Some(text) = self.late.take() else { return };
         if let Err(TrySendError::Full(text)) = self.texts.try_send(text) {
             self.late = Some(text);
@@ -99,7 +98,7 @@ fn start(path: PathBuf) -> Option<Writer> {
                 && !std::mem::replace(&mut warned, true)
             {
                 tracing::warn!(
-                    "{}: what the budgets told cannot be kept: {error}; after a restart it may be told twice",
+                    "{}: sent budget alerts cannot be persisted: {error}; a restart may repeat them",
                     path.display()
                 );
             }
@@ -110,8 +109,8 @@ fn start(path: PathBuf) -> Option<Writer> {
 
 fn text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    File::open(path)?.take(BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > BYTES {
+    File::open(path)?.take(FILE_MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_MAX_BYTES {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 64 MiB"));
     }
     Ok(text)
@@ -121,7 +120,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     let new = PathBuf::from(new);
-    // It names tenants, as the ledger beside it does, and is for the same eyes.
+    // The file names tenants, like the ledger beside it, so it has the same permissions.
     let _ = fs::remove_file(&new);
     let mut file = File::options().write(true).create_new(true).mode(0o640).open(&new)?;
     file.write_all(text.as_bytes())?;
@@ -129,11 +128,11 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// Bytes that are read: a hundred for each tenant, budget and period that was told of.
-const BYTES: u64 = 64 * 1024 * 1024;
+/// The maximum size in bytes; each tenant, budget and period takes a hundred.
+const FILE_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// How long an end waits for the disk.
-const WRITING: Duration = Duration::from_secs(2);
+/// The longest wait of an end for the disk.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
@@ -142,11 +141,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn others_read_nothing() {
+    fn file_is_private() {
         let ledger = std::env::temp_dir().join(format!("tokenmeter-memory-{}.db", std::process::id()));
-        let mut memory = Memory::beside(&ledger);
+        let mut memory = BudgetStateFile::beside(&ledger);
         let path = memory.path.clone().unwrap();
-        // What an end in the middle left behind may have any mode.
+        // A file that an aborted write left may have any mode.
         fs::write(path.with_extension("json.new"), "").unwrap();
         memory.keep(&SentAlerts::default());
         memory.end();

@@ -1,5 +1,5 @@
-//! The watch over the GPUs, connected: the relay's load cells go in with the ended exchanges, readings
-//! and where the energy went come out to the metrics, settled exchanges to the exporter.
+//! Connects the GPU readings: inputs are the relay's load cells and the ended exchanges, outputs are readings and
+//! attributed energy for the metrics, and attributed exchanges for the export.
 
 use std::cell::RefCell;
 use std::io;
@@ -16,23 +16,23 @@ use price::Charge;
 use relay::clock;
 
 use crate::access;
+use crate::charger::Charger;
 use crate::exports::Exports;
-use crate::idle::Idle;
-use crate::spend::Spend;
+use crate::idle_gpu::IdleGpu;
 
-/// Begins to watch. `loads` are the upstreams' load cells, in the plan's order.
+/// Starts the GPU readings. `loads` are the upstreams' load cells, in the plan's order.
 pub(crate) fn start(
     plan: gpu::Plan,
     loads: Vec<Arc<Mutex<Load>>>,
     metrics: &Metrics,
-    spend: &Spend,
+    charger: &Charger,
     exports: &Exports,
-) -> io::Result<Running<Ticket>> {
+) -> io::Result<Running<PendingAttribution>> {
     let names: Vec<Arc<str>> = plan.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect();
     let prices = plan.prices;
     let (shown, shares, per_token) = (metrics.clone(), metrics.clone(), metrics.clone());
-    let (spend, exports) = (spend.clone(), exports.clone());
-    let idle = RefCell::new(spend.ledger().cloned().map(Idle::new));
+    let (charger, exports) = (charger.clone(), exports.clone());
+    let idle = RefCell::new(charger.ledger().cloned().map(IdleGpu::new));
     gpu::start(
         plan,
         Hooks {
@@ -41,8 +41,8 @@ pub(crate) fn start(
                 loads[upstream].lock().unwrap_or_else(PoisonError::into_inner).read(at)
             }),
             reading: Box::new(move |reading| {
-                // A refused sample failed, too; where no device was ever seen, nothing else was lost but
-                // the watch itself.
+                // A rejected sample counts as failed, too; where no device was ever seen, only the readings
+                // themselves can be lost.
                 let lost = match reading.gpus.is_empty() {
                     true => reading.refused + u64::from(reading.broken),
                     false => reading.failed,
@@ -61,40 +61,39 @@ pub(crate) fn start(
                 }
                 exports.submit(Arc::clone(&ticket.record), &ticket.charge, used.and_then(energy));
                 if let Some(used) = &used {
-                    spend.used(&ticket.record, ticket.charge, used);
+                    charger.used(&ticket.record, ticket.charge, used);
                 }
             }),
         },
     )
 }
 
-/// An exchange while its share of the GPUs' work is found out.
-pub(crate) struct Ticket {
+/// An exchange whose share of the GPU work is not attributed yet.
+pub(crate) struct PendingAttribution {
     record: Arc<Record>,
-    /// The label its model has: what is summed by model is summed under it.
+    /// The label of its model.
     model: Arc<str>,
-    /// What it cost by price.
+    /// The charge by the price book.
     charge: Charge,
 }
 
-/// Where ended exchanges go: into the books and the access log, to the watch, which gives each back with what it used, and on to the
-/// exporter.
-pub(crate) struct Entrance {
+/// The stage of ended exchanges that charges and logs them, has their GPU use attributed, and exports them.
+pub(crate) struct ChargeStage {
     /// The upstreams' names, in the plan's order.
     pub(crate) upstreams: Vec<Arc<str>>,
-    /// Empty until the watch has begun, or where there is none.
-    pub(crate) notices: Arc<OnceLock<Notices<Ticket>>>,
+    /// Empty without GPU readings, and until they have started.
+    pub(crate) notices: Arc<OnceLock<Notices<PendingAttribution>>>,
     pub(crate) metrics: Metrics,
-    pub(crate) spend: Spend,
+    pub(crate) charger: Charger,
     pub(crate) exports: Exports,
-    /// Whether each gets a line in the access log.
+    /// True if the access log is on.
     pub(crate) access: bool,
 }
 
-impl Entrance {
-    /// An exchange ended. Where nobody watches, or has no room, it goes on without its energy.
+impl ChargeStage {
+    /// Enters an ended exchange. Without GPU readings, or if their queue is full, it is exported without energy.
     pub(crate) fn enter(&self, record: Arc<Record>) {
-        let charge = self.spend.enter(&record);
+        let charge = self.charger.enter(&record);
         if self.access {
             access::exchange(&record, &charge);
         }
@@ -110,9 +109,9 @@ impl Entrance {
             tenant: self.metrics.tenant_label(&identity.tenant),
             entered: record.load.entered,
             left: record.load.left,
-            // A prefill leg's one token is no answer: its energy is the prompt's.
+            // A prefill leg's single token is no output: its energy belongs to the prompt.
             output_tokens: if identity.role.is_counted() { record.tokens.output() } else { 0 },
-            context: Ticket { record, model, charge },
+            context: PendingAttribution { record, model, charge },
         };
         if let Err(ticket) = notices.ended(ended) {
             self.exports.submit(ticket.record, &ticket.charge, None);
@@ -120,7 +119,7 @@ impl Entrance {
     }
 }
 
-/// Where not even the time is known, nothing is.
+/// Returns the energy of a use; `None` if its GPU time is unknown.
 fn energy(used: ExchangeUse) -> Option<Energy> {
     let ExchangeUse { energy_nj, gpu_ns, utilization, .. } = used;
     Some(Energy { joules_nano: energy_nj, gpu_ns: gpu_ns?, utilization })
@@ -133,7 +132,7 @@ fn readings(reading: &GpusReading, names: &[Arc<str>]) -> Vec<GpuReading> {
 fn one(gpu: &gpu::GpuReading, names: &[Arc<str>]) -> GpuReading {
     let device = &gpu.device;
     let text = |text: &Option<String>| text.as_deref().unwrap_or_default().into();
-    // What is no longer fresh is not shown as if it were.
+    // Stale values are left out.
     let fresh = |value: Option<f64>| value.filter(|_| gpu.up);
     let watts = |milliwatts: Option<u64>| milliwatts.map(|mw| mw as f64 / 1e3);
     let units = device.activity.units();

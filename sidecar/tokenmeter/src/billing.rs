@@ -1,5 +1,5 @@
-//! The books, opened: the price book in force, the ledger, its way to a central store, and the budgets.
-//! The law: each of them may fail by itself, and none of them is missed by traffic.
+//! Assembles billing: the current price book, the ledger, its shipping to a central store, and the budgets.
+//! The law: each of them can fail alone, and none of them affects traffic.
 
 use std::io;
 use std::path::Path;
@@ -14,36 +14,36 @@ use price::Currency;
 use relay::{Gate, Terms};
 use ship::{Shipper, Watch};
 
+use crate::budget_restore;
+use crate::budget_state_file::BudgetStateFile;
 use crate::budgets::{self, Charges, Hooks, Sums};
+use crate::charger::{Charger, Prices};
+use crate::daily_spend::DailySpend;
 use crate::fleet;
-use crate::memory::Memory;
+use crate::model_gate::ModelGate;
 use crate::plan::{BudgetsPlan, Plan, prices};
-use crate::priced::Priced;
-use crate::reload::{FileWatch, Which};
-use crate::spend::{Prices, Spend};
-use crate::spent;
-use crate::today::Today;
+use crate::reload::{FileKind, FileWatch};
 
-/// How long the ledger may take to enter what waits when we end: its slowest commits are well below.
+/// The longest wait of a stop for the ledger's queue; its slowest commits are well below.
 const LAST_COMMIT: Duration = Duration::from_secs(5);
 
-/// How long the store may take to get what it has not yet; the rest is sent after the next start.
+/// The longest wait of a stop for the shipping; the rest is sent after the next start.
 const LAST_SHIPMENT: Duration = Duration::from_secs(5);
 
-/// The books while we run.
-pub(crate) struct Books {
-    spend: Spend,
+/// The running parts of billing.
+pub(crate) struct Billing {
+    charger: Charger,
     prices: Prices,
     ledger: Option<Ledger>,
     shipper: Option<Shipper>,
     budgets: Option<budgets::Running>,
     fleet: Option<fleet::Running>,
-    /// Whom the budgets refuse, where one is enforced.
+    /// The gate of rejected tenants, if a budget is enforced.
     gate: Option<Arc<Gate>>,
 }
 
-impl Books {
-    /// Opens what the plan names.
+impl Billing {
+    /// Starts the parts of the plan.
     pub(crate) fn open(plan: &Plan, metrics: &Metrics) -> io::Result<Self> {
         let prices: Prices = Arc::new(ArcSwapOption::from(plan.prices.clone()));
         let currency = plan.prices.as_ref().map_or(Currency::USD, |book| book.currency());
@@ -52,14 +52,14 @@ impl Books {
             true => (Charges::default(), None),
             false => {
                 let path = plan.ledger.ledger.as_ref().map(|ledger| ledger.path.clone());
-                let memory = path.as_deref().map_or_else(Memory::none, Memory::beside);
+                let state_file = path.as_deref().map_or_else(BudgetStateFile::none, BudgetStateFile::beside);
                 let shut = gate.clone();
                 let hooks = Hooks {
                     restore: Box::new(move |since| match path {
-                        Some(path) => spent::in_ledger(&path, currency.code(), since),
+                        Some(path) => budget_restore::in_ledger(&path, currency.code(), since),
                         None => Ok(Sums::new()),
                     }),
-                    memory,
+                    state_file,
                     refuse: Box::new(move |tenants| {
                         if let Some(gate) = &shut {
                             gate.refuse(
@@ -76,15 +76,18 @@ impl Books {
         let fleet = match (&plan.ledger.ship, plan.budgets.budgets.is_empty()) {
             (Some(ship), false) => {
                 let told = charges.clone();
-                let hear = Box::new(move |all| told.observe(all));
-                Some(fleet::start(ship, plan.budgets.budgets.clone(), currency, hear)?)
+                let on_observed = Box::new(move |all| told.observe(all));
+                Some(fleet::start(ship, plan.budgets.budgets.clone(), currency, on_observed)?)
             }
             _ => None,
         };
         let now_us = ledger::now_us();
-        let today =
-            plan.ledger.ledger.as_ref().and_then(|ledger| spent::today(&ledger.path, currency, now_us));
-        // After the budgets have read what is in it: a new one is half made for a moment.
+        let today = plan
+            .ledger
+            .ledger
+            .as_ref()
+            .and_then(|ledger| budget_restore::today(&ledger.path, currency, now_us));
+        // After the budgets have read the ledger: a new file is incomplete for a moment.
         let shipped: Arc<OnceLock<Watch>> = Arc::default();
         let ledger = plan.ledger.ledger.clone().map(|ledger| {
             let watch = Arc::clone(&shipped);
@@ -97,35 +100,34 @@ impl Books {
             shipped.get_or_init(|| shipper.watch());
         }
         let told = Box::new(move |tenant: &Arc<str>, ended_us, pico| charges.charge(tenant, ended_us, pico));
-        let spend = Spend::new(Arc::clone(&prices), ledger.clone(), metrics.clone(), told);
+        let charger = Charger::new(Arc::clone(&prices), ledger.clone(), metrics.clone(), told);
         if let Some(today) = today {
-            spend.restore_today(today, currency, now_us);
+            charger.restore_today(today, currency, now_us);
         }
-        Ok(Self { spend, prices, ledger, shipper, budgets, fleet, gate })
+        Ok(Self { charger, prices, ledger, shipper, budgets, fleet, gate })
     }
 
-    /// Where exchanges are charged.
-    pub(crate) fn spend(&self) -> &Spend {
-        &self.spend
+    /// Returns the charger of exchanges.
+    pub(crate) fn charger(&self) -> &Charger {
+        &self.charger
     }
 
-    /// Whom the relay is to refuse.
+    /// Returns the gate for the relay.
     pub(crate) fn gate(&self) -> Option<Arc<Gate>> {
         self.gate.clone()
     }
 
-    /// A look at how they are, for as many as want one.
+    /// Returns a handle to the state of billing.
     pub(crate) fn state(&self, metrics: &Metrics) -> State {
         let shipper = self.shipper.as_ref().map(Shipper::watch);
-        State { metrics: metrics.clone(), today: self.spend.today(), ledger: self.ledger.clone(), shipper }
+        State { metrics: metrics.clone(), today: self.charger.today(), ledger: self.ledger.clone(), shipper }
     }
 
-    /// What watches the price file at `path`, read first at the start: a new book of the same currency
-    /// takes the old one's place.
+    /// Returns the watch of the price file at `path`: a new book of the same currency replaces the current one.
     pub(crate) fn watch_prices(&self, path: &Path) -> FileWatch {
-        let (prices, spend, shown) =
-            (Arc::clone(&self.prices), self.spend.clone(), path.display().to_string());
-        FileWatch::new(Which::Prices, path, prices::FILE_BYTES, move |text| {
+        let (prices, charger, shown) =
+            (Arc::clone(&self.prices), self.charger.clone(), path.display().to_string());
+        FileWatch::new(FileKind::Prices, path, prices::FILE_BYTES, move |text| {
             let (book, warnings) = prices::parse(&shown, text)
                 .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
             let before = prices.load();
@@ -135,7 +137,7 @@ impl Books {
             if let Some(before) = before.as_ref().filter(|before| before.currency() != book.currency()) {
                 let (now, was) = (book.currency(), before.currency());
                 return Err(format!(
-                    "{shown} is in {} now and was in {}: the names of metrics carry the currency; start anew with it",
+                    "{shown} is in {} now and was in {}: the names of metrics include the currency; restart to load it",
                     now.code(),
                     was.code()
                 ));
@@ -146,32 +148,32 @@ impl Books {
             if before.as_ref().is_some_and(|before| before.version() == book.version()) {
                 let version = book.version();
                 tracing::warn!(
-                    "{shown} has other content under the same version `{version}`: give it a new one, or bills \
-                     cannot tell the prices apart by it"
+                    "{shown} has changed under the same version `{version}`: write a new version, or bills cannot \
+                     tell the prices apart by it"
                 );
             }
             prices.store(Some(Arc::new(book)));
-            spend.repriced();
+            charger.repriced();
             Ok(())
         })
     }
 }
 
-impl Drop for Books {
-    /// Enters and sends what waits, as far as that is possible in time: the ledger first, which nobody
-    /// else has; who waits for a webhook last.
+impl Drop for Billing {
+    /// Commits and sends the queues within their time limits: the ledger first, whose rows exist nowhere else; the
+    /// webhook last.
     fn drop(&mut self) {
         self.fleet = None;
         if let Some(ledger) = self.ledger.take()
             && !ledger.shutdown(LAST_COMMIT)
         {
-            tracing::warn!("the ledger could not enter everything in time; a gap in it will say so");
+            tracing::warn!("the ledger could not commit its queue in time; a gap records the loss");
         }
         if let Some(shipper) = self.shipper.take()
             && !shipper.shutdown(LAST_SHIPMENT)
         {
             tracing::info!(
-                "the central store has not got everything yet; the rest is sent after the next start"
+                "not all rows are shipped to the central store; the rest is sent after the next start"
             );
         }
         if let Some(budgets) = self.budgets.take() {
@@ -180,29 +182,29 @@ impl Drop for Books {
     }
 }
 
-/// The gate, where anything is enforced.
+/// Returns the gate if a budget is enforced.
 fn gate(plan: &BudgetsPlan, prices: &Prices) -> Option<Arc<Gate>> {
     let all = plan.budgets.iter().cloned().zip(plan.terms.iter().copied());
     let enforced: Vec<(Budget, Terms)> = all.filter(|(budget, _)| budget.enforce).collect();
     let is_enforced = !enforced.is_empty();
-    is_enforced.then(|| Arc::new(Gate::minding(Box::new(Priced::new(enforced, Arc::clone(prices))))))
+    is_enforced.then(|| Arc::new(Gate::minding(Box::new(ModelGate::new(enforced, Arc::clone(prices))))))
 }
 
 fn refused(why: budget::Rejection) -> relay::Refused {
     relay::Refused { retry_after_s: why.retry_after_s, message: why.message }
 }
 
-/// How the books are. Cheap to clone.
+/// A handle to the state of billing.
 #[derive(Clone)]
 pub(crate) struct State {
     metrics: Metrics,
-    today: Arc<Today>,
+    today: Arc<DailySpend>,
     ledger: Option<Ledger>,
     shipper: Option<Watch>,
 }
 
 impl State {
-    /// Brings the metrics up to date.
+    /// Updates the metrics.
     pub(crate) fn refresh(&self) {
         if let Some(ledger) = &self.ledger {
             self.metrics.ledger(ledger_reading(&ledger.status()));
@@ -212,12 +214,12 @@ impl State {
         }
     }
 
-    /// What was spent today, for people.
+    /// Returns today's spend for the live page.
     pub(crate) fn today(&self) -> Option<page::Spend> {
         self.today.shown(ledger::now_us())
     }
 
-    /// What is the matter with them, a line each.
+    /// Returns the current problems, one per line.
     pub(crate) fn troubles(&self) -> Vec<String> {
         let ledger = self.ledger.as_ref().and_then(|ledger| ledger.status().trouble);
         let shipper = self.shipper.as_ref().and_then(|shipper| shipper.status().trouble);

@@ -1,4 +1,4 @@
-//! The demonstration's books: a ledger, prices and three tenants, in a folder that goes with it.
+//! The files of the demonstration: a ledger, prices and tenant rules, in a temporary folder.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -6,15 +6,15 @@ use std::{env, fs, io};
 use ledger::Store;
 use ledger::report::{Ask, Basis, Key, Order, Range, Report, make};
 
-/// The header by which the clients say whose they are.
+/// The header with the tenant of a client.
 pub(super) const TENANT_HEADER: &str = "x-tenant";
 
-/// Whose they are.
+/// The tenants of the clients.
 pub(super) const TENANTS: [&str; 3] = ["search", "support", "research"];
 
 const TENANTS_FILE: &str = "trusted_peers: [127.0.0.1, \"::1\"]\nrules:\n  - header: x-tenant\n";
 
-/// Dollars for a million tokens: invented, like the server.
+/// Invented prices, in dollars per million tokens.
 const PRICES_FILE: &str = "\
 version: demo
 currency: USD
@@ -25,28 +25,28 @@ models:
     output: 0.40
 ";
 
-/// The folder, gone when dropped.
+/// The folder, removed on drop.
 #[derive(Debug)]
-pub(super) struct Office(PathBuf);
+pub(super) struct DemoFiles(PathBuf);
 
-impl Office {
-    /// Makes the folder and what is written in it before the start.
+impl DemoFiles {
+    /// Creates the folder, the tenants file and the price file.
     pub(super) fn open() -> io::Result<Self> {
         let folder = env::temp_dir().join(format!("tokenmeter-demo-{}", std::process::id()));
         fs::create_dir_all(&folder)?;
-        let office = Self(folder);
-        fs::write(office.file("tenants.yaml"), TENANTS_FILE)?;
-        fs::write(office.file("prices.yaml"), PRICES_FILE)?;
-        Ok(office)
+        let files = Self(folder);
+        fs::write(files.file("tenants.yaml"), TENANTS_FILE)?;
+        fs::write(files.file("prices.yaml"), PRICES_FILE)?;
+        Ok(files)
     }
 
-    /// The settings that name them.
+    /// Returns the settings that name the files.
     pub(super) fn flags(&self) -> [(&'static str, String); 3] {
         [("ledger", "ledger.db"), ("prices", "prices.yaml"), ("tenants", "tenants.yaml")]
             .map(|(key, name)| (key, self.file(name).display().to_string()))
     }
 
-    /// The ledger.
+    /// Returns the path of the ledger.
     pub(super) fn ledger(&self) -> PathBuf {
         self.file("ledger.db")
     }
@@ -71,9 +71,9 @@ impl Office {
     }
 }
 
-impl Drop for Office {
+impl Drop for DemoFiles {
     fn drop(&mut self) {
-        // What cannot be removed lies among other temporary files.
+        // A folder that cannot be removed stays among other temporary files.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

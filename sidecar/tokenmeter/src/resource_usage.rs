@@ -1,27 +1,27 @@
-//! Brings what clients hold of what they share from the data plane to the metrics, when a page is made.
+//! Copies the use of shared resources from the data plane to the metrics, for each scrape.
 
 use std::sync::{Arc, OnceLock};
 
 use metrics::{Bounded, Metrics, ResourceReading};
 use relay::{Held, HeldOf};
 
-/// Reads the data plane once it runs.
+/// Reads the use of shared resources once the data plane runs.
 #[derive(Clone, Default)]
-pub(crate) struct Holdings(Arc<OnceLock<Running>>);
+pub(crate) struct ResourceUsage(Arc<OnceLock<Running>>);
 
 struct Running {
     read: Box<dyn Fn() -> Held + Send + Sync>,
     upstreams: Vec<Arc<str>>,
 }
 
-impl Holdings {
-    /// The data plane runs, with these upstreams.
+impl ResourceUsage {
+    /// Records that the data plane runs.
     pub(crate) fn running(&self, relay: &relay::Running) {
         let upstreams = relay.addresses().iter().map(|(name, _)| Arc::clone(name)).collect();
         self.0.get_or_init(|| Running { read: Box::new(relay.reader()), upstreams });
     }
 
-    /// Tells the metrics how it stands.
+    /// Updates the metrics.
     pub(crate) fn refresh(&self, metrics: &Metrics) {
         let Some(Running { read, upstreams }) = self.0.get() else { return };
         let held = read();

@@ -1,5 +1,5 @@
-//! Entry of finished exchanges: the tally of output tokens by provenance, the totals by upstream, and, for exchanges
-//! whose tokens were counted here, the metrics that their worker left out. Then each goes on to the next observer.
+//! The first stage of finished exchanges: the tally of output tokens by provenance, the totals by upstream, and, for
+//! exchanges that a tokenizer counts, the metrics that their worker left out. Then each goes to the next stage.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,12 +10,12 @@ use relay::{Dropped, Observer};
 
 use crate::totals::Totals;
 
-/// Output tokens, by provenance. An exchange without output counts nothing here, as in a bill.
+/// Output tokens by provenance.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally(Arc<[AtomicU64; Provenance::ALL.len()]>);
 
 impl Tally {
-    /// Name and count of each provenance, best first.
+    /// Returns name and count of each provenance, the most reliable first.
     pub(crate) fn read(&self) -> Vec<(&'static str, u64)> {
         let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
         Provenance::ALL.iter().map(|provenance| provenance.name()).zip(counts).collect()
@@ -26,36 +26,36 @@ impl Tally {
     }
 }
 
-/// Enters records. Shared by the threads of the control plane that have some.
-pub(crate) struct Desk {
+/// The first stage, shared by the threads of the control plane.
+pub(crate) struct Pipeline {
     tally: Tally,
     totals: Totals,
-    /// Cells as a worker has them, for what is counted here.
+    /// Worker cells for exchanges that a tokenizer counts.
     cells: Mutex<WorkerCells>,
-    after: After,
+    next: NextStage,
 }
 
-/// Where a record goes once it is entered; never waits.
-pub(crate) type After = Box<dyn Fn(Arc<Record>) + Send + Sync>;
+/// The next stage of a record; it never waits.
+pub(crate) type NextStage = Box<dyn Fn(Arc<Record>) + Send + Sync>;
 
-impl Desk {
-    pub(crate) fn new(tally: Tally, totals: Totals, cells: WorkerCells, after: After) -> Self {
-        Self { tally, totals, cells: Mutex::new(cells), after }
+impl Pipeline {
+    pub(crate) fn new(tally: Tally, totals: Totals, cells: WorkerCells, next: NextStage) -> Self {
+        Self { tally, totals, cells: Mutex::new(cells), next }
     }
 
-    /// Enters a record whose worker has booked it.
+    /// Enters a record whose worker has updated the metrics.
     pub(crate) fn enter(&self, record: Record) {
         if record.identity.role.is_counted() {
             self.tally.add(record.tokens.output_provenance, record.tokens.output());
         }
-        // The server's own counters have the tokens of prefill legs too.
+        // The server's own counters include the tokens of prefill legs, too.
         self.totals.add(&record);
-        (self.after)(Arc::new(record));
+        (self.next)(Arc::new(record));
     }
 
-    /// Books a record that its worker left to us, with `output` tokens if they could be counted,
-    /// and enters it.
-    pub(crate) fn book(&self, mut record: Record, output: Option<u64>) {
+    /// Updates the metrics for a record that its worker left out, with `output` tokens if a tokenizer counted them, and
+    /// enters it.
+    pub(crate) fn enter_uncounted(&self, mut record: Record, output: Option<u64>) {
         let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
         let model = match &*record.identity.model {
             metrics::UNKNOWN => cells.unknown_model(),
@@ -63,7 +63,7 @@ impl Desk {
         };
         match output {
             Some(output) => {
-                // The worker's live counter had settled on the estimate.
+                // The worker's live counter holds the estimate.
                 let estimate = record.tokens.output();
                 cells.live(model, output.saturating_sub(estimate), estimate.saturating_sub(output));
                 record.recount(output);
@@ -83,7 +83,7 @@ mod tests {
 
     use super::Tally;
 
-    /// A refused request has no output, and would be a share of exchanges.
+    /// Shares are of tokens, so a rejected request, which has no output, counts nothing.
     #[test]
     fn shares_are_of_output_tokens() {
         let tally = Tally::default();

@@ -1,7 +1,6 @@
-//! Today's spend in UTC, by tenant, for the live page: the ledger's sums at the start, if there is a ledger, and what
-//! this process has metered since. It is no bill.
-//! The law: sums are exact, names are labels that are capped already, and what ended on another day is no
-//! part of today.
+//! DailySpend's spend in UTC, by tenant, for the live page: the ledger's sums at the start and the exchanges of this process
+//! since then. It is not a bill.
+//! The law: sums are exact, names are capped labels, and exchanges that ended on another day are left out.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,7 +11,7 @@ use price::{Charge, Currency};
 
 /// The day's sums.
 #[derive(Debug)]
-pub(crate) struct Today {
+pub(crate) struct DailySpend {
     started_us: i64,
     day: Mutex<Day>,
 }
@@ -21,9 +20,9 @@ pub(crate) struct Today {
 struct Day {
     /// Days since 1970.
     number: i32,
-    /// The currency of what was charged; a process has one.
+    /// The currency of the charges; a process has one.
     currency: Option<Currency>,
-    /// The sums hold what the ledger had of the day when the process started.
+    /// True if the sums include the ledger's of the day.
     restored: bool,
     tenants: BTreeMap<Arc<str>, Sum>,
 }
@@ -49,13 +48,13 @@ impl Sum {
     }
 }
 
-impl Today {
-    /// Nothing yet, in a process that started then (microseconds since 1970).
+impl DailySpend {
+    /// Creates an empty day; `started_us` is the start of the process in microseconds since 1970.
     pub(crate) fn new(started_us: i64) -> Self {
         Self { started_us, day: Mutex::default() }
     }
 
-    /// Begins the day with what the ledger has of it, each tenant under its label.
+    /// Adds the ledger's sums of the day, each tenant under its label.
     pub(crate) fn restore(&self, sums: Vec<(Arc<str>, Sum)>, currency: Currency, now_us: i64) {
         let mut day = self.day.lock().unwrap_or_else(PoisonError::into_inner);
         day.turn(now_us);
@@ -83,7 +82,7 @@ impl Today {
         day.tenants.entry(tenant).or_default().add(sum);
     }
 
-    /// The dearest tenants, those beyond as one, and all; `None` while there is nothing.
+    /// Returns the tenants with the highest cost, the others as one, and the total; `None` without exchanges.
     pub(crate) fn shown(&self, now_us: i64) -> Option<page::Spend> {
         let mut day = self.day.lock().unwrap_or_else(PoisonError::into_inner);
         day.turn(now_us);
@@ -93,7 +92,7 @@ impl Today {
         if tenants.is_empty() {
             return None;
         }
-        // Sorted by name already, which decides between equals.
+        // The tenants are sorted by name, which decides between equals.
         tenants.sort_by_key(|(_, sum)| Reverse((sum.pico, sum.unpriced, sum.exchanges)));
         let sum = |tenants: &[(Arc<str>, Sum)]| {
             let mut all = Sum::default();
@@ -112,7 +111,7 @@ impl Today {
         })
     }
 
-    /// When the process started, if that was today: without a ledger, what was spent before is not known here.
+    /// Returns the start of the process if that was today: without a ledger, earlier spend is unknown.
     fn since(&self, now_us: i64) -> Option<String> {
         let minute = self.started_us.rem_euclid(DAY_US) / 60_000_000;
         let today = day_of(self.started_us) == day_of(now_us);
@@ -121,7 +120,7 @@ impl Today {
 }
 
 impl Day {
-    /// It is another day: nothing of the last one is left.
+    /// Clears the sums at the start of another day.
     fn turn(&mut self, now_us: i64) {
         let today = day_of(now_us);
         if self.number != today {
@@ -130,9 +129,9 @@ impl Day {
     }
 }
 
-/// Tenants with a line of their own.
+/// Tenants that are listed one by one.
 const SHOWN: usize = 10;
 
 #[cfg(test)]
-#[path = "today_tests.rs"]
+#[path = "daily_spend_tests.rs"]
 mod tests;

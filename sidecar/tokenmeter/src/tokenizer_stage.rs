@@ -1,50 +1,50 @@
-//! Counting the tokens of answers whose server counts none, by the tokenizers that the settings
-//! name. Without the feature `tokenizer` there are none to name.
+//! Counts the tokens of responses whose server reports no counts, by the configured tokenizers. They need the
+//! feature `tokenizer`.
 
 use std::sync::Arc;
 
 use meter::Record;
 
-use crate::desk::Desk;
+use crate::pipeline::Pipeline;
 use crate::plan::TokenizerFile;
 use crate::start_error::StartError;
 
-/// Counts and books the records that come with a text.
-pub(crate) struct Recount {
-    desk: Arc<Desk>,
+/// The stage that counts the text of a record before it enters the pipeline.
+pub(crate) struct TokenizerStage {
+    pipeline: Arc<Pipeline>,
     #[cfg(feature = "tokenizer")]
     counting: Option<tokenizer::Counting<Box<Record>>>,
 }
 
-impl Recount {
-    /// Reads the tokenizers and starts their thread, if there are any.
+impl TokenizerStage {
+    /// Loads the tokenizers and starts their thread, if any are configured.
     #[cfg(feature = "tokenizer")]
-    pub(crate) fn start(files: &[TokenizerFile], desk: &Arc<Desk>) -> Result<Self, StartError> {
+    pub(crate) fn start(files: &[TokenizerFile], pipeline: &Arc<Pipeline>) -> Result<Self, StartError> {
         use tokenizer::{Counting, Tokenizers};
-        let desk = Arc::clone(desk);
+        let pipeline = Arc::clone(pipeline);
         if files.is_empty() {
-            return Ok(Self { desk, counting: None });
+            return Ok(Self { pipeline, counting: None });
         }
         let named = files.iter().map(|file| (file.model.clone(), file.path.clone()));
         let tokenizers = Tokenizers::load(named).map_err(|errors| {
             let errors = errors.iter().map(ToString::to_string).collect();
             StartError::Tokenizers { errors, origin: files[0].origin.clone() }
         })?;
-        let booking = Arc::clone(&desk);
+        let uncounted = Arc::clone(&pipeline);
         let counting = Counting::start(Arc::new(tokenizers), move |record: Box<Record>, tokens| {
-            booking.book(*record, tokens);
+            uncounted.enter_uncounted(*record, tokens);
         })
         .map_err(StartError::Thread)?;
-        Ok(Self { desk, counting: Some(counting) })
+        Ok(Self { pipeline, counting: Some(counting) })
     }
 
-    /// There are no tokenizers; the plan has refused those that were named.
+    /// Returns a stage without tokenizers; the plan rejects configured ones.
     #[cfg(not(feature = "tokenizer"))]
-    pub(crate) fn start(_files: &[TokenizerFile], desk: &Arc<Desk>) -> Result<Self, StartError> {
-        Ok(Self { desk: Arc::clone(desk) })
+    pub(crate) fn start(_files: &[TokenizerFile], pipeline: &Arc<Pipeline>) -> Result<Self, StartError> {
+        Ok(Self { pipeline: Arc::clone(pipeline) })
     }
 
-    /// Takes a record and the text to count. Whatever happens, it is booked.
+    /// Counts a record's text. The record enters the pipeline even if it cannot be counted.
     #[cfg(feature = "tokenizer")]
     pub(crate) fn submit(&self, record: Record, text: relay::Text) {
         let text = plain(text.as_bytes()).and_then(tokenizer::Text::new);
@@ -56,19 +56,18 @@ impl Recount {
             _ => Some(Box::new(record)),
         };
         if let Some(record) = refused {
-            self.desk.book(*record, None);
+            self.pipeline.enter_uncounted(*record, None);
         }
     }
 
-    /// Takes a record whose text nobody here can count.
+    /// Enters a record without counting its text.
     #[cfg(not(feature = "tokenizer"))]
     pub(crate) fn submit(&self, record: Record, _text: relay::Text) {
-        self.desk.book(record, None);
+        self.pipeline.enter_uncounted(record, None);
     }
 }
 
-/// The text that the insides of a JSON string stand for. Bytes that are no UTF-8 become the
-/// replacement character, as they did for every client.
+/// Decodes the inside of a JSON string. Invalid UTF-8 becomes the replacement character, as in every client.
 #[cfg(feature = "tokenizer")]
 fn plain(inside: &[u8]) -> Option<String> {
     let quoted = format!("\"{}\"", String::from_utf8_lossy(inside));

@@ -1,6 +1,5 @@
-//! Where a finished exchange becomes money: charged by the price book in force, entered in the ledger,
-//! counted, and held against budgets. The law: nothing here waits, and nothing that fails here is felt
-//! by whoever hands an exchange in.
+//! Charges finished exchanges by the current price book, and enters the charge in the ledger, the metrics and the
+//! budgets. The law: nothing here waits, and no failure here affects the caller.
 
 use std::sync::Arc;
 
@@ -13,38 +12,37 @@ use metrics::{Basis, BookReading, Metrics};
 use price::{Book, Charge, Currency, Unpriced, Usage, has_tiers};
 use serde_json::json;
 
-use crate::tiers::Tiers;
-use crate::today::{Sum, Today};
+use crate::daily_spend::{DailySpend, Sum};
+use crate::missing_tiers::MissingTiers;
 
-/// The price book in force, which a reload replaces whole.
+/// The current price book, which a reload replaces atomically.
 pub(crate) type Prices = Arc<ArcSwapOption<Book>>;
 
-/// Whom else to tell of a charge: the tenant, when the exchange ended (microseconds since 1970), and
-/// pico-units.
-pub(crate) type Told = Box<dyn Fn(&Arc<str>, i64, i64) + Send + Sync>;
+/// Receives each charge: the tenant, the end of the exchange (microseconds since 1970) and pico-units.
+pub(crate) type OnCharge = Box<dyn Fn(&Arc<str>, i64, i64) + Send + Sync>;
 
-/// What becomes of money. Cheap to clone; the clones are one.
+/// Charges exchanges. A clone shares the parts.
 #[derive(Clone)]
-pub(crate) struct Spend(Arc<Books>);
+pub(crate) struct Charger(Arc<Parts>);
 
-struct Books {
+struct Parts {
     prices: Prices,
     ledger: Option<Ledger>,
     metrics: Metrics,
-    told: Told,
-    tiers: Tiers,
-    today: Arc<Today>,
+    on_charge: OnCharge,
+    tiers: MissingTiers,
+    today: Arc<DailySpend>,
 }
 
-impl Spend {
-    pub(crate) fn new(prices: Prices, ledger: Option<Ledger>, metrics: Metrics, told: Told) -> Self {
-        let (tiers, today) = (Tiers::default(), Arc::new(Today::new(ledger::now_us())));
-        let spend = Self(Arc::new(Books { prices, ledger, metrics, told, tiers, today }));
+impl Charger {
+    pub(crate) fn new(prices: Prices, ledger: Option<Ledger>, metrics: Metrics, on_charge: OnCharge) -> Self {
+        let (tiers, today) = (MissingTiers::default(), Arc::new(DailySpend::new(ledger::now_us())));
+        let spend = Self(Arc::new(Parts { prices, ledger, metrics, on_charge, tiers, today }));
         spend.repriced();
         spend
     }
 
-    /// The price book is another one from now on: the audit trail and the metrics say which.
+    /// Records a new price book in the audit trail and the metrics.
     pub(crate) fn repriced(&self) {
         let book = self.0.prices.load();
         if let (Some(book), Some(ledger)) = (&*book, &self.0.ledger) {
@@ -57,9 +55,9 @@ impl Spend {
         self.0.metrics.price_book(reading);
     }
 
-    /// A finished exchange: what it costs.
+    /// Charges a finished exchange.
     pub(crate) fn enter(&self, record: &Record) -> Charge {
-        let Books { prices, ledger, metrics, told, tiers, today } = &*self.0;
+        let Parts { prices, ledger, metrics, on_charge, tiers, today } = &*self.0;
         let identity = &record.identity;
         if !identity.role.is_counted() {
             if let Some(ledger) = ledger {
@@ -78,11 +76,11 @@ impl Spend {
                 metrics.charge(&identity.tenant, &identity.model, Basis::Price, i128::from(*cost));
                 if let Some(tier) = usage.tier.filter(|tier| !rate.is_of(tier)) {
                     metrics.unpriced_tier(&identity.model);
-                    tiers.missed(rate, tier);
+                    tiers.record(rate, tier);
                 }
-                told(&identity.tenant, usage.at_us, *cost);
+                on_charge(&identity.tenant, usage.at_us, *cost);
             }
-            // Where nobody wants to know, nothing is missing.
+            // Without prices and ledger, exchanges are not expected to have a price.
             Charge::Unpriced(Unpriced::NoBook) if ledger.is_none() => return charge,
             Charge::Unpriced(why) => metrics.unpriced(&identity.model, why.name()),
         }
@@ -93,9 +91,9 @@ impl Spend {
         charge
     }
 
-    /// What an exchange, charged before, used of the GPUs.
+    /// Enters the GPU use of a charged exchange.
     pub(crate) fn used(&self, record: &Record, charge: Charge, used: &ExchangeUse) {
-        let Books { ledger, metrics, .. } = &*self.0;
+        let Parts { ledger, metrics, .. } = &*self.0;
         let identity = &record.identity;
         let cost = used.cost.hours_pico + used.cost.energy_pico;
         if cost > 0 {
@@ -113,32 +111,32 @@ impl Spend {
         }
     }
 
-    /// Begins today's sums with the ledger's. The label of each tenant is taken in the order of `sums`.
+    /// Adds the ledger's sums to today's. Tenants get their labels in the order of `sums`.
     pub(crate) fn restore_today(&self, sums: Vec<(Arc<str>, Sum)>, currency: Currency, now_us: i64) {
-        let Books { metrics, today, .. } = &*self.0;
+        let Parts { metrics, today, .. } = &*self.0;
         let labelled = sums.into_iter().map(|(tenant, sum)| (metrics.tenant_label(&tenant), sum));
         today.restore(labelled.collect(), currency, now_us);
     }
 
-    /// What was spent today.
-    pub(crate) fn today(&self) -> Arc<Today> {
+    /// Returns today's spend.
+    pub(crate) fn today(&self) -> Arc<DailySpend> {
         Arc::clone(&self.0.today)
     }
 
-    /// Exchanges ended of which nothing came here.
+    /// Enters a gap for exchanges whose records were lost.
     pub(crate) fn missed(&self, exchanges: u64) {
         if let Some(ledger) = &self.0.ledger {
             ledger.lost(ledger::now_us(), exchanges);
         }
     }
 
-    /// Where the rows go, if they are kept.
+    /// Returns the ledger.
     pub(crate) fn ledger(&self) -> Option<&Ledger> {
         self.0.ledger.as_ref()
     }
 }
 
-/// What the price of an exchange depends on.
+/// Returns the inputs of a charge.
 fn usage(record: &Record) -> Usage<'_> {
     let identity = &record.identity;
     let tier = identity.service_tier.as_deref();
@@ -159,5 +157,5 @@ fn usage(record: &Record) -> Usage<'_> {
 }
 
 #[cfg(test)]
-#[path = "spend_tests.rs"]
+#[path = "charger_tests.rs"]
 mod tests;

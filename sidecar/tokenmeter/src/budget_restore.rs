@@ -1,5 +1,5 @@
-//! Spend by tenant and day as the ledger's rollup has it, in the price book's currency. Budgets and the live page
-//! start from it.
+//! Reads the spend by tenant and day from the ledger's daily totals, in the price book's currency. Budgets and the
+//! live page start from it.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,11 +13,10 @@ use ledger::report::{Ask, Basis, Key, Order, Range, Source, Trouble, make};
 use price::Currency;
 
 use crate::budgets::Sums;
-use crate::today::Sum;
+use crate::daily_spend::Sum;
 
-/// Sums of the ledger at `path` from a day on; of one that is not there yet, none. A file of it that cannot
-/// be read is told and left out: a budget that begins with most of what was spent is better than one that
-/// begins with nothing.
+/// Returns the sums of the ledger at `path` from a day on; none if it does not exist yet. A file that cannot be read is
+/// logged and left out: a budget that starts with most of its spend is better than one that starts at zero.
 pub(crate) fn in_ledger(path: &Path, currency: &str, since: i32) -> Result<Sums, String> {
     let files = match Store::open_each(path) {
         Ok(files) => files,
@@ -39,7 +38,7 @@ pub(crate) fn in_ledger(path: &Path, currency: &str, since: i32) -> Result<Sums,
         return Err(left.join("; "));
     }
     for why in left {
-        tracing::warn!("budgets begin without what is in a file of the ledger that cannot be read: {why}");
+        tracing::warn!("budgets start without an unreadable file of the ledger: {why}");
     }
     let mut merged: HashMap<(Arc<str>, i32), i128> = HashMap::new();
     for (tenant, day, pico) in sums {
@@ -49,8 +48,8 @@ pub(crate) fn in_ledger(path: &Path, currency: &str, since: i32) -> Result<Sums,
     Ok(merged.into_iter().map(|((tenant, day), pico)| (tenant, day, pico)).collect())
 }
 
-/// Returns each tenant's sums of today so far, the dearest first; `None` where no ledger is there yet, or none that can be
-/// read: the live page then shows what this process sees.
+/// Returns each tenant's sums of today, by descending cost; `None` without a readable ledger: the live page then shows the
+/// spend of this process.
 pub(crate) fn today(path: &Path, currency: Currency, now_us: i64) -> Option<Vec<(Arc<str>, Sum)>> {
     let store = Store::open_read(path).ok()?;
     let ask = Ask {
@@ -63,7 +62,7 @@ pub(crate) fn today(path: &Path, currency: Currency, now_us: i64) -> Option<Vec<
         now_us,
     };
     let report = make(&store, &ask).ok()?;
-    // What was charged in another currency is not exchanged here; what has no price has no currency.
+    // Charges in another currency are left out; exchanges without a price have no currency.
     let ours = report.groups.iter().filter(|group| group.currency.is_none_or(|code| code == currency));
     let count = |number: i128| u64::try_from(number).unwrap_or(0);
     let mut sums: Vec<(Arc<str>, Sum)> = ours
@@ -77,8 +76,7 @@ pub(crate) fn today(path: &Path, currency: Currency, now_us: i64) -> Option<Vec<
     Some(sums)
 }
 
-/// Sums of what a source has. What was charged in another currency is no part of them: money is
-/// not exchanged here.
+/// Returns the sums of a source. Charges in another currency are left out: currencies are not converted.
 pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums, Trouble> {
     let rates = source.rates()?;
     let ours: HashMap<[u8; 16], bool> =
@@ -104,10 +102,10 @@ mod tests {
 
     use super::*;
 
-    /// A store with these lines.
-    struct Kept(Vec<Line>);
+    /// A store with these daily totals.
+    struct FakeStore(Vec<Line>);
 
-    impl Source for Kept {
+    impl Source for FakeStore {
         fn lines(
             &self,
             range: &Range,
@@ -205,8 +203,8 @@ mod tests {
     }
 
     #[test]
-    fn by_tenant_and_day_in_one_currency() {
-        let kept = Kept(vec![
+    fn sums_are_by_tenant_and_day_in_one_currency() {
+        let store = FakeStore(vec![
             line("a", 9, Some(1), Class::Usage, 1000),
             line("a", 10, Some(1), Class::Usage, 100),
             line("a", 10, Some(2), Class::Usage, 10),
@@ -218,14 +216,14 @@ mod tests {
             line("a", 11, Some(1), Class::Usage, 7),
             line("b", 10, Some(1), Class::Usage, 5),
         ]);
-        let mut sums = of(&kept, "USD", 10).unwrap();
+        let mut sums = of(&store, "USD", 10).unwrap();
         sums.sort();
         assert_eq!(sums, [("a".into(), 10, 108), ("a".into(), 11, 7), ("b".into(), 10, 5)]);
     }
 
-    /// October's file is nothing that can be read; what was spent in the open month counts.
+    /// October's file is damaged; the spend of the open month counts.
     #[test]
-    fn a_file_that_cannot_be_read_is_left_out() {
+    fn unreadable_file_is_left_out() {
         let folder = std::env::temp_dir().join(format!("tokenmeter-spent-left-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("spend.db");
@@ -242,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_that_is_not_there_yet_has_nothing() {
+    fn missing_ledger_has_no_sums() {
         assert_eq!(in_ledger(Path::new("/nonexistent/spend.db"), "USD", 0), Ok(Vec::new()));
         let folder = std::env::temp_dir().join(format!("tokenmeter-spent-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();

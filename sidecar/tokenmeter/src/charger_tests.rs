@@ -1,4 +1,4 @@
-//! From a record to its charge and its row: whose word about the tier and the model counts.
+//! The charge and the row of a record: which tier and which model apply.
 
 use meter::{Body, Close, Identity, LoadSpan, Meter, Tick};
 use metrics::Options;
@@ -24,14 +24,14 @@ fn record(model: &str, response_model: Option<&str>, tier: Option<(&str, bool)>)
     meter.end(identity, Close::Clean { whole: true }, LoadSpan::single(), Tick(1))
 }
 
-fn spend(metrics: &Metrics) -> Spend {
+fn spend(metrics: &Metrics) -> Charger {
     let (book, _) = Book::read(PRICES).unwrap();
     let prices = Arc::new(ArcSwapOption::from_pointee(book));
-    Spend::new(prices, None, metrics.clone(), Box::new(|_, _, _| {}))
+    Charger::new(prices, None, metrics.clone(), Box::new(|_, _, _| {}))
 }
 
 #[test]
-fn a_tier_that_was_only_asked_for_makes_nothing_cheaper() {
+fn requested_tier_never_lowers_the_price() {
     let spend = spend(&Metrics::new(Options::default()));
     for (tier, units, kept) in [
         (None, 4, None),
@@ -45,7 +45,7 @@ fn a_tier_that_was_only_asked_for_makes_nothing_cheaper() {
         let record = record("m", None, tier);
         let charge = spend.enter(&record);
         assert_eq!(charge.cost(), Some(units * UNIT), "{tier:?}");
-        // What the row keeps is what a later price book goes by.
+        // A later price book charges by the tier of the row.
         assert_eq!(Row::of(&record, charge).service_tier.as_deref(), kept, "{tier:?}");
     }
     let unpriced = Charge::Unpriced(Unpriced::NoBook);
@@ -57,7 +57,7 @@ fn a_tier_that_was_only_asked_for_makes_nothing_cheaper() {
 
 /// vLLM's Responses API answers with the request's own `service_tier`.
 #[test]
-fn a_tier_that_the_server_says_after_its_client_makes_nothing_cheaper() {
+fn repeated_request_tier_never_lowers_the_price() {
     let spend = spend(&Metrics::new(Options::default()));
     for (tier, own, repeated) in [("flex", 2, 4), ("priority", 8, 8)] {
         for kind in Kind::ALL {
@@ -74,7 +74,7 @@ fn a_tier_that_the_server_says_after_its_client_makes_nothing_cheaper() {
 }
 
 #[test]
-fn a_model_without_a_price_is_charged_as_the_one_that_answered() {
+fn unpriced_model_is_charged_as_the_response_model() {
     let spend = spend(&Metrics::new(Options::default()));
     for (model, answered, cost) in [
         ("made-up", Some("m"), Some(4 * UNIT)),
@@ -87,7 +87,7 @@ fn a_model_without_a_price_is_charged_as_the_one_that_answered() {
 }
 
 #[test]
-fn a_tier_without_prices_is_counted_and_named_once() {
+fn unpriced_tier_is_counted_and_logged_once() {
     let metrics = Metrics::new(Options::default());
     let mut worker = metrics.worker();
     worker.model("m");
@@ -100,34 +100,34 @@ fn a_tier_without_prices_is_counted_and_named_once() {
     assert!(page.contains(line), "{page}");
 
     let Charge::Priced { rate, .. } = spend.enter(&record("m", None, None)) else { panic!("it has a price") };
-    let tiers = Tiers::default();
-    assert_eq!([tiers.missed(&rate, "turbo"), tiers.missed(&rate, "turbo")], [true, false]);
-    let named = (0..100).filter(|n| tiers.missed(&rate, &n.to_string())).count();
-    assert_eq!(named, 63, "servers choose the words, so not all are kept");
+    let tiers = MissingTiers::default();
+    assert_eq!([tiers.record(&rate, "turbo"), tiers.record(&rate, "turbo")], [true, false]);
+    let named = (0..100).filter(|n| tiers.record(&rate, &n.to_string())).count();
+    assert_eq!(named, 63, "servers choose the names, so their number is limited");
 }
 
-/// Embeddings as bytes alone, transcripts as text: the server worked, and nothing says how much.
+/// Embeddings as bytes only, and transcripts as text, have no token counts.
 #[test]
 fn uncounted_exchange_has_no_price() {
     let book = "version: v\ncurrency: EUR\nmodels:\n  - {name: m, input: 1, output: 1}\n  - {name: free, input: 0, output: 0}\n";
     let prices = Arc::new(ArcSwapOption::from_pointee(Book::read(book).unwrap().0));
-    let spend = Spend::new(prices, None, Metrics::new(Options::default()), Box::new(|_, _, _| {}));
+    let spend = Charger::new(prices, None, Metrics::new(Options::default()), Box::new(|_, _, _| {}));
     let uncounted = |status| {
         let mut record = record("m", None, None);
         (record.tokens, record.status) = (meter::Tokens::NONE, status);
         record
     };
     assert_eq!(spend.enter(&uncounted(200)), Charge::Unpriced(Unpriced::Uncounted));
-    assert_eq!(spend.enter(&uncounted(0)), Charge::Unpriced(Unpriced::Uncounted), "its client left");
+    assert_eq!(spend.enter(&uncounted(0)), Charge::Unpriced(Unpriced::Uncounted), "its client disconnected");
     assert_eq!(spend.enter(&uncounted(101)), Charge::Unpriced(Unpriced::Uncounted));
-    assert_eq!(spend.enter(&uncounted(400)).cost(), Some(0), "what was refused made nothing");
+    assert_eq!(spend.enter(&uncounted(400)).cost(), Some(0), "a rejected request has no cost");
     let mut unsent = uncounted(0);
     unsent.upstream_attempts = 0;
-    assert_eq!(spend.enter(&unsent).cost(), Some(0), "what never went upstream made nothing");
+    assert_eq!(spend.enter(&unsent).cost(), Some(0), "a request that never went upstream has no cost");
     let mut counted = uncounted(200);
     counted.tokens.input_provenance = meter::Provenance::Reported;
-    assert_eq!(spend.enter(&counted).cost(), Some(0), "a counted zero is a zero");
+    assert_eq!(spend.enter(&counted).cost(), Some(0), "a counted zero costs nothing");
     let mut free = uncounted(200);
     free.identity.model = "free".into();
-    assert_eq!(spend.enter(&free).cost(), Some(0), "however many there were");
+    assert_eq!(spend.enter(&free).cost(), Some(0), "a free model costs nothing");
 }
