@@ -8,7 +8,7 @@ const LONG: usize = 600;
 /// Names of no room.
 const NOWHERE: &[&str] = &["utils", "util", "common", "helpers", "helper", "types", "misc"];
 
-fn rust_files() -> Vec<PathBuf> {
+pub(crate) fn rust_files() -> Vec<PathBuf> {
     let files = super::files(&["proxy", "sidecar", "tests", "examples"], "rs");
     assert!(files.len() > 30, "the walk found only {} files", files.len());
     files

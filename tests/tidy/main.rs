@@ -5,6 +5,7 @@ mod dependencies;
 mod documents;
 mod engines;
 mod files;
+mod language;
 mod links;
 
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ pub struct Gate {
     models: Option<Box<dyn Models>>,
 }
 
-/// Which models may be asked for, and by which tenants, and what becomes of requests that cannot be metered in
+/// The models that each tenant may request, and the treatment of requests that cannot be metered in
 /// full. Called on a worker's thread: it looks something up, and
 /// waits for nothing.
 pub trait Models: Send + Sync + fmt::Debug {

@@ -34,7 +34,7 @@ pub fn start(
     outbox: Outbox,
 ) -> Result<Running, StartError> {
     assert_eq!(observers.len(), plan.workers, "each worker owns one observer");
-    assert!(plan.workers > 0, "somebody has to do the work");
+    assert!(plan.workers > 0, "at least one worker");
     let plan = Arc::new(plan);
     let mut addresses = Vec::new();
     let mut listeners: Vec<Vec<_>> = (0..plan.workers).map(|_| Vec::new()).collect();

@@ -37,9 +37,9 @@ const OWN_CRATES: [&str; 14] = [
 pub struct Plan {
     /// The least important messages logged.
     pub level: Level,
-    /// How they look.
+    /// Their format.
     pub format: Format,
-    /// Whether each exchange gets a line.
+    /// True if each exchange gets a line.
     pub access: bool,
 }
 
@@ -54,7 +54,7 @@ impl Level {
     }
 }
 
-/// How messages look.
+/// The format of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Lines for people.

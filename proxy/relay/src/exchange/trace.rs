@@ -28,7 +28,7 @@ use crate::request::headers;
 /// The tracing of exchanges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tracing {
-    /// Which traces are kept.
+    /// The rule for which traces are kept.
     pub sampler: Sampler,
     /// The upstream is told of them.
     pub propagate: bool,

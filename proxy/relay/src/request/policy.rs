@@ -75,7 +75,7 @@ pub(crate) fn check_response(
     match (codings.next(), codings.next()) {
         (None, None) => Ok(()),
         (Some(one), None) if one.eq_ignore_ascii_case(b"chunked") => Ok(()),
-        _ => Err("used a transfer coding that nobody asked for"),
+        _ => Err("used a transfer coding that the request did not allow"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which requests are metered, and which JSON shape they speak: the upstream's kind where it is
+//! The requests that are metered, and the JSON shape of each: by the upstream's kind where it is
 //! known, then the path, then what only the request's body or the response's type can say.
 //!
 //! Paths are matched by their end, at a slash, because servers are often mounted under a prefix

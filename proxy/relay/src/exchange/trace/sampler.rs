@@ -1,4 +1,4 @@
-//! Which traces are kept: the samplers of the OpenTelemetry SDKs, with the same decision on the same
+//! The traces that are kept: the samplers of the OpenTelemetry SDKs, with the same decision on the same
 //! trace id. What they are called is the settings' concern.
 
 /// A sampler.
