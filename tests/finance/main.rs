@@ -66,6 +66,7 @@ fn spend(folder: &Folder, flags: &str) -> (String, String) {
 }
 
 #[test]
+#[ignore = "needs tests/finance/install"]
 fn the_months_and_what_is_not_in_them() {
     let folder = Folder::with_a_ledger();
     let (json, _) = spend(&folder, "--by month,tenant --format json");
@@ -94,6 +95,7 @@ fn the_months_and_what_is_not_in_them() {
 
 /// Every command that a note or an error names does what it says.
 #[test]
+#[ignore = "needs tests/finance/install"]
 fn hints_can_be_run_as_they_are_written() {
     let folder = Folder::with_a_ledger();
     std::fs::write(folder.path().join("settings.yaml"), "prices: prices.yaml\nledger: tokenmeter.db\n")
@@ -119,6 +121,7 @@ fn hints_can_be_run_as_they_are_written() {
 
 /// The rows of a month that was closed say so; the open one says that it grows.
 #[test]
+#[ignore = "needs tests/finance/install"]
 fn reports_say_which_months_are_closed() {
     let folder = Folder::with_a_ledger();
     let months = || {
@@ -133,6 +136,7 @@ fn reports_say_which_months_are_closed() {
 }
 
 #[test]
+#[ignore = "needs tests/finance/install"]
 fn focus_says_what_a_model_is_where_the_price_file_does() {
     let folder = Folder::with_a_ledger();
     std::fs::write(folder.path().join("settings.yaml"), "prices: prices.yaml\n").expect("written");
@@ -147,6 +151,7 @@ fn focus_says_what_a_model_is_where_the_price_file_does() {
 }
 
 #[test]
+#[ignore = "needs tests/finance/install"]
 fn errors_say_what_to_do_and_exit_with_1() {
     let folder = Folder::with_a_ledger();
     std::fs::write(folder.path().join("wrong.yaml"), "version: v\ncurrency: USD\nmodells: []\n")

@@ -51,6 +51,7 @@ fn feed(folder: &Folder, program: &[&str], recipe: &str) -> String {
 }
 
 #[test]
+#[ignore = "needs tests/finance/install"]
 fn every_recipe_runs_and_says_something() {
     let folder = Folder::with_a_ledger();
     let document = document();
@@ -105,6 +106,7 @@ fn every_recipe_runs_and_says_something() {
 /// The first query, after October was closed and both months were charged again: what was corrected is not taken
 /// for usage, and what is of October is in the open file.
 #[test]
+#[ignore = "needs tests/finance/install"]
 fn corrections_are_told_from_usage() {
     let folder = Folder::with_a_ledger();
     let prices = "version: second\ncurrency: USD\nunit: per_million\nmodels:\n  \
@@ -128,6 +130,7 @@ fn corrections_are_told_from_usage() {
 
 /// Each exchange of the ledger costs 0.00071; beta's model has no price.
 #[test]
+#[ignore = "needs tests/finance/install"]
 fn cost_of_failures_and_repetitions_is_that_of_their_rows() {
     let folder = Folder::with_a_ledger();
     let said = answer(&folder, "AS failed_cost_pico");
@@ -136,6 +139,7 @@ fn cost_of_failures_and_repetitions_is_that_of_their_rows() {
 }
 
 #[test]
+#[ignore = "needs tests/finance/install"]
 fn every_view_and_column_that_the_document_names_is_there() {
     let document = document();
     let views = std::fs::read_to_string(repository().join("sidecar/ledger/src/schema/views.sql"))

@@ -104,6 +104,7 @@ fn at_rest(samples: &mut Samples) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs tests/telemetry/install"]
 async fn every_form_is_taken_and_kept_as_it_is() {
     let line = Line::start(&["--objective", "floor"], &[]).await;
     line.ask(40, &[]).await;
@@ -137,6 +138,7 @@ async fn every_form_is_taken_and_kept_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs tests/telemetry/install"]
 async fn every_family_has_the_kind_and_meaning_of_the_table() {
     let line = Line::start(&["--semconv", "client"], &[]).await;
     line.ask(4, &[]).await;
@@ -172,6 +174,7 @@ async fn every_family_has_the_kind_and_meaning_of_the_table() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs tests/telemetry/install"]
 async fn the_rules_run_and_no_alert_fires() {
     let line = Line::start(&["--objective", "floor"], &[]).await;
     let prometheus = start(line.proxy.admin);
@@ -208,6 +211,7 @@ async fn the_rules_run_and_no_alert_fires() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs tests/telemetry/install"]
 async fn native_histograms_come_with_protobuf() {
     let line = Line::start(&[], &[]).await;
     line.ask(40, &[]).await;
@@ -244,6 +248,7 @@ async fn native_histograms_come_with_protobuf() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs tests/telemetry/install"]
 async fn exemplars_lead_to_the_sampled_trace() {
     const SAMPLED: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
     const UNSAMPLED: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -297,6 +302,7 @@ const UNANSWERED: &[(&str, &str)] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs tests/telemetry/install"]
 async fn every_query_has_an_answer() {
     let card = Card::start().await;
     let collector = Collector::start(Fault::None).expect("a port");

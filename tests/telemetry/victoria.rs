@@ -96,6 +96,7 @@ fn series(samples: &Samples) -> BTreeSet<Series> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs tests/telemetry/install"]
 async fn the_store_gives_back_what_it_was_given() {
     // A test of the test: the page itself goes in, by Prometheus' own way.
     let line = Line::start(&[], &[]).await;
@@ -117,6 +118,7 @@ fn environment(endpoint: &str) -> [(&str, &str); 4] {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs tests/telemetry/install"]
 async fn what_is_exported_is_what_is_scraped() {
     let card = Card::start().await;
     let store = start();
@@ -138,6 +140,7 @@ async fn what_is_exported_is_what_is_scraped() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs tests/telemetry/install"]
 async fn exponential_histograms_have_the_counts_and_sums_of_the_page() {
     let store = start();
     let endpoint = format!("http://{}/opentelemetry/v1/metrics", store.address);

@@ -124,6 +124,7 @@ fn fault(status: &Status, fault: Fault) -> u64 {
 }
 
 #[test]
+#[ignore = "needs a process that may mount"]
 fn a_full_disk_is_waited_for() {
     let disk = Disk::new(1_024);
     let ledger = start(Plan::new(disk.ledger()));
@@ -146,6 +147,7 @@ fn a_full_disk_is_waited_for() {
 /// More rows than fit into memory and twice as many as the disk ever takes: detail is given up, totals
 /// are not.
 #[test]
+#[ignore = "needs a process that may mount"]
 fn what_does_not_fit_is_kept_in_totals() {
     let disk = Disk::new(1_024);
     let ledger = start(Plan::new(disk.ledger()));
@@ -173,6 +175,7 @@ fn what_does_not_fit_is_kept_in_totals() {
 }
 
 #[test]
+#[ignore = "needs a process that may mount"]
 fn a_read_only_disk_is_waited_for() {
     let disk = Disk::new(4_096);
     let ledger = start(Plan::new(disk.ledger()));
@@ -194,6 +197,7 @@ fn a_read_only_disk_is_waited_for() {
 
 /// The disk never comes back: the end is not held up, and what is lost is counted.
 #[test]
+#[ignore = "needs a process that may mount"]
 fn what_is_lost_at_the_end_is_counted() {
     let disk = Disk::new(1_024);
     disk.fill();
@@ -210,6 +214,7 @@ fn what_is_lost_at_the_end_is_counted() {
 
 /// A start on a disk that filled up since: nothing could be opened to say it in.
 #[test]
+#[ignore = "needs a process that may mount"]
 fn what_is_lost_before_a_ledger_could_be_opened_leaves_a_gap() {
     let disk = Disk::new(4_096);
     let at = |us: i64| start(Plan { clock: Arc::new(move || us), ..Plan::new(disk.ledger()) });

@@ -2,7 +2,7 @@
 //! located), the scanner with the meter behind it, and beside them what the same bytes cost to
 //! copy, to search for frame ends, and to parse.
 //!
-//! `cargo run --release -p tokenmeter-bench --bin bench-scan`. Each figure is the best of many
+//! `cargo run --profile dist -p tokenmeter-bench --bin bench-scan`. Each figure is the best of many
 //! short windows, so that a busy neighbour spoils few of them; compare rows, not machines.
 
 mod dialects;

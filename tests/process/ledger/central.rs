@@ -15,6 +15,7 @@ use super::place::{Place, Rows, command, is_up, server};
 mod postgresql;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs PostgreSQL"]
 async fn a_store_has_every_row_once_whoever_was_killed() {
     let server = server().await;
     let place = Place::new();

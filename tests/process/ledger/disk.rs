@@ -42,6 +42,7 @@ impl Drop for Disk {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a process that may mount"]
 async fn a_full_disk_is_nobodys_trouble_but_the_ledgers() {
     let server = server().await;
     tokio::task::block_in_place(|| {
@@ -61,6 +62,7 @@ async fn a_full_disk_is_nobodys_trouble_but_the_ledgers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a process that may mount"]
 async fn a_read_only_disk_is_waited_for() {
     let server = server().await;
     tokio::task::block_in_place(|| {
@@ -78,6 +80,7 @@ async fn a_read_only_disk_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a process that may mount"]
 async fn a_folder_that_is_gone_is_waited_for() {
     let server = server().await;
     tokio::task::block_in_place(|| {
@@ -104,6 +107,7 @@ async fn a_folder_that_is_gone_is_waited_for() {
 
 /// Exchanges that end faster than the control plane looks, and room for one of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs a process that may mount"]
 async fn what_never_came_to_the_ledger_is_said_in_it() {
     let server = server().await;
     tokio::task::block_in_place(|| {

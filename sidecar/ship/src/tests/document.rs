@@ -66,6 +66,7 @@ fn comments() -> String {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn comments_are_those_of_the_document() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/schema/comments.sql");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -77,6 +78,7 @@ fn comments_are_those_of_the_document() {
 
 /// Every column of every table and view is explained, and nothing is that is not there.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn the_document_names_every_column() {
     let database = shared().database();
     let mut client = shared().client(&database).unwrap();

@@ -53,6 +53,7 @@ proptest! {
     #![proptest_config(chance::cases(6))]
 
     #[test]
+    #[ignore = "needs PostgreSQL"]
     fn store_and_ledger_say_what_was_spent(history in history()) {
         let mut life = Life::begin();
         // Something is there, and every month.

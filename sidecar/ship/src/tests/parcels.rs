@@ -38,6 +38,7 @@ fn lines(url: &str) -> Vec<Line> {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn what_comes_twice_is_kept_once() {
     let (url, mut client) = store();
     let all = rows(0..500);
@@ -62,6 +63,7 @@ fn what_comes_twice_is_kept_once() {
 /// Energy that is shed, or billed in another month than its exchange, is no part of its exchange's line:
 /// a report from rows must not take it for one.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn energy_that_is_not_in_its_exchanges_line_is_not_its_rows() {
     let all = rows(0..12);
     let mut used: Vec<_> = all.iter().enumerate().filter_map(|(at, row)| energy(row, at as u64)).collect();
@@ -95,6 +97,7 @@ fn energy_that_is_not_in_its_exchanges_line_is_not_its_rows() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn energy_joins_its_exchange_in_either_order() {
     let all = rows(0..300);
     let used: Vec<_> = all.iter().enumerate().filter_map(|(at, row)| energy(row, at as u64)).collect();
@@ -116,6 +119,7 @@ fn energy_joins_its_exchange_in_either_order() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn energy_in_a_later_file_is_of_that_file_in_either_order() {
     let all = rows(0..30);
     let used = all.iter().enumerate().filter_map(|(at, row)| energy(row, at as u64)).collect();
@@ -142,6 +146,7 @@ fn energy_in_a_later_file_is_of_that_file_in_either_order() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn totals_without_rows_replace_what_stood_there() {
     let (url, mut client) = store();
     let shed = |exchanges| Line {
@@ -174,6 +179,7 @@ fn totals_without_rows_replace_what_stood_there() {
 
 /// The store lost a third of the rows, and the file has no rows any more.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn totals_of_rows_that_are_gone_fill_their_lines_up() {
     let ((whole_url, mut whole), (url, mut client)) = (store(), store());
     send(&mut whole, origin(1), "host", &parcel(rows(0..750))).unwrap();
@@ -191,6 +197,7 @@ fn totals_of_rows_that_are_gone_fill_their_lines_up() {
 
 /// The first exchange of a place stays: a batch that is behind changes nothing of it.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn the_store_knows_which_exchange_it_has_last() {
     let (url, mut client) = store();
     let database = url.rsplit('/').next().unwrap();
@@ -210,6 +217,7 @@ fn the_store_knows_which_exchange_it_has_last() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn corrections_and_gaps_come_back_as_they_were() {
     let (url, mut client) = store();
     let correction = Correction {
@@ -250,6 +258,7 @@ fn corrections_and_gaps_come_back_as_they_were() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn what_is_late_is_billed_in_the_month_of_its_file() {
     let (url, mut client) = store();
     let december = Origin { month: 683, ..origin(1) };
@@ -267,6 +276,7 @@ fn what_is_late_is_billed_in_the_month_of_its_file() {
 
 /// All start on an empty database: the schema and the partitions are made by whoever comes first.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn many_at_once_make_one_schema_and_one_partition_a_month() {
     const SIDECARS: u8 = 6;
     let database = shared().database();
@@ -304,6 +314,7 @@ fn many_at_once_make_one_schema_and_one_partition_a_month() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn what_a_store_cannot_hold_as_it_is_comes_all_the_same() {
     let (url, mut client) = store();
     let mut row = row(1);

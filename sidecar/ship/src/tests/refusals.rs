@@ -23,6 +23,7 @@ fn refused(url: &str) -> Status {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn each_refusal_says_what_to_do() {
     let server = shared();
     let (fresh, full) = (server.database(), server.database());
@@ -74,6 +75,7 @@ fn each_refusal_says_what_to_do() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_store_without_a_schema_is_no_report() {
     let url = shared().url(&shared().database());
     let error = Central::open(&Address::parse(&url).unwrap()).unwrap_err();
@@ -81,6 +83,7 @@ fn a_store_without_a_schema_is_no_report() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn tls_is_spoken_to_a_server_that_proves_its_name() {
     let server: &Server = shared();
     let database = server.database();
@@ -110,6 +113,7 @@ fn tls_is_spoken_to_a_server_that_proves_its_name() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_unix_socket_needs_no_tls() {
     let server = shared();
     let url = format!(

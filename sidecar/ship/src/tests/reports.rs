@@ -25,6 +25,7 @@ fn shipped() -> (Book, String) {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn every_report_is_the_same_to_the_byte() {
     let (book, database) = shipped();
     all_reports_are_the_same(&book, &database);
@@ -32,6 +33,7 @@ fn every_report_is_the_same_to_the_byte() {
 
 /// Of a line without a price some exchanges get one rate, some another, and some none.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn every_report_of_what_was_priced_later_is_the_same_to_the_byte() {
     let database = shared().database();
     let url = shared().url(&database);
@@ -140,6 +142,7 @@ fn printed(source: &dyn Source, ask: &Ask) -> String {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn views_have_the_names_and_the_columns_of_the_ledgers_own() {
     let (book, database) = shipped();
     let file = Connection::open(book.path()).unwrap();
@@ -179,12 +182,14 @@ fn views_have_the_names_and_the_columns_of_the_ledgers_own() {
 
 /// What the document says to run, a role may ship that may do nothing else.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_role_that_may_only_insert_ships() {
     may_only_insert(crate::DDL, "", ["shipper_of_docs", "reader_of_docs"]);
 }
 
 /// What was granted before holds after.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_role_that_may_only_insert_ships_to_a_store_of_version_1_that_grew() {
     let [first, later @ ..] = crate::schema::STEPS;
     let later = later.concat() + crate::schema::VIEWS + crate::schema::COMMENTS;

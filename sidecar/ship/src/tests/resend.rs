@@ -48,6 +48,7 @@ pub(crate) fn no_file_waits(owner: &mut Client) -> bool {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn forgotten_month_that_is_sent_again_counts_once() {
     let database = shared().database();
     let url = shared().url(&database);
@@ -82,6 +83,7 @@ fn forgotten_month_that_is_sent_again_counts_once() {
 
 /// As with the statement that was documented before there was `forget`.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn month_whose_partitions_were_dropped_by_hand_is_forgotten() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
@@ -97,6 +99,7 @@ fn month_whose_partitions_were_dropped_by_hand_is_forgotten() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn forget_refuses_what_is_no_past_month() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
@@ -116,6 +119,7 @@ fn forget_refuses_what_is_no_past_month() {
 
 /// A later partition proves nothing: a node whose clock was ahead made it.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn month_that_is_not_over_cannot_be_forgotten() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
@@ -130,6 +134,7 @@ fn month_that_is_not_over_cannot_be_forgotten() {
 
 /// A month that is forgotten between two batches of one connection.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn batch_of_a_month_forgotten_meanwhile_is_refused() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
@@ -146,6 +151,7 @@ fn batch_of_a_month_forgotten_meanwhile_is_refused() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn store_that_waits_for_a_file_reports_what_it_has() {
     let database = shared().database();
     let url = shared().url(&database);
@@ -169,6 +175,7 @@ fn store_that_waits_for_a_file_reports_what_it_has() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn file_that_was_not_put_back_is_sent_again_and_counts_once() {
     let database = shared().database();
     let url = shared().url(&database);
@@ -230,6 +237,7 @@ pub(crate) fn follow_remedies(owner: &mut Client, shipper: &Shipper) {
 
 /// The store has corrections that no file has any more, those of a closed month in the file of a later one among them.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn ledger_put_back_and_charged_by_another_book_agrees_again() {
     let database = shared().database();
     let url = shared().url(&database);
@@ -271,6 +279,7 @@ fn ledger_put_back_and_charged_by_another_book_agrees_again() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn correction_with_the_id_of_another_is_refused() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
@@ -299,6 +308,7 @@ fn correction_with_the_id_of_another_is_refused() {
 
 /// Retention took rows of the file once the store had confirmed them.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn rows_that_the_store_had_are_no_gap_when_their_file_is_sent_again() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
@@ -332,6 +342,7 @@ fn rows_that_the_store_had_are_no_gap_when_their_file_is_sent_again() {
 
 /// The ledger's open file was damaged and began anew, and what its corrections had charged is charged again.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn corrections_of_a_lost_file_give_way_to_those_of_another() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
@@ -363,6 +374,7 @@ fn corrections_of_a_lost_file_give_way_to_those_of_another() {
 
 /// The store went back behind the cursor: a later batch would leave a gap.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn batch_after_what_the_store_has_is_refused() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();

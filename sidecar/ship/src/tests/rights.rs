@@ -77,6 +77,7 @@ const OURS: &str = "01010101-0101-0101-0101-010101010101";
 const THEIRS: &str = "02020202-0202-0202-0202-020202020202";
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn role_writes_only_files_that_it_ships() {
     let (database, mut owner) = store(&["node_1", "node_2"]);
     let mut ours = connected("node_1", &database);
@@ -109,6 +110,7 @@ fn role_writes_only_files_that_it_ships() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn numbers_that_cannot_be_negative_are_refused() {
     let (database, _) = store(&["node_3"]);
     let mut client = connected("node_3", &database);
@@ -131,6 +133,7 @@ fn numbers_that_cannot_be_negative_are_refused() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn owner_statements_refuse_others_and_name_owner() {
     let (database, mut owner) = store(&["node_4"]);
     let mut client = connected("node_4", &database);
@@ -160,6 +163,7 @@ fn owner_statements_refuse_others_and_name_owner() {
 
 /// The message is of no effect on rights: without it, the statements are refused as well.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn shipping_role_lacks_rights_of_owner_statements() {
     let (database, mut owner) = store(&["node_5"]);
     let mut client = connected("node_5", &database);
@@ -181,6 +185,7 @@ fn shipping_role_lacks_rights_of_owner_statements() {
 
 /// The functions of triggers run with the owner's rights, and a role may make triggers on tables of its own.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn role_cannot_write_totals_through_a_trigger_of_its_own() {
     let (database, mut owner) = store(&["trigger_node"]);
     send(&mut owner, origin(1), "host", &parcel(rows(0..3))).unwrap();

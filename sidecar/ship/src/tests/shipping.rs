@@ -16,6 +16,7 @@ use super::server::{PASSWORD, Server, shared, until};
 use crate::{Address, Plan, start};
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_ledger_of_several_months_arrives_whole_and_grows() {
     let url = shared().url(&shared().database());
     let mut book = Book::new();
@@ -34,6 +35,7 @@ fn a_ledger_of_several_months_arrives_whole_and_grows() {
 
 /// Past months that were shipped long ago are charged again: the corrections lie in their files, and arrive.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn what_is_charged_again_arrives_in_its_month() {
     let url = shared().url(&shared().database());
     let mut book = Book::new();
@@ -77,6 +79,7 @@ fn what_is_charged_again_arrives_in_its_month() {
 
 /// A month's file is nothing that can be read: it is told, and all others go on.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_file_that_cannot_be_read_keeps_no_other() {
     let url = shared().url(&shared().database());
     let mut book = Book::new();
@@ -99,6 +102,7 @@ fn a_file_that_cannot_be_read_keeps_no_other() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn what_came_last_is_sent_before_the_end() {
     let url = shared().url(&shared().database());
     let mut book = Book::new();
@@ -112,6 +116,7 @@ fn what_came_last_is_sent_before_the_end() {
 
 /// As after a crash between the store's commit and whatever we would have noted of it, or a backup.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_store_that_forgot_how_far_we_were_doubles_nothing() {
     let database = shared().database();
     let url = shared().url(&database);
@@ -139,12 +144,14 @@ fn a_store_that_forgot_how_far_we_were_doubles_nothing() {
 /// A node's volume is put back from last night: what was entered since then has other names and the same
 /// places, so that places say nothing any more.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_file_that_was_put_back_from_a_backup_is_told_and_nothing_of_it_goes() {
     put_back(40);
 }
 
 /// Nobody looked until there was more in it again than was lost.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_file_that_was_put_back_and_has_grown_is_told_too() {
     put_back(250);
 }
@@ -190,6 +197,7 @@ fn put_back(entered_after: u64) {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn two_that_ship_one_ledger_double_nothing() {
     let url = shared().url(&shared().database());
     let mut book = Book::new();
@@ -201,6 +209,7 @@ fn two_that_ship_one_ledger_double_nothing() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn rows_wait_while_the_store_is_away() {
     let mut server = Server::start();
     let url = server.url(&server.database());
@@ -225,6 +234,7 @@ fn rows_wait_while_the_store_is_away() {
 
 /// Though nothing is to be sent for the next hour.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_store_that_went_away_is_noticed_while_nothing_is_sent() {
     let mut server = Server::start();
     let url = server.url(&server.database());
@@ -243,6 +253,7 @@ fn a_store_that_went_away_is_noticed_while_nothing_is_sent() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_panic_is_told_and_shipping_begins_anew() {
     let url = shared().url(&shared().database());
     let mut book = Book::new();
@@ -264,6 +275,7 @@ fn a_panic_is_told_and_shipping_begins_anew() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_store_that_is_killed_in_the_middle_loses_and_doubles_nothing() {
     let mut server = Server::start();
     let url = server.url(&server.database());
@@ -281,6 +293,7 @@ fn a_store_that_is_killed_in_the_middle_loses_and_doubles_nothing() {
 
 /// Cuts the first connection after so many bytes of ours, wherever that is.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_connection_cut_anywhere_loses_and_doubles_nothing() {
     let mut book = Book::new();
     book.enter(300);
@@ -326,6 +339,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mut limit: usize) {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn a_store_that_never_answers_holds_nobody_up() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("postgres://owner@127.0.0.1:{}/x", listener.local_addr().unwrap().port());

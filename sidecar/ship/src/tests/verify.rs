@@ -10,6 +10,7 @@ fn verified(database: &str) -> Vec<Verdict> {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn shipped_store_is_right_until_it_is_changed() {
     let database = shared().database();
     let url = shared().url(&database);
@@ -63,6 +64,7 @@ fn shipped_store_is_right_until_it_is_changed() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn month_that_the_store_does_not_have_is_an_error() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();

@@ -38,6 +38,7 @@ fn read(client: &mut Client, query: &str) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn filters_by_day_and_month_read_one_partition() {
     let mut client = store();
     for (query, partition) in [
@@ -61,6 +62,7 @@ fn filters_by_day_and_month_read_one_partition() {
 
 /// In a store that grew, too.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn partitions_of_an_earlier_version_are_left_out_too() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();

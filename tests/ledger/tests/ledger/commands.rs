@@ -20,21 +20,25 @@ const ROWS: u32 = 100;
 const SOME: u32 = 8;
 
 #[test]
+#[ignore = "needs strace"]
 fn closing_that_is_killed_anywhere_is_finished_by_closing_again() {
     killed_at_each_call("close");
 }
 
 #[test]
+#[ignore = "needs strace"]
 fn charging_again_that_is_killed_anywhere_charges_once() {
     killed_at_each_call("reprice");
 }
 
 #[test]
+#[ignore = "needs strace"]
 fn backup_that_is_killed_anywhere_leaves_whole_copies() {
     killed_at_each_call("backup");
 }
 
 #[test]
+#[ignore = "needs strace"]
 fn commands_that_are_killed_at_random_are_finished_by_doing_them_again() {
     let mut chance = Chance::new(20_261_123);
     let times = if chance::is_long() { 300 } else { 12 };

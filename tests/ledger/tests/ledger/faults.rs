@@ -15,6 +15,7 @@ fn under(inject: &str) -> (Vec<String>, scribe::audit::Found) {
 }
 
 #[test]
+#[ignore = "needs strace"]
 fn a_sync_that_fails_once_costs_nothing() {
     let (said, found) = under("fsync:error=EIO:when=3");
     assert!(said.iter().any(|line| line.starts_with("trouble")), "it is said: {said:?}");
@@ -22,6 +23,7 @@ fn a_sync_that_fails_once_costs_nothing() {
 }
 
 #[test]
+#[ignore = "needs strace"]
 fn a_disk_that_is_full_for_a_while_costs_nothing() {
     let (said, found) = under("pwrite64:error=ENOSPC:when=40..60");
     assert!(said.iter().any(|line| line.starts_with("trouble")), "it is said: {said:?}");
@@ -29,6 +31,7 @@ fn a_disk_that_is_full_for_a_while_costs_nothing() {
 }
 
 #[test]
+#[ignore = "needs strace"]
 fn a_slow_sync_delays_and_loses_nothing() {
     let (said, found) = under("fsync:delay_enter=300000:when=2+5");
     assert!(said.last().is_some_and(|line| line == "ended 2000"), "{said:?}");
@@ -36,6 +39,7 @@ fn a_slow_sync_delays_and_loses_nothing() {
 }
 
 #[test]
+#[ignore = "needs strace"]
 fn a_second_writer_is_refused_and_the_first_goes_on() {
     let mut desk = Desk::new("second");
     let first = desk.begin(&[], 4_000, 4);
