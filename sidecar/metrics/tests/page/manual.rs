@@ -10,6 +10,7 @@ use scan::Dialect;
 use tenant::{Distrust, RuleKind};
 
 use crate::golden::compare;
+use crate::meanings;
 
 #[test]
 fn manual_is_up_to_date() {
@@ -52,6 +53,23 @@ fn manual() -> String {
             writeln!(page, "- `{}`: {}", metric.entry().name, values.join(" · ")).unwrap();
         }
     }
+    page += "\n## Endings\n\n| `ending` | Cause | Caused by | Charged |\n|---|---|---|---|\n";
+    for ending in Ending::ALL {
+        let [cause, party, charged] = meanings::ending(ending);
+        writeln!(page, "| `{}` | {cause} | {party} | {charged} |", ending.name()).unwrap();
+    }
+    page += "\n## Label values\n";
+    for label in ["what", "step", "fault"] {
+        explain(&mut page, &format!("`{label}`"), label, values(label));
+    }
+    for (label, lists) in by_metric() {
+        // A tenant's refusals have the reasons of all; a file explains itself.
+        let lists = lists.into_iter().filter(|(metric, _)| label != "file" && *metric != Metric::TenantRefused);
+        for (metric, values) in lists {
+            let name = metric.entry().name;
+            explain(&mut page, &format!("`{label}` of `{name}`"), name, values);
+        }
+    }
     page += "\n## Buckets\n\nUpper edges, inclusive; an open bucket follows the last edge.\n\n";
     for metric in Metric::ALL {
         if let Kind::Histogram(edges) = metric.entry().kind {
@@ -60,6 +78,14 @@ fn manual() -> String {
         }
     }
     page
+}
+
+/// Appends a table of the values of `list` with their meanings.
+fn explain(page: &mut String, title: &str, list: &str, values: Vec<&'static str>) {
+    write!(page, "\n### {title}\n\n| Value | Meaning |\n|---|---|\n").unwrap();
+    for value in values {
+        writeln!(page, "| `{value}` | {} |", meanings::meaning(list, value)).unwrap();
+    }
 }
 
 /// Returns the values of a closed label.
@@ -167,6 +193,23 @@ const INTRODUCTION: &str = "\
 The page `/metrics` has three formats, chosen by `Accept`: OpenMetrics 1.0 text, Prometheus' protobuf, and text 0.0.4
 for every other request (`curl`, a browser, older agents). Every metric below has its HELP and TYPE lines from the
 start. A series appears with its first event, or with 0 if a zero is informative (no refusal, no loss, an idle model).
+
+## Start with these twelve
+
+| Question | Metric |
+|---|---|
+| How many requests, and how do they end? | `tokenmeter_exchanges_total` by `ending` ([endings](#endings)) |
+| How many are in flight? | `tokenmeter_exchanges_in_flight` |
+| How many tokens a second? | `tokenmeter_live_output_tokens_total` |
+| How many tokens, of which type, how certain? | `tokenmeter_tokens_total` by `type` and `provenance` |
+| How long until the first token? | `tokenmeter_time_to_first_token_seconds` |
+| How fast is one response? | `tokenmeter_request_output_token_rate_per_second` |
+| How long between tokens? | `tokenmeter_inter_token_seconds` |
+| Is the server reachable? | `tokenmeter_upstream_up` |
+| Does the server count the same? | `tokenmeter_engine_drift_tokens` |
+| What does each tenant spend? | `tokenmeter_tenant_spend_usd_total` |
+| Which requests did tokenmeter reject? | `tokenmeter_refused_total` by `reason` |
+| What did tokenmeter lose? | `tokenmeter_dropped_total` by `what` |
 
 ## Provenance of token counts
 
@@ -436,3 +479,17 @@ rate(tokenmeter_stalled_seconds_total[5m])
 rate(tokenmeter_client_wait_seconds_total[5m])
 ```
 ";
+
+#[test]
+fn names_in_the_introduction_are_metrics() {
+    let known: Vec<_> = Metric::ALL.iter().map(|metric| metric.entry().name).collect();
+    let words = INTRODUCTION.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let names: Vec<_> = words.filter(|word| word.starts_with("tokenmeter_") && !word.ends_with('_')).collect();
+    assert!(names.len() > 30, "{names:?}");
+    for name in names {
+        // Histograms have `_bucket`, `_count` and `_sum`; currencies have their own names.
+        let plain = ["_bucket", "_count", "_sum"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        let plain = plain.replace("_eur", "_usd");
+        assert!(known.contains(&name) || known.contains(&&*plain), "{name} is no metric");
+    }
+}
