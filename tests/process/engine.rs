@@ -115,7 +115,7 @@ fn hidden_cached_tokens_are_logged_once() {
     assert_eq!(proxy.log().matches(HIDDEN).count(), 1, "{}", proxy.log());
 }
 
-const HIDDEN: &str = "its page shows cached prompt tokens that its usage does not report";
+const HIDDEN: &str = "the server's page shows cached prompt tokens that its usage does not report";
 
 /// A chat of one request, answered 200.
 fn chat(proxy: &Proxy) {

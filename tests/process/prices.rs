@@ -45,7 +45,7 @@ fn exit_codes_differ_for_valid_invalid_and_missing_files() {
     let (code, out, told) = prices(&["import-litellm", &at("map.json"), "--out", &at("map.yaml")]);
     assert_eq!((code, out.as_str()), (Some(0), ""), "{told}");
     assert!(
-        told.contains("1 model imported") && told.contains("5.0000000000000004E-8 to 0.05 a million"),
+        told.contains("1 model imported") && told.contains("5.0000000000000004E-8 to 0.05 per million"),
         "{told}"
     );
     assert!(told.contains("not imported: output_cost_per_image of 1 model, such as m"), "{told}");

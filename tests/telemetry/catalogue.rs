@@ -15,6 +15,7 @@ pub(crate) fn series() -> BTreeMap<String, BTreeSet<String>> {
         add(&mut known, entry.name, matches!(entry.kind, Kind::Histogram(_)), entry.labels);
     }
     add(&mut known, "up", false, &[]);
+    add(&mut known, "ALERTS", false, &["alertname", "alertstate", "severity"]);
     // A native histogram is one series of the plain name. One alert asks for it, to find that it is alone.
     let native = Metric::Overhead.entry();
     add(&mut known, native.name, false, native.labels);

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::expressions::{dashboard_files, json};
+use crate::expressions::{dashboard_files, json, panels};
 use crate::repository;
 
 /// Links and bookmarks hang on these.
 const UIDS: &[&str] = &[
     "tokenmeter-gpu",
+    "tokenmeter-ledger",
     "tokenmeter-meter",
     "tokenmeter-overview",
     "tokenmeter-performance",
@@ -19,10 +20,6 @@ const UIDS: &[&str] = &[
 
 fn dashboards() -> Vec<(String, Value)> {
     dashboard_files().into_iter().map(|path| (path.clone(), json(&path))).collect()
-}
-
-fn panels(dashboard: &Value) -> impl Iterator<Item = &Value> {
-    dashboard["panels"].as_array().expect("panels").iter()
 }
 
 #[test]
@@ -184,18 +181,34 @@ fn a_gpu_that_several_watch_is_shown_once() {
 }
 
 #[test]
-fn panels_do_not_lie_on_each_other() {
+fn panels_do_not_overlap() {
     for (path, dashboard) in dashboards() {
-        let mut taken = BTreeSet::new();
-        for panel in panels(&dashboard) {
-            let place = |key: &str| panel["gridPos"][key].as_u64().expect("a place");
-            assert!(place("x") + place("w") <= 24, "{path}: {} is too wide", panel["title"]);
-            for x in place("x")..place("x") + place("w") {
-                for y in place("y")..place("y") + place("h") {
-                    assert!(taken.insert((x, y)), "{path}: {} lies on another", panel["title"]);
+        let shown = dashboard["panels"].as_array().expect("panels");
+        // A collapsed row opens alone: its panels move the rows below.
+        let collapsed = shown.iter().filter_map(|panel| panel["panels"].as_array());
+        for group in std::iter::once(shown).chain(collapsed) {
+            let mut taken = BTreeSet::new();
+            for panel in group {
+                let place = |key: &str| panel["gridPos"][key].as_u64().expect("a place");
+                assert!(place("x") + place("w") <= 24, "{path}: {} is too wide", panel["title"]);
+                for x in place("x")..place("x") + place("w") {
+                    for y in place("y")..place("y") + place("h") {
+                        assert!(taken.insert((x, y)), "{path}: {} overlaps another", panel["title"]);
+                    }
                 }
             }
         }
+    }
+}
+
+#[test]
+fn first_row_is_open_and_short() {
+    for (path, dashboard) in dashboards() {
+        let rows: Vec<_> = panels(&dashboard).filter(|panel| panel["type"] == "row").collect();
+        assert_eq!(rows[0]["collapsed"], false, "{path}");
+        assert!(rows[1..].iter().all(|row| row["collapsed"] == true), "{path}: a row opens by itself");
+        let shown = dashboard["panels"].as_array().expect("panels").len() - rows.len();
+        assert!((4..=12).contains(&shown), "{path}: {shown} panels at first sight");
     }
 }
 

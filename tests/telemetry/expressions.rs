@@ -24,7 +24,7 @@ pub(crate) fn all() -> Vec<Expression> {
         }
     }
     for path in dashboard_files() {
-        for (panel, text) in panels(&json(&path)) {
+        for (panel, text) in queries(&json(&path)) {
             found.push(Expression { place: format!("{path}: {panel}"), text: without_variables(&text) });
         }
     }
@@ -92,10 +92,16 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("not a string: {value}")).to_owned()
 }
 
-/// The expressions of a dashboard with their panels' titles; a variable's is what it asks series of.
-fn panels(dashboard: &Value) -> Vec<(String, String)> {
+/// Returns the panels of a dashboard, those within collapsed rows too.
+pub(crate) fn panels(dashboard: &Value) -> impl Iterator<Item = &Value> {
+    let shown = dashboard["panels"].as_array().expect("panels").iter();
+    shown.flat_map(|panel| std::iter::once(panel).chain(panel["panels"].as_array().into_iter().flatten()))
+}
+
+/// The expressions of a dashboard with their panels' titles, and those of its variables.
+fn queries(dashboard: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for panel in dashboard["panels"].as_array().into_iter().flatten() {
+    for panel in panels(dashboard) {
         for target in panel["targets"].as_array().into_iter().flatten() {
             found.push((text(&panel["title"]), text(&target["expr"])));
         }

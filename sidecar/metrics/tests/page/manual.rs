@@ -64,7 +64,8 @@ fn manual() -> String {
     }
     for (label, lists) in by_metric() {
         // A tenant's refusals have the reasons of all; a file explains itself.
-        let lists = lists.into_iter().filter(|(metric, _)| label != "file" && *metric != Metric::TenantRefused);
+        let lists =
+            lists.into_iter().filter(|(metric, _)| label != "file" && *metric != Metric::TenantRefused);
         for (metric, values) in lists {
             let name = metric.entry().name;
             explain(&mut page, &format!("`{label}` of `{name}`"), name, values);
@@ -484,11 +485,13 @@ rate(tokenmeter_client_wait_seconds_total[5m])
 fn names_in_the_introduction_are_metrics() {
     let known: Vec<_> = Metric::ALL.iter().map(|metric| metric.entry().name).collect();
     let words = INTRODUCTION.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    let names: Vec<_> = words.filter(|word| word.starts_with("tokenmeter_") && !word.ends_with('_')).collect();
+    let names: Vec<_> =
+        words.filter(|word| word.starts_with("tokenmeter_") && !word.ends_with('_')).collect();
     assert!(names.len() > 30, "{names:?}");
     for name in names {
         // Histograms have `_bucket`, `_count` and `_sum`; currencies have their own names.
-        let plain = ["_bucket", "_count", "_sum"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        let plain =
+            ["_bucket", "_count", "_sum"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
         let plain = plain.replace("_eur", "_usd");
         assert!(known.contains(&name) || known.contains(&&*plain), "{name} is no metric");
     }

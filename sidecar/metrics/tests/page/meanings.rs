@@ -43,9 +43,11 @@ pub(crate) fn ending(ending: Ending) -> [&'static str; 3] {
         Ending::ErrorInBand => {
             ["the stream, begun with status 200, carried an error", "server", "the tokens counted until then"]
         }
-        Ending::ErrorStatus => {
-            ["the server answered with a status of 400 or above", "client or server, by the status", "nothing"]
-        }
+        Ending::ErrorStatus => [
+            "the server answered with a status of 400 or above",
+            "client or server, by the status",
+            "nothing",
+        ],
         Ending::NoOutput => ["the response ended regularly and held no output", "server", "the prompt"],
         Ending::ProxyError => [
             "no upstream could be reached, the request was rejected on its way, or tokenmeter ended first",
@@ -137,7 +139,9 @@ fn refusal(value: &str) -> Option<&'static str> {
         "unreadable" => "403: the request cannot be read, and the tenant's budget requires it",
         "uncountable" => "403: the response could not be counted, and the tenant's budget requires it",
         "slow_body" => "408: the request's body came too slowly",
-        "upstream_full" => "503: all connections to the server are in use, or the client has its share of them",
+        "upstream_full" => {
+            "503: all connections to the server are in use, or the client has its share of them"
+        }
         "gather_room" => "503: the request must be read whole, and no memory is left for it",
         "detached" => "403: the work would continue without its client and could not be counted",
         _ => return None,
