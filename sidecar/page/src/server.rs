@@ -19,7 +19,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
-use tokio::task::LocalSet;
+use tokio::task::{LocalSet, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::host::AllowedHosts;
@@ -143,6 +143,9 @@ async fn serve(listener: TcpListener, connections: usize, routes: Rc<RefCell<Rou
             Taken::Evicting(slot) => {
                 routes.borrow().source.evicted();
                 tokio::task::spawn_local(answer(stream, slot, routes, renderer));
+                // The evicted connection closes in its own task. Without a turn for it, a backlog of connections would
+                // open up to 128 descriptors more, the number of accepts that tokio allows one task without a pause.
+                yield_now().await;
             }
             Taken::Full => match slots.wait() {
                 Some(waiting) => drop(tokio::task::spawn_local(async move {
