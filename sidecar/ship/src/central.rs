@@ -269,12 +269,14 @@ impl Source for Central {
     }
 
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble> {
-        let sql = "SELECT * FROM tokenmeter.gaps WHERE since < $2 AND until >= $1 \
-                   ORDER BY since, until, instance, why";
-        let (since, until) = (Instant(range.since_us), Instant(range.until_us));
+        // A lost file concerns every earlier month, so only the end of a gap selects here.
+        let sql = "SELECT * FROM tokenmeter.gaps WHERE until >= $1 ORDER BY since, until, instance, why";
         let mut gaps = Vec::new();
-        self.each(sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
-            gaps.push(columns::gap(row)?);
+        self.each(sql, &[(&Instant(range.since_us), Type::TIMESTAMPTZ)], |row| {
+            let gap = columns::gap(row)?;
+            if gap.concerns(range) {
+                gaps.push(gap);
+            }
             Ok(())
         })?;
         Ok(gaps)

@@ -218,6 +218,26 @@ fn the_store_knows_which_exchange_it_has_last() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
+fn lost_file_is_noted_in_earlier_ranges() {
+    let (url, mut client) = store();
+    let gap = |why: &str| Gap {
+        from_us: NOON_US,
+        until_us: NOON_US + 9,
+        why: why.into(),
+        lost_rows: None,
+        totals_kept: false,
+    };
+    let parcel = Parcel { gaps: vec![(1, gap("crash")), (2, gap("corrupt"))], ..parcel(Vec::new()) };
+    send(&mut client, origin(1), "host", &parcel).unwrap();
+    let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
+    let within = |since_us, until_us| central.gaps(&Range { since_us, until_us }).unwrap();
+    assert_eq!(within(NOON_US - 20, NOON_US - 10), [gap("corrupt")], "its corrections may be of that time");
+    assert_eq!(within(NOON_US - 20, NOON_US + 1), [gap("corrupt"), gap("crash")]);
+    assert_eq!(within(NOON_US + 20, NOON_US + 30), []);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
 fn corrections_and_gaps_come_back_as_they_were() {
     let (url, mut client) = store();
     let correction = Correction {
