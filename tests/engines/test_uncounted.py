@@ -77,5 +77,5 @@ def test_uncountable_is_refused(rig, strict, case, outcome, status):
     response = call.send(strict.address, case)
     assert response.status == status, response.body
     if status == 403:
-        assert "The budget 'all' allows only answers that the server counts" in json.loads(response.body)["error"]["message"]
+        assert "The budget 'all' allows only responses with complete token counts" in json.loads(response.body)["error"]["message"]
         assert rig.engine.moved(Difference(before, rig.engine.settled_counters())) == (0, 0, 0)
