@@ -328,8 +328,8 @@ fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Failure> {
     }
     let is_closed = file::number(&source.connection, "closed_us")?.is_some();
     if !is_closed {
-        // What a proxy still writes has rows in the log beside it; this copy has them. Whoever writes the copy once it is
-        // restored cannot know what was entered after it, also where no proxy had the file open.
+        // A file that a proxy writes has rows in the log beside it; this copy includes them. A process that writes to
+        // the restored copy cannot know later entries of the original, even if no proxy had the original open.
         let mut file = File::open(new)?;
         let entry = Entry::begin(&mut file)?;
         let alive_us = entry.number("alive_us")?.unwrap_or(now_us);

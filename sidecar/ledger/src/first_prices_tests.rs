@@ -1,5 +1,5 @@
-//! What `reprice` gives a price, or another one: reports and FOCUS of a ledger on disk, before and after its month is
-//! closed, with its rows and without.
+//! Exchanges that `reprice` gives a first or another price: reports and FOCUS of a ledger on disk, before and after its
+//! month is closed, with its rows and without.
 
 use std::time::Duration;
 

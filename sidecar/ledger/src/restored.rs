@@ -12,8 +12,8 @@ use crate::file::{self, File};
 use crate::report::source::Gap;
 use crate::{check, month};
 
-/// The fact of a copy made by `tokenmeter ledger backup`: when it was made, microseconds since 1970. Whoever writes the
-/// file removes it.
+/// The time of a copy made by `tokenmeter ledger backup`, microseconds since 1970. The first writer of the file removes
+/// it.
 const COPIED: &str = "copied_us";
 
 /// Marks a file as a copy.

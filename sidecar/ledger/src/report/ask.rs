@@ -36,7 +36,7 @@ impl Ask {
         }
     }
 
-    /// Whether it tells rates apart.
+    /// Returns true if the report distinguishes rates.
     pub(crate) fn is_by_rate(&self) -> bool {
         self.keys().any(Key::is_of_rate)
     }

@@ -13,7 +13,7 @@ use super::source::{Month, Range, Source, Trouble};
 use crate::key::Key as LineKey;
 use crate::{Class, Line};
 
-/// Which corrections move counts to another rate.
+/// The corrections that move counts to another rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// All usage, whenever it is billed.
@@ -31,7 +31,7 @@ impl Reading {
         if ask.billed.is_some() || keys.any(|key| key == Key::Billed) { Self::Billed } else { Self::Used }
     }
 
-    /// Whether it tells rates of one currency apart.
+    /// True if it distinguishes rates of one currency.
     pub(crate) fn is_by_rate(self, ask: &Ask) -> bool {
         ask.is_by_rate() || (self == Self::Charged && ask.basis == Basis::Price)
     }

@@ -121,7 +121,7 @@ impl Key {
         !matches!(self, Self::Consumer | Self::ResponseModel | Self::Dialect | Self::Unpriced)
     }
 
-    /// Whether it tells rates of one currency apart.
+    /// True if it distinguishes rates of one currency.
     pub(crate) fn is_of_rate(self) -> bool {
         matches!(self, Self::Tier | Self::Version | Self::Entry)
     }

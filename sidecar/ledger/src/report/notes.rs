@@ -44,7 +44,7 @@ pub struct Notes {
     pub unmeasured: i128,
     /// Why rows were read, and not lines; `None` if they were not.
     pub rows_for: Option<RowsFor>,
-    /// Whether exchanges whose rows are gone were given another price, and their counts stand under the first one.
+    /// True if exchanges without rows were repriced, so that their counts stand under the first price.
     pub first_rates: bool,
     /// The months of what was found, or those it is billed in if it was asked by that, and whether they are closed.
     pub months: BTreeMap<Month, MonthState>,

@@ -223,7 +223,7 @@ pub trait Source {
         each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
     ) -> Result<(), Trouble>;
 
-    /// Whether an exchange that ended within the range and had a price was given another one.
+    /// Returns true if a priced exchange that ended within the range was repriced.
     fn has_repriced(&self, range: &Range) -> Result<bool, Trouble> {
         let mut has = false;
         self.corrections(range, &mut |_, made| {

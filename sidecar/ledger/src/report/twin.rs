@@ -119,8 +119,8 @@ pub(crate) fn seen(report: &Report) -> Twin {
     report.groups.iter().map(|group| ((words(group), code(group)), sums(group))).collect()
 }
 
-/// Whether an exchange whose row is gone was priced while another one of its line was not: the tokens of both stay
-/// without a price, because nothing tells them apart.
+/// Returns true if an exchange without a row was priced while another one of its line was not: the tokens of both stay
+/// without a price, because nothing distinguishes them.
 pub(crate) fn has_tokens_that_stay(memory: &Memory) -> bool {
     let unpriced = || memory.rows.iter().filter(|(_, row, _)| row.rate().is_none());
     let is_priced = |row: &Row| memory.corrections.iter().any(|(_, made)| made.exchange == row.id);

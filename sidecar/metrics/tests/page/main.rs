@@ -22,7 +22,7 @@ mod formats; // the three formats agree
 mod golden; // one page, byte by byte
 mod live; // the live counter's overcount
 mod manual; // metrics.md
-mod meanings; // what its label values mean
+mod meanings; // the meanings of its label values
 mod money; // spend, budgets, the ledger
 mod names; // the table keeps Prometheus' rules
 mod native; // native buckets against a naive computation
