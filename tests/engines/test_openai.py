@@ -69,11 +69,13 @@ def test_lists_the_models(rig):
 
 def test_closing_a_stream_stops_the_engine(rig):
     case = cases.slow(rig.engine.name, cases.STREAM)
+    name = rig.new_name(case)
     watch = Watch(rig)
-    with create(rig.address, case, extra_headers={CASE: rig.new_name(case)}) as stream:
+    with create(rig.address, case, extra_headers={CASE: name}) as stream:
         for number, _ in enumerate(stream):
             if number == EVENTS:
                 break
+    watch.expect_upstream_left(name)
     watch.expect_engine_free(case)
     watch.expect_stopped_short(case)
     watch.expect_client_abort()
