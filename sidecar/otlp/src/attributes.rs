@@ -49,6 +49,11 @@ impl Attributes {
         self.put(key, Value::ArrayValue(ArrayValue { values }));
     }
 
+    pub(crate) fn numbers(&mut self, key: &str, numbers: impl Iterator<Item = f64>) {
+        let values = numbers.map(|number| any(Value::DoubleValue(number))).collect();
+        self.put(key, Value::ArrayValue(ArrayValue { values }));
+    }
+
     pub(crate) fn int(&mut self, key: &str, number: i64) {
         self.put(key, Value::IntValue(number));
     }

@@ -29,7 +29,7 @@ use crate::attributes::resource;
 use crate::counts::{Counts, End};
 use crate::finished::Finished;
 use crate::limits::REQUEST_MAX_BYTES;
-use crate::plan::{EventName, Periodic, Plan, Queued, Signal};
+use crate::plan::{Detail, EventName, Periodic, Plan, Queued, Signal};
 use crate::queue::Queue;
 use crate::sender::Sender;
 use crate::{log, metric, span};
@@ -48,6 +48,7 @@ pub fn start(plan: Plan, reading: Box<dyn Fn() -> Reading + Send>) -> io::Result
         logs: plan.logs.as_ref().map(|queued| Queue::new(queued.capacity, queued.batch)),
         resource: resource(&plan.resource, plan.text_limit),
         event: plan.event,
+        detail: plan.detail,
         upstreams: plan.upstreams,
         text_limit: plan.text_limit,
     };
@@ -106,6 +107,7 @@ struct Shared {
     logs: Option<Queue<Finished>>,
     resource: Resource,
     event: EventName,
+    detail: Detail,
     upstreams: Vec<Upstream>,
     text_limit: usize,
 }
@@ -129,9 +131,8 @@ impl Shared {
     fn encoded(&self, signal: Signal, batch: &[Finished]) -> Vec<u8> {
         match signal {
             Signal::Log => {
-                let request =
-                    log::request(batch, &self.resource, &self.upstreams, self.event, self.text_limit);
-                request.encode_to_vec()
+                let form = log::Form { event: self.event, detail: self.detail, text_limit: self.text_limit };
+                log::request(batch, &self.resource, &self.upstreams, &form).encode_to_vec()
             }
             _ => span::request(batch, &self.resource, &self.upstreams, self.text_limit).encode_to_vec(),
         }

@@ -275,8 +275,6 @@ pub(crate) fn details(record: &Record, list: &mut Attributes) {
     if record.status > 0 {
         list.count("http.response.status_code", record.status.into());
     }
-    list.count("tokenmeter.choices", record.choices.into());
-    list.count("tokenmeter.visible_characters", record.visible_chars);
     if record.usage_rejected > 0 {
         list.count("tokenmeter.usage_rejected", record.usage_rejected.into());
     }
@@ -285,24 +283,30 @@ pub(crate) fn details(record: &Record, list: &mut Attributes) {
     list.seconds("tokenmeter.time_to_first_byte", timing.first_byte_ns);
     list.seconds("tokenmeter.time_to_first_visible_token", timing.first_visible_ns);
     list.seconds("tokenmeter.time_to_first_tool_call", timing.first_tool_ns);
+    if let Some(rate) = timing.input_rate {
+        list.number("tokenmeter.input_token_rate", rate);
+    }
+    list.seconds("tokenmeter.client_wait", Some(timing.client_wait_ns));
+}
+
+/// Adds the sums and buckets from which histograms and shares are made, for the log record in full detail only.
+pub(crate) fn internals(record: &Record, list: &mut Attributes) {
+    let timing = &record.timing;
+    list.count("tokenmeter.choices", record.choices.into());
+    list.count("tokenmeter.visible_characters", record.visible_chars);
+    if let Some(rate) = timing.visible_chars_rate {
+        list.number("tokenmeter.visible_character_rate", rate);
+    }
     list.seconds("tokenmeter.generation", Some(timing.generation_ns));
     list.count("tokenmeter.generation_tokens", timing.generation_tokens);
-    for (name, rate) in [
-        ("tokenmeter.input_token_rate", timing.input_rate),
-        ("tokenmeter.visible_character_rate", timing.visible_chars_rate),
-    ] {
-        if let Some(rate) = rate {
-            list.number(name, rate);
-        }
-    }
     list.text("tokenmeter.weight", timing.weight.name());
     list.seconds("tokenmeter.stalled", Some(timing.stalled_ns));
-    list.seconds("tokenmeter.client_wait", Some(timing.client_wait_ns));
     gaps("tokenmeter.inter_token", &timing.inter_token, list);
     gaps("tokenmeter.chunk_gap", &timing.chunk_gap, list);
     if timing.position.iter().any(|span| span.tokens > 0) {
         list.counts("tokenmeter.position.tokens", timing.position.iter().map(|span| span.tokens));
-        list.counts("tokenmeter.position.ns", timing.position.iter().map(|span| span.ns));
+        let seconds = timing.position.iter().map(|span| span.ns as f64 / 1e9);
+        list.numbers("tokenmeter.position.seconds", seconds);
     }
     let load = &record.load;
     list.count("tokenmeter.load.entered", load.entered.in_flight);

@@ -43,7 +43,9 @@ pub use counts::{Counts, Durations, SignalCounts};
 pub use exporter::{Exporter, start};
 pub use finished::{Energy, Finished, route};
 pub use metrics::Upstream;
-pub use plan::{ClientCertificate, EventName, Histograms, Periodic, Plan, Protocol, Queued, Signal, Target};
+pub use plan::{
+    ClientCertificate, Detail, EventName, Histograms, Periodic, Plan, Protocol, Queued, Signal, Target,
+};
 
 /// The `User-Agent` of requests to collectors.
 const USER_AGENT: &str = concat!("tokenmeter/", env!("CARGO_PKG_VERSION"));

@@ -24,6 +24,8 @@ pub struct Plan {
     pub logs: Option<Queued>,
     /// The event name of log records.
     pub event: EventName,
+    /// The extent of log records.
+    pub detail: Detail,
     /// The addresses of the upstreams, for the attributes `server.address` and `server.port` of spans.
     pub upstreams: Vec<Upstream>,
 }
@@ -47,6 +49,16 @@ impl EventName {
             _ => "tokenmeter.exchange",
         }
     }
+}
+
+/// The extent of log records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// The values that users ask for: tokens, times, tenant, cost.
+    #[default]
+    Standard,
+    /// Also the sums and buckets from which tokenmeter makes its histograms and shares.
+    Full,
 }
 
 /// A signal that is read periodically.

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub use reader::Diagnostic;
 
 use crate::limits::{QUEUE_MAX_ITEMS, TEXT_MAX_BYTES};
-use crate::plan::{EventName, Histograms, Periodic, Plan, Protocol, Queued, Signal};
+use crate::plan::{Detail, EventName, Histograms, Periodic, Plan, Protocol, Queued, Signal};
 use reader::Reader;
 use variables::Queue;
 
@@ -133,6 +133,7 @@ fn plan(reader: &mut Reader<'_>, overrides: &Overrides, [metrics, spans, logs]: 
         spans: spans.then(|| queued(reader, overrides, Signal::Span, &variables::SPANS)).flatten(),
         logs: logs.then(|| queued(reader, overrides, Signal::Log, &variables::LOGS)).flatten(),
         event: EventName::default(),
+        detail: Detail::default(),
         upstreams: Vec::new(),
     }
 }

@@ -96,7 +96,10 @@ fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<
 
 fn server_attributes(record: &Record, route: Option<&str>, list: &mut Attributes) {
     list.text("http.request.method", "POST");
+    // The listener has no TLS.
+    list.text("url.scheme", "http");
     if let Some(route) = route {
+        list.text("url.path", route);
         list.text("http.route", route);
     }
     if record.status > 0 {

@@ -12,7 +12,7 @@ mod raw;
 pub(crate) use choices::choice;
 pub use choices::{
     AUTO, BUDGET_DURATIONS, BUDGET_UNKNOWN_PATHS, BUDGET_UNPRICED, DETACHED_WORK, GPU, KINDS, OBJECTIVES,
-    OFF, ON, OTLP_PROTOCOLS, ROLES, SCRAPES, SEMCONV, USAGE,
+    OFF, ON, OTLP_DETAILS, OTLP_PROTOCOLS, ROLES, SCRAPES, SEMCONV, USAGE,
 };
 pub use group::Group;
 pub use list::{BUDGET_LIST, List, OBJECTIVE_LIST, UPSTREAMS};
@@ -371,6 +371,14 @@ pub static SETTINGS: &[Setting] = &[
         help: "Exported signals, of metrics, traces and logs (one log record per exchange), separated by \
                commas; by default metrics and traces, unless OTEL_METRICS_EXPORTER, OTEL_TRACES_EXPORTER or \
                OTEL_LOGS_EXPORTER is set",
+    },
+    Setting {
+        key: "otlp_detail",
+        group: Group::Telemetry,
+        form: Form::Choice(&OTLP_DETAILS),
+        default: OTLP_DETAILS[0],
+        help: "Extent of exported log records; full adds the buckets and sums from which tokenmeter makes its \
+               histograms and shares",
     },
     Setting {
         key: "trace_headers",

@@ -1,21 +1,7 @@
-//! The resource that describes this process.
+//! The resource that describes this process. The resource section of `otlp.md` lists the sources of each attribute.
 //!
-//! | attribute | source: the first that is set |
-//! |---|---|
-//! | `service.name` | `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `tokenmeter` |
-//! | `service.version` | `OTEL_RESOURCE_ATTRIBUTES`, this program's version |
-//! | `service.instance.id` | `OTEL_RESOURCE_ATTRIBUTES`, `POD_UID` and `CONTAINER_NAME` joined by `.`, a random UUID |
-//! | `host.name` | `OTEL_RESOURCE_ATTRIBUTES`, `HOSTNAME`, the kernel's |
-//! | `process.pid` | the process's |
-//! | `k8s.namespace.name` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_NAMESPACE`, `POD_NAMESPACE` |
-//! | `k8s.pod.name` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_POD_NAME`, `POD_NAME` |
-//! | `k8s.pod.uid` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_POD_UID`, `POD_UID` |
-//! | `k8s.pod.ip` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_POD_IP`, `POD_IP` |
-//! | `k8s.node.name` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_NODE_NAME`, `NODE_NAME` |
-//! | `k8s.container.name` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_CONTAINER_NAME`, `CONTAINER_NAME` |
-//! | `k8s.deployment.name` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_DEPLOYMENT_NAME`, `DEPLOYMENT_NAME` |
-//! | `k8s.cluster.name` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_CLUSTER_NAME`, `CLUSTER_NAME` |
-//! | any other | `OTEL_RESOURCE_ATTRIBUTES` |
+//! The variables of `k8s.*` and `service.instance.id` are read in a pod only, where Kubernetes sets
+//! `KUBERNETES_SERVICE_HOST`: elsewhere a `CONTAINER_NAME` belongs to some other program.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -63,7 +49,8 @@ fn detected(reader: &Reader<'_>) -> Vec<(String, String)> {
     let mut attributes = Vec::new();
     set(&mut attributes, "service.name", "tokenmeter".to_owned());
     set(&mut attributes, "service.version", env!("CARGO_PKG_VERSION").to_owned());
-    for (name, variables) in DOWNWARD {
+    let in_pod = reader.text("KUBERNETES_SERVICE_HOST").is_some();
+    for (name, variables) in DOWNWARD.iter().filter(|_| in_pod) {
         if let Some(value) = variables.iter().find_map(|variable| reader.text(variable)) {
             set(&mut attributes, name, cut(&value, TEXT_MAX_BYTES).to_owned());
         }

@@ -254,15 +254,16 @@ fn configured_attribute_overrides_detected_one() {
         "OTEL_RESOURCE_ATTRIBUTES",
         "service.name=b,deployment.environment.name=a%2Cb%C3%A9,k8s.pod.name=said",
     );
+    const POD: (&str, &str) = ("KUBERNETES_SERVICE_HOST", "10.96.0.1");
     for (variables, name, value) in [
         (&[][..], "service.name", "tokenmeter"),
         (&[attributes], "service.name", "b"),
         (&[attributes, ("OTEL_SERVICE_NAME", "a")], "service.name", "a"),
         (&[attributes], "deployment.environment.name", "a,bé"),
-        (&[attributes, ("POD_NAME", "found")], "k8s.pod.name", "said"),
-        (&[("POD_NAME", "found")], "k8s.pod.name", "found"),
-        (&[("POD_NAMESPACE", "n"), ("K8S_NAMESPACE", "m")], "k8s.namespace.name", "m"),
-        (&[("POD_UID", "u"), ("CONTAINER_NAME", "c")], "service.instance.id", "u.c"),
+        (&[POD, attributes, ("POD_NAME", "found")], "k8s.pod.name", "said"),
+        (&[POD, ("POD_NAME", "found")], "k8s.pod.name", "found"),
+        (&[POD, ("POD_NAMESPACE", "n"), ("K8S_NAMESPACE", "m")], "k8s.namespace.name", "m"),
+        (&[POD, ("POD_UID", "u"), ("CONTAINER_NAME", "c")], "service.instance.id", "u.c"),
         (&[("HOSTNAME", "h")], "host.name", "h"),
     ] {
         assert_eq!(of(variables, name).as_deref(), Some(value), "{variables:?}");
@@ -270,6 +271,13 @@ fn configured_attribute_overrides_detected_one() {
     let (one, other) = (of(&[], "service.instance.id").unwrap(), of(&[], "service.instance.id").unwrap());
     assert_eq!((one.len(), &one[14..15]), (36, "4"), "{one}");
     assert_ne!(one, other);
+    for (variable, name) in [("CONTAINER_NAME", "k8s.container.name"), ("POD_NAME", "k8s.pod.name")] {
+        assert_eq!(
+            of(&[(variable, "x")], name),
+            None,
+            "outside Kubernetes {variable} belongs to another program"
+        );
+    }
     assert_eq!(of(&[], "process.pid"), Some(std::process::id().to_string()));
 }
 

@@ -1,8 +1,11 @@
 //! Log records of exchanges.
 
-use meter::{Ending, Record};
+use std::collections::BTreeSet;
+
+use meter::{Ending, Provenance, Record};
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
-use otlp::{Charge, EventName, Finished, Plan, Protocol};
+use otlp::{Charge, Detail, EventName, Finished, Plan, Protocol};
 use scan::Dialect;
 
 use crate::collector::Collector;
@@ -24,7 +27,9 @@ fn exchange_is_one_event_linked_to_trace() {
     for protocol in BOTH {
         let log = arrive(protocol, chat());
         assert_eq!(log.event_name, "tokenmeter.exchange");
-        assert_eq!(log.body, None);
+        let body = log.body.as_ref().and_then(|body| body.value.clone());
+        let summary = "chat qwen3-8b complete: 120 input and 50 output tokens in 2.000 s";
+        assert_eq!(body, Some(Value::StringValue(summary.to_owned())));
         assert_eq!((&*log.trace_id, &*log.span_id), (&TRACE[..], &CLIENT[..]));
         assert_eq!(log.flags, 1);
         assert_eq!(log.time_unix_nano, STARTED + UPLOAD + 2_000_000_000);
@@ -34,12 +39,52 @@ fn exchange_is_one_event_linked_to_trace() {
             ("tokenmeter.upload", "0.3"),
             ("tokenmeter.duration", "2"),
             ("tokenmeter.time_to_first_token", "0.2"),
-            ("tokenmeter.visible_characters", "160"),
             ("http.response.status_code", "200"),
         ] {
             assert_eq!(said(&log.attributes, key).as_deref(), Some(value), "{key}");
         }
     }
+}
+
+#[test]
+fn summary_marks_estimates_and_unknown_counts() {
+    let mut record = chat();
+    record.tokens.input_provenance = Provenance::None;
+    record.tokens.output_provenance = Provenance::Frames;
+    record.ending = Ending::ClientAbort;
+    let summary = "chat qwen3-8b client_abort: unknown input and about 50 output tokens in 2.000 s";
+    let body = arrive(Protocol::Http, record).body.and_then(|body| body.value);
+    assert_eq!(body, Some(Value::StringValue(summary.to_owned())));
+}
+
+#[test]
+fn internals_are_sent_in_full_detail_only() {
+    let standard = arrive(Protocol::Http, chat());
+    let collector = Collector::new();
+    let plan = Plan { detail: Detail::Full, ..plans::logs(Protocol::Http, collector.address) };
+    let exporter = plans::start(plan);
+    exporter.submit(finished(chat()));
+    assert_eq!(exporter.shutdown(LONG).logs.sent, 1);
+    let full = collector.seen().log_records().remove(0);
+    let names = |log: &LogRecord| log.attributes.iter().map(|pair| pair.key.clone()).collect::<BTreeSet<_>>();
+    let (standard, full) = (names(&standard), names(&full));
+    assert!(standard.is_subset(&full));
+    let internals: Vec<&str> = full.difference(&standard).map(String::as_str).collect();
+    assert_eq!(
+        internals,
+        [
+            "tokenmeter.choices",
+            "tokenmeter.generation",
+            "tokenmeter.generation_tokens",
+            "tokenmeter.load.busy",
+            "tokenmeter.load.entered",
+            "tokenmeter.load.left",
+            "tokenmeter.load.share",
+            "tokenmeter.stalled",
+            "tokenmeter.visible_characters",
+            "tokenmeter.weight",
+        ]
+    );
 }
 
 #[test]

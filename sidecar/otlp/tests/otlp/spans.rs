@@ -120,6 +120,8 @@ fn inference_has_attributes_of_convention() {
     }
     for (key, value) in [
         ("http.request.method", "POST"),
+        ("url.scheme", "http"),
+        ("url.path", "/v1/chat/completions"),
         ("http.route", "/v1/chat/completions"),
         ("http.response.status_code", "200"),
     ] {
@@ -273,6 +275,7 @@ fn unnamed_model_is_omitted() {
     assert_eq!((&*server.name, &*client.name), ("POST", "text_completion"));
     assert_eq!(said(&client.attributes, "gen_ai.request.model"), None);
     assert_eq!(said(&server.attributes, "http.route"), None);
+    assert_eq!(said(&server.attributes, "url.path"), None);
 }
 
 /// The decode leg has the convention's attributes.

@@ -95,6 +95,7 @@ fn request_follows_variables() {
                 "OTEL_LOGS_EXPORTER" => "otlp".to_owned(),
                 "OTEL_SERVICE_NAME" => "meter".to_owned(),
                 "K8S_POD_NAME" => "pod-1".to_owned(),
+                "KUBERNETES_SERVICE_HOST" => "10.96.0.1".to_owned(),
                 _ => return None,
             })
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use metrics::Semconv;
 use otlp::settings::{Overrides, Settings, resolve};
-use otlp::{EventName, Protocol, Signal};
+use otlp::{Detail, EventName, Protocol, Signal};
 use relay::{Draw, Sampler, Tracing};
 
 use super::values::Reader;
@@ -74,6 +74,7 @@ impl Reader<'_> {
         let headers = self.value("trace_headers");
         let propagate = self.one_of_setting("trace_headers", &headers) == ON;
         let semconv = self.semconv();
+        let detail = self.detail();
         let settings = resolve(&|name| machine.variable(name), &overrides);
         for error in settings.errors {
             let standard = error.variable.starts_with("OTEL_");
@@ -108,7 +109,7 @@ impl Reader<'_> {
             Semconv::Latest | Semconv::Legacy | Semconv::Both => EventName::Exchange,
         };
         Telemetry {
-            otlp: plan.map(|plan| otlp::Plan { upstreams: upstreams.clone(), event, ..plan }),
+            otlp: plan.map(|plan| otlp::Plan { upstreams: upstreams.clone(), event, detail, ..plan }),
             upstreams,
             semconv,
             trace: traced.then_some(Tracing { sampler, propagate: propagate && trace_context }),
@@ -196,6 +197,11 @@ impl Reader<'_> {
             self.errors.push(Diagnostic::at(&origin, what, "write some of metrics, traces, logs"));
         }
         SIGNALS.map(|name| (!named.is_empty()).then_some(named.contains(&name)))
+    }
+
+    fn detail(&mut self) -> Detail {
+        let written = self.value("otlp_detail");
+        if self.one_of_setting("otlp_detail", &written) == "full" { Detail::Full } else { Detail::Standard }
     }
 
     fn semconv(&mut self) -> Option<Semconv> {

@@ -32,6 +32,9 @@ pub const ROLES: [&str; 4] = ["whole", "prefill", "decode", AUTO];
 /// The values of `otlp_protocol`.
 pub const OTLP_PROTOCOLS: [&str; 3] = [AUTO, "http/protobuf", "grpc"];
 
+/// The values of `otlp_detail`.
+pub const OTLP_DETAILS: [&str; 2] = ["standard", "full"];
+
 /// The values of `semconv`: versions of the GenAI convention's token metrics.
 pub const SEMCONV: [&str; 5] = [AUTO, "latest", "client", "legacy", "both"];
 

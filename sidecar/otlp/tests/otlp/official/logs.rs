@@ -7,7 +7,7 @@ use opentelemetry::logs::{AnyValue, LogRecord as _, Logger, LoggerProvider, Seve
 use opentelemetry::{SpanId, TraceFlags, TraceId};
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_sdk::logs::{SdkLogRecord, SdkLoggerProvider, SimpleLogProcessor};
-use otlp::Protocol;
+use otlp::{Detail, Plan, Protocol};
 
 use super::{Twin, assert_same, plan, resource, scope, sort, sort_resource, time};
 use crate::collector::Collector;
@@ -16,7 +16,8 @@ use crate::plans::{self, BOTH, LONG};
 
 fn ours(protocol: Protocol, record: Record) -> ExportLogsServiceRequest {
     let collector = Collector::new();
-    let exporter = plans::start(plan(plans::logs(protocol, collector.address)));
+    let logs = Plan { detail: Detail::Full, ..plans::logs(protocol, collector.address) };
+    let exporter = plans::start(plan(logs));
     exporter.submit(finished(record));
     assert_eq!(exporter.shutdown(LONG).logs.sent, 1);
     let request = collector.seen().logs.pop().unwrap();
@@ -112,6 +113,7 @@ fn log_record_equals_official_one() {
             set_common(record);
             record.set_severity_number(Severity::Info);
             record.set_severity_text("INFO");
+            record.set_body("chat qwen3-8b complete: 120 input and 50 output tokens in 2.000 s".into());
             let (trace, span) = (TraceId::from_bytes(TRACE), SpanId::from_bytes(CLIENT));
             record.set_trace_context(trace, span, Some(TraceFlags::SAMPLED));
             record.add_attribute("tokenmeter.ending", "complete");
@@ -132,10 +134,11 @@ fn log_record_without_trace_equals_official_one() {
         record.set_severity_text("ERROR");
         record.add_attribute("tokenmeter.ending", "upstream_cut");
         record.add_attribute("error.type", "stream_truncated");
-        for (key, first) in [("tokenmeter.position.tokens", 3i64), ("tokenmeter.position.ns", 5)] {
-            let list = std::iter::once(first).chain(std::iter::repeat(0)).take(positions);
-            record.add_attribute(key, list.collect::<AnyValue>());
-        }
+        let tokens = std::iter::once(3i64).chain(std::iter::repeat(0)).take(positions);
+        record.add_attribute("tokenmeter.position.tokens", tokens.collect::<AnyValue>());
+        let seconds = std::iter::once(5e-9).chain(std::iter::repeat(0.0)).take(positions);
+        record.add_attribute("tokenmeter.position.seconds", seconds.collect::<AnyValue>());
+        record.set_body("chat qwen3-8b upstream_cut: 120 input and 50 output tokens in 2.000 s".into());
     });
     assert_same(&ours(Protocol::Http, record), &theirs, "without a trace");
 }

@@ -56,6 +56,8 @@ fn success() -> Case {
         CALLER,
         &[
             ("http.request.method", text("POST")),
+            ("url.scheme", text("http")),
+            ("url.path", text("/v1/chat/completions")),
             ("http.route", text("/v1/chat/completions")),
             ("http.response.status_code", 200.into()),
             ("tokenmeter.exchange.id", text("abababab-abab-abab-abab-abababababab")),
