@@ -96,13 +96,15 @@ pub fn line_ends(framing: Framing, body: &[u8]) -> Vec<(&'static str, Vec<u8>)> 
 pub fn first_difference(left: &Seen, right: &Seen) -> String {
     let at = left.said.iter().zip(&right.said).take_while(|(a, b)| a == b).count();
     format!(
-        "at {at}: {:?} and {:?}; model {:?} and {:?}; id {:?} and {:?}; tail {:?} and {:?}",
+        "at {at}: {:?} and {:?}; model {:?} and {:?}; id {:?} and {:?}; tier {:?} and {:?}; tail {:?} and {:?}",
         left.said.get(at),
         right.said.get(at),
         left.model,
         right.model,
         left.id,
         right.id,
+        left.tier,
+        right.tier,
         left.tail,
         right.tail
     )

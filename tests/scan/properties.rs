@@ -47,6 +47,49 @@ fn made_bodies_mean_what_the_naive_reader_says() {
     assert!(opinions > cases / 3, "the maker makes too much nonsense: {opinions} of {cases}");
 }
 
+/// Members that some dialect reads, where another may not look for them.
+const FOREIGN: [&str; 12] = [
+    r#""model":"other""#,
+    r#""model_name":"other""#,
+    r#""modelVersion":"other""#,
+    r#""id":"other""#,
+    r#""request_id":"other""#,
+    r#""responseId":"other""#,
+    r#""service_tier":"other""#,
+    r#""type":"""#,
+    r#""object":"other""#,
+    r#""role":"assistant""#,
+    r#""status":"completed""#,
+    r#""error":null"#,
+];
+
+#[test]
+fn foreign_members_mean_what_the_oracle_says() {
+    let opinions = AtomicU32::new(0);
+    proptest!(config(), |(
+        entropy in proptest::collection::vec(any::<u8>(), 0..300),
+        member in 0..FOREIGN.len(),
+        place in any::<prop::sample::Index>(),
+    )| {
+        let made = maker::body(&mut Dice::new(&entropy));
+        let (dialect, framing, mut body) = (made.dialect, made.framing, made.body);
+        let places: Vec<usize> = (0..body.len()).filter(|&at| body[at] == b'{').collect();
+        prop_assume!(!places.is_empty());
+        let at = *place.get(&places) + 1;
+        let is_empty = body[at..].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'}');
+        let member = format!("{}{}", FOREIGN[member], if is_empty { "" } else { "," });
+        body.splice(at..at, member.bytes());
+        let whole = cuts::in_steps(dialect, framing, &body, usize::MAX);
+        if let Some(naive) = naive::read(dialect, framing, &body) {
+            opinions.fetch_add(1, Relaxed);
+            let text = String::from_utf8_lossy(&body);
+            prop_assert!(naive == whole, "{dialect:?} {text:?}: {}", cuts::first_difference(&naive, &whole));
+        }
+    });
+    let (opinions, cases) = (opinions.load(Relaxed), config().cases);
+    assert!(opinions > cases / 4, "the oracle has too few opinions: {opinions} of {cases}");
+}
+
 /// Twin and maker know every dialect: most made bodies mean something to the twin, and all kinds of
 /// events come up.
 #[test]

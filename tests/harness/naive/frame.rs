@@ -51,6 +51,8 @@ pub(crate) fn model(dialect: Dialect, frame: &Value) -> Option<&str> {
         Dialect::Anthropic => &["/model", "/message/model"],
         Dialect::Triton => &["/model_name"],
         Dialect::Gemini => &["/modelVersion"],
+        // These servers' own formats name no model.
+        Dialect::Tgi | Dialect::Sglang | Dialect::Lmdeploy => &[],
         _ => &["/model"],
     };
     first_word(dialect, frame, places).filter(|name| name.len() <= 40)
@@ -76,7 +78,7 @@ pub(crate) fn id(dialect: Dialect, frame: &Value) -> Option<&str> {
     first_word(dialect, frame, places).map(|id| if id.len() <= 128 { id } else { "" })
 }
 
-/// The service tier a frame tells, if it tells one. `None` as above.
+/// The last service tier of a frame that fits a tier, if there is one. `None` as above.
 pub(crate) fn tier(dialect: Dialect, frame: &Value) -> Option<Option<&str>> {
     let places: &[&str] = match dialect {
         Dialect::OpenaiResponses => &["/service_tier", "/response/service_tier"],
@@ -89,11 +91,18 @@ pub(crate) fn tier(dialect: Dialect, frame: &Value) -> Option<Option<&str>> {
     let is_one = |tier: &&str| {
         (1..=32).contains(&tier.len()) && tier.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
     };
-    first_word(dialect, frame, places).map(|tier| Some(tier).filter(is_one))
+    let tiers = words(dialect, frame, places)?;
+    Some(tiers.into_iter().rfind(is_one))
 }
 
 /// The first word that is not empty at one of the places.
 fn first_word<'v>(dialect: Dialect, frame: &'v Value, places: &[&str]) -> Option<&'v str> {
+    Some(words(dialect, frame, places)?.first().copied().unwrap_or_default())
+}
+
+/// The words at the places that are not empty, one for each answer in the frame. `None` if two places of an
+/// answer disagree.
+fn words<'v>(dialect: Dialect, frame: &'v Value, places: &[&str]) -> Option<Vec<&'v str>> {
     let holders = match (dialect, frame) {
         (
             Dialect::LlamacppCompletion
@@ -105,18 +114,16 @@ fn first_word<'v>(dialect: Dialect, frame: &'v Value, places: &[&str]) -> Option
         ) => &list[..],
         _ => std::slice::from_ref(frame),
     };
-    let mut first = "";
+    let mut all = Vec::new();
     for holder in holders {
         let words = places.iter().filter_map(|place| holder.pointer(place)?.as_str());
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         if words.iter().any(|word| word != &words[0]) {
             return None;
         }
-        if first.is_empty() {
-            first = words.first().copied().unwrap_or_default();
-        }
+        all.extend(words.first());
     }
-    Some(first)
+    Some(all)
 }
 
 /// Whether a frame or a choice has an `error` that means one.

@@ -33,7 +33,7 @@ const SETTLED: [&str; 15] = [
 ];
 
 /// Members that are never settled if there are two of them.
-const OPEN: [&str; 16] = [
+const OPEN: [&str; 17] = [
     "reasoning",
     "reasoning_content",
     "thinking",
@@ -50,6 +50,7 @@ const OPEN: [&str; 16] = [
     "model_name",
     "modelVersion",
     "error",
+    "service_tier",
 ];
 
 /// Members that begin anew.

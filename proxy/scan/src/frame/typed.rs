@@ -357,6 +357,7 @@ impl Status {
 impl Type {
     fn read(dialect: Dialect, word: &[u8]) -> Self {
         match dialect {
+            _ if word.is_empty() => Self::Nothing,
             _ if word == b"error" => Self::Error,
             Dialect::OpenaiResponses => Self::of_responses(word),
             Dialect::Anthropic => match word {
