@@ -102,17 +102,17 @@ pub fn version() -> &'static str {
 fn command() -> Command {
     Command::new("tokenmeter")
         .version(version())
-        .about(
-            "An electricity meter for LLM inference: a transparent proxy that counts tokens and times them",
-        )
-        .after_help(EXAMPLES)
+        .about("An electricity meter for LLM inference: a proxy that counts tokens and times them")
+        .after_help(MORE)
+        .after_long_help(EXAMPLES)
         .args_conflicts_with_subcommands(true)
         .subcommand_negates_reqs(true)
         .args(settings())
         .subcommand(
             Command::new("run")
                 .about("Run the proxy (the default command)")
-                .after_help(EXAMPLES)
+                .after_help(MORE)
+                .after_long_help(EXAMPLES)
                 .args(settings()),
         )
         .subcommand(
@@ -136,7 +136,7 @@ fn command() -> Command {
 
 fn demo() -> Command {
     Command::new("demo")
-        .about("Run a demonstration: a simulated server, the proxy and clients, in one process")
+        .about("Run a simulated server, the proxy and clients in one process")
         .after_help(DEMO_EXAMPLES)
         .arg(
             Arg::new("seconds")
@@ -157,7 +157,7 @@ fn demo() -> Command {
 }
 
 fn settings() -> impl Iterator<Item = Arg> {
-    let config = Arg::new("config").long("config").value_name("FILE").help(format!(
+    let config = Arg::new("config").long("config").value_name("FILE").help("Settings file (YAML)").long_help(format!(
         "Settings file (YAML), keys written with `_`; paths in it are relative to the working directory, not to \
          the file [env: {}]",
         variable("config")
@@ -170,7 +170,13 @@ fn settings() -> impl Iterator<Item = Arg> {
 fn argument(setting: &'static Setting) -> Arg {
     // Clap requires a static name; the command line is built once per process.
     let flag: &'static str = setting.key.replace('_', "-").leak();
-    let argument = Arg::new(setting.key).long(flag).help_heading(setting.group.title()).help(help(setting));
+    let first = FIRST_SETTINGS.iter().find(|(key, _)| *key == setting.key);
+    let argument = Arg::new(setting.key)
+        .long(flag)
+        .help_heading(setting.group.title())
+        .help(first.map_or("", |(_, brief)| *brief))
+        .long_help(help(setting))
+        .hide_short_help(first.is_none());
     match setting.form {
         Form::Text(shape) => argument.value_name(shape),
         Form::Number { .. } | Form::Decimal { .. } => argument.value_name("N"),
@@ -180,6 +186,25 @@ fn argument(setting: &'static Setting) -> Arg {
         }
     }
 }
+
+/// Settings that `-h` lists, each in one line.
+const FIRST_SETTINGS: [(&str, &str); 8] = [
+    ("upstream", "URL of the inference server"),
+    ("kind", "Type of the server; by default it is detected"),
+    ("listen", "Address for clients; by default 127.0.0.1:9800"),
+    ("admin", "Live page and /metrics; by default 127.0.0.1:9464"),
+    ("otlp_endpoint", "Collector of metrics, traces and logs"),
+    ("tenants", "Tenant rules file"),
+    ("prices", "Price file; `tokenmeter prices init` writes one"),
+    ("ledger", "Durable rows of all exchanges, for `tokenmeter spend`"),
+];
+
+/// The end of `-h`.
+const MORE: &str = "\
+Examples:
+  tokenmeter demo
+  tokenmeter run --upstream http://127.0.0.1:8000
+All settings, each in full: --help";
 
 fn help(setting: &Setting) -> StyledStr {
     let mut notes = Vec::new();

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use super::{Action, Flags, command, read};
-use crate::settings::{Form, Group, SETTINGS};
+use super::{Action, FIRST_SETTINGS, Flags, command, read};
+use crate::settings::{Form, Group, SETTINGS, Setting};
 
 fn parse(line: &str) -> Result<Action, clap::Error> {
     read(line.split(' ').map(OsString::from))
@@ -43,14 +43,27 @@ fn switch_takes_an_optional_value() {
     assert!(!other.contains("switch"), "{other}");
 }
 
+#[test]
+fn brief_help_fits_a_screen() {
+    let brief = command().term_width(80).render_help().to_string();
+    assert!(brief.lines().count() <= 40, "{} lines:\n{brief}", brief.lines().count());
+    let shown: Vec<&Setting> =
+        SETTINGS.iter().filter(|row| brief.contains(&format!("{} ", row.flag()))).collect();
+    assert_eq!(shown.len(), FIRST_SETTINGS.len(), "{shown:?}");
+    let whole = command().render_long_help().to_string();
+    let missing: Vec<_> = SETTINGS.iter().filter(|row| !whole.contains(&row.variable())).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 /// An example that does not wrap can be pasted.
 #[test]
 fn examples_fit_eighty_columns() {
     fn check(command: &clap::Command, checked: &mut usize) {
-        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        for line in text.lines() {
-            assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
-            *checked += 1;
+        for text in [command.get_after_help(), command.get_after_long_help()].into_iter().flatten() {
+            for line in text.to_string().lines() {
+                assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+                *checked += 1;
+            }
         }
         command.get_subcommands().for_each(|command| check(command, checked));
     }

@@ -56,7 +56,8 @@ pub(crate) fn command() -> Command {
     // Clap requires a static default; the command line is built once per process.
     let usual: &'static str = format!("http://{}", setting("admin").default).leak();
     Command::new("curve")
-        .about("Show how streams slow down under concurrency, from the metrics of a running tokenmeter")
+        .about("Show how streams slow down under concurrency")
+        .long_about("Show how streams slow down under concurrency, from the metrics of a running tokenmeter")
         .after_help(EXAMPLES)
         .arg(
             Arg::new("from")

@@ -140,7 +140,8 @@ pub(super) fn filters(help: &'static str) -> Arg {
 /// The command line of `spend`.
 pub(crate) fn command() -> Command {
     Command::new("spend")
-        .about("Report the spend from the ledger, exactly, with the provenance of its counts")
+        .about("Report the spend from the ledger")
+        .long_about("Report the spend from the ledger, exactly, with the provenance of its counts")
         .after_help(EXAMPLES)
         .args(ledger_path::arguments())
         .arg(time(

@@ -75,7 +75,7 @@ pub(crate) fn command() -> Command {
         path.value_parser(clap::value_parser!(PathBuf)).help("Tenants file")
     };
     Command::new("tenants")
-        .about("Hash API keys for a tenants file, check the file, or try a request on it")
+        .about("Hash API keys, check a tenants file, try a request on it")
         .after_help(EXAMPLES)
         .subcommand_required(true)
         .arg_required_else_help(true)
