@@ -15,7 +15,7 @@ use crate::file::{self, File};
 use crate::files;
 use crate::lock::Lock;
 use crate::month;
-use crate::report::source::{Correction, Month};
+use crate::source::{Correction, Month};
 use crate::table::CORRECTION;
 use crate::{check, overview};
 
@@ -155,7 +155,3 @@ fn write(file: &mut File, amendment: &Amendment<'_>, whole_us: Option<i64>) -> R
     entry.commit()?;
     Ok(Some(new))
 }
-
-#[cfg(test)]
-#[path = "amend_tests.rs"]
-mod tests;

@@ -13,7 +13,7 @@ use crate::entry::Entry;
 use crate::failure::Failure;
 use crate::file::File;
 use crate::missing::{self, Missing};
-use crate::report::source::{Gap, Month};
+use crate::source::{Gap, Month};
 use crate::{files, month};
 
 /// What the names of damaged files have behind the name that they had; when it was found follows.

@@ -17,7 +17,7 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
-use crate::report::source::Month;
+use crate::source::Month;
 use crate::table::{self, EXCHANGE};
 use crate::{aside, check, close, digest, files, month, overview, restored, store, verify};
 

@@ -13,8 +13,8 @@ use crate::failure::{Failure, Fault};
 use crate::file::{self, File};
 use crate::keeper::Keeper;
 use crate::missing::Missing;
-use crate::report::source::Month;
 use crate::sign_off::{SignOff, utc};
+use crate::source::Month;
 use crate::table::Digest;
 use crate::{digest, files, month, restored, verify};
 

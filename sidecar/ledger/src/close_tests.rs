@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::close;
-use crate::report::source::{Correction, DAY_US, Month, Range, Source, Used};
 use crate::retain::{self, Next};
 use crate::running::Ledger;
+use crate::source::{Correction, DAY_US, Month, Range, Source, Used};
 use crate::testing::{NOON_US, Place, rate, row};
 use crate::{Amendment, EnergyRow, Plan, Row, Store, amend, files, month, start, verify};
 
@@ -238,71 +238,6 @@ fn no_month_is_closed_after_one_that_is_gone() {
     std::fs::rename(&away, &there).unwrap();
     close(&place.ledger(), october() + 1, "ann", december).unwrap();
     well(&place);
-}
-
-/// What reports say of October being gone; nothing if it is there or was not asked for.
-#[test]
-fn a_report_of_a_month_that_is_gone_says_so() {
-    use crate::report::{Ask, make, tests::ask};
-    let place = with_october();
-    let (ledger, _) = at(november_us(), &place, 0);
-    ledger.enter(Row { ended_us: november_us(), ..row(1_000) });
-    assert!(ledger.shutdown(LONG));
-    let november = Range { since_us: november_us(), until_us: i64::MAX };
-    let october_alone = Range { since_us: i64::MIN, until_us: november_us() };
-    let said = |range: Range, billed: Option<Month>| {
-        let store = Store::open_read(&place.ledger()).unwrap();
-        let asked = Ask { range, billed, ..ask(&[]) };
-        let said = make(&store, &asked).unwrap().notes.sentences(&range);
-        said.into_iter().filter(|said| said.contains("is gone")).collect::<Vec<_>>()
-    };
-    close(&place.ledger(), october(), "tester", november_us()).unwrap();
-    assert_eq!(said(Range::ALL, None), [""; 0]);
-    std::fs::remove_file(files::of_month(&place.ledger(), october())).unwrap();
-    for (range, billed) in [(Range::ALL, None), (october_alone, None), (Range::ALL, Some(october()))] {
-        let said = said(range, billed);
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(
-            said[0].starts_with("the file of 2026-10 is gone (it was signed off): what is in it"),
-            "{said:?}"
-        );
-        assert!(said[0].contains("x-2026-10.db back from a copy"), "{said:?}");
-    }
-    assert_eq!(said(november, None), [""; 0], "it was not asked for");
-    assert_eq!(said(Range::ALL, Some(october() + 1)), [""; 0]);
-}
-
-/// The chain of closed months, and what a later month may have had of an earlier one.
-#[test]
-fn a_month_is_missed_by_those_that_were_closed_after_it() {
-    use crate::report::{Ask, make, tests::ask};
-    let place = with_october();
-    let (ledger, _) = at(november_us(), &place, 0);
-    ledger.enter(Row { ended_us: november_us(), ..row(1_000) });
-    assert!(ledger.shutdown(LONG));
-    let december = month::begin_us(october() + 2);
-    close(&place.ledger(), october(), "tester", december).unwrap();
-    close(&place.ledger(), october() + 1, "tester", december).unwrap();
-    let said = |range: Range| {
-        let store = Store::open_read(&place.ledger()).unwrap();
-        make(&store, &Ask { range, ..ask(&[]) }).unwrap().notes.sentences(&range).join("; ")
-    };
-    for name in ["x-2026-10.db", "x-2026-10.json"] {
-        std::fs::remove_file(place.path(name)).unwrap();
-    }
-    assert!(said(Range::ALL).contains("2026-10 is gone (a later month was begun after it)"));
-    // Its file lay somewhere else for a while, when November's was made.
-    let november = rusqlite::Connection::open(place.path("x-2026-11.db")).unwrap();
-    assert_eq!(november.execute("DELETE FROM fact WHERE name = 'before'", []).unwrap(), 1);
-    november.close().unwrap();
-    let all = said(Range::ALL);
-    assert!(
-        all.contains("the file of 2026-10 is gone (2026-11 was closed after it, or after one before it)"),
-        "{all}"
-    );
-    std::fs::remove_file(place.path("x-2026-11.db")).unwrap();
-    let before = said(Range { since_us: 0, until_us: 1 });
-    assert!(before.contains("the file of 2026-11 is gone (it was signed off): what came late"), "{before}");
 }
 
 #[test]

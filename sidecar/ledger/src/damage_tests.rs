@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use chance::Chance;
 
-use crate::report::source::Used;
-use crate::report::source::{Range, Source, Trouble};
+use crate::source::Used;
+use crate::source::{Range, Source, Trouble};
 use crate::testing::{NOON_US, Place, row};
 use crate::{EnergyRow, Plan, Store, start, verify};
 

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use crate::failure::Failure;
 use crate::file;
-use crate::report::source::Month;
+use crate::source::Month;
 use crate::table::{self, Digest, Table};
 
 /// Makes the digest of a month whose tables are as their seals say.

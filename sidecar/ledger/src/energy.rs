@@ -7,8 +7,8 @@ use price::{Charge, Rate};
 
 use crate::key::Key;
 use crate::line::Class;
-use crate::report::source::Used;
 use crate::row::cut;
+use crate::source::Used;
 use crate::{Row, month};
 
 /// What an exchange used, and which line it belongs to.

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Fault};
 use crate::file::{self, File, Seal};
 use crate::key::Key;
 use crate::line::Class;
-use crate::report::source::{Correction, DeviceLine, Gap, Month};
+use crate::source::{Correction, DeviceLine, Gap, Month};
 use crate::table::{self, ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 use crate::values::{self, Columns, Names};
 use crate::{Line, Row, month};

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::queue::DETAIL;
-use crate::report::source::{Gap, Range, Source, Used};
 use crate::running::Ledger;
+use crate::source::{Gap, Range, Source, Used};
 use crate::testing::{NOON_US, Place, row};
 use crate::{Class, EnergyRow, Fault, Plan, Status, Store, start, verify};
 

@@ -17,7 +17,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::failure::Failure;
 use crate::file::{self, File};
 use crate::files;
-use crate::report::source::{Correction, DeviceLine, Gap, Month, Used};
+use crate::source::{Correction, DeviceLine, Gap, Month, Used};
 use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 use crate::values::{Columns, Names};
 use crate::{Class, Line, Row, month};

@@ -8,8 +8,8 @@ use super::{Cursor, Feed, Parcel};
 use crate::entry::Entry;
 use crate::file::File;
 use crate::month;
-use crate::report::source::DAY_US;
 use crate::retain;
+use crate::source::DAY_US;
 use crate::testing::{NOON_US, Place, row};
 
 /// More than one step of retention takes away.

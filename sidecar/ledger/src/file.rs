@@ -16,8 +16,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use crate::failure::{Failure, Fault};
 use crate::files;
-use crate::report::source::Month;
 use crate::schema;
+use crate::source::Month;
 use crate::table::{self, Digest, FACT, SEAL, Table};
 
 /// How long a transaction of another process is waited for.

@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::month;
-use crate::report::source::Month;
+use crate::source::Month;
 
 /// A path with something after its name: `X.db` and `-wal`.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {

@@ -14,7 +14,7 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
-use crate::report::source::{DAY_US, Gap, Month};
+use crate::source::{DAY_US, Gap, Month};
 use crate::status::News;
 use crate::succession::{Left, Succession};
 use crate::{aside, check, files, month, restored};

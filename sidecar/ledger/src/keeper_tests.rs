@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{IDLE, Keeper, LOG, READ_MAX};
 use crate::entry::Entry;
-use crate::report::source::{Gap, Month, Range, Source};
+use crate::source::{Gap, Month, Range, Source};
 use crate::testing::{NOON_US, Place, notes, row};
 use crate::{Fault, Row, Store, files, month};
 

@@ -5,28 +5,39 @@ use std::sync::Arc;
 use meter::{Provenance, Role, TokenType};
 
 use crate::line::{Class, Line};
-use crate::report::source::Used;
+use crate::source::Used;
 use crate::{Row, month};
 
 /// The keys of a line; the fields are the line's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Key {
+pub struct Key {
+    /// Days since 1970-01-01, UTC.
     pub day: i32,
+    /// The tenant.
     pub tenant: Arc<str>,
+    /// The key or account.
     pub principal: Option<Arc<str>>,
+    /// The upstream's name.
     pub upstream: Arc<str>,
+    /// `gen_ai.provider.name`.
     pub provider: Arc<str>,
+    /// The requested model.
     pub model: Arc<str>,
+    /// The ending.
     pub ending: Arc<str>,
+    /// The provenance of the input counts.
     pub input_provenance: Provenance,
+    /// The provenance of the output counts.
     pub output_provenance: Provenance,
+    /// The id of the rate; `None` without a price.
     pub rate: Option<[u8; 16]>,
+    /// The kind of line.
     pub class: Class,
 }
 
 impl Key {
     /// Of the line that a row is added to.
-    pub(crate) fn of_row(row: &Row, class: Class) -> Self {
+    pub fn of_row(row: &Row, class: Class) -> Self {
         Self {
             day: month::day(row.ended_us),
             tenant: Arc::clone(&row.tenant),
@@ -43,7 +54,7 @@ impl Key {
     }
 
     /// Of a line.
-    pub(crate) fn of(line: &Line) -> Self {
+    pub fn of(line: &Line) -> Self {
         Self {
             day: line.day,
             tenant: Arc::clone(&line.tenant),
@@ -60,7 +71,7 @@ impl Key {
     }
 
     /// The line with these keys and nothing in it.
-    pub(crate) fn line(self) -> Line {
+    pub fn line(self) -> Line {
         Line {
             day: self.day,
             tenant: self.tenant,
@@ -85,10 +96,20 @@ impl Key {
     }
 }
 
+/// The line that a row alone would make.
+pub fn line_of(row: &Row, used: Option<&Used>) -> Line {
+    let mut line = Key::of_row(row, Class::Usage).line();
+    line.add_row(row);
+    if let Some(used) = used {
+        line.add_used(used, row.role);
+    }
+    line
+}
+
 impl Line {
     /// Adds what another line of the same keys says. A count that would pass 2^64 stays there; no store
     /// takes half of that.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.exchanges = self.exchanges.saturating_add(other.exchanges);
         for (sum, count) in self.tokens.iter_mut().zip(&other.tokens) {
             *sum = sum.saturating_add(*count);
@@ -102,7 +123,7 @@ impl Line {
     }
 
     /// Adds one exchange; of a prefill leg nothing, because its decode leg is counted.
-    pub(crate) fn add_row(&mut self, row: &Row) {
+    pub fn add_row(&mut self, row: &Row) {
         if !row.role.is_counted() {
             return;
         }
@@ -114,7 +135,7 @@ impl Line {
     }
 
     /// Adds what one exchange or leg used of the GPUs.
-    pub(crate) fn add_used(&mut self, used: &Used, role: Role) {
+    pub fn add_used(&mut self, used: &Used, role: Role) {
         self.energy_exchanges = self.energy_exchanges.saturating_add(u64::from(role.is_counted()));
         self.energy_nj += i128::from(used.energy_nj.unwrap_or(0));
         self.gpu_ns += i128::from(used.gpu_ns.unwrap_or(0));

@@ -8,7 +8,7 @@ use meter::{Role, TokenType};
 use price::{Charge, Unpriced};
 use rusqlite::Connection;
 
-use crate::report::source::{Range, Source, Used};
+use crate::source::{Range, Source, Used};
 use crate::testing::{NOON_US, Place, rate, row};
 use crate::{EnergyRow, Line, Plan, Row, Store, start, verify};
 

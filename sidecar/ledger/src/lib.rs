@@ -9,6 +9,7 @@ mod aside;
 mod backup;
 mod check;
 mod close;
+pub mod corrections;
 #[cfg(test)]
 mod damage_tests;
 mod digest;
@@ -20,10 +21,8 @@ mod fault_tests;
 pub mod feed;
 mod file;
 mod files;
-#[cfg(test)]
-mod first_prices_tests;
 mod keeper;
-mod key;
+pub mod key;
 #[cfg(test)]
 mod legs_tests;
 pub mod line;
@@ -37,10 +36,9 @@ mod overview;
 mod pace;
 #[cfg(test)]
 mod past_tests;
+pub mod period;
 mod planned;
 mod queue;
-pub mod report;
-mod reprice;
 mod restored;
 mod retain;
 pub mod row;
@@ -50,13 +48,14 @@ mod shed;
 mod sign_off;
 #[cfg(test)]
 mod singly_tests;
+pub mod source;
 mod status;
 mod store;
 mod succession;
 mod table;
 mod temporary;
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod values;
 mod verify;
 mod writer;
@@ -67,13 +66,15 @@ pub use check::LACKS_LOG;
 pub use close::close;
 pub use energy::EnergyRow;
 pub use failure::{Failure, Fault};
+pub use key::line_of;
 pub use line::{Class, Line};
 pub use lock::writer_on_this_host;
 pub use overview::{Facts, Overview, Part, overview};
-pub use reprice::{Change, Outcome, Reprice, rehearse, reprice};
+pub use planned::Planned;
 pub use row::Row;
 pub use running::{Clock, Ledger, MayForget, Plan, now_us, start};
 pub use sign_off::{SignOff, utc};
+pub use source::{Range, Source, Trouble};
 pub use status::Status;
 pub use store::Store;
 pub use verify::{Verdict, line_difference, verify};

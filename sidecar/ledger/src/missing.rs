@@ -12,7 +12,7 @@ use rusqlite::types::ValueRef;
 use crate::entry::Entry;
 use crate::failure::Failure;
 use crate::file::{self, File};
-use crate::report::source::{Gone, Month};
+use crate::source::{Gone, Month};
 use crate::table::Digest;
 use crate::{files, month};
 

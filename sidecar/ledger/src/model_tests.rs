@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use crate::report::source::{DAY_US, Range, Source, Used};
 use crate::running::Ledger;
+use crate::source::{DAY_US, Range, Source, Used};
 use crate::testing::{NOON_US, Place, row};
 use crate::{Clock, EnergyRow, Plan, Row, Store, start, verify};
 

@@ -6,7 +6,7 @@
 use jiff::SignedDuration;
 use jiff::civil::{Date, date};
 
-use crate::report::source::{DAY_US, Month};
+use crate::source::{DAY_US, Month};
 
 /// December 9999.
 const LAST: Month = (9999 - 1970) * 12 + 11;
@@ -60,7 +60,7 @@ pub fn read(name: &str) -> Option<Month> {
 #[cfg(test)]
 mod tests {
     use super::{LAST, begin_us, name, of, read};
-    use crate::report::source::DAY_US;
+    use crate::source::DAY_US;
 
     #[test]
     fn instants_names_and_numbers() {

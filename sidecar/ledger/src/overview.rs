@@ -10,7 +10,7 @@ use crate::check;
 use crate::failure::Failure;
 use crate::file::{self, File};
 use crate::files;
-use crate::report::source::Month;
+use crate::source::Month;
 use crate::table::{CORRECTION, EXCHANGE, GAP};
 
 /// A ledger from outside.

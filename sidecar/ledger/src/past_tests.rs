@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::file::File;
-use crate::report::source::{DAY_US, Month, Range, Source};
 use crate::running::Ledger;
+use crate::source::{DAY_US, Month, Range, Source};
 use crate::testing::{NOON_US, Place, row};
 use crate::{Fault, Plan, Row, Store, month, start, verify};
 

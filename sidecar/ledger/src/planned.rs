@@ -8,13 +8,14 @@ use price::Rate;
 use rusqlite::Connection;
 
 use crate::failure::Failure;
-use crate::report::source::{Correction, Trouble};
+use crate::source::{Correction, Trouble};
 use crate::table::{self, CORRECTION};
 use crate::values::{self, Columns, Names};
 use crate::{schema, temporary};
 
 /// The corrections, and the rates that they name.
-pub(crate) struct Planned {
+#[derive(Debug)]
+pub struct Planned {
     file: Connection,
     rates: HashMap<[u8; 16], Arc<Rate>>,
     count: i64,
@@ -26,7 +27,7 @@ impl Planned {
     ///
     /// # Errors
     /// The temporary file cannot be made.
-    pub(crate) fn new() -> Result<Self, Failure> {
+    pub fn new() -> Result<Self, Failure> {
         let file = temporary::open(schema::TABLES)?;
         Ok(Self { file, rates: HashMap::new(), count: 0, scratch: Vec::new() })
     }
@@ -35,7 +36,7 @@ impl Planned {
     ///
     /// # Errors
     /// The temporary file cannot be written.
-    pub(crate) fn add(&mut self, correction: &Correction, rate: &Arc<Rate>) -> Result<(), Failure> {
+    pub fn add(&mut self, correction: &Correction, rate: &Arc<Rate>) -> Result<(), Failure> {
         self.rates.entry(rate.id).or_insert_with(|| Arc::clone(rate));
         self.count += 1;
         let values = values::of_correction(self.count, 0, correction)?;
@@ -48,7 +49,7 @@ impl Planned {
     ///
     /// # Errors
     /// The temporary file cannot be read, or the callback's.
-    pub(crate) fn each(
+    pub fn each(
         &self,
         mut to: impl FnMut(Correction, &Arc<Rate>) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::Row;
 use crate::energy::EnergyRow;
-use crate::report::source::DeviceLine;
 use crate::shed::Shed;
+use crate::source::DeviceLine;
 
 /// What may wait at most, in items; one is about a kilobyte.
 pub(crate) const DETAIL: usize = 65_536;
@@ -303,7 +303,7 @@ mod tests {
 
     use super::{Act, DETAIL, End, Item, MOST, Queue};
     use crate::EnergyRow;
-    use crate::report::source::{DeviceLine, Share, Used};
+    use crate::source::{DeviceLine, Share, Used};
     use crate::testing::row;
 
     /// One of each kind that is not a row.

@@ -9,7 +9,7 @@ use rusqlite::types::ValueRef;
 use crate::entry::Entry;
 use crate::failure::Failure;
 use crate::file::{self, File};
-use crate::report::source::Gap;
+use crate::source::Gap;
 use crate::{check, month};
 
 /// The time of a copy made by `tokenmeter ledger backup`, microseconds since 1970. The first writer of the file removes

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::file::{self, File};
 use crate::files;
 use crate::month;
-use crate::report::source::DAY_US;
+use crate::source::DAY_US;
 use crate::table::{ENERGY, EXCHANGE};
 
 /// So many rows of each table one step takes away.

@@ -13,8 +13,8 @@ use crate::Row;
 use crate::energy::EnergyRow;
 use crate::failure::Fault;
 use crate::queue::{Act, End, Item};
-use crate::report::source::DeviceLine;
 use crate::row::bounded;
+use crate::source::DeviceLine;
 use crate::status::Status;
 use crate::writer::{Shared, Writer};
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Ledger, Plan, start};
-use crate::report::source::{DAY_US, DeviceLine, Gap, Range, Share, Source, Used};
+use crate::source::{DAY_US, DeviceLine, Gap, Range, Share, Source, Used};
 use crate::testing::{NOON_US, Place, row};
 use crate::{EnergyRow, Fault, Line, Row, Store, month};
 

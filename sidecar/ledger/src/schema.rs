@@ -200,4 +200,36 @@ mod tests {
         migrate_by(&connection, &["CREATE TABLE a (x)"]).unwrap();
         assert_eq!(kind(&connection).unwrap(), Kind::Ledger(2));
     }
+
+    #[test]
+    fn negative_money_is_written_right() {
+        let connection = Connection::open_in_memory().unwrap();
+        create(&connection).unwrap();
+        connection
+            .execute_batch(
+                "INSERT INTO rate VALUES (x'00000000000000000000000000000001', 'v', 'b', 'e', 'standard', 0, 'USD', 1, 1,
+                 1, 1, 1, 1, 1, 0, 0, NULL, NULL, NULL, NULL)",
+            )
+            .unwrap();
+        for (pico, day) in [
+            (-1_i128, 1),
+            (-1_000_000, 2),
+            (-1_000_001, 3),
+            (-999_999, 4),
+            (-12_345_678_901_234_567, 5),
+            (7, 6),
+        ] {
+            let (high, low) = (pico.div_euclid(1_000_000), pico.rem_euclid(1_000_000));
+            connection
+                .execute_batch(&format!(
+                    "INSERT INTO line VALUES ({day}, 't', '', 'u', 'p', 'm', 'e', 'none', 'none',
+                     x'00000000000000000000000000000001', 'correction', 0, 0,0,0,0,0,0,0, {high}, {low}, 0,0,0,0,0,0,0,0,0,0,
+                     NULL, NULL, NULL, NULL)"
+                ))
+                .unwrap();
+            let sql = "SELECT cost FROM spend_daily WHERE day = date(?1 * 86400, 'unixepoch')";
+            let cost: String = connection.query_row(sql, [day], |row| row.get(0)).unwrap();
+            assert_eq!(cost, text::Decimal { least: 12, ..text::money(pico) }.to_string());
+        }
+    }
 }

@@ -12,7 +12,7 @@ use price::{Charge, Rate};
 use crate::energy::EnergyRow;
 use crate::key::Key;
 use crate::line::Class;
-use crate::report::source::{DeviceLine, Gap};
+use crate::source::{DeviceLine, Gap};
 use crate::{Line, Row};
 
 /// Keys whose totals are kept apart, of each of three kinds: all keys as they are; tenant, model and

@@ -15,7 +15,7 @@ use text::{money, nano};
 use crate::failure::Failure;
 use crate::file;
 use crate::files;
-use crate::report::source::Month;
+use crate::source::Month;
 use crate::table::{CORRECTION, ENERGY, EXCHANGE, GAP, LATER_TOKENS, LINE, RATE};
 use crate::values::{Columns, Names};
 use crate::{Class, digest, month};

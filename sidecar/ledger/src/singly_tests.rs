@@ -4,9 +4,8 @@
 use std::time::{Duration, Instant};
 
 use crate::queue::DETAIL;
-use crate::report::first_prices::Reading;
-use crate::report::source::{Range, Source, Used};
 use crate::running::Ledger;
+use crate::source::{Range, Source, Used};
 use crate::testing::{Place, row};
 use crate::{Class, EnergyRow, Plan, Row, Store, start, verify};
 
@@ -101,9 +100,6 @@ fn rows_are_entered_before_what_they_used() {
     written(&place, &ledger);
     assert_eq!((ledger.status().rows_total, ledger.status().lost_rows_total), (4, 1));
     assert_eq!((exchanges(&plan, Class::Usage), exchanges(&plan, Class::Shed)), (4, 0));
-    let store = Store::open_read(&plan.path).unwrap();
-    crate::report::pieces::from_rows(&store, &Range::ALL, Reading::Used, &mut |_| Ok(()), &mut |_| Ok(()))
-        .unwrap();
     assert_eq!(gaps(&plan), [("lost".to_owned(), Some(1))]);
     well(&plan);
 }

@@ -19,7 +19,7 @@ use crate::file::{self, File};
 use crate::files;
 use crate::missing::Missing;
 use crate::once::Once;
-use crate::report::source::{Correction, DeviceLine, Gap, Gone, Month, Range, Source, Trouble, Used};
+use crate::source::{Correction, DeviceLine, Gap, Gone, Month, Range, Source, Trouble, Used};
 use crate::table::{CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values::{Columns, Names};
 use crate::{Class, Line, Row, check, digest, month, overview};

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::file::{self, File};
 use crate::lock::Lock;
 use crate::month;
-use crate::report::source::Gap;
+use crate::source::Gap;
 
 /// The last sign of life in a file that was left without order, and the reason of the gap that follows it.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,6 @@
-//! What the tests of this crate are made of: a place on the disk that goes away, and rows.
+//! Parts of tests: a directory that goes away, rows, and months written in one transaction. Also for tests of other
+//! crates, by the feature `testing`.
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "tests fail by panics")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,20 +9,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
-use crate::report::source::Month;
-use crate::report::{Ask, Basis, Key, Order, Range, make};
+use crate::entry::Entry;
+use crate::file::File;
+use crate::source::{Correction, DeviceLine, Gap, Month, Used};
+#[cfg(test)]
+use crate::source::{Range, Source};
 use crate::table::LATER_TOKENS;
-use crate::{Row, Store, month};
+use crate::{EnergyRow, Line, Row, files};
+#[cfg(test)]
+use crate::{Store, month};
 
 /// The 15th of October 2026, noon.
-pub(crate) const NOON_US: i64 = 1_792_065_600_000_000;
+pub const NOON_US: i64 = 1_792_065_600_000_000;
 
 /// A directory of one test.
 #[derive(Debug)]
-pub(crate) struct Place(PathBuf);
+pub struct Place(PathBuf);
 
 impl Place {
-    pub(crate) fn new() -> Self {
+    /// Makes one.
+    #[expect(clippy::new_without_default, reason = "it makes a directory")]
+    pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name = format!("ledger-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
@@ -29,6 +38,7 @@ impl Place {
     }
 
     /// One whose ledger a program of version 1 wrote.
+    #[cfg(test)]
     pub(crate) fn of_version_1() -> Self {
         let place = Self::new();
         let file = rusqlite::Connection::open(place.ledger()).unwrap();
@@ -37,15 +47,18 @@ impl Place {
         place
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    /// The path of a name in it.
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    pub(crate) fn ledger(&self) -> PathBuf {
+    /// The path of its ledger.
+    pub fn ledger(&self) -> PathBuf {
         self.path("x.db")
     }
 
     /// All that is there now, somewhere else: what a crash would leave.
+    #[cfg(test)]
     pub(crate) fn copy(&self) -> Self {
         let copy = Self::new();
         for entry in std::fs::read_dir(&self.0).unwrap() {
@@ -58,6 +71,7 @@ impl Place {
         copy
     }
 
+    #[cfg(test)]
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<_> = std::fs::read_dir(&self.0)
             .unwrap()
@@ -80,24 +94,68 @@ impl Drop for Place {
     }
 }
 
-/// The notes of a report of one month that contain a text.
+/// Returns what a report of one month notes of its files, as far as it contains a text: `gap (REASON) from MONTH`, and
+/// files without their log.
+#[cfg(test)]
 pub(crate) fn notes(ledger: &Path, of: Month, text: &str) -> Vec<String> {
-    let ask = Ask {
-        range: Range { since_us: month::begin_us(of), until_us: month::begin_us(of + 1) },
-        billed: None,
-        by: vec![Key::Tenant],
-        filters: Vec::new(),
-        basis: Basis::Price,
-        order: Order::Keys,
-        now_us: month::begin_us(of + 1),
-    };
-    let mut notes = make(&Store::open_read(ledger).unwrap(), &ask).unwrap().sentences(None);
-    notes.retain(|note| note.contains(text));
-    notes
+    let range = Range { since_us: month::begin_us(of), until_us: month::begin_us(of + 1) };
+    let store = Store::open_read(ledger).unwrap();
+    let gaps = store.gaps(&range).unwrap().into_iter().filter(|gap| gap.concerns(&range));
+    let gaps = gaps.map(|gap| format!("gap ({}) from {}", gap.why, month::name(month::of(gap.from_us))));
+    let files = store.without_log(&range).unwrap();
+    let without_log = files.iter().map(|file| format!("{}: {}", file.display(), crate::LACKS_LOG));
+    gaps.chain(without_log).filter(|note| note.contains(text)).collect()
+}
+
+/// What [`write_month`] writes.
+#[derive(Clone, Debug, Default)]
+pub struct Contents<'c> {
+    /// The rates that the rest names.
+    pub rates: &'c [Arc<Rate>],
+    /// Rows, each with its GPU use.
+    pub rows: Vec<&'c (Month, Row, Option<Used>)>,
+    /// Totals without rows.
+    pub shed: Vec<&'c Line>,
+    /// Corrections.
+    pub corrections: Vec<&'c Correction>,
+    /// GPU use without an exchange.
+    pub devices: Vec<&'c DeviceLine>,
+    /// Gaps.
+    pub gaps: &'c [Gap],
+}
+
+/// Writes the file of a month in one transaction.
+pub fn write_month(ledger: &Path, month: Month, is_open: bool, contents: &Contents<'_>) {
+    let path = if is_open { ledger.to_owned() } else { files::of_month(ledger, month) };
+    let mut file = File::create(&path, month, 1, |_| Ok(())).unwrap();
+    let mut entry = Entry::begin(&mut file).unwrap();
+    entry.rates(contents.rates.iter().map(|rate| &**rate)).unwrap();
+    entry.exchanges(contents.rows.iter().map(|(_, row, _)| row)).unwrap();
+    let used = contents.rows.iter().filter_map(|(_, row, used)| Some(EnergyRow::of(row, (*used)?)));
+    entry.energies(&used.collect::<Vec<_>>()).unwrap();
+    contents.shed.iter().for_each(|line| entry.total(line));
+    let act = entry.act(1, "repriced", "a test", "{}").unwrap();
+    entry.corrections(act, contents.corrections.iter().copied()).unwrap();
+    entry.devices(contents.devices.iter().copied()).unwrap();
+    contents.gaps.iter().for_each(|gap| entry.gap(gap).unwrap());
+    entry.commit().unwrap();
+}
+
+/// Adds totals without rows to the file of the open month.
+pub fn add_total(ledger: &Path, line: &Line) {
+    let mut file = File::open(ledger).unwrap();
+    let mut entry = Entry::begin(&mut file).unwrap();
+    entry.total(line);
+    entry.commit().unwrap();
+}
+
+/// Takes the steps of retention that are due at an instant, for rows of closed months older than one day.
+pub fn retain(ledger: &Path, now_us: i64) {
+    crate::retain::step(ledger, 1, &|_| true, "test", now_us).unwrap();
 }
 
 /// A charge by the rate of a number.
-pub(crate) fn rate(n: u64) -> Charge {
+pub fn rate(n: u64) -> Charge {
     let mut id = [7; 16];
     id[..8].copy_from_slice(&n.to_le_bytes());
     // Images and videos have no price of their own, so that a file of version 1 can hold the rate.
@@ -117,7 +175,7 @@ pub(crate) fn rate(n: u64) -> Charge {
 }
 
 /// The row of a number: one of three tenants, two models, priced but each seventh.
-pub(crate) fn row(n: u64) -> Row {
+pub fn row(n: u64) -> Row {
     let mut by_type = [0; TokenType::ALL.len()];
     by_type[TokenType::Input as usize] = n % 100;
     by_type[TokenType::Output as usize] = n % 17 + 1;

@@ -15,7 +15,7 @@ use crate::energy::EnergyRow;
 use crate::failure::Failure;
 use crate::key::Key;
 use crate::line::{Class, Line};
-use crate::report::source::{Correction, DeviceLine, Gap, Share, Used};
+use crate::source::{Correction, DeviceLine, Gap, Share, Used};
 use crate::table::{FIRST_TOKENS, LATER_TOKENS, Values, places};
 
 /// What the low half of a sum ends at.

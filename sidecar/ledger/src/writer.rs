@@ -17,9 +17,9 @@ use crate::failure::{Failure, Fault};
 use crate::keeper::{Keeper, gone};
 use crate::pace::Pace;
 use crate::queue::{Act, Batch, End, Item, Queue};
-use crate::report::source::{DeviceLine, Month};
 use crate::retain::{self, Next};
 use crate::running::MayForget;
+use crate::source::{DeviceLine, Month};
 use crate::status::Status;
 use crate::table::{ENERGY, EXCHANGE};
 use crate::{Clock, Plan, Row, month};
@@ -498,7 +498,7 @@ struct Part<'b> {
     devices: Vec<&'b DeviceLine>,
     totals: Vec<&'b crate::Line>,
     acts: Vec<&'b Act>,
-    gaps: &'b [crate::report::source::Gap],
+    gaps: &'b [crate::source::Gap],
 }
 
 impl Part<'_> {
@@ -533,7 +533,7 @@ fn ended_us(item: &Item) -> i64 {
         Item::Row(row) => row.ended_us,
         Item::Act(act) => act.at_us,
         Item::Energy(row) => row.ended_us,
-        Item::Device(line) => i64::from(line.day) * crate::report::source::DAY_US,
+        Item::Device(line) => i64::from(line.day) * crate::source::DAY_US,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Shared, Writer};
 use crate::queue::{Batch, Item};
-use crate::report::source::{DeviceLine, Range, Share, Source, Used};
+use crate::source::{DeviceLine, Range, Share, Source, Used};
 use crate::testing::{NOON_US, Place, row};
 use crate::{EnergyRow, Plan, Store, close, month};
 

@@ -14,9 +14,9 @@ mod server;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use ledger::Range;
 use ledger::Row;
-use ledger::report::Range;
-use ledger::report::source::{DAY_US, Source};
+use ledger::source::{DAY_US, Source};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate};
 use ship::{Address, Central, Plan, start};

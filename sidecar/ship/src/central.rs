@@ -7,7 +7,7 @@ mod verify;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ledger::report::source::{Correction, DAY_US, DeviceLine, Gap, Month, Range, Source, Trouble, Used};
+use ledger::source::{Correction, DAY_US, DeviceLine, Gap, Month, Range, Source, Trouble, Used};
 use ledger::{Line, Row};
 use meter::TokenType;
 use postgres::fallible_iterator::FallibleIterator;

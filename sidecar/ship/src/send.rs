@@ -6,7 +6,7 @@
 
 use ledger::Line;
 use ledger::feed::{Cursor, Energy, Origin, Parcel};
-use ledger::report::source::{Correction, Gap};
+use ledger::source::{Correction, Gap};
 use meter::TokenType;
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Row, Transaction};

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ledger::feed::{Cursor, Feed, Opened, Origin, Parcel};
-use ledger::report::source::{DeviceLine, Month};
+use ledger::source::{DeviceLine, Month};
 use ledger::{Line, month, now_us};
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::Type;

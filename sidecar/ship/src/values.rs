@@ -63,7 +63,7 @@ impl<'a> FromSql<'a> for Instant {
 /// The day of an instant, days since 1970, as the store has it.
 pub(crate) fn day(us: i64) -> i32 {
     // At most year 9999, so it fits.
-    (us.clamp(0, LAST_US) / ledger::report::source::DAY_US) as i32
+    (us.clamp(0, LAST_US) / ledger::source::DAY_US) as i32
 }
 
 /// Text as the store can hold it: the one character that its texts cannot hold becomes U+FFFD.

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use budget::day_of;
 use ledger::Store;
-use ledger::report::source::DAY_US;
-use ledger::report::{Ask, Basis, Key, Order, Range, Source, Trouble, make};
+use ledger::source::DAY_US;
+use ledger::{Range, Source, Trouble};
 use price::Currency;
+use report::{Ask, Basis, Key, Order, make};
 
 use crate::budgets::Sums;
 use crate::daily_spend::Sum;
@@ -95,7 +96,7 @@ pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums
 
 #[cfg(test)]
 mod tests {
-    use ledger::report::source::{Correction, DeviceLine, Gap, Month, Used};
+    use ledger::source::{Correction, DeviceLine, Gap, Month, Used};
     use ledger::{Class, Line, Row};
     use meter::{Provenance, TokenType};
     use price::Rate;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use gpu::ExchangeUse;
-use ledger::report::source;
+use ledger::source;
 use ledger::{EnergyRow, Ledger, Row};
 use meter::Record;
 use metrics::{Basis, BookReading, Metrics};

@@ -11,8 +11,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ledger::report as spend;
+use files::{DemoFiles, TENANT_HEADER, TENANTS};
 use metrics::Snapshot;
+use report as spend;
+use schedule::Schedule;
 use simulator::load::{self, CONCURRENCIES, Load, Pace, Report};
 use simulator::server::{Handle, Options, Server};
 use tokio::runtime::Builder;
@@ -26,8 +28,6 @@ use crate::plan::Plan;
 use crate::settings::{RawSettings, setting};
 use crate::signals::Signals;
 use crate::start_error::StartError;
-use files::{DemoFiles, TENANT_HEADER, TENANTS};
-use schedule::Schedule;
 
 /// The error of the demonstration.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use gpu::{AttributionReading, Cost, DeviceUse};
 use ledger::Ledger;
-use ledger::report::source::{DeviceLine, Share};
+use ledger::source::{DeviceLine, Share};
 
 /// The interval of entries.
 const ENTRY_INTERVAL: Duration = Duration::from_secs(10);
@@ -43,7 +43,7 @@ impl IdleGpu {
     }
 
     fn enter(&mut self) {
-        let today = ledger::now_us().div_euclid(ledger::report::source::DAY_US);
+        let today = ledger::now_us().div_euclid(ledger::source::DAY_US);
         let Ok(day) = i32::try_from(today) else { return };
         let lines: Vec<DeviceLine> = self
             .latest

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ledger::report::{Range, Source};
 use ledger::{Plan, Store, now_us, start, verify};
+use ledger::{Range, Source};
 
 use crate::rows::Traffic;
 use crate::{Failure, quantile, threads};

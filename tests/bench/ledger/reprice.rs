@@ -5,9 +5,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use ledger::report::Range;
-use ledger::{Reprice, now_us};
+use ledger::Range;
+use ledger::now_us;
 use price::Book;
+use report::Reprice;
 
 use crate::Failure;
 
@@ -44,7 +45,7 @@ pub(crate) fn charge(path: &Path) -> Result<(), Failure> {
         at_us: now_us(),
     };
     let began = Instant::now();
-    let done = ledger::reprice(path, &asked).map_err(|trouble| trouble.to_string())?;
+    let done = report::reprice(path, &asked).map_err(|trouble| trouble.to_string())?;
     println!(
         "{} exchanges, {} corrections in {:.1} s, {:.0} MiB at most",
         done.exchanges,

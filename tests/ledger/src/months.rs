@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ledger::report::source::Month;
+use ledger::source::Month;
 use ledger::{Ledger, Plan};
 
 use crate::rows::Place;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ledger::report::line_of;
-use ledger::report::source::{Correction, DeviceLine, Gap, Share, Trouble, Used};
+use ledger::line_of;
+use ledger::source::{Correction, DeviceLine, Gap, Share, Trouble, Used};
 use ledger::{Class, Line, Row};
 use meter::{ExchangeId, Provenance, Role, TokenType, Tokens};
 use postgres::Row as Columns;

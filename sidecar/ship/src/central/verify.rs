@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use ledger::report::source::{Month, Source, Trouble};
+use ledger::source::{Month, Source, Trouble};
 use ledger::{Line, line_difference};
 use meter::TokenType;
 use postgres::types::Type;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ledger::report::source::{DAY_US, Month, Range, Source};
+use ledger::source::{DAY_US, Month, Range, Source};
 use ledger::{Class, Row, Store, month};
 use meter::TokenType;
 use postgres::Client;

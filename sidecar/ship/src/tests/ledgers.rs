@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ledger::report::source::{Correction, DAY_US, DeviceLine, Range, Share, Source, Used};
+use ledger::source::{Correction, DAY_US, DeviceLine, Range, Share, Source, Used};
 use ledger::{EnergyRow, Ledger, Line, Row, Store};
 use meter::TokenType;
 

@@ -3,10 +3,10 @@
 use std::thread;
 
 use ledger::feed::{Cursor, Origin, Parcel};
-use ledger::report::source::{Correction, DeviceLine, Gap, Range, Share, Source};
-use ledger::report::{Ask, Basis, Key, Order, make};
+use ledger::source::{Correction, DeviceLine, Gap, Range, Share, Source};
 use ledger::{Class, Line};
 use meter::ExchangeId;
+use report::{Ask, Basis, Key, Order, make};
 
 use super::rows::{NOON_US, added_up, by_key, energy, origin, parcel, row, rows};
 use super::server::shared;
@@ -48,7 +48,7 @@ fn what_comes_twice_is_kept_once() {
     assert_eq!(send(&mut client, origin(1), "host", &parcel(rows(250..750))).unwrap(), 250);
     assert_eq!(by_key(&lines(&url)), added_up(&rows(0..750), &[]));
     let (mut back, central) = (Vec::new(), Central::open(&Address::parse(&url).unwrap()).unwrap());
-    let mut keep = |month, row: &ledger::Row, used: Option<&ledger::report::source::Used>| {
+    let mut keep = |month, row: &ledger::Row, used: Option<&ledger::source::Used>| {
         assert_eq!((month, used), (681, None));
         back.push(row.clone());
         Ok(())
@@ -312,7 +312,7 @@ fn many_at_once_make_one_schema_and_one_partition_a_month() {
                     for (at, row) in part.iter_mut().enumerate() {
                         // Their own ids, and months that all of them meet.
                         row.id.0[15] = number;
-                        row.ended_us -= at as i64 * 40 * ledger::report::source::DAY_US;
+                        row.ended_us -= at as i64 * 40 * ledger::source::DAY_US;
                     }
                     send(&mut client, origin(number), "host", &parcel(part)).unwrap();
                 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use ledger::Store;
-use ledger::report::source::{DAY_US, Month};
-use ledger::report::{
-    Ask, Basis, Column, Filter, Group, Key, Order, Range, Source, focus, json, make, sheet, table,
-};
+use ledger::source::{DAY_US, Month};
+use ledger::{Range, Source};
+use report::{Ask, Basis, Column, Filter, Group, Key, Order, focus, json, make, sheet, table};
 use rusqlite::Connection;
 
 use super::ledgers::{Book, arrives};
@@ -45,8 +44,8 @@ fn every_report_of_what_was_priced_later_is_the_same_to_the_byte() {
     let range = Range { since_us: i64::MIN, until_us: NOON_US + DAY_US + 300 };
     let at_us = NOON_US + 10 * DAY_US;
     let wish =
-        ledger::Reprice { range, filters: &[], unpriced_only: false, book: &prices, who: "ann", at_us };
-    let done = ledger::reprice(&book.path(), &wish).unwrap();
+        report::Reprice { range, filters: &[], unpriced_only: false, book: &prices, who: "ann", at_us };
+    let done = report::reprice(&book.path(), &wish).unwrap();
     assert!(done.newly_priced > 20 && done.entered > done.newly_priced, "{done:?}");
     arrives(&book, &book.ship(&url, 300), &url);
     all_reports_are_the_same(&book, &database);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ledger::feed::{Cursor, Feed, Parcel};
-use ledger::report::source::{Correction, DAY_US, Gap, Range, Source};
+use ledger::source::{Correction, DAY_US, Gap, Range, Source};
 use ledger::{Class, Line};
 use meter::ExchangeId;
 use postgres::Client;
@@ -209,7 +209,7 @@ pub(crate) fn reprice(book: &Book, price: u32) -> u64 {
     let kinds = kinds.map(|kind| format!("{kind}: {price}")).join(", ");
     let text = format!("version: v{price}\ncurrency: USD\nmodels:\n- {{pattern: '*', {kinds}}}\n");
     let (prices, _) = Prices::read(&text).unwrap();
-    let again = ledger::Reprice {
+    let again = report::Reprice {
         range: Range::ALL,
         filters: &[],
         unpriced_only: false,
@@ -217,7 +217,7 @@ pub(crate) fn reprice(book: &Book, price: u32) -> u64 {
         who: "finance",
         at_us: NOON_US + 10 * DAY_US + i64::from(price),
     };
-    ledger::reprice(&book.path(), &again).unwrap().entered
+    report::reprice(&book.path(), &again).unwrap().entered
 }
 
 /// Runs the remedy that the shipper names for each file that it does not send.

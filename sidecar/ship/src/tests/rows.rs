@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ledger::feed::{Energy, Origin, Parcel};
-use ledger::report::source::{DAY_US, Used};
+use ledger::source::{DAY_US, Used};
 use ledger::{Class, Line, Row};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ledger::report::source::{DAY_US, Range, Source};
+use ledger::source::{DAY_US, Range, Source};
 
 use super::ledgers::{Book, arrives, same};
 use super::rows::NOON_US;
@@ -45,7 +45,7 @@ fn what_is_charged_again_arrives_in_its_month() {
     let text = "version: again\ncurrency: USD\nmodels:\n\
                 - {pattern: '*', input: 9, output: 9, input_audio: 9, output_audio: 9, output_image: 9, output_video: 9}\n";
     let (prices, _) = price::Book::read(text).unwrap();
-    let again = ledger::Reprice {
+    let again = report::Reprice {
         range: Range::ALL,
         filters: &[],
         unpriced_only: false,
@@ -53,7 +53,7 @@ fn what_is_charged_again_arrives_in_its_month() {
         who: "finance",
         at_us: NOON_US + 10 * DAY_US,
     };
-    let done = ledger::reprice(&book.path(), &again).unwrap();
+    let done = report::reprice(&book.path(), &again).unwrap();
     assert!(done.entered > 300, "{done:?}");
     let mut months = BTreeSet::new();
     let store = ledger::Store::open_read(&book.path()).unwrap();

@@ -1,6 +1,6 @@
 //! The views as SQL reads them: what a filter leaves out, and what is said of every column.
 
-use ledger::report::source::DAY_US;
+use ledger::source::DAY_US;
 use postgres::Client;
 
 use super::rows::{energy, origin, parcel, row};

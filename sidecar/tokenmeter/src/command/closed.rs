@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use ledger::report::notes::{Notes, shell_word};
-use ledger::report::{Range, Source, period};
+use ledger::{Range, Source, period};
 use ledger::{SignOff, Store, utc};
+use report::notes::{Notes, shell_word};
 use text::in_threes;
 
 /// Renders the sign-off of a month. `now_us` is the time of the command.

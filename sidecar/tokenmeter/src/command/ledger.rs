@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Arg, ArgMatches, Command};
-use ledger::report::source::Trouble;
+use ledger::source::Trouble;
 use ledger::{Copy, Done, Failure, Overview, Part, Verdict, backup, close, month, overview, verify};
 use ship::Central;
 use ship::address::is_postgres;

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use ledger::report::{Filter, Key, Range, Trouble, period};
-use ledger::{Change, Outcome, Reprice, Store};
+use ledger::Store;
+use ledger::{Range, Trouble, period};
 use price::{Book, Problem};
+use report::{Change, Outcome, Reprice};
+use report::{Filter, Key};
 use text::{Glob, in_threes, money, table};
 
 use super::ledger_path::{self, NoLedger};
@@ -132,9 +134,9 @@ pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
     let outcome = if args.dry_run {
         let store =
             Store::open_read(Path::new(&ledger)).map_err(|failure| RepriceError::Ledger(failure.into()))?;
-        ledger::rehearse(&store, &request)
+        report::rehearse(&store, &request)
     } else {
-        ledger::reprice(Path::new(&ledger), &request)
+        report::reprice(Path::new(&ledger), &request)
     };
     let outcome = outcome.map_err(RepriceError::Ledger)?;
     // A closed pipe is no error: its reader has enough.

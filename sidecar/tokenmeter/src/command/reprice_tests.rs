@@ -17,7 +17,7 @@ fn flags_are_parsed() {
     let args = args(&format!("{line} --unpriced-only --dry-run")).unwrap();
     assert_eq!(args.range.since_us, 1_790_812_800_000_000);
     assert_eq!(args.range.until_us, 1_793_491_200_000_000);
-    let filters = ["tenant!=acme", "model=llama*"].map(|text| ledger::report::Filter::read(text).unwrap());
+    let filters = ["tenant!=acme", "model=llama*"].map(|text| report::Filter::read(text).unwrap());
     assert_eq!(args.filters, filters);
     assert!(args.dry_run && args.unpriced_only);
     for missing in ["reprice --since 2026-10 --until 2026-11", "reprice --since 2026-10 --prices p.yaml"] {
@@ -56,7 +56,7 @@ fn repricing_prints_its_result() {
     let (book, _) =
         price::Book::read("version: v\ncurrency: USD\nmodels:\n  - {name: m, input: 1, output: 2}\n")
             .unwrap();
-    let outcome = ledger::Outcome {
+    let outcome = report::Outcome {
         exchanges: 1200,
         unchanged: 1189,
         differing: 7,
@@ -66,7 +66,7 @@ fn repricing_prints_its_result() {
         entered: 7,
         gone: [("old".into(), 1)].into(),
         unpriced: [(("new".into(), price::Unpriced::Model), 3)].into(),
-        ..ledger::Outcome::default()
+        ..report::Outcome::default()
     };
     let text = summary(&outcome, &book, false);
     for part in [
@@ -86,14 +86,14 @@ fn dry_run_lists_differences_by_tenant_and_model() {
     let (book, _) =
         price::Book::read("version: v\ncurrency: EUR\nmodels:\n  - {name: m, input: 1, output: 2}\n")
             .unwrap();
-    let change = |exchanges, newly_priced, before_pico, after_pico| ledger::Change {
+    let change = |exchanges, newly_priced, before_pico, after_pico| report::Change {
         exchanges,
         newly_priced,
         before_pico,
         after_pico,
     };
     let unit = 1_000_000_000_000;
-    let outcome = ledger::Outcome {
+    let outcome = report::Outcome {
         exchanges: 2_000,
         differing: 1_203,
         newly_priced: 1,
@@ -105,7 +105,7 @@ fn dry_run_lists_differences_by_tenant_and_model() {
         ]
         .into(),
         other_changes: change(2, 0, 0, 0),
-        ..ledger::Outcome::default()
+        ..report::Outcome::default()
     };
     let expected = "\
   tenant  model    exchanges  no price  before  after  difference  currency
@@ -117,5 +117,5 @@ fn dry_run_lists_differences_by_tenant_and_model() {
     let text = summary(&outcome, &book, true);
     assert!(text.contains(expected), "{text}");
     assert!(!summary(&outcome, &book, false).contains("difference"), "the ledger has the corrections");
-    assert!(!summary(&ledger::Outcome::default(), &book, true).contains("tenant"), "nothing differs");
+    assert!(!summary(&report::Outcome::default(), &book, true).contains("tenant"), "nothing differs");
 }

@@ -9,14 +9,13 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ledger::Store;
-use ledger::report::ask::unknown_key;
-use ledger::report::focus::{self, Billing, Options, Version};
-use ledger::report::notes::{Notes, shell_word};
-use ledger::report::source::Month;
-use ledger::report::{
-    Ask, Basis, Column, Filter, Key, Order, Range, Source, Trouble, json, make, period, sheet, table,
-};
+use ledger::source::Month;
+use ledger::{Range, Source, Trouble, period};
 use price::Book;
+use report::ask::unknown_key;
+use report::focus::{self, Billing, Options, Version};
+use report::notes::{Notes, shell_word};
+use report::{Ask, Basis, Column, Filter, Key, Order, json, make, sheet, table};
 use ship::Central;
 use ship::address::is_postgres;
 use text::nearest;

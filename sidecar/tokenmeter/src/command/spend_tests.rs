@@ -1,6 +1,7 @@
 //! The flags of `spend`, and the errors of invalid ones.
 
-use ledger::report::{Basis, Column, Key, Order, Range};
+use ledger::Range;
+use report::{Basis, Column, Key, Order};
 use text::Glob;
 
 use super::{Format, SpendArgs, check_format, columns, command, prices_flag};

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+use ledger::Range;
 use ledger::Store;
-use ledger::report::{Ask, Basis, Key, Order, Range, Report, make};
+use report::{Ask, Basis, Key, Order, Report, make};
 
 /// The header with the tenant of a client.
 pub(super) const TENANT_HEADER: &str = "x-tenant";

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use ledger::report::{self as spend, table};
 use metrics::Snapshot;
+use report::{self as spend, table};
 use simulator::load::Report;
 
 use super::ClientTotals;

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 
-use ledger::report::source::Range;
+use ledger::source::Range;
 use scribe::months::{CLOSED, NOW_US};
 
 fn main() -> ExitCode {
@@ -30,7 +30,7 @@ fn run(command: &str, ledger: &Path, folder: &Path) -> Result<(), Box<dyn Error 
         "reprice" => {
             let text = "version: again\ncurrency: USD\nmodels:\n- {pattern: '*', input: 3, output: 11}\n";
             let (book, _) = price::Book::read(text).map_err(|wrong| format!("{wrong:?}"))?;
-            let again = ledger::Reprice {
+            let again = report::Reprice {
                 range: Range::ALL,
                 filters: &[],
                 unpriced_only: false,
@@ -38,7 +38,7 @@ fn run(command: &str, ledger: &Path, folder: &Path) -> Result<(), Box<dyn Error 
                 who: "clerk",
                 at_us: NOW_US,
             };
-            ledger::reprice(ledger, &again)?;
+            report::reprice(ledger, &again)?;
         }
         "backup" => {
             for copy in ledger::backup(ledger, folder, NOW_US)? {

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use chance::Chance;
-use ledger::report::source::{Range, Source};
+use ledger::source::{Range, Source};
 use ledger::{Class, Store};
 use scribe::months;
 

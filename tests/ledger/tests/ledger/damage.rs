@@ -7,7 +7,7 @@ use std::fs;
 
 use chance::Chance;
 use ledger::Store;
-use ledger::report::{Range, Source, Trouble};
+use ledger::{Range, Source, Trouble};
 
 use crate::life::Desk;
 

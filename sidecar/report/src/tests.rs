@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use ledger::source::{DAY_US, Gap};
+use ledger::{Class, Line};
+use ledger::{Range, line_of, period};
 use meter::{Provenance, TokenType};
 use price::Charge;
 use proptest::prelude::*;
@@ -12,11 +15,8 @@ use super::ask::RowsFor;
 use super::focus::{self, Billing, Options, Version};
 use super::key::{NO_DETAIL, Value};
 use super::memory::{DAYS, FIRST_DAY, Memory, cost, rate};
-use super::pieces::line_of;
-use super::source::{DAY_US, Gap};
 use super::twin::{has_tokens_that_stay, seen, twin};
-use super::{Ask, Basis, Column, Filter, Group, Key, Order, Range, Report, json, make, period, sheet, table};
-use crate::{Class, Line};
+use super::{Ask, Basis, Column, Filter, Group, Key, Order, Report, json, make, sheet, table};
 
 pub(crate) fn ask(by: &[Key]) -> Ask {
     Ask {
@@ -336,7 +336,7 @@ fn what_had_no_price_is_told_apart_with_what_was_corrected_of_it() {
     let mut memory = Memory { kept_since_us: i64::MIN, shed: Vec::new(), ..whole };
     let rows = &memory.rows;
     memory.corrections.retain(|(_, made)| rows.iter().any(|(_, row, _)| row.id == made.exchange));
-    let unpriced = |row: &crate::Row| matches!(row.charge, Charge::Unpriced(_));
+    let unpriced = |row: &ledger::Row| matches!(row.charge, Charge::Unpriced(_));
     let first = memory.rows.iter().filter(|(_, row, _)| unpriced(row)).count();
     let since: u64 = memory.corrections.iter().map(|(_, made)| made.line.exchanges).sum();
     assert!(first > 0 && since > 0);

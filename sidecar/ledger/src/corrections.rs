@@ -4,20 +4,21 @@
 use meter::ExchangeId;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::pieces::line_of;
-use super::source::{Correction, Month, Range, Source, Trouble};
+use crate::key::line_of;
+use crate::source::{Correction, Month, Range, Source, Trouble};
 use crate::temporary::{self, no_room};
 use crate::{Class, Line, Row};
 
 /// Corrections by exchange.
-pub(crate) struct Corrections {
+#[derive(Debug)]
+pub struct Corrections {
     file: Connection,
     count: u64,
 }
 
 /// The id of the next correction of an exchange that has so many: the same for every process that makes it, so that
 /// of two that do it at once one does it, whichever books they have.
-pub(crate) fn id_of(exchange: &ExchangeId, ended_us: i64, made: usize) -> ExchangeId {
+pub fn id_of(exchange: &ExchangeId, ended_us: i64, made: usize) -> ExchangeId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"tokenmeter correction");
     hasher.update(&exchange.0).update(&u32::try_from(made).unwrap_or(u32::MAX).to_le_bytes());
@@ -28,20 +29,20 @@ pub(crate) fn id_of(exchange: &ExchangeId, ended_us: i64, made: usize) -> Exchan
 
 /// A correction of one exchange: what the exchange itself does not say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Made {
+pub struct Made {
     /// The month it is billed in.
-    pub(crate) billed: Month,
+    pub billed: Month,
     /// The rate that holds from then on.
-    pub(crate) rate: Option<[u8; 16]>,
+    pub rate: Option<[u8; 16]>,
     /// Whether the exchange had no price before.
-    pub(crate) first_price: bool,
+    pub first_price: bool,
     /// The difference, pico-units.
-    pub(crate) delta_pico: i128,
+    pub delta_pico: i128,
 }
 
 impl Made {
     /// Returns the line of the correction of a row.
-    pub(crate) fn line(&self, row: &Row) -> Line {
+    pub fn line(&self, row: &Row) -> Line {
         Line {
             rate: self.rate,
             class: Class::Correction,
@@ -58,7 +59,7 @@ impl Corrections {
     ///
     /// # Errors
     /// If the source cannot be read, or the temporary file cannot be written.
-    pub(crate) fn read(source: &dyn Source, range: &Range) -> Result<Self, Trouble> {
+    pub fn read(source: &dyn Source, range: &Range) -> Result<Self, Trouble> {
         let file = temporary::open(TABLE)?;
         let mut count = 0;
         {
@@ -89,7 +90,7 @@ impl Corrections {
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub(crate) fn of(&self, row: &Row) -> Result<Vec<Made>, Trouble> {
+    pub fn of(&self, row: &Row) -> Result<Vec<Made>, Trouble> {
         if self.count == 0 {
             return Ok(Vec::new());
         }
@@ -116,7 +117,7 @@ impl Corrections {
     ///
     /// # Errors
     /// If the temporary file cannot be written.
-    pub(crate) fn see(&self, exchange: &ExchangeId) -> Result<(), Trouble> {
+    pub fn see(&self, exchange: &ExchangeId) -> Result<(), Trouble> {
         self.file.prepare_cached(SEE).and_then(|mut see| see.execute([exchange.0])).map_err(no_room)?;
         Ok(())
     }
@@ -125,7 +126,7 @@ impl Corrections {
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub(crate) fn has_unseen(&self) -> Result<bool, Trouble> {
+    pub fn has_unseen(&self) -> Result<bool, Trouble> {
         Ok(self.file.query_row(HAS_UNSEEN, [], |found| found.get(0)).map_err(no_room)?)
     }
 
@@ -133,7 +134,7 @@ impl Corrections {
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub(crate) fn unseen_unpriced(&self, made: &Correction) -> Result<Option<bool>, Trouble> {
+    pub fn unseen_unpriced(&self, made: &Correction) -> Result<Option<bool>, Trouble> {
         let mut find = self.file.prepare_cached(UNSEEN_UNPRICED).map_err(no_room)?;
         Ok(find.query_row([made.exchange.0], |found| found.get(0)).optional().map_err(no_room)?)
     }

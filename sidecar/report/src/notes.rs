@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ledger::LACKS_LOG;
+use ledger::period;
+use ledger::source::{Gap, Gone, Month, Range, Source, Trouble};
 use text::in_threes;
 
 use super::ask::{Ask, RowsFor};
 use super::months::{self, MonthState};
-use super::period;
-use super::source::{Gap, Gone, Month, Range, Source, Trouble};
-use crate::check::LACKS_LOG;
 
 /// Models named in a note; the rest is counted.
 const NAMED: usize = 5;
@@ -254,7 +254,7 @@ fn of_gap(gap: &Gap, range: &Range) -> String {
 #[cfg(test)]
 mod tests {
     use super::{NAMED, Notes};
-    use crate::report::source::{Gap, Range};
+    use ledger::source::{Gap, Range};
 
     fn unpriced(models: usize) -> String {
         let mut notes = Notes::default();
@@ -297,6 +297,20 @@ mod tests {
             let said = notes.sentences(&Range::ALL).join("; ");
             assert!(said.contains(command), "{command} is not in {said}");
         }
+    }
+
+    #[test]
+    fn gap_of_a_later_file_notes_late_exchanges() {
+        let gap =
+            Gap { from_us: 10, until_us: 20, why: "restored".into(), lost_rows: None, totals_kept: false };
+        let notes = Notes { gaps: vec![gap], ..Notes::default() };
+        let before = notes.sentences(&Range { since_us: 0, until_us: 10 }).join("; ");
+        assert!(
+            before.ends_with("late exchanges and corrections that were entered in it may be missing"),
+            "{before}"
+        );
+        let own = notes.sentences(&Range { since_us: 0, until_us: 11 }).join("; ");
+        assert!(own.ends_with("(restored): what it lacks is not known"), "{own}");
     }
 
     #[test]

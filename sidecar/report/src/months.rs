@@ -1,7 +1,7 @@
 //! The months of a report: whether each is closed, so that a bill says whether it can still change.
 
-use super::period;
-use super::source::Month;
+use ledger::period;
+use ledger::source::Month;
 
 /// The state of a month.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,7 +83,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::{MonthState, sentence};
-    use crate::report::period;
+    use ledger::period;
 
     #[test]
     fn a_month_is_closed_over_open_or_in_the_future() {

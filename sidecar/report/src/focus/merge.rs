@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use ledger::source::Month;
 use price::Currency;
 use text::Decimal;
 
 use super::charge::{Charge, Kind, Known};
-use crate::report::source::Month;
 
 /// What rows of one article at one price have in common.
 #[derive(PartialEq, Eq, Hash)]

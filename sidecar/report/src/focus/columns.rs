@@ -3,11 +3,11 @@
 //!
 //! The names of the AI keys are those of the draft of 1.5, with `x_` before them until it is ratified.
 
+use ledger::period;
 use text::{Decimal, money};
 
 use super::charge::{Charge, Kind};
 use super::{Billing, Options, Version};
-use crate::report::period;
 
 /// A column.
 pub struct Column {

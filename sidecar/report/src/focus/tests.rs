@@ -4,14 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ledger::{Range, period};
 use meter::{Provenance, TokenType};
 use price::{Book, Charge, Rate};
 use proptest::prelude::*;
 use text::money;
 
 use super::{Billing, Options, Version, columns, write};
-use crate::report::memory::{Memory, cost, rate};
-use crate::report::{Ask, Basis, Key, Order, Range, make, period};
+use crate::memory::{Memory, cost, rate};
+use crate::{Ask, Basis, Key, Order, make};
 
 /// Columns that FOCUS 1.2 makes mandatory (conventions of its specification, tag v1.2).
 const MANDATORY_1_2: &str = "BilledCost BillingAccountId BillingAccountName BillingCurrency BillingPeriodEnd \

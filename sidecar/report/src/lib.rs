@@ -4,19 +4,23 @@
 //! from lines is, and comes to the same as from rows.
 
 pub mod ask;
+#[cfg(test)]
+mod billed_tests;
 pub mod column;
-pub(crate) mod corrections;
-pub(crate) mod first_prices;
+mod first_prices;
+#[cfg(test)]
+mod first_prices_tests;
 pub mod focus;
+#[cfg(test)]
+mod gone_tests;
 pub mod group;
 pub mod json;
 pub mod key;
 pub mod months;
 pub mod notes;
-pub mod period;
-pub(crate) mod pieces;
+mod pieces;
+mod reprice;
 pub mod sheet;
-pub mod source;
 pub mod sums;
 pub mod table;
 
@@ -24,14 +28,13 @@ pub use ask::{Ask, Basis, Filter, Order};
 pub use column::Column;
 pub use group::{Group, Report, make};
 pub use key::{Key, Value};
-pub use pieces::line_of;
-pub use source::{Range, Source, Trouble};
+pub use reprice::{Change, Outcome, Reprice, rehearse, reprice};
 
 #[cfg(test)]
-pub(crate) mod disk_tests;
+mod disk_tests;
 #[cfg(test)]
-pub(crate) mod memory;
+mod memory;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 #[cfg(test)]
-pub(crate) mod twin;
+mod twin;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use super::period;
+use ledger::period;
 
 /// What a report can be grouped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

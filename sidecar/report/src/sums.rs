@@ -1,10 +1,9 @@
 //! What is summed of a group, and how sure its counts are.
 
+use ledger::Line;
+use ledger::source::DeviceLine;
 use meter::{Provenance, TokenType};
 use price::Currency;
-
-use super::source::DeviceLine;
-use crate::Line;
 
 /// How many types of token there are.
 pub const TYPES: usize = TokenType::ALL.len();

@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Write};
 
+use ledger::source::{Month, Range};
 use text::Glob;
 
 use super::key::{Key, Value};
-use super::source::{Month, Range};
 
 /// What is asked of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,7 +177,7 @@ mod tests {
     use text::Glob;
 
     use super::Filter;
-    use crate::report::key::Value;
+    use crate::key::Value;
 
     #[test]
     fn filter_is_shown_as_it_is_typed() {

@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use chance::Chance;
+use ledger::corrections::id_of;
+use ledger::line_of;
+use ledger::period;
+use ledger::source::{Correction, DAY_US, DeviceLine, Gap, Month, Range, Share, Source, Trouble, Used};
+use ledger::{Class, Line, Row};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
-
-use super::corrections::id_of;
-use super::period;
-use super::pieces::line_of;
-use super::source::{Correction, DAY_US, DeviceLine, Gap, Month, Range, Share, Source, Trouble, Used};
-use crate::{Class, Line, Row};
 
 /// A store in memory. What its rows say is not summed until it is asked.
 #[derive(Clone, Default)]

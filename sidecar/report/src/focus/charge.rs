@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use ledger::source::Month;
 use meter::Provenance;
 use price::Currency;
 use text::Decimal;
 
-use crate::report::column::share_of;
-use crate::report::source::Month;
-use crate::report::sums::{self, PROVENANCES};
+use crate::column::share_of;
+use crate::sums::{self, PROVENANCES};
 
 /// One row.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::source::{DAY_US, Month};
 use crate::month;
+use crate::source::{DAY_US, Month};
 
 /// The instant that a month (`2026-10`), a day (`2026-10-05`) or an RFC 3339 time begins, microseconds
 /// since 1970.
@@ -84,7 +84,7 @@ fn days_of(date: Date) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::{day, instant, month_of, time, week};
-    use crate::report::source::DAY_US;
+    use crate::source::DAY_US;
 
     #[test]
     fn what_people_write() {

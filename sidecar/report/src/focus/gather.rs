@@ -4,6 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use ledger::Class;
+use ledger::period;
+use ledger::source::{DAY_US, Month, Share, Source, Trouble};
 use meter::TokenType;
 use price::{About, Book, Currency, Rate};
 use serde_json::json;
@@ -12,16 +15,13 @@ use text::{Decimal, nano};
 use super::charge::{Charge, Kind, Known, Quantity, Sku};
 use super::merge::merge;
 use super::usage::Usage;
-use crate::Class;
-use crate::report::ask::{Ask, Basis};
-use crate::report::first_prices::Reading;
-use crate::report::group::{self, GROUPS};
-use crate::report::key::{Key, Value};
-use crate::report::notes::Notes;
-use crate::report::period;
-use crate::report::pieces::{self, Piece};
-use crate::report::source::{DAY_US, Month, Share, Source, Trouble};
-use crate::report::sums::Sums;
+use crate::ask::{Ask, Basis};
+use crate::first_prices::Reading;
+use crate::group::{self, GROUPS};
+use crate::key::{Key, Value};
+use crate::notes::Notes;
+use crate::pieces::{self, Piece};
+use crate::sums::Sums;
 
 /// What rows have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,7 +133,7 @@ pub(super) fn charges(
     notes.missing(source, ask)?;
     let (mut digests, mut abouts) = (HashMap::new(), HashMap::new());
     // The first instant after the time asked for is no part of it: an entry that begins then says nothing yet.
-    let at_us = ask.range.until_us.saturating_sub(1).min(crate::now_us());
+    let at_us = ask.range.until_us.saturating_sub(1).min(ledger::now_us());
     let mut charges = Vec::new();
     for (place, usage) in &sums {
         let digest = match digests.get(&place.billed) {

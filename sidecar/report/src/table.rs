@@ -3,13 +3,13 @@
 
 use std::io::{self, Write};
 
+use ledger::period;
 use text::{Decimal, in_threes, nano, table};
 
 use super::ask::{Ask, Basis};
 use super::column::rounded;
 use super::group::{Group, Report};
 use super::key::{Key, Value};
-use super::period;
 use super::sums::{self, PROVENANCES};
 
 /// Letters of a name that are shown; longer ones are cut.

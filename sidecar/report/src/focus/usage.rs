@@ -2,11 +2,11 @@
 //!
 //! Law: what is known of one kind of token is said of that kind only.
 
+use ledger::Line;
+use ledger::source::DeviceLine;
 use meter::{Provenance, TokenType};
 
-use crate::Line;
-use crate::report::source::DeviceLine;
-use crate::report::sums::{PROVENANCES, Sums, TYPES};
+use crate::sums::{PROVENANCES, Sums, TYPES};
 
 /// The sums of a place.
 #[derive(Clone, Debug, Default)]

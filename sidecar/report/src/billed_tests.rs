@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ledger::source::{DAY_US, Month, Range, Source};
+use ledger::testing::{NOON_US, Place, row};
+use ledger::{Ledger, Plan, Row, Store, close, month, start, verify};
 use price::{Book, Charge};
 
-use crate::report::source::{DAY_US, Month, Range, Source};
 use crate::reprice::usage;
-use crate::testing::{NOON_US, Place, row};
-use crate::{Ledger, Plan, Reprice, Row, Store, close, month, reprice, start, verify};
+use crate::{Reprice, reprice};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -44,7 +45,7 @@ fn cost(book: &Book, rows: &[Row]) -> i128 {
 fn billed(place: &Place, of: Month) -> i128 {
     let mut sum = 0;
     let store = Store::open_read(&place.ledger()).unwrap();
-    let mut add = |month: Month, line: &crate::Line| {
+    let mut add = |month: Month, line: &ledger::Line| {
         sum += if month == of { line.cost_pico } else { 0 };
         Ok(())
     };

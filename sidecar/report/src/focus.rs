@@ -12,11 +12,12 @@ mod usage;
 
 use std::io::{self, Write};
 
+use ledger::source::{Source, Trouble};
 use price::Book;
 
 use super::ask::Ask;
 use super::notes::Notes;
-use super::source::{Source, Trouble};
+
 pub use columns::Column;
 
 /// A version of FOCUS.

@@ -4,17 +4,17 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use ledger::corrections::{Corrections, Made};
+use ledger::key::Key as LineKey;
+use ledger::period;
+use ledger::source::{Month, Range, Source, Trouble};
+use ledger::{Class, Line, Row, line_of};
 use meter::Provenance;
 use price::{Charge, Rate, Unpriced};
 
 use super::ask::{Ask, RowsFor};
-use super::corrections::{Corrections, Made};
 use super::first_prices::{FirstPrices, Reading};
 use super::key::{Key, NO_DETAIL, Value};
-use super::period;
-use super::source::{Month, Range, Source, Trouble, Used};
-use crate::key::Key as LineKey;
-use crate::{Class, Line, Row};
 
 /// A part of a report: a line, a row made a line, or what lines have beyond rows.
 #[derive(Clone, Copy, Debug)]
@@ -302,16 +302,6 @@ fn disagree(line: &Line) -> Trouble {
         line.model.escape_debug()
     )
     .into()
-}
-
-/// The line that a row alone would make.
-pub fn line_of(row: &Row, used: Option<&Used>) -> Line {
-    let mut line = LineKey::of_row(row, Class::Usage).line();
-    line.add_row(row);
-    if let Some(used) = used {
-        line.add_used(used, row.role);
-    }
-    line
 }
 
 /// Takes the numbers of a line off; `None` if there are not so many.

@@ -9,18 +9,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
+use ledger::Planned;
+use ledger::corrections::{Made, id_of};
+use ledger::source::{Correction, Month, Range, Source, Trouble};
+use ledger::{Amendment, amend};
+use ledger::{Class, Row, Store, month};
 use price::{Book, Charge, Currency, Rate, Unpriced, Usage, has_tiers};
 use text::Glob;
 
-use crate::amend::{Amendment, amend};
-use crate::planned::Planned;
-use crate::report::ask::{Basis, Filter};
-use crate::report::corrections::{Made, id_of};
-use crate::report::first_prices::Reading;
-use crate::report::group::may_be_asked;
-use crate::report::pieces::{Detail, Piece, from_rows};
-use crate::report::source::{Correction, Month, Range, Source, Trouble};
-use crate::{Class, Row, Store, month};
+use crate::ask::{Basis, Filter};
+use crate::first_prices::Reading;
+use crate::group::may_be_asked;
+use crate::pieces::{Detail, Piece, from_rows};
 
 /// Corrections entered in one transaction: few enough that whoever writes the ledger meanwhile waits for
 /// a moment only, and that memory is bounded.

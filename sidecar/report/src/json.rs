@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use ledger::period;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::ser::{Formatter, Serializer as Json};
 
 use super::column::{Cell, Column, share_of};
 use super::group::{Group, Report};
 use super::key::{Key, Value};
-use super::period;
 use super::sums::{self, PROVENANCES};
 
 /// Writes it. `round`: digits of money after the point, all there are if not said.
@@ -171,9 +171,9 @@ impl Formatter for RowALine {
 
 #[cfg(test)]
 mod tests {
-    use crate::report::memory::Memory;
-    use crate::report::tests::ask;
-    use crate::report::{Key, make};
+    use crate::memory::Memory;
+    use crate::tests::ask;
+    use crate::{Key, make};
 
     fn written(memory: &Memory, by: &[Key]) -> String {
         let report = make(memory, &ask(by)).expect("a store in memory can be read");

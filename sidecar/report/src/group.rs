@@ -4,6 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ledger::Class;
+use ledger::period;
+use ledger::source::{DeviceLine, Share, Source, Trouble};
 use meter::Provenance;
 use price::{Currency, Rate};
 use text::{Decimal, money};
@@ -12,11 +15,8 @@ use super::ask::{Ask, Basis, Filter, Order};
 use super::first_prices::Reading;
 use super::key::{Key, NO_DETAIL, Value};
 use super::notes::Notes;
-use super::period;
 use super::pieces::{self, Detail, Piece};
-use super::source::{DeviceLine, Share, Source, Trouble};
 use super::sums::{self, In, Sums};
-use crate::Class;
 
 /// Groups a report may have: beyond it, memory would be whatever the names are.
 pub const GROUPS: usize = 1_000_000;

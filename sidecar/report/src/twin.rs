@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use ledger::key::Key as LineKey;
+use ledger::line_of;
+use ledger::period;
+use ledger::{Class, Line, Row};
 use meter::{ExchangeId, TokenType};
 
 use super::memory::Memory;
-use super::pieces::line_of;
-use super::{Group, Key, Report, period};
-use crate::key::Key as LineKey;
-use crate::{Class, Line, Row};
+use super::{Group, Key, Report};
 
 /// Exchanges, tokens by type, cost and unpriced of each (keys, currency), added up one by one.
 pub(crate) type Twin = BTreeMap<(Vec<String>, String), (i128, Vec<i128>, i128, i128)>;

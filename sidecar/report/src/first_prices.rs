@@ -5,13 +5,14 @@
 
 use std::collections::HashMap;
 
+use ledger::corrections::Made;
+use ledger::key::Key as LineKey;
+use ledger::source::{Month, Range, Source, Trouble};
+use ledger::{Class, Line, line_of};
+
 use super::ask::{Ask, Basis};
-use super::corrections::Made;
 use super::key::Key;
-use super::pieces::{Detail, Piece, To, line_of, take};
-use super::source::{Month, Range, Source, Trouble};
-use crate::key::Key as LineKey;
-use crate::{Class, Line};
+use super::pieces::{Detail, Piece, To, take};
 
 /// The corrections that move counts to another rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

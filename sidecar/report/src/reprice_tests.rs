@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use ledger::line_of;
+use ledger::source::{Correction, DAY_US, Range, Source};
+use ledger::testing::{NOON_US, row};
+use ledger::{Amendment, amend};
+use ledger::{Class, Row, Store, month};
 use price::{Book, Charge};
 use text::Glob;
 
 use super::{Reprice, each, rehearse, reprice, usage};
-use crate::amend::{Amendment, amend};
-use crate::report::disk_tests::book;
-use crate::report::memory::{FIRST_DAY, Memory};
-use crate::report::pieces::line_of;
-use crate::report::source::{Correction, DAY_US, Range, Source};
-use crate::report::tests::ask;
-use crate::report::{Ask, Filter, Key, make};
-use crate::testing::{NOON_US, row};
-use crate::{Class, Row, Store, month};
+use crate::disk_tests::book;
+use crate::memory::{FIRST_DAY, Memory};
+use crate::tests::ask;
+use crate::{Ask, Filter, Key, make};
 
 const PRICES: &str = "\
 version: second
@@ -297,12 +297,12 @@ fn only_what_has_no_price_is_charged_where_that_is_asked() {
 /// More than are entered at once, of a past month, whose file is not in write-ahead mode.
 #[test]
 fn a_past_month_of_many_exchanges_is_charged_again() {
-    let place = crate::testing::Place::new();
+    let place = ledger::testing::Place::new();
     let rows = u64::try_from(super::TOGETHER).unwrap() + 1_000;
     for (now_us, rows) in [(NOON_US, 0..rows), (NOON_US + 40 * DAY_US, 0..0)] {
         let plan =
-            crate::Plan { clock: std::sync::Arc::new(move || now_us), ..crate::Plan::new(place.ledger()) };
-        let ledger = crate::start(plan);
+            ledger::Plan { clock: std::sync::Arc::new(move || now_us), ..ledger::Plan::new(place.ledger()) };
+        let ledger = ledger::start(plan);
         rows.for_each(|n| ledger.enter(row(n)));
         assert!(ledger.shutdown(std::time::Duration::from_secs(60)), "{:?}", ledger.status());
     }

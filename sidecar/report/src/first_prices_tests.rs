@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
+use ledger::source::{DAY_US, Month, Range};
+use ledger::testing::{NOON_US, Place, rate, retain, row};
+use ledger::{EnergyRow, Plan, Row, Store, close, month, start, verify};
 use price::{Book, Charge, Unpriced};
 
-use crate::report::focus::{self, Billing, Options, Version};
-use crate::report::source::{DAY_US, Month, Range};
-use crate::report::tests::ask;
-use crate::report::{Ask, Basis, Filter, Group, Key, Report, make};
-use crate::testing::{NOON_US, Place, rate, row};
-use crate::{EnergyRow, Outcome, Plan, Reprice, Row, Store, close, month, reprice, start, verify};
+use crate::focus::{self, Billing, Options, Version};
+use crate::tests::ask;
+use crate::{Ask, Basis, Filter, Group, Key, Outcome, Report, Reprice, make, reprice};
 
 /// Of `m-new`, exchanges of more than 50 input tokens have another price.
 const PRICES: &str = "\
@@ -64,7 +64,7 @@ fn ledger() -> Place {
         let ledger = start(Plan { clock: std::sync::Arc::new(move || now_us), ..Plan::new(place.ledger()) });
         for n in rows {
             ledger.enter(exchange(n));
-            let used = crate::report::source::Used { energy_nj: Some(n + 1), ..Default::default() };
+            let used = ledger::source::Used { energy_nj: Some(n + 1), ..Default::default() };
             ledger.energy(EnergyRow::of(&exchange(n), used));
         }
         assert!(ledger.shutdown(Duration::from_secs(30)), "{:?}", ledger.status());
@@ -98,14 +98,13 @@ fn charged_again(place: &Place, prices: &str, unpriced_only: bool) -> Outcome {
 
 /// Removes all rows of October, as retention does once the clock has run on for a day.
 fn without_rows(place: &Place) {
-    let step = |now_us| crate::retain::step(&place.ledger(), 1, &|_| true, "test", now_us).unwrap();
     let later = november_us() + 10 * DAY_US;
     for now_us in (0..40).map(|n| later + n * DAY_US / 20).chain(std::iter::repeat_n(later + 2 * DAY_US, 4)) {
-        step(now_us);
+        retain(&place.ledger(), now_us);
     }
     let mut rows = 0;
     let store = Store::open_read(&place.ledger()).unwrap();
-    crate::report::Source::rows(&store, &Range::ALL, &mut |_, _, _| {
+    ledger::Source::rows(&store, &Range::ALL, &mut |_, _, _| {
         rows += 1;
         Ok(())
     })

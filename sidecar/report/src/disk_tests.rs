@@ -4,18 +4,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ledger::source::{DAY_US, Gap, Month, Range};
+use ledger::testing::{Contents, Place, add_total, write_month};
+use ledger::{Store, month, period};
 use price::Charge;
 use rusqlite::Connection;
 use text::{Decimal, money};
 
 use super::focus::{self, Billing, Options, Version};
 use super::memory::{DAYS, FIRST_DAY, Memory};
-use super::source::{DAY_US, Gap, Month};
-use super::{Ask, Basis, Filter, Key, Range, make, period, tests::ask};
-use crate::entry::Entry;
-use crate::file::File;
-use crate::testing::Place;
-use crate::{EnergyRow, Store, files, month};
+use super::{Ask, Basis, Filter, Key, make, tests::ask};
 
 /// Writes a book into the files of a ledger: the last month it has is the open one.
 fn put(memory: &Memory, path: &Path) {
@@ -27,22 +25,20 @@ fn put(memory: &Memory, path: &Path) {
     months.dedup();
     let open = *months.last().unwrap();
     for here in months {
-        let name = if here == open { path.to_owned() } else { files::of_month(path, here) };
-        let mut file = File::create(&name, here, 1, |_| Ok(())).unwrap();
-        let mut entry = Entry::begin(&mut file).unwrap();
-        entry.rates(memory.rates.iter().map(|rate| &**rate)).unwrap();
-        let rows: Vec<_> = memory.rows.iter().filter(|(billed, ..)| *billed == here).collect();
-        entry.exchanges(rows.iter().map(|(_, row, _)| row)).unwrap();
-        let used: Vec<_> =
-            rows.iter().filter_map(|(_, row, used)| Some(EnergyRow::of(row, (*used)?))).collect();
-        entry.energies(&used).unwrap();
-        memory.shed.iter().filter(|(billed, _)| *billed == here).for_each(|(_, line)| entry.total(line));
-        let act = entry.act(1, "repriced", "a test", "{}").unwrap();
-        let made = memory.corrections.iter().filter(|(billed, _)| *billed == here);
-        entry.corrections(act, made.map(|(_, made)| made)).unwrap();
-        entry.devices(memory.devices.iter().filter(|line| month::of_day(line.day) == here)).unwrap();
-        memory.gaps.iter().for_each(|gap| entry.gap(gap).unwrap());
-        entry.commit().unwrap();
+        let contents = Contents {
+            rates: &memory.rates,
+            rows: memory.rows.iter().filter(|(billed, ..)| *billed == here).collect(),
+            shed: memory.shed.iter().filter(|(billed, _)| *billed == here).map(|(_, line)| line).collect(),
+            corrections: memory
+                .corrections
+                .iter()
+                .filter(|(billed, _)| *billed == here)
+                .map(|(_, made)| made)
+                .collect(),
+            devices: memory.devices.iter().filter(|line| month::of_day(line.day) == here).collect(),
+            gaps: &memory.gaps,
+        };
+        write_month(path, here, here == open, &contents);
     }
 }
 
@@ -81,7 +77,7 @@ fn a_report_from_disk_is_the_report_from_memory() {
 /// What a query says in every file of a ledger.
 fn all(place: &Place, sql: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
-    for path in files::list(&place.ledger()).unwrap() {
+    for (_, path) in Store::open_read(&place.ledger()).unwrap().months() {
         let connection = Connection::open(path).unwrap();
         let mut statement = connection.prepare(sql).unwrap();
         let columns = statement.column_count();
@@ -242,7 +238,7 @@ fn options() -> Options {
 fn a_closed_month_has_its_digest_in_focus() {
     let (_, place) = book(6);
     let october = period::month_of("2026-10").unwrap();
-    let signed = crate::close(&place.ledger(), october, "finance", 1_900_000_000_000_000).unwrap();
+    let signed = ledger::close(&place.ledger(), october, "finance", 1_900_000_000_000_000).unwrap();
     let mut text = Vec::new();
     let store = Store::open_read(&place.ledger()).unwrap();
     focus::write(&store, &ask(&[Key::Month]), &options(), None, &mut text).unwrap();
@@ -286,33 +282,6 @@ fn energy_in_focus_is_that_of_what_has_a_price() {
     assert!(alone > 0);
 }
 
-#[test]
-fn negative_money_is_written_right() {
-    let connection = Connection::open_in_memory().unwrap();
-    crate::schema::create(&connection).unwrap();
-    connection
-        .execute_batch(
-            "INSERT INTO rate VALUES (x'00000000000000000000000000000001', 'v', 'b', 'e', 'standard', 0, 'USD', 1, 1,
-             1, 1, 1, 1, 1, 0, 0, NULL, NULL, NULL, NULL)",
-        )
-        .unwrap();
-    for (pico, day) in
-        [(-1_i128, 1), (-1_000_000, 2), (-1_000_001, 3), (-999_999, 4), (-12_345_678_901_234_567, 5), (7, 6)]
-    {
-        let (high, low) = (pico.div_euclid(1_000_000), pico.rem_euclid(1_000_000));
-        connection
-            .execute_batch(&format!(
-                "INSERT INTO line VALUES ({day}, 't', '', 'u', 'p', 'm', 'e', 'none', 'none',
-                 x'00000000000000000000000000000001', 'correction', 0, 0,0,0,0,0,0,0, {high}, {low}, 0,0,0,0,0,0,0,0,0,0,
-                 NULL, NULL, NULL, NULL)"
-            ))
-            .unwrap();
-        let sql = "SELECT cost FROM spend_daily WHERE day = date(?1 * 86400, 'unixepoch')";
-        let cost: String = connection.query_row(sql, [day], |row| row.get(0)).unwrap();
-        assert_eq!(cost, twelve(pico));
-    }
-}
-
 /// A report reads corrections, rows and lines one after the other, and rows are entered meanwhile.
 #[test]
 fn a_store_is_one_state_however_much_is_entered() {
@@ -321,12 +290,9 @@ fn a_store_is_one_state_however_much_is_entered() {
         let report = make(store, &ask(&[Key::Tenant])).unwrap();
         report.totals.iter().map(|total| total.sums.exchanges).sum::<i128>()
     };
-    let mut file = File::open(&place.ledger()).unwrap();
     let store = Store::open_read(&place.ledger()).unwrap();
-    let mut entry = Entry::begin(&mut file).unwrap();
     let (.., line) = memory.shed.first().map(|(billed, line)| (billed, line.clone())).unwrap();
-    entry.total(&line);
-    entry.commit().unwrap();
+    add_total(&place.ledger(), &line);
     let after = Store::open_read(&place.ledger()).unwrap();
     assert_eq!(counted(&after) - counted(&store), i128::from(line.exchanges));
 }
@@ -347,8 +313,8 @@ fn report_reads_only_files_with_lines_of_its_days() {
         }
         put(&memory, &place.ledger());
         let month = period::month_of(month).unwrap();
-        let mut files = files::list(&place.ledger()).unwrap().into_iter();
-        let file = files.find(|file| File::open_read(file).unwrap().month == month).unwrap();
+        let store = Store::open_read(&place.ledger()).unwrap();
+        let (_, file) = store.months().find(|(is, _)| *is == month).unwrap();
         Connection::open(file).unwrap().execute_batch(sql).unwrap();
         place
     };
