@@ -93,7 +93,7 @@ fn run(library: Option<PathBuf>, received: &Receiver<()>, answers: &Sender<Sampl
                     (reason, again) = (cause, now);
                     continue;
                 }
-                Err(error) => reason = format!("NVML could not be opened: {error}"),
+                Err(error) => reason = open_error(&error),
             }
         }
         again = backoff.is_due();
@@ -109,6 +109,16 @@ fn open(library: Option<&OsStr>) -> Result<nvml_wrapper::Nvml, NvmlError> {
         builder.lib_path(library);
     }
     builder.init()
+}
+
+/// Returns the text of an error of `open`, with a remedy where the library is missing.
+fn open_error(error: &NvmlError) -> String {
+    match error {
+        NvmlError::LibloadingError(cause) => format!(
+            "NVML could not be opened: {cause}; install the NVIDIA driver, or make it visible to the container"
+        ),
+        error => format!("NVML could not be opened: {error}"),
+    }
 }
 
 /// Answers the current call and later ones until the driver has to be reopened. Returns the reason, and true if the

@@ -352,6 +352,10 @@ fn missing_library_is_a_failed_sample() {
         .expect("a thread");
     for _ in 0..4 {
         let Sample::Failed(reason) = source.sample() else { panic!("there is none") };
-        assert!(reason.starts_with("NVML could not be opened: "), "{reason}");
+        assert!(reason.starts_with("NVML could not be opened: /nonexistent/libnvidia-ml.so.1: "), "{reason}");
+        assert!(
+            reason.ends_with("; install the NVIDIA driver, or make it visible to the container"),
+            "{reason}"
+        );
     }
 }
