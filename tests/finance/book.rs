@@ -88,7 +88,7 @@ fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
         provider: "vllm",
         upstream: "default",
         tier: None,
-        asked_tier: None,
+        requested_tier: None,
         at_us: ended_us,
         tokens: &by_type,
         success,

@@ -48,7 +48,7 @@ fn cost(book: &Book, tokens: &Tokens) -> Option<i64> {
         provider: "p",
         upstream: "u",
         tier: None,
-        asked_tier: None,
+        requested_tier: None,
         at_us: 0,
         tokens: &tokens.by_type,
         success: true,

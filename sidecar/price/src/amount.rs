@@ -12,7 +12,7 @@ pub(crate) struct Parts {
 
 /// Why a text is no number we can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoNumber {
+pub(crate) enum NumberError {
     /// It is no decimal number: an optional sign, digits, one point, an optional exponent.
     Malformed,
     /// It is beyond 10^30, or is written with more than 100 characters.
@@ -20,15 +20,15 @@ pub(crate) enum NoNumber {
 }
 
 /// Characters of a number: more digits than any price has.
-const LONGEST: usize = 100;
+const MAX_NUMBER_CHARS: usize = 100;
 
 /// Digits of what fits an `i128` with room to be multiplied by a count.
-const DIGITS: usize = 30;
+const MAX_DIGITS: usize = 30;
 
 /// `text` times 10^`shift`, rounded to a whole number.
-pub(crate) fn parts(text: &str, shift: i32) -> Result<Parts, NoNumber> {
-    if text.len() > LONGEST {
-        return Err(NoNumber::TooLarge);
+pub(crate) fn parts(text: &str, shift: i32) -> Result<Parts, NumberError> {
+    if text.len() > MAX_NUMBER_CHARS {
+        return Err(NumberError::TooLarge);
     }
     let (negative, unsigned) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
@@ -42,7 +42,7 @@ pub(crate) fn parts(text: &str, shift: i32) -> Result<Parts, NoNumber> {
     let (before, after) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if before.len() + after.len() == 0 || !is_digits(before) || !is_digits(after) {
-        return Err(NoNumber::Malformed);
+        return Err(NumberError::Malformed);
     }
     let digits = format!("{before}{after}");
     let digits = digits.trim_start_matches('0');
@@ -50,15 +50,15 @@ pub(crate) fn parts(text: &str, shift: i32) -> Result<Parts, NoNumber> {
         return Ok(Parts { whole: 0, exact: true });
     }
     // Where the point is, counted from the left of the digits that are left.
-    let places = i32::try_from(after.len()).map_err(|_| NoNumber::TooLarge)?;
-    let length = i32::try_from(digits.len()).map_err(|_| NoNumber::TooLarge)?;
+    let places = i32::try_from(after.len()).map_err(|_| NumberError::TooLarge)?;
+    let length = i32::try_from(digits.len()).map_err(|_| NumberError::TooLarge)?;
     let point = length.saturating_sub(places).saturating_add(exponent).saturating_add(shift);
     let Ok(kept) = usize::try_from(point) else {
         // A tenth of a part, or less.
         return Ok(Parts { whole: 0, exact: false });
     };
-    if kept > DIGITS {
-        return Err(NoNumber::TooLarge);
+    if kept > MAX_DIGITS {
+        return Err(NumberError::TooLarge);
     }
     let (whole, rest) = digits.split_at(kept.min(digits.len()));
     let mut sum: i128 = whole.bytes().fold(0, |sum, digit| sum * 10 + i128::from(digit - b'0'));
@@ -75,10 +75,10 @@ pub(crate) fn parts(text: &str, shift: i32) -> Result<Parts, NoNumber> {
     Ok(Parts { whole: if negative { -sum } else { sum }, exact: rest.is_empty() })
 }
 
-fn exponent_of(text: &str) -> Result<i32, NoNumber> {
+fn exponent_of(text: &str) -> Result<i32, NumberError> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     match digits.is_empty() || digits.bytes().any(|byte| !byte.is_ascii_digit()) {
-        true => Err(NoNumber::Malformed),
+        true => Err(NumberError::Malformed),
         // Clamped: a larger one says "too large" or "nothing" just as well.
         false => Ok(text
             .parse::<i32>()
@@ -92,10 +92,10 @@ mod tests {
     use num_rational::BigRational;
     use proptest::prelude::*;
 
-    use super::{NoNumber, Parts, parts};
+    use super::{NumberError, Parts, parts};
 
     #[test]
-    fn numbers_become_whole_parts_and_rounding_shows() {
+    fn rounding_is_half_even_and_reported() {
         for (text, shift, whole, exact) in [
             ("2.5", 6, 2_500_000, true),
             ("0", 6, 0, true),
@@ -122,15 +122,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn invalid_number_is_refused() {
         for text in [
             "", "-", ".", "nan", ".nan", "inf", "0x10", "1_000", "1,5", "1e", "1e+", "--1", "1.2.3", " 1",
             "$2", "١",
         ] {
-            assert_eq!(parts(text, 6), Err(NoNumber::Malformed), "{text}");
+            assert_eq!(parts(text, 6), Err(NumberError::Malformed), "{text}");
         }
         for text in ["1e31", "1e9999999999", &"9".repeat(101)] {
-            assert_eq!(parts(text, 0), Err(NoNumber::TooLarge), "{text}");
+            assert_eq!(parts(text, 0), Err(NumberError::TooLarge), "{text}");
         }
     }
 
@@ -138,7 +138,7 @@ mod tests {
         #![proptest_config(chance::cases(2000))]
 
         #[test]
-        fn it_is_what_rationals_of_any_size_make_of_it(
+        fn parts_agree_with_rationals(
             digits in "[0-9]{1,20}", places in 0usize..20, exponent in -30i32..10, shift in 0i32..13, negative: bool,
         ) {
             let at = digits.len().saturating_sub(places);
@@ -161,8 +161,8 @@ mod tests {
                     prop_assert_eq!(BigInt::from(whole), nearest.to_integer());
                     prop_assert_eq!(exact, exactly.is_integer());
                 }
-                Err(NoNumber::TooLarge) => prop_assert!(exactly.numer().magnitude() >= ten(29).numer().magnitude()),
-                Err(NoNumber::Malformed) => prop_assert!(false, "{}", text),
+                Err(NumberError::TooLarge) => prop_assert!(exactly.numer().magnitude() >= ten(29).numer().magnitude()),
+                Err(NumberError::Malformed) => prop_assert!(false, "{}", text),
             }
         }
     }

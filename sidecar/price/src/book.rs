@@ -16,9 +16,9 @@ use crate::charge::{Charge, Pico, Rate, Unpriced};
 use crate::currency::Currency;
 use crate::entry::{About, Entry, Models, Offer};
 use crate::instant;
-use crate::mistake::{Doubt, Problem, Warning};
 use crate::pattern;
 use crate::usage::Usage;
+use crate::warning::{LineError, Warning, WarningKind};
 
 /// A price file that was read without a mistake.
 #[derive(Clone, Debug)]
@@ -44,22 +44,22 @@ struct Term {
 
 impl Book {
     /// Reads a price file (`prices.md` says what is in one), or tells everything that is wrong with it.
-    pub fn read(text: &str) -> Result<(Self, Vec<Warning>), Vec<Problem>> {
+    pub fn read(text: &str) -> Result<(Self, Vec<Warning>), Vec<LineError>> {
         build::read(text)
     }
 
     /// What an exchange costs. It allocates nothing.
     pub fn charge(&self, usage: &Usage<'_>) -> Charge {
         let find = |model| self.find(model, usage.provider, usage.upstream, usage.at_us);
-        let (asked, answered) = (find(usage.model), usage.response_model.and_then(find));
-        let (rate, cost) = match (asked, answered) {
+        let (by_request, by_response) = (find(usage.model), usage.response_model.and_then(find));
+        let (rate, cost) = match (by_request, by_response) {
             (None, None) => return Charge::Unpriced(Unpriced::Model),
             (Some(entry), None) | (None, Some(entry)) => cost_by(entry, usage),
             // A client may ask a server that answers to any name by the cheapest. A pattern that the other name
             // fits says nothing of it: the dated name of an alias fits many.
-            (Some(asked), Some(answered)) => match answered.models {
-                Models::Fitting(_) => cost_by(asked, usage),
-                Models::Named(_) => dearer(cost_by(asked, usage), cost_by(answered, usage)),
+            (Some(by_request), Some(by_response)) => match by_response.models {
+                Models::Pattern(_) => cost_by(by_request, usage),
+                Models::Name(_) => dearer(cost_by(by_request, usage), cost_by(by_response, usage)),
             },
         };
         match cost {
@@ -73,17 +73,17 @@ impl Book {
 
     /// The entry that holds for a model there and then.
     pub fn find(&self, model: &str, provider: &str, upstream: &str, at_us: i64) -> Option<&Entry> {
-        let holds = |term: &&Term| {
+        let is_in_force = |term: &&Term| {
             (term.from_us..term.until_us).contains(&at_us)
-                && self.entries[term.entry].holds_at(provider, upstream)
+                && self.entries[term.entry].applies_to(provider, upstream)
         };
-        let named = self.names.get(model).and_then(|terms| terms.iter().find(holds));
+        let named = self.names.get(model).and_then(|terms| terms.iter().find(is_in_force));
         let named = named.map(|term| &self.entries[term.entry]);
         let least = named.map(Entry::rank);
         self.patterns
             .iter()
             .take_while(|(_, term)| least.is_none_or(|least| self.entries[term.entry].rank() > least))
-            .find(|(pattern, term)| holds(&term) && pattern.matches(model))
+            .find(|(pattern, term)| is_in_force(&term) && pattern.matches(model))
             .map(|(_, term)| &self.entries[term.entry])
             .or(named)
     }
@@ -91,20 +91,20 @@ impl Book {
     /// Returns whether a client can choose among several entries for an upstream by the model's name alone, whether in
     /// force or not. Without a provider, it may be any.
     pub fn is_chosen_by_name(&self, provider: Option<&str>, upstream: &str) -> bool {
-        let holds = |entry: &&Entry| {
+        let is_in_force = |entry: &&Entry| {
             let is_here = |mine: &Option<Arc<str>>, here| mine.as_deref().is_none_or(|mine| mine == here);
             is_here(&entry.upstream, upstream) && provider.is_none_or(|here| is_here(&entry.provider, here))
         };
         let covers = |entry: &&Entry| match &entry.models {
-            Models::Fitting(pattern) => {
+            Models::Pattern(pattern) => {
                 entry.upstream.is_some() && entry.provider.is_none() && **pattern == *"*"
             }
-            Models::Named(_) => false,
+            Models::Name(_) => false,
         };
         // An entry of the upstream for all names comes before those of other places.
-        let is_covered = self.entries.iter().filter(holds).any(|entry| covers(&entry));
+        let is_covered = self.entries.iter().filter(is_in_force).any(|entry| covers(&entry));
         let mut entries =
-            self.entries.iter().filter(holds).filter(|entry| !is_covered || entry.upstream.is_some());
+            self.entries.iter().filter(is_in_force).filter(|entry| !is_covered || entry.upstream.is_some());
         let first = entries.next();
         entries.any(|entry| first.is_some_and(|first| first.models != entry.models))
     }
@@ -128,8 +128,8 @@ impl Book {
         let ended = last.into_iter().filter(|(text, term)| term.until_us <= at_us && !is_covered(text));
         let warning = |(text, term): (&str, &Term)| Warning {
             line: self.entries[term.entry].line,
-            kind: Doubt::Ended,
-            what: format!(
+            kind: WarningKind::Ended,
+            message: format!(
                 "the prices of `{text}` ended {}, and none follow: since then it is unpriced",
                 instant::written(term.until_us)
             ),
@@ -146,18 +146,18 @@ impl Book {
     /// not: what a name says counts before what a pattern says, of patterns what the one says that has the most
     /// characters that stand for themselves, and then what the newer says.
     pub fn about(&self, model: &str, at_us: i64) -> About {
-        let is_its = |entry: &&Entry| entry.from_us <= at_us && entry.is_for(model);
-        let mut entries: Vec<&Entry> = self.entries.iter().filter(is_its).collect();
+        let applies = |entry: &&Entry| entry.from_us <= at_us && entry.is_for(model);
+        let mut entries: Vec<&Entry> = self.entries.iter().filter(applies).collect();
         entries.sort_by_key(|entry| {
-            let (is_name, literal) = match entry.models {
+            let (is_name, literal_chars) = match entry.models {
                 // An alias is as good a name as any, however long the name is that it is an alias of.
-                Models::Named(_) => (true, 0),
-                Models::Fitting(_) => (false, entry.literal()),
+                Models::Name(_) => (true, 0),
+                Models::Pattern(_) => (false, entry.literal_chars()),
             };
-            (is_name, literal, entry.from_us, entry.rank())
+            (is_name, literal_chars, entry.from_us, entry.rank())
         });
-        let last = |word: fn(&About) -> &Option<Arc<str>>| {
-            entries.iter().rev().find_map(|entry| word(&entry.about).clone())
+        let last = |field: fn(&About) -> &Option<Arc<str>>| {
+            entries.iter().rev().find_map(|entry| field(&entry.about).clone())
         };
         About {
             developer: last(|about| &about.developer),
@@ -198,10 +198,10 @@ fn cost_by<'b>(entry: &'b Entry, usage: &Usage<'_>) -> Cost<'b> {
         let Offer { rate, .. } = entry.offer(tier, input_tokens);
         (rate, rate.cost(usage.tokens, usage.success))
     };
-    match (usage.tier, usage.asked_tier) {
+    match (usage.tier, usage.requested_tier) {
         (Some(said), _) => by(Some(said)),
         (None, None) => by(None),
-        (None, asked) => dearer(by(None), by(asked)),
+        (None, by_request) => dearer(by(None), by(by_request)),
     }
 }
 

@@ -6,7 +6,7 @@ use blake3::Hasher;
 use meter::TokenType;
 
 use crate::currency::Currency;
-use crate::entry::{STANDARD, is_ordinary};
+use crate::entry::{STANDARD, is_standard};
 use crate::prices::{LATER_DERIVED, fallback, identifying};
 
 /// Money per unit, in pico-units (10⁻¹²) of a currency.
@@ -67,7 +67,7 @@ impl Rate {
     /// Whether its prices are this tier's, by any of the words for it.
     pub fn is_of(&self, tier: &str) -> bool {
         let tier = tier.trim();
-        self.tier.eq_ignore_ascii_case(if is_ordinary(tier) { STANDARD } else { tier })
+        self.tier.eq_ignore_ascii_case(if is_standard(tier) { STANDARD } else { tier })
     }
 
     /// Returns whether any token has a price above zero.

@@ -49,7 +49,7 @@ impl Kind {
 pub struct Fact {
     /// Which: `input`, `batch: output`, `above 200000: input`, `aliases`. Prices of tokens are for a
     /// million.
-    pub what: String,
+    pub name: String,
     /// In the old book; `None`: nothing.
     pub old: Option<String>,
     /// In the new one.
@@ -61,8 +61,8 @@ pub fn diff(old: &Book, new: &Book) -> Vec<Change> {
     let (olds, news) = (by_key(old), by_key(new));
     let mut changes = Vec::new();
     if old.currency() != new.currency() {
-        let said = |book: &Book| Some(book.currency().code().to_owned());
-        let facts = vec![Fact { what: "currency".to_owned(), old: said(old), new: said(new) }];
+        let code = |book: &Book| Some(book.currency().code().to_owned());
+        let facts = vec![Fact { name: "currency".to_owned(), old: code(old), new: code(new) }];
         changes.push(Change { entry: "the whole book".to_owned(), kind: Kind::Changed, facts });
     }
     let mut keys: Vec<&Key<'_>> = olds.keys().chain(news.keys()).collect();
@@ -101,7 +101,7 @@ fn differences(before: Option<&Entry>, after: Option<&Entry>) -> Vec<Fact> {
     names.dedup();
     let pairs = names.into_iter().map(|name| {
         let (old, new) = (olds.remove(&name), news.remove(&name));
-        Fact { what: name.3, old, new }
+        Fact { name: name.3, old, new }
     });
     pairs.filter(|fact| fact.old != fact.new).collect()
 }
@@ -134,7 +134,7 @@ fn facts(entry: Option<&Entry>) -> BTreeMap<Name, String> {
             put(TokenType::ALL.len(), PER_REQUEST, money(rate.per_request.into()).to_string());
         }
     }
-    let last = |what: &str| ("~".to_owned(), 0, 0, what.to_owned());
+    let last = |name: &str| ("~".to_owned(), 0, 0, name.to_owned());
     if !entry.aliases.is_empty() {
         facts.insert(last("aliases"), entry.aliases.join(", "));
     }

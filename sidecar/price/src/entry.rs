@@ -14,26 +14,26 @@ use crate::prices::TYPES;
 pub const STANDARD: &str = "standard";
 
 /// Words of requests and responses for the ordinary tier.
-const ORDINARY: [&str; 4] = [STANDARD, "default", "auto", "on_demand"];
+const STANDARD_NAMES: [&str; 4] = [STANDARD, "default", "auto", "on_demand"];
 
 /// Whether a word means the ordinary tier, whose prices are the entry's own.
-pub(crate) fn is_ordinary(tier: &str) -> bool {
-    tier.is_empty() || ORDINARY.iter().any(|word| word.eq_ignore_ascii_case(tier))
+pub(crate) fn is_standard(tier: &str) -> bool {
+    tier.is_empty() || STANDARD_NAMES.iter().any(|word| word.eq_ignore_ascii_case(tier))
 }
 
 /// For which models an entry is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Models {
     /// The one of this name, and of its aliases.
-    Named(Arc<str>),
+    Name(Arc<str>),
     /// All whose names fit.
-    Fitting(Arc<str>),
+    Pattern(Arc<str>),
 }
 
 impl Models {
     /// The name or the pattern.
     pub fn text(&self) -> &Arc<str> {
-        let (Self::Named(text) | Self::Fitting(text)) = self;
+        let (Self::Name(text) | Self::Pattern(text)) = self;
         text
     }
 }
@@ -85,7 +85,7 @@ impl Entry {
     /// What an exchange of so many prompt tokens in this tier is charged by: a tier that the entry does
     /// not have is charged as the ordinary one.
     pub fn offer(&self, tier: Option<&str>, input_tokens: u64) -> &Offer {
-        let wanted = tier.map(str::trim).filter(|tier| !is_ordinary(tier)).unwrap_or(STANDARD);
+        let requested = tier.map(str::trim).filter(|tier| !is_standard(tier)).unwrap_or(STANDARD);
         let of = |tier: &str| {
             let fits = |offer: &&Offer| {
                 offer.rate.tier.eq_ignore_ascii_case(tier)
@@ -93,19 +93,19 @@ impl Entry {
             };
             self.offers.iter().rfind(fits)
         };
-        of(wanted).or_else(|| of(STANDARD)).unwrap_or(&self.offers[0])
+        of(requested).or_else(|| of(STANDARD)).unwrap_or(&self.offers[0])
     }
 
     /// Whether the entry has prices of its own for the tier; the ordinary one it always has.
     pub fn has_tier(&self, tier: &str) -> bool {
-        is_ordinary(tier.trim())
+        is_standard(tier.trim())
             || self.offers.iter().any(|offer| offer.rate.tier.eq_ignore_ascii_case(tier.trim()))
     }
 
     /// What it is called where several are told apart: `gpt-4o (provider openai, from 2026-01-01)`.
     pub fn title(&self) -> String {
         let mut notes = Vec::new();
-        if let Models::Fitting(_) = self.models {
+        if let Models::Pattern(_) = self.models {
             notes.push("pattern".to_owned());
         }
         notes.extend(self.provider.iter().map(|provider| format!("provider {provider}")));
@@ -123,8 +123,8 @@ impl Entry {
     /// Whether a model is one of its own, wherever it is.
     pub(crate) fn is_for(&self, model: &str) -> bool {
         match &self.models {
-            Models::Named(name) => **name == *model || self.aliases.iter().any(|alias| **alias == *model),
-            Models::Fitting(pattern) => Glob::new(pattern).matches(model),
+            Models::Name(name) => **name == *model || self.aliases.iter().any(|alias| **alias == *model),
+            Models::Pattern(pattern) => Glob::new(pattern).matches(model),
         }
     }
 
@@ -134,13 +134,13 @@ impl Entry {
     }
 
     /// Whether it holds there.
-    pub(crate) fn holds_at(&self, provider: &str, upstream: &str) -> bool {
+    pub(crate) fn applies_to(&self, provider: &str, upstream: &str) -> bool {
         self.provider.as_deref().is_none_or(|mine| mine == provider)
             && self.upstream.as_deref().is_none_or(|mine| mine == upstream)
     }
 
     /// How exactly its pattern says what it means.
-    pub(crate) fn literal(&self) -> usize {
-        pattern::literal(self.models.text())
+    pub(crate) fn literal_chars(&self) -> usize {
+        pattern::literal_chars(self.models.text())
     }
 }

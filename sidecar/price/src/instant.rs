@@ -34,7 +34,7 @@ mod tests {
     use super::{read, written};
 
     #[test]
-    fn dates_and_times_are_read_and_nothing_else() {
+    fn only_dates_and_offset_times_are_read() {
         for (text, at, again) in [
             ("1970-01-01", Some(0), "1970-01-01"),
             ("2026-11-21", Some(1_795_219_200_000_000), "2026-11-21"),

@@ -7,7 +7,7 @@ mod write;
 
 use std::collections::BTreeMap;
 
-use crate::amount::{self, NoNumber, Parts};
+use crate::amount::{self, NumberError, Parts};
 use crate::charge::Pico;
 use crate::currency::Currency;
 
@@ -16,7 +16,7 @@ use map::{Object, Value};
 
 /// How a price map is imported.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct ImportOptions {
     /// The file's version; by default one that its content gives.
     pub version: Option<String>,
     /// What the map's prices are in; LiteLLM's own are in US dollars.
@@ -32,15 +32,15 @@ pub struct Import {
     pub models: usize,
     /// Models in the map that have no price that is charged here, or only prices of 0 while something else that they
     /// are priced by, such as queries, is not free.
-    pub priceless: usize,
+    pub without_price: usize,
     /// Prices that were no whole pico-units.
     pub rounded: Vec<Rounded>,
     /// Fields of prices that nothing here is charged by: how many models have each, and one of them.
-    pub left_out: BTreeMap<String, (usize, String)>,
+    pub uncharged: BTreeMap<String, (usize, String)>,
     /// Models all of whose prices are 0.
     pub free: Vec<String>,
     /// What else was left out, and why.
-    pub odd: Vec<String>,
+    pub skipped: Vec<String>,
 }
 
 /// A price that was rounded.
@@ -67,16 +67,16 @@ struct Sheet {
 type Tiers = BTreeMap<&'static str, Sheet>;
 
 /// Imports the text of a price map.
-pub fn import(json: &str, wish: &Wish) -> Result<Import, String> {
+pub fn import(json: &str, options: &ImportOptions) -> Result<Import, String> {
     let models = map::read(json)?;
     let mut import = Import {
         file: String::new(),
         models: 0,
-        priceless: 0,
+        without_price: 0,
         rounded: Vec::new(),
-        left_out: BTreeMap::new(),
+        uncharged: BTreeMap::new(),
         free: Vec::new(),
-        odd: Vec::new(),
+        skipped: Vec::new(),
     };
     let mut entries = BTreeMap::new();
     for (name, value) in &models {
@@ -85,36 +85,42 @@ pub fn import(json: &str, wish: &Wish) -> Result<Import, String> {
             continue;
         }
         let Value::Object(fields) = value else {
-            import.odd.push(format!("{name:?} is no model: it has no fields"));
+            import.skipped.push(format!("{name:?} is no model: it has no fields"));
             continue;
         };
-        if name.is_empty() || name.trim() != name || name.len() > NAME || name.chars().any(char::is_control) {
-            import.odd.push(format!("{name:?} is left out: such a name cannot be written in a price file"));
+        if name.is_empty()
+            || name.trim() != name
+            || name.len() > MAX_NAME_BYTES
+            || name.chars().any(char::is_control)
+        {
+            import
+                .skipped
+                .push(format!("{name:?} is left out: such a name cannot be written in a price file"));
             continue;
         }
         let tiers = import.tiers(name, fields);
         // Free tokens of a model that is paid by the query are no price of it: charged by them it would seem free.
         if tiers.is_empty() || (is_free(&tiers) && costs(fields)) {
-            import.priceless += 1;
+            import.without_price += 1;
             continue;
         }
         if entries.insert(name.as_str(), (tiers, provider(fields))).is_some() {
-            import.odd.push(format!("{name:?} is in the map twice; the last counts"));
+            import.skipped.push(format!("{name:?} is in the map twice; the last counts"));
         }
     }
     import.free =
         entries.iter().filter(|(_, (tiers, _))| is_free(tiers)).map(|(name, _)| (*name).to_owned()).collect();
     import.models = entries.len();
-    let version = wish.version.clone().unwrap_or_else(|| {
+    let version = options.version.clone().unwrap_or_else(|| {
         let hash = blake3::hash(json.as_bytes()).to_hex();
         format!("litellm-{}", &hash[..VERSION_DIGITS])
     });
-    import.file = write::file(&version, wish.currency, &entries);
+    import.file = write::file(&version, options.currency, &entries);
     Ok(import)
 }
 
 /// Bytes of a model's name.
-const NAME: usize = 512;
+const MAX_NAME_BYTES: usize = 512;
 
 /// Digits of the map's hash in the name of a version.
 const VERSION_DIGITS: usize = 12;
@@ -134,8 +140,8 @@ fn costs(fields: &Object) -> bool {
 }
 
 fn provider(fields: &Object) -> Option<String> {
-    let said = fields.iter().find(|(key, _)| key == "litellm_provider");
-    match said {
+    let found = fields.iter().find(|(key, _)| key == "litellm_provider");
+    match found {
         Some((_, Value::Text(name))) => Some(name.chars().filter(|c| c.is_ascii_graphic()).collect()),
         _ => None,
     }
@@ -163,13 +169,13 @@ impl Import {
             }
             match Field::read(name) {
                 Some(field)
-                    if field.is_spare && fields.iter().any(|(other, _)| other == field::CACHE_READ) => {}
+                    if field.is_fallback && fields.iter().any(|(other, _)| other == field::CACHE_READ) => {}
                 Some(field) => {
                     if let Some(price) = self.price(model, name, value) {
                         tiers.entry(field.tier).or_default().at(field.above).insert(field.key, price);
                     }
                 }
-                None if field::is_price(name) => self.leave_out(model, name),
+                None if field::is_price(name) => self.count_uncharged(model, name),
                 None => {}
             }
         }
@@ -184,12 +190,12 @@ impl Import {
     /// `tiered_pricing`: a list of prices, each for prompts of more tokens than its range begins with.
     fn ranges(&mut self, model: &str, ranges: &Value, sheet: &mut Sheet) {
         let Value::List(ranges) = ranges else {
-            self.odd.push(format!("{model:?}: {TIERED} is no list"));
+            self.skipped.push(format!("{model:?}: {TIERED} is no list"));
             return;
         };
         for range in ranges {
             let Value::Object(fields) = range else {
-                self.odd.push(format!("{model:?}: a range of {TIERED} has no fields"));
+                self.skipped.push(format!("{model:?}: a range of {TIERED} has no fields"));
                 continue;
             };
             let bounds = fields.iter().find(|(name, _)| name == "range").map(|(_, value)| value);
@@ -204,30 +210,30 @@ impl Import {
                             sheet.at(above).insert(field.key, price);
                         }
                     }
-                    _ if field::is_price(name) => self.leave_out(model, &format!("{TIERED}: {name}")),
+                    _ if field::is_price(name) => self.count_uncharged(model, &format!("{TIERED}: {name}")),
                     _ => {}
                 }
             }
         }
     }
 
-    fn leave_out(&mut self, model: &str, field: &str) {
-        let (models, _) = self.left_out.entry(field.to_owned()).or_insert_with(|| (0, model.to_owned()));
+    fn count_uncharged(&mut self, model: &str, field: &str) {
+        let (models, _) = self.uncharged.entry(field.to_owned()).or_insert_with(|| (0, model.to_owned()));
         *models += 1;
     }
 
     fn price(&mut self, model: &str, field: &str, value: &Value) -> Option<Pico> {
         let text = match value {
             Value::Number(text) | Value::Text(text) => text,
-            Value::Nothing => return None,
-            Value::List(_) | Value::Object(_) | Value::Truth => {
-                self.odd.push(format!("{model:?}: {field} is no number"));
+            Value::Null => return None,
+            Value::List(_) | Value::Object(_) | Value::Bool => {
+                self.skipped.push(format!("{model:?}: {field} is no number"));
                 return None;
             }
         };
-        let why = match amount::parts(text, PICO_PLACES) {
+        let reason = match amount::parts(text, PICO_PLACES) {
             Ok(Parts { whole, .. }) if whole < 0 => "is below nothing",
-            Ok(Parts { whole, .. }) if whole > MOST => "is more than one unit",
+            Ok(Parts { whole, .. }) if whole > MAX_PRICE_PICO => "is more than one unit",
             Ok(Parts { whole: 0, exact: false }) => "is less than the smallest price there is",
             Ok(Parts { whole, exact }) => {
                 let taken = Pico::try_from(whole).ok()?;
@@ -237,10 +243,10 @@ impl Import {
                 }
                 return Some(taken);
             }
-            Err(NoNumber::Malformed) => "is no number",
-            Err(NoNumber::TooLarge) => "is too much",
+            Err(NumberError::Malformed) => "is no number",
+            Err(NumberError::TooLarge) => "is too much",
         };
-        self.odd.push(format!("{model:?}: {field}: {text:?} {why}"));
+        self.skipped.push(format!("{model:?}: {field}: {text:?} {reason}"));
         None
     }
 }
@@ -249,14 +255,14 @@ impl Import {
 fn whole(value: &Value) -> Option<u64> {
     let Value::Number(text) = value else { return None };
     let Parts { whole, exact } = amount::parts(text, 0).ok()?;
-    u64::try_from(whole).ok().filter(|tokens| exact && *tokens <= LONGEST_PROMPT)
+    u64::try_from(whole).ok().filter(|tokens| exact && *tokens <= MAX_PROMPT_TOKENS)
 }
 
 /// Decimal places of a pico-unit: prices are for one token there.
 const PICO_PLACES: i32 = 12;
 
 /// A unit, in pico-units: no token and, in that map, no request costs more.
-const MOST: i128 = 1_000_000_000_000;
+const MAX_PRICE_PICO: i128 = 1_000_000_000_000;
 
 /// The longest prompt that a price file tells apart.
-const LONGEST_PROMPT: u64 = 1_000_000_000;
+const MAX_PROMPT_TOKENS: u64 = 1_000_000_000;

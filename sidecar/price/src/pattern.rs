@@ -1,7 +1,7 @@
 //! Patterns of model names compared with each other: how exact one is, and whether some name fits both.
 
 /// How many characters of it stand for themselves: the more, the more exactly it says what it means.
-pub(crate) fn literal(pattern: &str) -> usize {
+pub(crate) fn literal_chars(pattern: &str) -> usize {
     pattern.chars().filter(|c| !matches!(c, '*' | '?')).count()
 }
 
@@ -17,24 +17,24 @@ pub(crate) fn overlap(one: &str, other: &str) -> bool {
             next[j] = (i == 0 && j == 0)
                 || (star(&one, i) && (row[j] || j > 0 && next[j - 1]))
                 || (star(&other, j) && (next[j - 1] || i > 0 && row[j]))
-                || (i > 0 && j > 0 && row[j - 1] && same(one[i - 1], other[j - 1]));
+                || (i > 0 && j > 0 && row[j - 1] && is_same_char(one[i - 1], other[j - 1]));
         }
         row = next;
     }
     row[other.len()]
 }
 
-fn same(one: char, other: char) -> bool {
+fn is_same_char(one: char, other: char) -> bool {
     one != '*' && other != '*' && (one == other || one == '?' || other == '?')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{literal, overlap};
+    use super::{literal_chars, overlap};
 
     #[test]
     fn stars_and_question_marks_are_not_literal() {
-        assert_eq!(literal("gpt-?o*"), 5);
+        assert_eq!(literal_chars("gpt-?o*"), 5);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 
 use meter::TokenType;
 
-use crate::amount::{NoNumber, Parts, parts};
+use crate::amount::{NumberError, Parts, parts};
 use crate::charge::Pico;
 
 /// Token types there are.
@@ -50,7 +50,7 @@ pub(crate) struct Prices {
 
 impl Prices {
     /// These, and where `over` names one, that.
-    pub(crate) fn under(&self, over: &Self) -> Self {
+    pub(crate) fn overlaid_by(&self, over: &Self) -> Self {
         let mut merged = *self;
         for (mine, theirs) in merged.per_token.iter_mut().zip(over.per_token) {
             *mine = theirs.or(*mine);
@@ -60,7 +60,7 @@ impl Prices {
     }
 
     /// Names of what these name and `other` does not.
-    pub(crate) fn unnamed_in(&self, other: &Self) -> Vec<&'static str> {
+    pub(crate) fn missing_from(&self, other: &Self) -> Vec<&'static str> {
         let types = TokenType::ALL.into_iter().enumerate();
         let types = types.filter(|(at, _)| self.per_token[*at].is_some() && other.per_token[*at].is_none());
         let request = self.per_request.is_some() && other.per_request.is_none();
@@ -68,17 +68,17 @@ impl Prices {
     }
 
     /// With what is derived filled in, and which those are.
-    pub(crate) fn complete(&self) -> ([Option<Pico>; TYPES], [bool; TYPES]) {
+    pub(crate) fn with_derived(&self) -> ([Option<Pico>; TYPES], [bool; TYPES]) {
         let mut derived = [false; TYPES];
-        let mut complete = self.per_token;
+        let mut with_derived = self.per_token;
         for (at, kind) in TokenType::ALL.into_iter().enumerate() {
             let Some(like) = fallback(kind) else { continue };
             if self.per_token[at].is_none() {
-                complete[at] = self.per_token[like as usize];
-                derived[at] = complete[at].is_some();
+                with_derived[at] = self.per_token[like as usize];
+                derived[at] = with_derived[at].is_some();
             }
         }
-        (complete, derived)
+        (with_derived, derived)
     }
 }
 
@@ -118,20 +118,20 @@ pub(crate) struct Factor {
 const FACTOR_PLACES: i32 = 9;
 
 /// The largest factor.
-const FACTOR_MOST: i128 = 100;
+const FACTOR_MAX: i128 = 100;
 
 impl Factor {
     /// Reads a number from 0 to 100 of at most nine decimals.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let Parts { whole, exact } = parts(text, FACTOR_PLACES).ok()?;
         let one = 10_i128.pow(FACTOR_PLACES.unsigned_abs());
-        (exact && (0..=FACTOR_MOST * one).contains(&whole)).then_some(Self { billionths: whole })
+        (exact && (0..=FACTOR_MAX * one).contains(&whole)).then_some(Self { billionths: whole })
     }
 
     /// The product, and whether it is exact.
-    pub(crate) fn times(self, price: Pico) -> Result<(Pico, bool), NoNumber> {
+    pub(crate) fn times(self, price: Pico) -> Result<(Pico, bool), NumberError> {
         let product = i128::from(price) * self.billionths;
         let Parts { whole, exact } = parts(&product.to_string(), -FACTOR_PLACES)?;
-        Ok((Pico::try_from(whole).map_err(|_| NoNumber::TooLarge)?, exact))
+        Ok((Pico::try_from(whole).map_err(|_| NumberError::TooLarge)?, exact))
     }
 }

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use crate::currency::Currency;
 use crate::entry::{About, Models};
 use crate::instant;
-use crate::mistake::{Doubt, Problem, Warning};
 use crate::prices::Prices;
+use crate::warning::{LineError, Warning, WarningKind};
 use yaml::{Node, Shape};
 
 use fields::Fields;
 
 /// All that a file says.
-pub(crate) struct Said {
+pub(crate) struct PriceFile {
     pub(crate) version: Arc<str>,
     pub(crate) currency: Currency,
     pub(crate) drafts: Vec<Draft>,
@@ -46,15 +46,15 @@ pub(crate) struct Sheet {
 }
 
 /// Reads the text of a price file.
-pub(crate) fn read(text: &str) -> Result<(Said, Vec<Warning>), Vec<Problem>> {
-    let tree = yaml::read(text).map_err(|problem| vec![problem])?;
-    let mut reader = Reader { unit: Unit::PerMillion, problems: Vec::new(), warnings: Vec::new() };
-    let said = reader.book(&tree);
-    match said {
-        Some(said) if reader.problems.is_empty() => Ok((said, reader.warnings)),
+pub(crate) fn read(text: &str) -> Result<(PriceFile, Vec<Warning>), Vec<LineError>> {
+    let tree = yaml::read(text).map_err(|error| vec![error])?;
+    let mut reader = Reader { unit: Unit::PerMillion, errors: Vec::new(), warnings: Vec::new() };
+    let file = reader.book(&tree);
+    match file {
+        Some(file) if reader.errors.is_empty() => Ok((file, reader.warnings)),
         _ => {
-            reader.problems.sort_by_key(|problem| problem.line);
-            Err(reader.problems)
+            reader.errors.sort_by_key(|error| error.line);
+            Err(reader.errors)
         }
     }
 }
@@ -62,7 +62,7 @@ pub(crate) fn read(text: &str) -> Result<(Said, Vec<Warning>), Vec<Problem>> {
 /// Collects what is wrong while it reads.
 struct Reader {
     unit: Unit,
-    problems: Vec<Problem>,
+    errors: Vec<LineError>,
     warnings: Vec<Warning>,
 }
 
@@ -73,9 +73,9 @@ enum Unit {
     PerToken,
 }
 
-const TOP: &[&str] = &["version", "currency", "unit", "models"];
+const TOP_KEYS: &[&str] = &["version", "currency", "unit", "models"];
 
-const ENTRY: &[&str] = &[
+const ENTRY_KEYS: &[&str] = &[
     "name",
     "pattern",
     "aliases",
@@ -105,18 +105,18 @@ const ENTRY: &[&str] = &[
 ];
 
 impl Reader {
-    fn problem(&mut self, line: u64, what: impl Into<String>, remedy: impl Into<String>) {
-        self.problems.push(Problem { line, what: what.into(), remedy: remedy.into() });
+    fn error(&mut self, line: u64, message: impl Into<String>, remedy: impl Into<String>) {
+        self.errors.push(LineError { line, message: message.into(), remedy: remedy.into() });
     }
 
-    fn warn(&mut self, line: u64, kind: Doubt, what: impl Into<String>) {
-        self.warnings.push(Warning { line, kind, what: what.into() });
+    fn warn(&mut self, line: u64, kind: WarningKind, message: impl Into<String>) {
+        self.warnings.push(Warning { line, kind, message: message.into() });
     }
 
-    fn book(&mut self, tree: &Node) -> Option<Said> {
-        let top = self.fields(tree, "a price file", TOP)?;
+    fn book(&mut self, tree: &Node) -> Option<PriceFile> {
+        let top = self.fields(tree, "a price file", TOP_KEYS)?;
         let version = match self.required(&top, tree, "version", "name it, as in `version: 2026-11`") {
-            Some(node) => self.word(node, "version"),
+            Some(node) => self.short_text(node, "version"),
             None => None,
         };
         let currency =
@@ -125,64 +125,67 @@ impl Reader {
                 None => None,
             };
         if let Some(node) = top.get("unit") {
-            match self.word(node, "unit").as_deref() {
+            match self.short_text(node, "unit").as_deref() {
                 Some("per_million") => {}
                 Some("per_token") => self.unit = Unit::PerToken,
                 Some(other) => {
-                    let what = format!("`{}` is no unit", shown(other));
-                    self.problem(node.line, what, "write per_million (tokens, the default) or per_token");
+                    let message = format!("`{}` is no unit", quoted(other));
+                    self.error(node.line, message, "write per_million (tokens, the default) or per_token");
                 }
                 None => {}
             }
         }
         let models = self.required(&top, tree, "models", "list the models' prices under it")?;
         let Shape::List(entries) = &models.shape else {
-            self.problem(models.line, "`models` is not a list", "begin each model's entry with `- name:`");
+            self.error(models.line, "`models` is not a list", "begin each model's entry with `- name:`");
             return None;
         };
         if entries.is_empty() {
-            self.warn(models.line, Doubt::Empty, "`models` has no entry: every exchange is unpriced");
+            self.warn(models.line, WarningKind::Empty, "`models` has no entry: every exchange is unpriced");
         }
         let drafts = entries.iter().filter_map(|entry| self.entry(entry)).collect();
-        Some(Said { version: version?, currency: currency?, drafts })
+        Some(PriceFile { version: version?, currency: currency?, drafts })
     }
 
     fn entry(&mut self, node: &Node) -> Option<Draft> {
-        let before = self.problems.len();
-        let fields = self.fields(node, "an entry of `models`", ENTRY)?;
+        let before = self.errors.len();
+        let fields = self.fields(node, "an entry of `models`", ENTRY_KEYS)?;
         let models =
-            match self.problems.len() == before || fields.get("name").or(fields.get("pattern")).is_some() {
+            match self.errors.len() == before || fields.get("name").or(fields.get("pattern")).is_some() {
                 true => self.models(node, &fields),
                 // Probably it is said under a key that is spelled wrong.
                 false => None,
             };
         let mut aliases = self.aliases(&fields);
-        if let Some(Models::Named(name)) = &models {
+        if let Some(Models::Name(name)) = &models {
             aliases.retain(|alias| alias != name);
         }
-        if let (Some(Models::Fitting(_)), Some(node)) = (&models, fields.get("aliases")) {
-            let what = "a pattern has no aliases";
-            self.problem(node.line, what, "give them an entry with a `name`, or widen the pattern");
+        if let (Some(Models::Pattern(_)), Some(node)) = (&models, fields.get("aliases")) {
+            let message = "a pattern has no aliases";
+            self.error(node.line, message, "give them an entry with a `name`, or widen the pattern");
         }
-        let mut word = |key: &str| fields.get(key).and_then(|node| self.word(node, key));
-        let (provider, upstream) = (word("provider"), word("upstream"));
-        let about =
-            About { developer: word("developer"), family: word("family"), version: word("model_version") };
+        let mut short_text = |key: &str| fields.get(key).and_then(|node| self.short_text(node, key));
+        let (provider, upstream) = (short_text("provider"), short_text("upstream"));
+        let about = About {
+            developer: short_text("developer"),
+            family: short_text("family"),
+            version: short_text("model_version"),
+        };
         let from_us = fields.get("valid_from").map(|node| self.instant(node, "valid_from"));
         let until = fields.get("valid_until").map(|node| (node.line, self.instant(node, "valid_until")));
         let from_us = from_us.map_or(Some(i64::MIN), |from| from);
         if let (Some(from), Some((line, Some(until)))) = (from_us, until)
             && until <= from
         {
-            self.problem(line, "it ends before it begins", "write a `valid_until` after `valid_from`");
+            self.error(line, "it ends before it begins", "write a `valid_until` after `valid_from`");
         }
         let title = models.as_ref().map_or("", |models| models.text());
         let sheets = self.sheets(node, &fields, title);
         let priced = sheets.iter().any(|sheet| sheet.prices != Prices::default());
         // Of a price that could not be read, enough has been said.
-        if !priced && self.problems.len() == before {
-            let what = format!("`{}` has no price", shown(title));
-            self.problem(node.line, what, "write its `input` and `output`; what is free has the price 0");
+        if !priced && self.errors.len() == before {
+            let message = format!("`{}` has no price", quoted(title));
+            self.error(node.line, message, "write its `input` and `output`; what is free has the price 0");
         }
         let until_us = match until {
             Some((_, until)) => Some(until?),
@@ -203,16 +206,16 @@ impl Reader {
 
     fn models(&mut self, node: &Node, fields: &Fields<'_>) -> Option<Models> {
         match (fields.get("name"), fields.get("pattern")) {
-            (Some(name), None) => self.word(name, "name").map(Models::Named),
-            (None, Some(pattern)) => self.word(pattern, "pattern").map(Models::Fitting),
+            (Some(name), None) => self.short_text(name, "name").map(Models::Name),
+            (None, Some(pattern)) => self.short_text(pattern, "pattern").map(Models::Pattern),
             (Some(_), Some(pattern)) => {
-                let what = "an entry is for one `name` or for one `pattern`, not both";
-                self.problem(pattern.line, what, "make two entries of it");
+                let message = "an entry is for one `name` or for one `pattern`, not both";
+                self.error(pattern.line, message, "make two entries of it");
                 None
             }
             (None, None) => {
-                let what = "it is not said for which model this is";
-                self.problem(node.line, what, "write its `name`, or a `pattern` such as `gpt-4o-*`");
+                let message = "it is not said for which model this is";
+                self.error(node.line, message, "write its `name`, or a `pattern` such as `gpt-4o-*`");
                 None
             }
         }
@@ -221,23 +224,24 @@ impl Reader {
     fn aliases(&mut self, fields: &Fields<'_>) -> Vec<Arc<str>> {
         let Some(node) = fields.get("aliases") else { return Vec::new() };
         let Shape::List(items) = &node.shape else {
-            self.problem(node.line, "`aliases` is not a list", "write it as in `aliases: [gpt-4o-latest]`");
+            self.error(node.line, "`aliases` is not a list", "write it as in `aliases: [gpt-4o-latest]`");
             return Vec::new();
         };
-        let mut aliases: Vec<Arc<str>> = items.iter().filter_map(|item| self.word(item, "aliases")).collect();
+        let mut aliases: Vec<Arc<str>> =
+            items.iter().filter_map(|item| self.short_text(item, "aliases")).collect();
         aliases.sort();
         aliases.dedup();
         aliases
     }
 
     fn instant(&mut self, node: &Node, key: &str) -> Option<i64> {
-        let text = self.word(node, key)?;
+        let text = self.short_text(node, key)?;
         let instant = instant::read(&text);
         if instant.is_none() {
-            let what = format!("`{key}`: `{}` is neither a date nor a date and time", shown(&text));
-            self.problem(
+            let message = format!("`{key}`: `{}` is neither a date nor a date and time", quoted(&text));
+            self.error(
                 node.line,
-                what,
+                message,
                 "write it as in 2026-11-01 (midnight, UTC) or 2026-11-01T09:00:00+01:00",
             );
         }
@@ -245,37 +249,38 @@ impl Reader {
     }
 
     fn currency(&mut self, node: &Node) -> Option<Currency> {
-        let text = self.word(node, "currency")?;
+        let text = self.short_text(node, "currency")?;
         let code = <[u8; 3]>::try_from(text.as_bytes()).ok().map(Currency);
         match code.filter(Currency::is_known) {
             Some(currency) => Some(currency),
             None => {
-                let what = format!("`{}` is no currency's ISO 4217 code", shown(&text));
-                self.problem(node.line, what, "write its three capital letters, as in USD, EUR or JPY");
+                let message = format!("`{}` is no currency's ISO 4217 code", quoted(&text));
+                self.error(node.line, message, "write its three capital letters, as in USD, EUR or JPY");
                 None
             }
         }
     }
 
     /// A value that is one short text.
-    fn word(&mut self, node: &Node, key: &str) -> Option<Arc<str>> {
+    fn short_text(&mut self, node: &Node, key: &str) -> Option<Arc<str>> {
         match &node.shape {
             Shape::Scalar(text)
                 if !text.is_empty()
                     && text.trim() == text
-                    && text.len() <= LONGEST
+                    && text.len() <= MAX_NAME_BYTES
                     && !text.chars().any(char::is_control) =>
             {
                 Some(text.as_str().into())
             }
             Shape::Scalar(text) => {
-                let what = format!("`{key}`: `{}` will not do", shown(text));
-                let remedy = format!("write 1 to {LONGEST} bytes without line breaks or spaces around them");
-                self.problem(node.line, what, remedy);
+                let message = format!("`{key}`: `{}` will not do", quoted(text));
+                let remedy =
+                    format!("write 1 to {MAX_NAME_BYTES} bytes without line breaks or spaces around them");
+                self.error(node.line, message, remedy);
                 None
             }
             Shape::Nothing => {
-                self.problem(
+                self.error(
                     node.line,
                     format!("`{key}` says nothing"),
                     "write its value behind it, or take it out",
@@ -283,7 +288,7 @@ impl Reader {
                 None
             }
             Shape::List(_) | Shape::Map(_) => {
-                self.problem(node.line, format!("`{key}` is not one value"), "write one text behind it");
+                self.error(node.line, format!("`{key}` is not one value"), "write one text behind it");
                 None
             }
         }
@@ -291,16 +296,16 @@ impl Reader {
 }
 
 /// Bytes of a name.
-const LONGEST: usize = 512;
+const MAX_NAME_BYTES: usize = 512;
 
 /// What was written, short enough and harmless to show.
-fn shown(text: &str) -> String {
-    let mut shown: String = text.chars().take(SHOWN).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
+fn quoted(text: &str) -> String {
+    let mut quoted: String = text.chars().take(MAX_QUOTED_CHARS).collect();
+    if quoted.len() < text.len() {
+        quoted.push('…');
     }
-    shown.escape_debug().to_string()
+    quoted.escape_debug().to_string()
 }
 
 /// Characters of what was written that a message repeats.
-const SHOWN: usize = 80;
+const MAX_QUOTED_CHARS: usize = 80;

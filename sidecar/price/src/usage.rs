@@ -18,7 +18,7 @@ pub struct Usage<'a> {
     pub tier: Option<&'a str>,
     /// The service tier that the request asks for: it counts where the response says none, and only
     /// where it costs more than the ordinary one.
-    pub asked_tier: Option<&'a str>,
+    pub requested_tier: Option<&'a str>,
     /// When the exchange ended, microseconds since 1970 in UTC: the prices in force then count.
     pub at_us: i64,
     /// Tokens by type, in the order of [`TokenType::ALL`]; the types are disjoint.

@@ -34,7 +34,7 @@ fn usage<'a>(model: &'a str, tokens: &'a Tokens) -> Usage<'a> {
         provider: "openai",
         upstream: "main",
         tier: None,
-        asked_tier: None,
+        requested_tier: None,
         at_us,
         tokens,
         success: true,
@@ -85,7 +85,7 @@ fn each_token_is_charged_once_by_its_own_price() {
 }
 
 #[test]
-fn what_has_no_price_is_unpriced_and_never_free() {
+fn missing_price_is_unpriced_not_free() {
     use TokenType as T;
     let book = example();
     let huge = tokens(&[(T::Output, u64::MAX), (T::Input, u64::MAX)]);
@@ -110,7 +110,7 @@ fn what_has_no_price_is_unpriced_and_never_free() {
 }
 
 #[test]
-fn a_request_is_charged_where_the_upstream_answered_it() {
+fn request_price_is_charged_only_for_a_2xx_answer() {
     let book = example();
     let failed = Usage { success: false, ..usage("deep-thinker", &NONE) };
     assert_eq!(cost(&book, &failed).as_deref(), Ok("0.00"));
@@ -118,7 +118,7 @@ fn a_request_is_charged_where_the_upstream_answered_it() {
 
 /// A client that leaves before it is answered owes no request; what its prompt cost, nothing says.
 #[test]
-fn a_prompt_that_was_sent_and_not_counted_has_no_price() {
+fn uncounted_prompt_is_unpriced() {
     let book = example();
     let sent = Usage { success: false, counted: false, ..usage("gpt-4o", &NONE) };
     assert_eq!(cost(&book, &sent), Err(Unpriced::Uncounted));
@@ -127,7 +127,7 @@ fn a_prompt_that_was_sent_and_not_counted_has_no_price() {
 }
 
 #[test]
-fn the_prices_in_force_when_it_ended_count() {
+fn prices_in_force_at_the_end_apply() {
     let book = example();
     let tokens = tokens(&[(TokenType::Input, 1_000_000)]);
     let day = instant::read("2026-10-01").expect("a date");
@@ -143,7 +143,7 @@ fn the_prices_in_force_when_it_ended_count() {
 }
 
 #[test]
-fn prices_that_ended_are_not_revived() {
+fn ended_prices_stay_ended() {
     let book = book(
         "version: v\ncurrency: EUR\nmodels:\n  - {name: m, input: 1}\n  \
          - {name: m, input: 2, valid_from: 2026-01-01, valid_until: 2026-02-01}\n  \
@@ -162,7 +162,7 @@ fn prices_that_ended_are_not_revived() {
 }
 
 #[test]
-fn what_says_most_of_where_and_what_counts() {
+fn most_specific_entry_applies() {
     let book = book(
         "version: v\ncurrency: EUR\nmodels:\n\
          \x20 - {pattern: '*', input: 1}\n\
@@ -193,7 +193,7 @@ fn what_says_most_of_where_and_what_counts() {
 }
 
 #[test]
-fn aliases_and_places_in_the_example() {
+fn example_file_resolves_aliases_and_places() {
     let book = example();
     let tokens = tokens(&[(TokenType::Input, 1_000_000), (TokenType::InputCached, 1_000_000)]);
     for (model, provider, upstream, money) in [
@@ -215,7 +215,7 @@ fn aliases_and_places_in_the_example() {
 }
 
 #[test]
-fn a_context_tier_reprices_the_whole_request_by_its_prompt() {
+fn context_tier_applies_to_the_whole_request() {
     use TokenType as T;
     let book = example();
     for (counts, above, money) in [
@@ -237,7 +237,7 @@ fn a_context_tier_reprices_the_whole_request_by_its_prompt() {
 }
 
 #[test]
-fn tiers_by_the_servers_words() {
+fn tier_of_the_response_selects_the_prices() {
     let book = example();
     let tokens = tokens(&[(TokenType::Input, 1_000_000)]);
     for (tier, charged, money) in [
@@ -259,7 +259,7 @@ fn tiers_by_the_servers_words() {
 }
 
 #[test]
-fn asking_for_a_tier_makes_nothing_cheaper() {
+fn requested_tier_never_lowers_the_price() {
     let book = example();
     let tokens = tokens(&[(TokenType::Input, 1_000_000)]);
     for (said, asked, charged, money) in [
@@ -272,14 +272,14 @@ fn asking_for_a_tier_makes_nothing_cheaper() {
         (Some("batch"), "batch", "batch", "1.25"),
         (Some("default"), "priority", "standard", "2.50"),
     ] {
-        let usage = Usage { tier: said, asked_tier: Some(asked), ..usage("gpt-4o", &tokens) };
+        let usage = Usage { tier: said, requested_tier: Some(asked), ..usage("gpt-4o", &tokens) };
         assert_eq!(cost(&book, &usage).as_deref(), Ok(money), "{said:?} {asked}");
         assert_eq!(&*rate(&book, &usage).tier, charged, "{said:?} {asked}");
     }
 }
 
 #[test]
-fn a_name_without_an_entry_is_charged_as_the_model_that_answered() {
+fn unknown_name_is_charged_as_the_response_model() {
     let book = example();
     let tokens = tokens(&[(TokenType::Input, 1_000_000)]);
     for (asked, answered, money) in [
@@ -298,7 +298,7 @@ fn a_name_without_an_entry_is_charged_as_the_model_that_answered() {
 }
 
 #[test]
-fn a_rate_knows_its_tier_by_all_its_words() {
+fn rate_matches_every_spelling_of_its_tier() {
     let book = example();
     let tokens = tokens(&[]);
     let standard = rate(&book, &usage("gpt-4o", &tokens));
@@ -315,7 +315,7 @@ fn a_rate_knows_its_tier_by_all_its_words() {
 }
 
 #[test]
-fn what_a_tier_leaves_open_is_never_cheaper_than_the_length_costs() {
+fn prices_missing_from_a_tier_follow_the_context_length() {
     use TokenType as T;
     let book = book(
         "version: v\ncurrency: EUR\nmodels:\n\
@@ -346,7 +346,7 @@ fn what_a_tier_leaves_open_is_never_cheaper_than_the_length_costs() {
 }
 
 #[test]
-fn a_rates_name_is_the_same_everywhere_and_for_good() {
+fn rate_id_is_stable() {
     let text =
         "version: v1\ncurrency: EUR\nmodels:\n  - {name: m, input: 1.5, output: 2, per_request: 0.001}\n";
     let rate = rate(&book(text), &usage("m", &NONE));
@@ -379,7 +379,7 @@ const GOLDEN: (&str, &str) =
     ("d7dc6f2ee66cbd1420d2e604794253bd98bca2ec62a5fd7b137c596da035abc8", "ed8a9945bd003e16e9dea025fa74f6ea");
 
 #[test]
-fn the_hash_is_of_what_the_file_means() {
+fn book_hash_covers_meaning_not_layout() {
     const FILE: &str = "version: v\ncurrency: EUR\nmodels:\n  - {name: a, aliases: [c, b], input: 1.5}\n  - {name: z, output: 2}\n";
     let hash = |text: &str| book(text).hash().to_string();
     let first = hash(FILE);
@@ -440,7 +440,7 @@ fn the_hash_is_of_what_the_file_means() {
 }
 
 #[test]
-fn named_image_prices_are_charged() {
+fn explicit_image_prices_are_charged() {
     use TokenType as T;
     let text = "version: v\ncurrency: USD\nunit: per_million\nmodels:\n  - {name: m, input: 2, output: 8, \
                 input_image: 3, input_video: 5, output_image: 40}\n";
@@ -453,7 +453,7 @@ fn named_image_prices_are_charged() {
 
 /// A rate from before images had prices is the rate of today: it has the same id, and charges the same.
 #[test]
-fn derived_image_prices_change_no_rate() {
+fn derived_image_prices_leave_rate_ids_alone() {
     let (book, _) =
         Book::read("version: v\ncurrency: USD\nmodels:\n  - {name: m, input: 2, output: 8}\n").unwrap();
     let counts = tokens(&[(TokenType::InputImage, 7)]);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use meter::TokenType;
-use price::litellm::{Import, Rounded, Wish, import};
-use price::{Book, Currency, Doubt, Entry};
+use price::litellm::{Import, ImportOptions, Rounded, import};
+use price::{Book, Currency, Entry, WarningKind};
 
 /// The whole map. One that is missing fails the test with the command that installs it.
 fn map() -> (PathBuf, String) {
@@ -23,16 +23,16 @@ fn map() -> (PathBuf, String) {
     (path, text)
 }
 
-fn wish() -> Wish {
-    Wish { version: None, currency: Currency::USD }
+fn options() -> ImportOptions {
+    ImportOptions { version: None, currency: Currency::USD }
 }
 
 fn imported(json: &str) -> (Import, Book) {
-    let import = import(json, &wish()).expect("it is JSON");
+    let import = import(json, &options()).expect("it is JSON");
     match Book::read(&import.file) {
         Ok((book, warnings)) => {
             // What was rounded was rounded before.
-            assert!(warnings.iter().all(|warning| warning.kind != Doubt::Rounded), "{warnings:?}");
+            assert!(warnings.iter().all(|warning| warning.kind != WarningKind::Rounded), "{warnings:?}");
             (import, book)
         }
         Err(problems) => panic!("{problems:#?}\n{}", import.file),
@@ -59,12 +59,17 @@ fn lines(import: &Import, entries: &[Entry]) -> String {
 
 #[test]
 #[ignore = "needs tests/prices/install"]
-fn the_whole_map_is_what_decimals_make_of_it() {
+fn whole_map_agrees_with_the_decimal_oracle() {
     let (path, json) = map();
     let (import, book) = imported(&json);
-    assert!(import.models > 3000 && import.priceless < 1200, "{} and {}", import.models, import.priceless);
+    assert!(
+        import.models > 3000 && import.without_price < 1200,
+        "{} and {}",
+        import.models,
+        import.without_price
+    );
     assert_eq!(import.models, book.entries().len());
-    assert_eq!(import.odd, [""; 0]);
+    assert_eq!(import.skipped, [""; 0]);
     // Paid by the query, with tokens at 0.
     assert!(json.contains("\"cohere.rerank-v3-5:0\": {"), "the map has another example now");
     assert!(!import.file.contains("cohere.rerank-v3-5:0"), "it is imported as free");
@@ -78,15 +83,15 @@ fn the_whole_map_is_what_decimals_make_of_it() {
     let lines = lines(&import, book.entries());
     twin.stdin.take().expect("it is piped").write_all(lines.as_bytes()).expect("it reads");
     let output = twin.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}");
-    let (rates, _) = said.split_once(" rates of ").expect("it counts");
-    assert!(rates.parse::<u32>().is_ok_and(|rates| rates > 4000), "{said}");
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{report}");
+    let (rates, _) = report.split_once(" rates of ").expect("it counts");
+    assert!(rates.parse::<u32>().is_ok_and(|rates| rates > 4000), "{report}");
 }
 
 #[test]
 #[ignore = "needs tests/prices/install"]
-fn names_and_lengths_become_entries_and_tiers() {
+fn field_names_become_tiers_and_context_lengths() {
     let (import, book) = imported(
         r#"{"sample_spec": {"input_cost_per_token": 1}, "a/b\"c": {"litellm_provider": "x y\n", "input_cost_per_token": 2.5e-06,
         "output_cost_per_token": 0.00001, "cache_read_input_token_cost_priority": 5.0000000000000004E-8,
@@ -96,16 +101,17 @@ fn names_and_lengths_become_entries_and_tiers() {
         "ranges": {"tiered_pricing": [{"range": [0, 32000.0], "input_cost_per_token": 1e-6}, {"range": [32000.0, 1e6],
         "input_cost_per_token": 2e-6, "input_cost_per_query": 1}]}}"#,
     );
-    let told = import.left_out.iter().map(|(field, (models, one))| (field.as_str(), *models, one.as_str()));
+    let uncharged =
+        import.uncharged.iter().map(|(field, (models, one))| (field.as_str(), *models, one.as_str()));
     assert_eq!(
-        told.collect::<Vec<_>>(),
+        uncharged.collect::<Vec<_>>(),
         [
             ("input_cost_per_second", 1, "seconds"),
             ("output_cost_per_image", 1, "a/b\"c"),
             ("tiered_pricing: input_cost_per_query", 1, "ranges"),
         ]
     );
-    assert_eq!((import.models, import.priceless, import.free), (3, 1, vec!["free".to_owned()]));
+    assert_eq!((import.models, import.without_price, import.free), (3, 1, vec!["free".to_owned()]));
     let field = "cache_read_input_token_cost_priority".to_owned();
     let written = "5.0000000000000004E-8".to_owned();
     assert_eq!(import.rounded, [Rounded { model: "a/b\"c".to_owned(), field, written, taken: 50_000 }]);
@@ -132,7 +138,7 @@ fn names_and_lengths_become_entries_and_tiers() {
 
 #[test]
 #[ignore = "needs tests/prices/install"]
-fn a_model_is_free_only_if_nothing_of_it_costs() {
+fn model_with_any_cost_is_not_free() {
     // What it has beside tokens at 0, and whether it is free.
     for (fields, is_free) in [
         (r#""mode": "chat", "max_tokens": 5"#, true),
@@ -164,24 +170,24 @@ fn a_model_is_free_only_if_nothing_of_it_costs() {
             format!(r#"{{"m": {{"input_cost_per_token": 0.0, "output_cost_per_token": 0, {fields}}}}}"#);
         let (import, book) = imported(&model);
         let entries = usize::from(is_free);
-        assert_eq!((import.models, import.priceless), (entries, 1 - entries), "{fields}");
+        assert_eq!((import.models, import.without_price), (entries, 1 - entries), "{fields}");
         assert_eq!((import.free.len(), book.entries().len()), (entries, entries), "{fields}");
     }
     let (import, _) = imported(r#"{"m": {"input_cost_per_token": 1e-9, "input_cost_per_query": 0.002}}"#);
-    assert_eq!((import.models, import.priceless), (1, 0), "what its tokens cost is charged");
+    assert_eq!((import.models, import.without_price), (1, 0), "what its tokens cost is charged");
 }
 
 #[test]
 #[ignore = "needs tests/prices/install"]
-fn what_cannot_be_a_price_is_left_out_and_told() {
+fn unusable_prices_are_skipped_and_listed() {
     let (import, book) = imported(
         r#"{"m": {"input_cost_per_token": -1, "output_cost_per_token": 2, "cache_read_input_token_cost": 1e-13,
         "cache_creation_input_token_cost": {}, "input_cost_per_audio_token": "much", "output_cost_per_audio_token": 1e999,
         "input_cost_per_request": 0.005}, "twice": {"input_cost_per_token": 1e-6}, "twice": {"input_cost_per_token": 2e-6},
-        " odd": {"input_cost_per_token": 1e-6}, "list": [], "none": {"input_cost_per_token": null},
+        " skipped": {"input_cost_per_token": 1e-6}, "list": [], "none": {"input_cost_per_token": null},
         "ranges": {"tiered_pricing": 5, "input_cost_per_token": 1e-6}}"#,
     );
-    for what in [
+    for message in [
         "\"-1\" is below nothing",
         "\"2\" is more than one unit",
         "\"1e-13\" is less than the smallest",
@@ -194,20 +200,20 @@ fn what_cannot_be_a_price_is_left_out_and_told() {
         "tiered_pricing is no list",
     ] {
         assert_eq!(
-            import.odd.iter().filter(|odd| odd.contains(what)).count(),
+            import.skipped.iter().filter(|skipped| skipped.contains(message)).count(),
             1,
-            "{what}: {:#?}",
-            import.odd
+            "{message}: {:#?}",
+            import.skipped
         );
     }
-    assert_eq!(import.odd.len(), 10);
+    assert_eq!(import.skipped.len(), 10);
     let twice = book.entries().iter().find(|entry| &**entry.models.text() == "twice").expect("it is there");
     assert_eq!(twice.offers[0].rate.per_token[0], Some(2_000_000));
 }
 
 #[test]
 #[ignore = "needs tests/prices/install"]
-fn what_is_no_map_is_refused() {
+fn invalid_map_is_refused() {
     for json in [
         "",
         "[]",
@@ -216,13 +222,13 @@ fn what_is_no_map_is_refused() {
         "null",
         "{\"m\": {\"tiered_pricing\": [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}}",
     ] {
-        assert!(import(json, &wish()).is_err(), "{json}");
+        assert!(import(json, &options()).is_err(), "{json}");
     }
 }
 
 #[test]
 #[ignore = "needs tests/prices/install"]
-fn no_map_however_broken_makes_it_panic() {
+fn damaged_map_never_panics() {
     let (_, json) = map();
     // A part of it that has everything; the whole would take minutes.
     let from = json.find("\"gemini-3.1-pro-preview\"").expect("it is there");
@@ -230,7 +236,7 @@ fn no_map_however_broken_makes_it_panic() {
         "{{{}}}",
         json[from..from + 6000].rsplit_once("},").map_or("", |(whole, _)| whole).to_owned() + "}"
     );
-    assert!(import(&part, &wish()).is_ok_and(|import| import.models > 1), "{part}");
+    assert!(import(&part, &options()).is_ok_and(|import| import.models > 1), "{part}");
     let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut below = |end: usize| {
         state ^= state << 13;
@@ -250,7 +256,7 @@ fn no_map_however_broken_makes_it_panic() {
                 _ => bytes[at] = b"0123456789"[below(10)],
             }
         }
-        if let Ok(import) = import(&String::from_utf8_lossy(&bytes), &wish()) {
+        if let Ok(import) = import(&String::from_utf8_lossy(&bytes), &options()) {
             read += 1;
             assert!(Book::read(&import.file).is_ok(), "what was imported cannot be read:\n{}", import.file);
         }

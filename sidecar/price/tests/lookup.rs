@@ -127,7 +127,7 @@ proptest! {
     #![proptest_config(chance::cases(500))]
 
     #[test]
-    fn the_entry_that_counts_is_the_rules(
+    fn lookup_agrees_with_the_naive_rules(
         entries in proptest::collection::vec(entry(), 1..7),
         asked in proptest::collection::vec(("[ab]{1,3}", "[pqr]", "[pqr]", 1_u8..14), 30),
     ) {

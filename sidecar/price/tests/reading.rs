@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use chance::Chance;
-use price::{About, Book, Doubt, Problem, instant};
+use price::{About, Book, LineError, WarningKind, instant};
 
 fn example() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/prices.yaml");
     std::fs::read_to_string(path).expect("the example is there")
 }
 
-fn problems(text: &str) -> Vec<Problem> {
+fn errors(text: &str) -> Vec<LineError> {
     match Book::read(text) {
         Ok(_) => Vec::new(),
-        Err(problems) => problems,
+        Err(errors) => errors,
     }
 }
 
@@ -21,7 +21,7 @@ fn problems(text: &str) -> Vec<Problem> {
 const HEAD: &str = "version: v1\ncurrency: EUR\nmodels:\n";
 
 #[test]
-fn the_example_is_right_and_leaves_no_doubt() {
+fn example_is_read_without_warnings() {
     let (book, warnings) = Book::read(&example()).expect("the example is right");
     assert_eq!(warnings, []);
     assert_eq!(&**book.version(), "example-2026-11");
@@ -30,7 +30,7 @@ fn the_example_is_right_and_leaves_no_doubt() {
 }
 
 #[test]
-fn the_document_shows_the_example_to_the_letter() {
+fn document_quotes_the_example_file() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("prices.md");
     let document = std::fs::read_to_string(path).expect("the document is there");
     let shown = document.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
@@ -38,8 +38,8 @@ fn the_document_shows_the_example_to_the_letter() {
 }
 
 #[test]
-fn each_mistake_is_told_with_its_line_and_a_remedy() {
-    for (entry, line, what, remedy) in [
+fn each_error_has_its_line_and_a_remedy() {
+    for (entry, line, message, remedy) in [
         ("  - {name: m, inptu: 1}", 4, "no key `inptu`", "did you mean `input`?"),
         ("  - {name: m, colour: 1}", 4, "no key `colour`", "the keys of"),
         (
@@ -120,16 +120,16 @@ fn each_mistake_is_told_with_its_line_and_a_remedy() {
         ),
     ] {
         let text = format!("{HEAD}{entry}\n");
-        let problems = problems(&text);
-        let [problem] = problems.as_slice() else { panic!("{entry}: {problems:#?}") };
-        assert_eq!(problem.line, line, "{entry}: {problem}");
-        assert!(problem.what.contains(what) && problem.remedy.contains(remedy), "{entry}: {problem}");
+        let errors = errors(&text);
+        let [error] = errors.as_slice() else { panic!("{entry}: {errors:#?}") };
+        assert_eq!(error.line, line, "{entry}: {error}");
+        assert!(error.message.contains(message) && error.remedy.contains(remedy), "{entry}: {error}");
     }
 }
 
 #[test]
-fn the_head_must_be_right_too() {
-    for (text, line, what) in [
+fn invalid_top_level_is_refused() {
+    for (text, line, message) in [
         ("", 1, "a price file is empty"),
         ("- 1", 1, "is not a list of keys"),
         ("currency: EUR\nmodels: []", 1, "no `version`"),
@@ -142,73 +142,83 @@ fn the_head_must_be_right_too() {
         ("version: v\ncurrency: EUR\nmodels: {m: 1}", 3, "`models` is not a list"),
         ("version: v\ncurrency: [v\n", 2, "not YAML"),
     ] {
-        let problems = problems(text);
-        let [problem] = problems.as_slice() else { panic!("{text}: {problems:#?}") };
-        assert_eq!((problem.line, problem.what.contains(what)), (line, true), "{text}: {problem}");
+        let errors = errors(text);
+        let [error] = errors.as_slice() else { panic!("{text}: {errors:#?}") };
+        assert_eq!((error.line, error.message.contains(message)), (line, true), "{text}: {error}");
     }
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_in_the_order_of_the_lines() {
+fn all_errors_are_reported_in_line_order() {
     let text =
         "version: v1\ncurrency: XXX\nmodels:\n  - name: a\n    input: -1\n  - nmae: b\n    output: x\n";
-    let lines: Vec<u64> = problems(text).iter().map(|problem| problem.line).collect();
+    let lines: Vec<u64> = errors(text).iter().map(|error| error.line).collect();
     assert_eq!(lines, [2, 5, 6, 7]);
 }
 
 #[test]
-fn doubts_are_told_and_do_not_keep_a_file_from_being_used() {
-    for (entry, line, kind, what) in [
-        ("  - name: m\n    input: 0.1000005", 5, Doubt::Rounded, "0.1000005 was rounded to 0.10,"),
-        ("  - name: m\n    input: 0.1000015", 5, Doubt::Rounded, "0.1000015 was rounded to 0.100002,"),
-        ("  - name: m\n    input: 0.0000025", 5, Doubt::Rounded, "rounded to 0.000002,"),
-        ("  - name: m\n    input: 0.00001", 5, Doubt::Tiny, "say `unit: per_token`"),
-        ("  - {name: m, input: 1, image: 2}", 4, Doubt::NeverCharged, "images are not counted"),
-        ("  - name: m\n    input: 1\n    output: 1000001", 6, Doubt::Large, "is 1.000001 for one token"),
-        ("  - {name: m, input: 1}", 4, Doubt::Unpriced, "`m` has no `output`: exchanges with such tokens"),
-        ("  - {name: m, output: 1}", 4, Doubt::Unpriced, "`m` has no `input`: "),
-        ("  - {name: m, per_request: 1}", 4, Doubt::Unpriced, "`m` has no `input` and no `output`: "),
+fn warnings_leave_the_file_usable() {
+    for (entry, line, kind, message) in [
+        ("  - name: m\n    input: 0.1000005", 5, WarningKind::Rounded, "0.1000005 was rounded to 0.10,"),
+        ("  - name: m\n    input: 0.1000015", 5, WarningKind::Rounded, "0.1000015 was rounded to 0.100002,"),
+        ("  - name: m\n    input: 0.0000025", 5, WarningKind::Rounded, "rounded to 0.000002,"),
+        ("  - name: m\n    input: 0.00001", 5, WarningKind::Tiny, "say `unit: per_token`"),
+        ("  - {name: m, input: 1, image: 2}", 4, WarningKind::NeverCharged, "images are not counted"),
+        (
+            "  - name: m\n    input: 1\n    output: 1000001",
+            6,
+            WarningKind::Large,
+            "is 1.000001 for one token",
+        ),
+        (
+            "  - {name: m, input: 1}",
+            4,
+            WarningKind::Unpriced,
+            "`m` has no `output`: exchanges with such tokens",
+        ),
+        ("  - {name: m, output: 1}", 4, WarningKind::Unpriced, "`m` has no `input`: "),
+        ("  - {name: m, per_request: 1}", 4, WarningKind::Unpriced, "`m` has no `input` and no `output`: "),
         (
             "  - name: m\n    input: 3\n    output: 4\n    context_tiers:\n      - {above_input_tokens: 9, input: 2, output: 5}",
             8,
-            Doubt::Cheaper,
+            WarningKind::Cheaper,
             "`m` above 9 input tokens: `input` costs less",
         ),
         (
             "  - name: m\n    input: 3\n    output: 4\n    tiers:\n      batch:\n        input: 2\n        output: 2\n        \
              context_tiers: [{above_input_tokens: 9, output: 1}]",
             11,
-            Doubt::Cheaper,
+            WarningKind::Cheaper,
             "`m` above 9 input tokens: `output` costs less",
         ),
         (
             "  - name: m\n    input: 0.000333\n    tiers:\n      batch: {multiply: 0.5}",
             7,
-            Doubt::Rounded,
+            WarningKind::Rounded,
             "a product was rounded",
         ),
         (
             "  - name: m\n    input: 1\n    output: 2\n    tiers:\n      batch: {input: 0.5}",
             8,
-            Doubt::Kept,
+            WarningKind::Inherited,
             "no output named; it stays as it is without",
         ),
         (
             "  - name: m\n    input: 1\n    context_tiers: [{above_input_tokens: 9, input: 2}]\n    tiers:\n      batch: {input: 0.5}",
             8,
-            Doubt::Kept,
+            WarningKind::Inherited,
             "above 9 input tokens: no input named",
         ),
         (
             "  - {pattern: a*c, input: 1}\n  - {pattern: ab*, input: 1}",
             4,
-            Doubt::Ambiguous,
+            WarningKind::Ambiguous,
             "fit both `ab*` and `a*c`",
         ),
         (
             "  - {name: m, aliases: [m-latest], input: 5}\n  - {name: m, valid_from: 2026-10-01, input: 2.5}",
             4,
-            Doubt::LeftBehind,
+            WarningKind::LeftBehind,
             "the alias `m-latest` stays at these prices when `m` is charged by those on line 5, from 2026-10-01 on",
         ),
     ] {
@@ -216,8 +226,8 @@ fn doubts_are_told_and_do_not_keep_a_file_from_being_used() {
             Book::read(&format!("{HEAD}{entry}\n")).unwrap_or_else(|why| panic!("{entry}: {why:?}"));
         let found = warnings.iter().find(|warning| warning.kind == kind);
         let found = found.unwrap_or_else(|| panic!("{entry}: {warnings:?}"));
-        assert!(found.what.contains(what), "{entry}: {found}");
-        if kind != Doubt::Ambiguous {
+        assert!(found.message.contains(message), "{entry}: {found}");
+        if kind != WarningKind::Ambiguous {
             assert_eq!(found.line, line, "{entry}: {found}");
         }
     }
@@ -229,19 +239,19 @@ fn prices_of_small_currencies_are_accepted() {
         let text = format!(
             "version: v\ncurrency: {currency}\nmodels:\n  - {{name: m, input: 1, output: {output}}}\n"
         );
-        assert_eq!(problems(&text), []);
+        assert_eq!(errors(&text), []);
     }
 }
 
 #[test]
-fn a_file_without_models_is_doubtful() {
+fn file_without_models_is_warned_about() {
     let (_, warnings) = Book::read("version: v\ncurrency: EUR\nmodels: []\n").expect("it can be used");
     let told: Vec<_> = warnings.iter().map(|warning| (warning.line, warning.kind)).collect();
-    assert_eq!(told, [(3, Doubt::Empty)]);
+    assert_eq!(told, [(3, WarningKind::Empty)]);
 }
 
 #[test]
-fn prices_that_ended_without_a_successor_are_doubtful() {
+fn ended_prices_without_a_successor_are_warned_about() {
     for (entries, expected) in [
         ("{name: m, valid_until: 2026-10-01, input: 5}", "4 `m` 2026-10-01"),
         ("{name: m, aliases: [a], valid_until: 2026-10-01, input: 5}", "4 `a` 2026-10-01, 4 `m` 2026-10-01"),
@@ -259,7 +269,7 @@ fn prices_that_ended_without_a_successor_are_doubtful() {
         let (book, _) = Book::read(&text).unwrap_or_else(|why| panic!("{text}: {why:?}"));
         let ended = book.ended(instant::read("2026-10-02").expect("a date")).into_iter().map(|warning| {
             let (name, rest) = warning
-                .what
+                .message
                 .split_once("the prices of ")
                 .and_then(|(_, rest)| rest.split_once(" ended "))
                 .expect("both");
@@ -271,7 +281,7 @@ fn prices_that_ended_without_a_successor_are_doubtful() {
 
 /// Per entry that has one: its line, the alias and the line it is to be repeated on.
 #[test]
-fn an_alias_that_its_names_next_entry_does_not_repeat_is_told() {
+fn alias_left_at_old_prices_is_warned_about() {
     for (entries, expected) in [
         // Repeated, in whatever entry: nothing is left behind.
         ("{name: m, aliases: [a], input: 5}\n{name: m, aliases: [a], valid_from: 2026-10-01, input: 2}", ""),
@@ -313,9 +323,9 @@ fn an_alias_that_its_names_next_entry_does_not_repeat_is_told() {
     ] {
         let text = format!("{HEAD}  - {}\n", entries.replace('\n', "\n  - "));
         let (_, warnings) = Book::read(&text).unwrap_or_else(|why| panic!("{text}: {why:?}"));
-        let told = warnings.iter().filter(|warning| warning.kind == Doubt::LeftBehind).map(|warning| {
+        let told = warnings.iter().filter(|warning| warning.kind == WarningKind::LeftBehind).map(|warning| {
             let between = |from: &str, to: &str| {
-                let after = warning.what.split_once(from).map_or("", |(_, after)| after);
+                let after = warning.message.split_once(from).map_or("", |(_, after)| after);
                 after.split_once(to).map_or("", |(text, _)| text).to_owned()
             };
             format!("{} {} {}", warning.line, between("the alias `", "`"), between("line ", ","))
@@ -326,7 +336,7 @@ fn an_alias_that_its_names_next_entry_does_not_repeat_is_told() {
 
 /// Whichever entry an exchange was charged by: what a model is, its name decides.
 #[test]
-fn a_model_is_what_all_its_entries_say_the_more_exact_and_the_newer_first() {
+fn model_facts_come_from_the_most_exact_entry() {
     let (book, _) = Book::read(&format!(
         "{HEAD}\
          - {{pattern: 'l*', input: 1, developer: somebody, model_version: '0'}}\n\
@@ -349,7 +359,7 @@ fn said(book: &Book, model: &str, day: &str) -> [String; 3] {
 }
 
 #[test]
-fn of_two_names_the_newer_says_what_a_model_is_once_it_has_begun() {
+fn newer_entry_gives_the_model_facts() {
     let (book, _) = Book::read(&format!(
         "{HEAD}\
          - {{name: m-with-a-long-name, aliases: [m], input: 1, family: first, model_version: '1'}}\n\
@@ -372,7 +382,7 @@ fn of_two_names_the_newer_says_what_a_model_is_once_it_has_begun() {
 }
 
 #[test]
-fn what_is_no_overlap_is_allowed() {
+fn entries_without_overlap_are_accepted() {
     for entries in [
         "  - {name: m, input: 1}\n  - {name: m, provider: p, input: 2}\n  - {name: m, upstream: u, input: 2}",
         "  - {name: m, input: 1}\n  - {name: m, valid_from: 2026-01-01, input: 2}",
@@ -380,12 +390,12 @@ fn what_is_no_overlap_is_allowed() {
         "  - {name: m, aliases: [n], input: 1}\n  - {name: n, valid_from: 2026-01-01, input: 2}",
         "  - {name: m, aliases: [m, n, n], input: 1}",
     ] {
-        assert_eq!(problems(&format!("{HEAD}{entries}\n")), [], "{entries}");
+        assert_eq!(errors(&format!("{HEAD}{entries}\n")), [], "{entries}");
     }
 }
 
 #[test]
-fn no_file_however_broken_makes_it_panic() {
+fn damaged_file_never_panics() {
     let example = example();
     let mut chance = Chance::new(1);
     let mut read = 0;
@@ -412,7 +422,7 @@ fn no_file_however_broken_makes_it_panic() {
         }
         match Book::read(&String::from_utf8_lossy(&bytes)) {
             Ok(_) => read += 1,
-            Err(problems) => assert!(!problems.is_empty(), "refused without a word"),
+            Err(errors) => assert!(!errors.is_empty(), "refused without a word"),
         }
     }
     assert!((10..490).contains(&read), "{read} of 500 were read: the mutations are no test");

@@ -188,9 +188,9 @@ proptest! {
     #![proptest_config(chance::cases(1000))]
 
     #[test]
-    fn a_charge_is_what_the_rules_make_of_it(
+    fn charge_agrees_with_exact_rationals(
         model in model(), tokens in proptest::array::uniform11(count()), tier in 0..3_usize, success: bool,
-        asked_tier in 0..3_usize, says_tier: bool, named: bool, answered in 0..3_usize, counted: bool, processed: bool,
+        requested_tier in 0..3_usize, says_tier: bool, named: bool, answered in 0..3_usize, counted: bool, processed: bool,
     ) {
         let text = file(&model);
         let (book, _) = match Book::read(&text) {
@@ -198,7 +198,7 @@ proptest! {
             Err(problems) => return Err(TestCaseError::fail(format!("{text}\n{problems:#?}"))),
         };
         let tiers = ["standard", "batch", "priority"];
-        let (tier, asked) = (tiers[tier], tiers[asked_tier]);
+        let (tier, asked) = (tiers[tier], tiers[requested_tier]);
         let answered = [None, Some("m"), Some("n")][answered];
         let usage = Usage {
             model: if named { "m" } else { "x" },
@@ -206,7 +206,7 @@ proptest! {
             provider: "p",
             upstream: "u",
             tier: says_tier.then_some(tier),
-            asked_tier: Some(asked),
+            requested_tier: Some(asked),
             at_us: 0,
             tokens: &tokens,
             success,

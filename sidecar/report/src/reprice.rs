@@ -309,7 +309,7 @@ pub(crate) fn usage(row: &Row) -> Usage<'_> {
         provider: &row.provider,
         upstream: &row.upstream,
         tier: tier.filter(|_| is_said),
-        asked_tier: tier.filter(|_| !is_said),
+        requested_tier: tier.filter(|_| !is_said),
         at_us: row.ended_us,
         tokens: &row.tokens.by_type,
         success: (200..300).contains(&row.status),

@@ -147,7 +147,7 @@ fn usage(record: &Record) -> Usage<'_> {
         provider: &identity.provider,
         upstream: &identity.upstream,
         tier: tier.filter(|_| is_said),
-        asked_tier: tier.filter(|_| !is_said),
+        requested_tier: tier.filter(|_| !is_said),
         at_us: i64::try_from(record.ended_unix_ns() / 1000).unwrap_or(i64::MAX),
         tokens: &record.tokens.by_type,
         success: (200..300).contains(&record.status),

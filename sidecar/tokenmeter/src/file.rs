@@ -52,7 +52,7 @@ pub fn parse(path: &str, text: &str) -> Result<Node, Diagnostic> {
     match yaml::read(text) {
         Ok(tree) => Ok(place(tree, &path)),
         Err(problem) => {
-            Err(Diagnostic::at(&Origin::File { path, line: problem.line }, problem.what, problem.remedy))
+            Err(Diagnostic::at(&Origin::File { path, line: problem.line }, problem.message, problem.remedy))
         }
     }
 }

@@ -33,20 +33,20 @@ pub enum Shape {
 
 /// An error in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct LineError {
     /// The line, from 1; 0 for the whole file.
     pub line: u64,
     /// The error.
-    pub what: String,
+    pub message: String,
     /// The remedy.
     pub remedy: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
-            0 => write!(f, "{}; {}", self.what, self.remedy),
-            line => write!(f, "line {line}: {}; {}", self.what, self.remedy),
+            0 => write!(f, "{}; {}", self.message, self.remedy),
+            line => write!(f, "line {line}: {}; {}", self.message, self.remedy),
         }
     }
 }
@@ -56,23 +56,23 @@ impl fmt::Display for Problem {
 /// # Errors
 ///
 /// The text is not YAML, or expands to more than two million values.
-pub fn read(text: &str) -> Result<Node, Problem> {
+pub fn read(text: &str) -> Result<Node, LineError> {
     match tree(text) {
         Ok(tree) => Ok(locate(tree, text)),
         Err(error) => {
             let line = error.location().map_or(0, |location| location.line());
             let message = error.without_snippet().to_string();
-            let what = message.split(" at line ").next().unwrap_or(&message);
-            if what.contains("budget") || what.contains("replay") {
-                return Err(Problem {
+            let message = message.split(" at line ").next().unwrap_or(&message);
+            if message.contains("budget") || message.contains("replay") {
+                return Err(LineError {
                     line,
-                    what: "too many values from here on".to_owned(),
+                    message: "too many values from here on".to_owned(),
                     remedy: "remove unused entries, and use fewer aliases (`*name`)".to_owned(),
                 });
             }
-            Err(Problem {
+            Err(LineError {
                 line,
-                what: format!("not YAML: {what}"),
+                message: format!("not YAML: {message}"),
                 remedy:
                     "fix the line, or quote the value if it holds `: `, `#`, `[` or `{`, or begins with `*`"
                         .to_owned(),
@@ -273,12 +273,12 @@ mod tests {
             text.push_str(&format!("a{level}: &a{level} [{below}]\n"));
         }
         let problem = read(&text).expect_err("ten billion values");
-        assert!(problem.line > 1 && problem.what.contains("too many values"), "{problem}");
+        assert!(problem.line > 1 && problem.message.contains("too many values"), "{problem}");
     }
 
     #[test]
     fn syntax_error_has_its_line() {
         let problem = read("a: 1\nb: [2\n").expect_err("not closed");
-        assert!(problem.line >= 2 && problem.what.starts_with("not YAML: "), "{problem}");
+        assert!(problem.line >= 2 && problem.message.starts_with("not YAML: "), "{problem}");
     }
 }

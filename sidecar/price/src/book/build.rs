@@ -10,23 +10,23 @@ use text::Glob;
 use crate::charge::Rate;
 use crate::entry::{Entry, Models, Offer};
 use crate::instant;
-use crate::mistake::{Doubt, Problem, Warning};
 use crate::pattern;
 use crate::prices::identifying;
-use crate::read::{self, Draft, Said};
+use crate::read::{self, Draft, PriceFile};
+use crate::warning::{LineError, Warning, WarningKind};
 
 use super::{Book, Term};
 
-pub(super) fn read(text: &str) -> Result<(Book, Vec<Warning>), Vec<Problem>> {
-    let (mut said, mut warnings) = read::read(text)?;
-    said.drafts.sort_by(|one, other| place(one).cmp(&place(other)));
-    let until = terms(&said.drafts)?;
-    let hash: Arc<str> = content(&said).to_hex().as_str().into();
-    let Said { version, currency, drafts } = said;
+pub(super) fn read(text: &str) -> Result<(Book, Vec<Warning>), Vec<LineError>> {
+    let (mut file, mut warnings) = read::read(text)?;
+    file.drafts.sort_by(|one, other| sort_key(one).cmp(&sort_key(other)));
+    let until = terms(&file.drafts)?;
+    let hash: Arc<str> = content_hash(&file).to_hex().as_str().into();
+    let PriceFile { version, currency, drafts } = file;
     let mut entries = Vec::with_capacity(drafts.len());
     for draft in drafts {
         let offers = draft.sheets.iter().map(|sheet| {
-            let (per_token, derived) = sheet.prices.complete();
+            let (per_token, derived) = sheet.prices.with_derived();
             let mut rate = Rate {
                 id: [0; 16],
                 version: Arc::clone(&version),
@@ -61,7 +61,7 @@ pub(super) fn read(text: &str) -> Result<(Book, Vec<Warning>), Vec<Problem>> {
 }
 
 /// What an entry is sorted by; of two that have it in common, one contradicts the other.
-fn place(draft: &Draft) -> (&Models, Option<&str>, Option<&str>, i64, u64) {
+fn sort_key(draft: &Draft) -> (&Models, Option<&str>, Option<&str>, i64, u64) {
     (&draft.models, draft.upstream.as_deref(), draft.provider.as_deref(), draft.from_us, draft.line)
 }
 
@@ -69,7 +69,7 @@ fn place(draft: &Draft) -> (&Models, Option<&str>, Option<&str>, i64, u64) {
 type Spelling<'d> = (bool, &'d Arc<str>, Option<&'d str>, Option<&'d str>);
 
 fn spellings(draft: &Draft) -> impl Iterator<Item = Spelling<'_>> {
-    let is_pattern = matches!(draft.models, Models::Fitting(_));
+    let is_pattern = matches!(draft.models, Models::Pattern(_));
     std::iter::once(draft.models.text())
         .chain(&draft.aliases)
         .map(move |text| (is_pattern, text, draft.upstream.as_deref(), draft.provider.as_deref()))
@@ -80,7 +80,7 @@ type Ends = HashMap<(usize, Arc<str>), i64>;
 
 /// Until when each spelling of each draft is in force: until the next entry for it begins, or its own
 /// end if that is said.
-fn terms(drafts: &[Draft]) -> Result<Ends, Vec<Problem>> {
+fn terms(drafts: &[Draft]) -> Result<Ends, Vec<LineError>> {
     let mut lines: BTreeMap<Spelling<'_>, Vec<usize>> = BTreeMap::new();
     for (at, draft) in drafts.iter().enumerate() {
         for spelling in spellings(draft) {
@@ -88,7 +88,7 @@ fn terms(drafts: &[Draft]) -> Result<Ends, Vec<Problem>> {
         }
     }
     let mut until = HashMap::new();
-    let mut problems = Vec::new();
+    let mut errors = Vec::new();
     for ((_, text, ..), mut members) in lines {
         members.sort_by_key(|at| (drafts[*at].from_us, drafts[*at].line));
         for (position, at) in members.iter().enumerate() {
@@ -98,9 +98,9 @@ fn terms(drafts: &[Draft]) -> Result<Ends, Vec<Problem>> {
                 continue;
             };
             if next.from_us == draft.from_us {
-                problems.push(Problem {
+                errors.push(LineError {
                     line: next.line.max(draft.line),
-                    what: format!(
+                    message: format!(
                         "`{text}` has prices already, on line {}, in force from the same instant",
                         next.line.min(draft.line)
                     ),
@@ -108,9 +108,9 @@ fn terms(drafts: &[Draft]) -> Result<Ends, Vec<Problem>> {
                         .to_owned(),
                 });
             } else if let Some(end) = draft.until_us.filter(|end| *end > next.from_us) {
-                problems.push(Problem {
+                errors.push(LineError {
                     line: draft.line,
-                    what: format!(
+                    message: format!(
                         "`{text}` is in force until {}, but the prices on line {} begin {}",
                         instant::written(end),
                         next.line,
@@ -122,9 +122,9 @@ fn terms(drafts: &[Draft]) -> Result<Ends, Vec<Problem>> {
             until.insert((*at, Arc::clone(text)), draft.until_us.unwrap_or(next.from_us).min(next.from_us));
         }
     }
-    problems.sort_by_key(|problem| problem.line);
-    problems.dedup();
-    if problems.is_empty() { Ok(until) } else { Err(problems) }
+    errors.sort_by_key(|problem| problem.line);
+    errors.dedup();
+    if errors.is_empty() { Ok(until) } else { Err(errors) }
 }
 
 type Index = (HashMap<Arc<str>, Vec<Term>>, Vec<(Glob, Term)>);
@@ -137,8 +137,8 @@ fn index(entries: &[Entry], until: &Ends) -> Index {
             let until_us = until.get(&(at, Arc::clone(text))).copied().unwrap_or(i64::MAX);
             let term = Term { entry: at, from_us: entry.from_us, until_us };
             match entry.models {
-                Models::Named(_) => names.entry(Arc::clone(text)).or_default().push(term),
-                Models::Fitting(_) => patterns.push((Glob::new(text), term)),
+                Models::Name(_) => names.entry(Arc::clone(text)).or_default().push(term),
+                Models::Pattern(_) => patterns.push((Glob::new(text), term)),
             }
         }
     }
@@ -148,7 +148,7 @@ fn index(entries: &[Entry], until: &Ends) -> Index {
     // The sort is stable, and the entries are in the order of their patterns' text.
     patterns.sort_by_key(|(_, term): &(Glob, Term)| {
         let entry = &entries[term.entry];
-        std::cmp::Reverse((entry.rank(), entry.literal()))
+        std::cmp::Reverse((entry.rank(), entry.literal_chars()))
     });
     (names, patterns)
 }
@@ -162,7 +162,7 @@ fn ambiguous(entries: &[Entry], patterns: &[(Glob, Term)]) -> Vec<Warning> {
         // They are sorted by both, so what is as good follows at once.
         for (_, second) in others.take_while(|(_, term)| {
             let other = &entries[term.entry];
-            (other.rank(), other.literal()) == (one.rank(), one.literal())
+            (other.rank(), other.literal_chars()) == (one.rank(), one.literal_chars())
         }) {
             let other = &entries[second.entry];
             let (text, rival) = (one.models.text(), other.models.text());
@@ -178,13 +178,13 @@ fn ambiguous(entries: &[Entry], patterns: &[(Glob, Term)]) -> Vec<Warning> {
             }
             warnings.push(Warning {
                 line: other.line,
-                kind: Doubt::Ambiguous,
-                what: format!(
+                kind: WarningKind::Ambiguous,
+                message: format!(
                     "some names fit both `{rival}` and `{text}` (line {}), which say equally much; `{text}` counts",
                     one.line
                 ),
             });
-            if warnings.len() >= TOLD {
+            if warnings.len() >= MAX_WARNINGS_PER_KIND {
                 return warnings;
             }
         }
@@ -197,7 +197,7 @@ fn ambiguous(entries: &[Entry], patterns: &[(Glob, Term)]) -> Vec<Warning> {
 fn left_behind(entries: &[Entry], names: &HashMap<Arc<str>, Vec<Term>>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
-        let Models::Named(name) = &entry.models else { continue };
+        let Models::Name(name) = &entry.models else { continue };
         let until_us =
             |text: &Arc<str>| names.get(text)?.iter().find(|term| term.entry == at).map(|term| term.until_us);
         let Some(end_us) = until_us(name) else { continue };
@@ -212,15 +212,15 @@ fn left_behind(entries: &[Entry], names: &HashMap<Arc<str>, Vec<Term>>) -> Vec<W
         for alias in std::iter::once(first).chain(aliases) {
             warnings.push(Warning {
                 line: entry.line,
-                kind: Doubt::LeftBehind,
-                what: format!(
+                kind: WarningKind::LeftBehind,
+                message: format!(
                     "the alias `{alias}` stays at these prices when `{name}` is charged by those on line {}, from {} on; \
                      repeat it there, or make it an entry of its own if it is to keep them",
                     next.line,
                     instant::written(next.from_us)
                 ),
             });
-            if warnings.len() >= TOLD {
+            if warnings.len() >= MAX_WARNINGS_PER_KIND {
                 return warnings;
             }
         }
@@ -229,45 +229,45 @@ fn left_behind(entries: &[Entry], names: &HashMap<Arc<str>, Vec<Term>>) -> Vec<W
 }
 
 /// Warnings of one of these kinds that are told: whoever mends some looks again.
-const TOLD: usize = 100;
+const MAX_WARNINGS_PER_KIND: usize = 100;
 
 /// BLAKE3 over all that the file means, each part with its length before it.
-fn content(said: &Said) -> blake3::Hash {
+fn content_hash(file: &PriceFile) -> blake3::Hash {
     let mut hasher = Hasher::new();
-    text(&mut hasher, "tokenmeter price book 1");
-    text(&mut hasher, &said.version);
-    text(&mut hasher, said.currency.code());
-    for draft in &said.drafts {
-        text(&mut hasher, if matches!(draft.models, Models::Named(_)) { "name" } else { "pattern" });
-        text(&mut hasher, draft.models.text());
-        number(&mut hasher, draft.aliases.len() as u64);
-        draft.aliases.iter().for_each(|alias| text(&mut hasher, alias));
+    hash_text(&mut hasher, "tokenmeter price book 1");
+    hash_text(&mut hasher, &file.version);
+    hash_text(&mut hasher, file.currency.code());
+    for draft in &file.drafts {
+        hash_text(&mut hasher, if matches!(draft.models, Models::Name(_)) { "name" } else { "pattern" });
+        hash_text(&mut hasher, draft.models.text());
+        hash_number(&mut hasher, draft.aliases.len() as u64);
+        draft.aliases.iter().for_each(|alias| hash_text(&mut hasher, alias));
         for restriction in [&draft.provider, &draft.upstream] {
-            text(&mut hasher, restriction.as_deref().unwrap_or_default());
+            hash_text(&mut hasher, restriction.as_deref().unwrap_or_default());
         }
         hasher.update(&draft.from_us.to_le_bytes());
         hasher.update(&draft.until_us.unwrap_or(i64::MAX).to_le_bytes());
-        number(&mut hasher, draft.sheets.len() as u64);
+        hash_number(&mut hasher, draft.sheets.len() as u64);
         for sheet in &draft.sheets {
-            text(&mut hasher, &sheet.tier);
-            number(&mut hasher, sheet.above);
-            let (per_token, _) = sheet.prices.complete();
+            hash_text(&mut hasher, &sheet.tier);
+            hash_number(&mut hasher, sheet.above);
+            let (per_token, _) = sheet.prices.with_derived();
             for (kind, price) in identifying(&per_token) {
-                text(&mut hasher, kind.name());
+                hash_text(&mut hasher, kind.name());
                 hasher.update(&price.to_le_bytes());
             }
-            text(&mut hasher, "");
+            hash_text(&mut hasher, "");
             hasher.update(&sheet.prices.per_request.unwrap_or(0).to_le_bytes());
         }
     }
     hasher.finalize()
 }
 
-fn text(hasher: &mut Hasher, text: &str) {
-    number(hasher, text.len() as u64);
+fn hash_text(hasher: &mut Hasher, text: &str) {
+    hash_number(hasher, text.len() as u64);
     hasher.update(text.as_bytes());
 }
 
-fn number(hasher: &mut Hasher, number: u64) {
+fn hash_number(hasher: &mut Hasher, number: u64) {
     hasher.update(&number.to_le_bytes());
 }

@@ -47,7 +47,7 @@ pub(super) struct Field {
     /// For prompts of more tokens than this.
     pub(super) above: u64,
     /// It counts only where [`CACHE_READ`] is missing.
-    pub(super) is_spare: bool,
+    pub(super) is_fallback: bool,
 }
 
 impl Field {
@@ -55,7 +55,7 @@ impl Field {
     pub(super) fn read(name: &str) -> Option<Self> {
         let (base, key) = BASES.iter().find(|(base, _)| name.starts_with(base))?;
         let key = KEYS.iter().position(|(known, _)| known == key).unwrap_or(KEYS.len());
-        let mut field = Self { key, tier: "", above: 0, is_spare: *base == CACHE_HIT };
+        let mut field = Self { key, tier: "", above: 0, is_fallback: *base == CACHE_HIT };
         let mut rest = &name[base.len()..];
         while !rest.is_empty() {
             if let Some((suffix, tier)) = TIERS.iter().find(|(suffix, _)| rest.starts_with(suffix)) {
@@ -73,7 +73,7 @@ impl Field {
                     Some(thousands) => thousands.parse::<u64>().ok()?.checked_mul(1000)?,
                     None => length.parse().ok()?,
                 };
-                if !(1..=super::LONGEST_PROMPT).contains(&field.above) {
+                if !(1..=super::MAX_PROMPT_TOKENS).contains(&field.above) {
                     return None;
                 }
                 rest = after;
@@ -101,7 +101,7 @@ mod tests {
     use crate::prices::KEYS;
 
     #[test]
-    fn names_say_what_is_priced_where() {
+    fn field_names_are_parsed() {
         for (name, meaning) in [
             ("input_cost_per_token", Some(("input", "", 0))),
             ("output_cost_per_token_batches", Some(("output", "batch", 0))),

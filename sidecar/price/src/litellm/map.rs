@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::amount::{self, NoNumber, Parts};
+use crate::amount::{self, NumberError, Parts};
 
 /// Names with their values, in the order they were written, repeated ones included.
 pub(super) type Object = Vec<(String, Value)>;
@@ -16,8 +16,8 @@ pub(super) enum Value {
     /// A number as it is written.
     Number(String),
     Text(String),
-    Truth,
-    Nothing,
+    Bool,
+    Null,
     List(Vec<Value>),
     Object(Object),
 }
@@ -30,12 +30,12 @@ impl Value {
                 !text.starts_with('-')
                     && match amount::parts(text, 0) {
                         Ok(Parts { whole, exact }) => whole > 0 || !exact,
-                        Err(NoNumber::TooLarge) => true,
-                        Err(NoNumber::Malformed) => false,
+                        Err(NumberError::TooLarge) => true,
+                        Err(NumberError::Malformed) => false,
                     }
             }
             Self::Object(fields) => fields.iter().any(|(_, value)| value.is_above_zero()),
-            Self::List(_) | Self::Truth | Self::Nothing => false,
+            Self::List(_) | Self::Bool | Self::Null => false,
         }
     }
 }
@@ -47,7 +47,7 @@ pub(super) fn read(json: &str) -> Result<Object, String> {
 }
 
 /// How deep values may lie in each other: three times what the map needs.
-const DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 struct Pairs<'a>(Vec<(String, &'a RawValue)>);
 
@@ -59,19 +59,19 @@ impl Pairs<'_> {
 
 fn value(raw: &RawValue, depth: usize) -> Result<Value, String> {
     let text = raw.get();
-    if depth > DEPTH {
+    if depth > MAX_DEPTH {
         return Err("values lie too deep in each other".to_owned());
     }
-    let told = |error: serde_json::Error| error.to_string();
+    let message = |error: serde_json::Error| error.to_string();
     Ok(match text.as_bytes().first() {
-        Some(b'{') => Value::Object(serde_json::from_str::<Pairs<'_>>(text).map_err(told)?.values(depth)?),
+        Some(b'{') => Value::Object(serde_json::from_str::<Pairs<'_>>(text).map_err(message)?.values(depth)?),
         Some(b'[') => {
-            let items: Vec<&RawValue> = serde_json::from_str(text).map_err(told)?;
+            let items: Vec<&RawValue> = serde_json::from_str(text).map_err(message)?;
             Value::List(items.into_iter().map(|item| value(item, depth + 1)).collect::<Result<_, _>>()?)
         }
-        Some(b'"') => Value::Text(serde_json::from_str(text).map_err(told)?),
-        Some(b'n') => Value::Nothing,
-        Some(b't' | b'f') => Value::Truth,
+        Some(b'"') => Value::Text(serde_json::from_str(text).map_err(message)?),
+        Some(b'n') => Value::Null,
+        Some(b't' | b'f') => Value::Bool,
         _ => Value::Number(text.to_owned()),
     })
 }

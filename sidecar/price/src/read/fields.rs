@@ -3,7 +3,7 @@
 use text::nearest;
 use yaml::{Node, Shape};
 
-use super::{Reader, shown};
+use super::{Reader, quoted};
 
 /// The known keys that were written.
 pub(super) struct Fields<'n>(Vec<(&'n str, &'n Node)>);
@@ -16,15 +16,15 @@ impl<'n> Fields<'n> {
 }
 
 impl Reader {
-    /// The keys of `node`, which is `what`.
-    pub(super) fn fields<'n>(&mut self, node: &'n Node, what: &str, known: &[&str]) -> Option<Fields<'n>> {
+    /// The keys of `node`, which is `message`.
+    pub(super) fn fields<'n>(&mut self, node: &'n Node, message: &str, known: &[&str]) -> Option<Fields<'n>> {
         let Shape::Map(entries) = &node.shape else {
             let found = match node.shape {
                 Shape::Nothing => "is empty",
                 _ => "is not a list of keys with values",
             };
             let remedy = format!("write its keys, of {}", known.join(", "));
-            self.problem(node.line, format!("{what} {found}"), remedy);
+            self.error(node.line, format!("{message} {found}"), remedy);
             return None;
         };
         let mut fields: Vec<(&str, u64, &Node)> = Vec::new();
@@ -32,12 +32,12 @@ impl Reader {
             if !known.contains(&key.as_str()) {
                 let remedy = match nearest(key, known.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("the keys of {what} are {}", known.join(", ")),
+                    None => format!("the keys of {message} are {}", known.join(", ")),
                 };
-                self.problem(*line, format!("there is no key `{}`", shown(key)), remedy);
+                self.error(*line, format!("there is no key `{}`", quoted(key)), remedy);
             } else if let Some((_, first, _)) = fields.iter().find(|(seen, ..)| seen == key) {
-                let what = format!("`{key}` is written twice, first on line {first}");
-                self.problem(*line, what, "take one of them out");
+                let message = format!("`{key}` is written twice, first on line {first}");
+                self.error(*line, message, "take one of them out");
             } else {
                 fields.push((key, *line, node));
             }
@@ -55,7 +55,7 @@ impl Reader {
     ) -> Option<&'n Node> {
         let found = fields.get(key);
         if found.is_none() {
-            self.problem(node.line, format!("there is no `{key}`"), remedy);
+            self.error(node.line, format!("there is no `{key}`"), remedy);
         }
         found
     }

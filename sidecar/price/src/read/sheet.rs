@@ -5,22 +5,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::amount::{self, NoNumber, Parts};
+use crate::amount::{self, NumberError, Parts};
 use crate::charge::Pico;
-use crate::entry::{STANDARD, is_ordinary};
-use crate::mistake::Doubt;
+use crate::entry::{STANDARD, is_standard};
 use crate::prices::{Factor, KEYS, PER_REQUEST, Prices, TYPES, key_of};
+use crate::warning::WarningKind;
 use meter::TokenType;
 use text::{Decimal, money, nearest, per_million};
 use yaml::{Node, Shape};
 
 use super::fields::Fields;
-use super::{Reader, Sheet, Unit, shown};
+use super::{Reader, Sheet, Unit, quoted};
 
 /// Tiers that providers have; others may be named too.
-const TIERS: &[&str] = &["batch", "priority", "flex", "scale", "fast", "balanced"];
+const KNOWN_TIERS: &[&str] = &["batch", "priority", "flex", "scale", "fast", "balanced"];
 
-const CONTEXT: &[&str] = &[
+const CONTEXT_KEYS: &[&str] = &[
     "above_input_tokens",
     "input",
     "cached_input",
@@ -36,7 +36,7 @@ const CONTEXT: &[&str] = &[
     "per_request",
 ];
 
-const TIER: &[&str] = &[
+const TIER_KEYS: &[&str] = &[
     "multiply",
     "context_tiers",
     "input",
@@ -72,30 +72,30 @@ impl Reader {
         let entry = self.layers(node, fields);
         if let Some(image) = fields.get("image") {
             let _ = self.price(image, "image");
-            let what = format!(
+            let message = format!(
                 "`{title}`: images are not counted, their tokens are (`input_image`, `output_image`), so this \
                  price is never charged"
             );
-            self.warn(image.line, Doubt::NeverCharged, what);
+            self.warn(image.line, WarningKind::NeverCharged, message);
         }
         let tiers = self.tiers(fields);
-        let mut sheets = stacked(STANDARD.into(), &entry, None);
-        self.note_unpriced(node.line, title, &entry.own);
-        self.note_cheaper(title, &entry, &sheets);
+        let mut sheets = resolve(STANDARD.into(), &entry, None);
+        self.warn_unpriced(node.line, title, &entry.own);
+        self.warn_cheaper(title, &entry, &sheets);
         for (above, (line, prices)) in &entry.contexts {
-            self.note_kept(*line, title, &format!("above {above} input tokens"), &entry.own, prices);
+            self.warn_inherited(*line, title, &format!("above {above} input tokens"), &entry.own, prices);
         }
         for (name, tier) in tiers {
             match tier {
                 Tier::Multiplied(line, factor) => {
                     let place = format!("`{title}`, tier `{name}`");
-                    for sheet in stacked(Arc::clone(&name), &entry, None) {
+                    for sheet in resolve(Arc::clone(&name), &entry, None) {
                         let prices = self.multiplied(line, &place, &sheet.prices, factor);
                         sheets.push(Sheet { prices, ..sheet });
                     }
                 }
                 Tier::Named(layers) => {
-                    self.note_kept(
+                    self.warn_inherited(
                         layers.line,
                         title,
                         &format!("in the tier `{name}`"),
@@ -106,10 +106,10 @@ impl Reader {
                         let (line, own) =
                             layers.contexts.get(above).copied().unwrap_or((layers.line, Prices::default()));
                         let place = format!("in the tier `{name}` above {above} input tokens");
-                        self.note_kept(line, title, &place, prices, &own);
+                        self.warn_inherited(line, title, &place, prices, &own);
                     }
-                    let of_tier = stacked(name, &entry, Some(&layers));
-                    self.note_cheaper(title, &layers, &of_tier);
+                    let of_tier = resolve(name, &entry, Some(&layers));
+                    self.warn_cheaper(title, &layers, &of_tier);
                     sheets.extend(of_tier);
                 }
             }
@@ -118,21 +118,21 @@ impl Reader {
     }
 
     /// Notes the kinds of token without which no exchange is and for which the entry has no price.
-    fn note_unpriced(&mut self, line: u64, title: &str, prices: &Prices) {
+    fn warn_unpriced(&mut self, line: u64, title: &str, prices: &Prices) {
         let lacks = |kind: &TokenType| prices.per_token[*kind as usize].is_none();
         let lacking: Vec<_> =
             [TokenType::Input, TokenType::Output].into_iter().filter(lacks).map(key_of).collect();
         if !lacking.is_empty() && *prices != Prices::default() {
-            let what = format!(
+            let message = format!(
                 "`{title}` has no `{}`: exchanges with such tokens are unpriced (`token_type`); write 0 if they are free",
                 lacking.join("` and no `")
             );
-            self.warn(line, Doubt::Unpriced, what);
+            self.warn(line, WarningKind::Unpriced, message);
         }
     }
 
     /// Notes the lengths of `layers` from which on a token costs less than below them; `sheets` are those of one tier.
-    fn note_cheaper(&mut self, title: &str, layers: &Layers, sheets: &[Sheet]) {
+    fn warn_cheaper(&mut self, title: &str, layers: &Layers, sheets: &[Sheet]) {
         for (shorter, longer) in sheets.iter().zip(&sheets[1..]) {
             let Some((line, _)) = layers.contexts.get(&longer.above) else { continue };
             let is_cheaper = |kind: &TokenType| {
@@ -141,22 +141,23 @@ impl Reader {
             };
             let cheaper: Vec<_> = TokenType::ALL.into_iter().filter(is_cheaper).map(key_of).collect();
             if !cheaper.is_empty() {
-                let what = format!(
+                let message = format!(
                     "`{title}` above {} input tokens: `{}` costs less than for shorter prompts; check that the \
                      prices of the two lengths are not exchanged",
                     longer.above,
                     cheaper.join("`, `")
                 );
-                self.warn(*line, Doubt::Cheaper, what);
+                self.warn(*line, WarningKind::Cheaper, message);
             }
         }
     }
 
-    fn note_kept(&mut self, line: u64, title: &str, place: &str, under: &Prices, over: &Prices) {
-        let kept = under.unnamed_in(over);
-        if !kept.is_empty() {
-            let what = format!("`{title}` {place}: no {} named; it stays as it is without", kept.join(", "));
-            self.warn(line, Doubt::Kept, what);
+    fn warn_inherited(&mut self, line: u64, title: &str, place: &str, base: &Prices, over: &Prices) {
+        let inherited = base.missing_from(over);
+        if !inherited.is_empty() {
+            let message =
+                format!("`{title}` {place}: no {} named; it stays as it is without", inherited.join(", "));
+            self.warn(line, WarningKind::Inherited, message);
         }
     }
 
@@ -164,14 +165,14 @@ impl Reader {
         let Some(node) = fields.get("tiers") else { return Vec::new() };
         let Shape::Map(entries) = &node.shape else {
             let remedy = "write tiers with their prices under it, as in `batch: {multiply: 0.5}`";
-            self.problem(node.line, "`tiers` is not a list of tiers", remedy);
+            self.error(node.line, "`tiers` is not a list of tiers", remedy);
             return Vec::new();
         };
         let mut tiers: Vec<(Arc<str>, Tier)> = Vec::new();
         for (name, line, node) in entries {
             if let Some(tier) = self.tier(name, *line, node) {
                 match tiers.iter().any(|(seen, _)| **seen == **name) {
-                    true => self.problem(
+                    true => self.error(
                         *line,
                         format!("the tier `{name}` is written twice"),
                         "take one of them out",
@@ -185,29 +186,29 @@ impl Reader {
     }
 
     fn tier(&mut self, name: &str, line: u64, node: &Node) -> Option<Tier> {
-        if is_ordinary(name) {
-            let what = format!("`{}` is no tier of its own", shown(name));
-            self.problem(line, what, "write its prices in the entry itself");
+        if is_standard(name) {
+            let message = format!("`{}` is no tier of its own", quoted(name));
+            self.error(line, message, "write its prices in the entry itself");
             return None;
         }
-        if name.len() > WORD
+        if name.len() > MAX_TIER_NAME_BYTES
             || !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
         {
-            let what = format!("`{}` is no tier", shown(name));
-            self.problem(
+            let message = format!("`{}` is no tier", quoted(name));
+            self.error(
                 line,
-                what,
+                message,
                 "write it in small letters, as the server says it: batch, priority, flex",
             );
             return None;
         }
-        if let Some(near) = nearest(name, TIERS.iter().copied()).filter(|near| *near != name) {
-            let what = format!("there is no tier `{name}`");
-            self.problem(line, what, format!("did you mean `{near}`?"));
+        if let Some(near) = nearest(name, KNOWN_TIERS.iter().copied()).filter(|near| *near != name) {
+            let message = format!("there is no tier `{name}`");
+            self.error(line, message, format!("did you mean `{near}`?"));
             return None;
         }
-        let before = self.problems.len();
-        let fields = self.fields(node, "a tier", TIER)?;
+        let before = self.errors.len();
+        let fields = self.fields(node, "a tier", TIER_KEYS)?;
         let layers = self.layers(node, &fields);
         let named = layers.own != Prices::default() || !layers.contexts.is_empty();
         match (fields.get("multiply"), named) {
@@ -218,20 +219,20 @@ impl Reader {
                     _ => None,
                 };
                 if factor.is_none() {
-                    let what = "`multiply` is no number from 0 to 100 with at most nine decimals";
-                    self.problem(node.line, what, "write it as in `multiply: 0.5`");
+                    let message = "`multiply` is no number from 0 to 100 with at most nine decimals";
+                    self.error(node.line, message, "write it as in `multiply: 0.5`");
                 }
                 Some(Tier::Multiplied(line, factor?))
             }
             (Some(node), true) => {
-                let what = "a tier has prices of its own or multiplies the entry's, not both";
-                self.problem(node.line, what, "take `multiply` out, or the prices");
+                let message = "a tier has prices of its own or multiplies the entry's, not both";
+                self.error(node.line, message, "take `multiply` out, or the prices");
                 None
             }
-            (None, false) if self.problems.len() > before => None,
+            (None, false) if self.errors.len() > before => None,
             (None, false) => {
-                let what = format!("the tier `{name}` says nothing");
-                self.problem(line, what, "write its prices, or `multiply: 0.5`");
+                let message = format!("the tier `{name}` says nothing");
+                self.error(line, message, "write its prices, or `multiply: 0.5`");
                 None
             }
         }
@@ -243,40 +244,42 @@ impl Reader {
         let Some(node) = fields.get("context_tiers") else { return layers };
         let Shape::List(items) = &node.shape else {
             let remedy = "write it as in `context_tiers: [{above_input_tokens: 200000, input: 6}]`";
-            self.problem(node.line, "`context_tiers` is not a list", remedy);
+            self.error(node.line, "`context_tiers` is not a list", remedy);
             return layers;
         };
         for item in items {
-            let Some(fields) = self.fields(item, "a context tier", CONTEXT) else { continue };
-            let before = self.problems.len();
+            let Some(fields) = self.fields(item, "a context tier", CONTEXT_KEYS) else { continue };
+            let before = self.errors.len();
             let prices = self.prices(&fields);
             let remedy = "say for prompts of more than how many tokens it is";
             let Some(threshold) = self.required(&fields, item, "above_input_tokens", remedy) else {
                 continue;
             };
             let above = match &threshold.shape {
-                Shape::Scalar(text) => text.parse().ok().filter(|above| (1..=LONGEST_PROMPT).contains(above)),
+                Shape::Scalar(text) => {
+                    text.parse().ok().filter(|above| (1..=MAX_PROMPT_TOKENS).contains(above))
+                }
                 _ => None,
             };
             let Some(above) = above else {
-                let what = "`above_input_tokens` is no whole number of tokens";
-                self.problem(
+                let message = "`above_input_tokens` is no whole number of tokens";
+                self.error(
                     threshold.line,
-                    what,
-                    format!("write one from 1 to {LONGEST_PROMPT}, as in 200000"),
+                    message,
+                    format!("write one from 1 to {MAX_PROMPT_TOKENS}, as in 200000"),
                 );
                 continue;
             };
-            if prices == Prices::default() && self.problems.len() == before {
-                self.problem(
+            if prices == Prices::default() && self.errors.len() == before {
+                self.error(
                     item.line,
                     "this context tier has no price",
                     "write what changes above that length",
                 );
             }
             if let Some((first, _)) = layers.contexts.get(&above) {
-                let what = format!("there are prices above {above} tokens already, on line {first}");
-                self.problem(item.line, what, "make one context tier of both");
+                let message = format!("there are prices above {above} tokens already, on line {first}");
+                self.error(item.line, message, "make one context tier of both");
             } else {
                 layers.contexts.insert(above, (item.line, prices));
             }
@@ -291,7 +294,7 @@ impl Reader {
         }
         if let Some(node) = fields.get(PER_REQUEST) {
             prices.per_request =
-                self.read_price(node, PER_REQUEST, REQUEST_SHIFT, REQUEST_MOST, REQUEST_REMEDY);
+                self.read_price(node, PER_REQUEST, REQUEST_SHIFT, MAX_REQUEST_PICO, REQUEST_REMEDY);
         }
         prices
     }
@@ -306,22 +309,23 @@ impl Reader {
             Unit::PerMillion => "write the price of a million tokens, as in 2.50",
             Unit::PerToken => "write the price of one token, as in 0.0000025, or say `unit: per_million`",
         };
-        let price = self.read_price(node, key, shift, TOKEN_MOST, remedy)?;
-        if self.unit == Unit::PerMillion && (1..TINY).contains(&price) {
-            let what = format!(
+        let price = self.read_price(node, key, shift, MAX_TOKEN_PICO, remedy)?;
+        if self.unit == Unit::PerMillion && (1..LOW_TOKEN_PICO).contains(&price) {
+            let message = format!(
                 "`{key}` is {} for a million tokens, next to nothing; if it is the price of one token, \
                  say `unit: per_token`",
                 per_million(price.into())
             );
-            self.warn(node.line, Doubt::Tiny, what);
+            self.warn(node.line, WarningKind::Tiny, message);
         }
-        if price > LARGE {
+        if price > HIGH_TOKEN_PICO {
             let remedy = match self.unit {
                 Unit::PerMillion => "check that it is the price of a million tokens in this currency",
                 Unit::PerToken => "if it is the price of a million tokens, say `unit: per_million`",
             };
-            let what = format!("`{key}` is {} for one token, which is high; {remedy}", money(price.into()));
-            self.warn(node.line, Doubt::Large, what);
+            let message =
+                format!("`{key}` is {} for one token, which is high; {remedy}", money(price.into()));
+            self.warn(node.line, WarningKind::Large, message);
         }
         Some(price)
     }
@@ -331,39 +335,39 @@ impl Reader {
             Shape::Scalar(text) => text,
             Shape::Nothing => {
                 let remedy = "write 0 if it is free, or take it out if nobody knows: then it is unpriced";
-                self.problem(node.line, format!("`{key}` names no price"), remedy);
+                self.error(node.line, format!("`{key}` names no price"), remedy);
                 return None;
             }
             Shape::List(_) | Shape::Map(_) => {
-                self.problem(node.line, format!("`{key}` is not one number"), remedy);
+                self.error(node.line, format!("`{key}` is not one number"), remedy);
                 return None;
             }
         };
         match amount::parts(text, shift) {
-            Err(NoNumber::Malformed) => {
-                self.problem(node.line, format!("`{key}`: `{}` is no decimal number", shown(text)), remedy);
+            Err(NumberError::Malformed) => {
+                self.error(node.line, format!("`{key}`: `{}` is no decimal number", quoted(text)), remedy);
                 None
             }
             Ok(Parts { whole, .. }) if whole < 0 || text.starts_with('-') => {
-                self.problem(node.line, format!("`{key}`: `{}` is below nothing", shown(text)), remedy);
+                self.error(node.line, format!("`{key}`: `{}` is below nothing", quoted(text)), remedy);
                 None
             }
-            Err(NoNumber::TooLarge) => {
-                self.problem(node.line, format!("`{key}`: `{}` is too much", shown(text)), remedy);
+            Err(NumberError::TooLarge) => {
+                self.error(node.line, format!("`{key}`: `{}` is too much", quoted(text)), remedy);
                 None
             }
             Ok(Parts { whole, .. }) if whole > i128::from(most) => {
                 let each = if key == PER_REQUEST { "one request" } else { "one token" };
-                let what =
-                    format!("`{key}`: `{}` is more than {} for {each}", shown(text), money(most.into()));
-                self.problem(node.line, what, remedy);
+                let message =
+                    format!("`{key}`: `{}` is more than {} for {each}", quoted(text), money(most.into()));
+                self.error(node.line, message, remedy);
                 None
             }
             Ok(Parts { whole: 0, exact: false }) => {
-                let what = format!("`{key}`: `{}` is less than the smallest price there is", shown(text));
-                self.problem(
+                let message = format!("`{key}`: `{}` is less than the smallest price there is", quoted(text));
+                self.error(
                     node.line,
-                    what,
+                    message,
                     "prices are whole 10^-12ths of a token's; write 0 if it is free",
                 );
                 None
@@ -371,11 +375,11 @@ impl Reader {
             Ok(Parts { whole, exact }) => {
                 if !exact {
                     let taken = Decimal { units: whole, digits: shift.unsigned_abs(), least: 2 };
-                    let what = format!(
+                    let message = format!(
                         "`{key}`: {} was rounded to {taken}, a whole 10^-12th of a unit",
-                        shown(text)
+                        quoted(text)
                     );
-                    self.warn(node.line, Doubt::Rounded, what);
+                    self.warn(node.line, WarningKind::Rounded, message);
                 }
                 Pico::try_from(whole).ok()
             }
@@ -398,16 +402,16 @@ impl Reader {
         };
         let mut product = Prices::default();
         for at in 0..TYPES {
-            product.per_token[at] = times(prices.per_token[at], TOKEN_MOST);
+            product.per_token[at] = times(prices.per_token[at], MAX_TOKEN_PICO);
         }
-        product.per_request = times(prices.per_request, REQUEST_MOST);
+        product.per_request = times(prices.per_request, MAX_REQUEST_PICO);
         if large {
-            self.problem(line, format!("{place}: a price becomes too much"), "write a smaller factor");
+            self.error(line, format!("{place}: a price becomes too much"), "write a smaller factor");
         }
         if rounded {
             self.warn(
                 line,
-                Doubt::Rounded,
+                WarningKind::Rounded,
                 format!("{place}: a product was rounded to a whole 10^-12th of a unit"),
             );
         }
@@ -416,10 +420,10 @@ impl Reader {
 }
 
 /// The sheets of a tier: one for the ordinary length, one for each longer one that is priced apart.
-fn stacked(name: Arc<str>, entry: &Layers, tier: Option<&Layers>) -> Vec<Sheet> {
+fn resolve(name: Arc<str>, entry: &Layers, tier: Option<&Layers>) -> Vec<Sheet> {
     let nothing = Layers::default();
     let tier = tier.unwrap_or(&nothing);
-    let mut prices = entry.own.under(&tier.own);
+    let mut prices = entry.own.overlaid_by(&tier.own);
     let mut sheets = vec![Sheet { tier: Arc::clone(&name), above: 0, prices }];
     let mut lengths: Vec<u64> = entry.contexts.keys().chain(tier.contexts.keys()).copied().collect();
     lengths.sort_unstable();
@@ -427,7 +431,7 @@ fn stacked(name: Arc<str>, entry: &Layers, tier: Option<&Layers>) -> Vec<Sheet> 
     for above in lengths {
         for layers in [entry, tier] {
             if let Some((_, over)) = layers.contexts.get(&above) {
-                prices = prices.under(over);
+                prices = prices.overlaid_by(over);
             }
         }
         sheets.push(Sheet { tier: Arc::clone(&name), above, prices });
@@ -436,20 +440,20 @@ fn stacked(name: Arc<str>, entry: &Layers, tier: Option<&Layers>) -> Vec<Sheet> 
 }
 
 /// Bytes of a tier's name.
-const WORD: usize = 64;
+const MAX_TIER_NAME_BYTES: usize = 64;
 
 /// The longest prompt that prices may tell apart.
-const LONGEST_PROMPT: u64 = 1_000_000_000;
+const MAX_PROMPT_TOKENS: u64 = 1_000_000_000;
 
 /// Pico-units of a token above which a price is doubtful: one unit of the currency. In dollars every price of a
 /// provider is a thousand times less; in đồng and rupiah, dear models cost more.
-const LARGE: Pico = 1_000_000_000_000;
+const HIGH_TOKEN_PICO: Pico = 1_000_000_000_000;
 
 /// The most that one token may cost: ten thousand units, in pico-units.
-const TOKEN_MOST: Pico = 10_000_000_000_000_000;
+const MAX_TOKEN_PICO: Pico = 10_000_000_000_000_000;
 
 /// The most that one request may cost: ten thousand units, in pico-units.
-const REQUEST_MOST: Pico = 10_000_000_000_000_000;
+const MAX_REQUEST_PICO: Pico = 10_000_000_000_000_000;
 
 /// A request's price is said in units, whatever the unit of tokens.
 const REQUEST_SHIFT: i32 = 12;
@@ -458,4 +462,4 @@ const REQUEST_REMEDY: &str = "write the price of one request, as in 0.005";
 
 /// Pico-units of a token below which a price per million is doubtful: the cheapest that a provider asks is
 /// 130.
-const TINY: Pico = 100;
+const LOW_TOKEN_PICO: Pico = 100;

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::price::litellm::{self, Import};
-use ::price::{Book, Currency, Problem, instant};
+use ::price::{Book, Currency, LineError, instant};
 use clap::{Arg, ArgMatches, Command};
 
 use crate::diagnostic::Diagnostic;
@@ -207,7 +207,7 @@ pub(crate) fn run(args: &PricesArgs) -> Result<ExitCode, PricesError> {
     match args {
         PricesArgs::Import { map, currency, version, out } => {
             let json = text(map).map_err(|error| PricesError::Read(map.clone(), error))?;
-            let options = litellm::Wish { version: version.clone(), currency: *currency };
+            let options = litellm::ImportOptions { version: version.clone(), currency: *currency };
             let import =
                 litellm::import(&json, &options).map_err(|error| PricesError::NoMap(map.clone(), error))?;
             write_import(&import, out.as_ref())
@@ -304,7 +304,7 @@ pub(crate) enum PricesError {
     Read(String, io::Error),
     Write(PathBuf, io::Error),
     NoMap(String, String),
-    Wrong(String, Vec<Problem>),
+    Wrong(String, Vec<LineError>),
     NoEntry(String),
     /// The settings file cannot be read.
     Config(Diagnostic),

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ledger::Store;
 use ledger::{Range, Trouble, period};
-use price::{Book, Problem};
+use price::{Book, LineError};
 use report::{Change, Outcome, Reprice};
 use report::{Filter, Key};
 use text::{Glob, in_threes, money, table};
@@ -264,7 +264,7 @@ pub(crate) enum RepriceError {
     /// The ledger named is a central store.
     Remote,
     Unread(PathBuf, io::Error),
-    Prices(PathBuf, Vec<Problem>),
+    Prices(PathBuf, Vec<LineError>),
     Ledger(Trouble),
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 
-use ::price::{Book, Problem, Warning};
+use ::price::{Book, LineError, Warning};
 
 use crate::diagnostic::Diagnostic;
 use crate::origin::Origin;
@@ -59,8 +59,12 @@ pub(crate) fn text(path: &str) -> io::Result<String> {
     Ok(text)
 }
 
-fn error(path: &str, problem: &Problem) -> Diagnostic {
-    Diagnostic::at(&Origin::File { path: path.into(), line: problem.line }, &*problem.what, &*problem.remedy)
+fn error(path: &str, problem: &LineError) -> Diagnostic {
+    Diagnostic::at(
+        &Origin::File { path: path.into(), line: problem.line },
+        &*problem.message,
+        &*problem.remedy,
+    )
 }
 
 /// Returns the first warnings of each kind, and the number of others.
@@ -74,7 +78,7 @@ fn few(path: &str, warnings: &[Warning]) -> Vec<Diagnostic> {
     for all in kinds.values() {
         for warning in all.iter().take(SHOWN_PER_KIND) {
             let origin = Origin::File { path: path.into(), line: warning.line };
-            shown.push(Diagnostic::at(&origin, &*warning.what, &*lint));
+            shown.push(Diagnostic::at(&origin, &*warning.message, &*lint));
         }
         if let Some(more @ 1..) = all.len().checked_sub(SHOWN_PER_KIND) {
             shown.push(Diagnostic::missing(path, format!("and {more} more of this kind"), &*lint));

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use ::price::{Book, Currency, Problem, instant};
+use ::price::{Book, Currency, LineError, instant};
 
 /// The content of a first price file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Init {
 
 impl Init {
     /// Returns the file's text, or the errors that the price reader finds in it. `now_us` dates the version.
-    pub(super) fn text(&self, now_us: i64) -> Result<String, Vec<Problem>> {
+    pub(super) fn text(&self, now_us: i64) -> Result<String, Vec<LineError>> {
         let day = instant::written(now_us);
         let day = day.get(..10).unwrap_or(&day);
         let mut text = format!(

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use ::price::diff::{Change, diff as differences};
 use ::price::litellm::Import;
-use ::price::{About, Book, Doubt, Entry, Models, Offer, Problem, Rate, Warning, instant, key_of};
+use ::price::{About, Book, Entry, LineError, Models, Offer, Rate, Warning, WarningKind, instant, key_of};
 use ::text::{money, nearest, per_million, table};
 use meter::TokenType;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Show;
 
 /// The result of reading a price file.
-type Read = Result<(Book, Vec<Warning>), Vec<Problem>>;
+type Read = Result<(Book, Vec<Warning>), Vec<LineError>>;
 
 pub(super) fn lint(file: &str, read: &Read) -> String {
     let mut text = String::new();
@@ -21,7 +21,7 @@ pub(super) fn lint(file: &str, read: &Read) -> String {
     match read {
         Ok((book, warnings)) => {
             for warning in warnings {
-                let _ = writeln!(text, "{file}:{}: warning: {}", warning.line, warning.what);
+                let _ = writeln!(text, "{file}:{}: warning: {}", warning.line, warning.message);
             }
             let _ = writeln!(
                 text,
@@ -36,7 +36,7 @@ pub(super) fn lint(file: &str, read: &Read) -> String {
         }
         Err(problems) => {
             for problem in problems {
-                let _ = writeln!(text, "{file}:{}: {}; {}", problem.line, problem.what, problem.remedy);
+                let _ = writeln!(text, "{file}:{}: {}; {}", problem.line, problem.message, problem.remedy);
             }
             let _ = writeln!(text, "{file}: {}", counted(problems.len(), "error", "errors"));
         }
@@ -56,33 +56,33 @@ pub(super) fn lint_json(file: &str, read: &Read) -> String {
             "rates": book.rates().count(),
             "problems": [],
             "warnings": warnings.iter().map(|warning| {
-                json!({"line": warning.line, "kind": kind(warning.kind), "what": warning.what})
+                json!({"line": warning.line, "kind": kind(warning.kind), "what": warning.message})
             }).collect::<Vec<_>>(),
         }),
         Err(problems) => json!({
             "file": file,
             "right": false,
             "problems": problems.iter().map(|problem| {
-                json!({"line": problem.line, "what": problem.what, "remedy": problem.remedy})
+                json!({"line": problem.line, "what": problem.message, "remedy": problem.remedy})
             }).collect::<Vec<_>>(),
             "warnings": [],
         }),
     })
 }
 
-fn kind(doubt: Doubt) -> &'static str {
+fn kind(doubt: WarningKind) -> &'static str {
     match doubt {
-        Doubt::Rounded => "rounded",
-        Doubt::Tiny => "tiny",
-        Doubt::NeverCharged => "never_charged",
-        Doubt::Kept => "kept",
-        Doubt::Ambiguous => "ambiguous",
-        Doubt::LeftBehind => "left_behind",
-        Doubt::Large => "large",
-        Doubt::Unpriced => "unpriced",
-        Doubt::Cheaper => "cheaper",
-        Doubt::Ended => "ended",
-        Doubt::Empty => "empty",
+        WarningKind::Rounded => "rounded",
+        WarningKind::Tiny => "tiny",
+        WarningKind::NeverCharged => "never_charged",
+        WarningKind::Inherited => "kept",
+        WarningKind::Ambiguous => "ambiguous",
+        WarningKind::LeftBehind => "left_behind",
+        WarningKind::Large => "large",
+        WarningKind::Unpriced => "unpriced",
+        WarningKind::Cheaper => "cheaper",
+        WarningKind::Ended => "ended",
+        WarningKind::Empty => "empty",
     }
 }
 
@@ -92,10 +92,10 @@ pub(super) fn diff(old: &Book, new: &Book) -> String {
         format!("{} -> {}, {} per million tokens\n", old.version(), new.version(), new.currency().code());
     for Change { entry, kind, facts } in &changes {
         let _ = writeln!(text, "{} {entry}", kind.name());
-        let width = facts.iter().map(|fact| fact.what.chars().count()).max().unwrap_or(0);
+        let width = facts.iter().map(|fact| fact.name.chars().count()).max().unwrap_or(0);
         for fact in facts {
             let side = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-            let _ = writeln!(text, "  {:width$}  {} -> {}", fact.what, side(&fact.old), side(&fact.new));
+            let _ = writeln!(text, "  {:width$}  {} -> {}", fact.name, side(&fact.old), side(&fact.new));
         }
     }
     if changes.is_empty() {
@@ -108,7 +108,7 @@ pub(super) fn diff_json(old: &Book, new: &Book) -> String {
     let head = |book: &Book| json!({"version": **book.version(), "hash": **book.hash(), "currency": book.currency().code()});
     let changes = differences(old, new).into_iter().map(|change| {
         let facts =
-            change.facts.into_iter().map(|fact| json!({"what": fact.what, "old": fact.old, "new": fact.new}));
+            change.facts.into_iter().map(|fact| json!({"what": fact.name, "old": fact.old, "new": fact.new}));
         json!({"entry": change.entry, "change": change.kind.name(), "facts": facts.collect::<Vec<_>>()})
     });
     pretty(&json!({"old": head(old), "new": head(new), "changes": changes.collect::<Vec<_>>()}))
@@ -199,7 +199,7 @@ pub(super) fn show_json(book: &Book, entry: &Entry, args: &Show) -> String {
         "model_version": about.version.as_deref(),
         "at": instant::written(args.at_us),
         "entry": **entry.models.text(),
-        "pattern": matches!(entry.models, Models::Fitting(_)),
+        "pattern": matches!(entry.models, Models::Pattern(_)),
         "provider": entry.provider.as_deref(),
         "upstream": entry.upstream.as_deref(),
         "line": entry.line,
@@ -246,7 +246,7 @@ pub(super) fn import(import: &Import) -> String {
     let mut text = format!(
         "{} imported; {} without a price for tokens or requests\n",
         counted(import.models, "model", "models"),
-        counted(import.priceless, "model", "models")
+        counted(import.without_price, "model", "models")
     );
     for rounded in &import.rounded {
         let _ = writeln!(
@@ -258,10 +258,10 @@ pub(super) fn import(import: &Import) -> String {
             per_million(rounded.taken.into())
         );
     }
-    for odd in &import.odd {
-        let _ = writeln!(text, "left out: {odd}");
+    for skipped in &import.skipped {
+        let _ = writeln!(text, "left out: {skipped}");
     }
-    for (field, (models, one)) in &import.left_out {
+    for (field, (models, one)) in &import.uncharged {
         let _ =
             writeln!(text, "not imported: {field} of {}, such as {one}", counted(*models, "model", "models"));
     }

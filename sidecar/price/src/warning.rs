@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub use yaml::Problem;
+pub use yaml::LineError;
 
 /// What somebody should know of a price file that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,20 +10,20 @@ pub struct Warning {
     /// The line, from 1.
     pub line: u64,
     /// What kind of thing it is.
-    pub kind: Doubt,
+    pub kind: WarningKind,
     /// What there is to know.
-    pub what: String,
+    pub message: String,
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.what)
+        write!(f, "line {}: {}", self.line, self.message)
     }
 }
 
 /// Kinds of warnings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Doubt {
+pub enum WarningKind {
     /// A price is no whole number of pico-units and was rounded.
     Rounded,
     /// A price is so low that its unit is probably another.
@@ -31,7 +31,7 @@ pub enum Doubt {
     /// A price is named that nothing is ever charged by.
     NeverCharged,
     /// A tier leaves a price to what the entry says without it.
-    Kept,
+    Inherited,
     /// Two patterns are equally good for some name.
     Ambiguous,
     /// An alias stays at an entry's prices after the entry's name has others.
