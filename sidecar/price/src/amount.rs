@@ -1,31 +1,31 @@
-//! Decimal numbers as they are written, in whole parts of a power of ten: no float is ever made of
-//! them, and whoever rounds is told. Ties go to the even neighbour.
+//! Parses decimal numbers into whole multiples of a power of ten, without floats. The result says
+//! whether it was rounded; ties go to the even neighbour.
 
-/// A written number in whole parts.
+/// A parsed number in whole parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// How many, rounded half-even.
+    /// The number of parts, rounded half-even.
     pub(crate) whole: i128,
-    /// Nothing was rounded.
+    /// True if nothing was rounded.
     pub(crate) exact: bool,
 }
 
-/// Why a text is no number we can use.
+/// The reason why a text is not a usable number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NumberError {
-    /// It is no decimal number: an optional sign, digits, one point, an optional exponent.
+    /// It is not a decimal number: an optional sign, digits, one point, an optional exponent.
     Malformed,
-    /// It is beyond 10^30, or is written with more than 100 characters.
+    /// It exceeds 10^30, or has more than 100 characters.
     TooLarge,
 }
 
-/// Characters of a number: more digits than any price has.
+/// Maximum length of a number in characters; no price needs as many digits.
 const MAX_NUMBER_CHARS: usize = 100;
 
-/// Digits of what fits an `i128` with room to be multiplied by a count.
+/// Maximum digits of the result: an `i128` still holds its product with a token count.
 const MAX_DIGITS: usize = 30;
 
-/// `text` times 10^`shift`, rounded to a whole number.
+/// Returns `text` times 10^`shift`, rounded to a whole number.
 pub(crate) fn parts(text: &str, shift: i32) -> Result<Parts, NumberError> {
     if text.len() > MAX_NUMBER_CHARS {
         return Err(NumberError::TooLarge);
@@ -49,7 +49,7 @@ pub(crate) fn parts(text: &str, shift: i32) -> Result<Parts, NumberError> {
     if digits.is_empty() {
         return Ok(Parts { whole: 0, exact: true });
     }
-    // Where the point is, counted from the left of the digits that are left.
+    // The position of the decimal point, counted from the first of the remaining digits.
     let places = i32::try_from(after.len()).map_err(|_| NumberError::TooLarge)?;
     let length = i32::try_from(digits.len()).map_err(|_| NumberError::TooLarge)?;
     let point = length.saturating_sub(places).saturating_add(exponent).saturating_add(shift);
@@ -79,7 +79,7 @@ fn exponent_of(text: &str) -> Result<i32, NumberError> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     match digits.is_empty() || digits.bytes().any(|byte| !byte.is_ascii_digit()) {
         true => Err(NumberError::Malformed),
-        // Clamped: a larger one says "too large" or "nothing" just as well.
+        // Clamped: beyond this, the result is too large or zero in any case.
         false => Ok(text
             .parse::<i32>()
             .map_or(if text.starts_with('-') { -9999 } else { 9999 }, |number| number.clamp(-9999, 9999))),
@@ -149,7 +149,7 @@ mod tests {
                 * ten(exponent + shift - i32::try_from(digits.len() - at).unwrap());
             let doubled: BigRational = &exactly * BigInt::from(2);
             let floor = exactly.floor();
-            // Half-even by its definition, apart from `Ratio::round`, which rounds halves away from zero.
+            // Half-even by its definition: `Ratio::round` rounds halves away from zero.
             let nearest = if doubled.is_integer() && !exactly.is_integer() {
                 let even: BigRational = &floor / BigInt::from(2);
                 if even.is_integer() { floor } else { floor + BigInt::from(1) }

@@ -1,9 +1,8 @@
-//! The price book: which entry's prices hold for an exchange, and what they make of its tokens.
+//! The price book: selects the entry for an exchange and computes its cost.
 //!
-//! Of the entries in force when it ended, the one counts that says most of where it holds (an upstream
-//! before a provider before neither), then a name or an alias before a pattern, then the pattern with
-//! the most characters that stand for themselves, then the first by the alphabet. The order of the file
-//! never counts.
+//! Of the entries in force at the end of the exchange, the most specific place applies (an upstream before
+//! a provider before neither), then a name or an alias before a pattern, then the pattern with the most
+//! literal characters, then the first in alphabetical order. The order of the file never matters.
 
 mod build;
 
@@ -20,20 +19,20 @@ use crate::pattern;
 use crate::usage::Usage;
 use crate::warning::{LineError, Warning, WarningKind};
 
-/// A price file that was read without a mistake.
+/// A price file that was read without errors.
 #[derive(Clone, Debug)]
 pub struct Book {
     version: Arc<str>,
     hash: Arc<str>,
     currency: Currency,
     entries: Vec<Entry>,
-    /// By name and alias, what is said of most places first.
+    /// Terms by name and alias, the most specific place first.
     names: HashMap<Arc<str>, Vec<Term>>,
-    /// In the order in which they count.
+    /// Patterns in order of precedence.
     patterns: Vec<(Glob, Term)>,
 }
 
-/// When an entry is in force under one of its names.
+/// The time during which an entry is in force under one of its names.
 #[derive(Clone, Copy, Debug)]
 struct Term {
     entry: usize,
@@ -43,20 +42,20 @@ struct Term {
 }
 
 impl Book {
-    /// Reads a price file (`prices.md` says what is in one), or tells everything that is wrong with it.
+    /// Reads a price file (`prices.md` describes it), or returns all its errors.
     pub fn read(text: &str) -> Result<(Self, Vec<Warning>), Vec<LineError>> {
         build::read(text)
     }
 
-    /// What an exchange costs. It allocates nothing.
+    /// Returns the charge of an exchange. It does not allocate.
     pub fn charge(&self, usage: &Usage<'_>) -> Charge {
         let find = |model| self.find(model, usage.provider, usage.upstream, usage.at_us);
         let (by_request, by_response) = (find(usage.model), usage.response_model.and_then(find));
         let (rate, cost) = match (by_request, by_response) {
             (None, None) => return Charge::Unpriced(Unpriced::Model),
             (Some(entry), None) | (None, Some(entry)) => cost_by(entry, usage),
-            // A client may ask a server that answers to any name by the cheapest. A pattern that the other name
-            // fits says nothing of it: the dated name of an alias fits many.
+            // Some servers accept any name, so a client could request the cheapest. Only an entry with exactly the
+            // response's name counts: a pattern also matches the dated name of an alias.
             (Some(by_request), Some(by_response)) => match by_response.models {
                 Models::Pattern(_) => cost_by(by_request, usage),
                 Models::Name(_) => dearer(cost_by(by_request, usage), cost_by(by_response, usage)),
@@ -71,7 +70,7 @@ impl Book {
         }
     }
 
-    /// The entry that holds for a model there and then.
+    /// Returns the entry for a model at a provider, an upstream and an instant.
     pub fn find(&self, model: &str, provider: &str, upstream: &str, at_us: i64) -> Option<&Entry> {
         let is_in_force = |term: &&Term| {
             (term.from_us..term.until_us).contains(&at_us)
@@ -101,7 +100,7 @@ impl Book {
             }
             Models::Name(_) => false,
         };
-        // An entry of the upstream for all names comes before those of other places.
+        // An entry of the upstream for all names precedes those of less specific places.
         let is_covered = self.entries.iter().filter(is_in_force).any(|entry| covers(&entry));
         let mut entries =
             self.entries.iter().filter(is_in_force).filter(|entry| !is_covered || entry.upstream.is_some());
@@ -130,27 +129,27 @@ impl Book {
             line: self.entries[term.entry].line,
             kind: WarningKind::Ended,
             message: format!(
-                "the prices of `{text}` ended {}, and none follow: since then it is unpriced",
+                "the prices of `{text}` ended {}, and no others follow: it is unpriced since then",
                 instant::written(term.until_us)
             ),
         };
         ended.map(warning).collect()
     }
 
-    /// Its entries, by model, place and time.
+    /// Returns its entries, sorted by model, place and time.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// What a model is, by all entries that are for it and had begun at `at_us` (microseconds since 1970), ended or
-    /// not: what a name says counts before what a pattern says, of patterns what the one says that has the most
-    /// characters that stand for themselves, and then what the newer says.
+    /// Returns the facts of a model, from all entries for it that had begun at `at_us` (microseconds since 1970), ended
+    /// or not. A name precedes a pattern, a pattern with more literal characters one with fewer, and a newer entry an
+    /// older one.
     pub fn about(&self, model: &str, at_us: i64) -> About {
         let applies = |entry: &&Entry| entry.from_us <= at_us && entry.is_for(model);
         let mut entries: Vec<&Entry> = self.entries.iter().filter(applies).collect();
         entries.sort_by_key(|entry| {
             let (is_name, literal_chars) = match entry.models {
-                // An alias is as good a name as any, however long the name is that it is an alias of.
+                // Names and aliases rank equally, whatever their lengths.
                 Models::Name(_) => (true, 0),
                 Models::Pattern(_) => (false, entry.literal_chars()),
             };
@@ -166,23 +165,23 @@ impl Book {
         }
     }
 
-    /// Every rate it charges by.
+    /// Returns all its rates.
     pub fn rates(&self) -> impl Iterator<Item = &Arc<Rate>> {
         self.entries.iter().flat_map(|entry| entry.offers.iter().map(|offer| &offer.rate))
     }
 
-    /// The version, as the file names it.
+    /// Returns the version that the file gives.
     pub fn version(&self) -> &Arc<str> {
         &self.version
     }
 
-    /// BLAKE3 over what the file means, in hexadecimal: its layout, its comments, the order of its
-    /// entries and whether a price is said for a token or for a million do not count.
+    /// Returns BLAKE3 over the meaning of the file, in hexadecimal. Layout, comments, the order of entries
+    /// and the unit in which prices are written do not change it.
     pub fn hash(&self) -> &Arc<str> {
         &self.hash
     }
 
-    /// What all its prices are in.
+    /// Returns the currency of all its prices.
     pub fn currency(&self) -> Currency {
         self.currency
     }
@@ -190,8 +189,8 @@ impl Book {
 
 type Cost<'b> = (&'b Arc<Rate>, Result<Pico, Unpriced>);
 
-/// The cost by an entry: by the tier that the response says, or else by the dearer of the one asked for and the
-/// ordinary one.
+/// Returns the cost by an entry: in the response's tier, or else in the dearer of the requested tier and the
+/// standard one.
 fn cost_by<'b>(entry: &'b Entry, usage: &Usage<'_>) -> Cost<'b> {
     let input_tokens = usage.input_tokens();
     let by = |tier| {
@@ -205,12 +204,12 @@ fn cost_by<'b>(entry: &'b Entry, usage: &Usage<'_>) -> Cost<'b> {
     }
 }
 
-/// The other cost if it is more, else the first.
+/// Returns the other cost if it is more, else the first.
 fn dearer<'b>(first: Cost<'b>, other: Cost<'b>) -> Cost<'b> {
     if is_more(other.1, first.1) { other } else { first }
 }
 
-/// Whether the one costs more than the other; a cost that is known is more than none.
+/// Returns whether one costs more than the other. A known cost is more than an unknown one.
 fn is_more(one: Result<Pico, Unpriced>, other: Result<Pico, Unpriced>) -> bool {
     match (one, other) {
         (Ok(one), Ok(other)) => one > other,

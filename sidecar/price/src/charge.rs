@@ -1,4 +1,4 @@
-//! What one exchange costs, and by which rate: the values that leave this crate.
+//! The charge of one exchange and its rate.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::prices::{LATER_DERIVED, fallback, identifying};
 /// Money per unit, in pico-units (10⁻¹²) of a currency.
 pub type Pico = i64;
 
-/// The unit prices by which an exchange was charged. Two of the same prices are one, whichever version of the price
-/// book has them: see [`Rate::id`].
+/// The unit prices by which an exchange was charged. Rates with equal prices are one rate in every version of the
+/// price book: see [`Rate::id`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// The first 16 bytes of a BLAKE3 hash over all else here but [`Self::version`] and [`Self::book`]: the same on
@@ -27,19 +27,19 @@ pub struct Rate {
     pub entry: Arc<str>,
     /// The service tier the prices are for: `standard`, `batch`, `flex`, `priority`, ….
     pub tier: Arc<str>,
-    /// The prices hold for prompts of more tokens than this; 0 for the entry's ordinary ones.
+    /// The prices hold for prompts of more tokens than this; 0 for prompts of any length.
     pub above_input_tokens: u64,
-    /// What the prices are in.
+    /// The currency of the prices.
     pub currency: Currency,
-    /// Price of one token by [`TokenType`], in the order of [`TokenType::ALL`]; `None` is "not named".
+    /// Price of one token by [`TokenType`], in the order of [`TokenType::ALL`]; `None` without a price.
     pub per_token: [Option<Pico>; TokenType::ALL.len()],
     /// Price of one request.
     pub per_request: Pico,
 }
 
 impl Rate {
-    /// Computes [`Self::id`] from entry, tier, currency and prices. Prices go by their types' names and
-    /// those that are not named do not count, so that a type that is counted one day changes no rate there was.
+    /// Computes [`Self::id`] from entry, tier, currency and prices. Prices are hashed by their types' names,
+    /// and missing prices are left out, so that a token type added later changes no existing rate.
     pub fn identify(&self) -> [u8; 16] {
         let mut hasher = Hasher::new();
         for text in ["tokenmeter rate 2", &self.entry, &self.tier, self.currency.code()] {
@@ -64,7 +64,7 @@ impl Rate {
         self.per_token[kind as usize].or_else(|| self.per_token[like? as usize])
     }
 
-    /// Whether its prices are this tier's, by any of the words for it.
+    /// Returns whether its prices are this tier's, by any of the tier's names.
     pub fn is_of(&self, tier: &str) -> bool {
         let tier = tier.trim();
         self.tier.eq_ignore_ascii_case(if is_standard(tier) { STANDARD } else { tier })
@@ -75,7 +75,7 @@ impl Rate {
         self.per_token.iter().flatten().any(|price| *price > 0)
     }
 
-    /// What these tokens and, if `success`, one request cost.
+    /// Returns the cost of these tokens and, if `success`, of one request.
     pub fn cost(&self, tokens: &[u64; TokenType::ALL.len()], success: bool) -> Result<Pico, Unpriced> {
         let mut sum: i128 = if success { self.per_request.into() } else { 0 };
         for (kind, count) in TokenType::ALL.into_iter().zip(tokens) {
@@ -89,23 +89,23 @@ impl Rate {
     }
 }
 
-/// A text with its length before it, so that no two lists of texts are one.
+/// Hashes a text after its length, so that different lists of texts differ.
 fn hash_text(hasher: &mut Hasher, text: &str) {
     hasher.update(&(text.len() as u64).to_le_bytes());
     hasher.update(text.as_bytes());
 }
 
-/// What one exchange costs.
+/// The cost of one exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Charge {
-    /// So much, by that rate.
+    /// The cost is known.
     Priced {
         /// The rate.
         rate: Arc<Rate>,
         /// The sum, pico-units of the rate's currency.
         cost: Pico,
     },
-    /// Nobody can say.
+    /// The cost is not known.
     Unpriced(Unpriced),
 }
 
@@ -131,7 +131,7 @@ impl Unpriced {
     pub const ALL: [Self; 6] =
         [Self::NoBook, Self::Model, Self::TokenType, Self::Overflow, Self::Uncounted, Self::Leg];
 
-    /// The label value.
+    /// Returns the label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::NoBook => "no_book",
@@ -145,12 +145,12 @@ impl Unpriced {
 }
 
 impl Charge {
-    /// Whether there is a sum, and it is by this tier's prices.
+    /// Returns whether the exchange is priced, by this tier's prices.
     pub fn is_of(&self, tier: &str) -> bool {
         matches!(self, Self::Priced { rate, .. } if rate.is_of(tier))
     }
 
-    /// The sum, if there is one.
+    /// Returns the cost, if it is known.
     pub fn cost(&self) -> Option<Pico> {
         match self {
             Self::Priced { cost, .. } => Some(*cost),

@@ -1,4 +1,4 @@
-//! Currencies by their ISO 4217 codes. Prices of two currencies are never added: a book has one.
+//! Currencies by their ISO 4217 codes. A book has one currency; amounts of two are never added.
 
 /// A currency by its ISO 4217 code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -8,18 +8,18 @@ impl Currency {
     /// US dollars.
     pub const USD: Self = Self(*b"USD");
 
-    /// The code, three upper-case letters.
+    /// Returns the code, three upper-case letters.
     pub fn code(&self) -> &str {
         str::from_utf8(&self.0).unwrap_or("XXX")
     }
 
-    /// Whether it is money that is in use today.
+    /// Returns whether it is a currency in use today.
     pub fn is_known(&self) -> bool {
         KNOWN.split_ascii_whitespace().any(|code| code.as_bytes() == self.0)
     }
 }
 
-/// The codes of ISO 4217 that are money: no funds, metals or test codes.
+/// The ISO 4217 codes of currencies in use, without funds, metals and test codes.
 const KNOWN: &str = "\
 AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF \
 CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD \

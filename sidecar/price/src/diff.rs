@@ -1,5 +1,5 @@
-//! What differs between two price books, entry by entry. Entries are the same if they are for the same
-//! models, at the same place, from the same instant; prices are compared as they are charged.
+//! Differences between two price books by entry. Two entries correspond if they have the same models,
+//! place and start; prices are compared as they are charged.
 
 use std::collections::BTreeMap;
 
@@ -11,30 +11,30 @@ use crate::entry::{Entry, Models, STANDARD};
 use crate::instant;
 use crate::prices::{PER_REQUEST, key_of};
 
-/// What became of an entry.
+/// A difference in one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The entry, as the book calls it that has it.
+    /// The entry's title.
     pub entry: String,
-    /// What became of it.
+    /// The kind.
     pub kind: Kind,
-    /// Each fact with what it was and what it is; of an entry that came or went, all it says.
+    /// The facts that differ; of an added or removed entry, all facts.
     pub facts: Vec<Fact>,
 }
 
-/// What became of an entry.
+/// The kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Only the new book has it.
     Added,
-    /// Only the old one has it.
+    /// Only the old book has it.
     Removed,
-    /// Both have it, and it says something else.
+    /// Both have it, with different facts.
     Changed,
 }
 
 impl Kind {
-    /// The word for it.
+    /// Returns the name for output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -47,16 +47,16 @@ impl Kind {
 /// One fact of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// Which: `input`, `batch: output`, `above 200000: input`, `aliases`. Prices of tokens are for a
+    /// The name: `input`, `batch: output`, `above 200000: input`, `aliases`. Token prices are for a
     /// million.
     pub name: String,
-    /// In the old book; `None`: nothing.
+    /// The value in the old book, if it has one.
     pub old: Option<String>,
-    /// In the new one.
+    /// The value in the new book, if it has one.
     pub new: Option<String>,
 }
 
-/// What differs between two books; nothing if they charge alike. Versions are not compared.
+/// Returns the differences between two books, none if they charge alike. Versions are not compared.
 pub fn diff(old: &Book, new: &Book) -> Vec<Change> {
     let (olds, news) = (by_key(old), by_key(new));
     let mut changes = Vec::new();
@@ -106,7 +106,7 @@ fn differences(before: Option<&Entry>, after: Option<&Entry>) -> Vec<Fact> {
     pairs.filter(|fact| fact.old != fact.new).collect()
 }
 
-/// A fact's name behind what it is sorted by: the tier, the ordinary one first, the length, the type.
+/// A fact's name after its sort key: tier (the standard one first), context length, token type.
 type Name = (String, u64, usize, String);
 
 fn facts(entry: Option<&Entry>) -> BTreeMap<Name, String> {

@@ -1,5 +1,5 @@
-//! An entry of the book: for which models, where and when its prices hold, and the rates they make,
-//! one for each service tier and context length that has prices of its own.
+//! An entry of the book: its models, the place and time where its prices hold, and its rates: one for
+//! each service tier and context length with prices of its own.
 
 use std::sync::Arc;
 
@@ -13,77 +13,77 @@ use crate::prices::TYPES;
 /// The service tier of an entry's own prices.
 pub const STANDARD: &str = "standard";
 
-/// Words of requests and responses for the ordinary tier.
+/// Names of the standard tier in requests and responses.
 const STANDARD_NAMES: [&str; 4] = [STANDARD, "default", "auto", "on_demand"];
 
-/// Whether a word means the ordinary tier, whose prices are the entry's own.
+/// Returns whether `tier` names the standard tier, which has the entry's own prices.
 pub(crate) fn is_standard(tier: &str) -> bool {
     tier.is_empty() || STANDARD_NAMES.iter().any(|word| word.eq_ignore_ascii_case(tier))
 }
 
-/// For which models an entry is.
+/// The models of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Models {
-    /// The one of this name, and of its aliases.
+    /// The model with this name, or one of the entry's aliases.
     Name(Arc<str>),
-    /// All whose names fit.
+    /// All models whose names match.
     Pattern(Arc<str>),
 }
 
 impl Models {
-    /// The name or the pattern.
+    /// Returns the name or the pattern.
     pub fn text(&self) -> &Arc<str> {
         let (Self::Name(text) | Self::Pattern(text)) = self;
         text
     }
 }
 
-/// What a model is, for reports; no charge depends on it.
+/// Facts of a model for reports; no charge depends on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// Who made it.
+    /// The developer.
     pub developer: Option<Arc<str>>,
-    /// What it is one of, as in `Llama 3`.
+    /// The model family, as in `Llama 3`.
     pub family: Option<Arc<str>>,
-    /// Which of them, as in `3.1`.
+    /// The version within the family, as in `3.1`.
     pub version: Option<Arc<str>>,
 }
 
 /// An entry of the book.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The line of the file it begins on.
+    /// The line of the file on which it begins.
     pub line: u64,
-    /// For which models.
+    /// The models.
     pub models: Models,
     /// Further names of the model.
     pub aliases: Vec<Arc<str>>,
-    /// Only where the provider is this one.
+    /// The provider to which the entry is restricted.
     pub provider: Option<Arc<str>>,
-    /// Only behind the upstream of this name.
+    /// The name of the upstream to which the entry is restricted.
     pub upstream: Option<Arc<str>>,
-    /// What the model is.
+    /// Facts of the model.
     pub about: About,
-    /// In force from then on, microseconds since 1970; since ever if it is `i64::MIN`.
+    /// Start of its prices, inclusive, in microseconds since 1970; `i64::MIN` without a start.
     pub from_us: i64,
-    /// Until then, if the file says so.
+    /// `valid_until`, exclusive, in microseconds since 1970.
     pub until_us: Option<i64>,
-    /// By tier, the ordinary one first, and by context length, ascending.
+    /// Rates by tier, the standard one first, then by context length, ascending.
     pub offers: Vec<Offer>,
 }
 
-/// A rate of an entry.
+/// A rate of an entry, with the origin of its prices.
 #[derive(Clone, Debug)]
 pub struct Offer {
     /// The rate.
     pub rate: Arc<Rate>,
-    /// Which of its prices are not named in the file but taken from what they are a kind of.
+    /// True for each price that the file does not give and that is taken from the more general type.
     pub derived: [bool; TYPES],
 }
 
 impl Entry {
-    /// What an exchange of so many prompt tokens in this tier is charged by: a tier that the entry does
-    /// not have is charged as the ordinary one.
+    /// Returns the rate for a tier and a prompt length. A tier that the entry does not have is charged as
+    /// the standard one.
     pub fn offer(&self, tier: Option<&str>, input_tokens: u64) -> &Offer {
         let requested = tier.map(str::trim).filter(|tier| !is_standard(tier)).unwrap_or(STANDARD);
         let of = |tier: &str| {
@@ -96,13 +96,13 @@ impl Entry {
         of(requested).or_else(|| of(STANDARD)).unwrap_or(&self.offers[0])
     }
 
-    /// Whether the entry has prices of its own for the tier; the ordinary one it always has.
+    /// Returns whether the entry has prices of its own for the tier; it always has those of the standard one.
     pub fn has_tier(&self, tier: &str) -> bool {
         is_standard(tier.trim())
             || self.offers.iter().any(|offer| offer.rate.tier.eq_ignore_ascii_case(tier.trim()))
     }
 
-    /// What it is called where several are told apart: `gpt-4o (provider openai, from 2026-01-01)`.
+    /// Returns the entry's title in lists of entries: `gpt-4o (provider openai, from 2026-01-01)`.
     pub fn title(&self) -> String {
         let mut notes = Vec::new();
         if let Models::Pattern(_) = self.models {
@@ -120,7 +120,7 @@ impl Entry {
         }
     }
 
-    /// Whether a model is one of its own, wherever it is.
+    /// Returns whether the entry is for a model, at any place.
     pub(crate) fn is_for(&self, model: &str) -> bool {
         match &self.models {
             Models::Name(name) => **name == *model || self.aliases.iter().any(|alias| **alias == *model),
@@ -128,18 +128,18 @@ impl Entry {
         }
     }
 
-    /// The more is said of where it holds, the more it counts.
+    /// Returns the entry's precedence by place: an upstream before a provider before neither.
     pub(crate) fn rank(&self) -> u8 {
         2 * u8::from(self.upstream.is_some()) + u8::from(self.provider.is_some())
     }
 
-    /// Whether it holds there.
+    /// Returns whether the entry applies to this provider and upstream.
     pub(crate) fn applies_to(&self, provider: &str, upstream: &str) -> bool {
         self.provider.as_deref().is_none_or(|mine| mine == provider)
             && self.upstream.as_deref().is_none_or(|mine| mine == upstream)
     }
 
-    /// How exactly its pattern says what it means.
+    /// Returns the number of literal characters of its pattern: the more, the more specific.
     pub(crate) fn literal_chars(&self) -> usize {
         pattern::literal_chars(self.models.text())
     }

@@ -1,11 +1,11 @@
-//! Instants as files and commands write them: an RFC 3339 date, which is its midnight in UTC, or a date
-//! and time with its offset.
+//! Instants in files and commands: an RFC 3339 date, which is its midnight in UTC, or a date and time
+//! with an offset.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// Reads an instant, microseconds since 1970.
+/// Parses an instant into microseconds since 1970.
 pub fn read(text: &str) -> Option<i64> {
     if text.len() == DATE {
         let date: Date = text.parse().ok()?;
@@ -15,7 +15,7 @@ pub fn read(text: &str) -> Option<i64> {
     Some(time.as_microsecond())
 }
 
-/// Writes one: a date alone if it is a midnight.
+/// Formats an instant: a midnight in UTC as its date alone.
 pub fn written(at_us: i64) -> String {
     let Ok(time) = Timestamp::from_microsecond(at_us) else { return at_us.to_string() };
     match at_us.rem_euclid(DAY_US) {
@@ -24,7 +24,7 @@ pub fn written(at_us: i64) -> String {
     }
 }
 
-/// Characters of a date.
+/// Length of a date in characters.
 const DATE: usize = "2026-11-21".len();
 
 const DAY_US: i64 = 86_400_000_000;

@@ -1,8 +1,8 @@
-//! The price book, and what an exchange costs by it.
+//! The price book, and the cost of an exchange.
 //!
 //! Law 9: money is exact. Prices are whole pico-units (10⁻¹²) of a currency, sums are `i128`, and a
-//! price that no whole number says is rounded once, when the book is read, with a warning. A model
-//! without a price is unpriced, never free.
+//! price with further decimals is rounded once, when the book is read, with a warning. A model without
+//! a price is unpriced, never free.
 
 mod amount;
 mod book;

@@ -1,5 +1,5 @@
-//! LiteLLM's price map into a price file of ours. Numbers are taken from the JSON's text and no float is
-//! made of them; what has no count here is listed, and nothing is dropped without a word.
+//! Converts LiteLLM's price map into a price file. Numbers are parsed from the JSON's text without
+//! floats. Everything that is not imported is listed in the result.
 
 mod field;
 mod map;
@@ -14,32 +14,32 @@ use crate::currency::Currency;
 use field::{Field, TIERED};
 use map::{Object, Value};
 
-/// How a price map is imported.
+/// Options of an import.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
-    /// The file's version; by default one that its content gives.
+    /// The file's version; by default derived from the map's hash.
     pub version: Option<String>,
-    /// What the map's prices are in; LiteLLM's own are in US dollars.
+    /// The currency of the map's prices; LiteLLM's own are in US dollars.
     pub currency: Currency,
 }
 
-/// What came of it.
+/// The result of an import.
 #[derive(Debug)]
 pub struct Import {
     /// The price file.
     pub file: String,
-    /// Models in it.
+    /// Number of models in the file.
     pub models: usize,
-    /// Models in the map that have no price that is charged here, or only prices of 0 while something else that they
-    /// are priced by, such as queries, is not free.
+    /// Number of models without an imported price: they have none that is charged here, or only prices of 0 beside a
+    /// fee for something else, such as queries.
     pub without_price: usize,
-    /// Prices that were no whole pico-units.
+    /// Prices that were rounded to whole pico-units.
     pub rounded: Vec<Rounded>,
-    /// Fields of prices that nothing here is charged by: how many models have each, and one of them.
+    /// Price fields that are never charged here, each with the number of models that have it and one of them.
     pub uncharged: BTreeMap<String, (usize, String)>,
-    /// Models all of whose prices are 0.
+    /// Models whose prices are all 0.
     pub free: Vec<String>,
-    /// What else was left out, and why.
+    /// Other parts of the map that were not imported, each with the reason.
     pub skipped: Vec<String>,
 }
 
@@ -50,20 +50,20 @@ pub struct Rounded {
     pub model: String,
     /// LiteLLM's field.
     pub field: String,
-    /// What is written there.
+    /// The number as written.
     pub written: String,
-    /// What was taken, pico-units for a token.
+    /// The imported price, in pico-units for one token.
     pub taken: Pico,
 }
 
-/// Prices of one place, by key.
+/// The prices of one tier, by key: those of any length, and those above a prompt length.
 #[derive(Clone, Debug, Default)]
 struct Sheet {
     own: BTreeMap<usize, Pico>,
     contexts: BTreeMap<u64, BTreeMap<usize, Pico>>,
 }
 
-/// A model's prices by tier; the ordinary one is "".
+/// A model's prices by tier; the standard one is "".
 type Tiers = BTreeMap<&'static str, Sheet>;
 
 /// Imports the text of a price map.
@@ -85,7 +85,7 @@ pub fn import(json: &str, options: &ImportOptions) -> Result<Import, String> {
             continue;
         }
         let Value::Object(fields) = value else {
-            import.skipped.push(format!("{name:?} is no model: it has no fields"));
+            import.skipped.push(format!("{name:?} is not a model: it has no fields"));
             continue;
         };
         if name.is_empty()
@@ -93,19 +93,17 @@ pub fn import(json: &str, options: &ImportOptions) -> Result<Import, String> {
             || name.len() > MAX_NAME_BYTES
             || name.chars().any(char::is_control)
         {
-            import
-                .skipped
-                .push(format!("{name:?} is left out: such a name cannot be written in a price file"));
+            import.skipped.push(format!("{name:?} is left out: a price file cannot hold such a name"));
             continue;
         }
         let tiers = import.tiers(name, fields);
-        // Free tokens of a model that is paid by the query are no price of it: charged by them it would seem free.
+        // A model that is paid by the query has token prices of 0: importing them would make it free.
         if tiers.is_empty() || (is_free(&tiers) && costs(fields)) {
             import.without_price += 1;
             continue;
         }
         if entries.insert(name.as_str(), (tiers, provider(fields))).is_some() {
-            import.skipped.push(format!("{name:?} is in the map twice; the last counts"));
+            import.skipped.push(format!("{name:?} is in the map twice; the last is used"));
         }
     }
     import.free =
@@ -119,17 +117,17 @@ pub fn import(json: &str, options: &ImportOptions) -> Result<Import, String> {
     Ok(import)
 }
 
-/// Bytes of a model's name.
+/// Maximum length of a model's name.
 const MAX_NAME_BYTES: usize = 512;
 
-/// Digits of the map's hash in the name of a version.
+/// Number of hexadecimal digits of the map's hash in a derived version.
 const VERSION_DIGITS: usize = 12;
 
 fn is_free(tiers: &Tiers) -> bool {
     tiers.values().flat_map(Sheet::prices).all(|price| *price == 0)
 }
 
-/// Whether anything of a model costs more than 0, be it charged here or not.
+/// Returns whether any field of a model costs more than 0, charged here or not.
 fn costs(fields: &Object) -> bool {
     fields.iter().any(|(name, value)| match value {
         Value::List(ranges) if name == TIERED => {
@@ -179,7 +177,7 @@ impl Import {
                 None => {}
             }
         }
-        // What the ranges say comes after the flat prices, and counts.
+        // Prices by range override the flat ones.
         if let Some((_, ranges)) = fields.iter().find(|(name, _)| name == TIERED) {
             self.ranges(model, ranges, tiers.entry("").or_default());
         }
@@ -187,10 +185,10 @@ impl Import {
         tiers
     }
 
-    /// `tiered_pricing`: a list of prices, each for prompts of more tokens than its range begins with.
+    /// Imports `tiered_pricing`: a list of prices, each for prompts of more tokens than its range begins with.
     fn ranges(&mut self, model: &str, ranges: &Value, sheet: &mut Sheet) {
         let Value::List(ranges) = ranges else {
-            self.skipped.push(format!("{model:?}: {TIERED} is no list"));
+            self.skipped.push(format!("{model:?}: {TIERED} is not a list"));
             return;
         };
         for range in ranges {
@@ -227,14 +225,14 @@ impl Import {
             Value::Number(text) | Value::Text(text) => text,
             Value::Null => return None,
             Value::List(_) | Value::Object(_) | Value::Bool => {
-                self.skipped.push(format!("{model:?}: {field} is no number"));
+                self.skipped.push(format!("{model:?}: {field} is not a number"));
                 return None;
             }
         };
         let reason = match amount::parts(text, PICO_PLACES) {
-            Ok(Parts { whole, .. }) if whole < 0 => "is below nothing",
+            Ok(Parts { whole, .. }) if whole < 0 => "is below 0",
             Ok(Parts { whole, .. }) if whole > MAX_PRICE_PICO => "is more than one unit",
-            Ok(Parts { whole: 0, exact: false }) => "is less than the smallest price there is",
+            Ok(Parts { whole: 0, exact: false }) => "is below the smallest price",
             Ok(Parts { whole, exact }) => {
                 let taken = Pico::try_from(whole).ok()?;
                 if !exact {
@@ -243,26 +241,26 @@ impl Import {
                 }
                 return Some(taken);
             }
-            Err(NumberError::Malformed) => "is no number",
-            Err(NumberError::TooLarge) => "is too much",
+            Err(NumberError::Malformed) => "is not a number",
+            Err(NumberError::TooLarge) => "is too large",
         };
         self.skipped.push(format!("{model:?}: {field}: {text:?} {reason}"));
         None
     }
 }
 
-/// A whole number of tokens.
+/// Reads a whole number of tokens.
 fn whole(value: &Value) -> Option<u64> {
     let Value::Number(text) = value else { return None };
     let Parts { whole, exact } = amount::parts(text, 0).ok()?;
     u64::try_from(whole).ok().filter(|tokens| exact && *tokens <= MAX_PROMPT_TOKENS)
 }
 
-/// Decimal places of a pico-unit: prices are for one token there.
+/// Decimal places of a pico-unit; prices in the map are for one token.
 const PICO_PLACES: i32 = 12;
 
-/// A unit, in pico-units: no token and, in that map, no request costs more.
+/// The highest plausible price of a token or request: one unit, in pico-units.
 const MAX_PRICE_PICO: i128 = 1_000_000_000_000;
 
-/// The longest prompt that a price file tells apart.
+/// The longest prompt length that a price file accepts.
 const MAX_PROMPT_TOKENS: u64 = 1_000_000_000;

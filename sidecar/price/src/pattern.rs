@@ -1,14 +1,14 @@
-//! Patterns of model names compared with each other: how exact one is, and whether some name fits both.
+//! Comparison of model name patterns: how specific one is, and whether two overlap.
 
-/// How many characters of it stand for themselves: the more, the more exactly it says what it means.
+/// Returns the number of literal characters: the more, the more specific the pattern.
 pub(crate) fn literal_chars(pattern: &str) -> usize {
     pattern.chars().filter(|c| !matches!(c, '*' | '?')).count()
 }
 
-/// Whether some name fits both.
+/// Returns whether some name matches both.
 pub(crate) fn overlap(one: &str, other: &str) -> bool {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    // Row by row: whether the first `i` of one and the first `j` of the other can be made equal.
+    // Row by row: whether the first `i` characters of one and the first `j` of the other can match one text.
     let mut row = vec![false; other.len() + 1];
     for i in 0..=one.len() {
         let mut next = vec![false; other.len() + 1];

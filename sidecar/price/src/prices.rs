@@ -1,7 +1,7 @@
-//! Prices as they are named in one place, and how places build on each other. What no place names is
-//! taken from what it is a kind of, if it is certain not to be cheaper:
+//! Prices of one place, and how they override each other. A missing price is taken from the more general
+//! type if the missing one is certainly not dearer:
 //!
-//! | not named                     | charged as |
+//! | missing                       | charged as |
 //! |-------------------------------|------------|
 //! | `cached_input`, `cache_write` | `input`    |
 //! | `reasoning`                   | `output`   |
@@ -15,7 +15,7 @@ use meter::TokenType;
 use crate::amount::{NumberError, Parts, parts};
 use crate::charge::Pico;
 
-/// Token types there are.
+/// Number of token types.
 pub(crate) const TYPES: usize = TokenType::ALL.len();
 
 /// The keys of prices in a file, in the order of the documentation.
@@ -33,15 +33,15 @@ pub(crate) const KEYS: [(&str, TokenType); TYPES] = [
     ("output_video", TokenType::OutputVideo),
 ];
 
-/// The key of what a request costs, whatever its tokens.
+/// The key of the price of a request, whatever its tokens.
 pub(crate) const PER_REQUEST: &str = "per_request";
 
-/// The key of a type's price.
+/// Returns the key of a type's price.
 pub fn key_of(kind: TokenType) -> &'static str {
     KEYS.iter().find(|(_, keyed)| *keyed == kind).map_or(kind.name(), |(key, _)| key)
 }
 
-/// Prices named in one place.
+/// The prices given in one place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Prices {
     pub(crate) per_token: [Option<Pico>; TYPES],
@@ -49,7 +49,7 @@ pub(crate) struct Prices {
 }
 
 impl Prices {
-    /// These, and where `over` names one, that.
+    /// Returns these prices, overridden by those that `over` has.
     pub(crate) fn overlaid_by(&self, over: &Self) -> Self {
         let mut merged = *self;
         for (mine, theirs) in merged.per_token.iter_mut().zip(over.per_token) {
@@ -59,7 +59,7 @@ impl Prices {
         merged
     }
 
-    /// Names of what these name and `other` does not.
+    /// Returns the keys of prices that these have and `other` has not.
     pub(crate) fn missing_from(&self, other: &Self) -> Vec<&'static str> {
         let types = TokenType::ALL.into_iter().enumerate();
         let types = types.filter(|(at, _)| self.per_token[*at].is_some() && other.per_token[*at].is_none());
@@ -67,7 +67,7 @@ impl Prices {
         types.map(|(_, kind)| key_of(kind)).chain(request.then_some(PER_REQUEST)).collect()
     }
 
-    /// With what is derived filled in, and which those are.
+    /// Returns the prices with the derived ones filled in, and which those are.
     pub(crate) fn with_derived(&self) -> ([Option<Pico>; TYPES], [bool; TYPES]) {
         let mut derived = [false; TYPES];
         let mut with_derived = self.per_token;
@@ -108,7 +108,7 @@ pub(crate) fn identifying(per_token: &[Option<Pico>; TYPES]) -> impl Iterator<It
     named.filter(move |&(kind, price)| !derived(kind, price))
 }
 
-/// What prices are multiplied by: a decimal number.
+/// A decimal factor of prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Factor {
     billionths: i128,
@@ -128,7 +128,7 @@ impl Factor {
         (exact && (0..=FACTOR_MAX * one).contains(&whole)).then_some(Self { billionths: whole })
     }
 
-    /// The product, and whether it is exact.
+    /// Returns the product, and whether it is exact.
     pub(crate) fn times(self, price: Pico) -> Result<(Pico, bool), NumberError> {
         let product = i128::from(price) * self.billionths;
         let Parts { whole, exact } = parts(&product.to_string(), -FACTOR_PLACES)?;

@@ -1,5 +1,5 @@
-//! A price file's text into drafts of its entries, or into everything that is wrong with it. A mistake
-//! never ends the reading: what follows is looked at too.
+//! Reads a price file's text into drafts of its entries, or into all errors of the file: reading
+//! continues after an error.
 
 mod fields;
 mod sheet;
@@ -15,14 +15,14 @@ use yaml::{Node, Shape};
 
 use fields::Fields;
 
-/// All that a file says.
+/// The content of a price file.
 pub(crate) struct PriceFile {
     pub(crate) version: Arc<str>,
     pub(crate) currency: Currency,
     pub(crate) drafts: Vec<Draft>,
 }
 
-/// An entry as the file has it.
+/// An entry as the file has it, before entries are compared.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) line: u64,
@@ -33,11 +33,11 @@ pub(crate) struct Draft {
     pub(crate) about: About,
     pub(crate) from_us: i64,
     pub(crate) until_us: Option<i64>,
-    /// By tier, the ordinary one first, and by context length, ascending.
+    /// Prices by tier, the standard one first, then by context length, ascending.
     pub(crate) sheets: Vec<Sheet>,
 }
 
-/// The prices that hold in one tier for prompts of more than so many tokens.
+/// The prices of one tier for prompts of more than `above` tokens.
 #[derive(Debug)]
 pub(crate) struct Sheet {
     pub(crate) tier: Arc<str>,
@@ -59,14 +59,14 @@ pub(crate) fn read(text: &str) -> Result<(PriceFile, Vec<Warning>), Vec<LineErro
     }
 }
 
-/// Collects what is wrong while it reads.
+/// Reads the tree and collects errors and warnings.
 struct Reader {
     unit: Unit,
     errors: Vec<LineError>,
     warnings: Vec<Warning>,
 }
 
-/// What the prices of tokens are for.
+/// The unit of token prices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     PerMillion,
@@ -129,7 +129,7 @@ impl Reader {
                 Some("per_million") => {}
                 Some("per_token") => self.unit = Unit::PerToken,
                 Some(other) => {
-                    let message = format!("`{}` is no unit", quoted(other));
+                    let message = format!("`{}` is not a unit", quoted(other));
                     self.error(node.line, message, "write per_million (tokens, the default) or per_token");
                 }
                 None => {}
@@ -153,7 +153,7 @@ impl Reader {
         let models =
             match self.errors.len() == before || fields.get("name").or(fields.get("pattern")).is_some() {
                 true => self.models(node, &fields),
-                // Probably it is said under a key that is spelled wrong.
+                // The name is probably under the misspelled key that was just reported.
                 false => None,
             };
         let mut aliases = self.aliases(&fields);
@@ -177,15 +177,15 @@ impl Reader {
         if let (Some(from), Some((line, Some(until)))) = (from_us, until)
             && until <= from
         {
-            self.error(line, "it ends before it begins", "write a `valid_until` after `valid_from`");
+            self.error(line, "`valid_until` is before `valid_from`", "write a later `valid_until`");
         }
         let title = models.as_ref().map_or("", |models| models.text());
         let sheets = self.sheets(node, &fields, title);
         let priced = sheets.iter().any(|sheet| sheet.prices != Prices::default());
-        // Of a price that could not be read, enough has been said.
+        // A price that could not be read has its own error.
         if !priced && self.errors.len() == before {
             let message = format!("`{}` has no price", quoted(title));
-            self.error(node.line, message, "write its `input` and `output`; what is free has the price 0");
+            self.error(node.line, message, "write its `input` and `output`; write 0 for what is free");
         }
         let until_us = match until {
             Some((_, until)) => Some(until?),
@@ -210,11 +210,11 @@ impl Reader {
             (None, Some(pattern)) => self.short_text(pattern, "pattern").map(Models::Pattern),
             (Some(_), Some(pattern)) => {
                 let message = "an entry is for one `name` or for one `pattern`, not both";
-                self.error(pattern.line, message, "make two entries of it");
+                self.error(pattern.line, message, "split it into two entries");
                 None
             }
             (None, None) => {
-                let message = "it is not said for which model this is";
+                let message = "the entry has no model";
                 self.error(node.line, message, "write its `name`, or a `pattern` such as `gpt-4o-*`");
                 None
             }
@@ -254,14 +254,14 @@ impl Reader {
         match code.filter(Currency::is_known) {
             Some(currency) => Some(currency),
             None => {
-                let message = format!("`{}` is no currency's ISO 4217 code", quoted(&text));
-                self.error(node.line, message, "write its three capital letters, as in USD, EUR or JPY");
+                let message = format!("`{}` is not the ISO 4217 code of a currency", quoted(&text));
+                self.error(node.line, message, "write its three upper-case letters, as in USD, EUR or JPY");
                 None
             }
         }
     }
 
-    /// A value that is one short text.
+    /// Reads a value that is one short text.
     fn short_text(&mut self, node: &Node, key: &str) -> Option<Arc<str>> {
         match &node.shape {
             Shape::Scalar(text)
@@ -273,7 +273,7 @@ impl Reader {
                 Some(text.as_str().into())
             }
             Shape::Scalar(text) => {
-                let message = format!("`{key}`: `{}` will not do", quoted(text));
+                let message = format!("`{key}`: `{}` is not a valid text", quoted(text));
                 let remedy =
                     format!("write 1 to {MAX_NAME_BYTES} bytes without line breaks or spaces around them");
                 self.error(node.line, message, remedy);
@@ -282,23 +282,23 @@ impl Reader {
             Shape::Nothing => {
                 self.error(
                     node.line,
-                    format!("`{key}` says nothing"),
-                    "write its value behind it, or take it out",
+                    format!("`{key}` has no value"),
+                    "write its value after it, or remove it",
                 );
                 None
             }
             Shape::List(_) | Shape::Map(_) => {
-                self.error(node.line, format!("`{key}` is not one value"), "write one text behind it");
+                self.error(node.line, format!("`{key}` is not one value"), "write one text after it");
                 None
             }
         }
     }
 }
 
-/// Bytes of a name.
+/// Maximum length of a name.
 const MAX_NAME_BYTES: usize = 512;
 
-/// What was written, short enough and harmless to show.
+/// Returns `text` cut and escaped, for a message.
 fn quoted(text: &str) -> String {
     let mut quoted: String = text.chars().take(MAX_QUOTED_CHARS).collect();
     if quoted.len() < text.len() {
@@ -307,5 +307,5 @@ fn quoted(text: &str) -> String {
     quoted.escape_debug().to_string()
 }
 
-/// Characters of what was written that a message repeats.
+/// Maximum characters of the file that a message repeats.
 const MAX_QUOTED_CHARS: usize = 80;

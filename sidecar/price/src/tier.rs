@@ -1,12 +1,12 @@
-//! Whose word a service tier is. The law: what only the client said makes nothing cheaper, also where
-//! the server says it after them.
+//! Trust in the service tier of a response. Law: a tier that only the request asked for never lowers the
+//! price, also if the server copies it into the response.
 
-/// Whether servers of a kind (`gen_ai.provider.name`) serve in tiers, so that the one their response
-/// names is their own word. The others have none, and some of them copy the request's `service_tier`
-/// into the response (vLLM does): there it is as good as one that was only asked for.
+/// Returns whether a provider (`gen_ai.provider.name`) has service tiers, so that the tier in its response
+/// is trusted. The others have none, and some (vLLM) copy the request's `service_tier` into the response;
+/// theirs counts as requested only.
 pub fn has_tiers(provider: &str) -> bool {
     WITH_TIERS.contains(&provider)
 }
 
-/// Who sells tiers. A kind that is not known here has none: then nobody pays too little.
+/// The providers with tiers. An unknown provider counts as one without, so that no exchange is charged too little.
 const WITH_TIERS: [&str; 3] = ["openai", "anthropic", "gemini"];

@@ -1,17 +1,17 @@
-//! What is wrong or doubtful in a price file, and on which line.
+//! Warnings about a price file, each with its line.
 
 use std::fmt;
 
 pub use yaml::LineError;
 
-/// What somebody should know of a price file that can be used.
+/// A warning about a price file that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The line, from 1.
     pub line: u64,
-    /// What kind of thing it is.
+    /// The kind.
     pub kind: WarningKind,
-    /// What there is to know.
+    /// The text for the operator.
     pub message: String,
 }
 
@@ -24,15 +24,15 @@ impl fmt::Display for Warning {
 /// Kinds of warnings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WarningKind {
-    /// A price is no whole number of pico-units and was rounded.
+    /// A price was rounded to whole pico-units.
     Rounded,
     /// A price is so low that its unit is probably another.
     Tiny,
-    /// A price is named that nothing is ever charged by.
+    /// A price is never charged.
     NeverCharged,
-    /// A tier leaves a price to what the entry says without it.
+    /// A tier does not give a price that the entry has, and inherits it.
     Inherited,
-    /// Two patterns are equally good for some name.
+    /// Two patterns match some name equally well.
     Ambiguous,
     /// An alias stays at an entry's prices after the entry's name has others.
     LeftBehind,

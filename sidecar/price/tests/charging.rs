@@ -1,4 +1,4 @@
-//! Which prices hold for an exchange, and what they make of it.
+//! Entries and tiers selected for an exchange, and the charge they give.
 
 use meter::TokenType;
 use price::{Book, Charge, Rate, Unpriced, Usage, instant};

@@ -1,5 +1,5 @@
 //! The import of LiteLLM's price map: the whole of it against a twin in Python's decimals
-//! (`tests/prices/twin.py`), and what becomes of broken ones.
+//! (`tests/prices/twin.py`), and damaged maps.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -188,16 +188,16 @@ fn unusable_prices_are_skipped_and_listed() {
         "ranges": {"tiered_pricing": 5, "input_cost_per_token": 1e-6}}"#,
     );
     for message in [
-        "\"-1\" is below nothing",
+        "\"-1\" is below 0",
         "\"2\" is more than one unit",
-        "\"1e-13\" is less than the smallest",
-        "cache_creation_input_token_cost is no number",
-        "\"much\" is no number",
-        "\"1e999\" is too much",
-        "twice; the last counts",
+        "\"1e-13\" is below the smallest",
+        "cache_creation_input_token_cost is not a number",
+        "\"much\" is not a number",
+        "\"1e999\" is too large",
+        "twice; the last is used",
         "\" odd\" is left out",
-        "\"list\" is no model",
-        "tiered_pricing is no list",
+        "\"list\" is not a model",
+        "tiered_pricing is not a list",
     ] {
         assert_eq!(
             import.skipped.iter().filter(|skipped| skipped.contains(message)).count(),

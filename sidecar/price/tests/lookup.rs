@@ -1,5 +1,5 @@
-//! Which entry counts, against a twin that goes through all of them in the order that `prices.md` says
-//! and knows no index.
+//! Selection of entries, against an oracle that walks all of them in the order of `prices.md`,
+//! without an index.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! Charges against a twin that knows the rules as `prices.md` tells them, and counts in rationals of any
-//! size: the sums, the roundings, the tiers and what does not fit.
+//! Charges against an oracle that applies the rules of `prices.md` with rationals of any
+//! size: sums, rounding, tiers and overflow.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
-//! Drafts of entries into a book: what contradicts another entry is told, the content is hashed, and
-//! every rate is made once.
+//! Builds a book from drafts of its entries: reports contradictions between entries, hashes the
+//! content and creates each rate once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -60,12 +60,12 @@ pub(super) fn read(text: &str) -> Result<(Book, Vec<Warning>), Vec<LineError>> {
     Ok((Book { version, hash, currency, entries, names, patterns }, warnings))
 }
 
-/// What an entry is sorted by; of two that have it in common, one contradicts the other.
+/// Returns the sort key of a draft: models, place, start and line.
 fn sort_key(draft: &Draft) -> (&Models, Option<&str>, Option<&str>, i64, u64) {
     (&draft.models, draft.upstream.as_deref(), draft.provider.as_deref(), draft.from_us, draft.line)
 }
 
-/// One spelling at one place: a name or an alias, or a pattern.
+/// A name, alias or pattern at one place: is it a pattern, its text, the upstream, the provider.
 type Spelling<'d> = (bool, &'d Arc<str>, Option<&'d str>, Option<&'d str>);
 
 fn spellings(draft: &Draft) -> impl Iterator<Item = Spelling<'_>> {
@@ -75,11 +75,11 @@ fn spellings(draft: &Draft) -> impl Iterator<Item = Spelling<'_>> {
         .map(move |text| (is_pattern, text, draft.upstream.as_deref(), draft.provider.as_deref()))
 }
 
-/// Until when an entry is in force under each of its spellings, exclusive.
+/// The end of each draft (by index) under each of its spellings, exclusive, in microseconds since 1970.
 type Ends = HashMap<(usize, Arc<str>), i64>;
 
-/// Until when each spelling of each draft is in force: until the next entry for it begins, or its own
-/// end if that is said.
+/// Returns the end of each spelling of each draft: the start of the next entry for it, or an earlier
+/// `valid_until`. Two entries for one spelling from one instant contradict each other.
 fn terms(drafts: &[Draft]) -> Result<Ends, Vec<LineError>> {
     let mut lines: BTreeMap<Spelling<'_>, Vec<usize>> = BTreeMap::new();
     for (at, draft) in drafts.iter().enumerate() {
@@ -104,7 +104,7 @@ fn terms(drafts: &[Draft]) -> Result<Ends, Vec<LineError>> {
                         "`{text}` has prices already, on line {}, in force from the same instant",
                         next.line.min(draft.line)
                     ),
-                    remedy: "take one out, give it another `valid_from`, or restrict one by `provider` or `upstream`"
+                    remedy: "remove one, give it another `valid_from`, or restrict one by `provider` or `upstream`"
                         .to_owned(),
                 });
             } else if let Some(end) = draft.until_us.filter(|end| *end > next.from_us) {
@@ -116,7 +116,7 @@ fn terms(drafts: &[Draft]) -> Result<Ends, Vec<LineError>> {
                         next.line,
                         instant::written(next.from_us)
                     ),
-                    remedy: "take `valid_until` out: prices end where the next begin".to_owned(),
+                    remedy: "remove `valid_until`: prices end where the next begin".to_owned(),
                 });
             }
             until.insert((*at, Arc::clone(text)), draft.until_us.unwrap_or(next.from_us).min(next.from_us));
@@ -153,13 +153,13 @@ fn index(entries: &[Entry], until: &Ends) -> Index {
     (names, patterns)
 }
 
-/// Pairs of patterns of which only the alphabet says which counts.
+/// Returns a warning for each pair of patterns that only alphabetical order ranks.
 fn ambiguous(entries: &[Entry], patterns: &[(Glob, Term)]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (position, (_, first)) in patterns.iter().enumerate() {
         let one = &entries[first.entry];
         let others = patterns[position + 1..].iter();
-        // They are sorted by both, so what is as good follows at once.
+        // Patterns are sorted by rank and literal characters, so equal ones are neighbours.
         for (_, second) in others.take_while(|(_, term)| {
             let other = &entries[term.entry];
             (other.rank(), other.literal_chars()) == (one.rank(), one.literal_chars())
@@ -180,7 +180,7 @@ fn ambiguous(entries: &[Entry], patterns: &[(Glob, Term)]) -> Vec<Warning> {
                 line: other.line,
                 kind: WarningKind::Ambiguous,
                 message: format!(
-                    "some names fit both `{rival}` and `{text}` (line {}), which say equally much; `{text}` counts",
+                    "some names match both `{rival}` and `{text}` (line {}), which are equally specific; `{text}` applies",
                     one.line
                 ),
             });
@@ -192,8 +192,8 @@ fn ambiguous(entries: &[Entry], patterns: &[(Glob, Term)]) -> Vec<Warning> {
     warnings
 }
 
-/// Aliases that stay at the prices of an entry when those of its name are superseded: the next entry of the name
-/// does not repeat them.
+/// Returns a warning for each alias that keeps the prices of an entry after the entry's name got new ones, because
+/// the next entry of the name does not repeat the alias.
 fn left_behind(entries: &[Entry], names: &HashMap<Arc<str>, Vec<Term>>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
@@ -204,7 +204,7 @@ fn left_behind(entries: &[Entry], names: &HashMap<Arc<str>, Vec<Term>>) -> Vec<W
         let mut aliases =
             entry.aliases.iter().filter(|alias| until_us(alias).is_some_and(|until_us| until_us > end_us));
         let Some(first) = aliases.next() else { continue };
-        // An entry that only ends takes its aliases along: here another one begins, at the same place.
+        // Aliases end with an entry that has no successor; only a successor at the same place leaves them behind.
         let next = names.get(name).into_iter().flatten().map(|term| &entries[term.entry]).find(|next| {
             (next.from_us, &next.upstream, &next.provider) == (end_us, &entry.upstream, &entry.provider)
         });
@@ -214,8 +214,8 @@ fn left_behind(entries: &[Entry], names: &HashMap<Arc<str>, Vec<Term>>) -> Vec<W
                 line: entry.line,
                 kind: WarningKind::LeftBehind,
                 message: format!(
-                    "the alias `{alias}` stays at these prices when `{name}` is charged by those on line {}, from {} on; \
-                     repeat it there, or make it an entry of its own if it is to keep them",
+                    "the alias `{alias}` keeps these prices when `{name}` is charged by those on line {}, from {} on; \
+                     repeat it there, or give it an entry of its own if it is to keep them",
                     next.line,
                     instant::written(next.from_us)
                 ),
@@ -228,10 +228,10 @@ fn left_behind(entries: &[Entry], names: &HashMap<Arc<str>, Vec<Term>>) -> Vec<W
     warnings
 }
 
-/// Warnings of one of these kinds that are told: whoever mends some looks again.
+/// Maximum warnings of one kind in one reading; after fixing some, the operator checks the file again.
 const MAX_WARNINGS_PER_KIND: usize = 100;
 
-/// BLAKE3 over all that the file means, each part with its length before it.
+/// Returns BLAKE3 over the meaning of the file; each part follows its length.
 fn content_hash(file: &PriceFile) -> blake3::Hash {
     let mut hasher = Hasher::new();
     hash_text(&mut hasher, "tokenmeter price book 1");

@@ -1,4 +1,4 @@
-//! The names of LiteLLM's fields: what is priced, in which tier, for prompts of more than how many tokens.
+//! Parses the names of LiteLLM's price fields: token type, tier and prompt length.
 
 use crate::prices::{KEYS, PER_REQUEST};
 
@@ -8,10 +8,10 @@ pub(super) const TIERED: &str = "tiered_pricing";
 /// The field of tokens read from a cache.
 pub(super) const CACHE_READ: &str = "cache_read_input_token_cost";
 
-/// An older name of the same, used where that is not there.
+/// An older name of [`CACHE_READ`], used if that field is missing.
 const CACHE_HIT: &str = "input_cost_per_token_cache_hit";
 
-/// What fields begin with, and our keys for it.
+/// Prefixes of field names, each with the key of the price file.
 const BASES: [(&str, &str); 12] = [
     (CACHE_HIT, "cached_input"),
     (CACHE_READ, "cached_input"),
@@ -27,7 +27,7 @@ const BASES: [(&str, &str); 12] = [
     ("output_cost_per_token", "output"),
 ];
 
-/// What fields of tiers end with, and the tiers' names.
+/// Suffixes of field names, each with the tier's name.
 const TIERS: [(&str, &str); 6] = [
     ("_batches", "batch"),
     ("_priority", "priority"),
@@ -37,21 +37,21 @@ const TIERS: [(&str, &str); 6] = [
     ("_decisions", "decisions"),
 ];
 
-/// A field whose meaning is known.
+/// A field that is imported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Field {
     /// Position in [`KEYS`], or its length for the price of a request.
     pub(super) key: usize,
-    /// "" for the ordinary one.
+    /// The tier; "" for the standard one.
     pub(super) tier: &'static str,
-    /// For prompts of more tokens than this.
+    /// The price holds for prompts of more tokens than this.
     pub(super) above: u64,
-    /// It counts only where [`CACHE_READ`] is missing.
+    /// True if the field is used only where [`CACHE_READ`] is missing.
     pub(super) is_fallback: bool,
 }
 
 impl Field {
-    /// Reads a field's name; `None` if there is no count for what it prices.
+    /// Parses a field's name; `None` if its unit is not counted here.
     pub(super) fn read(name: &str) -> Option<Self> {
         let (base, key) = BASES.iter().find(|(base, _)| name.starts_with(base))?;
         let key = KEYS.iter().position(|(known, _)| known == key).unwrap_or(KEYS.len());
@@ -83,14 +83,14 @@ impl Field {
     }
 }
 
-/// Whether a field that we do not charge by says something of money.
+/// Returns whether the name of a field that is not imported is about money.
 pub(super) fn is_price(name: &str) -> bool {
     ["cost", "pric", "uplift", "billing", "free_requests", "provider_specific_entry"]
         .iter()
         .any(|word| name.contains(word))
 }
 
-/// Whether a field says what something costs, and not by how much a cost is multiplied or what is free.
+/// Returns whether a field gives a cost, rather than a factor or a free allowance.
 pub(super) fn is_cost(name: &str) -> bool {
     ["cost", "pric"].iter().any(|word| name.contains(word))
 }

@@ -1,4 +1,4 @@
-//! The JSON of a price map, with numbers as their text: a float would be another price.
+//! Parses the JSON of a price map. Numbers stay text, because a float would change the price.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::amount::{self, NumberError, Parts};
 
-/// Names with their values, in the order they were written, repeated ones included.
+/// Names with their values, in the order of the map, duplicates included.
 pub(super) type Object = Vec<(String, Value)>;
 
 /// A value of the map.
@@ -23,7 +23,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Whether it is a number above 0, however small or large, or has such a one among its fields.
+    /// Returns whether it is a number above 0 of any size, or an object that contains one.
     pub(super) fn is_above_zero(&self) -> bool {
         match self {
             Self::Number(text) | Self::Text(text) => {
@@ -40,13 +40,13 @@ impl Value {
     }
 }
 
-/// Reads the whole map.
+/// Parses the whole map.
 pub(super) fn read(json: &str) -> Result<Object, String> {
     let pairs: Pairs<'_> = serde_json::from_str(json).map_err(|error| error.to_string())?;
     pairs.values(0)
 }
 
-/// How deep values may lie in each other: three times what the map needs.
+/// Maximum nesting of values: three times the map's own.
 const MAX_DEPTH: usize = 16;
 
 struct Pairs<'a>(Vec<(String, &'a RawValue)>);
@@ -60,7 +60,7 @@ impl Pairs<'_> {
 fn value(raw: &RawValue, depth: usize) -> Result<Value, String> {
     let text = raw.get();
     if depth > MAX_DEPTH {
-        return Err("values lie too deep in each other".to_owned());
+        return Err("values are nested too deeply".to_owned());
     }
     let message = |error: serde_json::Error| error.to_string();
     Ok(match text.as_bytes().first() {

@@ -1,4 +1,4 @@
-//! A price file's text, of what was imported.
+//! Writes the imported prices as a price file.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use crate::prices::{KEYS, PER_REQUEST};
 
 use super::{Sheet, Tiers};
 
-/// The whole file. Models are in the order of their names.
+/// Returns the whole file, models sorted by name.
 pub(super) fn file(
     version: &str,
     currency: Currency,
@@ -79,7 +79,7 @@ fn named(key: usize, price: Pico) -> String {
     }
 }
 
-/// A text in double quotes, in which YAML reads what JSON does.
+/// Returns a text in double quotes; a JSON string is a YAML string too.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,6 +1,6 @@
-//! The prices of an entry: named ones, its service tiers and its context tiers, laid over each other in
-//! this order: the entry's own, the tier's, the entry's for that context length, the tier's for it. So
-//! what a tier does not say of long prompts is never taken from what it says of short ones.
+//! The prices of an entry. Later layers override earlier ones: the entry's own prices, the tier's, the
+//! entry's for the context length, the tier's for it. So a tier without a price for long prompts has the
+//! entry's price for long prompts, never its own for short ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use yaml::{Node, Shape};
 use super::fields::Fields;
 use super::{Reader, Sheet, Unit, quoted};
 
-/// Tiers that providers have; others may be named too.
+/// Tiers of the known providers, for spelling hints; other names are accepted too.
 const KNOWN_TIERS: &[&str] = &["batch", "priority", "flex", "scale", "fast", "balanced"];
 
 const CONTEXT_KEYS: &[&str] = &[
@@ -53,7 +53,7 @@ const TIER_KEYS: &[&str] = &[
     "per_request",
 ];
 
-/// Prices of one place, by the least context length they are for.
+/// Prices of one place: those of any length, and those above a context length.
 #[derive(Default)]
 struct Layers {
     line: u64,
@@ -67,7 +67,7 @@ enum Tier {
 }
 
 impl Reader {
-    /// The prices of an entry, resolved for each tier and context length.
+    /// Returns the prices of an entry, resolved for each tier and context length.
     pub(super) fn sheets(&mut self, node: &Node, fields: &Fields<'_>, title: &str) -> Vec<Sheet> {
         let entry = self.layers(node, fields);
         if let Some(image) = fields.get("image") {
@@ -117,7 +117,7 @@ impl Reader {
         sheets
     }
 
-    /// Notes the kinds of token without which no exchange is and for which the entry has no price.
+    /// Warns if the entry has no price for input or output tokens, which every exchange has.
     fn warn_unpriced(&mut self, line: u64, title: &str, prices: &Prices) {
         let lacks = |kind: &TokenType| prices.per_token[*kind as usize].is_none();
         let lacking: Vec<_> =
@@ -131,7 +131,7 @@ impl Reader {
         }
     }
 
-    /// Notes the lengths of `layers` from which on a token costs less than below them; `sheets` are those of one tier.
+    /// Warns about context lengths in `layers` above which a token costs less; `sheets` are those of one tier.
     fn warn_cheaper(&mut self, title: &str, layers: &Layers, sheets: &[Sheet]) {
         for (shorter, longer) in sheets.iter().zip(&sheets[1..]) {
             let Some((line, _)) = layers.contexts.get(&longer.above) else { continue };
@@ -143,7 +143,7 @@ impl Reader {
             if !cheaper.is_empty() {
                 let message = format!(
                     "`{title}` above {} input tokens: `{}` costs less than for shorter prompts; check that the \
-                     prices of the two lengths are not exchanged",
+                     prices of the two lengths are not swapped",
                     longer.above,
                     cheaper.join("`, `")
                 );
@@ -155,8 +155,10 @@ impl Reader {
     fn warn_inherited(&mut self, line: u64, title: &str, place: &str, base: &Prices, over: &Prices) {
         let inherited = base.missing_from(over);
         if !inherited.is_empty() {
-            let message =
-                format!("`{title}` {place}: no {} named; it stays as it is without", inherited.join(", "));
+            let message = format!(
+                "`{title}` {place}: no price for {}; the price without it applies",
+                inherited.join(", ")
+            );
             self.warn(line, WarningKind::Inherited, message);
         }
     }
@@ -172,11 +174,9 @@ impl Reader {
         for (name, line, node) in entries {
             if let Some(tier) = self.tier(name, *line, node) {
                 match tiers.iter().any(|(seen, _)| **seen == **name) {
-                    true => self.error(
-                        *line,
-                        format!("the tier `{name}` is written twice"),
-                        "take one of them out",
-                    ),
+                    true => {
+                        self.error(*line, format!("the tier `{name}` is written twice"), "remove one of them")
+                    }
                     false => tiers.push((name.as_str().into(), tier)),
                 }
             }
@@ -187,19 +187,15 @@ impl Reader {
 
     fn tier(&mut self, name: &str, line: u64, node: &Node) -> Option<Tier> {
         if is_standard(name) {
-            let message = format!("`{}` is no tier of its own", quoted(name));
+            let message = format!("`{}` is the standard tier", quoted(name));
             self.error(line, message, "write its prices in the entry itself");
             return None;
         }
         if name.len() > MAX_TIER_NAME_BYTES
             || !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
         {
-            let message = format!("`{}` is no tier", quoted(name));
-            self.error(
-                line,
-                message,
-                "write it in small letters, as the server says it: batch, priority, flex",
-            );
+            let message = format!("`{}` is not a valid tier", quoted(name));
+            self.error(line, message, "write it in lower case, as the server does: batch, priority, flex");
             return None;
         }
         if let Some(near) = nearest(name, KNOWN_TIERS.iter().copied()).filter(|near| *near != name) {
@@ -219,26 +215,26 @@ impl Reader {
                     _ => None,
                 };
                 if factor.is_none() {
-                    let message = "`multiply` is no number from 0 to 100 with at most nine decimals";
+                    let message = "`multiply` is not a number from 0 to 100 with at most nine decimals";
                     self.error(node.line, message, "write it as in `multiply: 0.5`");
                 }
                 Some(Tier::Multiplied(line, factor?))
             }
             (Some(node), true) => {
                 let message = "a tier has prices of its own or multiplies the entry's, not both";
-                self.error(node.line, message, "take `multiply` out, or the prices");
+                self.error(node.line, message, "remove `multiply` or the prices");
                 None
             }
             (None, false) if self.errors.len() > before => None,
             (None, false) => {
-                let message = format!("the tier `{name}` says nothing");
+                let message = format!("the tier `{name}` has no prices");
                 self.error(line, message, "write its prices, or `multiply: 0.5`");
                 None
             }
         }
     }
 
-    /// The prices named in one place, with its context tiers.
+    /// Reads the prices of one place, with its context tiers.
     fn layers(&mut self, node: &Node, fields: &Fields<'_>) -> Layers {
         let mut layers = Layers { line: node.line, own: self.prices(fields), ..Layers::default() };
         let Some(node) = fields.get("context_tiers") else { return layers };
@@ -251,7 +247,7 @@ impl Reader {
             let Some(fields) = self.fields(item, "a context tier", CONTEXT_KEYS) else { continue };
             let before = self.errors.len();
             let prices = self.prices(&fields);
-            let remedy = "say for prompts of more than how many tokens it is";
+            let remedy = "write the prompt length above which these prices hold";
             let Some(threshold) = self.required(&fields, item, "above_input_tokens", remedy) else {
                 continue;
             };
@@ -262,7 +258,7 @@ impl Reader {
                 _ => None,
             };
             let Some(above) = above else {
-                let message = "`above_input_tokens` is no whole number of tokens";
+                let message = "`above_input_tokens` is not a whole number of tokens";
                 self.error(
                     threshold.line,
                     message,
@@ -279,7 +275,7 @@ impl Reader {
             }
             if let Some((first, _)) = layers.contexts.get(&above) {
                 let message = format!("there are prices above {above} tokens already, on line {first}");
-                self.error(item.line, message, "make one context tier of both");
+                self.error(item.line, message, "merge the two context tiers");
             } else {
                 layers.contexts.insert(above, (item.line, prices));
             }
@@ -299,7 +295,7 @@ impl Reader {
         prices
     }
 
-    /// The price of a token.
+    /// Reads the price of a token.
     fn price(&mut self, node: &Node, key: &str) -> Option<Pico> {
         let shift = match self.unit {
             Unit::PerMillion => 6,
@@ -307,13 +303,13 @@ impl Reader {
         };
         let remedy = match self.unit {
             Unit::PerMillion => "write the price of a million tokens, as in 2.50",
-            Unit::PerToken => "write the price of one token, as in 0.0000025, or say `unit: per_million`",
+            Unit::PerToken => "write the price of one token, as in 0.0000025, or write `unit: per_million`",
         };
         let price = self.read_price(node, key, shift, MAX_TOKEN_PICO, remedy)?;
         if self.unit == Unit::PerMillion && (1..LOW_TOKEN_PICO).contains(&price) {
             let message = format!(
-                "`{key}` is {} for a million tokens, next to nothing; if it is the price of one token, \
-                 say `unit: per_token`",
+                "`{key}` is {} for a million tokens, which is very low; if it is the price of one token, \
+                 write `unit: per_token`",
                 per_million(price.into())
             );
             self.warn(node.line, WarningKind::Tiny, message);
@@ -321,7 +317,7 @@ impl Reader {
         if price > HIGH_TOKEN_PICO {
             let remedy = match self.unit {
                 Unit::PerMillion => "check that it is the price of a million tokens in this currency",
-                Unit::PerToken => "if it is the price of a million tokens, say `unit: per_million`",
+                Unit::PerToken => "if it is the price of a million tokens, write `unit: per_million`",
             };
             let message =
                 format!("`{key}` is {} for one token, which is high; {remedy}", money(price.into()));
@@ -334,8 +330,8 @@ impl Reader {
         let text = match &node.shape {
             Shape::Scalar(text) => text,
             Shape::Nothing => {
-                let remedy = "write 0 if it is free, or take it out if nobody knows: then it is unpriced";
-                self.error(node.line, format!("`{key}` names no price"), remedy);
+                let remedy = "write 0 if it is free, or remove the key: then it is unpriced";
+                self.error(node.line, format!("`{key}` has no value"), remedy);
                 return None;
             }
             Shape::List(_) | Shape::Map(_) => {
@@ -345,15 +341,15 @@ impl Reader {
         };
         match amount::parts(text, shift) {
             Err(NumberError::Malformed) => {
-                self.error(node.line, format!("`{key}`: `{}` is no decimal number", quoted(text)), remedy);
+                self.error(node.line, format!("`{key}`: `{}` is not a decimal number", quoted(text)), remedy);
                 None
             }
             Ok(Parts { whole, .. }) if whole < 0 || text.starts_with('-') => {
-                self.error(node.line, format!("`{key}`: `{}` is below nothing", quoted(text)), remedy);
+                self.error(node.line, format!("`{key}`: `{}` is below 0", quoted(text)), remedy);
                 None
             }
             Err(NumberError::TooLarge) => {
-                self.error(node.line, format!("`{key}`: `{}` is too much", quoted(text)), remedy);
+                self.error(node.line, format!("`{key}`: `{}` is too large", quoted(text)), remedy);
                 None
             }
             Ok(Parts { whole, .. }) if whole > i128::from(most) => {
@@ -364,7 +360,7 @@ impl Reader {
                 None
             }
             Ok(Parts { whole: 0, exact: false }) => {
-                let message = format!("`{key}`: `{}` is less than the smallest price there is", quoted(text));
+                let message = format!("`{key}`: `{}` is below the smallest price", quoted(text));
                 self.error(
                     node.line,
                     message,
@@ -406,7 +402,7 @@ impl Reader {
         }
         product.per_request = times(prices.per_request, MAX_REQUEST_PICO);
         if large {
-            self.error(line, format!("{place}: a price becomes too much"), "write a smaller factor");
+            self.error(line, format!("{place}: a price becomes too large"), "write a smaller factor");
         }
         if rounded {
             self.warn(
@@ -419,7 +415,7 @@ impl Reader {
     }
 }
 
-/// The sheets of a tier: one for the ordinary length, one for each longer one that is priced apart.
+/// Returns the sheets of a tier: one for any length, and one for each length with prices of its own.
 fn resolve(name: Arc<str>, entry: &Layers, tier: Option<&Layers>) -> Vec<Sheet> {
     let nothing = Layers::default();
     let tier = tier.unwrap_or(&nothing);
@@ -439,27 +435,27 @@ fn resolve(name: Arc<str>, entry: &Layers, tier: Option<&Layers>) -> Vec<Sheet> 
     sheets
 }
 
-/// Bytes of a tier's name.
+/// Maximum length of a tier's name.
 const MAX_TIER_NAME_BYTES: usize = 64;
 
-/// The longest prompt that prices may tell apart.
+/// The highest context length that a context tier may have.
 const MAX_PROMPT_TOKENS: u64 = 1_000_000_000;
 
-/// Pico-units of a token above which a price is doubtful: one unit of the currency. In dollars every price of a
-/// provider is a thousand times less; in đồng and rupiah, dear models cost more.
+/// Price of a token, in pico-units, above which a warning is given: one unit of the currency. In dollars, prices of
+/// providers are a thousand times lower; in đồng and rupiah, expensive models cost more.
 const HIGH_TOKEN_PICO: Pico = 1_000_000_000_000;
 
-/// The most that one token may cost: ten thousand units, in pico-units.
+/// Maximum price of a token: ten thousand units, in pico-units.
 const MAX_TOKEN_PICO: Pico = 10_000_000_000_000_000;
 
-/// The most that one request may cost: ten thousand units, in pico-units.
+/// Maximum price of a request: ten thousand units, in pico-units.
 const MAX_REQUEST_PICO: Pico = 10_000_000_000_000_000;
 
-/// A request's price is said in units, whatever the unit of tokens.
+/// Decimal places of a pico-unit; a request's price is written in units, whatever the unit of tokens.
 const REQUEST_SHIFT: i32 = 12;
 
 const REQUEST_REMEDY: &str = "write the price of one request, as in 0.005";
 
-/// Pico-units of a token below which a price per million is doubtful: the cheapest that a provider asks is
-/// 130.
+/// Price of a token, in pico-units, below which a price per million is warned about: the cheapest of a
+/// provider is 130.
 const LOW_TOKEN_PICO: Pico = 100;

@@ -169,7 +169,7 @@ fn lint_prints_errors_and_warnings_with_lines() {
         EXAMPLE.replace("output: 0.40", "output: -0.40").replace("name: deep-thinker", "nmae: deep-thinker");
     let read = Book::read(&wrong);
     let text = render::lint("p.yaml", &read);
-    assert!(text.starts_with("p.yaml:13: `output`: `-0.40` is below nothing; "), "{text}");
+    assert!(text.starts_with("p.yaml:13: `output`: `-0.40` is below 0; "), "{text}");
     assert!(text.contains("p.yaml:57: there is no key `nmae`; did you mean `name`?\n"), "{text}");
     assert!(text.ends_with("p.yaml: 2 errors\n"), "{text}");
     let json: serde_json::Value =

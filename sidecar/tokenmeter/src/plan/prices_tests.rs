@@ -49,7 +49,7 @@ fn errors_name_the_price_file_and_its_lines() {
     assert_eq!(shown.len(), 2, "{shown:?}");
     assert_eq!(shown[0], format!("{}:4: there is no key `inptu`; did you mean `input`?", file.path()));
     assert!(
-        shown[1].starts_with(&format!("{}:5: `output`: `x` is no decimal number; ", file.path())),
+        shown[1].starts_with(&format!("{}:5: `output`: `x` is not a decimal number; ", file.path())),
         "{shown:?}"
     );
 }
@@ -89,7 +89,7 @@ fn plan_has_the_book_or_an_error() {
     for (path, version, error) in [
         ("", None, ""),
         (right.path(), Some("v"), ""),
-        (wrong.path(), None, ":4: `input`: `-1` is below nothing"),
+        (wrong.path(), None, ":4: `input`: `-1` is below 0"),
         ("/nowhere/prices.yaml", None, "--prices: the price file /nowhere/prices.yaml cannot be read"),
     ] {
         let flags = [("upstream", "http://gpu:8000".to_owned()), ("prices", path.to_owned())];
