@@ -11,7 +11,9 @@ use crate::retain::{self, Next};
 use crate::running::Ledger;
 use crate::source::{Correction, DAY_US, Month, Range, Source, Used};
 use crate::testing::{NOON_US, Place, rate, row};
-use crate::{Amendment, EnergyRow, Plan, Row, Store, amend, files, month, start, verify};
+use crate::{
+    Amendment, EnergyRow, Line, Plan, Row, Store, Sums, TotalKey, amend, files, month, start, verify,
+};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -49,7 +51,7 @@ fn billed(place: &Place) -> Vec<(String, u64, i128)> {
     store
         .lines(&Range::ALL, &mut |month, line| {
             let sum = months.entry(month).or_default();
-            *sum = (sum.0 + line.exchanges, sum.1 + line.cost_pico);
+            *sum = (sum.0 + line.sums.exchanges, sum.1 + line.sums.cost_pico);
             Ok(())
         })
         .unwrap();
@@ -245,9 +247,9 @@ fn a_correction_is_billed_in_the_open_month_and_verifies() {
     let place = with_october();
     close(&place.ledger(), october(), "ann", november_us()).unwrap();
     let price::Charge::Priced { rate: new, .. } = rate(50) else { unreachable!() };
-    let mut line = crate::key::Key::of_row(&row(1), crate::Class::Correction).line();
-    line.rate = Some(new.id);
-    line.cost_pico = -5;
+    let mut line = Line { key: TotalKey::of_row(&row(1), crate::Class::Correction), sums: Sums::default() };
+    line.key.rate = Some(new.id);
+    line.sums.cost_pico = -5;
     let correction = Correction {
         id: meter::ExchangeId([9; 16]),
         made_us: november_us(),
@@ -333,9 +335,9 @@ fn lines_are_compared_with_their_rows() {
     let place = with_october();
     let mut file = crate::file::File::open(&place.ledger()).unwrap();
     let mut entry = crate::entry::Entry::begin(&mut file).unwrap();
-    let mut line = crate::key::Key::of_row(&row(1), crate::Class::Usage).line();
-    line.cost_pico = 1;
-    entry.total(&line);
+    let mut line = Line { key: TotalKey::of_row(&row(1), crate::Class::Usage), sums: Sums::default() };
+    line.sums.cost_pico = 1;
+    entry.total(&line.key, &line.sums);
     entry.commit().unwrap();
     drop(file);
     differs(&place, "its rows come to");
@@ -411,7 +413,7 @@ fn a_month_that_cannot_be_read_takes_no_other_with_it() {
         for (range, well) in &ranges {
             let mut count = 0;
             let lines = store.lines(range, &mut |_, line| {
-                count += line.exchanges;
+                count += line.sums.exchanges;
                 Ok(())
             });
             let said = lines.map_err(|trouble| trouble.to_string());

@@ -4,10 +4,9 @@
 use meter::ExchangeId;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::key::line_of;
 use crate::source::{Correction, Month, Range, Source, Trouble};
 use crate::temporary::{self, no_room};
-use crate::{Class, Line, Row};
+use crate::{Class, Line, Row, Sums, TotalKey};
 
 /// Corrections by exchange.
 #[derive(Debug)]
@@ -43,14 +42,9 @@ pub struct Made {
 impl Made {
     /// Returns the line of the correction of a row.
     pub fn line(&self, row: &Row) -> Line {
-        Line {
-            rate: self.rate,
-            class: Class::Correction,
-            exchanges: u64::from(self.first_price),
-            tokens: Default::default(),
-            cost_pico: self.delta_pico,
-            ..line_of(row, None)
-        }
+        let key = TotalKey { rate: self.rate, ..TotalKey::of_row(row, Class::Correction) };
+        let exchanges = u64::from(self.first_price);
+        Line { key, sums: Sums { exchanges, cost_pico: self.delta_pico, ..Sums::default() } }
     }
 }
 
@@ -66,15 +60,15 @@ impl Corrections {
             let mut insert = file.prepare(INSERT).map_err(no_room)?;
             source.corrections(range, &mut |billed, made| {
                 let line = &made.line;
-                let delta = i64::try_from(line.cost_pico)?;
+                let delta = i64::try_from(line.sums.cost_pico)?;
                 insert
                     .execute(params![
                         made.exchange.0,
                         made.made_us,
                         made.id.0,
                         billed,
-                        line.rate,
-                        line.exchanges > 0,
+                        line.key.rate,
+                        line.sums.exchanges > 0,
                         delta
                     ])
                     .map_err(no_room)?;

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use meter::{ExchangeId, Provenance, Role};
+use meter::{ExchangeId, Role};
 use price::{Charge, Rate};
 
-use crate::key::Key;
-use crate::line::Class;
 use crate::row::cut;
 use crate::source::Used;
-use crate::{Row, month};
+use crate::{Class, Row, TotalKey};
 
 /// What an exchange used, and which line it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,22 +16,8 @@ pub struct EnergyRow {
     pub id: ExchangeId,
     /// When the exchange ended, microseconds since 1970.
     pub ended_us: i64,
-    /// The exchange's tenant.
-    pub tenant: Arc<str>,
-    /// Its principal.
-    pub principal: Option<Arc<str>>,
-    /// Its upstream.
-    pub upstream: Arc<str>,
-    /// Its provider.
-    pub provider: Arc<str>,
-    /// The model it asked for.
-    pub model: Arc<str>,
-    /// How it ended.
-    pub ending: Arc<str>,
-    /// How its input counts are known.
-    pub input_provenance: Provenance,
-    /// How its output counts are known.
-    pub output_provenance: Provenance,
+    /// The key of the total that it is added to.
+    pub(crate) key: TotalKey,
     /// The rate it was charged by, if it was.
     pub rate: Option<Arc<Rate>>,
     /// What it used, and what that cost.
@@ -48,14 +32,7 @@ impl EnergyRow {
         Self {
             id: row.id,
             ended_us: row.ended_us,
-            tenant: Arc::clone(&row.tenant),
-            principal: row.principal.clone(),
-            upstream: Arc::clone(&row.upstream),
-            provider: Arc::clone(&row.provider),
-            model: Arc::clone(&row.model),
-            ending: Arc::clone(&row.ending),
-            input_provenance: row.tokens.input_provenance,
-            output_provenance: row.tokens.output_provenance,
+            key: TotalKey::of_row(row, Class::Usage),
             rate: match &row.charge {
                 Charge::Priced { rate, .. } => Some(Arc::clone(rate)),
                 Charge::Unpriced(_) => None,
@@ -67,26 +44,14 @@ impl EnergyRow {
 
     /// The same, with texts as long as its exchange's row has them.
     pub(crate) fn bounded(mut self) -> Self {
-        let texts =
-            [&mut self.tenant, &mut self.upstream, &mut self.provider, &mut self.model, &mut self.ending];
-        texts.into_iter().chain(&mut self.principal).for_each(cut);
+        let key = &mut self.key;
+        let texts = [&mut key.tenant, &mut key.upstream, &mut key.provider, &mut key.model, &mut key.ending];
+        texts.into_iter().chain(&mut key.principal).for_each(cut);
         self
     }
 
-    /// The line it is added to.
-    pub(crate) fn key(&self, class: Class) -> Key {
-        Key {
-            day: month::day(self.ended_us),
-            tenant: Arc::clone(&self.tenant),
-            principal: self.principal.clone(),
-            upstream: Arc::clone(&self.upstream),
-            provider: Arc::clone(&self.provider),
-            model: Arc::clone(&self.model),
-            ending: Arc::clone(&self.ending),
-            input_provenance: self.input_provenance,
-            output_provenance: self.output_provenance,
-            rate: self.rate.as_ref().map(|rate| rate.id),
-            class,
-        }
+    /// The key of the total of a class that it is added to.
+    pub(crate) fn key(&self, class: Class) -> TotalKey {
+        TotalKey { class, ..self.key.clone() }
     }
 }

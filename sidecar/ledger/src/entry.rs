@@ -12,19 +12,17 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::energy::EnergyRow;
 use crate::failure::{Failure, Fault};
 use crate::file::{self, File, Seal};
-use crate::key::Key;
-use crate::line::Class;
 use crate::source::{Correction, DeviceLine, Gap, Month};
 use crate::table::{self, ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 use crate::values::{self, Columns, Names};
-use crate::{Line, Row, month};
+use crate::{Class, Row, Sums, TotalKey, month};
 
 /// A transaction that nobody else can write beside. Dropped, it was never there.
 pub(crate) struct Entry<'f> {
     transaction: Transaction<'f>,
     month: Month,
     seals: BTreeMap<&'static str, (&'static Table, Seal)>,
-    lines: HashMap<Key, Line>,
+    totals: HashMap<TotalKey, Sums>,
     scratch: Vec<u8>,
     names: Names,
 }
@@ -38,7 +36,7 @@ impl<'f> Entry<'f> {
             transaction,
             month,
             seals: BTreeMap::new(),
-            lines: HashMap::new(),
+            totals: HashMap::new(),
             scratch: Vec::new(),
             names: Names::default(),
         })
@@ -101,8 +99,7 @@ impl<'f> Entry<'f> {
             }
             seal.chain(&digest);
             new += 1;
-            let key = Key::of_row(row, Class::Usage);
-            self.lines.entry(key.clone()).or_insert_with(|| key.line()).add_row(row);
+            self.totals.entry(TotalKey::of_row(row, Class::Usage)).or_default().add_row(row);
         }
         drop(insert);
         self.set_seal(&EXCHANGE, seal);
@@ -135,8 +132,7 @@ impl<'f> Entry<'f> {
             if !here && let Some(rate) = &row.rate {
                 rates.insert(rate.id, rate);
             }
-            let key = row.key(class);
-            self.lines.entry(key.clone()).or_insert_with(|| key.line()).add_used(&row.used, row.role);
+            self.totals.entry(row.key(class)).or_default().add_used(&row.used, row.role);
         }
         drop(insert);
         self.set_seal(&ENERGY, seal);
@@ -145,9 +141,8 @@ impl<'f> Entry<'f> {
     }
 
     /// Adds totals to a line. Unlike a row they have no name by which a second time would show.
-    pub(crate) fn total(&mut self, line: &Line) {
-        let key = Key::of(line);
-        self.lines.entry(key.clone()).or_insert_with(|| key.line()).add(line);
+    pub(crate) fn total(&mut self, key: &TotalKey, sums: &Sums) {
+        self.totals.entry(key.clone()).or_default().add(sums);
     }
 
     /// Adds to what GPUs did for nobody.
@@ -158,7 +153,7 @@ impl<'f> Entry<'f> {
         let mut sums: BTreeMap<(i32, &str, &str), DeviceLine> = BTreeMap::new();
         for line in added {
             sums.entry((line.day, &line.hw_id, line.share.name()))
-                .and_modify(|sum| add_device(sum, line))
+                .and_modify(|sum| sum.sums.add(&line.sums))
                 .or_insert_with(|| line.clone());
         }
         let mut seal = self.seal(&DEVICE)?;
@@ -169,7 +164,7 @@ impl<'f> Entry<'f> {
             let mut found = find.raw_query();
             if let Some(row) = found.next()? {
                 let (old, digest) = DEVICE.read(row, &mut self.scratch)?;
-                add_device(&mut line, &Columns::new(&old, &mut self.names).device()?);
+                line.sums.add(&Columns::new(&old, &mut self.names).device()?.sums);
                 seal.take(&digest);
             }
             drop(found);
@@ -202,8 +197,7 @@ impl<'f> Entry<'f> {
             new += 1;
             // What a store reads back, so that the line is the sum of what is read.
             let read = Columns::new(&values[1..], &mut self.names).correction()?.line;
-            let key = Key::of(&read);
-            self.lines.entry(key.clone()).or_insert_with(|| key.line()).add(&read);
+            self.totals.entry(read.key).or_default().add(&read.sums);
         }
         drop(insert);
         self.set_seal(&CORRECTION, seal);
@@ -258,7 +252,7 @@ impl<'f> Entry<'f> {
     }
 
     fn write_lines(&mut self) -> Result<(), Failure> {
-        let mut lines: Vec<_> = std::mem::take(&mut self.lines).into_iter().collect();
+        let mut lines: Vec<_> = std::mem::take(&mut self.totals).into_iter().collect();
         if lines.is_empty() {
             return Ok(());
         }
@@ -268,17 +262,17 @@ impl<'f> Entry<'f> {
         let mut seal = self.seal(&LINE)?;
         let mut find = self.transaction.prepare_cached(LINE.select_one())?;
         let mut replace = self.transaction.prepare_cached(LINE.replace())?;
-        for (key, mut line) in lines {
+        for (key, mut sums) in lines {
             let mut values = values::of_key(&key);
             table::bind(&mut find, &values)?;
             let mut found = find.raw_query();
             if let Some(row) = found.next()? {
                 let (old, digest) = LINE.read(row, &mut self.scratch)?;
-                line.add(&Columns::new(&old, &mut self.names).line()?);
+                sums.add(&Columns::new(&old, &mut self.names).line()?.sums);
                 seal.take(&digest);
             }
             drop(found);
-            values.extend(values::of_sums(&line)?);
+            values.extend(values::of_sums(&sums)?);
             let digest = LINE.digest(&values, &mut self.scratch);
             table::execute(&mut replace, &values, &digest)?;
             seal.add(&digest);
@@ -287,13 +281,6 @@ impl<'f> Entry<'f> {
         self.set_seal(&LINE, seal);
         days.map_or(Ok(()), |(first, last)| file::extend_days(&self.transaction, first..=last))
     }
-}
-
-pub(crate) fn add_device(sum: &mut DeviceLine, more: &DeviceLine) {
-    sum.energy_nj += more.energy_nj;
-    sum.gpu_ns += more.gpu_ns;
-    sum.gpu_hours_pico += more.gpu_hours_pico;
-    sum.gpu_energy_pico += more.gpu_energy_pico;
 }
 
 /// What a closed month says to whoever would enter something.

@@ -85,11 +85,11 @@ fn totals(ledger: &std::path::Path, class: Option<Class>) -> Vec<(String, u64, u
     let store = Store::open_read(ledger).unwrap();
     store
         .lines(&Range::ALL, &mut |_, line| {
-            if class.is_none_or(|class| class == line.class) {
-                let sum = sums.entry(format!("{} {}", line.tenant, line.model)).or_default();
-                sum.0 += line.exchanges;
-                sum.1 += line.tokens.iter().sum::<u64>();
-                sum.2 += line.cost_pico;
+            if class.is_none_or(|class| class == line.key.class) {
+                let sum = sums.entry(format!("{} {}", line.key.tenant, line.key.model)).or_default();
+                sum.0 += line.sums.exchanges;
+                sum.1 += line.sums.tokens.iter().sum::<u64>();
+                sum.2 += line.sums.cost_pico;
             }
             Ok(())
         })

@@ -353,7 +353,8 @@ impl Reader<'_> {
             passed |= self.snapshot.query_row(&sql, [from, to], |row| row.get::<_, bool>(0))?;
         }
         if passed {
-            parcel.usage = self.lines(Class::Usage, |line| forgotten.contains(&month::of_day(line.day)))?;
+            parcel.usage =
+                self.lines(Class::Usage, |line| forgotten.contains(&month::of_day(line.key.day)))?;
         }
         Ok(())
     }
@@ -399,7 +400,7 @@ impl Reader<'_> {
         })?;
         self.pass_over(&ENERGY, parcel.energy.len(), &mut parcel.next.energy)?;
         parcel.shed = self.lines(Class::Shed, |_| true)?;
-        for id in parcel.corrections.iter().filter_map(|(_, correction)| correction.line.rate) {
+        for id in parcel.corrections.iter().filter_map(|(_, correction)| correction.line.key.rate) {
             rate(snapshot, &mut self.rates, &id)?;
         }
         Ok(())
@@ -415,7 +416,7 @@ impl Reader<'_> {
             }
             Ok(())
         })?;
-        for id in lines.iter().filter_map(|line| line.rate) {
+        for id in lines.iter().filter_map(|line| line.key.rate) {
             rate(self.snapshot, &mut self.rates, &id)?;
         }
         Ok(lines)

@@ -61,7 +61,7 @@ fn what_retention_took_before_it_was_read_is_a_gap() {
         let parcel = parcel(&place, at);
         assert_eq!((parcel.taken, parcel.next.exchange, parcel.rows.len()), (lost, ROWS, 0), "at {at}");
         assert_eq!(parcel.is_empty(), lost == 0, "it is sent once");
-        let totals: u64 = parcel.usage.iter().map(|line| line.exchanges).sum();
+        let totals: u64 = parcel.usage.iter().map(|line| line.sums.exchanges).sum();
         assert_eq!(totals, if lost > 0 { ROWS as u64 } else { 0 }, "at {at}");
         assert_eq!(parcel.rates.len(), if lost > 0 { 2 } else { 0 }, "what the totals name");
         assert_eq!(parcel.gaps.len(), usize::from(lost > 0));

@@ -66,7 +66,7 @@ fn read(place: &Place) -> (Vec<(Month, u64)>, Vec<Gap>) {
     let mut months = std::collections::BTreeMap::new();
     store
         .lines(&Range::ALL, &mut |month, line| {
-            *months.entry(month).or_default() += line.exchanges;
+            *months.entry(month).or_default() += line.sums.exchanges;
             Ok(())
         })
         .unwrap();

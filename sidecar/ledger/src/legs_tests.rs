@@ -43,7 +43,10 @@ fn sum(path: &Path) -> Line {
     let store = Store::open_read(path).unwrap();
     store
         .lines(&Range::ALL, &mut |_, line| {
-            sum.get_or_insert_with(|| crate::key::Key::of(line).line()).add(line);
+            match &mut sum {
+                Some(sum) => sum.sums.add(&line.sums),
+                None => sum = Some(line.clone()),
+            }
             Ok(())
         })
         .unwrap();
@@ -75,20 +78,24 @@ fn file_of_version_1_is_read_unchanged() {
     assert_eq!(rows(&place.ledger()), (0..24).map(row).collect::<Vec<_>>());
     let found = sum(&place.ledger());
     let total = |of: fn(&Row) -> u64| (0..24).map(|n| of(&row(n))).sum::<u64>();
-    assert_eq!((found.exchanges, found.energy_exchanges), (24 + 2, 12), "two got a price by the repricing");
     assert_eq!(
-        found.tokens[TokenType::Input as usize],
+        (found.sums.exchanges, found.sums.energy_exchanges),
+        (24 + 2, 12),
+        "two got a price by the repricing"
+    );
+    assert_eq!(
+        found.sums.tokens[TokenType::Input as usize],
         total(|row| row.tokens.by_type[TokenType::Input as usize])
     );
     assert_eq!(
-        found.tokens[TokenType::Output as usize],
+        found.sums.tokens[TokenType::Output as usize],
         total(|row| row.tokens.by_type[TokenType::Output as usize])
     );
     let used = |of: fn(Used) -> u64| (0..24).filter_map(energy_of).map(of).sum::<u64>();
-    assert_eq!(found.gpu_ns, used(|used| used.gpu_ns.unwrap()).into());
-    assert_eq!(found.energy_nj, used(|used| used.energy_nj.unwrap()).into());
+    assert_eq!(found.sums.gpu.gpu_ns, used(|used| used.gpu_ns.unwrap()).into());
+    assert_eq!(found.sums.gpu.energy_nj, used(|used| used.energy_nj.unwrap()).into());
     let cost: i64 = (0..24).filter_map(|n| row(n).charge.cost()).sum();
-    assert_eq!(found.cost_pico, i128::from(cost) + 317_999_990, "with the corrections");
+    assert_eq!(found.sums.cost_pico, i128::from(cost) + 317_999_990, "with the corrections");
     assert_eq!(differences(&place.ledger()), Vec::<String>::new());
     assert_eq!(version(&place.ledger()), 1);
 }
@@ -111,8 +118,8 @@ fn file_of_version_1_takes_legs() {
     assert_eq!(found[..24], (0..24).map(row).collect::<Vec<_>>());
     assert_eq!(found[24..], [prefill(row(1_000)), decode]);
     let after = sum(&place.ledger());
-    assert_eq!(after.exchanges, before.exchanges + 1);
-    assert_eq!(after.cost_pico - before.cost_pico, row(1_002).charge.cost().unwrap().into());
+    assert_eq!(after.sums.exchanges, before.sums.exchanges + 1);
+    assert_eq!(after.sums.cost_pico - before.sums.cost_pico, row(1_002).charge.cost().unwrap().into());
 }
 
 #[test]
@@ -123,11 +130,14 @@ fn prefill_leg_adds_only_gpu_use() {
     enter(&pair.ledger(), &[(prefill(row(1)), used(5)), (Row { role: Role::Decode, ..row(2) }, used(7))]);
     enter(&one.ledger(), &[(row(2), used(7))]);
     let (pair_sum, one_sum) = (sum(&pair.ledger()), sum(&one.ledger()));
-    assert_eq!(pair_sum.exchanges, 1);
-    assert_eq!((pair_sum.tokens, pair_sum.cost_pico), (one_sum.tokens, one_sum.cost_pico));
-    assert_eq!(pair_sum.energy_exchanges, 1);
-    assert_eq!((pair_sum.gpu_ns, pair_sum.energy_nj), (12, 120));
-    assert_eq!((pair_sum.gpu_hours_pico, pair_sum.gpu_energy_pico), (6, 8));
+    assert_eq!(pair_sum.sums.exchanges, 1);
+    assert_eq!(
+        (pair_sum.sums.tokens, pair_sum.sums.cost_pico),
+        (one_sum.sums.tokens, one_sum.sums.cost_pico)
+    );
+    assert_eq!(pair_sum.sums.energy_exchanges, 1);
+    assert_eq!((pair_sum.sums.gpu.gpu_ns, pair_sum.sums.gpu.energy_nj), (12, 120));
+    assert_eq!((pair_sum.sums.gpu.gpu_hours_pico, pair_sum.sums.gpu.gpu_energy_pico), (6, 8));
     assert_eq!(differences(&pair.ledger()), Vec::<String>::new());
 }
 

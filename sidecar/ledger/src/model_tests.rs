@@ -145,11 +145,11 @@ impl Both {
         let (mut count, mut tokens, mut cost, mut gpu_ns, mut energies) = (0, 0, 0, 0, 0);
         store
             .lines(&Range::ALL, &mut |_, line| {
-                count += line.exchanges;
-                tokens += line.tokens.iter().sum::<u64>();
-                cost += line.cost_pico;
-                gpu_ns += line.gpu_ns;
-                energies += line.energy_exchanges;
+                count += line.sums.exchanges;
+                tokens += line.sums.tokens.iter().sum::<u64>();
+                cost += line.sums.cost_pico;
+                gpu_ns += line.sums.gpu.gpu_ns;
+                energies += line.sums.energy_exchanges;
                 Ok(())
             })
             .unwrap();

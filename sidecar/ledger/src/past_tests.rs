@@ -44,7 +44,7 @@ fn billed(place: &Place) -> Vec<(String, u64)> {
     let store = Store::open_read(&place.ledger()).unwrap();
     store
         .lines(&Range::ALL, &mut |month, line| {
-            *months.entry(month).or_default() += line.exchanges;
+            *months.entry(month).or_default() += line.sums.exchanges;
             Ok(())
         })
         .unwrap();

@@ -62,8 +62,12 @@ impl Planned {
         while let Some(row) = rows.next().map_err(temporary::no_room)? {
             let (values, _) = CORRECTION.read(row, &mut scratch)?;
             let correction = Columns::new(&values[1..], &mut names).correction()?;
-            let rate =
-                correction.line.rate.and_then(|id| self.rates.get(&id)).ok_or("a correction has no rate")?;
+            let rate = correction
+                .line
+                .key
+                .rate
+                .and_then(|id| self.rates.get(&id))
+                .ok_or("a correction has no rate")?;
             to(correction, rate)?;
         }
         Ok(())

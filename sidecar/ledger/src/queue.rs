@@ -303,6 +303,7 @@ mod tests {
 
     use super::{Act, DETAIL, End, Item, MOST, Queue};
     use crate::EnergyRow;
+    use crate::GpuSums;
     use crate::source::{DeviceLine, Share, Used};
     use crate::testing::row;
 
@@ -312,10 +313,7 @@ mod tests {
             day: 1,
             hw_id: "GPU-0".into(),
             share: Share::Idle,
-            energy_nj: 1,
-            gpu_ns: 1,
-            gpu_hours_pico: 0,
-            gpu_energy_pico: 0,
+            sums: GpuSums { energy_nj: 1, gpu_ns: 1, gpu_hours_pico: 0, gpu_energy_pico: 0 },
         };
         let act = Act { at_us: 1, what: "price_book".into(), detail: "{}".into() };
         [

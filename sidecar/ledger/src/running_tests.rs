@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Ledger, Plan, start};
+use crate::GpuSums;
 use crate::source::{DAY_US, DeviceLine, Gap, Range, Share, Source, Used};
 use crate::testing::{NOON_US, Place, row};
 use crate::{EnergyRow, Fault, Line, Row, Store, month};
@@ -78,9 +79,9 @@ fn gaps(place: &Place) -> Vec<Gap> {
 /// Exchanges, all tokens, money.
 fn sums(lines: &[Line]) -> (u64, u64, i128) {
     (
-        lines.iter().map(|line| line.exchanges).sum(),
-        lines.iter().map(|line| line.tokens.iter().sum::<u64>()).sum(),
-        lines.iter().map(|line| line.cost_pico).sum(),
+        lines.iter().map(|line| line.sums.exchanges).sum(),
+        lines.iter().map(|line| line.sums.tokens.iter().sum::<u64>()).sum(),
+        lines.iter().map(|line| line.sums.cost_pico).sum(),
     )
 }
 
@@ -145,11 +146,16 @@ fn energy_joins_whenever_it_comes() {
     assert!(ledger.shutdown(LONG));
     let all = (0..20).chain([99]);
     let lines = lines(&place);
-    assert_eq!(lines.iter().map(|line| line.energy_exchanges).sum::<u64>(), 21);
+    assert_eq!(lines.iter().map(|line| line.sums.energy_exchanges).sum::<u64>(), 21);
     assert_eq!(
         lines
             .iter()
-            .map(|line| (line.energy_nj, line.gpu_ns, line.gpu_hours_pico, line.gpu_energy_pico))
+            .map(|line| (
+                line.sums.gpu.energy_nj,
+                line.sums.gpu.gpu_ns,
+                line.sums.gpu.gpu_hours_pico,
+                line.sums.gpu.gpu_energy_pico
+            ))
             .fold((0, 0, 0, 0), |sum, line| (sum.0 + line.0, sum.1 + line.1, sum.2 + line.2, sum.3 + line.3)),
         all.map(used).fold((0, 0, 0, 0), |sum, used| (
             sum.0 + i128::from(used.energy_nj.unwrap()),
@@ -172,10 +178,7 @@ fn idle_shares_add_up() {
         day,
         hw_id: "GPU-0".into(),
         share: Share::Idle,
-        energy_nj: n << 70,
-        gpu_ns: -n,
-        gpu_hours_pico: 0,
-        gpu_energy_pico: n,
+        sums: GpuSums { energy_nj: n << 70, gpu_ns: -n, gpu_hours_pico: 0, gpu_energy_pico: n },
     };
     let day = month::day(NOON_US);
     ledger.device(vec![line(day, 1), line(day, 2)]);
@@ -252,7 +255,7 @@ fn a_month_that_is_over_gets_a_file_of_its_own() {
         .unwrap();
     assert_eq!(sums(&by_month["2026-10"]), sums_of((0..11).map(row)));
     assert_eq!(sums(&by_month["2026-11"]), sums_of([later(100)]));
-    assert_eq!(by_month["2026-10"].iter().map(|line| line.gpu_ns).sum::<i128>(), 5);
+    assert_eq!(by_month["2026-10"].iter().map(|line| line.sums.gpu.gpu_ns).sum::<i128>(), 5);
 }
 
 /// A reader keeps the month's file where it is; the new month's rows are written all the same, and once
@@ -469,7 +472,7 @@ fn long_names_are_cut_alike() {
     assert!(ledger.shutdown(LONG));
     let lines = lines(&place);
     assert_eq!(lines.len(), 1);
-    assert_eq!((lines[0].tenant.len(), lines[0].exchanges, lines[0].gpu_ns), (1_024, 1, 5));
+    assert_eq!((lines[0].key.tenant.len(), lines[0].sums.exchanges, lines[0].sums.gpu.gpu_ns), (1_024, 1, 5));
 }
 
 #[test]

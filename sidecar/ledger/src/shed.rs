@@ -10,10 +10,8 @@ use meter::Provenance;
 use price::{Charge, Rate};
 
 use crate::energy::EnergyRow;
-use crate::key::Key;
-use crate::line::Class;
 use crate::source::{DeviceLine, Gap};
-use crate::{Line, Row};
+use crate::{Class, GpuSums, Row, Sums, TotalKey};
 
 /// Keys whose totals are kept apart, of each of three kinds: all keys as they are; tenant, model and
 /// rate; rate alone. One is about 400 bytes.
@@ -25,7 +23,7 @@ const OTHER: &str = "_other";
 /// What was shed, in totals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shed {
-    totals: [HashMap<Key, Line>; 3],
+    totals: [HashMap<TotalKey, Sums>; 3],
     rates: HashMap<[u8; 16], Arc<Rate>>,
     devices: HashMap<(i32, Arc<str>, &'static str), DeviceLine>,
     kept: Span,
@@ -70,11 +68,11 @@ impl Shed {
     pub(crate) fn row(&mut self, row: &Row) -> bool {
         // A row that no file can hold would take the line's others with it.
         let fits = crate::values::of_row(0, row).is_ok();
-        let Some(line) = fits.then(|| self.line(Key::of_row(row, Class::Shed))).flatten() else {
+        let Some(sums) = fits.then(|| self.sums(TotalKey::of_row(row, Class::Shed))).flatten() else {
             self.lost.add(row.ended_us, 1);
             return false;
         };
-        line.add_row(row);
+        sums.add_row(row);
         self.kept.add(row.ended_us, 1);
         if let Charge::Priced { rate, .. } = &row.charge {
             self.rates.entry(rate.id).or_insert_with(|| Arc::clone(rate));
@@ -84,8 +82,8 @@ impl Shed {
 
     /// Takes what an exchange used. Whether there was room.
     pub(crate) fn energy(&mut self, row: &EnergyRow) -> bool {
-        let Some(line) = self.line(row.key(Class::Shed)) else { return false };
-        line.add_used(&row.used, row.role);
+        let Some(sums) = self.sums(row.key(Class::Shed)) else { return false };
+        sums.add_used(&row.used, row.role);
         // Its exchange may be in another file, and the rate with it.
         if let Some(rate) = &row.rate {
             self.rates.entry(rate.id).or_insert_with(|| Arc::clone(rate));
@@ -99,20 +97,14 @@ impl Shed {
         if self.devices.len() >= KEYS && !self.devices.contains_key(&key) {
             return false;
         }
-        let sum = self.devices.entry(key).or_insert_with(|| DeviceLine {
-            energy_nj: 0,
-            gpu_ns: 0,
-            gpu_hours_pico: 0,
-            gpu_energy_pico: 0,
-            ..line.clone()
-        });
-        crate::entry::add_device(sum, line);
+        let none = || DeviceLine { sums: GpuSums::default(), ..line.clone() };
+        self.devices.entry(key).or_insert_with(none).sums.add(&line.sums);
         true
     }
 
     /// Where something of a key is added: as itself, else with its tenant and model, else with its rate.
-    fn line(&mut self, key: Key) -> Option<&mut Line> {
-        let paired = Key {
+    fn sums(&mut self, key: TotalKey) -> Option<&mut Sums> {
+        let paired = TotalKey {
             principal: None,
             upstream: OTHER.into(),
             provider: OTHER.into(),
@@ -121,18 +113,18 @@ impl Shed {
             output_provenance: Provenance::None,
             ..key.clone()
         };
-        let alone = Key { tenant: OTHER.into(), model: OTHER.into(), ..paired.clone() };
+        let alone = TotalKey { tenant: OTHER.into(), model: OTHER.into(), ..paired.clone() };
         for (totals, key) in self.totals.iter_mut().zip([key, paired, alone]) {
             if totals.len() < KEYS || totals.contains_key(&key) {
-                return Some(totals.entry(key.clone()).or_insert_with(|| key.line()));
+                return Some(totals.entry(key).or_default());
             }
         }
         None
     }
 
-    /// The lines.
-    pub(crate) fn lines(&self) -> impl Iterator<Item = &Line> {
-        self.totals.iter().flat_map(HashMap::values)
+    /// The totals.
+    pub(crate) fn totals(&self) -> impl Iterator<Item = (&TotalKey, &Sums)> {
+        self.totals.iter().flatten()
     }
 
     /// The rates that lines name.
@@ -149,10 +141,10 @@ impl Shed {
     pub(crate) fn one(&self) -> Option<Self> {
         let mut one = Self::default();
         for (totals, own) in self.totals.iter().zip(&mut one.totals) {
-            if let Some((key, line)) = totals.iter().next() {
-                let rate = line.rate.and_then(|id| self.rates.get(&id));
+            if let Some((key, sums)) = totals.iter().next() {
+                let rate = key.rate.and_then(|id| self.rates.get(&id));
                 one.rates.extend(rate.map(|rate| (rate.id, Arc::clone(rate))));
-                own.insert(key.clone(), line.clone());
+                own.insert(key.clone(), *sums);
                 return Some(one);
             }
         }
@@ -164,7 +156,9 @@ impl Shed {
     /// The same without one of them, which is on the disk.
     pub(crate) fn without(&mut self, one: &Self) {
         for (totals, gone) in self.totals.iter_mut().zip(&one.totals) {
-            gone.keys().for_each(|key| drop(totals.remove(key)));
+            for key in gone.keys() {
+                totals.remove(key);
+            }
         }
         one.devices.keys().for_each(|key| drop(self.devices.remove(key)));
     }
@@ -173,7 +167,7 @@ impl Shed {
     /// how many energies and idle shares.
     pub(crate) fn lose_one(&mut self, one: &Self) -> (u64, u64) {
         self.without(one);
-        let rows = one.lines().fold(0_u64, |sum, line| sum.saturating_add(line.exchanges));
+        let rows = one.totals().fold(0_u64, |sum, (_, sums)| sum.saturating_add(sums.exchanges));
         self.kept.rows = self.kept.rows.saturating_sub(rows);
         if rows > 0 {
             // When exactly they ended is not known any more.
@@ -196,7 +190,7 @@ impl Shed {
     /// Energies and idle shares in totals. Of the shares those are counted that a GPU and a day have, because
     /// which added to them is not kept.
     pub(crate) fn others(&self) -> u64 {
-        let energies = self.lines().fold(0_u64, |sum, line| sum.saturating_add(line.energy_exchanges));
+        let energies = self.totals().fold(0_u64, |sum, (_, sums)| sum.saturating_add(sums.energy_exchanges));
         energies.saturating_add(self.devices.len() as u64)
     }
 
@@ -225,10 +219,10 @@ mod tests {
             assert!(shed.row(&row));
         }
         assert_eq!(shed.rows(), (3 * KEYS as u64, 0));
-        assert_eq!(shed.lines().map(|line| line.cost_pico).sum::<i128>(), cost);
-        assert_eq!(shed.lines().map(|line| line.tokens.iter().sum::<u64>()).sum::<u64>(), tokens);
-        assert!(shed.lines().count() <= 3 * KEYS);
-        let tenants: std::collections::BTreeSet<_> = shed.lines().map(|line| &*line.tenant).collect();
+        assert_eq!(shed.totals().map(|(_, sums)| sums.cost_pico).sum::<i128>(), cost);
+        assert_eq!(shed.totals().map(|(_, sums)| sums.tokens.iter().sum::<u64>()).sum::<u64>(), tokens);
+        assert!(shed.totals().count() <= 3 * KEYS);
+        let tenants: std::collections::BTreeSet<_> = shed.totals().map(|(key, _)| &*key.tenant).collect();
         assert!(tenants.contains("tenant 0") && tenants.contains("_other"));
     }
 

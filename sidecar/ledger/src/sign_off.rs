@@ -116,28 +116,30 @@ fn sums(connection: &Connection, month: Month) -> Result<Value, Failure> {
     let (mut hours, mut energy, mut joules) = (0_i128, 0_i128, 0_i128);
     file::whole(connection, &LINE, |values| {
         let line = Columns::new(values, &mut names).line()?;
-        match line.class {
+        match line.key.class {
             // Of a correction it is not a count of exchanges, but of those that it gave a price; those of another
             // month were counted when that was closed.
-            Class::Correction if month::of_day(line.day) == month => unpriced -= i128::from(line.exchanges),
+            Class::Correction if month::of_day(line.key.day) == month => {
+                unpriced -= i128::from(line.sums.exchanges)
+            }
             Class::Correction => {}
             Class::Shed | Class::Usage => {
-                exchanges += line.exchanges;
-                shed += if line.class == Class::Shed { line.exchanges } else { 0 };
-                unpriced += if line.rate.is_none() { line.exchanges.into() } else { 0 };
+                exchanges += line.sums.exchanges;
+                shed += if line.key.class == Class::Shed { line.sums.exchanges } else { 0 };
+                unpriced += if line.key.rate.is_none() { line.sums.exchanges.into() } else { 0 };
             }
         }
-        for (sum, count) in tokens.iter_mut().zip(line.tokens) {
+        for (sum, count) in tokens.iter_mut().zip(line.sums.tokens) {
             *sum += u128::from(count);
         }
-        if let Some(rate) = line.rate {
+        if let Some(rate) = line.key.rate {
             let currency =
                 currencies.get(&rate).ok_or_else(|| Failure::corrupt("a line's rate is not there"))?;
-            *cost.entry(currency.as_str()).or_default() += line.cost_pico;
+            *cost.entry(currency.as_str()).or_default() += line.sums.cost_pico;
         }
-        hours += line.gpu_hours_pico;
-        energy += line.gpu_energy_pico;
-        joules += line.energy_nj;
+        hours += line.sums.gpu.gpu_hours_pico;
+        energy += line.sums.gpu.gpu_energy_pico;
+        joules += line.sums.gpu.energy_nj;
         Ok(())
     })?;
     let cost: Map<String, Value> = cost

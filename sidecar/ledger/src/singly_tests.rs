@@ -42,7 +42,7 @@ fn exchanges(plan: &Plan, class: Class) -> u64 {
     let mut sum = 0;
     store
         .lines(&Range::ALL, &mut |_, line| {
-            sum += if line.class == class { line.exchanges } else { 0 };
+            sum += if line.key.class == class { line.sums.exchanges } else { 0 };
             Ok(())
         })
         .unwrap();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use meter::ExchangeId;
 use price::Rate;
 
-use crate::{Line, Row};
+use crate::{GpuSums, Line, Row};
 
 /// Why a store could not be read, in a sentence that says what to do; or why the callback would have no
 /// more.
@@ -89,14 +89,8 @@ pub struct DeviceLine {
     pub hw_id: Arc<str>,
     /// Which of the two.
     pub share: Share,
-    /// Nanojoules.
-    pub energy_nj: i128,
-    /// Nanoseconds of GPU time.
-    pub gpu_ns: i128,
-    /// What the time cost, pico-dollars.
-    pub gpu_hours_pico: i128,
-    /// What the energy cost, pico-dollars.
-    pub gpu_energy_pico: i128,
+    /// Their sums.
+    pub sums: GpuSums,
 }
 
 /// Whose no GPU time and energy are.
@@ -227,7 +221,7 @@ pub trait Source {
     fn has_repriced(&self, range: &Range) -> Result<bool, Trouble> {
         let mut has = false;
         self.corrections(range, &mut |_, made| {
-            has |= made.line.exchanges == 0;
+            has |= made.line.sums.exchanges == 0;
             Ok(())
         })?;
         Ok(has)

@@ -294,7 +294,7 @@ impl Source for Store {
             // The whole table is read even for one day of it: only so does a missing line show.
             let result = file::whole(connection, &LINE, |values| {
                 let line = Columns::new(values, &mut names).line()?;
-                if days.contains(&line.day) { call.of(|each| each(month, &line)) } else { Ok(()) }
+                if days.contains(&line.key.day) { call.of(|each| each(month, &line)) } else { Ok(()) }
             });
             call.end(result.map(|_| ()))
         })
@@ -368,7 +368,7 @@ impl Source for Store {
             let first = format!("WHERE class = '{}' AND exchanges > 0", Class::Correction.name());
             let result = LINE.each(connection, &first, &[], |values, _| {
                 let line = Columns::new(values, &mut names).line()?;
-                if days.contains(&line.day) { call.of(|each| each(month, &line)) } else { Ok(()) }
+                if days.contains(&line.key.day) { call.of(|each| each(month, &line)) } else { Ok(()) }
             });
             call.end(result)
         })

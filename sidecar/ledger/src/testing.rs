@@ -133,7 +133,7 @@ pub fn write_month(ledger: &Path, month: Month, is_open: bool, contents: &Conten
     entry.exchanges(contents.rows.iter().map(|(_, row, _)| row)).unwrap();
     let used = contents.rows.iter().filter_map(|(_, row, used)| Some(EnergyRow::of(row, (*used)?)));
     entry.energies(&used.collect::<Vec<_>>()).unwrap();
-    contents.shed.iter().for_each(|line| entry.total(line));
+    contents.shed.iter().for_each(|line| entry.total(&line.key, &line.sums));
     let act = entry.act(1, "repriced", "a test", "{}").unwrap();
     entry.corrections(act, contents.corrections.iter().copied()).unwrap();
     entry.devices(contents.devices.iter().copied()).unwrap();
@@ -145,7 +145,7 @@ pub fn write_month(ledger: &Path, month: Month, is_open: bool, contents: &Conten
 pub fn add_total(ledger: &Path, line: &Line) {
     let mut file = File::open(ledger).unwrap();
     let mut entry = Entry::begin(&mut file).unwrap();
-    entry.total(line);
+    entry.total(&line.key, &line.sums);
     entry.commit().unwrap();
 }
 

@@ -10,13 +10,11 @@ use meter::{ExchangeId, Provenance, Role, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 use rusqlite::types::ValueRef;
 
-use crate::Row;
 use crate::energy::EnergyRow;
 use crate::failure::Failure;
-use crate::key::Key;
-use crate::line::{Class, Line};
 use crate::source::{Correction, DeviceLine, Gap, Share, Used};
 use crate::table::{FIRST_TOKENS, LATER_TOKENS, Values, places};
+use crate::{Class, GpuSums, Line, Row, Sums, TotalKey};
 
 /// What the low half of a sum ends at.
 const LOW: i128 = 1_000_000;
@@ -169,16 +167,17 @@ pub(crate) fn of_energy(
     ];
     let role = role(row.role);
     if with_keys {
+        let key = &row.key;
         values.extend([
-            text(&row.tenant),
-            maybe_text(row.principal.as_ref()),
-            text(&row.upstream),
-            text(&row.provider),
-            text(&row.model),
-            text(&row.ending),
-            text(row.input_provenance.name()),
-            text(row.output_provenance.name()),
-            maybe_bytes(row.rate.as_ref().map(|rate| &rate.id)),
+            text(&key.tenant),
+            maybe_text(key.principal.as_ref()),
+            text(&key.upstream),
+            text(&key.provider),
+            text(&key.model),
+            text(&key.ending),
+            text(key.input_provenance.name()),
+            text(key.output_provenance.name()),
+            maybe_bytes(key.rate.as_ref()),
         ]);
     } else {
         values.extend([ValueRef::Null; 9]);
@@ -188,7 +187,7 @@ pub(crate) fn of_energy(
 }
 
 /// The key of the table `line`.
-pub(crate) fn of_key(key: &Key) -> Values<'_> {
+pub(crate) fn of_key(key: &TotalKey) -> Values<'_> {
     vec![
         ValueRef::Integer(i64::from(key.day)),
         text(&key.tenant),
@@ -205,36 +204,37 @@ pub(crate) fn of_key(key: &Key) -> Values<'_> {
 }
 
 /// Of the table `line`, after its key.
-pub(crate) fn of_sums(line: &Line) -> Result<Values<'static>, Failure> {
-    let mut values = vec![count(line.exchanges)?];
-    for tokens in first_tokens(&line.tokens) {
+pub(crate) fn of_sums(sums: &Sums) -> Result<Values<'static>, Failure> {
+    let mut values = vec![count(sums.exchanges)?];
+    for tokens in first_tokens(&sums.tokens) {
         values.push(tokens?);
     }
-    values.extend(split(line.cost_pico)?);
-    values.push(count(line.energy_exchanges)?);
-    values.extend(gpu(line.energy_nj, line.gpu_ns, line.gpu_hours_pico, line.gpu_energy_pico)?);
-    for tokens in later_tokens(&line.tokens) {
+    values.extend(split(sums.cost_pico)?);
+    values.push(count(sums.energy_exchanges)?);
+    values.extend(gpu(&sums.gpu)?);
+    for tokens in later_tokens(&sums.tokens) {
         values.push(tokens?);
     }
     Ok(values)
 }
 
-fn gpu(energy: i128, time: i128, hours: i128, power: i128) -> Result<Values<'static>, Failure> {
-    Ok([split(energy)?, split(time)?, split(hours)?, split(power)?].concat())
+fn gpu(sums: &GpuSums) -> Result<Values<'static>, Failure> {
+    let columns = [sums.energy_nj, sums.gpu_ns, sums.gpu_hours_pico, sums.gpu_energy_pico].map(split);
+    columns.into_iter().try_fold(Vec::new(), |values, column| Ok([values, column?.to_vec()].concat()))
 }
 
 /// Of the table `device`.
 pub(crate) fn of_device(line: &DeviceLine) -> Result<Values<'_>, Failure> {
     let mut values = vec![ValueRef::Integer(i64::from(line.day)), text(&line.hw_id), text(line.share.name())];
-    values.extend(gpu(line.energy_nj, line.gpu_ns, line.gpu_hours_pico, line.gpu_energy_pico)?);
+    values.extend(gpu(&line.sums)?);
     Ok(values)
 }
 
 /// Of the table `correction`, made by the act of a number.
 pub(crate) fn of_correction(seq: i64, act: i64, correction: &Correction) -> Result<Values<'_>, Failure> {
     let line = &correction.line;
-    let delta = i64::try_from(line.cost_pico).map_err(|_| too_much())?;
-    let Some(rate) = &line.rate else {
+    let delta = i64::try_from(line.sums.cost_pico).map_err(|_| too_much())?;
+    let Some(rate) = &line.key.rate else {
         return Err(Failure::row("a correction has to name the rate that holds from now on"));
     };
     Ok(vec![
@@ -244,16 +244,16 @@ pub(crate) fn of_correction(seq: i64, act: i64, correction: &Correction) -> Resu
         ValueRef::Integer(act),
         ValueRef::Blob(&correction.exchange.0),
         ValueRef::Integer(correction.ended_us),
-        text(&line.tenant),
-        maybe_text(line.principal.as_ref()),
-        text(&line.upstream),
-        text(&line.provider),
-        text(&line.model),
-        text(&line.ending),
-        text(line.input_provenance.name()),
-        text(line.output_provenance.name()),
+        text(&line.key.tenant),
+        maybe_text(line.key.principal.as_ref()),
+        text(&line.key.upstream),
+        text(&line.key.provider),
+        text(&line.key.model),
+        text(&line.key.ending),
+        text(line.key.input_provenance.name()),
+        text(line.key.output_provenance.name()),
         ValueRef::Blob(rate),
-        ValueRef::Integer(i64::from(line.exchanges != 0)),
+        ValueRef::Integer(i64::from(line.sums.exchanges != 0)),
         ValueRef::Integer(delta),
     ])
 }
@@ -498,7 +498,7 @@ impl<'a, 'v> Columns<'a, 'v> {
 
     /// Of the table `line`.
     pub(crate) fn line(&mut self) -> Result<Line, Failure> {
-        let key = Key {
+        let key = TotalKey {
             day: i32::try_from(self.number()?).map_err(|_| senseless())?,
             tenant: self.text()?,
             principal: self.maybe_text()?.filter(|principal| !principal.is_empty()),
@@ -511,28 +511,26 @@ impl<'a, 'v> Columns<'a, 'v> {
             rate: self.maybe_bytes()?,
             class: self.class()?,
         };
-        let mut line = key.line();
-        line.exchanges = self.count()?;
-        line.tokens = self.tokens()?;
-        line.cost_pico = self.sum()?;
-        line.energy_exchanges = self.count()?;
-        line.energy_nj = self.sum()?;
-        line.gpu_ns = self.sum()?;
-        line.gpu_hours_pico = self.sum()?;
-        line.gpu_energy_pico = self.sum()?;
-        self.later_tokens(&mut line.tokens)?;
-        Ok(line)
+        let mut sums = Sums {
+            exchanges: self.count()?,
+            tokens: self.tokens()?,
+            cost_pico: self.sum()?,
+            energy_exchanges: self.count()?,
+            gpu: self.gpu()?,
+        };
+        self.later_tokens(&mut sums.tokens)?;
+        Ok(Line { key, sums })
     }
 
     /// Of the table `energy`, from `class` on: the line's keys, if they are said.
-    pub(crate) fn energy_key(&mut self, day: i32) -> Result<(Class, Option<Key>), Failure> {
+    pub(crate) fn energy_key(&mut self, day: i32) -> Result<(Class, Option<TotalKey>), Failure> {
         let class = self.class()?;
         let Some(tenant) = self.maybe_text()? else { return Ok((class, None)) };
         Ok((class, Some(self.key(day, tenant, class)?)))
     }
 
-    fn key(&mut self, day: i32, tenant: Arc<str>, class: Class) -> Result<Key, Failure> {
-        Ok(Key {
+    fn key(&mut self, day: i32, tenant: Arc<str>, class: Class) -> Result<TotalKey, Failure> {
+        Ok(TotalKey {
             day,
             tenant,
             principal: self.maybe_text()?,
@@ -552,9 +550,9 @@ impl<'a, 'v> Columns<'a, 'v> {
         let (id, made_us, _act) = (ExchangeId(self.bytes()?), self.number()?, self.number()?);
         let (exchange, ended_us) = (ExchangeId(self.bytes()?), self.number()?);
         let tenant = self.text()?;
-        let mut line = self.key(crate::month::day(ended_us), tenant, Class::Correction)?.line();
-        line.exchanges = self.count()?;
-        line.cost_pico = i128::from(self.number()?);
+        let key = self.key(crate::month::day(ended_us), tenant, Class::Correction)?;
+        let (exchanges, cost_pico) = (self.count()?, i128::from(self.number()?));
+        let line = Line { key, sums: Sums { exchanges, cost_pico, ..Sums::default() } };
         Ok(Correction { id, made_us, exchange, line, ended_us })
     }
 
@@ -567,6 +565,12 @@ impl<'a, 'v> Columns<'a, 'v> {
                 let word = self.word()?;
                 Share::ALL.into_iter().find(|one| one.name() == word).ok_or_else(senseless)?
             },
+            sums: self.gpu()?,
+        })
+    }
+
+    fn gpu(&mut self) -> Result<GpuSums, Failure> {
+        Ok(GpuSums {
             energy_nj: self.sum()?,
             gpu_ns: self.sum()?,
             gpu_hours_pico: self.sum()?,

@@ -15,8 +15,6 @@ use text::{money, nano};
 
 use crate::failure::Failure;
 use crate::file::{self, File, Seal};
-use crate::key::Key;
-use crate::line::{Class, Line};
 use crate::missing::Missing;
 use crate::once::Once;
 use crate::period;
@@ -24,6 +22,7 @@ use crate::sign_off::SignOff;
 use crate::source::Month;
 use crate::table::{self, ACT, CORRECTION, DEVICE, Digest, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 use crate::values::{Columns, Names};
+use crate::{Class, Line, Sums, TotalKey};
 use crate::{check, digest, files, month};
 
 /// Rows of each table that are read in one transaction: a fraction of a second.
@@ -194,7 +193,7 @@ fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result
     if !is_long {
         note(check::pages(file, "integrity_check"));
     }
-    let mut sums = Sums { by_id: is_long, ..Sums::default() };
+    let mut sums = Recount { by_id: is_long, ..Recount::default() };
     let mut read = Ok(true);
     while let Ok(true) = read {
         let snapshot = file.connection.unchecked_transaction()?;
@@ -323,7 +322,7 @@ impl Read {
 
 /// Lines as they are, and as they should be.
 #[derive(Default)]
-struct Sums {
+struct Recount {
     /// Whether each row is looked up by its id, because SQLite's own check takes too long.
     by_id: bool,
     rows: u64,
@@ -333,12 +332,12 @@ struct Sums {
     energies: Read,
     corrections: Read,
     rates: HashMap<[u8; 16], Arc<Rate>>,
-    made: BTreeMap<Key, Line>,
-    stored: BTreeMap<Key, Line>,
+    made: BTreeMap<TotalKey, Sums>,
+    stored: BTreeMap<TotalKey, Sums>,
     named: BTreeSet<[u8; 16]>,
 }
 
-impl Sums {
+impl Recount {
     /// Reads rows that were not read yet, so many of each table at most; whether there were any.
     fn step(&mut self, connection: &Connection, rows: i64) -> Result<bool, Failure> {
         let mut names = Names::default();
@@ -349,8 +348,7 @@ impl Sums {
         let mut any = self.exchanges.step(connection, &EXCHANGE, rows, *by_id, wrong, |values| {
             self.rows += 1;
             let row = Columns::new(&values[1..], &mut names).row(|id| rates.get(id).cloned())?;
-            let key = Key::of_row(&row, Class::Usage);
-            made.entry(key.clone()).or_insert_with(|| key.line()).add_row(&row);
+            made.entry(TotalKey::of_row(&row, Class::Usage)).or_default().add_row(&row);
             Ok(())
         })?;
         let mut scratch = Vec::new();
@@ -371,19 +369,18 @@ impl Sums {
                         return Err(Failure::corrupt("the exchange of an energy is not there"));
                     };
                     let (values, ..) = EXCHANGE.read_as_it_is(row, &mut scratch)?;
-                    Key::of_row(
+                    TotalKey::of_row(
                         &Columns::new(&values[1..], &mut names).row(|id| rates.get(id).cloned())?,
                         class,
                     )
                 }
             };
-            made.entry(key.clone()).or_insert_with(|| key.line()).add_used(&used, role);
+            made.entry(key).or_default().add_used(&used, role);
             Ok(())
         })?;
         any |= self.corrections.step(connection, &CORRECTION, rows, *by_id, wrong, |values| {
             let line = Columns::new(&values[1..], &mut names).correction()?.line;
-            let key = Key::of(&line);
-            made.entry(key.clone()).or_insert_with(|| key.line()).add(&line);
+            made.entry(line.key).or_default().add(&line.sums);
             Ok(())
         })?;
         Ok(any)
@@ -399,8 +396,8 @@ impl Sums {
         let mut names = Names::default();
         file::whole(connection, &LINE, |values| {
             let line = Columns::new(values, &mut names).line()?;
-            self.named.extend(line.rate);
-            self.stored.insert(Key::of(&line), line);
+            self.named.extend(line.key.rate);
+            self.stored.insert(line.key, line.sums);
             Ok(())
         })?;
         Ok(())
@@ -423,7 +420,7 @@ impl Sums {
 
     fn differences(&self) -> Vec<String> {
         let mut differences = Vec::new();
-        let keys: BTreeSet<&Key> = self.made.keys().chain(self.stored.keys()).collect();
+        let keys: BTreeSet<&TotalKey> = self.made.keys().chain(self.stored.keys()).collect();
         // The rows of what was shed were never written; its lines have their seal.
         let keys = keys.into_iter().filter(|key| key.class != Class::Shed);
         for key in keys {
@@ -459,21 +456,22 @@ fn number(value: ValueRef<'_>) -> Result<i64, Failure> {
 
 /// A stored line and the sum of its rows, where the two differ; `None` for a side that is absent.
 pub fn line_difference(currency: Option<&str>, made: Option<&Line>, stored: Option<&Line>) -> Option<String> {
-    Some(difference(&Key::of(stored.or(made)?), currency, made, stored))
+    let key = &stored.or(made)?.key;
+    Some(difference(key, currency, made.map(|total| &total.sums), stored.map(|total| &total.sums)))
 }
 
-fn difference(key: &Key, currency: Option<&str>, made: Option<&Line>, stored: Option<&Line>) -> String {
-    let told = |line: Option<&Line>| match line {
+fn difference(key: &TotalKey, currency: Option<&str>, made: Option<&Sums>, stored: Option<&Sums>) -> String {
+    let told = |sums: Option<&Sums>| match sums {
         None => "nothing".to_owned(),
-        Some(line) => format!(
+        Some(sums) => format!(
             "{} exchanges, {} tokens, {}, {} s of GPU time",
-            line.exchanges,
-            line.tokens.iter().map(|count| u128::from(*count)).sum::<u128>(),
+            sums.exchanges,
+            sums.tokens.iter().map(|count| u128::from(*count)).sum::<u128>(),
             match currency {
-                Some(code) => format!("{} {code}", money(line.cost_pico)),
+                Some(code) => format!("{} {code}", money(sums.cost_pico)),
                 None => "no price".to_owned(),
             },
-            nano(line.gpu_ns)
+            nano(sums.gpu.gpu_ns)
         ),
     };
     format!(

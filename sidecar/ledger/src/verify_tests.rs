@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::{Sums, contents, contents_by};
+use super::{Recount, contents, contents_by};
 use crate::entry::Entry;
 use crate::file::File;
 use crate::files;
@@ -79,7 +79,7 @@ fn row_that_its_id_does_not_find_is_told() {
     written(&place).end(NOON_US).unwrap();
     let told = || {
         let file = File::open_read(&place.ledger()).unwrap();
-        let mut sums = Sums { by_id: true, ..Sums::default() };
+        let mut sums = Recount { by_id: true, ..Recount::default() };
         while sums.step(&file.connection, 300).unwrap() {}
         sums.wrong.said().next()
     };

@@ -223,7 +223,7 @@ impl Writer {
             other => return other.map(|_| ()),
         }
         while let Some(one) = hand.batch.shed.one() {
-            let place = hand.batch.shed.lines().count() + hand.batch.shed.devices().count();
+            let place = hand.batch.shed.totals().count() + hand.batch.shed.devices().count();
             let batch = Batch { shed: one, ..Batch::default() };
             let token = single(&hand.token, 0xfe, place);
             match self.enter_whole(&batch, &token, &mut hand.done.clone(), now_us) {
@@ -258,8 +258,8 @@ impl Writer {
                 Item::Device(line) => parts.entry(month).or_default().devices.push(line),
             }
         }
-        for line in batch.shed.lines() {
-            parts.entry(month::of_day(line.day)).or_default().totals.push(line);
+        for (key, sums) in batch.shed.totals() {
+            parts.entry(month::of_day(key.day)).or_default().totals.push((key, sums));
         }
         for line in batch.shed.devices() {
             parts.entry(month::of_day(line.day)).or_default().devices.push(line);
@@ -366,7 +366,7 @@ impl Writer {
                     rates.insert(rate.id, rate);
                 }
             }
-            for id in part.totals.iter().filter_map(|line| line.rate) {
+            for id in part.totals.iter().filter_map(|(key, _)| key.rate) {
                 rates.extend(shed_rates.get(&id).map(|rate| (id, *rate)));
             }
             entry.rates(rates.into_values())?;
@@ -375,7 +375,7 @@ impl Writer {
             if !part.devices.is_empty() {
                 entry.devices(part.devices.iter().copied())?;
             }
-            part.totals.iter().for_each(|line| entry.total(line));
+            part.totals.iter().for_each(|(key, sums)| entry.total(key, sums));
             for act in &part.acts {
                 entry.act(act.at_us, &act.what, &self.who, &act.detail)?;
             }
@@ -496,7 +496,7 @@ struct Part<'b> {
     rows: Vec<&'b Row>,
     energies: Vec<&'b crate::EnergyRow>,
     devices: Vec<&'b DeviceLine>,
-    totals: Vec<&'b crate::Line>,
+    totals: Vec<(&'b crate::TotalKey, &'b crate::Sums)>,
     acts: Vec<&'b Act>,
     gaps: &'b [crate::source::Gap],
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Shared, Writer};
+use crate::GpuSums;
 use crate::queue::{Batch, Item};
 use crate::source::{DeviceLine, Range, Share, Source, Used};
 use crate::testing::{NOON_US, Place, row};
@@ -21,10 +22,7 @@ fn what_a_month_got_before_it_was_closed_is_not_entered_again() {
         day: month::day(NOON_US),
         hw_id: "GPU-0".into(),
         share: Share::Idle,
-        energy_nj: 5,
-        gpu_ns: 5,
-        gpu_hours_pico: 0,
-        gpu_energy_pico: 0,
+        sums: GpuSums { energy_nj: 5, gpu_ns: 5, gpu_hours_pico: 0, gpu_energy_pico: 0 },
     };
     let used = Used { gpu_ns: Some(5), ..Used::default() };
     let items = [
@@ -48,7 +46,7 @@ fn what_a_month_got_before_it_was_closed_is_not_entered_again() {
     let mut months = Vec::new();
     store
         .lines(&Range::ALL, &mut |month, line| {
-            months.push((month, line.exchanges, line.gpu_ns));
+            months.push((month, line.sums.exchanges, line.sums.gpu.gpu_ns));
             Ok(())
         })
         .unwrap();

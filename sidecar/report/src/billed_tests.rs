@@ -46,7 +46,7 @@ fn billed(place: &Place, of: Month) -> i128 {
     let mut sum = 0;
     let store = Store::open_read(&place.ledger()).unwrap();
     let mut add = |month: Month, line: &ledger::Line| {
-        sum += if month == of { line.cost_pico } else { 0 };
+        sum += if month == of { line.sums.cost_pico } else { 0 };
         Ok(())
     };
     store.lines(&Range::ALL, &mut add).unwrap();

@@ -184,8 +184,8 @@ fn exchanges_prices_corrections_and_the_rest_are_as_they_were_entered() {
         .corrections
         .iter()
         .map(|(_, made)| {
-            let day = period::day(made.line.day);
-            vec![made.exchange.to_string(), twelve(made.line.cost_pico), day, "a test".to_owned()]
+            let day = period::day(made.line.key.day);
+            vec![made.exchange.to_string(), twelve(made.line.sums.cost_pico), day, "a test".to_owned()]
         })
         .collect();
     corrected.sort_unstable();
@@ -208,13 +208,13 @@ fn exchanges_prices_corrections_and_the_rest_are_as_they_were_entered() {
     let idle = all(&place, "SELECT day, hw_id, share, energy_joules, gpu_hours_usd FROM gpu_idle");
     assert_eq!(idle.len(), memory.devices.len());
     for line in &memory.devices {
-        let joules = Decimal { units: line.energy_nj, digits: 9, least: 9 }.to_string();
+        let joules = Decimal { units: line.sums.energy_nj, digits: 9, least: 9 }.to_string();
         let row = [
             period::day(line.day),
             line.hw_id.to_string(),
             line.share.name().to_owned(),
             joules,
-            twelve(line.gpu_hours_pico),
+            twelve(line.sums.gpu_hours_pico),
         ];
         assert!(idle.contains(&row.to_vec()), "{row:?}");
     }
@@ -275,10 +275,10 @@ fn energy_in_focus_is_that_of_what_has_a_price() {
     }
     let groups = make(&store, &ask(&[Key::Currency])).unwrap().groups;
     let priced = groups.iter().filter(|group| group.currency.is_some());
-    assert_eq!(sum, priced.map(|group| group.sums.energy_nj * 1000).sum::<i128>());
+    assert_eq!(sum, priced.map(|group| group.sums.gpu.energy_nj * 1000).sum::<i128>());
     let view = all(&place, "SELECT energy_joules FROM spend_daily");
     let of_view: i128 = view.iter().map(|row| pico(&row[0])).sum();
-    assert_eq!(groups.iter().map(|group| group.sums.energy_nj * 1000).sum::<i128>(), of_view);
+    assert_eq!(groups.iter().map(|group| group.sums.gpu.energy_nj * 1000).sum::<i128>(), of_view);
     assert!(alone > 0);
 }
 
@@ -294,7 +294,7 @@ fn a_store_is_one_state_however_much_is_entered() {
     let (.., line) = memory.shed.first().map(|(billed, line)| (billed, line.clone())).unwrap();
     add_total(&place.ledger(), &line);
     let after = Store::open_read(&place.ledger()).unwrap();
-    assert_eq!(counted(&after) - counted(&store), i128::from(line.exchanges));
+    assert_eq!(counted(&after) - counted(&store), i128::from(line.sums.exchanges));
 }
 
 /// Damage in a file is no matter of a report on days that it says it has no lines of.
@@ -308,7 +308,7 @@ fn report_reads_only_files_with_lines_of_its_days() {
         let (mut memory, place) = (Memory::of_chance(8, 200), Place::new());
         if !late {
             memory.rows.retain(|(billed, row, _)| *billed == month::of(row.ended_us));
-            memory.shed.retain(|(billed, line)| *billed == month::of_day(line.day));
+            memory.shed.retain(|(billed, line)| *billed == month::of_day(line.key.day));
             memory.corrections.clear();
         }
         put(&memory, &place.ledger());

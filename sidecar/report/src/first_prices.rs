@@ -6,13 +6,12 @@
 use std::collections::HashMap;
 
 use ledger::corrections::Made;
-use ledger::key::Key as LineKey;
 use ledger::source::{Month, Range, Source, Trouble};
-use ledger::{Class, Line, line_of};
+use ledger::{Class, Line, Sums, TotalKey};
 
 use super::ask::{Ask, Basis};
 use super::key::Key;
-use super::pieces::{Detail, Piece, To, take};
+use super::pieces::{Detail, Piece, To};
 
 /// The corrections that move counts to another rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +51,7 @@ impl Reading {
 /// The lines of exchanges without a price of which some were priced since, held until all are read.
 pub(crate) struct FirstPrices {
     reading: Reading,
-    places: HashMap<LineKey, Held>,
+    places: HashMap<TotalKey, Held>,
 }
 
 #[derive(Default)]
@@ -77,8 +76,8 @@ struct Moved {
 }
 
 /// The key of the line in which an exchange without a price was counted.
-fn unpriced(line: &Line) -> LineKey {
-    LineKey { rate: None, class: Class::Usage, ..LineKey::of(line) }
+fn unpriced(line: &Line) -> TotalKey {
+    TotalKey { rate: None, class: Class::Usage, ..line.key.clone() }
 }
 
 impl FirstPrices {
@@ -97,18 +96,19 @@ impl FirstPrices {
     pub(crate) fn see(&mut self, billed: Month, line: &Line, first: Option<&Made>) {
         let Some(held) = self.places.get_mut(&unpriced(line)) else { return };
         match first {
-            None => *held.seen.entry(billed).or_default() += line.exchanges,
+            None => *held.seen.entry(billed).or_default() += line.sums.exchanges,
             Some(first) => {
-                let moved = Line { rate: first.rate, ..unpriced(line).line() };
-                held.add_moved(billed, first.billed, moved, line.exchanges);
+                let key = TotalKey { rate: first.rate, ..unpriced(line) };
+                let moved = Line { key, sums: Sums::default() };
+                held.add_moved(billed, first.billed, moved, line.sums.exchanges);
             }
         }
     }
 
     /// Takes a line that waits for [`Self::settle`]; returns false of any other.
     pub(crate) fn take(&mut self, billed: Month, line: &Line) -> bool {
-        let is_given = line.class == Class::Correction && line.exchanges > 0;
-        let waits = is_given || (line.class == Class::Usage && line.rate.is_none());
+        let is_given = line.key.class == Class::Correction && line.sums.exchanges > 0;
+        let waits = is_given || (line.key.class == Class::Usage && line.key.rate.is_none());
         let Some(held) = waits.then(|| self.places.get_mut(&unpriced(line))).flatten() else { return false };
         collect(if is_given { &mut held.given } else { &mut held.unpriced }, billed, line);
         true
@@ -130,8 +130,10 @@ impl FirstPrices {
                 let Some(held) = self.places.get_mut(&unpriced(&correction.line)) else { return Ok(()) };
                 let row = row.filter(|(billed, ..)| reading.moves(corrected, *billed));
                 if let Some((billed, row, used)) = row.filter(|_| needs_each(held)) {
-                    let rate = correction.line.rate;
-                    held.add_moved(billed, corrected, Line { rate, ..line_of(row, used) }, 0);
+                    let rate = correction.line.key.rate;
+                    let mut line = Line::of_row(row, used);
+                    line.key.rate = rate;
+                    held.add_moved(billed, corrected, line, 0);
                 }
                 Ok(())
             })?;
@@ -152,18 +154,18 @@ impl Held {
             {
                 true
             }
-            ([(_, line)], [(_, given)]) => line.exchanges == given.exchanges,
+            ([(_, line)], [(_, given)]) => line.sums.exchanges == given.sums.exchanges,
             _ => false,
         }
     }
 
     fn add_moved(&mut self, billed: Month, corrected: Month, line: Line, seen: u64) {
         let same = |moved: &&mut Moved| {
-            (moved.billed, moved.corrected, moved.line.rate) == (billed, corrected, line.rate)
+            (moved.billed, moved.corrected, moved.line.key.rate) == (billed, corrected, line.key.rate)
         };
         match self.moved.iter_mut().find(same) {
             Some(moved) => {
-                moved.line.add(&line);
+                moved.line.sums.add(&line.sums);
                 moved.seen += seen;
             }
             None => self.moved.push(Moved { billed, corrected, line, seen }),
@@ -174,7 +176,7 @@ impl Held {
         let mut rests = std::mem::take(&mut self.unpriced);
         for (billed, rest) in &mut rests {
             for moved in self.moved.iter().filter(|moved| moved.billed == *billed) {
-                take(rest, &moved.line).ok_or(
+                rest.sums = rest.sums.without(&moved.line.sums).ok_or(
                     "the rows that were priced since sum to more than the daily totals without a price: run \
                      `tokenmeter ledger verify` with the same `--ledger`",
                 )?;
@@ -182,16 +184,17 @@ impl Held {
             self.move_exchanges(reading, *billed, rest);
         }
         // Energy may be billed later than its exchange.
-        let has_none = |billed, rest: &Line| rest.exchanges + self.seen.get(billed).unwrap_or(&0) == 0;
+        let has_none = |billed, rest: &Line| rest.sums.exchanges + self.seen.get(billed).unwrap_or(&0) == 0;
         let any_month = reading != Reading::Billed
-            && rests.iter().all(|(_, rest)| rest.exchanges == 0)
+            && rests.iter().all(|(_, rest)| rest.sums.exchanges == 0)
             && self.seen.values().all(|seen| *seen == 0);
         for (billed, rest) in &rests {
             let moved = self.moved.iter_mut().filter(|moved| moved.billed == *billed || any_month);
-            let most = moved
-                .max_by_key(|moved| (moved.line.exchanges + moved.seen, moved.corrected, moved.line.rate));
+            let most = moved.max_by_key(|moved| {
+                (moved.line.sums.exchanges + moved.seen, moved.corrected, moved.line.key.rate)
+            });
             match most.filter(|_| has_none(billed, rest)) {
-                Some(moved) => moved.line.add(rest),
+                Some(moved) => moved.line.sums.add(&rest.sums),
                 None => to(Piece {
                     line: rest,
                     billed: *billed,
@@ -211,7 +214,8 @@ impl Held {
             })?;
         }
         for (corrected, line) in &self.given {
-            let line = Line { exchanges: 0, ..line.clone() };
+            let mut line = line.clone();
+            line.sums.exchanges = 0;
             to(Piece {
                 line: &line,
                 billed: *corrected,
@@ -231,12 +235,14 @@ impl Held {
             if !reading.moves(*corrected, billed) {
                 continue;
             }
-            let same = |moved: &&Moved| (moved.corrected, moved.line.rate) == (*corrected, given.rate);
-            let known: u64 = self.moved.iter().filter(same).map(|moved| moved.line.exchanges).sum();
-            let exchanges = given.exchanges.saturating_sub(known).min(rest.exchanges);
+            let same =
+                |moved: &&Moved| (moved.corrected, moved.line.key.rate) == (*corrected, given.key.rate);
+            let known: u64 = self.moved.iter().filter(same).map(|moved| moved.line.sums.exchanges).sum();
+            let exchanges = given.sums.exchanges.saturating_sub(known).min(rest.sums.exchanges);
             if exchanges > 0 {
-                rest.exchanges -= exchanges;
-                let line = Line { rate: given.rate, exchanges, ..unpriced(rest).line() };
+                rest.sums.exchanges -= exchanges;
+                let key = TotalKey { rate: given.key.rate, ..unpriced(rest) };
+                let line = Line { key, sums: Sums { exchanges, ..Sums::default() } };
                 self.add_moved(billed, *corrected, line, 0);
             }
         }
@@ -245,8 +251,8 @@ impl Held {
 
 /// Adds a line to the one of the same month and rate.
 fn collect(lines: &mut Vec<(Month, Line)>, billed: Month, line: &Line) {
-    match lines.iter_mut().find(|(month, has)| (*month, has.rate) == (billed, line.rate)) {
-        Some((_, has)) => has.add(line),
+    match lines.iter_mut().find(|(month, has)| (*month, has.key.rate) == (billed, line.key.rate)) {
+        Some((_, has)) => has.sums.add(&line.sums),
         None => lines.push((billed, line.clone())),
     }
 }

@@ -157,7 +157,7 @@ fn all_is_priced(place: &Place) {
             );
             assert_eq!(sum(&|group| group.sums.exchanges), i128::from(ROWS), "{by:?}");
             assert_eq!(sum(&|group| group.sums.input() + group.sums.output()), tokens(), "{by:?}");
-            assert_eq!(sum(&|group| group.sums.energy_nj), i128::from(ROWS * (ROWS + 1) / 2), "{by:?}");
+            assert_eq!(sum(&|group| group.sums.gpu.energy_nj), i128::from(ROWS * (ROWS + 1) / 2), "{by:?}");
             assert_eq!((totals.len(), totals[0].sums.exchanges), (1, i128::from(ROWS)));
             assert!(notes.unpriced.values().all(|count| *count == 0), "{notes:?}");
         }

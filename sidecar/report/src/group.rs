@@ -134,7 +134,7 @@ pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
             Basis::Gpu => Some(Currency::USD),
         };
         let sums = part(&mut groups, &values, (currency, None))?;
-        match (piece.line.class, ask.basis) {
+        match (piece.line.key.class, ask.basis) {
             (Class::Correction, Basis::Price) => sums.correct(piece.line),
             (Class::Correction, Basis::Gpu) => {}
             _ => sums.add(piece.line),
@@ -175,7 +175,7 @@ pub(crate) fn rate_of<'a>(
     piece: &Piece<'_>,
     rates: &'a HashMap<[u8; 16], Arc<Rate>>,
 ) -> Result<Option<&'a Rate>, Trouble> {
-    let Some(id) = piece.line.rate else { return Ok(None) };
+    let Some(id) = piece.line.key.rate else { return Ok(None) };
     match rates.get(&id) {
         Some(rate) => Ok(Some(rate)),
         None => Err("the ledger names a rate that it does not have: it was changed by hand or is damaged; run `tokenmeter ledger verify` with the same `--ledger`".into()),
@@ -217,7 +217,7 @@ pub(crate) fn leave_out(
     if ask.billed.is_none_or(|month| month == piece.billed)
         && may_be_asked(&ask.filters, ask.basis, piece, rate)
     {
-        *left_out += i128::from(piece.line.exchanges);
+        *left_out += i128::from(piece.line.sums.exchanges);
     }
     Ok(())
 }
@@ -235,34 +235,34 @@ pub(crate) fn note_rows_gone(
     if !matches!(piece.detail, Detail::None) || !is_billed {
         return;
     }
-    if line.class == Class::Correction {
+    if line.key.class == Class::Correction {
         let mut filters = ask.filters.iter().filter(|filter| !filter.key.is_of_rate());
         notes.first_rates |= reading.is_by_rate(ask)
             && !piece.with_counts
-            && (reading == Reading::Used || piece.billed == period::month_at(line.day))
+            && (reading == Reading::Used || piece.billed == period::month_at(line.key.day))
             && filters.all(|filter| filter.lets(&value(ask.basis, piece, filter.key, rate)));
     } else if !is_asked(ask, piece, rate) && may_be_asked(&ask.filters, ask.basis, piece, rate) {
-        notes.left_out += i128::from(line.exchanges);
+        notes.left_out += i128::from(line.sums.exchanges);
     }
 }
 
 pub(crate) fn note(notes: &mut Notes, piece: &Piece<'_>, ask: &Ask) {
     let (line, basis) = (piece.line, ask.basis);
-    let month = if ask.billed.is_some() { piece.billed } else { period::month_at(line.day) };
+    let month = if ask.billed.is_some() { piece.billed } else { period::month_at(line.key.day) };
     notes.months.entry(month).or_default();
-    let exchanges = i128::from(line.exchanges);
-    match (line.class, basis) {
+    let exchanges = i128::from(line.sums.exchanges);
+    match (line.key.class, basis) {
         (Class::Correction, _) => return,
         (Class::Shed, _) => notes.shed += exchanges,
         (Class::Usage, _) => {}
     }
     match basis {
-        Basis::Price if line.rate.is_none() => notes.unpriced(&line.model, exchanges),
+        Basis::Price if line.key.rate.is_none() => notes.unpriced(&line.key.model, exchanges),
         Basis::Price => {}
-        Basis::Gpu => notes.unmeasured += exchanges - i128::from(line.energy_exchanges),
+        Basis::Gpu => notes.unmeasured += exchanges - i128::from(line.sums.energy_exchanges),
     }
     // What failed made nothing; what went well and was not counted is a hole in the bill.
-    if line.output_provenance == Provenance::None && sums::went_well(line) {
+    if line.key.output_provenance == Provenance::None && sums::went_well(line) {
         notes.uncounted += exchanges;
     }
     notes.uncounted_prompts += sums::uncounted_prompts(line);

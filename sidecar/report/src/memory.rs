@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use chance::Chance;
 use ledger::corrections::id_of;
-use ledger::line_of;
 use ledger::period;
 use ledger::source::{Correction, DAY_US, DeviceLine, Gap, Month, Range, Share, Source, Trouble, Used};
-use ledger::{Class, Line, Row};
+use ledger::{Class, GpuSums, Line, Row, Sums, TotalKey};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
@@ -34,29 +33,29 @@ impl Source for Memory {
     ) -> Result<(), Trouble> {
         let days = range.to_whole_days().whole_days();
         let mut sums: HashMap<String, (Month, Line)> = HashMap::new();
-        let rows = self.rows.iter().map(|(billed, row, used)| (*billed, line_of(row, used.as_ref())));
+        let rows = self.rows.iter().map(|(billed, row, used)| (*billed, Line::of_row(row, used.as_ref())));
         let shed = self.shed.iter().cloned();
         let corrections = self.corrections.iter().map(|(billed, made)| (*billed, made.line.clone()));
         for (billed, line) in rows.chain(shed).chain(corrections) {
-            if !days.contains(&line.day) {
+            if !days.contains(&line.key.day) {
                 continue;
             }
             let key = format!(
                 "{billed} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
-                line.day,
-                line.tenant,
-                line.principal,
-                line.upstream,
-                line.provider,
-                line.model,
-                line.ending,
-                line.input_provenance,
-                line.output_provenance,
-                line.rate,
-                line.class
+                line.key.day,
+                line.key.tenant,
+                line.key.principal,
+                line.key.upstream,
+                line.key.provider,
+                line.key.model,
+                line.key.ending,
+                line.key.input_provenance,
+                line.key.output_provenance,
+                line.key.rate,
+                line.key.class
             );
             match sums.get_mut(&key) {
-                Some((_, sum)) => sum.add(&line),
+                Some((_, sum)) => sum.sums.add(&line.sums),
                 None => {
                     sums.insert(key, (billed, line));
                 }
@@ -93,8 +92,8 @@ impl Source for Memory {
         range: &Range,
         each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        self.lines(range, &mut |billed, line| match line.class {
-            Class::Correction if line.exchanges > 0 => each(billed, line),
+        self.lines(range, &mut |billed, line| match line.key.class {
+            Class::Correction if line.sums.exchanges > 0 => each(billed, line),
             _ => Ok(()),
         })
     }
@@ -105,7 +104,7 @@ impl Source for Memory {
         each: &mut dyn FnMut(Month, &Correction, Option<(Month, &Row, Option<&Used>)>) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         self.corrections(range, &mut |corrected, made| {
-            if made.line.exchanges == 0 {
+            if made.line.sums.exchanges == 0 {
                 return Ok(());
             }
             let mut rows = self.rows.iter().filter(|(_, row, _)| row.ended_us >= self.kept_since_us);
@@ -180,7 +179,10 @@ impl Memory {
             let own = period::month_at(period::day_at(row.ended_us));
             let billed = own + i32::from(chance.below(10) == 0);
             match chance.below(8) {
-                0 => memory.shed.push((billed, Line { class: Class::Shed, ..line_of(&row, used.as_ref()) })),
+                0 => memory.shed.push((
+                    billed,
+                    Line { key: TotalKey::of_row(&row, Class::Shed), ..Line::of_row(&row, used.as_ref()) },
+                )),
                 _ => {
                     memory.correct(&mut chance, &row, billed);
                     memory.rows.push((billed, row, used));
@@ -193,10 +195,12 @@ impl Memory {
                     day: FIRST_DAY + day,
                     hw_id: "GPU-1".into(),
                     share,
-                    energy_nj: i128::from(chance.below(1 << 40)),
-                    gpu_ns: i128::from(chance.below(1 << 45)),
-                    gpu_hours_pico: i128::from(chance.below(1 << 40)),
-                    gpu_energy_pico: i128::from(chance.below(1 << 30)),
+                    sums: GpuSums {
+                        energy_nj: i128::from(chance.below(1 << 40)),
+                        gpu_ns: i128::from(chance.below(1 << 45)),
+                        gpu_hours_pico: i128::from(chance.below(1 << 40)),
+                        gpu_energy_pico: i128::from(chance.below(1 << 30)),
+                    },
                 });
             }
         }
@@ -210,8 +214,8 @@ impl Memory {
     pub(crate) fn with_late_energy(mut self) -> Self {
         for (billed, row, used) in self.rows.iter_mut().step_by(3) {
             let Some(used) = used.take() else { continue };
-            let line = line_of(row, Some(&used));
-            let late = Line { exchanges: 0, tokens: [0; TokenType::ALL.len()], cost_pico: 0, ..line };
+            let mut late = Line::of_row(row, Some(&used));
+            late.sums = Sums { exchanges: 0, tokens: [0; TokenType::ALL.len()], cost_pico: 0, ..late.sums };
             self.shed.push((*billed + 1, late));
         }
         self
@@ -239,19 +243,17 @@ impl Memory {
         if chance.below(10) > if is_unpriced { 4 } else { 2 } || row.rate() == Some(self.rates[2].id) {
             return;
         }
-        let (mut billed, mut before) = (billed, line_of(row, None));
+        let (mut billed, mut before) = (billed, Line::of_row(row, None));
         for made in 0..=usize::from(chance.below(3) == 0) {
             let to = self.rates[usize::try_from(chance.below(2)).expect("small")].clone();
             let after = i128::from(cost(&to, &row.tokens));
+            let (exchanges, cost_pico) =
+                (u64::from(before.key.rate.is_none()), after - before.sums.cost_pico);
             let line = Line {
-                rate: Some(to.id),
-                class: Class::Correction,
-                exchanges: u64::from(before.rate.is_none()),
-                tokens: [0; TokenType::ALL.len()],
-                cost_pico: after - before.cost_pico,
-                ..before.clone()
+                key: TotalKey { rate: Some(to.id), class: Class::Correction, ..before.key.clone() },
+                sums: Sums { exchanges, cost_pico, ..Sums::default() },
             };
-            (before.rate, before.cost_pico) = (line.rate, after);
+            (before.key.rate, before.sums.cost_pico) = (line.key.rate, after);
             // The clock goes back between two of one exchange.
             let made_us = row.ended_us + (40 - i64::try_from(made).expect("small")) * DAY_US;
             let id = id_of(&row.id, row.ended_us, made);

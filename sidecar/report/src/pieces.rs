@@ -5,10 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ledger::corrections::{Corrections, Made};
-use ledger::key::Key as LineKey;
 use ledger::period;
 use ledger::source::{Month, Range, Source, Trouble};
-use ledger::{Class, Line, Row, line_of};
+use ledger::{Class, Line, Row, Sums, TotalKey};
 use meter::Provenance;
 use price::{Charge, Rate, Unpriced};
 
@@ -47,24 +46,24 @@ impl Piece<'_> {
     pub(crate) fn value(&self, key: Key, rate: Option<&Rate>) -> Value {
         let line = self.line;
         match key {
-            Key::Tenant => Value::Text(Arc::clone(&line.tenant)),
-            Key::Principal => Value::maybe(line.principal.as_ref()),
-            Key::Model => Value::Text(Arc::clone(&line.model)),
-            Key::Upstream => Value::Text(Arc::clone(&line.upstream)),
-            Key::Provider => Value::Text(Arc::clone(&line.provider)),
-            Key::Ending => Value::Text(Arc::clone(&line.ending)),
+            Key::Tenant => Value::Text(Arc::clone(&line.key.tenant)),
+            Key::Principal => Value::maybe(line.key.principal.as_ref()),
+            Key::Model => Value::Text(Arc::clone(&line.key.model)),
+            Key::Upstream => Value::Text(Arc::clone(&line.key.upstream)),
+            Key::Provider => Value::Text(Arc::clone(&line.key.provider)),
+            Key::Ending => Value::Text(Arc::clone(&line.key.ending)),
             Key::Tier => Value::maybe(rate.map(|rate| &rate.tier)),
             Key::Version => Value::maybe(rate.map(|rate| &rate.version)),
             Key::Entry => Value::maybe(rate.map(|rate| &rate.entry)),
             Key::Currency => rate.map_or(Value::Null, |rate| Value::Text(rate.currency.code().into())),
-            Key::Day => Value::Day(line.day),
-            Key::Week => Value::week_of(line.day),
-            Key::Month => Value::Month(period::month_at(line.day)),
+            Key::Day => Value::Day(line.key.day),
+            Key::Week => Value::week_of(line.key.day),
+            Key::Month => Value::Month(period::month_at(line.key.day)),
             Key::Billed => Value::Month(self.billed),
-            Key::Class => Value::Word(line.class.name()),
-            Key::InputProvenance => Value::Word(line.input_provenance.name()),
-            Key::OutputProvenance => Value::Word(line.output_provenance.name()),
-            Key::Unpriced => match (self.detail, line.class) {
+            Key::Class => Value::Word(line.key.class.name()),
+            Key::InputProvenance => Value::Word(line.key.input_provenance.name()),
+            Key::OutputProvenance => Value::Word(line.key.output_provenance.name()),
+            Key::Unpriced => match (self.detail, line.key.class) {
                 // Of a correction it is what its exchange was, so that both stand in one group.
                 (Detail::Row(row, _), _) => match &row.charge {
                     Charge::Priced { .. } => Value::Null,
@@ -72,7 +71,7 @@ impl Piece<'_> {
                     Charge::Unpriced(Unpriced::Leg) => Value::Null,
                     Charge::Unpriced(why) => Value::Word(why.name()),
                 },
-                (Detail::None, _) if line.rate.is_some() && !self.first_price => Value::Null,
+                (Detail::None, _) if line.key.rate.is_some() && !self.first_price => Value::Null,
                 (Detail::None, _) => Value::Word(NO_DETAIL),
             },
             Key::Consumer | Key::ResponseModel | Key::Dialect => match self.detail {
@@ -100,8 +99,8 @@ pub(crate) fn each(
     to: &mut To<'_>,
 ) -> Result<Option<RowsFor>, Trouble> {
     // The line of prefill legs whose GPU use is not known makes no group of zeros.
-    let mut to = |piece: Piece<'_>| match piece.line.class {
-        _ if !is_nothing(piece.line) => to(piece),
+    let mut to = |piece: Piece<'_>| match piece.line.key.class {
+        _ if piece.line.sums != Sums::default() => to(piece),
         // A price of nothing is a price.
         Class::Correction if reading != Reading::Charged => to(piece),
         _ => Ok(()),
@@ -127,7 +126,7 @@ pub(crate) fn each(
 }
 
 /// The line of a row or a correction, whatever its class: rows of class `usage`, and the month it is billed in.
-type Place = (Month, LineKey);
+type Place = (Month, TotalKey);
 
 /// Each piece as rows have it, and what is left out as [`each`] says.
 pub(crate) fn from_rows(
@@ -140,11 +139,11 @@ pub(crate) fn from_rows(
     let corrections = Corrections::read(source, range)?;
     let mut first_prices = FirstPrices::read(source, range, reading)?;
     // What the rows of whole days and their corrections sum to, day by day: there are many more lines than days.
-    let mut days: HashMap<Place, Line> = HashMap::new();
+    let mut days: HashMap<Place, Sums> = HashMap::new();
     let day = Day::default();
     source.rows(&range.to_whole_days(), &mut |billed, row, used| {
-        let mut line = line_of(row, used);
-        sum(&mut days, billed, &day.of(&line));
+        let mut line = Line::of_row(row, used);
+        add(&mut days, billed, day.of(&line.key), &line.sums);
         if !range.holds(row.ended_us) {
             return Ok(());
         }
@@ -154,21 +153,21 @@ pub(crate) fn from_rows(
         }
         let detail = Detail::Row(row, &made);
         let first = made.iter().find(|made| made.first_price && reading.moves(made.billed, billed));
-        let (mut at, first) = (billed, first.filter(|_| line.rate.is_none()));
-        if line.rate.is_none() {
+        let (mut at, first) = (billed, first.filter(|_| line.key.rate.is_none()));
+        if line.key.rate.is_none() {
             first_prices.see(billed, &line, first);
         }
         if let Some(first) = first {
-            (line.rate, at) = (first.rate, first.billed);
+            (line.key.rate, at) = (first.rate, first.billed);
         }
-        line.rate = line.rate.and_then(|rate| reading.rate_in(at, &made).or(Some(rate)));
+        line.key.rate = line.key.rate.and_then(|rate| reading.rate_in(at, &made).or(Some(rate)));
         let first_price = first.is_some();
         to(Piece { line: &line, billed: at, detail, first_price, with_counts: false })?;
         for correction in &made {
             let billed = correction.billed;
             let mut line = correction.line(row);
-            sum(&mut days, billed, &day.of(&line));
-            line.rate = reading.rate_in(billed, &made);
+            add(&mut days, billed, day.of(&line.key), &line.sums);
+            line.key.rate = reading.rate_in(billed, &made);
             to(Piece { line: &line, billed, detail, first_price, with_counts: billed == at })?;
         }
         Ok(())
@@ -176,40 +175,41 @@ pub(crate) fn from_rows(
     // Corrections of exchanges without rows: their days, and of exchanges that had no price when they were charged first
     // the first prices, and what was corrected after those.
     let mut uncovered: HashSet<Place> = HashSet::new();
-    let mut unpriced: [HashMap<Place, Line>; 2] = Default::default();
+    let mut unpriced: [HashMap<Place, Sums>; 2] = Default::default();
     if corrections.has_unseen()? {
         source.corrections(range, &mut |billed, made| {
             let Some(is_unpriced) = corrections.unseen_unpriced(made)? else { return Ok(()) };
-            uncovered.insert(place(billed, &day.of(&made.line)));
+            uncovered.insert((billed, day.of(&made.line.key)));
             if is_unpriced {
-                sum(&mut unpriced[usize::from(made.line.exchanges == 0)], billed, &made.line);
+                let sums = &mut unpriced[usize::from(made.line.sums.exchanges == 0)];
+                add(sums, billed, made.line.key.clone(), &made.line.sums);
             }
             Ok(())
         })?;
     }
     // What lines have beyond it, rows do not say any more. Corrections that sum to nothing do not show in sums.
-    let mut beyond: HashMap<Place, Line> = HashMap::new();
+    let mut beyond: HashMap<Place, Sums> = HashMap::new();
     source.lines(range, &mut |billed, line| {
-        sum(&mut beyond, billed, &day.of(line));
+        add(&mut beyond, billed, day.of(&line.key), &line.sums);
         Ok(())
     })?;
-    beyond.retain(|place, line| uncovered.contains(place) || days.get(place) != Some(line));
+    beyond.retain(|place, sums| uncovered.contains(place) || days.get(place) != Some(sums));
     if beyond.is_empty() {
         return Ok(());
     }
-    let is_beyond = |billed: Month, line: &Line| beyond.contains_key(&place(billed, &day.of(line)));
-    let mut summed: HashMap<Place, Line> = HashMap::new();
+    let is_beyond = |billed: Month, line: &Line| beyond.contains_key(&(billed, day.of(&line.key)));
+    let mut summed: HashMap<Place, Sums> = HashMap::new();
     if beyond.keys().any(|place| days.contains_key(place)) {
         source.rows(&range.to_whole_days(), &mut |billed, row, used| {
-            let line = line_of(row, used);
+            let line = Line::of_row(row, used);
             if is_beyond(billed, &line) {
-                sum(&mut summed, billed, &line);
+                add(&mut summed, billed, line.key, &line.sums);
             }
             let made = if range.holds(row.ended_us) { corrections.of(row)? } else { Vec::new() };
             for made in made {
                 let line = made.line(row);
                 if is_beyond(made.billed, &line) {
-                    sum(&mut summed, made.billed, &line);
+                    add(&mut summed, made.billed, line.key, &line.sums);
                 }
             }
             Ok(())
@@ -217,12 +217,12 @@ pub(crate) fn from_rows(
     }
     let whole = range.whole_days();
     // A line without rows goes on as it is; one with rows waits, for a store may hand it in parts.
-    let mut waiting: HashMap<Place, Line> = HashMap::new();
+    let mut waiting: HashMap<Place, Sums> = HashMap::new();
     let mut settled = |billed: Month, line: &Line, first_price: bool, first_prices: &mut FirstPrices| {
         let piece = Piece { line, billed, detail: Detail::None, first_price, with_counts: false };
         // Part of a day: which of its exchanges fall into the range only rows say. A correction whose exchange has no
         // row is left out where its exchange is.
-        match (whole.contains(&line.day), line.class) {
+        match (whole.contains(&line.key.day), line.key.class) {
             (true, _) if first_prices.take(billed, line) => Ok(()),
             (true, _) => to(piece),
             (false, Class::Correction) => Ok(()),
@@ -233,38 +233,41 @@ pub(crate) fn from_rows(
         if !is_beyond(billed, line) {
             return Ok(());
         }
-        let place = place(billed, line);
+        let place = (billed, line.key.clone());
         if [&summed, &unpriced[0], &unpriced[1]].iter().any(|sums| sums.contains_key(&place)) {
-            sum(&mut waiting, billed, line);
+            add(&mut waiting, place.0, place.1, &line.sums);
             return Ok(());
         }
         settled(billed, line, false, &mut first_prices)
     })?;
-    for (place, mut line) in waiting {
+    for (place, sums) in waiting {
+        let mut line = Line { key: place.1.clone(), sums };
         if let Some(summed) = summed.get(&place) {
-            take(&mut line, summed).ok_or_else(|| disagree(&line))?;
+            line.sums = line.sums.without(summed).ok_or_else(|| disagree(&line))?;
         }
         for unpriced in unpriced.iter().filter_map(|sums| sums.get(&place)) {
-            take(&mut line, unpriced).ok_or_else(|| disagree(&line))?;
-            settled(place.0, unpriced, true, &mut first_prices)?;
+            line.sums = line.sums.without(unpriced).ok_or_else(|| disagree(&line))?;
+            let unpriced = Line { key: place.1.clone(), sums: *unpriced };
+            settled(place.0, &unpriced, true, &mut first_prices)?;
         }
-        if !is_nothing(&line) {
+        if line.sums != Sums::default() {
             settled(place.0, &line, false, &mut first_prices)?;
         }
     }
     first_prices.settle(source, range, true, to)
 }
 
-/// Lines without names: all of a day and a class, whatever they are of.
+/// Keys without names: all of a day and a class, whatever they are of.
 #[derive(Default)]
 struct Day {
     name: Arc<str>,
 }
 
 impl Day {
-    fn of(&self, line: &Line) -> Line {
+    fn of(&self, key: &TotalKey) -> TotalKey {
         let name = || Arc::clone(&self.name);
-        Line {
+        TotalKey {
+            day: key.day,
             tenant: name(),
             principal: None,
             upstream: name(),
@@ -274,47 +277,21 @@ impl Day {
             input_provenance: Provenance::None,
             output_provenance: Provenance::None,
             rate: None,
-            ..*line
+            class: key.class,
         }
     }
 }
 
-fn place(billed: Month, line: &Line) -> Place {
-    (billed, LineKey::of(line))
-}
-
-fn sum(sums: &mut HashMap<Place, Line>, billed: Month, line: &Line) {
-    sums.entry(place(billed, line)).and_modify(|sum| sum.add(line)).or_insert_with(|| line.clone());
-}
-
-pub(crate) fn is_nothing(line: &Line) -> bool {
-    line.exchanges == 0
-        && line.tokens.iter().all(|count| *count == 0)
-        && line.energy_exchanges == 0
-        && [line.cost_pico, line.energy_nj, line.gpu_ns, line.gpu_hours_pico, line.gpu_energy_pico] == [0; 5]
+fn add(sums: &mut HashMap<Place, Sums>, billed: Month, key: TotalKey, more: &Sums) {
+    sums.entry((billed, key)).or_default().add(more);
 }
 
 fn disagree(line: &Line) -> Trouble {
     format!(
         "the ledger's rows of {} for tenant `{}` and model `{}` sum to more than its daily totals: it was changed by hand or is damaged; run `tokenmeter ledger verify` with the same `--ledger`",
-        period::day(line.day),
-        line.tenant.escape_debug(),
-        line.model.escape_debug()
+        period::day(line.key.day),
+        line.key.tenant.escape_debug(),
+        line.key.model.escape_debug()
     )
     .into()
-}
-
-/// Takes the numbers of a line off; `None` if there are not so many.
-pub(crate) fn take(from: &mut Line, line: &Line) -> Option<()> {
-    from.exchanges = from.exchanges.checked_sub(line.exchanges)?;
-    for (from, take) in from.tokens.iter_mut().zip(line.tokens) {
-        *from = from.checked_sub(take)?;
-    }
-    from.energy_exchanges = from.energy_exchanges.checked_sub(line.energy_exchanges)?;
-    from.cost_pico -= line.cost_pico;
-    from.energy_nj -= line.energy_nj;
-    from.gpu_ns -= line.gpu_ns;
-    from.gpu_hours_pico -= line.gpu_hours_pico;
-    from.gpu_energy_pico -= line.gpu_energy_pico;
-    Some(())
 }

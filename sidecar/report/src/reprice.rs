@@ -139,7 +139,7 @@ struct Part {
 
 impl Part {
     fn add(&mut self, correction: Correction, rate: &Arc<Rate>) {
-        self.delta_pico += correction.line.cost_pico;
+        self.delta_pico += correction.line.sums.cost_pico;
         self.corrections.push(correction);
         self.rates.entry(rate.id).or_insert_with(|| Arc::clone(rate));
     }
@@ -222,17 +222,23 @@ fn each(
     };
     let mut left_out = 0;
     let mut leave_out = |piece: Piece<'_>| {
-        left_out += if is_wished(&piece, rate_of(piece.line.rate)?) { piece.line.exchanges } else { 0 };
+        left_out +=
+            if is_wished(&piece, rate_of(piece.line.key.rate)?) { piece.line.sums.exchanges } else { 0 };
         Ok(())
     };
     from_rows(source, &wish.range, Reading::Used, &mut leave_out, &mut |piece| {
         let line = piece.line;
-        if line.class == Class::Correction {
+        if line.key.class == Class::Correction {
             return Ok(());
         }
         let Detail::Row(row, made) = piece.detail else {
-            if is_wished(&piece, rate_of(line.rate)?) {
-                list(&mut outcome.gone, Arc::clone(&line.model), line.exchanges, &mut outcome.unlisted);
+            if is_wished(&piece, rate_of(line.key.rate)?) {
+                list(
+                    &mut outcome.gone,
+                    Arc::clone(&line.key.model),
+                    line.sums.exchanges,
+                    &mut outcome.unlisted,
+                );
             }
             return Ok(());
         };

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use ledger::line_of;
 use ledger::source::{Correction, DAY_US, Range, Source};
 use ledger::testing::{NOON_US, row};
-use ledger::{Amendment, amend};
-use ledger::{Class, Row, Store, month};
+use ledger::{Amendment, Class, Line, Row, Store, amend, month};
 use price::{Book, Charge};
 use text::Glob;
 
@@ -105,14 +103,14 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
             .corrections
             .iter()
             .filter(|(_, made)| !memory.rows.iter().any(|(_, row, _)| row.id == made.exchange))
-            .filter(|(_, made)| !made.line.model.starts_with("qwen"))
-            .map(|(_, made)| made.line.cost_pico)
+            .filter(|(_, made)| !made.line.key.model.starts_with("qwen"))
+            .map(|(_, made)| made.line.sums.cost_pico)
             .sum();
         let report = make(&store, &of_models("llama-*,nobody*")).unwrap();
         assert_eq!(report.totals[0].sums.cost_pico, expected + of_shed);
         assert!(after <= expected, "what did not differ was not counted again");
-        let unpriced_rows = memory.shed.iter().filter(|(_, line)| line.rate.is_none());
-        let corrected_shed = memory.corrections.iter().filter(|(_, made)| made.line.exchanges == 1);
+        let unpriced_rows = memory.shed.iter().filter(|(_, line)| line.key.rate.is_none());
+        let corrected_shed = memory.corrections.iter().filter(|(_, made)| made.line.sums.exchanges == 1);
         let corrected_shed = corrected_shed
             .filter(|(_, made)| !memory.rows.iter().any(|(_, row, _)| row.id == made.exchange))
             .count();
@@ -158,7 +156,7 @@ fn what_cannot_be_charged_again_is_told() {
     let not_qwen = rehearse(&memory, &wish(&book, &of_model("*a*"))).unwrap();
     assert!(not_qwen.unpriced.keys().any(|(model, _)| &**model == "llama-3-70b"), "{not_qwen:?}");
     let kept = |row: &Row| row.ended_us >= memory.kept_since_us;
-    let gone = memory.shed.iter().filter(|(_, line)| line.model.contains('a')).count()
+    let gone = memory.shed.iter().filter(|(_, line)| line.key.model.contains('a')).count()
         + memory.rows.iter().filter(|(_, row, _)| !kept(row) && row.model.contains('a')).count();
     assert_eq!(not_qwen.gone.values().sum::<u64>(), u64::try_from(gone).unwrap());
     let euros = prices(
@@ -186,7 +184,7 @@ fn two_who_do_it_at_once_do_it_once() {
     let rates: Vec<_> = rates.iter().map(|rate| &**rate).collect();
     let other = |corrections: &[Correction], cheaper: i128| {
         let mut corrections = corrections.to_vec();
-        corrections.iter_mut().for_each(|made| made.line.cost_pico -= cheaper);
+        corrections.iter_mut().for_each(|made| made.line.sums.cost_pico -= cheaper);
         let amendment = Amendment {
             what: "repriced",
             who: "other",
@@ -208,14 +206,14 @@ fn two_who_do_it_at_once_do_it_once() {
     let store = Store::open_read(&place.ledger()).unwrap();
     store
         .lines(&Range::ALL, &mut |_, line| {
-            lines += i128::from(line.class == Class::Correction) * line.cost_pico;
+            lines += i128::from(line.key.class == Class::Correction) * line.sums.cost_pico;
             Ok(())
         })
         .unwrap();
     let mut corrections = 0;
     store
         .corrections(&Range::ALL, &mut |_, made| {
-            corrections += made.line.cost_pico;
+            corrections += made.line.sums.cost_pico;
             Ok(())
         })
         .unwrap();
@@ -230,11 +228,11 @@ fn what_is_left_out_is_of_the_models_that_were_meant() {
     let book = prices(PRICES);
     let first_us = i64::from(FIRST_DAY) * DAY_US;
     let range = Range { since_us: first_us + 1, until_us: first_us + DAY_US / 2 };
-    let rows = memory.rows.iter().map(|(_, row, _)| line_of(row, None));
+    let rows = memory.rows.iter().map(|(_, row, _)| Line::of_row(row, None));
     let models: Vec<_> = rows
         .chain(memory.shed.iter().map(|(_, line)| line.clone()))
-        .filter(|line| line.day == FIRST_DAY)
-        .map(|line| line.model)
+        .filter(|line| line.key.day == FIRST_DAY)
+        .map(|line| line.key.model)
         .collect();
     for pattern in [None, Some("qwen*"), Some("llama-3"), Some("none")] {
         let filters: Vec<_> = pattern.into_iter().flat_map(of_model).collect();
@@ -254,7 +252,7 @@ fn only_what_filters_let_through_is_charged_again() {
     let done = reprice(&place.ledger(), &wish(&book, &filters)).unwrap();
     let rows = memory.rows.iter().filter(|(_, row, _)| {
         let made = memory.corrections.iter().rfind(|(_, made)| made.exchange == row.id);
-        let rate = made.map_or(row.rate(), |(_, made)| made.line.rate);
+        let rate = made.map_or(row.rate(), |(_, made)| made.line.key.rate);
         &*row.tenant == "acme"
             && row.model.starts_with("llama-")
             && &*row.dialect == "anthropic"
@@ -284,7 +282,7 @@ fn the_rate_entered_last_holds_after_clock_went_back() {
 #[test]
 fn only_what_has_no_price_is_charged_where_that_is_asked() {
     let ((memory, place), book) = (book(6), prices(PRICES));
-    let first_prices = memory.corrections.iter().filter(|(_, made)| made.line.exchanges > 0).count();
+    let first_prices = memory.corrections.iter().filter(|(_, made)| made.line.sums.exchanges > 0).count();
     let unpriced = memory.rows.iter().filter(|(_, row, _)| row.rate().is_none()).count() - first_prices;
     let asked = Reprice { unpriced_only: true, ..wish(&book, &[]) };
     let done = reprice(&place.ledger(), &asked).unwrap();

@@ -1,7 +1,7 @@
 //! What is summed of a group, and how sure its counts are.
 
-use ledger::Line;
 use ledger::source::DeviceLine;
+use ledger::{GpuSums, Line};
 use meter::{Provenance, TokenType};
 use price::Currency;
 
@@ -32,53 +32,42 @@ pub struct Sums {
     pub uncounted_prompts: i128,
     /// Exchanges whose energy and GPU time are known.
     pub measured: i128,
-    /// Nanojoules of those.
-    pub energy_nj: i128,
-    /// Nanoseconds of GPU time of those.
-    pub gpu_ns: i128,
-    /// What that time cost, pico-dollars.
-    pub gpu_hours_pico: i128,
-    /// What that energy cost, pico-dollars.
-    pub gpu_energy_pico: i128,
+    /// The GPU use of those.
+    pub gpu: GpuSums,
 }
 
 impl Sums {
     /// Adds a line, of a class that is no correction.
     pub(crate) fn add(&mut self, line: &Line) {
-        let exchanges = i128::from(line.exchanges);
+        let exchanges = i128::from(line.sums.exchanges);
         self.exchanges += exchanges;
-        for (kind, &count) in TokenType::ALL.iter().zip(&line.tokens) {
+        for (kind, &count) in TokenType::ALL.iter().zip(&line.sums.tokens) {
             let count = i128::from(count);
             self.tokens[*kind as usize] += count;
             let known = if kind.is_input() { &mut self.input_known } else { &mut self.output_known };
-            let provenance = if kind.is_input() { line.input_provenance } else { line.output_provenance };
+            let provenance =
+                if kind.is_input() { line.key.input_provenance } else { line.key.output_provenance };
             known[provenance as usize] += count;
         }
-        match line.rate {
+        match line.key.rate {
             Some(_) => self.priced = true,
             None => self.unpriced += exchanges,
         }
         self.uncounted_prompts += uncounted_prompts(line);
-        self.cost_pico += line.cost_pico;
-        self.measured += i128::from(line.energy_exchanges);
-        self.energy_nj += line.energy_nj;
-        self.gpu_ns += line.gpu_ns;
-        self.gpu_hours_pico += line.gpu_hours_pico;
-        self.gpu_energy_pico += line.gpu_energy_pico;
+        self.cost_pico += line.sums.cost_pico;
+        self.measured += i128::from(line.sums.energy_exchanges);
+        self.gpu.add(&line.sums.gpu);
     }
 
     /// Adds a correction, which is money alone: the counts of its exchange are in the exchange's own line.
     pub(crate) fn correct(&mut self, line: &Line) {
         self.priced = true;
-        self.cost_pico += line.cost_pico;
+        self.cost_pico += line.sums.cost_pico;
     }
 
     /// Adds what a GPU did for nobody.
     pub(crate) fn add_device(&mut self, device: &DeviceLine) {
-        self.energy_nj += device.energy_nj;
-        self.gpu_ns += device.gpu_ns;
-        self.gpu_hours_pico += device.gpu_hours_pico;
-        self.gpu_energy_pico += device.gpu_energy_pico;
+        self.gpu.add(&device.sums);
     }
 
     /// Adds another group's.
@@ -93,10 +82,7 @@ impl Sums {
             unpriced,
             uncounted_prompts,
             measured,
-            energy_nj,
-            gpu_ns,
-            gpu_hours_pico,
-            gpu_energy_pico,
+            gpu,
         } = other;
         self.exchanges += exchanges;
         add_each(&mut self.tokens, tokens);
@@ -107,10 +93,7 @@ impl Sums {
         self.unpriced += unpriced;
         self.uncounted_prompts += uncounted_prompts;
         self.measured += measured;
-        self.energy_nj += energy_nj;
-        self.gpu_ns += gpu_ns;
-        self.gpu_hours_pico += gpu_hours_pico;
-        self.gpu_energy_pico += gpu_energy_pico;
+        self.gpu.add(gpu);
     }
 
     /// All prompt tokens, cached ones included.
@@ -130,22 +113,22 @@ impl Sums {
 
     /// What the GPU time and the energy cost, pico-dollars.
     pub fn gpu_pico(&self) -> i128 {
-        self.gpu_hours_pico + self.gpu_energy_pico
+        self.gpu.gpu_hours_pico + self.gpu.gpu_energy_pico
     }
 }
 
 /// Whether the exchanges of a line ended well.
 pub(crate) fn went_well(line: &Line) -> bool {
-    matches!(&*line.ending, "complete" | "length")
+    matches!(&*line.key.ending, "complete" | "length")
 }
 
 /// Returns how many exchanges of a line were answered, at least in part, and have no count of their prompt: most often
 /// their clients left before the server said how long it was.
 pub(crate) fn uncounted_prompts(line: &Line) -> i128 {
     let generated =
-        || TokenType::ALL.into_iter().any(|kind| !kind.is_input() && line.tokens[kind as usize] > 0);
-    match line.input_provenance {
-        Provenance::None if went_well(line) || generated() => i128::from(line.exchanges),
+        || TokenType::ALL.into_iter().any(|kind| !kind.is_input() && line.sums.tokens[kind as usize] > 0);
+    match line.key.input_provenance {
+        Provenance::None if went_well(line) || generated() => i128::from(line.sums.exchanges),
         _ => 0,
     }
 }

@@ -95,13 +95,13 @@ fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
     if basis == Basis::Gpu {
         // A GPU hour is 3,600 seconds of 10^9 nanoseconds: no finite decimal, so it is rounded here only.
         let hours = |group: &Group| {
-            Some(Decimal { units: group.sums.gpu_ns / 3_600_000, digits: 6, least: 0 }.round(4))
+            Some(Decimal { units: group.sums.gpu.gpu_ns / 3_600_000, digits: 6, least: 0 }.round(4))
         };
         push("gpu_hours", true, aligned(rows().map(hours)));
         push(
             "energy_kj",
             true,
-            aligned(rows().map(|group| Some(nano(group.sums.energy_nj / 1000).round(3)))),
+            aligned(rows().map(|group| Some(nano(group.sums.gpu.energy_nj / 1000).round(3)))),
         );
     }
     push("cost", true, aligned(rows().map(|group| group.cost(basis).map(|pico| rounded(pico, round)))));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ledger::source::{DAY_US, Gap};
 use ledger::{Class, Line};
-use ledger::{Range, line_of, period};
+use ledger::{Range, period};
 use meter::{Provenance, TokenType};
 use price::Charge;
 use proptest::prelude::*;
@@ -94,16 +94,16 @@ proptest! {
         let touched = |day: i32| range.to_whole_days().whole_days().contains(&day);
         let (mut only, mut left_out) = (memory.clone(), 0);
         only.rows.retain(|(_, row, _)| {
-            let (day, kept) = (line_of(row, None).day, row.ended_us >= memory.kept_since_us);
+            let (day, kept) = (Line::of_row(row, None).key.day, row.ended_us >= memory.kept_since_us);
             left_out += i128::from(touched(day) && !whole(day) && !kept);
             whole(day) || kept && range.holds(row.ended_us)
         });
         only.shed.retain(|(_, line)| {
-            left_out += i128::from(touched(line.day) && !whole(line.day));
-            whole(line.day)
+            left_out += i128::from(touched(line.key.day) && !whole(line.key.day));
+            whole(line.key.day)
         });
         let there: BTreeSet<_> = only.rows.iter().map(|(_, row, _)| row.id.0).collect();
-        only.corrections.retain(|(_, made)| whole(made.line.day) || there.contains(&made.exchange.0));
+        only.corrections.retain(|(_, made)| whole(made.line.key.day) || there.contains(&made.exchange.0));
         prop_assert_eq!(seen(&part), twin(&only, &[Key::Tenant, Key::Version], |_| true));
         prop_assert_eq!(part.notes.left_out, left_out);
     }
@@ -113,10 +113,10 @@ proptest! {
         let memory = Memory::of_chance(seed, 100);
         let asked = Ask { basis: Basis::Gpu, ..ask(&[Key::Month, Key::Tenant]) };
         let report = report(&memory, &asked);
-        let of_rows: i128 = memory.rows.iter().map(|(_, row, used)| line_of(row, used.as_ref()))
+        let of_rows: i128 = memory.rows.iter().map(|(_, row, used)| Line::of_row(row, used.as_ref()))
             .chain(memory.shed.iter().map(|(_, line)| line.clone()))
-            .map(|line| line.gpu_hours_pico + line.gpu_energy_pico).sum();
-        let of_devices: i128 = memory.devices.iter().map(|line| line.gpu_hours_pico + line.gpu_energy_pico).sum();
+            .map(|line| line.sums.gpu.gpu_hours_pico + line.sums.gpu.gpu_energy_pico).sum();
+        let of_devices: i128 = memory.devices.iter().map(|line| line.sums.gpu_hours_pico + line.sums.gpu_energy_pico).sum();
         let sum: i128 = report.groups.iter().map(|group| group.sums.gpu_pico()).sum();
         prop_assert_eq!(sum, of_rows + of_devices);
         prop_assert_eq!(report.totals.len(), 1);
@@ -311,8 +311,8 @@ fn uncounted_prompts_are_shown_by_row() {
 #[test]
 fn a_total_is_shown_where_something_was_added_up() {
     let mut memory = Memory::of_chance(3, 50);
-    let dollars = |line: &Line| line.model.starts_with("llama");
-    memory.rows.retain(|(_, row, used)| dollars(&line_of(row, used.as_ref())));
+    let dollars = |line: &Line| line.key.model.starts_with("llama");
+    memory.rows.retain(|(_, row, used)| dollars(&Line::of_row(row, used.as_ref())));
     memory.shed.retain(|(_, line)| dollars(line));
     memory.corrections.retain(|(_, made)| dollars(&made.line));
     for (by, basis, lines) in [
@@ -338,7 +338,7 @@ fn what_had_no_price_is_told_apart_with_what_was_corrected_of_it() {
     memory.corrections.retain(|(_, made)| rows.iter().any(|(_, row, _)| row.id == made.exchange));
     let unpriced = |row: &ledger::Row| matches!(row.charge, Charge::Unpriced(_));
     let first = memory.rows.iter().filter(|(_, row, _)| unpriced(row)).count();
-    let since: u64 = memory.corrections.iter().map(|(_, made)| made.line.exchanges).sum();
+    let since: u64 = memory.corrections.iter().map(|(_, made)| made.line.sums.exchanges).sum();
     assert!(first > 0 && since > 0);
     let of = |filter: &str| {
         let filters = vec![Filter::read(filter).expect("a filter")];
@@ -369,9 +369,9 @@ fn filters_and_billing_months() {
     let filters = filters.iter().map(|text| Filter::read(text).expect("a filter")).collect();
     let filtered = report(&memory, &Ask { filters, ..ask(&[Key::Model]) });
     let november = period::month_of("2026-11").expect("a month");
-    let day = |line: &Line| period::month_at(line.day) < november;
+    let day = |line: &Line| period::month_at(line.key.day) < november;
     let expected = twin(&memory, &[Key::Model], |line| {
-        &*line.tenant == "acme" && !line.ending.starts_with("error") && day(line)
+        &*line.key.tenant == "acme" && !line.key.ending.starts_with("error") && day(line)
     });
     assert_eq!(seen(&filtered), expected);
     let by_month = report(&memory, &ask(&[Key::Billed]));
@@ -388,9 +388,9 @@ fn what_is_left_out_is_of_what_was_asked() {
     let memory = Memory { kept_since_us: i64::MAX, ..Memory::of_chance(13, 300) };
     let first_us = i64::from(FIRST_DAY) * DAY_US;
     let range = Range { since_us: first_us + DAY_US / 4, until_us: first_us + DAY_US / 2 };
-    let rows = memory.rows.iter().map(|(billed, row, used)| (*billed, line_of(row, used.as_ref())));
+    let rows = memory.rows.iter().map(|(billed, row, used)| (*billed, Line::of_row(row, used.as_ref())));
     let lines: Vec<_> =
-        rows.chain(memory.shed.iter().cloned()).filter(|(_, line)| line.day == FIRST_DAY).collect();
+        rows.chain(memory.shed.iter().cloned()).filter(|(_, line)| line.key.day == FIRST_DAY).collect();
     let options = Options {
         version: Version::V1_4,
         billing: Billing::Showback,
@@ -409,16 +409,16 @@ fn what_is_left_out_is_of_what_was_asked() {
     let count = |keep: &dyn Fn(&Line) -> bool| {
         i128::try_from(lines.iter().filter(|(_, line)| keep(line)).count()).expect("few")
     };
-    let dollars = |line: &Line| line.model.starts_with("llama");
+    let dollars = |line: &Line| line.key.model.starts_with("llama");
     for (filters, expected) in [
         (&[][..], count(&|_| true)),
-        (&["tenant=acme"], count(&|line| &*line.tenant == "acme")),
-        (&["tenant!=acme", "model=llama*"], count(&|line| &*line.tenant != "acme" && dollars(line))),
+        (&["tenant=acme"], count(&|line| &*line.key.tenant == "acme")),
+        (&["tenant!=acme", "model=llama*"], count(&|line| &*line.key.tenant != "acme" && dollars(line))),
         (&["currency=USD"], count(&dollars)),
-        (&["class=shed"], count(&|line| line.class == Class::Shed)),
-        (&["tenant=acme", "consumer=user-1"], count(&|line| &*line.tenant == "acme")),
+        (&["class=shed"], count(&|line| line.key.class == Class::Shed)),
+        (&["tenant=acme", "consumer=user-1"], count(&|line| &*line.key.tenant == "acme")),
         (&["consumer!=user-1"], count(&|_| true)),
-        (&["unpriced!="], count(&|line| line.rate.is_none())),
+        (&["unpriced!="], count(&|line| line.key.rate.is_none())),
         (&["consumer!=__no_detail__"], 0),
         (&["tenant=nobody"], 0),
     ] {

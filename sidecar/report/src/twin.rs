@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ledger::key::Key as LineKey;
-use ledger::line_of;
 use ledger::period;
-use ledger::{Class, Line, Row};
+use ledger::{Class, Line, Row, TotalKey};
 use meter::{ExchangeId, TokenType};
 
 use super::memory::Memory;
@@ -15,30 +13,30 @@ use super::{Group, Key, Report};
 pub(crate) type Twin = BTreeMap<(Vec<String>, String), (i128, Vec<i128>, i128, i128)>;
 
 fn word(memory: &Memory, line: &Line, billed: i32, key: Key) -> String {
-    let rate = line.rate.map(|id| memory.rates.iter().find(|rate| rate.id == id).expect("one of them"));
+    let rate = line.key.rate.map(|id| memory.rates.iter().find(|rate| rate.id == id).expect("one of them"));
     let maybe = |name: Option<&std::sync::Arc<str>>| name.map(|name| name.to_string()).unwrap_or_default();
     match key {
-        Key::Tenant => line.tenant.to_string(),
-        Key::Principal => maybe(line.principal.as_ref()),
-        Key::Model => line.model.to_string(),
-        Key::Upstream => line.upstream.to_string(),
-        Key::Provider => line.provider.to_string(),
-        Key::Ending => line.ending.to_string(),
+        Key::Tenant => line.key.tenant.to_string(),
+        Key::Principal => maybe(line.key.principal.as_ref()),
+        Key::Model => line.key.model.to_string(),
+        Key::Upstream => line.key.upstream.to_string(),
+        Key::Provider => line.key.provider.to_string(),
+        Key::Ending => line.key.ending.to_string(),
         Key::Tier => maybe(rate.map(|rate| &rate.tier)),
         Key::Version => maybe(rate.map(|rate| &rate.version)),
         Key::Entry => maybe(rate.map(|rate| &rate.entry)),
         Key::Currency => rate.map(|rate| rate.currency.code().to_owned()).unwrap_or_default(),
-        Key::Day => period::day(line.day),
+        Key::Day => period::day(line.key.day),
         Key::Week => {
             let monday =
-                (0..7).map(|back| line.day - back).find(|day| day.rem_euclid(7) == 4).expect("in a week");
+                (0..7).map(|back| line.key.day - back).find(|day| day.rem_euclid(7) == 4).expect("in a week");
             period::week(monday)
         }
-        Key::Month => period::day(line.day)[..7].to_owned(),
+        Key::Month => period::day(line.key.day)[..7].to_owned(),
         Key::Billed => period::month(billed),
-        Key::Class => line.class.name().to_owned(),
-        Key::InputProvenance => line.input_provenance.name().to_owned(),
-        Key::OutputProvenance => line.output_provenance.name().to_owned(),
+        Key::Class => line.key.class.name().to_owned(),
+        Key::InputProvenance => line.key.input_provenance.name().to_owned(),
+        Key::OutputProvenance => line.key.output_provenance.name().to_owned(),
         Key::Consumer | Key::ResponseModel | Key::Dialect | Key::Unpriced => {
             unreachable!("lines do not have it")
         }
@@ -53,20 +51,20 @@ pub(crate) fn twin(memory: &Memory, by: &[Key], keep: impl Fn(&Line) -> bool) ->
     let last = |exchange: &ExchangeId, month: i32, ended_us: i64| {
         let mut made = memory.corrections.iter().rev().filter(|(at, _)| !is_billed || *at == month);
         made.find(|(_, made)| made.exchange == *exchange && ended_us >= memory.kept_since_us)
-            .and_then(|(_, made)| made.line.rate)
+            .and_then(|(_, made)| made.line.key.rate)
     };
     let rows = memory.rows.iter().map(|(billed, row, used)| {
-        let mut line = line_of(row, used.as_ref());
+        let mut line = Line::of_row(row, used.as_ref());
         let first = memory.corrections.iter().find(|(at, made)| {
-            made.exchange == row.id && made.line.exchanges > 0 && (at == billed || !is_billed)
+            made.exchange == row.id && made.line.sums.exchanges > 0 && (at == billed || !is_billed)
         });
-        line.rate = line.rate.or(first.and_then(|(_, made)| made.line.rate));
-        line.rate = line.rate.map(|rate| last(&row.id, *billed, row.ended_us).unwrap_or(rate));
+        line.key.rate = line.key.rate.or(first.and_then(|(_, made)| made.line.key.rate));
+        line.key.rate = line.key.rate.map(|rate| last(&row.id, *billed, row.ended_us).unwrap_or(rate));
         (*billed, line)
     });
     let corrections = memory.corrections.iter().map(|(billed, made)| {
-        let rate = last(&made.exchange, *billed, made.ended_us).or(made.line.rate);
-        (*billed, Line { rate, ..made.line.clone() })
+        let rate = last(&made.exchange, *billed, made.ended_us).or(made.line.key.rate);
+        (*billed, Line { key: TotalKey { rate, ..made.line.key.clone() }, sums: made.line.sums })
     });
     for (billed, line) in rows.chain(memory.shed.iter().cloned()).chain(corrections) {
         if !keep(&line) {
@@ -74,17 +72,17 @@ pub(crate) fn twin(memory: &Memory, by: &[Key], keep: impl Fn(&Line) -> bool) ->
         }
         let values = by.iter().map(|&key| word(memory, &line, billed, key)).collect();
         let sums = twin.entry((values, word(memory, &line, billed, Key::Currency))).or_default();
-        let exchanges = i128::from(line.exchanges);
+        let exchanges = i128::from(line.sums.exchanges);
         sums.1.resize(TokenType::ALL.len(), 0);
-        for (sum, count) in sums.1.iter_mut().zip(line.tokens) {
+        for (sum, count) in sums.1.iter_mut().zip(line.sums.tokens) {
             *sum += i128::from(count);
         }
-        sums.2 += line.cost_pico;
-        match line.class {
+        sums.2 += line.sums.cost_pico;
+        match line.key.class {
             Class::Correction => {}
             _ => {
                 sums.0 += exchanges;
-                sums.3 += if line.rate.is_none() { exchanges } else { 0 };
+                sums.3 += if line.key.rate.is_none() { exchanges } else { 0 };
             }
         }
     }
@@ -125,7 +123,7 @@ pub(crate) fn seen(report: &Report) -> Twin {
 pub(crate) fn has_tokens_that_stay(memory: &Memory) -> bool {
     let unpriced = || memory.rows.iter().filter(|(_, row, _)| row.rate().is_none());
     let is_priced = |row: &Row| memory.corrections.iter().any(|(_, made)| made.exchange == row.id);
-    let key = |row: &Row| LineKey::of_row(row, Class::Usage);
+    let key = |row: &Row| TotalKey::of_row(row, Class::Usage);
     let mut gone = unpriced().filter(|(_, row, _)| row.ended_us < memory.kept_since_us && is_priced(row));
     gone.any(|(_, gone, _)| unpriced().any(|(_, row, _)| !is_priced(row) && key(row) == key(gone)))
 }

@@ -43,7 +43,7 @@ fn ensure_months(client: &mut Client, parcel: &Parcel) -> Result<(), Trouble> {
     let mut days: Vec<i32> = parcel.rows.iter().map(|row| day(row.ended_us)).collect();
     days.extend(parcel.energy.iter().map(|one| day(one.ended_us)));
     days.extend(parcel.corrections.iter().map(|(_, one)| day(one.ended_us)));
-    days.extend(parcel.shed.iter().chain(&parcel.usage).map(|line| line.day));
+    days.extend(parcel.shed.iter().chain(&parcel.usage).map(|line| line.key.day));
     days.sort_unstable();
     days.dedup();
     if !days.is_empty() {
@@ -193,30 +193,30 @@ fn corrections(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Correction
     columns.add("act", Type::INT8_ARRAY, all.iter().map(|(act, _)| *act));
     columns.add("exchange", Type::UUID_ARRAY, all.iter().map(|(_, c)| Id(c.exchange.0)));
     columns.add("ended_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|(_, c)| Instant(c.ended_us)));
-    columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.tenant)));
+    columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.key.tenant)));
     columns.add(
         "principal",
         Type::TEXT_ARRAY,
-        all.iter().map(|(_, c)| c.line.principal.as_deref().map(text)),
+        all.iter().map(|(_, c)| c.line.key.principal.as_deref().map(text)),
     );
-    columns.add("upstream", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.upstream)));
-    columns.add("provider", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.provider)));
-    columns.add("model", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.model)));
-    columns.add("ending", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.ending)));
+    columns.add("upstream", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.key.upstream)));
+    columns.add("provider", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.key.provider)));
+    columns.add("model", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.key.model)));
+    columns.add("ending", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.key.ending)));
     columns.add(
         "input_provenance",
         Type::TEXT_ARRAY,
-        all.iter().map(|(_, c)| c.line.input_provenance.name()),
+        all.iter().map(|(_, c)| c.line.key.input_provenance.name()),
     );
     columns.add(
         "output_provenance",
         Type::TEXT_ARRAY,
-        all.iter().map(|(_, c)| c.line.output_provenance.name()),
+        all.iter().map(|(_, c)| c.line.key.output_provenance.name()),
     );
-    columns.add("unpriced", Type::BOOL_ARRAY, all.iter().map(|(_, c)| c.line.exchanges > 0));
-    columns.add("rate", Type::UUID_ARRAY, all.iter().map(|(_, c)| c.line.rate.map(Id)));
+    columns.add("unpriced", Type::BOOL_ARRAY, all.iter().map(|(_, c)| c.line.sums.exchanges > 0));
+    columns.add("rate", Type::UUID_ARRAY, all.iter().map(|(_, c)| c.line.key.rate.map(Id)));
     // It was a 64-bit number in the file.
-    columns.add("delta_pico", Type::INT8_ARRAY, all.iter().map(|(_, c)| c.line.cost_pico as i64));
+    columns.add("delta_pico", Type::INT8_ARRAY, all.iter().map(|(_, c)| c.line.sums.cost_pico as i64));
     columns.insert(to, "correction", Some(origin), all.len()).map(drop)
 }
 
@@ -233,30 +233,38 @@ fn gaps(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Gap)]) -> Result<
 
 fn lines(to: &mut Transaction<'_>, origin: Origin, put: &'static str, all: &[Line]) -> Result<(), Trouble> {
     let mut columns = Columns::default();
-    columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.tenant)));
+    columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.key.tenant)));
     columns.add(
         "principal",
         Type::TEXT_ARRAY,
-        all.iter().map(|l| text(l.principal.as_deref().unwrap_or(""))),
+        all.iter().map(|l| text(l.key.principal.as_deref().unwrap_or(""))),
     );
-    columns.add("upstream", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.upstream)));
-    columns.add("provider", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.provider)));
-    columns.add("model", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.model)));
-    columns.add("ending", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.ending)));
-    columns.add("input_provenance", Type::TEXT_ARRAY, all.iter().map(|l| l.input_provenance.name()));
-    columns.add("output_provenance", Type::TEXT_ARRAY, all.iter().map(|l| l.output_provenance.name()));
-    columns.add("rate", Type::UUID_ARRAY, all.iter().map(|l| Id(l.rate.unwrap_or_default())));
-    columns.add("exchanges", Type::INT8_ARRAY, all.iter().map(|l| signed(l.exchanges)));
+    columns.add("upstream", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.key.upstream)));
+    columns.add("provider", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.key.provider)));
+    columns.add("model", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.key.model)));
+    columns.add("ending", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.key.ending)));
+    columns.add("input_provenance", Type::TEXT_ARRAY, all.iter().map(|l| l.key.input_provenance.name()));
+    columns.add("output_provenance", Type::TEXT_ARRAY, all.iter().map(|l| l.key.output_provenance.name()));
+    columns.add("rate", Type::UUID_ARRAY, all.iter().map(|l| Id(l.key.rate.unwrap_or_default())));
+    columns.add("exchanges", Type::INT8_ARRAY, all.iter().map(|l| signed(l.sums.exchanges)));
     for kind in TokenType::ALL {
-        columns.add(kind.name(), Type::INT8_ARRAY, all.iter().map(|l| signed(l.tokens[kind as usize])));
+        columns.add(kind.name(), Type::INT8_ARRAY, all.iter().map(|l| signed(l.sums.tokens[kind as usize])));
     }
-    columns.add("cost_pico", Type::TEXT_ARRAY, all.iter().map(|l| l.cost_pico.to_string()));
-    columns.add("energy_exchanges", Type::INT8_ARRAY, all.iter().map(|l| signed(l.energy_exchanges)));
-    columns.add("energy_nj", Type::TEXT_ARRAY, all.iter().map(|l| l.energy_nj.to_string()));
-    columns.add("gpu_ns", Type::TEXT_ARRAY, all.iter().map(|l| l.gpu_ns.to_string()));
-    columns.add("gpu_hours_pico", Type::TEXT_ARRAY, all.iter().map(|l| l.gpu_hours_pico.to_string()));
-    columns.add("gpu_energy_pico", Type::TEXT_ARRAY, all.iter().map(|l| l.gpu_energy_pico.to_string()));
-    columns.call(to, put, origin, all.iter().map(|l| l.day))
+    columns.add("cost_pico", Type::TEXT_ARRAY, all.iter().map(|l| l.sums.cost_pico.to_string()));
+    columns.add("energy_exchanges", Type::INT8_ARRAY, all.iter().map(|l| signed(l.sums.energy_exchanges)));
+    columns.add("energy_nj", Type::TEXT_ARRAY, all.iter().map(|l| l.sums.gpu.energy_nj.to_string()));
+    columns.add("gpu_ns", Type::TEXT_ARRAY, all.iter().map(|l| l.sums.gpu.gpu_ns.to_string()));
+    columns.add(
+        "gpu_hours_pico",
+        Type::TEXT_ARRAY,
+        all.iter().map(|l| l.sums.gpu.gpu_hours_pico.to_string()),
+    );
+    columns.add(
+        "gpu_energy_pico",
+        Type::TEXT_ARRAY,
+        all.iter().map(|l| l.sums.gpu.gpu_energy_pico.to_string()),
+    );
+    columns.call(to, put, origin, all.iter().map(|l| l.key.day))
 }
 
 fn devices(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Result<(), Trouble> {
@@ -264,10 +272,10 @@ fn devices(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Result<
     let mut columns = Columns::default();
     columns.add("hw_id", Type::TEXT_ARRAY, all.iter().map(|d| text(&d.hw_id)));
     columns.add("share", Type::TEXT_ARRAY, all.iter().map(|d| d.share.name()));
-    columns.add("energy_nj", Type::TEXT_ARRAY, all.iter().map(|d| d.energy_nj.to_string()));
-    columns.add("gpu_ns", Type::TEXT_ARRAY, all.iter().map(|d| d.gpu_ns.to_string()));
-    columns.add("gpu_hours_pico", Type::TEXT_ARRAY, all.iter().map(|d| d.gpu_hours_pico.to_string()));
-    columns.add("gpu_energy_pico", Type::TEXT_ARRAY, all.iter().map(|d| d.gpu_energy_pico.to_string()));
+    columns.add("energy_nj", Type::TEXT_ARRAY, all.iter().map(|d| d.sums.energy_nj.to_string()));
+    columns.add("gpu_ns", Type::TEXT_ARRAY, all.iter().map(|d| d.sums.gpu_ns.to_string()));
+    columns.add("gpu_hours_pico", Type::TEXT_ARRAY, all.iter().map(|d| d.sums.gpu_hours_pico.to_string()));
+    columns.add("gpu_energy_pico", Type::TEXT_ARRAY, all.iter().map(|d| d.sums.gpu_energy_pico.to_string()));
     columns.call(to, "put_device", origin, all.iter().map(|d| d.day))
 }
 

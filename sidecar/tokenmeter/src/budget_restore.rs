@@ -85,9 +85,9 @@ pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums
     let range = Range { since_us: i64::from(since) * DAY_US, ..Range::ALL };
     let mut sums: HashMap<(Arc<str>, i32), i128> = HashMap::new();
     source.lines(&range, &mut |_, line| {
-        if line.rate.is_some_and(|rate| ours.get(&rate) == Some(&true)) {
-            let sum = sums.entry((Arc::clone(&line.tenant), line.day)).or_default();
-            *sum = sum.saturating_add(line.cost_pico);
+        if line.key.rate.is_some_and(|rate| ours.get(&rate) == Some(&true)) {
+            let sum = sums.entry((Arc::clone(&line.key.tenant), line.key.day)).or_default();
+            *sum = sum.saturating_add(line.sums.cost_pico);
         }
         Ok(())
     })?;
@@ -97,7 +97,7 @@ pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums
 #[cfg(test)]
 mod tests {
     use ledger::source::{Correction, DeviceLine, Gap, Month, Used};
-    use ledger::{Class, Line, Row};
+    use ledger::{Class, Line, Row, Sums, TotalKey};
     use meter::{Provenance, TokenType};
     use price::Rate;
 
@@ -112,7 +112,7 @@ mod tests {
             range: &Range,
             each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
         ) -> Result<(), Trouble> {
-            let within = |line: &&Line| range.holds(i64::from(line.day) * DAY_US);
+            let within = |line: &&Line| range.holds(i64::from(line.key.day) * DAY_US);
             self.0.iter().filter(within).try_for_each(|line| each(0, line))
         }
 
@@ -180,7 +180,7 @@ mod tests {
     }
 
     fn line(tenant: &str, day: i32, rate: Option<u8>, class: Class, cost_pico: i128) -> Line {
-        Line {
+        let key = TotalKey {
             day,
             tenant: tenant.into(),
             principal: None,
@@ -192,15 +192,8 @@ mod tests {
             output_provenance: Provenance::Reported,
             rate: rate.map(|id| [id; 16]),
             class,
-            exchanges: 1,
-            tokens: [0; TokenType::ALL.len()],
-            cost_pico,
-            energy_exchanges: 0,
-            energy_nj: 0,
-            gpu_ns: 0,
-            gpu_hours_pico: 0,
-            gpu_energy_pico: 0,
-        }
+        };
+        Line { key, sums: Sums { exchanges: 1, cost_pico, ..Sums::default() } }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gpu::{AttributionReading, Cost, DeviceUse};
+use ledger::GpuSums;
 use ledger::Ledger;
 use ledger::source::{DeviceLine, Share};
 
@@ -82,10 +83,12 @@ fn added(day: i32, device: &DeviceUse, share: Share, before: &mut Sums) -> Optio
         day,
         hw_id: Arc::clone(&device.uuid),
         share,
-        energy_nj: grown(now.energy_nj, was.energy_nj),
-        gpu_ns: grown(now.gpu_ns, was.gpu_ns),
-        gpu_hours_pico: now.cost.hours_pico - was.cost.hours_pico,
-        gpu_energy_pico: now.cost.energy_pico - was.cost.energy_pico,
+        sums: GpuSums {
+            energy_nj: grown(now.energy_nj, was.energy_nj),
+            gpu_ns: grown(now.gpu_ns, was.gpu_ns),
+            gpu_hours_pico: now.cost.hours_pico - was.cost.hours_pico,
+            gpu_energy_pico: now.cost.energy_pico - was.cost.energy_pico,
+        },
     })
 }
 
@@ -107,7 +110,8 @@ mod tests {
         for reading in [device(5, 1, 7), device(5, 1, 7), device(900, 3, 8), device(901, 4, 8)] {
             let line = added(1, &reading, Share::Idle, &mut before);
             let Some(line) = line else { continue };
-            sums = (sums.0 + line.energy_nj, sums.1 + line.gpu_ns, sums.2 + line.gpu_hours_pico);
+            let added = line.sums;
+            sums = (sums.0 + added.energy_nj, sums.1 + added.gpu_ns, sums.2 + added.gpu_hours_pico);
         }
         assert_eq!(sums, (901, 4, 8));
         assert_eq!(added(1, &device(901, 4, 8), Share::Idle, &mut before), None, "no difference is no line");

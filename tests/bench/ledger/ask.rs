@@ -37,7 +37,7 @@ fn contents(path: &Path) -> Result<(), Failure> {
     store
         .lines(&Range::ALL, &mut |_, line| {
             lines += 1;
-            exchanges += line.exchanges;
+            exchanges += line.sums.exchanges;
             Ok(())
         })
         .map_err(|trouble| trouble.to_string())?;

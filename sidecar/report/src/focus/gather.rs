@@ -108,7 +108,7 @@ pub(super) fn charges(
             return Ok(());
         }
         group::note(&mut notes, &piece, ask);
-        let correction = piece.line.class == Class::Correction;
+        let correction = piece.line.key.class == Class::Correction;
         if (by_gpu && correction) || (!by_gpu && rate.is_none()) {
             return Ok(());
         }
@@ -181,15 +181,15 @@ fn place(ask: &Ask, piece: &Piece<'_>, correction: bool) -> Place {
     let asked = |key| if ask.by.contains(&key) { piece.value(key, None) } else { Value::Null };
     Place {
         billed: piece.billed,
-        day: first_day(ask, piece.line.day),
+        day: first_day(ask, piece.line.key.day),
         share: None,
         tenant: always(Key::Tenant),
         model: always(Key::Model),
-        provider: provider(&piece.line.provider, &piece.line.upstream),
+        provider: provider(&piece.line.key.provider, &piece.line.key.upstream),
         principal: asked(Key::Principal),
         consumer: asked(Key::Consumer),
         upstream: asked(Key::Upstream),
-        rate: if by_gpu { None } else { piece.line.rate },
+        rate: if by_gpu { None } else { piece.line.key.rate },
         correction,
     }
 }
@@ -383,7 +383,7 @@ fn of_usage(row: &Charge, priced: &Priced<'_>, usage: &Usage, charges: &mut Vec<
     }
     if let Some(charge) = charges.get_mut(first) {
         charge.requests = Some(sum.exchanges);
-        charge.energy = (sum.measured > 0).then(|| nano(sum.energy_nj));
+        charge.energy = (sum.measured > 0).then(|| nano(sum.gpu.energy_nj));
     }
 }
 
@@ -402,11 +402,11 @@ fn of_gpu(row: &Charge, sum: &Sums, charges: &mut Vec<Charge>) {
         (_, model) => format!("for {}", model.as_deref().unwrap_or_default()),
     };
     // Hours of nanoseconds, and kilowatt-hours of nanojoules, to 15 digits.
-    let hours = (sum.gpu_ns * 2_500 + 4) / 9;
-    let energy = (sum.energy_nj * 5 + 9) / 18;
+    let hours = (sum.gpu.gpu_ns * 2_500 + 4) / 9;
+    let energy = (sum.gpu.energy_nj * 5 + 9) / 18;
     let each = [
-        ("GPU Hours", "gpu-hour", "Hours", hours, sum.gpu_hours_pico),
-        ("GPU Energy", "gpu-energy", "kWh", energy, sum.gpu_energy_pico),
+        ("GPU Hours", "gpu-hour", "Hours", hours, sum.gpu.gpu_hours_pico),
+        ("GPU Energy", "gpu-energy", "kWh", energy, sum.gpu.gpu_energy_pico),
     ];
     for (meter, id, unit, amount, cost_pico) in each {
         if amount == 0 && cost_pico == 0 {
@@ -440,7 +440,7 @@ fn of_gpu(row: &Charge, sum: &Sums, charges: &mut Vec<Charge>) {
     }
     if let Some(charge) = charges.get_mut(first) {
         charge.requests = row.tenant.is_some().then_some(sum.exchanges);
-        charge.energy = Some(nano(sum.energy_nj));
+        charge.energy = Some(nano(sum.gpu.energy_nj));
     }
 }
 

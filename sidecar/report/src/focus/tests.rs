@@ -153,7 +153,7 @@ proptest! {
         prop_assert!(sums.is_empty());
         let apart = make(&memory, &ask(&[Key::Currency], basis)).expect("it can be read").groups;
         let charged = apart.iter().filter(|group| group.currency.is_some());
-        prop_assert_eq!(joules, charged.map(|group| group.sums.energy_nj * 1000).sum::<i128>());
+        prop_assert_eq!(joules, charged.map(|group| group.sums.gpu.energy_nj * 1000).sum::<i128>());
         if !gpu {
             each_price_has_one_id_and_each_article_one_row(&rows);
             let groups = make(&memory, &ask(&[Key::Currency, Key::Class], basis)).expect("it can be read").groups;

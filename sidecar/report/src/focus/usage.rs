@@ -21,9 +21,9 @@ impl Usage {
     /// Adds a line, of a class that is no correction.
     pub(super) fn add(&mut self, line: &Line) {
         self.sums.add(line);
-        for (kind, &count) in TokenType::ALL.into_iter().zip(&line.tokens) {
+        for (kind, &count) in TokenType::ALL.into_iter().zip(&line.sums.tokens) {
             let provenance: Provenance =
-                if kind.is_input() { line.input_provenance } else { line.output_provenance };
+                if kind.is_input() { line.key.input_provenance } else { line.key.output_provenance };
             self.known[kind as usize][provenance as usize] += i128::from(count);
         }
     }

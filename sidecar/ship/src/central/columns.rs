@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ledger::line_of;
 use ledger::source::{Correction, DeviceLine, Gap, Share, Trouble, Used};
-use ledger::{Class, Line, Row};
+use ledger::{Class, GpuSums, Line, Row, Sums, TotalKey};
 use meter::{ExchangeId, Provenance, Role, TokenType, Tokens};
 use postgres::Row as Columns;
 use postgres::types::FromSql;
@@ -68,19 +67,18 @@ pub(super) fn used(row: &Columns) -> Result<Used, Trouble> {
 
 pub(super) fn line(row: &Columns) -> Result<Line, Trouble> {
     Ok(Line {
-        day: get(row, "day")?,
-        principal: text_if(row, "principal")?.filter(|name| !name.is_empty()),
-        rate: Some(get::<Id>(row, "rate")?.0).filter(|id| *id != [0; 16]),
-        class: one_of(&Class::ALL, Class::name, get(row, "class")?)?,
-        exchanges: count(row, "exchanges")?,
-        tokens: tokens(row)?,
-        cost_pico: sum(row, "cost_pico")?,
-        energy_exchanges: count(row, "energy_exchanges")?,
-        energy_nj: sum(row, "energy_nj")?,
-        gpu_ns: sum(row, "gpu_ns")?,
-        gpu_hours_pico: sum(row, "gpu_hours_pico")?,
-        gpu_energy_pico: sum(row, "gpu_energy_pico")?,
-        ..keys(row)?
+        key: TotalKey {
+            principal: text_if(row, "principal")?.filter(|name| !name.is_empty()),
+            rate: Some(get::<Id>(row, "rate")?.0).filter(|id| *id != [0; 16]),
+            ..key(row, get(row, "day")?, one_of(&Class::ALL, Class::name, get(row, "class")?)?)?
+        },
+        sums: Sums {
+            exchanges: count(row, "exchanges")?,
+            tokens: tokens(row)?,
+            cost_pico: sum(row, "cost_pico")?,
+            energy_exchanges: count(row, "energy_exchanges")?,
+            gpu: gpu(row)?,
+        },
     })
 }
 
@@ -91,13 +89,15 @@ pub(super) fn correction(row: &Columns) -> Result<Correction, Trouble> {
         made_us: instant(row, "made_at")?,
         exchange: exchange_id(row, "exchange")?,
         line: Line {
-            day: day(ended_us),
-            principal: text_if(row, "principal")?,
-            rate: Some(get::<Id>(row, "rate")?.0),
-            class: Class::Correction,
-            exchanges: u64::from(get::<bool>(row, "unpriced")?),
-            cost_pico: get::<i64>(row, "delta_pico")?.into(),
-            ..keys(row)?
+            key: TotalKey {
+                rate: Some(get::<Id>(row, "rate")?.0),
+                ..key(row, day(ended_us), Class::Correction)?
+            },
+            sums: Sums {
+                exchanges: u64::from(get::<bool>(row, "unpriced")?),
+                cost_pico: get::<i64>(row, "delta_pico")?.into(),
+                ..Sums::default()
+            },
         },
         ended_us,
     })
@@ -110,12 +110,15 @@ pub(super) fn first_price(columns: &Columns, row: &Row) -> Result<Correction, Tr
         made_us: instant(columns, "made_at")?,
         exchange: row.id,
         line: Line {
-            rate: Some(get::<Id>(columns, "first_rate")?.0),
-            class: Class::Correction,
-            exchanges: 1,
-            tokens: [0; TokenType::ALL.len()],
-            cost_pico: get::<i64>(columns, "delta_pico")?.into(),
-            ..line_of(row, None)
+            key: TotalKey {
+                rate: Some(get::<Id>(columns, "first_rate")?.0),
+                ..TotalKey::of_row(row, Class::Correction)
+            },
+            sums: Sums {
+                exchanges: 1,
+                cost_pico: get::<i64>(columns, "delta_pico")?.into(),
+                ..Sums::default()
+            },
         },
         ended_us: row.ended_us,
     })
@@ -126,6 +129,12 @@ pub(super) fn device(row: &Columns) -> Result<DeviceLine, Trouble> {
         day: get(row, "day")?,
         hw_id: text(row, "hw_id")?,
         share: one_of(&Share::ALL, Share::name, get(row, "share")?)?,
+        sums: gpu(row)?,
+    })
+}
+
+fn gpu(row: &Columns) -> Result<GpuSums, Trouble> {
+    Ok(GpuSums {
         energy_nj: sum(row, "energy_nj")?,
         gpu_ns: sum(row, "gpu_ns")?,
         gpu_hours_pico: sum(row, "gpu_hours_pico")?,
@@ -162,12 +171,12 @@ pub(super) fn rate(row: &Columns) -> Result<Rate, Trouble> {
     })
 }
 
-/// A line of these keys without totals.
-fn keys(row: &Columns) -> Result<Line, Trouble> {
-    Ok(Line {
-        day: 0,
+/// Returns the key of a total, without its rate.
+fn key(row: &Columns, day: i32, class: Class) -> Result<TotalKey, Trouble> {
+    Ok(TotalKey {
+        day,
         tenant: text(row, "tenant")?,
-        principal: None,
+        principal: text_if(row, "principal")?,
         upstream: text(row, "upstream")?,
         provider: text(row, "provider")?,
         model: text(row, "model")?,
@@ -175,15 +184,7 @@ fn keys(row: &Columns) -> Result<Line, Trouble> {
         input_provenance: provenance(row, "input_provenance")?,
         output_provenance: provenance(row, "output_provenance")?,
         rate: None,
-        class: Class::Usage,
-        exchanges: 0,
-        tokens: [0; TokenType::ALL.len()],
-        cost_pico: 0,
-        energy_exchanges: 0,
-        energy_nj: 0,
-        gpu_ns: 0,
-        gpu_hours_pico: 0,
-        gpu_energy_pico: 0,
+        class,
     })
 }
 

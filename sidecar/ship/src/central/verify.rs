@@ -76,7 +76,7 @@ impl Central {
             let mut differences: Vec<String> = pairs
                 .iter()
                 .filter_map(|[stored, made]| {
-                    let rate = stored.as_ref().or(made.as_ref())?.rate;
+                    let rate = stored.as_ref().or(made.as_ref())?.key.rate;
                     let currency = rate.and_then(|rate| currencies.get(&rate)).map(price::Currency::code);
                     line_difference(currency, made.as_ref(), stored.as_ref())
                 })

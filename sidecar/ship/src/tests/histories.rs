@@ -273,14 +273,21 @@ fn said(source: &dyn Source) -> Said {
     let mut said = Said { usage: Sums::new(), corrections_pico: BTreeMap::new() };
     source
         .lines(&Range::ALL, &mut |month, line| {
-            if line.class == Class::Correction {
-                *said.corrections_pico.entry(line.tenant.to_string()).or_default() += line.cost_pico;
+            if line.key.class == Class::Correction {
+                *said.corrections_pico.entry(line.key.tenant.to_string()).or_default() += line.sums.cost_pico;
                 return Ok(());
             }
-            let names = [&*line.tenant, &*line.model, &*line.ending, line.principal.as_deref().unwrap_or("")];
-            let of = said.usage.entry((month, line.day, names.map(str::to_owned), line.rate)).or_default();
-            let values =
-                [line.exchanges.into(), line.cost_pico].into_iter().chain(line.tokens.map(i128::from));
+            let names = [
+                &*line.key.tenant,
+                &*line.key.model,
+                &*line.key.ending,
+                line.key.principal.as_deref().unwrap_or(""),
+            ];
+            let of =
+                said.usage.entry((month, line.key.day, names.map(str::to_owned), line.key.rate)).or_default();
+            let values = [line.sums.exchanges.into(), line.sums.cost_pico]
+                .into_iter()
+                .chain(line.sums.tokens.map(i128::from));
             of.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
             Ok(())
         })

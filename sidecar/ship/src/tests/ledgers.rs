@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ledger::source::{Correction, DAY_US, DeviceLine, Range, Share, Source, Used};
-use ledger::{EnergyRow, Ledger, Line, Row, Store};
+use ledger::{EnergyRow, GpuSums, Ledger, Line, Row, Store, TotalKey};
 use meter::TokenType;
 
 use super::rows::{NOON_US, energy, leg, row};
@@ -69,10 +69,7 @@ impl Book {
             day: (NOON_US / DAY_US) as i32,
             hw_id: "GPU-1".into(),
             share: Share::Idle,
-            energy_nj: 1_000_000_007,
-            gpu_ns: 5,
-            gpu_hours_pico: 3,
-            gpu_energy_pico: 2,
+            sums: GpuSums { energy_nj: 1_000_000_007, gpu_ns: 5, gpu_hours_pico: 3, gpu_energy_pico: 2 },
         };
         self.ledger.device(vec![device]);
         until("the rows are on the disk", || {
@@ -142,15 +139,15 @@ fn everything(source: &dyn Source) -> Everything {
     source
         .lines(&Range::ALL, &mut |month, line| {
             let sums = all.lines.entry(key(month, line)).or_default();
-            let tokens = line.tokens.iter().map(|count| i128::from(*count));
+            let tokens = line.sums.tokens.iter().map(|count| i128::from(*count));
             let values = [
-                line.exchanges.into(),
-                line.cost_pico,
-                line.energy_exchanges.into(),
-                line.energy_nj,
-                line.gpu_ns,
-                line.gpu_hours_pico,
-                line.gpu_energy_pico,
+                line.sums.exchanges.into(),
+                line.sums.cost_pico,
+                line.sums.energy_exchanges.into(),
+                line.sums.gpu.energy_nj,
+                line.sums.gpu.gpu_ns,
+                line.sums.gpu.gpu_hours_pico,
+                line.sums.gpu.gpu_energy_pico,
             ];
             for (sum, value) in sums.iter_mut().zip(values.into_iter().chain(tokens)) {
                 *sum += value;
@@ -179,7 +176,7 @@ fn everything(source: &dyn Source) -> Everything {
 }
 
 fn key(month: i32, line: &Line) -> String {
-    let Line { day, tenant, principal, upstream, provider, model, ending, .. } = line;
-    let known = (line.input_provenance, line.output_provenance, line.rate, line.class);
+    let TotalKey { day, tenant, principal, upstream, provider, model, ending, .. } = &line.key;
+    let known = (line.key.input_provenance, line.key.output_provenance, line.key.rate, line.key.class);
     format!("{month} {day} {tenant} {principal:?} {upstream} {provider} {model} {ending} {known:?}")
 }

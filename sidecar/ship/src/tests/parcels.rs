@@ -4,7 +4,7 @@ use std::thread;
 
 use ledger::feed::{Cursor, Origin, Parcel};
 use ledger::source::{Correction, DeviceLine, Gap, Range, Share, Source};
-use ledger::{Class, Line};
+use ledger::{Class, GpuSums, Line, Sums, TotalKey};
 use meter::ExchangeId;
 use report::{Ask, Basis, Key, Order, make};
 
@@ -136,8 +136,8 @@ fn energy_in_a_later_file_is_of_that_file_in_either_order() {
         let (mut october, mut with_energy) = (0, 0);
         central
             .lines(&Range::ALL, &mut |month, line| {
-                october += if month == 681 { line.energy_exchanges } else { 0 };
-                with_energy += line.energy_exchanges;
+                october += if month == 681 { line.sums.energy_exchanges } else { 0 };
+                with_energy += line.sums.energy_exchanges;
                 Ok(())
             })
             .unwrap();
@@ -150,21 +150,19 @@ fn energy_in_a_later_file_is_of_that_file_in_either_order() {
 fn totals_without_rows_replace_what_stood_there() {
     let (url, mut client) = store();
     let shed = |exchanges| Line {
-        class: Class::Shed,
-        exchanges,
-        cost_pico: i128::from(i64::MAX) * 5,
-        energy_nj: 7,
-        rate: None,
-        ..line()
+        key: TotalKey { class: Class::Shed, rate: None, ..line().key },
+        sums: Sums {
+            exchanges,
+            cost_pico: i128::from(i64::MAX) * 5,
+            gpu: GpuSums { energy_nj: 7, ..GpuSums::default() },
+            ..Sums::default()
+        },
     };
     let device = |gpu_ns| DeviceLine {
         day: 20_741,
         hw_id: "GPU-1".into(),
         share: Share::Idle,
-        energy_nj: i128::from(i64::MAX) * 2,
-        gpu_ns,
-        gpu_hours_pico: 1,
-        gpu_energy_pico: 2,
+        sums: GpuSums { energy_nj: i128::from(i64::MAX) * 2, gpu_ns, gpu_hours_pico: 1, gpu_energy_pico: 2 },
     };
     for (exchanges, gpu_ns) in [(3, 10), (5, 20), (5, 20)] {
         let parcel =
@@ -190,7 +188,7 @@ fn totals_of_rows_that_are_gone_fill_their_lines_up() {
         assert_eq!(by_key(&lines(&url)), added_up(&rows(0..750), &[]));
     }
     let mut less = totals;
-    less.usage.iter_mut().for_each(|line| (line.exchanges, line.cost_pico) = (0, 0));
+    less.usage.iter_mut().for_each(|line| (line.sums.exchanges, line.sums.cost_pico) = (0, 0));
     send(&mut client, origin(1), "host", &less).unwrap();
     assert_eq!(by_key(&lines(&url)), added_up(&rows(0..750), &[]), "nobody takes spend away by it");
 }
@@ -244,7 +242,7 @@ fn corrections_and_gaps_come_back_as_they_were() {
         id: ExchangeId([3; 16]),
         made_us: NOON_US + 5,
         exchange: row(1).id,
-        line: Line { class: Class::Correction, exchanges: 1, cost_pico: -17, ..line() },
+        line: Line { sums: Sums { exchanges: 1, ..correction(-17).sums }, ..correction(-17) },
         ended_us: NOON_US,
     };
     let gap = Gap {
@@ -287,7 +285,7 @@ fn what_is_late_is_billed_in_the_month_of_its_file() {
     let mut months = Vec::new();
     central
         .lines(&Range::ALL, &mut |month, line| {
-            months.push((month, line.day));
+            months.push((month, line.key.day));
             Ok(())
         })
         .unwrap();
@@ -344,12 +342,20 @@ fn what_a_store_cannot_hold_as_it_is_comes_all_the_same() {
     assert_eq!(send(&mut client, origin(1), "host", &parcel(vec![row.clone()])).unwrap(), 1);
     assert_eq!(send(&mut client, origin(1), "host", &parcel(vec![row])).unwrap(), 0);
     let lines = lines(&url);
-    assert_eq!((lines.len(), &*lines[0].model, lines[0].day), (1, "a\u{fffd}b", 2_932_896));
+    assert_eq!((lines.len(), &*lines[0].key.model, lines[0].key.day), (1, "a\u{fffd}b", 2_932_896));
 }
 
-/// A line of zeros.
-pub(super) fn line() -> Line {
+/// A total of a correction that changes a charge.
+pub(super) fn correction(delta_pico: i128) -> Line {
     Line {
+        key: TotalKey { class: Class::Correction, ..line().key },
+        sums: Sums { cost_pico: delta_pico, ..Sums::default() },
+    }
+}
+
+/// A total of zeros.
+pub(super) fn line() -> Line {
+    let key = TotalKey {
         day: 20_741,
         tenant: "t".into(),
         principal: None,
@@ -361,13 +367,6 @@ pub(super) fn line() -> Line {
         output_provenance: meter::Provenance::Frames,
         rate: Some(super::rows::rate(0).id),
         class: Class::Usage,
-        exchanges: 0,
-        tokens: [0; meter::TokenType::ALL.len()],
-        cost_pico: 0,
-        energy_exchanges: 0,
-        energy_nj: 0,
-        gpu_ns: 0,
-        gpu_hours_pico: 0,
-        gpu_energy_pico: 0,
-    }
+    };
+    Line { key, sums: Sums::default() }
 }

@@ -12,7 +12,7 @@ use postgres::Client;
 use price::Book as Prices;
 
 use super::ledgers::{Book, arrives};
-use super::parcels::line;
+use super::parcels::correction;
 use super::rows::{NOON_US, added_up, by_key, energy, origin, parcel, row, rows};
 use super::server::{shared, until};
 use crate::send::send;
@@ -285,7 +285,7 @@ fn correction_with_the_id_of_another_is_refused() {
     let mut owner = shared().client(&database).unwrap();
     schema::ensure(&mut owner).unwrap();
     let made = |delta_pico: i128| {
-        let line = Line { class: Class::Correction, cost_pico: delta_pico, ..line() };
+        let line = correction(delta_pico);
         let (id, exchange, ended_us) = (ExchangeId([3; 16]), row(1).id, row(1).ended_us);
         let correction = Correction { id, made_us: NOON_US, exchange, line, ended_us };
         Parcel { corrections: vec![(1, correction)], next: Cursor::default(), ..parcel(Vec::new()) }
@@ -298,12 +298,12 @@ fn correction_with_the_id_of_another_is_refused() {
         let remedy = "send_again('01010101-0101-0101-0101-010101010101')";
         assert!(trouble.said.contains("with another content") && trouble.said.contains(remedy), "{trouble}");
     }
-    assert_eq!(lines(&database).iter().map(|line| line.cost_pico).sum::<i128>(), 17);
+    assert_eq!(lines(&database).iter().map(|line| line.sums.cost_pico).sum::<i128>(), 17);
     // Sent again, its file has another one in its place.
     send_again(&mut owner);
     let rest = Parcel { is_rest: true, ..made(5) };
     send(&mut owner, origin(1), "host", &rest).unwrap();
-    assert_eq!(lines(&database).iter().map(|line| line.cost_pico).sum::<i128>(), 5);
+    assert_eq!(lines(&database).iter().map(|line| line.sums.cost_pico).sum::<i128>(), 5);
 }
 
 /// Retention took rows of the file once the store had confirmed them.
@@ -350,7 +350,7 @@ fn corrections_of_a_lost_file_give_way_to_those_of_another() {
     send(&mut owner, origin(1), "host", &parcel(vec![row(1)])).unwrap();
     let before = lines(&database);
     let made = |from: u8, delta_pico: i128| {
-        let line = Line { class: Class::Correction, cost_pico: delta_pico, ..line() };
+        let line = correction(delta_pico);
         let (id, exchange, ended_us) = (ExchangeId([3; 16]), row(1).id, row(1).ended_us);
         let correction = Correction { id, made_us: NOON_US, exchange, line, ended_us };
         let parcel =
@@ -365,8 +365,8 @@ fn corrections_of_a_lost_file_give_way_to_those_of_another() {
     made(2, 18).unwrap();
     let corrected = lines(&database)
         .iter()
-        .filter(|line| line.class == Class::Correction)
-        .map(|line| line.cost_pico)
+        .filter(|line| line.key.class == Class::Correction)
+        .map(|line| line.sums.cost_pico)
         .sum::<i128>();
     assert_eq!(corrected, 18);
     assert!(no_file_waits(&mut owner));

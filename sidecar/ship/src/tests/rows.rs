@@ -134,20 +134,20 @@ pub(crate) fn by_key<'l>(lines: impl IntoIterator<Item = &'l Line>) -> BTreeMap<
     let mut all = BTreeMap::new();
     for line in lines {
         let key = (
-            line.day,
-            line.tenant.to_string(),
-            line.principal.as_deref().unwrap_or("").to_owned(),
-            line.model.to_string(),
-            line.ending.to_string(),
-            line.class.name().to_owned(),
-            line.rate,
+            line.key.day,
+            line.key.tenant.to_string(),
+            line.key.principal.as_deref().unwrap_or("").to_owned(),
+            line.key.model.to_string(),
+            line.key.ending.to_string(),
+            line.key.class.name().to_owned(),
+            line.key.rate,
         );
         let sums: &mut Sums = all.entry(key).or_default();
-        sums.0 += line.exchanges;
-        sums.1 += line.tokens.iter().sum::<u64>();
-        sums.2 += line.cost_pico;
-        sums.3 += line.energy_exchanges;
-        sums.4 += line.energy_nj;
+        sums.0 += line.sums.exchanges;
+        sums.1 += line.sums.tokens.iter().sum::<u64>();
+        sums.2 += line.sums.cost_pico;
+        sums.3 += line.sums.energy_exchanges;
+        sums.4 += line.sums.gpu.energy_nj;
     }
     all
 }

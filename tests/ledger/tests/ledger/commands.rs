@@ -144,11 +144,11 @@ fn said(ledger: &Path) -> Said {
     let store = Store::open_read(ledger).expect("it is a ledger");
     let mut said = Said { lines: BTreeMap::new(), corrections: 0, closed: Vec::new() };
     let mut add = |month, line: &ledger::Line| {
-        let names = (line.tenant.to_string(), line.model.to_string());
+        let names = (line.key.tenant.to_string(), line.key.model.to_string());
         let sums: &mut [i128; 3] =
-            said.lines.entry((month, line.day, names.0, names.1, line.class)).or_default();
-        let tokens: u64 = line.tokens.iter().sum();
-        let values = [line.exchanges.into(), tokens.into(), line.cost_pico];
+            said.lines.entry((month, line.key.day, names.0, names.1, line.key.class)).or_default();
+        let tokens: u64 = line.sums.tokens.iter().sum();
+        let values = [line.sums.exchanges.into(), tokens.into(), line.sums.cost_pico];
         sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
         Ok(())
     };

@@ -101,8 +101,8 @@ fn sums(desk: &Desk) -> Result<[[i128; 2]; 2], Trouble> {
     let store = Store::open_read(&desk.ledger())?;
     let mut sums = [[0; 2]; 2];
     store.lines(&Range::ALL, &mut |_, line| {
-        sums[0][0] += i128::from(line.exchanges);
-        sums[0][1] += line.cost_pico;
+        sums[0][0] += i128::from(line.sums.exchanges);
+        sums[0][1] += line.sums.cost_pico;
         Ok(())
     })?;
     let mut seen = BTreeMap::new();

@@ -1,0 +1,108 @@
+//! The sums of a daily total, and how they grow.
+
+use meter::{Role, TokenType};
+
+use crate::Row;
+use crate::source::Used;
+
+/// Counts and money of exchanges with equal keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Exchanges; of a correction, those that had no price before it.
+    pub exchanges: u64,
+    /// Tokens by type, in the order of [`TokenType::ALL`].
+    pub tokens: [u64; TokenType::ALL.len()],
+    /// The cost by price, pico-units of the rate's currency; a correction's may be negative.
+    pub cost_pico: i128,
+    /// Exchanges whose energy and GPU time are known.
+    pub energy_exchanges: u64,
+    /// The GPU use of those.
+    pub gpu: GpuSums,
+}
+
+/// Energy and time of GPUs, and their cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GpuSums {
+    /// Nanojoules.
+    pub energy_nj: i128,
+    /// Nanoseconds of GPU time.
+    pub gpu_ns: i128,
+    /// The cost of the time, pico-dollars.
+    pub gpu_hours_pico: i128,
+    /// The cost of the energy, pico-dollars.
+    pub gpu_energy_pico: i128,
+}
+
+impl Sums {
+    /// Adds other sums. A count that would pass 2^64 stays there; no store takes half of that.
+    pub fn add(&mut self, other: &Self) {
+        self.exchanges = self.exchanges.saturating_add(other.exchanges);
+        add_tokens(&mut self.tokens, &other.tokens);
+        self.cost_pico += other.cost_pico;
+        self.energy_exchanges = self.energy_exchanges.saturating_add(other.energy_exchanges);
+        self.gpu.add(&other.gpu);
+    }
+
+    /// Returns what is left without other sums; `None` if a count is less than the other's.
+    pub fn without(&self, other: &Self) -> Option<Self> {
+        let mut tokens = self.tokens;
+        for (from, take) in tokens.iter_mut().zip(other.tokens) {
+            *from = from.checked_sub(take)?;
+        }
+        Some(Self {
+            exchanges: self.exchanges.checked_sub(other.exchanges)?,
+            tokens,
+            cost_pico: self.cost_pico - other.cost_pico,
+            energy_exchanges: self.energy_exchanges.checked_sub(other.energy_exchanges)?,
+            gpu: self.gpu.without(&other.gpu),
+        })
+    }
+
+    /// Adds one exchange; of a prefill leg nothing, because its decode leg is counted.
+    pub fn add_row(&mut self, row: &Row) {
+        if !row.role.is_counted() {
+            return;
+        }
+        self.exchanges = self.exchanges.saturating_add(1);
+        add_tokens(&mut self.tokens, &row.tokens.by_type);
+        self.cost_pico += row.charge.cost().map_or(0, i128::from);
+    }
+
+    /// Adds the GPU use of one exchange or leg.
+    pub fn add_used(&mut self, used: &Used, role: Role) {
+        self.energy_exchanges = self.energy_exchanges.saturating_add(u64::from(role.is_counted()));
+        self.gpu.add(&GpuSums {
+            energy_nj: used.energy_nj.unwrap_or(0).into(),
+            gpu_ns: used.gpu_ns.unwrap_or(0).into(),
+            gpu_hours_pico: used.gpu_hours_pico.into(),
+            gpu_energy_pico: used.gpu_energy_pico.into(),
+        });
+    }
+}
+
+impl GpuSums {
+    /// Adds others.
+    pub fn add(&mut self, other: &Self) {
+        self.energy_nj += other.energy_nj;
+        self.gpu_ns += other.gpu_ns;
+        self.gpu_hours_pico += other.gpu_hours_pico;
+        self.gpu_energy_pico += other.gpu_energy_pico;
+    }
+
+    /// Returns the difference to others.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        Self {
+            energy_nj: self.energy_nj - other.energy_nj,
+            gpu_ns: self.gpu_ns - other.gpu_ns,
+            gpu_hours_pico: self.gpu_hours_pico - other.gpu_hours_pico,
+            gpu_energy_pico: self.gpu_energy_pico - other.gpu_energy_pico,
+        }
+    }
+}
+
+fn add_tokens(sums: &mut [u64; TokenType::ALL.len()], tokens: &[u64; TokenType::ALL.len()]) {
+    for (sum, count) in sums.iter_mut().zip(tokens) {
+        *sum = sum.saturating_add(*count);
+    }
+}

@@ -1,0 +1,78 @@
+//! The key of a daily total.
+
+use std::sync::Arc;
+
+use meter::Provenance;
+
+use crate::{Row, month};
+
+/// All that the exchanges of a daily total have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TotalKey {
+    /// Days since 1970-01-01, UTC.
+    pub day: i32,
+    /// The tenant.
+    pub tenant: Arc<str>,
+    /// The key or account.
+    pub principal: Option<Arc<str>>,
+    /// The upstream's name.
+    pub upstream: Arc<str>,
+    /// `gen_ai.provider.name`.
+    pub provider: Arc<str>,
+    /// The requested model.
+    pub model: Arc<str>,
+    /// The ending.
+    pub ending: Arc<str>,
+    /// The provenance of the input counts.
+    pub input_provenance: Provenance,
+    /// The provenance of the output counts.
+    pub output_provenance: Provenance,
+    /// The id of the rate; `None` without a price.
+    pub rate: Option<[u8; 16]>,
+    /// The kind of total.
+    pub class: Class,
+}
+
+/// The kind of a daily total.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// The sum of rows that are or were kept one by one.
+    Usage,
+    /// The sum of rows that were never written, because the disk could not take them.
+    Shed,
+    /// The sum of corrections.
+    Correction,
+}
+
+impl Class {
+    /// Every class.
+    pub const ALL: [Self; 3] = [Self::Usage, Self::Shed, Self::Correction];
+
+    /// The word in the store and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Shed => "shed",
+            Self::Correction => "correction",
+        }
+    }
+}
+
+impl TotalKey {
+    /// Returns the key of the total that a row is added to.
+    pub fn of_row(row: &Row, class: Class) -> Self {
+        Self {
+            day: month::day(row.ended_us),
+            tenant: Arc::clone(&row.tenant),
+            principal: row.principal.clone(),
+            upstream: Arc::clone(&row.upstream),
+            provider: Arc::clone(&row.provider),
+            model: Arc::clone(&row.model),
+            ending: Arc::clone(&row.ending),
+            input_provenance: row.tokens.input_provenance,
+            output_provenance: row.tokens.output_provenance,
+            rate: row.rate(),
+            class,
+        }
+    }
+}
