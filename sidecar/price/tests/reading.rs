@@ -63,7 +63,7 @@ fn each_error_has_its_line_and_a_remedy() {
         ("  - name: m\n    input:", 5, "`input` has no value", "remove the key"),
         ("  - name: m\n    input: [1]", 5, "is not one number", "2.50"),
         ("  - name: m\n    per_request: 10001", 5, "for one request", "0.005"),
-        ("  - name: m", 4, "`m` has no price", "price 0"),
+        ("  - name: m", 4, "`m` has no price", "write 0"),
         ("  - input: 1", 4, "has no model", "`pattern`"),
         ("  - {name: m, pattern: m*, input: 1}", 4, "not both", "two entries"),
         ("  - {pattern: m*, aliases: [n], input: 1}", 4, "no aliases", "`name`"),
