@@ -8,10 +8,7 @@
 mod support;
 
 mod detached;
-mod dripping;
 mod gate;
-mod gather;
-mod left;
 mod metering;
 mod on_hyper;
 mod paying;
@@ -21,7 +18,6 @@ mod rejections;
 mod reported;
 mod roles;
 mod running;
-mod shares;
 mod spelling;
 mod start;
 mod tenants;

@@ -8,7 +8,7 @@ use meter::{Ending, Provenance, Record};
 use relay::{Dropped, Kind, Plan, UsageStep};
 use usage::Policy;
 
-use crate::support::{DEADLINE, Peer, Proxy, Upstream, eventually, now, upstream_body};
+use crate::support::{DEADLINE, Engine, Peer, Proxy, ProxyOn, Upstream, eventually, now, upstream_body};
 use crate::tenants::{in_force, keys};
 
 pub(crate) const ASKED: &str = r#"{"model":"m","stream": true,"stream_options":{"include_usage":true}}"#;
@@ -112,11 +112,11 @@ pub(crate) fn ask(address: SocketAddr, request: &str) -> (String, String) {
     (head, String::from_utf8(body).unwrap())
 }
 
-pub(crate) fn record(proxy: &Proxy) -> Record {
+pub(crate) fn record<E>(proxy: &ProxyOn<E>) -> Record {
     proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record
 }
 
-pub(crate) fn steps(proxy: &Proxy) -> Vec<UsageStep> {
+pub(crate) fn steps<E: Engine>(proxy: &ProxyOn<E>) -> Vec<UsageStep> {
     proxy.seen().usage.clone()
 }
 

@@ -4,11 +4,15 @@
 mod bodies;
 mod cancel;
 mod drain;
+mod dripping;
+mod gather;
 mod http2;
 mod interim;
+mod left;
 mod panic;
 mod refusals;
 mod reuse;
+mod shares;
 mod slow;
 mod upgrade;
 

@@ -17,9 +17,10 @@ use socket2::{Domain, Socket, Type};
 use tenant::{BodyKey, Nets, Rule};
 use usage::Policy;
 
+use super::Proxy;
 use crate::gate::refusing;
 use crate::support::http2::{connect, connect_with_window, run};
-use crate::support::{DEADLINE, Peer, Proxy, Upstream, eventually, upstream_body};
+use crate::support::{DEADLINE, Peer, Upstream, eventually, upstream_body};
 use crate::tenants::{in_force, rules};
 use crate::usage::{ASKED, PLAIN, Server, policy, request, steps};
 

@@ -8,7 +8,8 @@ use meter::Ending;
 use relay::{Kind, UsageStep};
 use usage::Policy;
 
-use crate::support::{CANCEL, DEADLINE, Peer, Proxy, Upstream, eventually, now, upstream_body};
+use super::Proxy;
+use crate::support::{CANCEL, DEADLINE, Peer, Upstream, eventually, now, upstream_body};
 use crate::usage::{
     ASKED, DONE, FINISH, HEAD, PLAIN, Server, USAGE, ask, chunk, delta, policy, record, request, steps,
 };
@@ -16,7 +17,7 @@ use crate::usage::{
 #[test]
 fn a_chunked_request_stays_chunked() {
     let server = Server::streaming();
-    let proxy = server.proxy(Policy::Inject);
+    let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
     let chunked = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n{}{}0\r\n\r\n",
         chunk(&PLAIN[..9]),
@@ -75,7 +76,7 @@ fn unchunked(mut chunks: &str) -> String {
 #[test]
 fn trailers_nobody_announced_change_nothing() {
     let server = Server::streaming();
-    let proxy = server.proxy(Policy::Inject);
+    let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
     let (_, body) = ask(proxy.address(), &with_trailers("", PLAIN, "X-A: b\r\n"));
     assert!(!body.contains("usage"));
     assert_eq!(server.bodies(), [ASKED]);
@@ -87,7 +88,7 @@ fn trailers_nobody_announced_change_nothing() {
 fn body_sealed_by_its_trailers_is_not_edited() {
     for seal in ["Content-Digest: sha-256=:AA==:\r\n", "X-A: b\r\nSignature: s=:AA==:\r\n"] {
         let server = Server::streaming();
-        let proxy = server.proxy(Policy::Inject);
+        let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
         ask(proxy.address(), &with_trailers("", PLAIN, seal));
         assert_eq!(server.bodies(), [PLAIN], "{seal}");
         assert_eq!(steps(&proxy), [UsageStep::Unreadable], "{seal}");
@@ -129,7 +130,7 @@ fn streams_at_invocations_are_asked_for_usage() {
 #[test]
 fn body_over_the_cap_passes_unedited() {
     let server = Server::streaming();
-    let proxy = server.proxy(Policy::Inject);
+    let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
     let body = format!("{{\"stream\": true, \"prompt\": \"{}\"}}", "x".repeat(9 << 20));
     ask(proxy.address(), &request(&body));
     assert_eq!(server.bodies(), [body]);
@@ -139,7 +140,7 @@ fn body_over_the_cap_passes_unedited() {
 #[test]
 fn client_that_leaves_while_gathered_reaches_no_server() {
     let server = Server::streaming();
-    let proxy = server.proxy(Policy::Inject);
+    let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
     let mut client = proxy.connect();
     let whole = request(PLAIN);
     client.send(&whole[..whole.len() - 4]);
@@ -155,7 +156,7 @@ fn client_that_leaves_while_gathered_reaches_no_server() {
 #[test]
 fn request_of_many_chunks_is_one_body() {
     let server = Server::streaming();
-    let proxy = server.proxy(Policy::Inject);
+    let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
     let body = format!("{{\"stream\":true,\"prompt\":\"{}\"}}", "x".repeat(64 << 10));
     let mut client = proxy.connect();
     client.send("POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -206,7 +207,7 @@ fn a_client_may_leave_at_every_byte() {
         peer.send(chunk(&sent));
         peer.closed_after(now());
     });
-    let proxy = server.proxy(Policy::Inject);
+    let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
     let whole = request(PLAIN);
     for at in 0..whole.len() {
         let mut client = proxy.connect();

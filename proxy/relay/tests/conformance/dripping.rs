@@ -18,9 +18,10 @@ use relay::{Refusal, UsageStep};
 use tokio::time::Interval;
 use usage::Policy;
 
-use crate::shares::{Endless, ask_from, connect_from};
+use super::Proxy;
+use super::shares::{Endless, ask_from, connect_from};
 use crate::support::http2::{connect, run};
-use crate::support::{DEADLINE, Peer, Proxy, Upstream, eventually, now};
+use crate::support::{DEADLINE, Peer, Upstream, eventually, now};
 use crate::usage::{PLAIN, Server, policy, request, steps};
 
 const CHAT: &str = "/v1/chat/completions";

@@ -9,9 +9,10 @@ use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use meter::{Ending, Provenance, Record, Tokens};
 
-use crate::shares::Endless;
+use super::Proxy;
+use super::shares::Endless;
 use crate::support::http2::{connect_with_window, run};
-use crate::support::{CANCEL, Peer, Proxy, Upstream, eventually, now, upstream_body};
+use crate::support::{CANCEL, Peer, Upstream, eventually, now, upstream_body};
 use crate::tenants::post;
 use crate::usage::record;
 
