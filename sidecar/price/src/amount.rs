@@ -15,7 +15,7 @@ pub(crate) struct Parts {
 pub(crate) enum NumberError {
     /// It is not a decimal number: an optional sign, digits, one point, an optional exponent.
     Malformed,
-    /// It exceeds 10^30, or has more than 100 characters.
+    /// It is 10^30 or more, or has more than 100 characters.
     TooLarge,
 }
 
@@ -132,6 +132,15 @@ mod tests {
         for text in ["1e31", "1e9999999999", &"9".repeat(101)] {
             assert_eq!(parts(text, 0), Err(NumberError::TooLarge), "{text}");
         }
+    }
+
+    #[test]
+    fn limits_are_inclusive() {
+        let zeros = |chars: usize| format!("0.{}", "0".repeat(chars - 2));
+        assert_eq!(parts(&zeros(100), 0), Ok(Parts { whole: 0, exact: true }));
+        assert_eq!(parts(&zeros(101), 0), Err(NumberError::TooLarge));
+        assert_eq!(parts("1e29", 0), Ok(Parts { whole: 10_i128.pow(29), exact: true }));
+        assert_eq!(parts("1e30", 0), Err(NumberError::TooLarge));
     }
 
     proptest! {
