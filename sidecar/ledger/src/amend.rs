@@ -8,15 +8,15 @@ use std::path::Path;
 use price::Rate;
 use rusqlite::types::ValueRef;
 
-use crate::aside;
-use crate::entry::{Entry, closed};
-use crate::failure::{Failure, Fault};
+use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::files;
 use crate::lock::Lock;
 use crate::month;
+use crate::quarantine;
 use crate::source::{Correction, Month};
 use crate::table::CORRECTION;
+use crate::txn::{Txn, closed};
 use crate::{check, overview};
 
 /// What is done to a ledger by hand.
@@ -43,13 +43,13 @@ pub struct Amendment<'a> {
 ///
 /// # Errors
 /// That month cannot be written, or none is open and another process is about to make one.
-pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
+pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Error> {
     let Some(month) = own_month(amendment) else { return into_open(path, amendment) };
     let past = files::of_month(path, month);
     if !past.try_exists()? {
         return into_open(path, amendment);
     }
-    let named = |failure: Failure| failure.of(past.display());
+    let named = |error: Error| error.of(past.display());
     if let Some(new) = into_past(&past, amendment).map_err(named)? {
         return Ok(new);
     }
@@ -66,7 +66,7 @@ fn own_month(amendment: &Amendment<'_>) -> Option<Month> {
 }
 
 /// Enters it into the file of a past month, unless that is closed.
-fn into_past(past: &Path, amendment: &Amendment<'_>) -> Result<Option<u64>, Failure> {
+fn into_past(past: &Path, amendment: &Amendment<'_>) -> Result<Option<u64>, Error> {
     // One that is closed may not even be opened to be written.
     if file::number(&File::open_read(past)?.connection, "closed_us")?.is_some() {
         return Ok(None);
@@ -77,7 +77,7 @@ fn into_past(past: &Path, amendment: &Amendment<'_>) -> Result<Option<u64>, Fail
     Ok(new)
 }
 
-fn not_in(past: &Path, corrections: &[Correction]) -> Result<Vec<Correction>, Failure> {
+fn not_in(past: &Path, corrections: &[Correction]) -> Result<Vec<Correction>, Error> {
     let file = File::open_read(past)?;
     let mut missing = Vec::new();
     for correction in corrections {
@@ -88,8 +88,8 @@ fn not_in(past: &Path, corrections: &[Correction]) -> Result<Vec<Correction>, Fa
     Ok(missing)
 }
 
-fn into_open(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
-    let named = |failure: Failure| failure.of(path.display());
+fn into_open(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Error> {
+    let named = |error: Error| error.of(path.display());
     let now = month::of(amendment.at_us);
     let here = files::of_month(path, now);
     let mut lock = None;
@@ -102,18 +102,18 @@ fn into_open(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
     } else if here.try_exists()? {
         File::open(&here)
     } else if files::list(path)?.is_empty() {
-        return Err(named(Failure::new(Fault::Other, "there is no ledger here: is the path right?")));
+        return Err(named(Error::new(Fault::Other, "there is no ledger here: is the path right?")));
     } else {
-        let taken = Lock::take(path).map_err(|failure| match early {
-            Some(month) if failure.fault == Fault::Locked => early_open(month, now),
-            _ => failure,
+        let taken = Lock::take(path).map_err(|error| match early {
+            Some(month) if error.fault == Fault::Locked => early_open(month, now),
+            _ => error,
         });
         lock = Some(taken.map_err(named)?);
         let file = if early.is_some() { &here } else { path };
-        aside::create(path, file, now, amendment.who, amendment.at_us).map(|(file, _)| file)
+        quarantine::create(path, file, now, amendment.who, amendment.at_us).map(|(file, _)| file)
     }
     .map_err(named)?;
-    // Left by a crash: its log goes into it when it is let go, and nothing else would say so.
+    // UncleanEnd by a crash: its log goes into it when it is let go, and nothing else would say so.
     let has_all =
         lock.is_none() && overview::writer(path).is_none() && !check::lacks_log(&file).map_err(named)?;
     let whole_us = has_all.then_some(amendment.at_us);
@@ -122,15 +122,15 @@ fn into_open(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
     drop((file, lock));
     // The writer moves the file when its month ends; what was written into it just then may be in no file.
     if before.is_some() && files::node(path).ok() != before {
-        return Err(named(Failure::new(Fault::Locked, "it was moved while this was written: do it again")));
+        return Err(named(Error::new(Fault::Locked, "it was moved while this was written: do it again")));
     }
     Ok(new)
 }
 
 /// What to do where the proxy still writes a month that has not begun.
-fn early_open(month: Month, now: Month) -> Failure {
+fn early_open(month: Month, now: Month) -> Error {
     let (month, now) = (month::name(month), month::name(now));
-    Failure::new(
+    Error::new(
         Fault::Locked,
         format!(
             "the open file is of {month}, and it is {now}: the clock was or is wrong; set it right, restart the proxy \
@@ -140,18 +140,18 @@ fn early_open(month: Month, now: Month) -> Failure {
 }
 
 /// Enters it into a file, unless its month is closed. `whole_us`: nothing of the file will be in a log afterwards.
-fn write(file: &mut File, amendment: &Amendment<'_>, whole_us: Option<i64>) -> Result<Option<u64>, Failure> {
-    let mut entry = Entry::begin(file)?;
-    if entry.is_closed()? {
+fn write(file: &mut File, amendment: &Amendment<'_>, whole_us: Option<i64>) -> Result<Option<u64>, Error> {
+    let mut txn = Txn::begin(file)?;
+    if txn.is_closed()? {
         return Ok(None);
     }
     if let Some(now_us) = whole_us {
-        let alive_us = entry.number("alive_us")?.unwrap_or(now_us);
-        entry.fact(check::WHOLE, ValueRef::Integer(alive_us.max(now_us)))?;
+        let alive_us = txn.number("alive_us")?.unwrap_or(now_us);
+        txn.fact(check::WHOLE, ValueRef::Integer(alive_us.max(now_us)))?;
     }
-    let act = entry.act(amendment.at_us, amendment.what, amendment.who, amendment.detail)?;
-    entry.rates(amendment.rates.iter().copied())?;
-    let new = entry.corrections(act, amendment.corrections)?;
-    entry.commit()?;
+    let act = txn.audit(amendment.at_us, amendment.what, amendment.who, amendment.detail)?;
+    txn.rates(amendment.rates.iter().copied())?;
+    let new = txn.corrections(act, amendment.corrections)?;
+    txn.commit()?;
     Ok(Some(new))
 }

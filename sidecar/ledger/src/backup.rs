@@ -13,13 +13,13 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
-use crate::entry::Entry;
-use crate::failure::{Failure, Fault};
+use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
 use crate::source::Month;
 use crate::table::{self, EXCHANGE};
-use crate::{aside, check, close, digest, files, month, overview, restored, store, verify};
+use crate::txn::Txn;
+use crate::{check, close, digest, files, month, overview, quarantine, restored, store, verify};
 
 /// How often the files are copied again because a month ended meanwhile and its file was renamed.
 const TRIES: usize = 5;
@@ -34,7 +34,7 @@ pub struct Copy {
     /// Exchanges ever entered into it.
     pub rows: u64,
     /// The outcome.
-    pub done: Result<Done, Failure>,
+    pub done: Result<Done, Error>,
 }
 
 /// The outcome of backing up one file.
@@ -55,9 +55,9 @@ pub enum Done {
 /// # Errors
 /// There is no such ledger or folder, or the folder is the ledger's own or that of another ledger. Then nothing is
 /// written.
-pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Failure> {
-    let named = |error: io::Error| Failure::from(error).of(path.display());
-    let refused = |said: &str| Failure::new(Fault::Other, said).of(folder.display());
+pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Error> {
+    let named = |error: io::Error| Error::from(error).of(path.display());
+    let refused = |said: &str| Error::new(Fault::Other, said).of(folder.display());
     files::is_whole(path).map_err(named)?;
     if !folder.is_dir() {
         return Err(refused("there is no such folder: create or mount it"));
@@ -69,16 +69,16 @@ pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Fail
     let target = folder.join(name);
     if overview::writer(&target).is_none() {
         let names = files::list(path).map_err(named)?;
-        refuse_other_ledger(&names, &target).map_err(|failure| failure.of(folder.display()))?;
+        refuse_other_ledger(&names, &target).map_err(|error| error.of(folder.display()))?;
     }
-    let _one_at_a_time = Lock::take(&target).map_err(|failure| failure.of(target.display()))?;
+    let _one_at_a_time = Lock::take(&target).map_err(|error| error.of(target.display()))?;
     let mut tries = 0;
     loop {
         tries += 1;
         let names = files::list(path).map_err(named)?;
         if names.is_empty() {
             return Err(
-                Failure::new(Fault::Other, "there is no ledger here: is the path right?").of(path.display())
+                Error::new(Fault::Other, "there is no ledger here: is the path right?").of(path.display())
             );
         }
         // Past months first: the open month's copy may lie where the copy of an earlier one does.
@@ -87,15 +87,15 @@ pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Fail
             continue;
         }
         if copies.iter().all(|copy| copy.done.is_ok()) {
-            remove_former_names(&names, &target).map_err(|failure| failure.of(folder.display()))?;
+            remove_former_names(&names, &target).map_err(|error| error.of(folder.display()))?;
         }
         copies.extend(
-            without_original(&copies, &target).map_err(|error| Failure::from(error).of(folder.display()))?,
+            without_original(&copies, &target).map_err(|error| Error::from(error).of(folder.display()))?,
         );
         for month in files::signed_off(path).map_err(named)? {
             let (from, to) = (files::sign_off(path, month), files::sign_off(&target, month));
-            if let Some(failure) = sign_off(&from, &to).err() {
-                copies.push(Copy { path: to, month: Some(month), rows: 0, done: Err(failure) });
+            if let Some(error) = sign_off(&from, &to).err() {
+                copies.push(Copy { path: to, month: Some(month), rows: 0, done: Err(error) });
             }
         }
         return Ok(copies);
@@ -104,7 +104,7 @@ pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Fail
 
 /// Removes copies under names that their files do not have any more: a month that began beside a file that another
 /// program was reading gets the open file's name later. The copy under the new name has everything of it.
-fn remove_former_names(names: &[PathBuf], target: &Path) -> Result<(), Failure> {
+fn remove_former_names(names: &[PathBuf], target: &Path) -> Result<(), Error> {
     let folder = files::directory(target);
     let copies: Vec<_> = names.iter().filter_map(|name| Some(folder.join(name.file_name()?))).collect();
     for former in files::list(target)?.iter().filter(|name| !copies.contains(name)) {
@@ -133,7 +133,7 @@ struct Identity {
 
 impl Identity {
     /// The identities of the files that can be read.
-    fn each(names: &[PathBuf]) -> Result<Vec<Self>, Failure> {
+    fn each(names: &[PathBuf]) -> Result<Vec<Self>, Error> {
         let mut found = Vec::new();
         for file in names.iter().filter_map(|name| File::open_read(name).ok()) {
             if let Some(instance) = file::bytes(&file.connection, "instance")? {
@@ -166,7 +166,7 @@ impl fmt::Display for Identity {
 /// A folder with a file of this ledger is its own, unless a proxy went on writing that file there. A ledger whose
 /// earlier files are all lost has no file in common with its copies. Then the folder has copies only, as their mark says
 /// (a closed file has none), and of other months.
-fn refuse_other_ledger(names: &[PathBuf], target: &Path) -> Result<(), Failure> {
+fn refuse_other_ledger(names: &[PathBuf], target: &Path) -> Result<(), Error> {
     let (ours, theirs) = (Identity::each(names)?, Identity::each(&files::list(target)?)?);
     let is_written_there = |their: &&Identity| {
         let our = ours.iter().find(|our| our.is_same_file(their));
@@ -188,7 +188,7 @@ fn refuse_other_ledger(names: &[PathBuf], target: &Path) -> Result<(), Failure> 
         "another ledger is in this folder: {stranger}, and of the ledger {own}; nothing was copied: give each ledger a \
          folder of its own"
     );
-    Err(Failure::new(Fault::Other, said))
+    Err(Error::new(Fault::Other, said))
 }
 
 /// The copies of months of which the ledger has no file any more.
@@ -207,12 +207,12 @@ fn without_original(copies: &[Copy], target: &Path) -> io::Result<Vec<Copy>> {
         });
         let damage = match verified {
             Ok(differences) => differences.join("; "),
-            Err(failure) => failure.said,
+            Err(error) => error.said,
         };
         if !damage.is_empty() {
             let said =
                 format!("the ledger has no file of this month any more, and its copy is damaged: {damage}");
-            kept.done = Err(Failure::corrupt(said).of(kept.path.display()));
+            kept.done = Err(Error::corrupt(said).of(kept.path.display()));
         }
         // One of a month that the ledger has lies there under a former name.
         copies.iter().all(|copy| copy.month.is_none() || copy.month != kept.month).then_some(kept)
@@ -220,8 +220,8 @@ fn without_original(copies: &[Copy], target: &Path) -> io::Result<Vec<Copy>> {
     Ok(found.collect())
 }
 
-fn rows(file: &File) -> Result<u64, Failure> {
-    Ok(u64::try_from(file::seal(&file.connection, &EXCHANGE)?.entered).unwrap_or(0))
+fn rows(file: &File) -> Result<u64, Error> {
+    Ok(u64::try_from(file::table_digest(&file.connection, &EXCHANGE)?.entered).unwrap_or(0))
 }
 
 /// Copies one file of the ledger whose copy is at `target`.
@@ -233,7 +233,7 @@ fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64) -> Copy {
         copy.month = Some(source.month);
         copy.rows = rows(&source)?;
         if check::lacks_log(&source)? {
-            return Err(Failure::corrupt(check::LACKS_LOG).of(from.display()));
+            return Err(Error::corrupt(check::LACKS_LOG).of(from.display()));
         }
         let there = There::find(&to, &source)?;
         if matches!(there, There::Unchanged) {
@@ -246,7 +246,7 @@ fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64) -> Copy {
                     move_away(there, target)?;
                     Done::Copied
                 }
-                There::Damaged => Done::Replaced(aside::aside(&to, now_us)?),
+                There::Damaged => Done::Replaced(quarantine::move_away(&to, now_us)?),
                 There::Nothing | There::Unchanged | There::Outdated => Done::Copied,
             };
             files::rename(&new, &to)?;
@@ -276,17 +276,17 @@ impl There {
     ///
     /// # Errors
     /// It has something that the file lacks, or cannot be read for a reason other than damage.
-    fn find(to: &Path, source: &File) -> Result<Self, Failure> {
+    fn find(to: &Path, source: &File) -> Result<Self, Error> {
         if !to.try_exists()? {
             return Ok(Self::Nothing);
         }
         match Self::compare(to, source) {
-            Err(failure) if failure.fault == Fault::Corrupt => Ok(Self::Damaged),
-            found => found.map_err(|failure| failure.of(to.display())),
+            Err(error) if error.fault == Fault::Corrupt => Ok(Self::Damaged),
+            found => found.map_err(|error| error.of(to.display())),
         }
     }
 
-    fn compare(to: &Path, source: &File) -> Result<Self, Failure> {
+    fn compare(to: &Path, source: &File) -> Result<Self, Error> {
         let there = File::open_read(to)?;
         if check::has_log(to) {
             return Err(kept("another program wrote it and left a log beside it"));
@@ -306,7 +306,7 @@ impl There {
 }
 
 /// Writes a copy, whole, on the disk and verified.
-fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Failure> {
+fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Error> {
     match fs::remove_file(new) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
         _ => {}
@@ -319,24 +319,24 @@ fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Failure> {
     // The source is in a transaction: the pages are of one instant, whatever is entered meanwhile.
     match Backup::new(&source.connection, &mut connection)?.step(-1)? {
         StepResult::Done => {}
-        _ => return Err(Failure::new(Fault::Locked, "the file is locked by another process: try again")),
+        _ => return Err(Error::new(Fault::Locked, "the file is locked by another process: try again")),
     }
     let mode: String = connection.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0))?;
     connection.close().map_err(|(_, error)| error)?;
     if mode != "delete" {
-        return Err(Failure::new(Fault::Locked, "another process opened the copy: try again"));
+        return Err(Error::new(Fault::Locked, "another process opened the copy: try again"));
     }
     let is_closed = file::number(&source.connection, "closed_us")?.is_some();
     if !is_closed {
         // A file that a proxy writes has rows in the log beside it; this copy includes them. A process that writes to
         // the restored copy cannot know later entries of the original, even if no proxy had the original open.
         let mut file = File::open(new)?;
-        let entry = Entry::begin(&mut file)?;
-        let alive_us = entry.number("alive_us")?.unwrap_or(now_us);
-        entry.fact(check::WHOLE, ValueRef::Integer(alive_us.max(now_us)))?;
-        restored::mark(&entry, now_us)?;
-        entry.fact("clean", ValueRef::Integer(0))?;
-        entry.commit()?;
+        let txn = Txn::begin(&mut file)?;
+        let alive_us = txn.number("alive_us")?.unwrap_or(now_us);
+        txn.fact(check::WHOLE, ValueRef::Integer(alive_us.max(now_us)))?;
+        restored::mark(&txn, now_us)?;
+        txn.fact("clean", ValueRef::Integer(0))?;
+        txn.commit()?;
         file.rest()?;
     }
     close::read_only(new, is_closed)?;
@@ -344,14 +344,14 @@ fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Failure> {
     let differences = verify::contents(&File::open_read(new)?)?.differences;
     if !differences.is_empty() {
         let said = format!("it does not verify and was not copied: {}", differences.join("; "));
-        return Err(Failure::corrupt(said).of(source.path.display()));
+        return Err(Error::corrupt(said).of(source.path.display()));
     }
     Ok(())
 }
 
 /// Gives the copy of a month that was the open one the name of that month, unless a copy that has everything of it
 /// has that name.
-fn move_away(there: File, target: &Path) -> Result<(), Failure> {
+fn move_away(there: File, target: &Path) -> Result<(), Error> {
     let to = files::of_month(target, there.month);
     if !to.try_exists()? {
         let from = there.path.clone();
@@ -360,14 +360,14 @@ fn move_away(there: File, target: &Path) -> Result<(), Failure> {
     }
     let compared = File::open_read(&to).and_then(|to| lacks(&to, &there));
     let refused = |why: &str| kept(&format!("{}: {why}", to.display())).of(there.path.display());
-    match compared.map_err(|failure| refused(&failure.said))? {
+    match compared.map_err(|error| refused(&error.said))? {
         Some(lacks) => Err(refused(&lacks)),
         None => Ok(()),
     }
 }
 
 /// Names the first thing that a copy has and its file lacks; `None` if the file has all of it.
-fn lacks(file: &File, copy: &File) -> Result<Option<String>, Failure> {
+fn lacks(file: &File, copy: &File) -> Result<Option<String>, Error> {
     let fact = |of: &File, name: &str| file::bytes(&of.connection, name);
     if fact(file, "instance")? != fact(copy, "instance")? {
         return Ok(Some("it is the copy of another file of the same month".to_owned()));
@@ -378,15 +378,16 @@ fn lacks(file: &File, copy: &File) -> Result<Option<String>, Failure> {
             "its month is closed, and in the ledger it is open or closed with another digest".to_owned(),
         ));
     }
-    for table in table::sealed().into_iter().filter(|table| table.is_numbered()) {
-        let (has, had) = (file::seal(&file.connection, table)?, file::seal(&copy.connection, table)?);
+    for table in table::digested_tables().into_iter().filter(|table| table.is_numbered()) {
+        let (has, had) =
+            (file::table_digest(&file.connection, table)?, file::table_digest(&copy.connection, table)?);
         if had.entered > has.entered {
             return Ok(Some(format!(
                 "it has {} rows of the table {}, and the ledger has {}",
                 had.entered, table.name, has.entered
             )));
         }
-        let last = |of: &File| -> Result<Option<i64>, Failure> {
+        let last = |of: &File| -> Result<Option<i64>, Error> {
             let sql = format!("SELECT mark FROM {} WHERE seq = ?", table.name);
             Ok(of.connection.query_row(&sql, [had.entered], |row| row.get(0)).optional()?)
         };
@@ -401,9 +402,9 @@ fn lacks(file: &File, copy: &File) -> Result<Option<String>, Failure> {
 }
 
 /// Returns whether a copy has every row and every line of a file.
-fn lacks_nothing_of(copy: &File, file: &File) -> Result<bool, Failure> {
-    for table in table::sealed() {
-        if file::seal(&copy.connection, table)? != file::seal(&file.connection, table)?
+fn lacks_nothing_of(copy: &File, file: &File) -> Result<bool, Error> {
+    for table in table::digested_tables() {
+        if file::table_digest(&copy.connection, table)? != file::table_digest(&file.connection, table)?
             || file::compacted(&copy.connection, table)? != file::compacted(&file.connection, table)?
         {
             return Ok(false);
@@ -412,18 +413,18 @@ fn lacks_nothing_of(copy: &File, file: &File) -> Result<bool, Failure> {
     Ok(file::number(&copy.connection, "closed_us")? == file::number(&file.connection, "closed_us")?)
 }
 
-fn kept(why: &str) -> Failure {
+fn kept(why: &str) -> Error {
     let said = format!("the copy that is there stays as it is: {why}; move it away to have this one copied");
-    Failure::new(Fault::Other, said)
+    Error::new(Fault::Other, said)
 }
 
-fn sign_off(from: &Path, to: &Path) -> Result<(), Failure> {
+fn sign_off(from: &Path, to: &Path) -> Result<(), Error> {
     let document = fs::read(from)?;
     match fs::read(to) {
         Ok(there) if there == document => return Ok(()),
         Ok(_) => return Err(kept("it is another sign-off of the same month").of(to.display())),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(Failure::from(error).of(to.display())),
+        Err(error) => return Err(Error::from(error).of(to.display())),
     }
     let new = files::beside(to, ".new");
     match fs::remove_file(&new) {

@@ -179,8 +179,8 @@ fn copy_is_replaced_only_by_one_that_has_all_of_it() {
     let refused = |said: &str| {
         let copies = copies(&place, &folder);
         assert_eq!(copies[0].done, Ok(Done::Unchanged));
-        let failure = copies[1].done.clone().unwrap_err();
-        assert!(failure.said.contains(said), "{failure}");
+        let error = copies[1].done.clone().unwrap_err();
+        assert!(error.said.contains(said), "{error}");
         assert_eq!(fs::read(folder.ledger()).unwrap(), good);
         assert_eq!(folder.names(), ["x-2026-10.db", "x-2026-10.json", "x.db", "x.db.lock"]);
     };

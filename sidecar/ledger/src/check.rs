@@ -9,7 +9,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::file::{self, File};
 use crate::files;
 use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
@@ -25,7 +25,7 @@ const NOT_IN_ORDER: u64 = 256 << 20;
 const NEWEST: i64 = 1_024;
 
 /// Looks at a file that is about to be written.
-pub(crate) fn look(file: &File, in_order: bool) -> Result<(), Failure> {
+pub(crate) fn look(file: &File, in_order: bool) -> Result<(), Error> {
     let connection = &file.connection;
     let limit = if in_order { IN_ORDER } else { NOT_IN_ORDER };
     if files::length(&file.path) <= limit {
@@ -50,7 +50,7 @@ pub const LACKS_LOG: &str = "it was copied while a proxy wrote it, without the -
 
 /// Returns whether a file was copied while it was written, without its log. A file that a proxy closed in order, has
 /// open, or left with its log when it was killed was not.
-pub(crate) fn lacks_log(file: &File) -> Result<bool, Failure> {
+pub(crate) fn lacks_log(file: &File) -> Result<bool, Error> {
     Ok(!has_log(&file.path) && had_log(&file.connection)?)
 }
 
@@ -60,37 +60,37 @@ pub(crate) fn has_log(path: &Path) -> bool {
 }
 
 /// Returns true if some rows of a file were in a log when it was written last.
-pub(crate) fn had_log(connection: &Connection) -> Result<bool, Failure> {
+pub(crate) fn had_log(connection: &Connection) -> Result<bool, Error> {
     let number = |name| file::number(connection, name);
     Ok(number("clean")? == Some(0) && number(WHOLE)? < number("alive_us")?)
 }
 
 /// Returns whether SQLite's own check, which is one transaction, would delay checkpoints of a file that may be written.
-pub(crate) fn is_long_and_written(file: &File) -> Result<bool, Failure> {
+pub(crate) fn is_long_and_written(file: &File) -> Result<bool, Error> {
     let mode: String = file.connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
     Ok(mode == "wal" && files::length(&file.path) > NOT_IN_ORDER)
 }
 
 /// SQLite's own check.
-pub(crate) fn pages(file: &File, check: &str) -> Result<(), Failure> {
+pub(crate) fn pages(file: &File, check: &str) -> Result<(), Error> {
     let said: String = file.connection.query_row(&format!("PRAGMA {check}(1)"), [], |row| row.get(0))?;
-    if said == "ok" { Ok(()) } else { Err(Failure::corrupt(said)) }
+    if said == "ok" { Ok(()) } else { Err(Error::corrupt(said)) }
 }
 
 /// The newest rows of a table are there, without a hole, and the last is the one that was entered last.
-fn newest(file: &File, table: &'static Table) -> Result<(), Failure> {
-    let entered = file::seal(&file.connection, table)?.entered;
+fn newest(file: &File, table: &'static Table) -> Result<(), Error> {
+    let entered = file::table_digest(&file.connection, table)?.entered;
     let kept = file::compacted(&file.connection, table)?.entered < entered;
     let mut expected = entered;
     table.each(&file.connection, "ORDER BY seq DESC LIMIT ?", &[NEWEST], |values, _| {
         if values[0] != ValueRef::Integer(expected) {
-            return Err(Failure::corrupt(format!("row {expected} of the table {} is missing", table.name)));
+            return Err(Error::corrupt(format!("row {expected} of the table {} is missing", table.name)));
         }
         expected -= 1;
         Ok(())
     })?;
     if kept && expected == entered {
-        return Err(Failure::corrupt(format!("the rows of the table {} are missing", table.name)));
+        return Err(Error::corrupt(format!("the rows of the table {} are missing", table.name)));
     }
     Ok(())
 }

@@ -8,14 +8,14 @@ use std::path::Path;
 
 use rusqlite::types::ValueRef;
 
-use crate::entry::Entry;
-use crate::failure::{Failure, Fault};
+use crate::absent_months::AbsentMonths;
+use crate::error::{Error, Fault};
 use crate::file::{self, File};
-use crate::keeper::Keeper;
-use crate::missing::Missing;
+use crate::month_files::MonthFiles;
 use crate::sign_off::{SignOff, utc};
 use crate::source::Month;
 use crate::table::Digest;
+use crate::txn::Txn;
 use crate::{digest, files, month, restored, verify};
 
 /// Closes a month and signs it off. Of one that is closed already the sign-off is written again, as it was.
@@ -23,10 +23,10 @@ use crate::{digest, files, month, restored, verify};
 /// # Errors
 /// The month is not over, is not there, does not verify, lies in a file that another process is writing,
 /// or comes after one that is not closed or is gone; or the disk says no.
-pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignOff, Failure> {
+pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignOff, Error> {
     files::is_whole(path)?;
     let name = month::name(wanted);
-    let refused = |why: String| Failure::new(Fault::Other, format!("{name} cannot be closed: {why}"));
+    let refused = |why: String| Error::new(Fault::Other, format!("{name} cannot be closed: {why}"));
     if wanted >= month::of(now_us) {
         let over = utc(month::begin_us(wanted + 1));
         return Err(refused(format!(
@@ -34,14 +34,14 @@ pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignO
             utc(now_us)
         )));
     }
-    move_out(path, wanted, who, now_us).map_err(|failure| refused(failure.said))?;
+    move_out(path, wanted, who, now_us).map_err(|error| refused(error.said))?;
     let to = files::of_month(path, wanted);
     if !to.try_exists()? {
         return Err(refused(format!("there is no file of it beside {}", path.display())));
     }
     let previous = previous(path, wanted)?;
     // A month that no proxy opened since it was put back from a copy.
-    restored::past_gap(&to, now_us).map_err(|failure| failure.of(to.display()))?;
+    restored::past_gap(&to, now_us).map_err(|error| error.of(to.display()))?;
     for verdict in verify(path, Some(wanted))? {
         // What a close that was cut short has not written yet is no difference.
         let differences: Vec<_> =
@@ -54,7 +54,7 @@ pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignO
             )));
         }
     }
-    let named = |failure: Failure| failure.of(to.display());
+    let named = |error: Error| error.of(to.display());
     if file::number(&File::open_read(&to).map_err(named)?.connection, "closed_us").map_err(named)?.is_none() {
         let mut file = File::open(&to).map_err(named)?;
         freeze(&mut file, wanted, previous.as_ref(), who, now_us).map_err(named)?;
@@ -66,7 +66,7 @@ pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignO
         SignOff::of(&file.connection, &to).map_err(named)?
     };
     let signed = files::sign_off(path, wanted);
-    sign_off.write(&signed).map_err(|failure| failure.of(signed.display()))?;
+    sign_off.write(&signed).map_err(|error| error.of(signed.display()))?;
     read_only(&to, true).map_err(named)?;
     Ok(sign_off)
 }
@@ -77,18 +77,18 @@ const NOT_MOVED: &str = "the proxy that writes this ledger has not moved the mon
                          minute, and if that does not help, end what reads the file";
 
 /// Moves the month out of the open file, where no running proxy does it.
-fn move_out(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<(), Failure> {
+fn move_out(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<(), Error> {
     if !path.try_exists()? || File::open_read(path)?.month != wanted {
         return Ok(());
     }
-    let mut keeper = Keeper::new(path.to_owned(), who.to_owned());
-    keeper.ready(now_us).map_err(|failure| match failure.fault {
-        Fault::Locked => Failure::new(Fault::Locked, NOT_MOVED),
-        _ => failure,
+    let mut month_files = MonthFiles::new(path.to_owned(), who.to_owned());
+    month_files.ready(now_us).map_err(|error| match error.fault {
+        Fault::Locked => Error::new(Fault::Locked, NOT_MOVED),
+        _ => error,
     })?;
-    keeper.end(now_us)?;
+    month_files.end(now_us)?;
     if path.try_exists()? && File::open_read(path)?.month == wanted {
-        return Err(Failure::new(
+        return Err(Error::new(
             Fault::Locked,
             "somebody reads it in the open file, so that it cannot be moved: try again later",
         ));
@@ -98,11 +98,11 @@ fn move_out(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<(), Fa
 
 /// The digest of the month that was closed last before one. All before it have to be, and to be there: a month
 /// closed after the wrong one would differ for ever once the right one is put back.
-fn previous(path: &Path, wanted: Month) -> Result<Option<Digest>, Failure> {
+fn previous(path: &Path, wanted: Month) -> Result<Option<Digest>, Error> {
     let mut previous = None;
-    let mut missing = Missing::new(path)?;
+    let mut missing = AbsentMonths::new(path)?;
     for name in files::list(path)? {
-        let named = |failure: Failure| failure.of(name.display());
+        let named = |error: Error| error.of(name.display());
         let file = File::open_read(&name).map_err(named)?;
         missing.read(&file);
         if file.month >= wanted {
@@ -110,7 +110,7 @@ fn previous(path: &Path, wanted: Month) -> Result<Option<Digest>, Failure> {
         }
         let digest = file::bytes(&file.connection, "digest").map_err(named)?;
         let Some(digest) = digest.and_then(|digest| Digest::try_from(digest).ok()) else {
-            return Err(Failure::new(
+            return Err(Error::new(
                 Fault::Other,
                 format!("{} is not closed; close it first", month::name(file.month)),
             ));
@@ -118,7 +118,7 @@ fn previous(path: &Path, wanted: Month) -> Result<Option<Digest>, Failure> {
         previous = Some(digest);
     }
     if let Some((gone, why)) = missing.named().find(|(gone, _)| *gone < wanted) {
-        return Err(Failure::new(
+        return Err(Error::new(
             Fault::Other,
             format!(
                 "the file of {} is gone ({why}): put {} back from a copy first",
@@ -136,23 +136,23 @@ fn freeze(
     previous: Option<&Digest>,
     who: &str,
     now_us: i64,
-) -> Result<(), Failure> {
-    let mut entry = Entry::begin(file)?;
-    if entry.is_closed()? {
+) -> Result<(), Error> {
+    let mut txn = Txn::begin(file)?;
+    if txn.is_closed()? {
         return Ok(());
     }
-    entry.act(now_us, "closed", who, "{}")?;
-    let digest = digest::month(entry.settled()?, month, previous)?;
-    entry.fact("digest", ValueRef::Blob(&digest))?;
-    entry.fact("previous", previous.map_or(ValueRef::Null, |previous| ValueRef::Blob(previous)))?;
-    entry.fact("closed_by", ValueRef::Text(who.as_bytes()))?;
-    entry.fact("closed_us", ValueRef::Integer(now_us))?;
-    entry.fact("clean", ValueRef::Integer(1))?;
-    entry.commit()
+    txn.audit(now_us, "closed", who, "{}")?;
+    let digest = digest::month(txn.settled()?, month, previous)?;
+    txn.fact("digest", ValueRef::Blob(&digest))?;
+    txn.fact("previous", previous.map_or(ValueRef::Null, |previous| ValueRef::Blob(previous)))?;
+    txn.fact("closed_by", ValueRef::Text(who.as_bytes()))?;
+    txn.fact("closed_us", ValueRef::Integer(now_us))?;
+    txn.fact("clean", ValueRef::Integer(1))?;
+    txn.commit()
 }
 
 /// Forbids or allows writing to a file.
-pub(crate) fn read_only(path: &Path, forbid: bool) -> Result<(), Failure> {
+pub(crate) fn read_only(path: &Path, forbid: bool) -> Result<(), Error> {
     use std::os::unix::fs::PermissionsExt;
     let mode = fs::metadata(path)?.permissions().mode();
     let mode = if forbid { mode & !0o222 } else { mode | 0o200 };

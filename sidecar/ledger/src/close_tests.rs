@@ -271,7 +271,7 @@ fn a_correction_is_billed_in_the_open_month_and_verifies() {
     well(&place);
 }
 
-/// A hand that knows SQL but not the marks; one that knows both; one that changes what was signed.
+/// A hand that knows SQL but not the row checksums; one that knows both; one that changes what was signed.
 #[test]
 fn whatever_is_changed_in_a_closed_month_is_told() {
     for (sql, told) in [
@@ -329,16 +329,16 @@ fn a_row_that_was_changed_is_named_before_what_follows_from_it() {
     assert_eq!(verdict.rows, 100, "all were read");
 }
 
-/// Lines whose rows say something else, with marks and seals that are right: only summing again tells.
+/// Lines whose rows say something else, with row checksums and table digests that are right: only summing again tells.
 #[test]
 fn lines_are_compared_with_their_rows() {
     let place = with_october();
     let mut file = crate::file::File::open(&place.ledger()).unwrap();
-    let mut entry = crate::entry::Entry::begin(&mut file).unwrap();
+    let mut txn = crate::txn::Txn::begin(&mut file).unwrap();
     let mut line = Line { key: TotalKey::of_row(&row(1), crate::Class::Usage), sums: Sums::default() };
     line.sums.cost_pico = 1;
-    entry.total(&line.key, &line.sums);
-    entry.commit().unwrap();
+    txn.total(&line.key, &line.sums);
+    txn.commit().unwrap();
     drop(file);
     differs(&place, "its rows come to");
     let refused = close(&place.ledger(), october(), "ann", november_us()).unwrap_err();
@@ -397,8 +397,8 @@ fn a_month_that_cannot_be_read_takes_no_other_with_it() {
     let (ledger, _) = at(november_us(), &place, 0);
     (0..10).for_each(|n| ledger.enter(Row { ended_us: november_us(), ..row(300 + n) }));
     assert!(ledger.shutdown(LONG));
-    let spoiled = place.path("x-2026-10.db");
-    let whole = std::fs::read(&spoiled).unwrap();
+    let quarantine_past = place.path("x-2026-10.db");
+    let whole = std::fs::read(&quarantine_past).unwrap();
     let ranges = [
         (Range::ALL, false),
         (Range { since_us: month::begin_us(october()), until_us: NOON_US }, false),
@@ -408,7 +408,7 @@ fn a_month_that_cannot_be_read_takes_no_other_with_it() {
     ];
     let shorter = whole[..whole.len() - 2 * 4_096].to_vec();
     for bytes in [vec![0xA5; whole.len()], Vec::new(), shorter] {
-        std::fs::write(&spoiled, &bytes).unwrap();
+        std::fs::write(&quarantine_past, &bytes).unwrap();
         let store = Store::open_read(&place.ledger()).unwrap();
         for (range, well) in &ranges {
             let mut count = 0;
@@ -428,7 +428,7 @@ fn a_month_that_cannot_be_read_takes_no_other_with_it() {
             }
         }
     }
-    std::fs::write(&spoiled, vec![0xA5; whole.len()]).unwrap();
+    std::fs::write(&quarantine_past, vec![0xA5; whole.len()]).unwrap();
     let said = Store::open_read(&place.ledger()).unwrap().gaps(&Range::ALL).unwrap_err().to_string();
     assert!(said.contains("put it back from a backup"), "{said}");
 }

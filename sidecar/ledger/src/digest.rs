@@ -2,35 +2,35 @@
 //!
 //! Law: the digest of a closed month covers every row in the order of entry, every line, act and gap, and
 //! the digest of the month closed before it; it can be made again from the file alone, also when the rows
-//! were taken away, of which the seals stay.
+//! were taken away, of which the table digests stay.
 
 use rusqlite::Connection;
 
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::file;
 use crate::source::Month;
 use crate::table::{self, Digest, Table};
 
-/// Makes the digest of a month whose tables are as their seals say.
+/// Makes the digest of a month whose tables are as their table digests say.
 pub(crate) fn month(
     connection: &Connection,
     month: Month,
     previous: Option<&Digest>,
-) -> Result<Digest, Failure> {
+) -> Result<Digest, Error> {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"tokenmeter ledger month, version 1\n");
     hasher.update(&month.to_le_bytes());
     hasher.update(previous.unwrap_or(&[0; 32]));
-    for table in table::sealed() {
-        let seal = file::seal(connection, table)?;
-        hasher.update(&seal.entered.to_le_bytes());
-        hasher.update(&if table.is_numbered() { seal.digest } else { keyed(connection, table)? });
+    for table in table::digested_tables() {
+        let table_digest = file::table_digest(connection, table)?;
+        hasher.update(&table_digest.entered.to_le_bytes());
+        hasher.update(&if table.is_numbered() { table_digest.digest } else { keyed(connection, table)? });
     }
     Ok(hasher.finalize().into())
 }
 
 /// Of a table whose rows have keys: all rows in the order of their hashes.
-fn keyed(connection: &Connection, table: &Table) -> Result<Digest, Failure> {
+fn keyed(connection: &Connection, table: &Table) -> Result<Digest, Error> {
     let mut rows: Vec<Digest> = Vec::new();
     table.each(connection, "", &[], |_, digest| {
         rows.push(*digest);

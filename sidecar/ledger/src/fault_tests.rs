@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::queue::DETAIL;
+use crate::queue::QUEUE_MAX_ITEMS;
 use crate::running::Ledger;
 use crate::source::{Gap, Range, Source, Used};
 use crate::testing::{NOON_US, Place, row};
@@ -154,10 +154,10 @@ fn what_does_not_fit_is_kept_in_totals() {
     (0..10).for_each(|n| ledger.enter(row(n)));
     until("the first are there", &ledger, |status| status.rows_total == 10);
     disk.fill();
-    let all = DETAIL as u64 + 5_010;
+    let all = QUEUE_MAX_ITEMS as u64 + 5_010;
     (10..all).for_each(|n| ledger.enter(row(n)));
     let status = ledger.status();
-    assert_eq!((status.queued_rows, status.shed_rows_total), (DETAIL as u64, 5_000));
+    assert_eq!((status.queued_rows, status.shed_rows_total), (QUEUE_MAX_ITEMS as u64, 5_000));
     until("it is full", &ledger, |status| fault(status, Fault::Full) > 0);
     disk.free();
     disk.remount("size=200m");

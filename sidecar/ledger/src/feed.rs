@@ -14,7 +14,7 @@ use price::Rate;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::file::{self, File};
 use crate::files;
 use crate::source::{Correction, DeviceLine, Gap, Month, Used};
@@ -147,19 +147,19 @@ impl Feed {
     ///
     /// # Errors
     /// If the folder cannot be listed.
-    pub fn files(&self) -> Result<Vec<PathBuf>, Failure> {
-        files::list(&self.path).map_err(|error| Failure::from(error).of(self.path.display()))
+    pub fn files(&self) -> Result<Vec<PathBuf>, Error> {
+        files::list(&self.path).map_err(|error| Error::from(error).of(self.path.display()))
     }
 
     /// Opens one of them for a look.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn open(&self, path: &Path) -> Result<Opened, Failure> {
-        let named = |failure: Failure| failure.of(path.display());
+    pub fn open(&self, path: &Path) -> Result<Opened, Error> {
+        let named = |error: Error| error.of(path.display());
         let file = File::open_read(path).map_err(named)?;
         let id = file::bytes(&file.connection, "instance").map_err(named)?.and_then(|id| id.try_into().ok());
-        let instance = id.ok_or_else(|| named(Failure::corrupt("it does not say which file it is")))?;
+        let instance = id.ok_or_else(|| named(Error::corrupt("it does not say which file it is")))?;
         let origin = Origin { instance, month: file.month };
         Ok(Opened { file, origin })
     }
@@ -178,12 +178,12 @@ impl Opened {
         self.origin
     }
 
-    /// How far whoever has read all of it has got: what was ever entered, by its seals.
+    /// How far whoever has read all of it has got: what was ever entered, by its table digests.
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn end(&self) -> Result<Cursor, Failure> {
-        let entered = |table| Ok::<_, Failure>(file::seal(&self.file.connection, table)?.entered);
+    pub fn end(&self) -> Result<Cursor, Error> {
+        let entered = |table| Ok::<_, Error>(file::table_digest(&self.file.connection, table)?.entered);
         Ok(Cursor {
             exchange: entered(&EXCHANGE)?,
             energy: entered(&ENERGY)?,
@@ -197,7 +197,7 @@ impl Opened {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn at(&self, exchange: i64) -> Result<Option<ExchangeId>, Failure> {
+    pub fn at(&self, exchange: i64) -> Result<Option<ExchangeId>, Error> {
         let sql = "SELECT id FROM exchange WHERE seq = ?1";
         Ok(self.file.connection.query_row(sql, [exchange], |row| row.get(0)).optional()?.map(ExchangeId))
     }
@@ -206,7 +206,7 @@ impl Opened {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn waiting(&self, after: Cursor) -> Result<(u64, Option<i64>), Failure> {
+    pub fn waiting(&self, after: Cursor) -> Result<(u64, Option<i64>), Error> {
         let connection = &self.file.connection;
         let first = connection.query_row(FIRST, [after.exchange], |row| row.get(0)).optional()?;
         Ok((behind(connection, after.exchange)?, first))
@@ -216,7 +216,7 @@ impl Opened {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn act_at(&self, act: i64) -> Result<Option<i64>, Failure> {
+    pub fn act_at(&self, act: i64) -> Result<Option<i64>, Error> {
         let sql = "SELECT at_us FROM act WHERE seq = ?1";
         Ok(self.file.connection.query_row(sql, [act], |row| row.get(0)).optional()?)
     }
@@ -227,16 +227,11 @@ impl Opened {
     ///
     /// # Errors
     /// If the file cannot be read, or is not as it was written.
-    pub fn parcel(
-        &self,
-        after: Cursor,
-        limit: usize,
-        forgotten: &BTreeSet<Month>,
-    ) -> Result<Parcel, Failure> {
-        self.snapshot(after, limit, forgotten).map_err(|failure| failure.of(self.file.path.display()))
+    pub fn parcel(&self, after: Cursor, limit: usize, forgotten: &BTreeSet<Month>) -> Result<Parcel, Error> {
+        self.snapshot(after, limit, forgotten).map_err(|error| error.of(self.file.path.display()))
     }
 
-    fn snapshot(&self, after: Cursor, limit: usize, forgotten: &BTreeSet<Month>) -> Result<Parcel, Failure> {
+    fn snapshot(&self, after: Cursor, limit: usize, forgotten: &BTreeSet<Month>) -> Result<Parcel, Error> {
         let snapshot = self.file.connection.unchecked_transaction()?;
         let mut reader =
             Reader { snapshot: &snapshot, limit, forgotten, names: Names::default(), rates: BTreeMap::new() };
@@ -258,7 +253,7 @@ impl Opened {
     /// Goes past what retention has taken or is about to take, and hands on the totals instead. A reader
     /// meets it that was put back to an earlier day, or that begins after retention did. Rows that are still
     /// there are in those totals, and may not come after them.
-    fn skip_taken(&self, reader: &mut Reader<'_>, parcel: &mut Parcel) -> Result<(), Failure> {
+    fn skip_taken(&self, reader: &mut Reader<'_>, parcel: &mut Parcel) -> Result<(), Error> {
         let (snapshot, next) = (reader.snapshot, &mut parcel.next);
         let exchange = file::compacted(snapshot, &EXCHANGE)?.entered;
         let energy = file::compacted(snapshot, &ENERGY)?.entered;
@@ -266,8 +261,8 @@ impl Opened {
             return Ok(());
         }
         // What was entered since would be in the totals and come by itself.
-        let whole = file::seal(snapshot, &EXCHANGE)?.entered == exchange
-            && file::seal(snapshot, &ENERGY)?.entered == energy;
+        let whole = file::table_digest(snapshot, &EXCHANGE)?.entered == exchange
+            && file::table_digest(snapshot, &ENERGY)?.entered == energy;
         if whole {
             parcel.usage = reader.lines(Class::Usage, |_| true)?;
         }
@@ -299,14 +294,14 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn rows(&mut self, after: &mut i64) -> Result<Vec<Row>, Failure> {
+    fn rows(&mut self, after: &mut i64) -> Result<Vec<Row>, Error> {
         let (snapshot, mut rows) = (self.snapshot, Vec::new());
         each(snapshot, &EXCHANGE, &self.kept(), after, self.limit, |values| {
             let (rates, mut failed) = (&mut self.rates, None);
             let row = Columns::new(&values[1..], &mut self.names).row(|id| match rate(snapshot, rates, id) {
                 Ok(rate) => rate,
-                Err(failure) => {
-                    failed = Some(failure);
+                Err(error) => {
+                    failed = Some(error);
                     None
                 }
             });
@@ -319,9 +314,9 @@ impl Reader<'_> {
 
     /// Moves a place to the end of a table of which fewer rows than the limit are left: what is behind it is of
     /// forgotten months.
-    fn pass_over(&self, table: &Table, rows: usize, after: &mut i64) -> Result<(), Failure> {
+    fn pass_over(&self, table: &Table, rows: usize, after: &mut i64) -> Result<(), Error> {
         if rows < self.limit && !self.forgotten.is_empty() {
-            *after = (*after).max(file::seal(self.snapshot, table)?.entered);
+            *after = (*after).max(file::table_digest(self.snapshot, table)?.entered);
         }
         Ok(())
     }
@@ -336,7 +331,7 @@ impl Reader<'_> {
     }
 
     /// Adds the lines on days of forgotten months, if the parcel passes over rows of them.
-    fn lines_of_forgotten(&mut self, begin: Cursor, parcel: &mut Parcel) -> Result<(), Failure> {
+    fn lines_of_forgotten(&mut self, begin: Cursor, parcel: &mut Parcel) -> Result<(), Error> {
         let forgotten = self.forgotten;
         if forgotten.is_empty() || !parcel.usage.is_empty() {
             return Ok(());
@@ -359,7 +354,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn rest(&mut self, parcel: &mut Parcel) -> Result<(), Failure> {
+    fn rest(&mut self, parcel: &mut Parcel) -> Result<(), Error> {
         let kept = self.kept();
         let (snapshot, limit, names) = (self.snapshot, self.limit, &mut self.names);
         let next = &mut parcel.next;
@@ -407,7 +402,7 @@ impl Reader<'_> {
     }
 
     /// The lines of a class that are wanted.
-    fn lines(&mut self, class: Class, is_wanted: impl Fn(&Line) -> bool) -> Result<Vec<Line>, Failure> {
+    fn lines(&mut self, class: Class, is_wanted: impl Fn(&Line) -> bool) -> Result<Vec<Line>, Error> {
         let mut lines: Vec<Line> = Vec::new();
         LINE.each(self.snapshot, &format!("WHERE class = '{}'", class.name()), &[], |values, _| {
             let line = Columns::new(values, &mut self.names).line()?;
@@ -430,8 +425,8 @@ fn each(
     condition: &str,
     after: &mut i64,
     limit: usize,
-    mut one: impl FnMut(&[ValueRef<'_>]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
+    mut one: impl FnMut(&[ValueRef<'_>]) -> Result<(), Error>,
+) -> Result<(), Error> {
     let rest = format!("WHERE seq > ? {condition} ORDER BY seq LIMIT ?");
     let bounds = [*after, i64::try_from(limit).unwrap_or(i64::MAX)];
     table.each(snapshot, &rest, &bounds, |values, _| {
@@ -445,7 +440,7 @@ fn rate(
     snapshot: &Connection,
     known: &mut BTreeMap<[u8; 16], Arc<Rate>>,
     id: &[u8; 16],
-) -> Result<Option<Arc<Rate>>, Failure> {
+) -> Result<Option<Arc<Rate>>, Error> {
     if let Some(rate) = known.get(id) {
         return Ok(Some(Arc::clone(rate)));
     }
@@ -458,12 +453,12 @@ fn rate(
     Ok(Some(rate))
 }
 
-fn behind(connection: &Connection, exchange: i64) -> Result<u64, Failure> {
+fn behind(connection: &Connection, exchange: i64) -> Result<u64, Error> {
     Ok(connection.query_row(COUNT, [exchange], |row| row.get::<_, i64>(0))?.unsigned_abs())
 }
 
-fn senseless() -> Failure {
-    Failure::corrupt("a column holds what it cannot hold")
+fn senseless() -> Error {
+    Error::corrupt("a column holds what it cannot hold")
 }
 
 const COUNT: &str = "SELECT count(*) FROM exchange WHERE seq > ?1";

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use price::Charge;
 
 use super::{Cursor, Feed, Parcel};
-use crate::entry::Entry;
 use crate::file::File;
 use crate::month;
 use crate::retain;
 use crate::source::DAY_US;
 use crate::testing::{NOON_US, Place, row};
+use crate::txn::Txn;
 
 /// More than one step of retention takes away.
 const ROWS: i64 = 2_500;
@@ -21,14 +21,14 @@ fn with_october() -> Place {
     let october = month::of(NOON_US);
     let mut file = File::create(&place.path("x-2026-10.db"), october, NOON_US, |_| Ok(())).unwrap();
     let rows: Vec<_> = (0..ROWS as u64).map(row).collect();
-    let mut entry = Entry::begin(&mut file).unwrap();
+    let mut txn = Txn::begin(&mut file).unwrap();
     let rates = rows.iter().filter_map(|row| match &row.charge {
         Charge::Priced { rate, .. } => Some(&**rate),
         Charge::Unpriced(_) => None,
     });
-    entry.rates(rates).unwrap();
-    assert_eq!(entry.exchanges(&rows).unwrap(), ROWS as u64);
-    entry.commit().unwrap();
+    txn.rates(rates).unwrap();
+    assert_eq!(txn.exchanges(&rows).unwrap(), ROWS as u64);
+    txn.commit().unwrap();
     file.rest().unwrap();
     File::create(&place.ledger(), october + 1, NOON_US, |_| Ok(())).unwrap().rest().unwrap();
     place
@@ -72,9 +72,9 @@ fn what_retention_took_before_it_was_read_is_a_gap() {
     }
     // Nothing is entered in a month that is so long over; if it were, it would come by itself.
     let mut file = File::open(&place.path("x-2026-10.db")).unwrap();
-    let mut entry = Entry::begin(&mut file).unwrap();
-    assert_eq!(entry.exchanges(&[row(ROWS as u64 + 6)]).unwrap(), 1);
-    entry.commit().unwrap();
+    let mut txn = Txn::begin(&mut file).unwrap();
+    assert_eq!(txn.exchanges(&[row(ROWS as u64 + 6)]).unwrap(), 1);
+    txn.commit().unwrap();
     let late = parcel(&place, 0);
     assert_eq!((late.rows.len(), late.usage.len(), late.next.exchange), (1, 0, ROWS + 1));
     assert!(!late.gaps[0].1.totals_kept);

@@ -1,4 +1,4 @@
-//! One file of the ledger: a month, wherever it lies, with its facts and its seals.
+//! One file of the ledger: a month, wherever it lies, with its facts and its table digests.
 //!
 //! Law: a file is made whole under another name and then given its own, so that a file that is there is
 //! either a ledger or damaged.
@@ -14,7 +14,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
-use crate::failure::{Failure, Fault};
+use crate::error::{Error, Fault};
 use crate::files;
 use crate::schema;
 use crate::source::Month;
@@ -36,12 +36,12 @@ pub(crate) struct File {
 
 /// How many rows of a table there are or were, and which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seal {
+pub(crate) struct TableDigest {
     pub entered: i64,
     pub digest: Digest,
 }
 
-impl Seal {
+impl TableDigest {
     pub(crate) const NEW: Self = Self { entered: 0, digest: [0; 32] };
 
     /// One more row of a numbered table.
@@ -55,18 +55,18 @@ impl Seal {
 
     /// One more row of a table with keys.
     pub(crate) fn add(&mut self, row: &Digest) {
-        self.shift(table::mark(row));
+        self.shift(table::row_checksum(row));
         self.entered += 1;
     }
 
     /// One row less of a table with keys.
     pub(crate) fn take(&mut self, row: &Digest) {
-        self.shift(table::mark(row).wrapping_neg());
+        self.shift(table::row_checksum(row).wrapping_neg());
         self.entered -= 1;
     }
 
     fn shift(&mut self, mark: i64) {
-        let sum = table::mark(&self.digest).wrapping_add(mark);
+        let sum = table::row_checksum(&self.digest).wrapping_add(mark);
         self.digest[..8].copy_from_slice(&sum.to_le_bytes());
     }
 
@@ -82,8 +82,8 @@ impl File {
         path: &Path,
         month: Month,
         now_us: i64,
-        first: impl FnOnce(&mut Self) -> Result<(), Failure>,
-    ) -> Result<Self, Failure> {
+        first: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
         let new = files::beside(path, ".new");
         for leftover in [new.clone(), files::beside(&new, "-journal")] {
             match fs::remove_file(&leftover) {
@@ -102,8 +102,8 @@ impl File {
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         let transaction = connection.unchecked_transaction()?;
         schema::create(&transaction)?;
-        for table in table::sealed() {
-            set_seal(&transaction, table, &Seal::NEW)?;
+        for table in table::digested_tables() {
+            set_table_digest(&transaction, table, &TableDigest::NEW)?;
         }
         for (name, value) in
             [("month", i64::from(month)), ("created_us", now_us), ("alive_us", now_us), ("clean", 1)]
@@ -120,7 +120,7 @@ impl File {
     }
 
     /// Opens a file to write to it.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let connection = Connection::open_with_flags(
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
@@ -131,7 +131,7 @@ impl File {
         schema::migrate(&connection)?;
         let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
         if mode != "wal" {
-            return Err(Failure::new(
+            return Err(Error::new(
                 Fault::Other,
                 format!("it cannot have a write-ahead log, but is in mode {mode}"),
             ));
@@ -144,25 +144,25 @@ impl File {
     }
 
     /// Opens a file to read it, also where nothing can be written.
-    pub(crate) fn open_read(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open_read(path: &Path) -> Result<Self, Error> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let opened = Connection::open_with_flags(path, flags).map_err(Failure::from).and_then(|connection| {
+        let opened = Connection::open_with_flags(path, flags).map_err(Error::from).and_then(|connection| {
             connection.busy_timeout(BUSY)?;
             careful(&connection)?;
             schema::read_as_newest(&connection)?;
             Self::with(connection, path)
         });
         match opened {
-            Err(failure) if failure.fault == Fault::ReadOnly && path.exists() => Self::open_immutable(path),
+            Err(error) if error.fault == Fault::ReadOnly && path.exists() => Self::open_immutable(path),
             other => other,
         }
     }
 
     /// SQLite wants to write beside a file whose log is on, even to read it. Where it cannot, and the log
     /// is empty, the file is all there is.
-    fn open_immutable(path: &Path) -> Result<Self, Failure> {
+    fn open_immutable(path: &Path) -> Result<Self, Error> {
         if files::length(&files::beside(path, "-wal")) > 0 {
-            return Err(Failure::new(
+            return Err(Error::new(
                 Fault::ReadOnly,
                 "its newest rows are in the log beside it, which can only be read where this process may write: copy \
                  the file and its -wal to such a directory",
@@ -186,15 +186,15 @@ impl File {
         Self::with(connection, path)
     }
 
-    fn with(connection: Connection, path: &Path) -> Result<Self, Failure> {
+    fn with(connection: Connection, path: &Path) -> Result<Self, Error> {
         let month =
-            number(&connection, "month")?.ok_or_else(|| Failure::corrupt("it does not say its month"))?;
-        let month = Month::try_from(month).map_err(|_| Failure::corrupt("its month is none"))?;
+            number(&connection, "month")?.ok_or_else(|| Error::corrupt("it does not say its month"))?;
+        let month = Month::try_from(month).map_err(|_| Error::corrupt("its month is none"))?;
         Ok(Self { connection, path: path.to_owned(), month })
     }
 
     /// How much of the log is not in the file yet, bytes.
-    pub(crate) fn logged(&self) -> Result<u64, Failure> {
+    pub(crate) fn logged(&self) -> Result<u64, Error> {
         let (log, done) = self.log("NOOP")?;
         let page: i64 = self.connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
         Ok(log.saturating_sub(done) * page.unsigned_abs())
@@ -202,7 +202,7 @@ impl File {
 
     /// Writes the log back as a mode of SQLite's says, `NOOP` not at all. How many pages the log has, and how
     /// many of them are in the file now.
-    pub(crate) fn log(&self, mode: &str) -> Result<(u64, u64), Failure> {
+    pub(crate) fn log(&self, mode: &str) -> Result<(u64, u64), Error> {
         let sql = format!("PRAGMA wal_checkpoint({mode})");
         // Where there is no log, SQLite says -1 of it.
         let pages = |row: &rusqlite::Row<'_>, at| row.get(at).map(|pages: i64| pages.max(0).unsigned_abs());
@@ -210,12 +210,12 @@ impl File {
     }
 
     /// Writes all of the log into the file, so that nothing rests on an fsync that failed before.
-    pub(crate) fn write_back(&self) -> Result<(), Failure> {
+    pub(crate) fn write_back(&self) -> Result<(), Error> {
         let (log, done) = self.log("PASSIVE")?;
         if log == done {
             return Ok(());
         }
-        Err(Failure::new(
+        Err(Error::new(
             Fault::Locked,
             "another program reads an old state of it, so that its log cannot be written back",
         ))
@@ -223,25 +223,25 @@ impl File {
 
     /// Brings everything into the file, so that nothing is beside it, unless others read it just now. Whether
     /// it is so.
-    pub(crate) fn settle(&self) -> Result<bool, Failure> {
+    pub(crate) fn settle(&self) -> Result<bool, Error> {
         let mode: Result<String, _> =
             self.connection.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0));
-        match mode.map_err(Failure::from) {
+        match mode.map_err(Error::from) {
             Ok(mode) => Ok(mode == "delete"),
-            Err(failure) if failure.fault == Fault::Locked => Ok(false),
-            Err(failure) => Err(failure),
+            Err(error) if error.fault == Fault::Locked => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
     /// Leaves the log beside the file if it is dropped without [`File::rest`], as a process that is killed does: a file
     /// that is not in order and has no log counts as a copy that lacks it.
-    pub(crate) fn keep_log(&self) -> Result<(), Failure> {
+    pub(crate) fn keep_log(&self) -> Result<(), Error> {
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         Ok(())
     }
 
     /// Lets go of the file, settled if that can be. Whether it could.
-    pub(crate) fn rest(self) -> Result<bool, Failure> {
+    pub(crate) fn rest(self) -> Result<bool, Error> {
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         let settled = self.settle()?;
         self.connection.close().map_err(|(_, error)| error)?;
@@ -258,50 +258,50 @@ fn chance() -> [u8; 16] {
     id
 }
 
-fn careful(connection: &Connection) -> Result<(), Failure> {
+fn careful(connection: &Connection) -> Result<(), Error> {
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     Ok(())
 }
 
 /// A fact about the file.
-pub(crate) fn fact(connection: &Connection, name: &str) -> Result<Option<Value>, Failure> {
+pub(crate) fn fact(connection: &Connection, name: &str) -> Result<Option<Value>, Error> {
     let mut statement = connection.prepare_cached(FACT.select_one())?;
     let mut rows = statement.query([name])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let (values, _) = FACT.read(row, &mut Vec::new())?;
-    Ok(Some(values[1].try_into().map_err(|_| Failure::corrupt("a fact is no value"))?))
+    Ok(Some(values[1].try_into().map_err(|_| Error::corrupt("a fact is no value"))?))
 }
 
 /// A fact that is a number.
-pub(crate) fn number(connection: &Connection, name: &str) -> Result<Option<i64>, Failure> {
+pub(crate) fn number(connection: &Connection, name: &str) -> Result<Option<i64>, Error> {
     match fact(connection, name)? {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Integer(number)) => Ok(Some(number)),
-        Some(_) => Err(Failure::corrupt(format!("the fact {name} is no number"))),
+        Some(_) => Err(Error::corrupt(format!("the fact {name} is no number"))),
     }
 }
 
 /// A fact that is bytes.
-pub(crate) fn bytes(connection: &Connection, name: &str) -> Result<Option<Vec<u8>>, Failure> {
+pub(crate) fn bytes(connection: &Connection, name: &str) -> Result<Option<Vec<u8>>, Error> {
     match fact(connection, name)? {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Blob(bytes)) => Ok(Some(bytes)),
-        Some(_) => Err(Failure::corrupt(format!("the fact {name} is not bytes"))),
+        Some(_) => Err(Error::corrupt(format!("the fact {name} is not bytes"))),
     }
 }
 
 /// A fact that is text.
-pub(crate) fn text(connection: &Connection, name: &str) -> Result<Option<String>, Failure> {
+pub(crate) fn text(connection: &Connection, name: &str) -> Result<Option<String>, Error> {
     match fact(connection, name)? {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Text(text)) => Ok(Some(text)),
-        Some(_) => Err(Failure::corrupt(format!("the fact {name} is no text"))),
+        Some(_) => Err(Error::corrupt(format!("the fact {name} is no text"))),
     }
 }
 
 /// States a fact.
-pub(crate) fn set_fact(connection: &Connection, name: &str, value: ValueRef<'_>) -> Result<(), Failure> {
+pub(crate) fn set_fact(connection: &Connection, name: &str, value: ValueRef<'_>) -> Result<(), Error> {
     let values = [ValueRef::Text(name.as_bytes()), value];
     let digest = FACT.digest(&values, &mut Vec::new());
     let mut replace = connection.prepare_cached(FACT.replace())?;
@@ -310,16 +310,16 @@ pub(crate) fn set_fact(connection: &Connection, name: &str, value: ValueRef<'_>)
 }
 
 /// The first and the last day of the lines of a file; `None` of one without lines, or written before this was kept.
-pub(crate) fn days(connection: &Connection) -> Result<Option<RangeInclusive<i32>>, Failure> {
+pub(crate) fn days(connection: &Connection) -> Result<Option<RangeInclusive<i32>>, Error> {
     let Some(days) = bytes(connection, DAYS)? else { return Ok(None) };
     match days.as_chunks() {
         ([first, last], []) => Ok(Some(i32::from_le_bytes(*first)..=i32::from_le_bytes(*last))),
-        _ => Err(Failure::corrupt(format!("the fact {DAYS} is not two days"))),
+        _ => Err(Error::corrupt(format!("the fact {DAYS} is not two days"))),
     }
 }
 
 /// The same, by the lines themselves.
-pub(crate) fn days_of_lines(connection: &Connection) -> Result<Option<RangeInclusive<i32>>, Failure> {
+pub(crate) fn days_of_lines(connection: &Connection) -> Result<Option<RangeInclusive<i32>>, Error> {
     let (first, last): (Option<i32>, Option<i32>) =
         connection
             .query_row("SELECT min(day), max(day) FROM line", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -327,7 +327,7 @@ pub(crate) fn days_of_lines(connection: &Connection) -> Result<Option<RangeInclu
 }
 
 /// Keeps what the days of the lines are now that lines of some days were written.
-pub(crate) fn extend_days(connection: &Connection, written: RangeInclusive<i32>) -> Result<(), Failure> {
+pub(crate) fn extend_days(connection: &Connection, written: RangeInclusive<i32>) -> Result<(), Error> {
     let kept = days(connection)?;
     let extended = match &kept {
         Some(kept) => *kept.start().min(written.start())..=*kept.end().max(written.end()),
@@ -343,27 +343,31 @@ pub(crate) fn extend_days(connection: &Connection, written: RangeInclusive<i32>)
 /// The fact that has them.
 const DAYS: &str = "days";
 
-/// The seal of a table.
-pub(crate) fn seal(connection: &Connection, table: &Table) -> Result<Seal, Failure> {
+/// The table digest of a table.
+pub(crate) fn table_digest(connection: &Connection, table: &Table) -> Result<TableDigest, Error> {
     let mut statement = connection.prepare_cached(SEAL.select_one())?;
     let mut rows = statement.query([table.name])?;
-    let broken = || Failure::corrupt(format!("the seal of the table {} is broken", table.name));
+    let broken = || Error::corrupt(format!("the digest of the table {} is broken", table.name));
     let row = rows.next()?.ok_or_else(broken)?;
     let (values, _) = SEAL.read(row, &mut Vec::new())?;
     match (values[1], values[2]) {
         (ValueRef::Integer(entered), ValueRef::Blob(digest)) => {
-            Ok(Seal { entered, digest: digest.try_into().map_err(|_| broken())? })
+            Ok(TableDigest { entered, digest: digest.try_into().map_err(|_| broken())? })
         }
         _ => Err(broken()),
     }
 }
 
 /// Seals a table.
-pub(crate) fn set_seal(connection: &Connection, table: &Table, seal: &Seal) -> Result<(), Failure> {
+pub(crate) fn set_table_digest(
+    connection: &Connection,
+    table: &Table,
+    table_digest: &TableDigest,
+) -> Result<(), Error> {
     let values = [
         ValueRef::Text(table.name.as_bytes()),
-        ValueRef::Integer(seal.entered),
-        ValueRef::Blob(&seal.digest),
+        ValueRef::Integer(table_digest.entered),
+        ValueRef::Blob(&table_digest.digest),
     ];
     let digest = SEAL.digest(&values, &mut Vec::new());
     let mut replace = connection.prepare_cached(SEAL.replace())?;
@@ -371,20 +375,24 @@ pub(crate) fn set_seal(connection: &Connection, table: &Table, seal: &Seal) -> R
     Ok(())
 }
 
-/// What the seal of a table was when the rows up to then were taken away.
-pub(crate) fn compacted(connection: &Connection, table: &Table) -> Result<Seal, Failure> {
-    let Some(bytes) = bytes(connection, &compacted_fact(table))? else { return Ok(Seal::NEW) };
+/// What the table digest of a table was when the rows up to then were taken away.
+pub(crate) fn compacted(connection: &Connection, table: &Table) -> Result<TableDigest, Error> {
+    let Some(bytes) = bytes(connection, &compacted_fact(table))? else { return Ok(TableDigest::NEW) };
     let (entered, digest) =
-        bytes.split_at_checked(8).ok_or_else(|| Failure::corrupt("a seal is too short"))?;
+        bytes.split_at_checked(8).ok_or_else(|| Error::corrupt("a table digest is too short"))?;
     match (entered.try_into(), digest.try_into()) {
-        (Ok(entered), Ok(digest)) => Ok(Seal { entered: i64::from_le_bytes(entered), digest }),
-        _ => Err(Failure::corrupt("a seal is not as long as seals are")),
+        (Ok(entered), Ok(digest)) => Ok(TableDigest { entered: i64::from_le_bytes(entered), digest }),
+        _ => Err(Error::corrupt("a table digest is not as long as digests are")),
     }
 }
 
-/// Keeps a seal for when the rows that it is of are taken away.
-pub(crate) fn set_compacted(connection: &Connection, table: &Table, seal: &Seal) -> Result<(), Failure> {
-    let bytes = [&seal.entered.to_le_bytes()[..], &seal.digest].concat();
+/// Keeps a table digest for when the rows that it is of are taken away.
+pub(crate) fn set_compacted(
+    connection: &Connection,
+    table: &Table,
+    table_digest: &TableDigest,
+) -> Result<(), Error> {
+    let bytes = [&table_digest.entered.to_le_bytes()[..], &table_digest.digest].concat();
     set_fact(connection, &compacted_fact(table), ValueRef::Blob(&bytes))
 }
 
@@ -392,29 +400,29 @@ fn compacted_fact(table: &Table) -> String {
     format!("compacted_{}", table.name)
 }
 
-/// Reads a whole table, and compares it with its seal.
+/// Reads a whole table, and compares it with its table digest.
 pub(crate) fn whole(
     connection: &Connection,
     table: &Table,
-    mut each: impl FnMut(&[ValueRef<'_>]) -> Result<(), Failure>,
-) -> Result<Seal, Failure> {
+    mut each: impl FnMut(&[ValueRef<'_>]) -> Result<(), Error>,
+) -> Result<TableDigest, Error> {
     read_whole(connection, table, |values, right| match right {
         true => each(values),
         false => Err(table.changed(values)),
     })
     .and_then(|(found, expected)| match found == expected {
         true => Ok(found),
-        false => Err(unsealed(table, &found, &expected)),
+        false => Err(digest_difference(table, &found, &expected)),
     })
 }
 
-/// The seal that a table's rows make, and the one that it has.
+/// The table digest that a table's rows make, and the one that it has.
 fn read_whole(
     connection: &Connection,
     table: &Table,
-    mut each: impl FnMut(&[ValueRef<'_>], bool) -> Result<(), Failure>,
-) -> Result<(Seal, Seal), Failure> {
-    let expected = seal(connection, table)?;
+    mut each: impl FnMut(&[ValueRef<'_>], bool) -> Result<(), Error>,
+) -> Result<(TableDigest, TableDigest), Error> {
+    let expected = table_digest(connection, table)?;
     let mut found = compacted(connection, table)?;
     let (rest, after) = if table.is_numbered() {
         ("WHERE seq > ? ORDER BY seq", vec![found.entered])
@@ -428,16 +436,16 @@ fn read_whole(
     Ok((found, expected))
 }
 
-/// The error for a table whose rows are not those of its seal.
-pub(crate) fn unsealed(table: &Table, found: &Seal, expected: &Seal) -> Failure {
-    Failure::corrupt(format!(
+/// The error for a table whose rows are not those of its table digest.
+pub(crate) fn digest_difference(table: &Table, found: &TableDigest, expected: &TableDigest) -> Error {
+    Error::corrupt(format!(
         "the table {} holds {} rows that are not the {} that were written",
         table.name, found.entered, expected.entered
     ))
 }
 
 /// Whether something of that name is there.
-pub(crate) fn has(connection: &Connection, table: &Table, id: &[u8; 16]) -> Result<bool, Failure> {
+pub(crate) fn has(connection: &Connection, table: &Table, id: &[u8; 16]) -> Result<bool, Error> {
     let sql = format!("SELECT 1 FROM {} WHERE id = ?", table.name);
     Ok(connection.prepare_cached(&sql)?.query_row([&id[..]], |_| Ok(())).optional()?.is_some())
 }

@@ -4,73 +4,73 @@
 //! costs detail and never traffic, and what is lost is counted; the ledger holds counts, names and
 //! money, never text (law 11); only this crate writes to the disk.
 
+mod absent_months;
 mod amend;
-mod aside;
 mod backup;
 mod check;
 mod close;
+mod continuity;
 pub mod corrections;
 #[cfg(test)]
 mod damage_tests;
 mod digest;
 mod energy;
-mod entry;
-mod failure;
+mod error;
 #[cfg(test)]
 mod fault_tests;
 pub mod feed;
 mod file;
 mod files;
-mod keeper;
 #[cfg(test)]
 mod legs_tests;
 pub mod line;
 mod lock;
-mod missing;
 #[cfg(test)]
 mod model_tests;
 pub mod month;
-mod once;
+mod month_files;
+#[cfg(test)]
+mod one_by_one_tests;
+mod overflow;
 mod overview;
-mod pace;
 #[cfg(test)]
 mod past_tests;
 pub mod period;
-mod planned;
+mod planned_corrections;
+mod quarantine;
 mod queue;
 mod restored;
 mod retain;
 pub mod row;
 mod running;
 mod schema;
-mod shed;
+mod seen_files;
 mod sign_off;
-#[cfg(test)]
-mod singly_tests;
 pub mod source;
 mod status;
 mod store;
-mod succession;
 pub mod sums;
 mod table;
 mod temporary;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod total_key;
+mod txn;
 mod values;
 mod verify;
 mod writer;
+mod yield_policy;
 
 pub use amend::{Amendment, amend};
 pub use backup::{Copy, Done, backup};
 pub use check::LACKS_LOG;
 pub use close::close;
 pub use energy::EnergyRow;
-pub use failure::{Failure, Fault};
+pub use error::{Error, Fault};
 pub use line::Line;
 pub use lock::writer_on_this_host;
 pub use overview::{Facts, Overview, Part, overview};
-pub use planned::Planned;
+pub use planned_corrections::PlannedCorrections;
 pub use row::Row;
 pub use running::{Clock, Ledger, MayForget, Plan, now_us, start};
 pub use sign_off::{SignOff, utc};

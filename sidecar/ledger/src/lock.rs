@@ -9,7 +9,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::failure::{Failure, Fault};
+use crate::error::{Error, Fault};
 use crate::files;
 
 /// The right to write.
@@ -17,7 +17,7 @@ use crate::files;
 pub(crate) struct Lock {
     file: File,
     path: PathBuf,
-    owed_us: Option<i64>,
+    pending_gap_us: Option<i64>,
 }
 
 /// The file's length. It is written in place, so that a disk that has filled up since has room for it.
@@ -25,7 +25,7 @@ const BYTES: usize = 32;
 
 impl Lock {
     /// Takes the lock of a ledger, or says who has it.
-    pub(crate) fn take(ledger: &Path) -> Result<Self, Failure> {
+    pub(crate) fn take(ledger: &Path) -> Result<Self, Error> {
         let path = files::beside(ledger, ".lock");
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
         match file.try_lock() {
@@ -33,7 +33,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => {
                 let said = content(&mut file);
                 let holder = said.split_whitespace().next().unwrap_or("unknown");
-                return Err(Failure::new(
+                return Err(Error::new(
                     Fault::Locked,
                     format!(
                         "another process writes this ledger (process {holder}): give each a path of its own"
@@ -42,33 +42,34 @@ impl Lock {
             }
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
-        let owed_us = content(&mut file).split_whitespace().nth(1).and_then(|since| since.parse().ok());
-        let mut lock = Self { file, path, owed_us };
+        let pending_gap_us =
+            content(&mut file).split_whitespace().nth(1).and_then(|since| since.parse().ok());
+        let mut lock = Self { file, path, pending_gap_us };
         lock.write();
         Ok(lock)
     }
 
     /// Since when rows may be in no file, microseconds since 1970: whoever held the lock before, or holds it
     /// now, could open none.
-    pub(crate) fn owed_us(&self) -> Option<i64> {
-        self.owed_us
+    pub(crate) fn pending_gap_us(&self) -> Option<i64> {
+        self.pending_gap_us
     }
 
     /// From now on rows may be in no file; what is owed already stays.
-    pub(crate) fn owe(&mut self, since_us: i64) {
-        self.owed_us = Some(self.owed_us.map_or(since_us, |owed| owed.min(since_us)));
+    pub(crate) fn note_pending_gap(&mut self, since_us: i64) {
+        self.pending_gap_us = Some(self.pending_gap_us.map_or(since_us, |owed| owed.min(since_us)));
         self.write();
     }
 
     /// The gap is entered, or there are no such rows.
     pub(crate) fn settle(&mut self) {
-        self.owed_us = None;
+        self.pending_gap_us = None;
         self.write();
     }
 
     /// A disk that cannot be written to keeps nobody from the lock.
     fn write(&mut self) {
-        let owed = self.owed_us.map_or(String::new(), |since| since.to_string());
+        let owed = self.pending_gap_us.map_or(String::new(), |since| since.to_string());
         let said = format!("{:<10} {owed:<20}\n", std::process::id());
         debug_assert_eq!(said.len(), BYTES);
         let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(said.as_bytes()));
@@ -114,7 +115,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Lock, writer_on_this_host};
-    use crate::failure::Fault;
+    use crate::error::Fault;
     use crate::testing::{NOON_US, Place};
 
     #[test]
@@ -147,15 +148,15 @@ mod tests {
         let place = Place::new();
         std::fs::write(place.path("x.db.lock"), "1234\n").unwrap();
         let mut lock = Lock::take(&place.ledger()).unwrap();
-        assert_eq!(lock.owed_us(), None, "as older ones are");
-        lock.owe(NOON_US);
-        lock.owe(NOON_US + 1);
+        assert_eq!(lock.pending_gap_us(), None, "as older ones are");
+        lock.note_pending_gap(NOON_US);
+        lock.note_pending_gap(NOON_US + 1);
         drop(lock);
         let mut lock = Lock::take(&place.ledger()).unwrap();
-        assert_eq!(lock.owed_us(), Some(NOON_US));
+        assert_eq!(lock.pending_gap_us(), Some(NOON_US));
         lock.settle();
         drop(lock);
-        assert_eq!(Lock::take(&place.ledger()).unwrap().owed_us(), None);
+        assert_eq!(Lock::take(&place.ledger()).unwrap().pending_gap_us(), None);
         assert_eq!(std::fs::metadata(place.path("x.db.lock")).unwrap().len(), super::BYTES as u64);
     }
 

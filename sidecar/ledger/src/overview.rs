@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::check;
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::file::{self, File};
 use crate::files;
 use crate::source::Month;
@@ -32,7 +32,7 @@ pub struct Part {
     /// How long it and its log are, bytes.
     pub bytes: u64,
     /// What it says of itself, or why it says nothing.
-    pub facts: Result<Facts, Failure>,
+    pub facts: Result<Facts, Error>,
 }
 
 /// What a file says of itself.
@@ -60,8 +60,8 @@ pub struct Facts {
 ///
 /// # Errors
 /// There is none, or its directory cannot be read.
-pub fn overview(path: &Path) -> Result<Overview, Failure> {
-    let named = |failure: Failure| failure.of(path.display());
+pub fn overview(path: &Path) -> Result<Overview, Error> {
+    let named = |error: Error| error.of(path.display());
     files::is_whole(path).map_err(|error| named(error.into()))?;
     let names = files::list(path).map_err(|error| named(error.into()))?;
     let mut aside = Vec::new();
@@ -77,7 +77,7 @@ pub fn overview(path: &Path) -> Result<Overview, Failure> {
     }
     aside.sort();
     if names.is_empty() && aside.is_empty() {
-        return Err(named(Failure::new(crate::Fault::Other, "there is no ledger here: is the path right?")));
+        return Err(named(Error::new(crate::Fault::Other, "there is no ledger here: is the path right?")));
     }
     let files = names
         .into_iter()
@@ -90,11 +90,12 @@ pub fn overview(path: &Path) -> Result<Overview, Failure> {
     Ok(Overview { writer: writer(path), files, aside })
 }
 
-fn facts(path: &Path) -> Result<Facts, Failure> {
+fn facts(path: &Path) -> Result<Facts, Error> {
     let file = File::open_read(path)?;
     let connection = file.connection.unchecked_transaction()?;
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
-    let entered = |table| file::seal(&connection, table).map(|seal| count(seal.entered));
+    let entered =
+        |table| file::table_digest(&connection, table).map(|table_digest| count(table_digest.entered));
     let closed = match file::number(&connection, "closed_us")? {
         Some(at_us) => Some((at_us, file::text(&connection, "closed_by")?.unwrap_or_default())),
         None => None,

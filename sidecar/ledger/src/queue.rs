@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 
 use crate::Row;
 use crate::energy::EnergyRow;
-use crate::shed::Shed;
+use crate::overflow::OverflowTotals;
 use crate::source::DeviceLine;
 
 /// What may wait at most, in items; one is about a kilobyte.
-pub(crate) const DETAIL: usize = 65_536;
+pub(crate) const QUEUE_MAX_ITEMS: usize = 65_536;
 
 /// So many are worth a commit at once.
-const ENOUGH: usize = 256;
+const COMMIT_MIN_ITEMS: usize = 256;
 
 /// So long the first of fewer is kept waiting.
-const WAIT: Duration = Duration::from_millis(50);
+const COMMIT_MAX_DELAY: Duration = Duration::from_millis(50);
 
 /// What one commit takes at most, when more has piled up.
-const MOST: usize = 4_096;
+const COMMIT_MAX_ITEMS: usize = 4_096;
 
 /// Something to enter.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(crate) enum Item {
     Row(Box<Row>),
     Energy(Box<EnergyRow>),
     Device(Box<DeviceLine>),
-    Act(Box<Act>),
+    Audit(Box<AuditEvent>),
 }
 
 impl Item {
@@ -45,14 +45,14 @@ impl Item {
             Self::Row(_) => 0,
             Self::Energy(_) => 1,
             Self::Device(_) => 2,
-            Self::Act(_) => 3,
+            Self::Audit(_) => 3,
         }
     }
 }
 
 /// What somebody or something did, for the audit trail.
 #[derive(Clone, Debug)]
-pub(crate) struct Act {
+pub(crate) struct AuditEvent {
     pub at_us: i64,
     pub what: Box<str>,
     pub detail: String,
@@ -62,7 +62,7 @@ pub(crate) struct Act {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub items: VecDeque<Item>,
-    pub shed: Shed,
+    pub shed: OverflowTotals,
 }
 
 impl Batch {
@@ -97,7 +97,7 @@ struct Inner {
     /// Items that the writer took and has not acknowledged, and since when the first of them waits.
     held: usize,
     held_since: Option<Instant>,
-    shed: Shed,
+    shed: OverflowTotals,
     /// Since when the first of what was shed waits.
     shed_since: Option<Instant>,
     shed_rows: u64,
@@ -131,13 +131,13 @@ impl Queue {
             inner.lose(&item);
             return;
         }
-        if inner.items.len() + inner.held >= DETAIL {
+        if inner.items.len() + inner.held >= QUEUE_MAX_ITEMS {
             inner.shed(&item);
             return;
         }
         inner.items.push_back((Instant::now(), item));
         // Woken for the first, the writer waits for the others by itself.
-        if inner.items.len() == 1 || inner.items.len() == ENOUGH {
+        if inner.items.len() == 1 || inner.items.len() == COMMIT_MIN_ITEMS {
             self.more.notify_all();
         }
     }
@@ -150,7 +150,11 @@ impl Queue {
             let now = Instant::now();
             let first = inner.items.front().map(|(since, _)| *since);
             let ripe = match first {
-                Some(since) => inner.items.len() >= ENOUGH || now >= since + WAIT || inner.end.is_some(),
+                Some(since) => {
+                    inner.items.len() >= COMMIT_MIN_ITEMS
+                        || now >= since + COMMIT_MAX_DELAY
+                        || inner.end.is_some()
+                }
                 None => !inner.shed.is_empty(),
             };
             if ripe {
@@ -159,7 +163,7 @@ impl Queue {
             if inner.end.is_some() || now >= until {
                 return None;
             }
-            let wake = first.map_or(until, |since| (since + WAIT).min(until));
+            let wake = first.map_or(until, |since| (since + COMMIT_MAX_DELAY).min(until));
             inner = self.more.wait_timeout(inner, wake - now).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -281,7 +285,7 @@ impl Inner {
             Item::Device(line) => {
                 self.lost_others += u64::from(!self.shed.device(line));
             }
-            Item::Act(act) => {
+            Item::Audit(act) => {
                 self.lost_others += 1;
                 tracing::error!(what = act.what, detail = act.detail, "an act cannot be kept in the ledger");
             }
@@ -289,7 +293,7 @@ impl Inner {
     }
 
     fn take(&mut self, since: Option<Instant>) -> Batch {
-        let most = self.items.len().min(MOST);
+        let most = self.items.len().min(COMMIT_MAX_ITEMS);
         let items: VecDeque<_> = self.items.drain(..most).map(|(_, item)| item).collect();
         self.held = items.len();
         self.held_since = since.into_iter().chain(self.shed_since.take()).min();
@@ -301,7 +305,7 @@ impl Inner {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{Act, DETAIL, End, Item, MOST, Queue};
+    use super::{AuditEvent, COMMIT_MAX_ITEMS, End, Item, QUEUE_MAX_ITEMS, Queue};
     use crate::EnergyRow;
     use crate::GpuSums;
     use crate::source::{DeviceLine, Share, Used};
@@ -315,11 +319,11 @@ mod tests {
             share: Share::Idle,
             sums: GpuSums { energy_nj: 1, gpu_ns: 1, gpu_hours_pico: 0, gpu_energy_pico: 0 },
         };
-        let act = Act { at_us: 1, what: "price_book".into(), detail: "{}".into() };
+        let act = AuditEvent { at_us: 1, what: "price_book".into(), detail: "{}".into() };
         [
             Item::Energy(Box::new(EnergyRow::of(&row(1), Used::default()))),
             Item::Device(Box::new(share)),
-            Item::Act(Box::new(act)),
+            Item::Audit(Box::new(act)),
         ]
     }
 
@@ -330,16 +334,19 @@ mod tests {
     #[test]
     fn beyond_the_bound_rows_go_into_the_totals_and_the_hands_count() {
         let queue = Queue::default();
-        let all = DETAIL as u64;
+        let all = QUEUE_MAX_ITEMS as u64;
         (0..all).for_each(|n| put(&queue, n));
         assert_eq!(queue.waiting().shed_rows, 0);
         let batch = queue.take(Duration::ZERO).unwrap();
-        assert_eq!(batch.items.len(), MOST);
+        assert_eq!(batch.items.len(), COMMIT_MAX_ITEMS);
         put(&queue, all);
         assert_eq!((queue.waiting().shed_rows, queue.waiting().items), (1, all), "taken is not done");
         queue.done();
         put(&queue, all + 1);
-        assert_eq!((queue.waiting().shed_rows, queue.waiting().items), (1, all - MOST as u64 + 1));
+        assert_eq!(
+            (queue.waiting().shed_rows, queue.waiting().items),
+            (1, all - COMMIT_MAX_ITEMS as u64 + 1)
+        );
         assert_eq!(queue.take(Duration::ZERO).unwrap().shed.rows(), (1, 0));
     }
 
@@ -350,20 +357,20 @@ mod tests {
         let lost = || (queue.waiting().lost_rows, queue.waiting().lost_others);
         put(&queue, 1);
         others().into_iter().for_each(|item| queue.put(item));
-        (4..DETAIL as u64).for_each(|n| put(&queue, n));
+        (4..QUEUE_MAX_ITEMS as u64).for_each(|n| put(&queue, n));
         assert_eq!((lost(), queue.waiting().shed_rows), ((0, 0), 0));
-        // Shed: a row, an energy and a share are kept in totals, an act is not.
+        // OverflowTotals: a row, an energy and a share are kept in totals, an act is not.
         put(&queue, 0);
         others().into_iter().for_each(|item| queue.put(item));
         assert_eq!(lost(), (0, 1));
         let in_hand = queue.take(Duration::ZERO).unwrap().counts();
-        assert_eq!((in_hand.0 + in_hand.1, in_hand.1), (MOST as u64 + 3, 5));
+        assert_eq!((in_hand.0 + in_hand.1, in_hand.1), (COMMIT_MAX_ITEMS as u64 + 3, 5));
         queue.lose_all(in_hand);
         queue.end(End::By(Instant::now()));
         put(&queue, 1);
         others().into_iter().for_each(|item| queue.put(item));
-        assert_eq!(queue.abandon(), ((DETAIL - MOST) as u64, 0));
-        assert_eq!(lost(), (DETAIL as u64 - 3 + 1 + 1, 1 + 5 + 3));
+        assert_eq!(queue.abandon(), ((QUEUE_MAX_ITEMS - COMMIT_MAX_ITEMS) as u64, 0));
+        assert_eq!(lost(), (QUEUE_MAX_ITEMS as u64 - 3 + 1 + 1, 1 + 5 + 3));
         assert_eq!((queue.waiting().items, queue.waiting().lag), (0, Duration::ZERO));
     }
 

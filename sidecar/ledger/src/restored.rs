@@ -6,10 +6,10 @@ use std::path::Path;
 
 use rusqlite::types::ValueRef;
 
-use crate::entry::Entry;
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::file::{self, File};
 use crate::source::Gap;
+use crate::txn::Txn;
 use crate::{check, month};
 
 /// The time of a copy made by `tokenmeter ledger backup`, microseconds since 1970. The first writer of the file removes
@@ -17,32 +17,32 @@ use crate::{check, month};
 const COPIED: &str = "copied_us";
 
 /// Marks a file as a copy.
-pub(crate) fn mark(copy: &Entry<'_>, now_us: i64) -> Result<(), Failure> {
+pub(crate) fn mark(copy: &Txn<'_>, now_us: i64) -> Result<(), Error> {
     copy.fact(COPIED, ValueRef::Integer(now_us))
 }
 
 /// Removes the mark once the gap is entered.
-pub(crate) fn unmark(entry: &Entry<'_>) -> Result<(), Failure> {
-    match entry.number(COPIED)? {
-        Some(_) => entry.fact(COPIED, ValueRef::Null),
+pub(crate) fn unmark(txn: &Txn<'_>) -> Result<(), Error> {
+    match txn.number(COPIED)? {
+        Some(_) => txn.fact(COPIED, ValueRef::Null),
         None => Ok(()),
     }
 }
 
 /// Returns when a file was copied by `tokenmeter ledger backup`, if no process has written to it since.
-pub(crate) fn copied_us(file: &File) -> Result<Option<i64>, Failure> {
+pub(crate) fn copied_us(file: &File) -> Result<Option<i64>, Error> {
     file::number(&file.connection, COPIED)
 }
 
 /// Returns true if the open month's file was put back from a copy. `has_log`: a log lay beside it before it was opened,
 /// as a process that is killed leaves it, and a copy does not.
-pub(crate) fn is_copy(file: &File, has_log: bool) -> Result<bool, Failure> {
+pub(crate) fn is_copy(file: &File, has_log: bool) -> Result<bool, Error> {
     Ok(copied_us(file)?.is_some() || (!has_log && check::had_log(&file.connection)?))
 }
 
 /// Enters the gap into the file of a past month that was put back from a copy and is not closed. Returns the number of
 /// gaps. A file that cannot be read is reported by what needs it.
-pub(crate) fn past_gap(path: &Path, now_us: i64) -> Result<u64, Failure> {
+pub(crate) fn past_gap(path: &Path, now_us: i64) -> Result<u64, Error> {
     let Some(copied_us) = File::open_read(path).and_then(|file| copied_us(&file)).ok().flatten() else {
         return Ok(0);
     };
@@ -56,10 +56,10 @@ pub(crate) fn past_gap(path: &Path, now_us: i64) -> Result<u64, Failure> {
         lost_rows: None,
         totals_kept: false,
     };
-    let mut entry = Entry::begin(&mut file)?;
-    entry.gap(&gap)?;
-    unmark(&entry)?;
-    entry.commit()?;
+    let mut txn = Txn::begin(&mut file)?;
+    txn.gap(&gap)?;
+    unmark(&txn)?;
+    txn.commit()?;
     file.rest()?;
     Ok(1)
 }

@@ -1,5 +1,5 @@
 //! Retention: the rows of months that are long over are taken away; their lines stay, and of the rows the
-//! seals, so that the month's digest can still be made.
+//! table digests, so that the month's digest can still be made.
 //!
 //! Laws: a step is short, because the writer takes it between two commits; a crash between steps loses
 //! nothing, because what is to go is said before it goes; what another store has yet to get stays; a file
@@ -11,13 +11,13 @@ use rusqlite::types::ValueRef;
 
 use crate::amend::{Amendment, amend};
 use crate::close::read_only;
-use crate::entry::Entry;
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::file::{self, File};
 use crate::files;
 use crate::month;
 use crate::source::DAY_US;
 use crate::table::{ENERGY, EXCHANGE};
+use crate::txn::Txn;
 
 /// So many rows of each table one step takes away.
 const ROWS: i64 = 2_000;
@@ -49,9 +49,9 @@ pub(crate) fn step(
     may_forget: &dyn Fn(&Path) -> bool,
     who: &str,
     now_us: i64,
-) -> Result<Next, Failure> {
+) -> Result<Next, Error> {
     let kept_us = now_us.saturating_sub(i64::from(keep_days) * DAY_US);
-    if !is_steady(path, now_us).map_err(|failure| failure.of(path.display()))? {
+    if !is_steady(path, now_us).map_err(|error| error.of(path.display()))? {
         return Ok(Next::Nothing);
     }
     let mut next = Next::Nothing;
@@ -65,8 +65,8 @@ pub(crate) fn step(
             Ok(Next::Wait) => next = Next::Wait,
             Ok(Next::Nothing) => {}
             // The others are looked at first: of a month that cannot be read nothing is taken away.
-            Err(failure) => {
-                left.get_or_insert(failure.of(name.display()));
+            Err(error) => {
+                left.get_or_insert(error.of(name.display()));
             }
         }
     }
@@ -76,19 +76,19 @@ pub(crate) fn step(
 /// Whether the clock has run on without a jump for long enough to be believed, as the open file's facts
 /// say: since when it does, and when it was last looked at. A clock that was wrong for hours has taken
 /// nothing away; rows that are gone are gone for good.
-fn is_steady(path: &Path, now_us: i64) -> Result<bool, Failure> {
+fn is_steady(path: &Path, now_us: i64) -> Result<bool, Error> {
     if !path.try_exists()? {
         return Ok(false);
     }
     let mut file = File::open(path)?;
-    let entry = Entry::begin(&mut file)?;
-    let past_us = entry.number("looked_us")?.map_or(u64::MAX, |last_us| last_us.abs_diff(now_us));
+    let txn = Txn::begin(&mut file)?;
+    let past_us = txn.number("looked_us")?.map_or(u64::MAX, |last_us| last_us.abs_diff(now_us));
     let jumped = past_us > STEADY_US.unsigned_abs();
-    let since_us = entry.number("steady_us")?.filter(|_| !jumped).unwrap_or(now_us);
+    let since_us = txn.number("steady_us")?.filter(|_| !jumped).unwrap_or(now_us);
     if past_us > LOOK_US {
-        entry.fact("looked_us", ValueRef::Integer(now_us))?;
-        entry.fact("steady_us", ValueRef::Integer(since_us))?;
-        entry.commit()?;
+        txn.fact("looked_us", ValueRef::Integer(now_us))?;
+        txn.fact("steady_us", ValueRef::Integer(since_us))?;
+        txn.commit()?;
     }
     Ok(now_us.saturating_sub(since_us) >= STEADY_US)
 }
@@ -102,7 +102,7 @@ fn of_file(
     may_forget: &dyn Fn(&Path) -> bool,
     who: &str,
     now_us: i64,
-) -> Result<Next, Failure> {
+) -> Result<Next, Error> {
     let (month, closed, left) = {
         let file = File::open_read(name)?;
         let closed = file::number(&file.connection, "closed_us")?.is_some();
@@ -138,7 +138,7 @@ fn of_file(
 }
 
 /// Whether there are rows, or pages that none uses.
-fn left(file: &File) -> Result<bool, Failure> {
+fn left(file: &File) -> Result<bool, Error> {
     for table in [&*EXCHANGE, &*ENERGY] {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM {})", table.name);
         if file.connection.query_row(&sql, [], |row| row.get(0))? {
@@ -149,20 +149,20 @@ fn left(file: &File) -> Result<bool, Failure> {
 }
 
 /// One step of one file. Whether it was the last.
-fn compact(path: &Path) -> Result<bool, Failure> {
+fn compact(path: &Path) -> Result<bool, Error> {
     let mut file = File::open(path)?;
-    let mut entry = Entry::begin(&mut file)?;
-    let connection = entry.settled()?;
+    let mut txn = Txn::begin(&mut file)?;
+    let connection = txn.settled()?;
     let mut gone = 0;
     for table in [&*ENERGY, &*EXCHANGE] {
-        file::set_compacted(connection, table, &file::seal(connection, table)?)?;
+        file::set_compacted(connection, table, &file::table_digest(connection, table)?)?;
         let sql = format!(
             "DELETE FROM {0} WHERE seq IN (SELECT seq FROM {0} ORDER BY seq LIMIT {ROWS})",
             table.name
         );
         gone += connection.execute(&sql, [])?;
     }
-    entry.commit()?;
+    txn.commit()?;
     if gone == 0 {
         // Each row of the pragma's answer is a page given back.
         let mut statement = file.connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES})"))?;

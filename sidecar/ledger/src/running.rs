@@ -11,8 +11,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::Row;
 use crate::energy::EnergyRow;
-use crate::failure::Fault;
-use crate::queue::{Act, End, Item};
+use crate::error::Fault;
+use crate::queue::{AuditEvent, End, Item};
 use crate::row::bounded;
 use crate::source::DeviceLine;
 use crate::status::Status;
@@ -145,7 +145,7 @@ impl Ledger {
 
     /// Keeps in the audit trail what was done: `price_book`, and JSON that says which.
     pub fn act(&self, at_us: i64, what: &str, detail: String) {
-        self.shared.queue.put(Item::Act(Box::new(Act { at_us, what: what.into(), detail })));
+        self.shared.queue.put(Item::Audit(Box::new(AuditEvent { at_us, what: what.into(), detail })));
     }
 
     /// How it is.

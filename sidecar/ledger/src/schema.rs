@@ -5,7 +5,7 @@
 
 use rusqlite::Connection;
 
-use crate::failure::{Failure, Fault};
+use crate::error::{Error, Fault};
 
 /// The version that this program writes.
 pub(crate) const VERSION: i64 = 2;
@@ -39,7 +39,7 @@ pub(crate) enum Kind {
 }
 
 /// Makes the tables in an empty file.
-pub(crate) fn create(connection: &Connection) -> Result<(), Failure> {
+pub(crate) fn create(connection: &Connection) -> Result<(), Error> {
     connection.execute_batch(TABLES)?;
     STEPS.iter().try_for_each(|step| connection.execute_batch(step))?;
     connection.execute_batch(VIEWS)?;
@@ -49,7 +49,7 @@ pub(crate) fn create(connection: &Connection) -> Result<(), Failure> {
 }
 
 /// What a file says it is.
-pub(crate) fn kind(connection: &Connection) -> Result<Kind, Failure> {
+pub(crate) fn kind(connection: &Connection) -> Result<Kind, Error> {
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     Ok(match (pragma("application_id")?, pragma("user_version")?) {
         (APPLICATION, version) if (1..=VERSION).contains(&version) => Kind::Ledger(version),
@@ -62,26 +62,26 @@ pub(crate) fn kind(connection: &Connection) -> Result<Kind, Failure> {
 }
 
 /// Refuses what is no ledger of a version that can be read.
-pub(crate) fn known(connection: &Connection) -> Result<i64, Failure> {
+pub(crate) fn known(connection: &Connection) -> Result<i64, Error> {
     match kind(connection)? {
         Kind::Ledger(version) => Ok(version),
-        Kind::Newer(version) => Err(Failure::new(
+        Kind::Newer(version) => Err(Error::new(
             Fault::Other,
             format!(
                 "it is a ledger of version {version}, and this tokenmeter knows up to {VERSION}: use a newer \
                  tokenmeter, or another path"
             ),
         )),
-        Kind::Foreign => Err(Failure::new(
+        Kind::Foreign => Err(Error::new(
             Fault::Other,
             "it is another program's SQLite file: give the ledger a path of its own",
         )),
-        Kind::Nothing => Err(Failure::corrupt("it does not hold what a ledger begins with")),
+        Kind::Nothing => Err(Error::corrupt("it does not hold what a ledger begins with")),
     }
 }
 
 /// Makes a file that is only read, and stays as it is, look like one of [`VERSION`].
-pub(crate) fn read_as_newest(connection: &Connection) -> Result<(), Failure> {
+pub(crate) fn read_as_newest(connection: &Connection) -> Result<(), Error> {
     if known(connection)? < VERSION {
         connection.execute_batch(OLD_AS_NEW)?;
     }
@@ -89,11 +89,11 @@ pub(crate) fn read_as_newest(connection: &Connection) -> Result<(), Failure> {
 }
 
 /// Brings a file up to [`VERSION`], each step in a transaction of its own.
-pub(crate) fn migrate(connection: &Connection) -> Result<(), Failure> {
+pub(crate) fn migrate(connection: &Connection) -> Result<(), Error> {
     migrate_by(connection, STEPS)
 }
 
-fn migrate_by(connection: &Connection, steps: &[&str]) -> Result<(), Failure> {
+fn migrate_by(connection: &Connection, steps: &[&str]) -> Result<(), Error> {
     loop {
         let version = known(connection)?;
         let Some(step) = usize::try_from(version - 1).ok().and_then(|at| steps.get(at)) else {
@@ -104,14 +104,14 @@ fn migrate_by(connection: &Connection, steps: &[&str]) -> Result<(), Failure> {
         let taken = match known(connection) {
             Ok(now) if now == version => connection
                 .execute_batch(&format!("{step}; {VIEWS}; PRAGMA user_version = {}; COMMIT", version + 1))
-                .map_err(Failure::from),
-            Ok(_) => connection.execute_batch("ROLLBACK").map_err(Failure::from),
-            Err(failure) => Err(failure),
+                .map_err(Error::from),
+            Ok(_) => connection.execute_batch("ROLLBACK").map_err(Error::from),
+            Err(error) => Err(error),
         };
-        if let Err(failure) = taken {
-            // The step's own failure says more than this one's.
+        if let Err(error) = taken {
+            // The step's own error says more than this one's.
             let _ = connection.execute_batch("ROLLBACK");
-            return Err(failure);
+            return Err(error);
         }
     }
 }
@@ -183,7 +183,7 @@ mod tests {
     fn old_file_reads_as_newest_unchanged() {
         let old = first();
         super::read_as_newest(&old).unwrap();
-        for table in crate::table::sealed() {
+        for table in crate::table::digested_tables() {
             let count = format!("SELECT count(*) FROM ({})", table.select());
             assert_eq!(old.query_row(&count, [], |row| row.get::<_, i64>(0)).unwrap(), 0, "{}", table.name);
         }

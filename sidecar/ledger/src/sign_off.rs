@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 use text::{money, nano};
 
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::file;
 use crate::files;
 use crate::source::Month;
@@ -33,16 +33,15 @@ pub struct SignOff {
 
 impl SignOff {
     /// Made from a closed month's file.
-    pub(crate) fn of(connection: &Connection, path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn of(connection: &Connection, path: &Path) -> Result<Self, Error> {
         let fact = |name: &str| {
-            file::number(connection, name)?.ok_or_else(|| Failure::corrupt(format!("it does not say {name}")))
+            file::number(connection, name)?.ok_or_else(|| Error::corrupt(format!("it does not say {name}")))
         };
-        let month = Month::try_from(fact("month")?).map_err(|_| Failure::corrupt("its month is none"))?;
-        let digest =
-            file::bytes(connection, "digest")?.ok_or_else(|| Failure::corrupt("it has no digest"))?;
+        let month = Month::try_from(fact("month")?).map_err(|_| Error::corrupt("its month is none"))?;
+        let digest = file::bytes(connection, "digest")?.ok_or_else(|| Error::corrupt("it has no digest"))?;
         let digest = digest::hex(&digest);
         let previous = file::bytes(connection, "previous")?.map(|previous| digest::hex(&previous));
-        let entered = |table| Ok::<_, Failure>(file::seal(connection, table)?.entered);
+        let entered = |table| Ok::<_, Error>(file::table_digest(connection, table)?.entered);
         let mut document = json!({
             "month": month::name(month),
             "file": path.file_name().unwrap_or_default().to_string_lossy(),
@@ -62,7 +61,7 @@ impl SignOff {
     }
 
     /// Writes it, whole or not at all, and for reading only.
-    pub(crate) fn write(&self, to: &Path) -> Result<(), Failure> {
+    pub(crate) fn write(&self, to: &Path) -> Result<(), Error> {
         let new = files::beside(to, ".new");
         match fs::remove_file(&new) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
@@ -102,7 +101,7 @@ impl SignOff {
 }
 
 /// What the lines come to.
-fn sums(connection: &Connection, month: Month) -> Result<Value, Failure> {
+fn sums(connection: &Connection, month: Month) -> Result<Value, Error> {
     let mut names = Names::default();
     let mut currencies: BTreeMap<[u8; 16], String> = BTreeMap::new();
     file::whole(connection, &RATE, |values| {
@@ -134,7 +133,7 @@ fn sums(connection: &Connection, month: Month) -> Result<Value, Failure> {
         }
         if let Some(rate) = line.key.rate {
             let currency =
-                currencies.get(&rate).ok_or_else(|| Failure::corrupt("a line's rate is not there"))?;
+                currencies.get(&rate).ok_or_else(|| Error::corrupt("a line's rate is not there"))?;
             *cost.entry(currency.as_str()).or_default() += line.sums.cost_pico;
         }
         hours += line.sums.gpu.gpu_hours_pico;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::failure::Fault;
+use crate::error::Fault;
 
 /// The state of a running ledger. Counters begin with the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,13 +47,13 @@ impl Status {
 
 /// What was done and is not told yet.
 #[derive(Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct StatusUpdate {
     pub gaps: u64,
     pub quarantined: u64,
     pub faults: Vec<Fault>,
 }
 
-impl News {
+impl StatusUpdate {
     pub(crate) fn tell(self, status: &mut Status) {
         status.gaps_total += self.gaps;
         status.quarantined_total += self.quarantined;

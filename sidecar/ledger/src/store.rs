@@ -14,11 +14,11 @@ use meter::ExchangeId;
 use price::Rate;
 use rusqlite::Connection;
 
-use crate::failure::Failure;
+use crate::absent_months::AbsentMonths;
+use crate::error::Error;
 use crate::file::{self, File};
 use crate::files;
-use crate::missing::Missing;
-use crate::once::Once;
+use crate::seen_files::SeenFiles;
 use crate::source::{Correction, DeviceLine, Gap, Gone, Month, Range, Source, Trouble, Used};
 use crate::table::{CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values::{Columns, Names};
@@ -40,7 +40,7 @@ pub struct Store {
 #[derive(Debug)]
 struct Unread {
     month: Month,
-    failure: Failure,
+    error: Error,
 }
 
 impl Store {
@@ -50,8 +50,8 @@ impl Store {
     /// # Errors
     /// There is no such ledger, or its open file, which may be of any month, cannot be read or is damaged, or one file
     /// is there under two names.
-    pub fn open_read(path: &Path) -> Result<Self, Failure> {
-        let (mut files, mut unread, mut once) = (Vec::new(), Vec::new(), Once::default());
+    pub fn open_read(path: &Path) -> Result<Self, Error> {
+        let (mut files, mut unread, mut once) = (Vec::new(), Vec::new(), SeenFiles::default());
         for (name, opened) in open_each(path)? {
             if let Ok(file) = &opened {
                 once.see(file)?;
@@ -59,13 +59,13 @@ impl Store {
             let named = name.file_name().and_then(|name| files::month_in(path, name.to_str()?));
             // Rates are asked for without a range.
             let opened = opened.and_then(|file| {
-                rates(&file.connection).map_err(|failure| failure.of(name.display()))?;
+                rates(&file.connection).map_err(|error| error.of(name.display()))?;
                 Ok(file)
             });
             match (opened, named) {
                 (Ok(file), _) => files.push(file),
-                (Err(failure), Some(month)) => unread.push(Unread { month, failure: left_out(failure) }),
-                (Err(failure), None) => return Err(failure),
+                (Err(error), Some(month)) => unread.push(Unread { month, error: left_out(error) }),
+                (Err(error), None) => return Err(error),
             }
         }
         Ok(Self { path: Some(path.to_owned()), files, unread })
@@ -75,16 +75,16 @@ impl Store {
     ///
     /// # Errors
     /// There is no such ledger.
-    pub fn open_each(path: &Path) -> Result<Vec<Result<Self, Failure>>, Failure> {
+    pub fn open_each(path: &Path) -> Result<Vec<Result<Self, Error>>, Error> {
         let alone = |file| Self { path: None, files: vec![file], unread: Vec::new() };
         Ok(open_each(path)?.into_iter().map(|(_, opened)| opened.map(alone)).collect())
     }
 
     /// Whether all that a range may be charged is there: a month's file has its days, and what came late or
     /// was corrected of the months before.
-    fn has_all(&self, range: &Range) -> Result<(), Failure> {
+    fn has_all(&self, range: &Range) -> Result<(), Error> {
         match self.unread.iter().find(|unread| range.since_us < month::begin_us(unread.month + 1)) {
-            Some(unread) => Err(unread.failure.clone()),
+            Some(unread) => Err(unread.error.clone()),
             None => Ok(()),
         }
     }
@@ -108,7 +108,7 @@ impl Store {
             match self.within_file(file, &mut each) {
                 // It is of a month before the range, and nothing of the range came of it.
                 Err(error)
-                    if error.is::<Failure>()
+                    if error.is::<Error>()
                         && !told.get()
                         && month::begin_us(file.month + 1) <= range.since_us =>
                 {
@@ -140,7 +140,7 @@ impl Store {
         &self,
         correction: &Correction,
         names: &mut Names,
-    ) -> Result<Option<(Month, Row, Option<Used>)>, Failure> {
+    ) -> Result<Option<(Month, Row, Option<Used>)>, Error> {
         let own = month::of(correction.ended_us);
         // A row that came late is in the file of another month.
         let (of_it, others): (Vec<_>, Vec<_>) = self.files.iter().partition(|file| file.month == own);
@@ -168,14 +168,14 @@ impl Store {
     ) -> Result<(), Trouble> {
         let alone = file.connection.is_autocommit().then(|| file.connection.unchecked_transaction());
         let _one_state = alone.transpose().map_err(|error| named(&file.path, error))?;
-        each(file.month, &file.connection).map_err(|error| match error.downcast::<Failure>() {
-            Ok(failure) => Box::new(failure.of(file.path.display())),
+        each(file.month, &file.connection).map_err(|error| match error.downcast::<Error>() {
+            Ok(error) => Box::new(error.of(file.path.display())),
             Err(other) => other,
         })
     }
 }
 
-fn list(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn list(path: &Path) -> Result<Vec<PathBuf>, Error> {
     files::is_whole(path).map_err(|error| named(path, error))?;
     let names = files::list(path).map_err(|error| named(path, error))?;
     if names.is_empty() {
@@ -185,14 +185,14 @@ fn list(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(names)
 }
 
-fn named(path: &Path, error: impl Into<Failure>) -> Failure {
+fn named(path: &Path, error: impl Into<Error>) -> Error {
     error.into().of(path.display())
 }
 
 /// A file's name, and the file or why it cannot be read.
-type Found = (PathBuf, Result<File, Failure>);
+type Found = (PathBuf, Result<File, Error>);
 
-fn open_each(path: &Path) -> Result<Vec<Found>, Failure> {
+fn open_each(path: &Path) -> Result<Vec<Found>, Error> {
     let mut tries = 0;
     loop {
         tries += 1;
@@ -207,7 +207,7 @@ fn open_each(path: &Path) -> Result<Vec<Found>, Failure> {
 }
 
 /// Opens a file to read one state of it, whatever is entered meanwhile.
-pub(crate) fn open(path: &Path) -> Result<File, Failure> {
+pub(crate) fn open(path: &Path) -> Result<File, Error> {
     let opened = File::open_read(path).and_then(|file| {
         let mode: String = file.connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
         if mode == "wal" {
@@ -219,17 +219,17 @@ pub(crate) fn open(path: &Path) -> Result<File, Failure> {
         }
         Ok(file)
     });
-    opened.map_err(|failure| failure.of(path.display()))
+    opened.map_err(|error| error.of(path.display()))
 }
 
 /// What to do where a month is asked for that cannot be read.
-fn left_out(failure: Failure) -> Failure {
+fn left_out(error: Error) -> Error {
     let said = format!(
         "{}; put it back from a backup, ask for a time after its month, or move it out of the ledger's folder to \
          have reports without what is in it",
-        failure.said
+        error.said
     );
-    Failure { said, ..failure }
+    Error { said, ..error }
 }
 
 /// The days that a range touches.
@@ -245,16 +245,16 @@ struct Call<'a, T: ?Sized> {
 }
 
 impl<T: ?Sized> Call<'_, T> {
-    fn of(&mut self, call: impl FnOnce(&mut T) -> Result<(), Trouble>) -> Result<(), Failure> {
+    fn of(&mut self, call: impl FnOnce(&mut T) -> Result<(), Trouble>) -> Result<(), Error> {
         self.told.set(true);
         call(self.each).map_err(|trouble| {
-            let stop = Failure::new(crate::failure::Fault::Other, "the reader stopped");
+            let stop = Error::new(crate::error::Fault::Other, "the reader stopped");
             self.trouble = Some(trouble);
             stop
         })
     }
 
-    fn end(self, result: Result<(), Failure>) -> Result<(), Trouble> {
+    fn end(self, result: Result<(), Error>) -> Result<(), Trouble> {
         match self.trouble {
             Some(trouble) => Err(trouble),
             None => Ok(result?),
@@ -263,7 +263,7 @@ impl<T: ?Sized> Call<'_, T> {
 }
 
 /// Every rate of a file, by its id.
-fn rates(connection: &Connection) -> Result<HashMap<[u8; 16], Arc<Rate>>, Failure> {
+fn rates(connection: &Connection) -> Result<HashMap<[u8; 16], Arc<Rate>>, Error> {
     let (mut rates, mut names) = (HashMap::new(), Names::default());
     file::whole(connection, &RATE, |values| {
         let rate = Columns::new(values, &mut names).rate()?;
@@ -274,7 +274,7 @@ fn rates(connection: &Connection) -> Result<HashMap<[u8; 16], Arc<Rate>>, Failur
 }
 
 /// Returns the GPU use of an exchange of a file, if it is known.
-fn used_of(connection: &Connection, id: &ExchangeId, names: &mut Names) -> Result<Option<Used>, Failure> {
+fn used_of(connection: &Connection, id: &ExchangeId, names: &mut Names) -> Result<Option<Used>, Error> {
     let mut find = connection.prepare_cached(&format!("{} WHERE id = ?", ENERGY.select()))?;
     let mut found = find.query([&id.0[..]])?;
     let Some(found) = found.next()? else { return Ok(None) };
@@ -414,7 +414,7 @@ impl Source for Store {
     fn digest(&self, of: Month) -> Result<Option<Arc<str>>, Trouble> {
         let mut digest = None;
         if let Some(unread) = self.unread.iter().find(|unread| unread.month == of) {
-            return Err(Box::new(unread.failure.clone()));
+            return Err(Box::new(unread.error.clone()));
         }
         for file in self.files.iter().filter(|file| file.month == of) {
             self.within_file(file, &mut |_, connection| {
@@ -427,7 +427,7 @@ impl Source for Store {
 
     fn gone(&self) -> Result<Vec<Gone>, Trouble> {
         let Some(path) = &self.path else { return Ok(Vec::new()) };
-        let mut missing = Missing::new(path).map_err(|error| named(path, error))?;
+        let mut missing = AbsentMonths::new(path).map_err(|error| named(path, error))?;
         self.unread.iter().for_each(|unread| missing.seen(unread.month));
         self.files.iter().for_each(|file| missing.read(file));
         Ok(missing.all(path))
@@ -437,7 +437,7 @@ impl Source for Store {
         let Some(path) = &self.path else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for file in self.files.iter().filter(|file| range.since_us < month::begin_us(file.month + 1)) {
-            if check::lacks_log(file).map_err(|failure| named(&file.path, failure))? {
+            if check::lacks_log(file).map_err(|error| named(&file.path, error))? {
                 found.push(file.path.clone());
             }
         }

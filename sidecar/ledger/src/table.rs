@@ -1,6 +1,6 @@
-//! The tables as the code knows them, and the marks of their rows.
+//! The tables as the code knows them, and the row checksums of their rows.
 //!
-//! Law: a row that is written gets a mark made of all its columns, and a row whose mark is not the one
+//! Law: a row that is written gets a row checksum made of all its columns, and a row whose row checksum is not the one
 //! its columns make is never used: a flipped bit may cost a report, and never a wrong sum.
 
 use std::sync::LazyLock;
@@ -9,18 +9,18 @@ use meter::TokenType;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Row, Statement};
 
-use crate::failure::Failure;
+use crate::error::Error;
 
-/// A row's columns, in the order of the table's, without the mark.
+/// A row's columns, in the order of the table's, without the row checksum.
 pub(crate) type Values<'a> = Vec<ValueRef<'a>>;
 
 /// One table.
 pub(crate) struct Table {
     pub name: &'static str,
-    /// All but the mark. The first of a numbered table is `seq`; those of later versions are the last.
+    /// All but the row checksum. The first of a numbered table is `seq`; those of later versions are the last.
     pub columns: Vec<&'static str>,
     /// Columns of version 1; a later one is hashed only where it is not NULL, so that rows from before it
-    /// keep their marks.
+    /// keep their row checksums.
     first: usize,
     /// How many of the first columns are the key; 0 if rows are numbered.
     keys: usize,
@@ -40,7 +40,7 @@ struct Sql {
 pub(crate) type Digest = [u8; 32];
 
 /// The first bytes of a digest, as they stand in the row.
-pub(crate) fn mark(digest: &Digest) -> i64 {
+pub(crate) fn row_checksum(digest: &Digest) -> i64 {
     let mut first = [0; 8];
     first.copy_from_slice(&digest[..8]);
     i64::from_le_bytes(first)
@@ -79,22 +79,22 @@ impl Table {
         Self { first, ..Self::new(name, columns, keys) }
     }
 
-    /// Whether rows are numbered, and sealed by a chain; else they have a key, and are sealed by a sum.
+    /// Whether rows are numbered, and digested_tables by a chain; else they have a key, and are digested_tables by a sum.
     pub(crate) fn is_numbered(&self) -> bool {
         self.keys == 0
     }
 
-    /// `SELECT` of all columns and the mark; a `WHERE` and an `ORDER BY` may follow.
+    /// `SELECT` of all columns and the row checksum; a `WHERE` and an `ORDER BY` may follow.
     pub(crate) fn select(&self) -> &str {
         &self.sql.select
     }
 
-    /// `SELECT` of the row with a key, by all columns and the mark.
+    /// `SELECT` of the row with a key, by all columns and the row checksum.
     pub(crate) fn select_one(&self) -> &str {
         &self.sql.select_one
     }
 
-    /// `INSERT` of all columns and the mark.
+    /// `INSERT` of all columns and the row checksum.
     pub(crate) fn insert(&self) -> &str {
         &self.sql.insert
     }
@@ -132,32 +132,32 @@ impl Table {
         blake3::hash(scratch).into()
     }
 
-    /// A row as it was read by [`Self::select`], if its mark is right.
+    /// A row as it was read by [`Self::select`], if its row checksum is right.
     pub(crate) fn read<'a>(
         &self,
         row: &'a Row<'_>,
         scratch: &mut Vec<u8>,
-    ) -> Result<(Values<'a>, Digest), Failure> {
+    ) -> Result<(Values<'a>, Digest), Error> {
         match self.read_as_it_is(row, scratch)? {
             (values, digest, true) => Ok((values, digest)),
             (values, _, false) => Err(self.changed(&values)),
         }
     }
 
-    /// A row as it is, and whether its mark is right.
+    /// A row as it is, and whether its row checksum is right.
     pub(crate) fn read_as_it_is<'a>(
         &self,
         row: &'a Row<'_>,
         scratch: &mut Vec<u8>,
-    ) -> Result<(Values<'a>, Digest, bool), Failure> {
+    ) -> Result<(Values<'a>, Digest, bool), Error> {
         let values = (0..self.columns.len()).map(|at| row.get_ref(at)).collect::<Result<Values<'_>, _>>()?;
         let digest = self.digest(&values, scratch);
-        let right = row.get::<_, i64>(self.columns.len())? == mark(&digest);
+        let right = row.get::<_, i64>(self.columns.len())? == row_checksum(&digest);
         Ok((values, digest, right))
     }
 
-    /// What to say of a row whose mark is not right: which it is, by what it says now.
-    pub(crate) fn changed(&self, values: &[ValueRef<'_>]) -> Failure {
+    /// What to say of a row whose row checksum is not right: which it is, by what it says now.
+    pub(crate) fn changed(&self, values: &[ValueRef<'_>]) -> Error {
         let named = ["seq", "id", "day", "tenant", "model", "name", "version", "entry"];
         let each = self.columns.iter().zip(values).filter(|(column, _)| named.contains(column));
         let each: Vec<_> = each
@@ -171,7 +171,7 @@ impl Table {
                 _ => None,
             })
             .collect();
-        Failure::corrupt(format!(
+        Error::corrupt(format!(
             "a row of the table {} is not as it was written ({})",
             self.name,
             each.join(", ")
@@ -184,22 +184,22 @@ impl Table {
         connection: &Connection,
         rest: &str,
         parameters: &[i64],
-        mut each: impl FnMut(&[ValueRef<'_>], &Digest) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        mut each: impl FnMut(&[ValueRef<'_>], &Digest) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         self.each_as_it_is(connection, rest, parameters, |values, digest, right| match right {
             true => each(values, digest),
             false => Err(self.changed(values)),
         })
     }
 
-    /// The same of rows as they are, with whether their mark is right.
+    /// The same of rows as they are, with whether their row checksum is right.
     pub(crate) fn each_as_it_is(
         &self,
         connection: &Connection,
         rest: &str,
         parameters: &[i64],
-        mut each: impl FnMut(&[ValueRef<'_>], &Digest, bool) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        mut each: impl FnMut(&[ValueRef<'_>], &Digest, bool) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let mut statement = connection.prepare(&format!("{} {rest}", self.select()))?;
         let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
         let mut scratch = Vec::new();
@@ -211,19 +211,19 @@ impl Table {
     }
 }
 
-/// Binds a row and its mark; says whether a row was written.
+/// Binds a row and its row checksum; says whether a row was written.
 pub(crate) fn execute(
     statement: &mut Statement<'_>,
     values: &[ValueRef<'_>],
     digest: &Digest,
-) -> Result<bool, Failure> {
+) -> Result<bool, Error> {
     bind(statement, values)?;
-    statement.raw_bind_parameter(values.len() + 1, mark(digest))?;
+    statement.raw_bind_parameter(values.len() + 1, row_checksum(digest))?;
     Ok(statement.raw_execute()? > 0)
 }
 
 /// Binds values from the first place on.
-pub(crate) fn bind(statement: &mut Statement<'_>, values: &[ValueRef<'_>]) -> Result<(), Failure> {
+pub(crate) fn bind(statement: &mut Statement<'_>, values: &[ValueRef<'_>]) -> Result<(), Error> {
     for (at, value) in values.iter().enumerate() {
         statement.raw_bind_parameter(at + 1, ToSqlOutput::Borrowed(*value))?;
     }
@@ -412,8 +412,8 @@ pub(crate) static SEAL: LazyLock<Table> =
 /// Facts about the file.
 pub(crate) static FACT: LazyLock<Table> = LazyLock::new(|| Table::keyed("fact", 1, ["name", "value"]));
 
-/// Every table that is sealed.
-pub(crate) fn sealed() -> [&'static Table; 8] {
+/// Every table that is digested_tables.
+pub(crate) fn digested_tables() -> [&'static Table; 8] {
     [&EXCHANGE, &ENERGY, &CORRECTION, &RATE, &LINE, &DEVICE, &ACT, &GAP]
 }
 
@@ -422,15 +422,15 @@ mod tests {
     use rusqlite::Connection;
     use rusqlite::types::ValueRef;
 
-    use super::{FACT, SEAL, mark, sealed};
+    use super::{FACT, SEAL, digested_tables, row_checksum};
     use crate::schema;
 
-    /// The code's columns are the schema's, in the schema's order; the mark is behind those of version 1.
+    /// The code's columns are the schema's, in the schema's order; the row checksum is behind those of version 1.
     #[test]
     fn columns_are_the_schemas() {
         let connection = Connection::open_in_memory().unwrap();
         schema::create(&connection).unwrap();
-        for table in sealed().into_iter().chain([&*SEAL, &*FACT]) {
+        for table in digested_tables().into_iter().chain([&*SEAL, &*FACT]) {
             let mut statement = connection.prepare(&format!("PRAGMA table_info({})", table.name)).unwrap();
             let names: Vec<String> =
                 statement.query_map([], |row| row.get(1)).unwrap().map(Result::unwrap).collect();
@@ -452,7 +452,7 @@ mod tests {
             [ValueRef::Integer(1), ValueRef::Text(b"ab"), ValueRef::Text(b"")],
             [ValueRef::Integer(1), ValueRef::Null, ValueRef::Text(b"ab")],
         ] {
-            assert_ne!(mark(&name(&other)), mark(&right));
+            assert_ne!(row_checksum(&name(&other)), row_checksum(&right));
         }
         assert_ne!(SEAL.digest(&values, &mut Vec::new()), right, "another table");
     }

@@ -4,10 +4,10 @@
 
 use rusqlite::Connection;
 
-use crate::failure::Failure;
+use crate::error::Error;
 
 /// Opens one with these tables, in one transaction: nothing of it outlives the process.
-pub(crate) fn open(tables: &str) -> Result<Connection, Failure> {
+pub(crate) fn open(tables: &str) -> Result<Connection, Error> {
     let file = Connection::open("").map_err(no_room)?;
     let begin = "PRAGMA journal_mode = OFF; PRAGMA cache_size = -16384; PRAGMA foreign_keys = OFF";
     file.execute_batch(&format!("{begin}; {tables}; BEGIN")).map_err(no_room)?;
@@ -15,6 +15,6 @@ pub(crate) fn open(tables: &str) -> Result<Connection, Failure> {
 }
 
 /// Says which file could not be written or read.
-pub(crate) fn no_room(error: impl Into<Failure>) -> Failure {
+pub(crate) fn no_room(error: impl Into<Error>) -> Error {
     error.into().of("the temporary file for corrections (TMPDIR names its folder)")
 }

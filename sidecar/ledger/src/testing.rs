@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
-use crate::entry::Entry;
 use crate::file::File;
 use crate::source::{Correction, DeviceLine, Gap, Month, Used};
 #[cfg(test)]
 use crate::source::{Range, Source};
 use crate::table::LATER_TOKENS;
+use crate::txn::Txn;
 use crate::{EnergyRow, Line, Row, files};
 #[cfg(test)]
 use crate::{Store, month};
@@ -128,25 +128,25 @@ pub struct Contents<'c> {
 pub fn write_month(ledger: &Path, month: Month, is_open: bool, contents: &Contents<'_>) {
     let path = if is_open { ledger.to_owned() } else { files::of_month(ledger, month) };
     let mut file = File::create(&path, month, 1, |_| Ok(())).unwrap();
-    let mut entry = Entry::begin(&mut file).unwrap();
-    entry.rates(contents.rates.iter().map(|rate| &**rate)).unwrap();
-    entry.exchanges(contents.rows.iter().map(|(_, row, _)| row)).unwrap();
+    let mut txn = Txn::begin(&mut file).unwrap();
+    txn.rates(contents.rates.iter().map(|rate| &**rate)).unwrap();
+    txn.exchanges(contents.rows.iter().map(|(_, row, _)| row)).unwrap();
     let used = contents.rows.iter().filter_map(|(_, row, used)| Some(EnergyRow::of(row, (*used)?)));
-    entry.energies(&used.collect::<Vec<_>>()).unwrap();
-    contents.shed.iter().for_each(|line| entry.total(&line.key, &line.sums));
-    let act = entry.act(1, "repriced", "a test", "{}").unwrap();
-    entry.corrections(act, contents.corrections.iter().copied()).unwrap();
-    entry.devices(contents.devices.iter().copied()).unwrap();
-    contents.gaps.iter().for_each(|gap| entry.gap(gap).unwrap());
-    entry.commit().unwrap();
+    txn.energies(&used.collect::<Vec<_>>()).unwrap();
+    contents.shed.iter().for_each(|line| txn.total(&line.key, &line.sums));
+    let act = txn.audit(1, "repriced", "a test", "{}").unwrap();
+    txn.corrections(act, contents.corrections.iter().copied()).unwrap();
+    txn.devices(contents.devices.iter().copied()).unwrap();
+    contents.gaps.iter().for_each(|gap| txn.gap(gap).unwrap());
+    txn.commit().unwrap();
 }
 
 /// Adds totals without rows to the file of the open month.
 pub fn add_total(ledger: &Path, line: &Line) {
     let mut file = File::open(ledger).unwrap();
-    let mut entry = Entry::begin(&mut file).unwrap();
-    entry.total(&line.key, &line.sums);
-    entry.commit().unwrap();
+    let mut txn = Txn::begin(&mut file).unwrap();
+    txn.total(&line.key, &line.sums);
+    txn.commit().unwrap();
 }
 
 /// Takes the steps of retention that are due at an instant, for rows of closed months older than one day.

@@ -11,7 +11,7 @@ use price::{Charge, Currency, Rate, Unpriced};
 use rusqlite::types::ValueRef;
 
 use crate::energy::EnergyRow;
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::source::{Correction, DeviceLine, Gap, Share, Used};
 use crate::table::{FIRST_TOKENS, LATER_TOKENS, Values, places};
 use crate::{Class, GpuSums, Line, Row, Sums, TotalKey};
@@ -20,17 +20,17 @@ use crate::{Class, GpuSums, Line, Row, Sums, TotalKey};
 const LOW: i128 = 1_000_000;
 
 /// A sum as its two columns.
-fn split(sum: i128) -> Result<[ValueRef<'static>; 2], Failure> {
+fn split(sum: i128) -> Result<[ValueRef<'static>; 2], Error> {
     let high = i64::try_from(sum.div_euclid(LOW)).map_err(|_| too_much())?;
     let low = i64::try_from(sum.rem_euclid(LOW)).map_err(|_| too_much())?;
     Ok([ValueRef::Integer(high), ValueRef::Integer(low)])
 }
 
-fn too_much() -> Failure {
-    Failure::row("a number is larger than the ledger's columns")
+fn too_much() -> Error {
+    Error::row("a number is larger than the ledger's columns")
 }
 
-fn count(number: u64) -> Result<ValueRef<'static>, Failure> {
+fn count(number: u64) -> Result<ValueRef<'static>, Error> {
     i64::try_from(number).map(ValueRef::Integer).map_err(|_| too_much())
 }
 
@@ -56,7 +56,7 @@ fn role(role: Role) -> ValueRef<'static> {
 }
 
 /// A number that is mostly this one, which is NULL then.
-fn unless(usual: u64, number: u64) -> Result<ValueRef<'static>, Failure> {
+fn unless(usual: u64, number: u64) -> Result<ValueRef<'static>, Error> {
     if number == usual { Ok(ValueRef::Null) } else { count(number) }
 }
 
@@ -69,18 +69,18 @@ static LATER_PLACES: LazyLock<[Option<usize>; LATER_TOKENS.len()]> = LazyLock::n
 /// Of a type that has a column and is not known: 0 of it.
 fn first_tokens(
     tokens: &[u64; TokenType::ALL.len()],
-) -> impl Iterator<Item = Result<ValueRef<'static>, Failure>> {
+) -> impl Iterator<Item = Result<ValueRef<'static>, Error>> {
     FIRST_PLACES.iter().map(|place| count(place.map_or(0, |place| tokens[place])))
 }
 
 fn later_tokens(
     tokens: &[u64; TokenType::ALL.len()],
-) -> impl Iterator<Item = Result<ValueRef<'static>, Failure>> {
+) -> impl Iterator<Item = Result<ValueRef<'static>, Error>> {
     LATER_PLACES.iter().map(|place| unless(0, place.map_or(0, |place| tokens[place])))
 }
 
 /// Of the table `exchange`.
-pub(crate) fn of_row(seq: i64, row: &Row) -> Result<Values<'_>, Failure> {
+pub(crate) fn of_row(seq: i64, row: &Row) -> Result<Values<'_>, Error> {
     let mut values = Vec::with_capacity(crate::table::EXCHANGE.columns.len());
     values.extend([
         ValueRef::Integer(seq),
@@ -129,7 +129,7 @@ pub(crate) fn of_row(seq: i64, row: &Row) -> Result<Values<'_>, Failure> {
 }
 
 /// Of the table `rate`.
-pub(crate) fn of_rate(rate: &Rate) -> Result<Values<'_>, Failure> {
+pub(crate) fn of_rate(rate: &Rate) -> Result<Values<'_>, Error> {
     let mut values = vec![
         ValueRef::Blob(&rate.id),
         text(&rate.version),
@@ -152,7 +152,7 @@ pub(crate) fn of_energy(
     row: &EnergyRow,
     class: Class,
     with_keys: bool,
-) -> Result<Values<'_>, Failure> {
+) -> Result<Values<'_>, Error> {
     let used = &row.used;
     let maybe_count = |number: Option<u64>| number.map_or(Ok(ValueRef::Null), count);
     let mut values = vec![
@@ -204,7 +204,7 @@ pub(crate) fn of_key(key: &TotalKey) -> Values<'_> {
 }
 
 /// Of the table `line`, after its key.
-pub(crate) fn of_sums(sums: &Sums) -> Result<Values<'static>, Failure> {
+pub(crate) fn of_sums(sums: &Sums) -> Result<Values<'static>, Error> {
     let mut values = vec![count(sums.exchanges)?];
     for tokens in first_tokens(&sums.tokens) {
         values.push(tokens?);
@@ -218,24 +218,24 @@ pub(crate) fn of_sums(sums: &Sums) -> Result<Values<'static>, Failure> {
     Ok(values)
 }
 
-fn gpu(sums: &GpuSums) -> Result<Values<'static>, Failure> {
+fn gpu(sums: &GpuSums) -> Result<Values<'static>, Error> {
     let columns = [sums.energy_nj, sums.gpu_ns, sums.gpu_hours_pico, sums.gpu_energy_pico].map(split);
     columns.into_iter().try_fold(Vec::new(), |values, column| Ok([values, column?.to_vec()].concat()))
 }
 
 /// Of the table `device`.
-pub(crate) fn of_device(line: &DeviceLine) -> Result<Values<'_>, Failure> {
+pub(crate) fn of_device(line: &DeviceLine) -> Result<Values<'_>, Error> {
     let mut values = vec![ValueRef::Integer(i64::from(line.day)), text(&line.hw_id), text(line.share.name())];
     values.extend(gpu(&line.sums)?);
     Ok(values)
 }
 
 /// Of the table `correction`, made by the act of a number.
-pub(crate) fn of_correction(seq: i64, act: i64, correction: &Correction) -> Result<Values<'_>, Failure> {
+pub(crate) fn of_correction(seq: i64, act: i64, correction: &Correction) -> Result<Values<'_>, Error> {
     let line = &correction.line;
     let delta = i64::try_from(line.sums.cost_pico).map_err(|_| too_much())?;
     let Some(rate) = &line.key.rate else {
-        return Err(Failure::row("a correction has to name the rate that holds from now on"));
+        return Err(Error::row("a correction has to name the rate that holds from now on"));
     };
     Ok(vec![
         ValueRef::Integer(seq),
@@ -259,7 +259,7 @@ pub(crate) fn of_correction(seq: i64, act: i64, correction: &Correction) -> Resu
 }
 
 /// Of the table `gap`.
-pub(crate) fn of_gap(seq: i64, gap: &Gap) -> Result<Values<'_>, Failure> {
+pub(crate) fn of_gap(seq: i64, gap: &Gap) -> Result<Values<'_>, Error> {
     Ok(vec![
         ValueRef::Integer(seq),
         ValueRef::Integer(gap.from_us),
@@ -306,11 +306,11 @@ impl<'a, 'v> Columns<'a, 'v> {
         self.values.next().copied().unwrap_or(ValueRef::Null)
     }
 
-    pub(crate) fn number(&mut self) -> Result<i64, Failure> {
+    pub(crate) fn number(&mut self) -> Result<i64, Error> {
         self.maybe_number()?.ok_or_else(senseless)
     }
 
-    fn maybe_number(&mut self) -> Result<Option<i64>, Failure> {
+    fn maybe_number(&mut self) -> Result<Option<i64>, Error> {
         match self.next() {
             ValueRef::Integer(number) => Ok(Some(number)),
             ValueRef::Null => Ok(None),
@@ -318,27 +318,27 @@ impl<'a, 'v> Columns<'a, 'v> {
         }
     }
 
-    pub(crate) fn count(&mut self) -> Result<u64, Failure> {
+    pub(crate) fn count(&mut self) -> Result<u64, Error> {
         u64::try_from(self.number()?).map_err(|_| senseless())
     }
 
-    fn maybe_count(&mut self) -> Result<Option<u64>, Failure> {
+    fn maybe_count(&mut self) -> Result<Option<u64>, Error> {
         self.maybe_number()?.map(|number| u64::try_from(number).map_err(|_| senseless())).transpose()
     }
 
-    fn word(&mut self) -> Result<&'v str, Failure> {
+    fn word(&mut self) -> Result<&'v str, Error> {
         match self.next() {
             ValueRef::Text(text) => str::from_utf8(text).map_err(|_| senseless()),
             _ => Err(senseless()),
         }
     }
 
-    pub(crate) fn text(&mut self) -> Result<Arc<str>, Failure> {
+    pub(crate) fn text(&mut self) -> Result<Arc<str>, Error> {
         let word = self.word()?;
         Ok(self.names.of(word))
     }
 
-    fn maybe_text(&mut self) -> Result<Option<Arc<str>>, Failure> {
+    fn maybe_text(&mut self) -> Result<Option<Arc<str>>, Error> {
         match self.next() {
             ValueRef::Null => Ok(None),
             ValueRef::Text(text) => Ok(Some(self.names.of(str::from_utf8(text).map_err(|_| senseless())?))),
@@ -347,7 +347,7 @@ impl<'a, 'v> Columns<'a, 'v> {
     }
 
     /// A text of which no two are alike, so that none is worth remembering.
-    fn maybe_own(&mut self) -> Result<Option<Arc<str>>, Failure> {
+    fn maybe_own(&mut self) -> Result<Option<Arc<str>>, Error> {
         match self.next() {
             ValueRef::Null => Ok(None),
             ValueRef::Text(text) => Ok(Some(str::from_utf8(text).map_err(|_| senseless())?.into())),
@@ -355,12 +355,12 @@ impl<'a, 'v> Columns<'a, 'v> {
         }
     }
 
-    fn bytes(&mut self) -> Result<[u8; 16], Failure> {
+    fn bytes(&mut self) -> Result<[u8; 16], Error> {
         self.maybe_bytes()?.ok_or_else(senseless)
     }
 
     /// Sixteen bytes; none for NULL and for no bytes.
-    fn maybe_bytes(&mut self) -> Result<Option<[u8; 16]>, Failure> {
+    fn maybe_bytes(&mut self) -> Result<Option<[u8; 16]>, Error> {
         match self.next() {
             ValueRef::Null | ValueRef::Blob([]) => Ok(None),
             ValueRef::Blob(bytes) => Ok(Some(bytes.try_into().map_err(|_| senseless())?)),
@@ -368,21 +368,21 @@ impl<'a, 'v> Columns<'a, 'v> {
         }
     }
 
-    fn sum(&mut self) -> Result<i128, Failure> {
+    fn sum(&mut self) -> Result<i128, Error> {
         Ok(i128::from(self.number()?) * LOW + i128::from(self.number()?))
     }
 
-    fn provenance(&mut self) -> Result<Provenance, Failure> {
+    fn provenance(&mut self) -> Result<Provenance, Error> {
         let word = self.word()?;
         Provenance::ALL.into_iter().find(|one| one.name() == word).ok_or_else(senseless)
     }
 
-    pub(crate) fn class(&mut self) -> Result<Class, Failure> {
+    pub(crate) fn class(&mut self) -> Result<Class, Error> {
         let word = self.word()?;
         Class::ALL.into_iter().find(|one| one.name() == word).ok_or_else(senseless)
     }
 
-    fn tokens(&mut self) -> Result<[u64; TokenType::ALL.len()], Failure> {
+    fn tokens(&mut self) -> Result<[u64; TokenType::ALL.len()], Error> {
         let mut tokens = [0; TokenType::ALL.len()];
         for place in &*FIRST_PLACES {
             let count = self.count()?;
@@ -391,7 +391,7 @@ impl<'a, 'v> Columns<'a, 'v> {
         Ok(tokens)
     }
 
-    fn later_tokens(&mut self, tokens: &mut [u64; TokenType::ALL.len()]) -> Result<(), Failure> {
+    fn later_tokens(&mut self, tokens: &mut [u64; TokenType::ALL.len()]) -> Result<(), Error> {
         for place in &*LATER_PLACES {
             if let Some(count) = self.maybe_count()? {
                 *place.and_then(|place| tokens.get_mut(place)).ok_or_else(senseless)? = count;
@@ -401,13 +401,13 @@ impl<'a, 'v> Columns<'a, 'v> {
     }
 
     /// A part of a request; NULL is all of it.
-    pub(crate) fn role(&mut self) -> Result<Role, Failure> {
+    pub(crate) fn role(&mut self) -> Result<Role, Error> {
         let Some(word) = self.maybe_text()? else { return Ok(Role::Whole) };
         Role::ALL.into_iter().find(|one| one.name() == &*word).ok_or_else(senseless)
     }
 
     /// Of the table `rate`.
-    pub(crate) fn rate(&mut self) -> Result<Rate, Failure> {
+    pub(crate) fn rate(&mut self) -> Result<Rate, Error> {
         let mut rate = Rate {
             id: self.bytes()?,
             version: self.text()?,
@@ -433,7 +433,7 @@ impl<'a, 'v> Columns<'a, 'v> {
     }
 
     /// Of the table `exchange`, without `seq`. The rate is looked up by its id.
-    pub(crate) fn row(&mut self, rate: impl FnOnce(&[u8; 16]) -> Option<Arc<Rate>>) -> Result<Row, Failure> {
+    pub(crate) fn row(&mut self, rate: impl FnOnce(&[u8; 16]) -> Option<Arc<Rate>>) -> Result<Row, Error> {
         let mut row = Row {
             id: ExchangeId(self.bytes()?),
             started_us: self.number()?,
@@ -468,8 +468,7 @@ impl<'a, 'v> Columns<'a, 'v> {
         let (named, cost, unpriced) = (self.maybe_bytes()?, self.maybe_number()?, self.maybe_text()?);
         row.charge = match (named, cost, unpriced) {
             (Some(id), Some(cost), None) => {
-                let rate =
-                    rate(&id).ok_or_else(|| Failure::corrupt("a row's rate is not among the rates"))?;
+                let rate = rate(&id).ok_or_else(|| Error::corrupt("a row's rate is not among the rates"))?;
                 Charge::Priced { rate, cost }
             }
             (None, None, Some(why)) => Charge::Unpriced(
@@ -487,7 +486,7 @@ impl<'a, 'v> Columns<'a, 'v> {
     }
 
     /// Of the table `energy`, from `energy_nj` on.
-    pub(crate) fn used(&mut self) -> Result<Used, Failure> {
+    pub(crate) fn used(&mut self) -> Result<Used, Error> {
         Ok(Used {
             energy_nj: self.maybe_count()?,
             gpu_ns: self.maybe_count()?,
@@ -497,7 +496,7 @@ impl<'a, 'v> Columns<'a, 'v> {
     }
 
     /// Of the table `line`.
-    pub(crate) fn line(&mut self) -> Result<Line, Failure> {
+    pub(crate) fn line(&mut self) -> Result<Line, Error> {
         let key = TotalKey {
             day: i32::try_from(self.number()?).map_err(|_| senseless())?,
             tenant: self.text()?,
@@ -523,13 +522,13 @@ impl<'a, 'v> Columns<'a, 'v> {
     }
 
     /// Of the table `energy`, from `class` on: the line's keys, if they are said.
-    pub(crate) fn energy_key(&mut self, day: i32) -> Result<(Class, Option<TotalKey>), Failure> {
+    pub(crate) fn energy_key(&mut self, day: i32) -> Result<(Class, Option<TotalKey>), Error> {
         let class = self.class()?;
         let Some(tenant) = self.maybe_text()? else { return Ok((class, None)) };
         Ok((class, Some(self.key(day, tenant, class)?)))
     }
 
-    fn key(&mut self, day: i32, tenant: Arc<str>, class: Class) -> Result<TotalKey, Failure> {
+    fn key(&mut self, day: i32, tenant: Arc<str>, class: Class) -> Result<TotalKey, Error> {
         Ok(TotalKey {
             day,
             tenant,
@@ -546,7 +545,7 @@ impl<'a, 'v> Columns<'a, 'v> {
     }
 
     /// Of the table `correction`, without `seq`.
-    pub(crate) fn correction(&mut self) -> Result<Correction, Failure> {
+    pub(crate) fn correction(&mut self) -> Result<Correction, Error> {
         let (id, made_us, _act) = (ExchangeId(self.bytes()?), self.number()?, self.number()?);
         let (exchange, ended_us) = (ExchangeId(self.bytes()?), self.number()?);
         let tenant = self.text()?;
@@ -557,7 +556,7 @@ impl<'a, 'v> Columns<'a, 'v> {
     }
 
     /// Of the table `device`.
-    pub(crate) fn device(&mut self) -> Result<DeviceLine, Failure> {
+    pub(crate) fn device(&mut self) -> Result<DeviceLine, Error> {
         Ok(DeviceLine {
             day: i32::try_from(self.number()?).map_err(|_| senseless())?,
             hw_id: self.text()?,
@@ -569,7 +568,7 @@ impl<'a, 'v> Columns<'a, 'v> {
         })
     }
 
-    fn gpu(&mut self) -> Result<GpuSums, Failure> {
+    fn gpu(&mut self) -> Result<GpuSums, Error> {
         Ok(GpuSums {
             energy_nj: self.sum()?,
             gpu_ns: self.sum()?,
@@ -579,7 +578,7 @@ impl<'a, 'v> Columns<'a, 'v> {
     }
 
     /// Of the table `gap`, without `seq`.
-    pub(crate) fn gap(&mut self) -> Result<Gap, Failure> {
+    pub(crate) fn gap(&mut self) -> Result<Gap, Error> {
         Ok(Gap {
             from_us: self.number()?,
             until_us: self.number()?,
@@ -590,6 +589,6 @@ impl<'a, 'v> Columns<'a, 'v> {
     }
 }
 
-fn senseless() -> Failure {
-    Failure::corrupt("a column holds what it cannot hold")
+fn senseless() -> Error {
+    Error::corrupt("a column holds what it cannot hold")
 }

@@ -13,11 +13,11 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use text::{money, nano};
 
-use crate::failure::Failure;
-use crate::file::{self, File, Seal};
-use crate::missing::Missing;
-use crate::once::Once;
+use crate::absent_months::AbsentMonths;
+use crate::error::Error;
+use crate::file::{self, File, TableDigest};
 use crate::period;
+use crate::seen_files::SeenFiles;
 use crate::sign_off::SignOff;
 use crate::source::Month;
 use crate::table::{self, ACT, CORRECTION, DEVICE, Digest, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
@@ -50,33 +50,33 @@ pub struct Verdict {
 ///
 /// # Errors
 /// There is no such ledger or month.
-pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Failure> {
+pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Error> {
     let mut verdicts = Vec::new();
-    let mut missing = Missing::new(path).map_err(|error| Failure::from(error).of(path.display()))?;
+    let mut missing = AbsentMonths::new(path).map_err(|error| Error::from(error).of(path.display()))?;
     let mut previous: Option<(Month, Digest)> = None;
-    let mut once = Once::default();
-    files::is_whole(path).map_err(|error| Failure::from(error).of(path.display()))?;
-    for name in files::list(path).map_err(|error| Failure::from(error).of(path.display()))? {
+    let mut once = SeenFiles::default();
+    files::is_whole(path).map_err(|error| Error::from(error).of(path.display()))?;
+    for name in files::list(path).map_err(|error| Error::from(error).of(path.display()))? {
         let mut verdict =
             Verdict { month: None, path: name.clone(), rows: 0, digest: None, differences: Vec::new() };
         let closed = match File::open_read(&name) {
             Ok(file) => {
                 verdict.month = Some(file.month);
                 missing.read(&file);
-                verdict.differences.extend(once.see(&file).err().map(|failure| failure.said));
+                verdict.differences.extend(once.see(&file).err().map(|error| error.said));
                 let wanted = only.is_none_or(|month| month == file.month);
                 if !wanted && file::number(&file.connection, "closed_us").is_ok_and(|closed| closed.is_none())
                 {
                     continue;
                 }
                 let closed = look(path, &file, previous.as_ref(), &mut verdict, wanted);
-                closed.unwrap_or_else(|failure| {
-                    verdict.differences.push(failure.said);
+                closed.unwrap_or_else(|error| {
+                    verdict.differences.push(error.said);
                     None
                 })
             }
-            Err(failure) => {
-                verdict.differences.push(failure.said);
+            Err(error) => {
+                verdict.differences.push(error.said);
                 None
             }
         };
@@ -91,13 +91,13 @@ pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Failure>
     verdicts.extend(gone(path, &missing).filter(|gone| only.is_none() || gone.month == only));
     if let Some(wanted) = only.filter(|wanted| !verdicts.iter().any(|verdict| verdict.month == Some(*wanted)))
     {
-        return Err(Failure::new(
+        return Err(Error::new(
             crate::Fault::Other,
             format!("{}: there is no file of {}", path.display(), month::name(wanted)),
         ));
     }
     if verdicts.is_empty() {
-        return Err(Failure::new(
+        return Err(Error::new(
             crate::Fault::Other,
             format!("{}: there is no ledger here: is the path right?", path.display()),
         ));
@@ -106,7 +106,7 @@ pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Failure>
 }
 
 /// A verdict for each month that is gone.
-fn gone(path: &Path, missing: &Missing) -> impl Iterator<Item = Verdict> {
+fn gone(path: &Path, missing: &AbsentMonths) -> impl Iterator<Item = Verdict> {
     missing.named().map(move |(month, why)| Verdict {
         month: Some(month),
         path: files::of_month(path, month),
@@ -123,12 +123,12 @@ fn look(
     previous: Option<&(Month, Digest)>,
     verdict: &mut Verdict,
     wanted: bool,
-) -> Result<Option<Digest>, Failure> {
+) -> Result<Option<Digest>, Error> {
     let connection = &file.connection;
     let closed = match file::bytes(connection, "digest")? {
         Some(digest) => Some(
             Digest::try_from(digest)
-                .map_err(|_| Failure::corrupt("the digest is not as long as digests are"))?,
+                .map_err(|_| Error::corrupt("the digest is not as long as digests are"))?,
         ),
         None => None,
     };
@@ -156,13 +156,13 @@ fn look(
                 digest::hex(&made),
                 digest::hex(stored)
             )),
-            Err(failure) => verdict.differences.push(failure.said),
+            Err(error) => verdict.differences.push(error.said),
         }
         let signed = files::sign_off(path, file.month);
         match SignOff::of(connection, &file.path).map(|sign_off| sign_off.differs_from(&signed)) {
             Ok(Some(difference)) => verdict.differences.push(difference),
             Ok(None) => {}
-            Err(failure) => verdict.differences.push(failure.said),
+            Err(error) => verdict.differences.push(error.said),
         }
     }
     Ok(closed)
@@ -177,16 +177,16 @@ pub(crate) struct Contents {
 }
 
 /// Reads a file by itself, whatever the others hold.
-pub(crate) fn contents(file: &File) -> Result<Contents, Failure> {
+pub(crate) fn contents(file: &File) -> Result<Contents, Error> {
     contents_by(file, STEP_ROWS, &mut || {})
 }
 
 /// The same in steps of so many rows, between which no transaction is open.
-fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result<Contents, Failure> {
+fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result<Contents, Error> {
     let mut differences = Vec::new();
-    let mut note = |result: Result<(), Failure>| differences.extend(result.err().map(|failure| failure.said));
+    let mut note = |result: Result<(), Error>| differences.extend(result.err().map(|error| error.said));
     note(match check::lacks_log(file) {
-        Ok(true) => Err(Failure::corrupt(check::LACKS_LOG)),
+        Ok(true) => Err(Error::corrupt(check::LACKS_LOG)),
         other => other.map(|_| ()),
     });
     let is_long = check::is_long_and_written(file)?;
@@ -207,7 +207,7 @@ fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result
     }
     note(match file::days(&snapshot) {
         Ok(Some(days)) if file::days_of_lines(&snapshot)? != Some(days.clone()) => {
-            Err(Failure::corrupt("its lines are not of the days that it says"))
+            Err(Error::corrupt("its lines are not of the days that it says"))
         }
         other => other.map(|_| ()),
     });
@@ -215,11 +215,11 @@ fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result
     // First what was changed, then what follows from it.
     differences.extend(sums.wrong.said());
     match compared {
-        Err(failure) => {
-            differences.push(failure.said);
+        Err(error) => {
+            differences.push(error.said);
             differences.push("so its lines were not compared with its rows".to_owned());
         }
-        // What lines are the sums of is not there any more; they have their own seal.
+        // What lines are the sums of is not there any more; they have their own table digest.
         Ok(()) if sums.compacted => {}
         Ok(()) => differences.extend(sums.differences()),
     }
@@ -234,9 +234,9 @@ struct Wrong {
 }
 
 impl Wrong {
-    fn tell(&mut self, failure: Failure) {
+    fn tell(&mut self, error: Error) {
         match self.told.len() < TOLD {
-            true => self.told.push(failure.said),
+            true => self.told.push(error.said),
             false => self.more += 1,
         }
     }
@@ -251,15 +251,15 @@ impl Wrong {
 struct Read {
     /// The row that was read last.
     seq: i64,
-    /// The seal of the rows up to there.
-    found: Seal,
-    /// Rows whose mark is wrong.
+    /// The table digest of the rows up to there.
+    found: TableDigest,
+    /// Rows whose row checksum is wrong.
     changed: u64,
 }
 
 impl Default for Read {
     fn default() -> Self {
-        Self { seq: 0, found: Seal::NEW, changed: 0 }
+        Self { seq: 0, found: TableDigest::NEW, changed: 0 }
     }
 }
 
@@ -272,8 +272,8 @@ impl Read {
         rows: i64,
         by_id: bool,
         wrong: &mut Wrong,
-        mut each: impl FnMut(&[ValueRef<'_>]) -> Result<(), Failure>,
-    ) -> Result<bool, Failure> {
+        mut each: impl FnMut(&[ValueRef<'_>]) -> Result<(), Error>,
+    ) -> Result<bool, Error> {
         let gone = file::compacted(connection, table)?;
         if gone.entered > self.found.entered {
             (self.seq, self.found) = (gone.entered, gone);
@@ -299,22 +299,22 @@ impl Read {
                     if found != Some(self.seq) {
                         let said =
                             format!("row {} of the table {} is not found by its id", self.seq, table.name);
-                        wrong.tell(Failure::corrupt(said));
+                        wrong.tell(Error::corrupt(said));
                     }
                 }
-                each(values).unwrap_or_else(|failure| wrong.tell(failure));
+                each(values).unwrap_or_else(|error| wrong.tell(error));
                 Ok(())
             },
         )?;
         Ok(any)
     }
 
-    /// Compares what was read, all of it, with the table's seal.
-    fn end(&self, connection: &Connection, table: &Table, wrong: &mut Wrong) -> Result<(), Failure> {
-        let expected = file::seal(connection, table)?;
-        // Of rows that were changed the seal says no more than their marks.
+    /// Compares what was read, all of it, with the table's table digest.
+    fn end(&self, connection: &Connection, table: &Table, wrong: &mut Wrong) -> Result<(), Error> {
+        let expected = file::table_digest(connection, table)?;
+        // Of rows that were changed the table digest says no more than their row checksums.
         if self.found.entered != expected.entered || (self.found != expected && self.changed == 0) {
-            wrong.tell(file::unsealed(table, &self.found, &expected));
+            wrong.tell(file::digest_difference(table, &self.found, &expected));
         }
         Ok(())
     }
@@ -339,7 +339,7 @@ struct Recount {
 
 impl Recount {
     /// Reads rows that were not read yet, so many of each table at most; whether there were any.
-    fn step(&mut self, connection: &Connection, rows: i64) -> Result<bool, Failure> {
+    fn step(&mut self, connection: &Connection, rows: i64) -> Result<bool, Error> {
         let mut names = Names::default();
         self.read_rates(connection)?;
         self.compacted = file::compacted(connection, &EXCHANGE)?.entered > 0;
@@ -366,7 +366,7 @@ impl Recount {
                         if *compacted {
                             return Ok(());
                         }
-                        return Err(Failure::corrupt("the exchange of an energy is not there"));
+                        return Err(Error::corrupt("the exchange of an energy is not there"));
                     };
                     let (values, ..) = EXCHANGE.read_as_it_is(row, &mut scratch)?;
                     TotalKey::of_row(
@@ -387,7 +387,7 @@ impl Recount {
     }
 
     /// Reads what was entered since, and the lines, all in one state.
-    fn end(&mut self, connection: &Connection) -> Result<(), Failure> {
+    fn end(&mut self, connection: &Connection) -> Result<(), Error> {
         while self.step(connection, STEP_ROWS)? {}
         let Self { wrong, exchanges, energies, corrections, .. } = self;
         exchanges.end(connection, &EXCHANGE, wrong)?;
@@ -404,8 +404,8 @@ impl Recount {
     }
 
     /// Reads the rates where some were entered since they were read last.
-    fn read_rates(&mut self, connection: &Connection) -> Result<(), Failure> {
-        let entered = file::seal(connection, &RATE)?.entered;
+    fn read_rates(&mut self, connection: &Connection) -> Result<(), Error> {
+        let entered = file::table_digest(connection, &RATE)?.entered;
         if i64::try_from(self.rates.len()).is_ok_and(|read| read == entered) {
             return Ok(());
         }
@@ -421,7 +421,7 @@ impl Recount {
     fn differences(&self) -> Vec<String> {
         let mut differences = Vec::new();
         let keys: BTreeSet<&TotalKey> = self.made.keys().chain(self.stored.keys()).collect();
-        // The rows of what was shed were never written; its lines have their seal.
+        // The rows of what was shed were never written; its lines have their table digest.
         let keys = keys.into_iter().filter(|key| key.class != Class::Shed);
         for key in keys {
             let (made, stored) = (self.made.get(key), self.stored.get(key));
@@ -450,8 +450,8 @@ impl Recount {
     }
 }
 
-fn number(value: ValueRef<'_>) -> Result<i64, Failure> {
-    value.as_i64().map_err(|_| Failure::corrupt("a row has no number"))
+fn number(value: ValueRef<'_>) -> Result<i64, Error> {
+    value.as_i64().map_err(|_| Error::corrupt("a row has no number"))
 }
 
 /// A stored line and the sum of its rows, where the two differ; `None` for a side that is absent.

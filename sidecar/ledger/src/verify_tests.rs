@@ -3,52 +3,52 @@
 use rusqlite::Connection;
 
 use super::{Recount, contents, contents_by};
-use crate::entry::Entry;
 use crate::file::File;
 use crate::files;
-use crate::keeper::Keeper;
+use crate::month_files::MonthFiles;
 use crate::testing::{NOON_US, Place, row};
+use crate::txn::Txn;
 
 const ROWS: u64 = 1_000;
 
 fn enter(file: &mut File, rows: std::ops::Range<u64>) {
-    let mut entry = Entry::begin(file).unwrap();
+    let mut txn = Txn::begin(file).unwrap();
     for row in rows.map(row) {
         if let price::Charge::Priced { rate, .. } = &row.charge {
-            entry.rates([&**rate]).unwrap();
+            txn.rates([&**rate]).unwrap();
         }
-        entry.exchanges([&row]).unwrap();
+        txn.exchanges([&row]).unwrap();
     }
-    entry.commit().unwrap();
+    txn.commit().unwrap();
 }
 
-fn written(place: &Place) -> Keeper {
-    let mut keeper = Keeper::new(place.ledger(), "test".into());
-    keeper.ready(NOON_US).unwrap();
-    enter(keeper.open_file().unwrap(), 0..ROWS);
-    keeper
+fn written(place: &Place) -> MonthFiles {
+    let mut month_files = MonthFiles::new(place.ledger(), "test".into());
+    month_files.ready(NOON_US).unwrap();
+    enter(month_files.open_file().unwrap(), 0..ROWS);
+    month_files
 }
 
 /// A reader of an old state would keep the log from being emptied.
 #[test]
 fn log_can_be_emptied_between_steps() {
     let place = Place::new();
-    let mut keeper = written(&place);
+    let mut month_files = written(&place);
     let file = File::open_read(&place.ledger()).unwrap();
     let mut next = ROWS;
     let found = contents_by(&file, 100, &mut || {
         if next < 2 * ROWS {
-            enter(keeper.open_file().unwrap(), next..next + 50);
+            enter(month_files.open_file().unwrap(), next..next + 50);
             next += 50;
         }
-        assert_eq!(keeper.open_file().unwrap().log("TRUNCATE").unwrap(), (0, 0));
+        assert_eq!(month_files.open_file().unwrap().log("TRUNCATE").unwrap(), (0, 0));
         assert_eq!(files::length(&files::beside(&place.ledger(), "-wal")), 0);
     })
     .unwrap();
     assert_eq!(found.differences, Vec::<String>::new());
     assert!(next > ROWS + 500, "{next} rows: it was read in many steps");
     assert_eq!(found.rows, next, "what was entered meanwhile is read too");
-    keeper.end(NOON_US).unwrap();
+    month_files.end(NOON_US).unwrap();
 }
 
 #[test]

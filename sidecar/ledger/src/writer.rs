@@ -1,7 +1,7 @@
 //! The one thread that writes.
 //!
-//! Laws: what was taken from the queue stays in hand until it is on the disk; after a fault everything is
-//! opened anew and what is in hand is entered again, which changes nothing where it was there already;
+//! Laws: what was taken from the queue stays in the pending batch until it is on the disk; after a fault everything is
+//! opened anew and what is in the pending batch is entered again, which changes nothing where it was there already;
 //! a row that no file can hold is counted as lost and holds up no other.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,30 +12,30 @@ use std::time::{Duration, Instant};
 use price::{Charge, Rate};
 use rusqlite::types::ValueRef;
 
-use crate::entry::Entry;
-use crate::failure::{Failure, Fault};
-use crate::keeper::{Keeper, gone};
-use crate::pace::Pace;
-use crate::queue::{Act, Batch, End, Item, Queue};
+use crate::error::{Error, Fault};
+use crate::month_files::{MonthFiles, gone};
+use crate::queue::{AuditEvent, Batch, End, Item, Queue};
 use crate::retain::{self, Next};
 use crate::running::MayForget;
 use crate::source::{DeviceLine, Month};
 use crate::status::Status;
 use crate::table::{ENERGY, EXCHANGE};
+use crate::txn::Txn;
+use crate::yield_policy::YieldPolicy;
 use crate::{Clock, Plan, Row, month};
 use crate::{file, files};
 
 /// How often a sign of life is written while there is nothing else to write.
-const ALIVE: Duration = Duration::from_secs(10);
+const ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The first pause after a fault, and the longest.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
 /// The pause between two steps of taking old rows away, and between two looks for some.
-const RETAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3_600));
+const RETAIN_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3_600));
 
 /// The pause where there are some that another store has yet to get, and after how many it is said.
-const HELD_BACK: (Duration, u32) = (Duration::from_secs(60), 10);
+const UNSHIPPED_PAUSE: (Duration, u32) = (Duration::from_secs(60), 10);
 
 /// What the writer and those who ask share.
 #[derive(Debug, Default)]
@@ -52,20 +52,20 @@ impl Shared {
 }
 
 /// What is being entered.
-struct Hand {
+struct PendingBatch {
     batch: Batch,
     token: [u8; 16],
     /// Months whose part is on the disk.
     done: BTreeSet<Month>,
     /// One by one, because one of them cannot be entered.
-    singly: bool,
+    one_by_one: bool,
 }
 
 /// The thread.
 pub(crate) struct Writer {
     shared: Arc<Shared>,
-    keeper: Keeper,
-    pace: Pace,
+    month_files: MonthFiles,
+    yield_policy: YieldPolicy,
     who: Arc<str>,
     keep_days: u32,
     may_forget: Option<MayForget>,
@@ -83,8 +83,8 @@ impl Writer {
         nonce.copy_from_slice(&blake3::hash(seed.as_bytes()).as_bytes()[..8]);
         Self {
             shared,
-            keeper: Keeper::new(plan.path, plan.who.to_string()),
-            pace: Pace::new(Duration::ZERO),
+            month_files: MonthFiles::new(plan.path, plan.who.to_string()),
+            yield_policy: YieldPolicy::new(Duration::ZERO),
             who: plan.who,
             keep_days: plan.keep_days,
             may_forget: plan.may_forget,
@@ -97,8 +97,8 @@ impl Writer {
 
     /// Until the end is wanted and all is entered, or the end has come.
     pub(crate) fn run(mut self) {
-        let mut hand: Option<Hand> = None;
-        let mut pause = PAUSE.0;
+        let mut pending: Option<PendingBatch> = None;
+        let mut pause = RETRY_PAUSE.0;
         let mut retain_at = Instant::now();
         loop {
             let end = self.shared.queue.wanted();
@@ -108,19 +108,20 @@ impl Writer {
                 std::mem::forget(self);
                 return;
             }
-            if hand.is_none() {
-                let mut wait = if self.keeper.open_month().is_some() { ALIVE } else { Duration::ZERO };
+            if pending.is_none() {
+                let mut wait =
+                    if self.month_files.open_month().is_some() { ALIVE_INTERVAL } else { Duration::ZERO };
                 if self.keep_days > 0 {
                     wait = wait.min(retain_at.saturating_duration_since(Instant::now()));
                 }
-                hand = self.shared.queue.take(wait).map(|batch| self.hand(batch));
+                pending = self.shared.queue.take(wait).map(|batch| self.pending_batch(batch));
             }
-            let done = hand.is_none() && end.is_some();
-            let result = self.step(&mut hand, done);
+            let done = pending.is_none() && end.is_some();
+            let result = self.step(&mut pending, done);
             self.tell(&result);
             match result {
                 Ok(()) => {
-                    pause = PAUSE.0;
+                    pause = RETRY_PAUSE.0;
                     if done {
                         return;
                     }
@@ -128,14 +129,14 @@ impl Writer {
                         retain_at = Instant::now() + self.retain();
                     }
                 }
-                Err(failure) if matches!(end, Some(End::By(by)) if Instant::now() >= by || self.is_idle(&hand, &failure)) =>
+                Err(error) if matches!(end, Some(End::By(by)) if Instant::now() >= by || self.is_idle(&pending, &error)) =>
                 {
-                    self.give_up(hand);
+                    self.give_up(pending);
                     return;
                 }
                 Err(_) => {
                     self.shared.queue.pause(pause);
-                    pause = (pause * 2).min(PAUSE.1);
+                    pause = (pause * 2).min(RETRY_PAUSE.1);
                 }
             }
         }
@@ -143,99 +144,99 @@ impl Writer {
 
     /// Returns true where another process has the ledger and this one has no row for it: the end need not be waited
     /// for.
-    fn is_idle(&self, hand: &Option<Hand>, failure: &Failure) -> bool {
-        failure.fault == Fault::Locked
-            && self.keeper.open_month().is_none()
-            && hand.as_ref().is_none_or(|hand| hand.batch.counts() == (0, 0))
+    fn is_idle(&self, pending: &Option<PendingBatch>, error: &Error) -> bool {
+        error.fault == Fault::Locked
+            && self.month_files.open_month().is_none()
+            && pending.as_ref().is_none_or(|pending| pending.batch.counts() == (0, 0))
             && self.shared.queue.waiting().items == 0
     }
 
-    fn hand(&mut self, batch: Batch) -> Hand {
+    fn pending_batch(&mut self, batch: Batch) -> PendingBatch {
         self.tokens += 1;
         let mut token = [0; 16];
         token[..8].copy_from_slice(&self.nonce);
         token[8..].copy_from_slice(&self.tokens.to_le_bytes());
-        Hand { batch, token, done: BTreeSet::new(), singly: false }
+        PendingBatch { batch, token, done: BTreeSet::new(), one_by_one: false }
     }
 
-    /// Enters what is in hand, or else lives on, or ends.
-    fn step(&mut self, hand: &mut Option<Hand>, end: bool) -> Result<(), Failure> {
+    /// Enters what is in the pending batch, or else lives on, or ends.
+    fn step(&mut self, pending: &mut Option<PendingBatch>, end: bool) -> Result<(), Error> {
         let now_us = (self.clock)();
-        self.keeper.ready(now_us)?;
+        self.month_files.ready(now_us)?;
         if end {
-            return self.keeper.end(now_us);
+            return self.month_files.end(now_us);
         }
-        let Some(in_hand) = hand else { return self.keeper.tick(now_us) };
+        let Some(in_hand) = pending else { return self.month_files.tick(now_us) };
         let began = Instant::now();
-        self.pace = Pace::new(self.shared.queue.waiting().lag);
+        self.yield_policy = YieldPolicy::new(self.shared.queue.waiting().lag);
         self.enter(in_hand, now_us)?;
-        *hand = None;
+        *pending = None;
         self.shared.queue.done();
         let mut status = self.shared.status();
         status.commits_total += 1;
         status.commit_time += began.elapsed();
         drop(status);
         // After the acknowledgement, which it would only delay. If it fails, the log goes on to hold it all.
-        self.keeper.write_back(now_us)
+        self.month_files.write_back(now_us)
     }
 
-    /// Enters a hand into the months it belongs to, and counts what it acknowledges.
-    fn enter(&mut self, hand: &mut Hand, now_us: i64) -> Result<(), Failure> {
-        if !hand.singly {
-            match self.enter_whole(&hand.batch, &hand.token, &mut hand.done, now_us) {
+    /// Enters a pending batch into the months it belongs to, and counts what it acknowledges.
+    fn enter(&mut self, pending: &mut PendingBatch, now_us: i64) -> Result<(), Error> {
+        if !pending.one_by_one {
+            match self.enter_whole(&pending.batch, &pending.token, &mut pending.done, now_us) {
                 Ok(rows) => {
                     self.acknowledge(rows);
                     return Ok(());
                 }
-                Err(failure) if failure.of_row => {}
-                Err(failure) => return Err(failure),
+                Err(error) if error.of_row => {}
+                Err(error) => return Err(error),
             }
-            hand.singly = true;
-            hand.batch.items.make_contiguous().sort_by_key(Item::place);
+            pending.one_by_one = true;
+            pending.batch.items.make_contiguous().sort_by_key(Item::place);
         }
-        self.enter_items(hand, now_us)?;
-        self.enter_shed(hand, now_us)
+        self.enter_items(pending, now_us)?;
+        self.enter_shed(pending, now_us)
     }
 
-    /// Enters item by item what is in hand, from the first; what is entered is not in hand any more.
-    fn enter_items(&mut self, hand: &mut Hand, now_us: i64) -> Result<(), Failure> {
-        while let Some(item) = hand.batch.items.front() {
+    /// Enters item by item what is in the pending batch, from the first; what is entered is not in the pending batch any more.
+    fn enter_items(&mut self, pending: &mut PendingBatch, now_us: i64) -> Result<(), Error> {
+        while let Some(item) = pending.batch.items.front() {
             let one = Batch { items: [item.clone()].into(), ..Batch::default() };
             // Named by its place, so that it is the same one when it is tried again.
-            let token = single(&hand.token, 0xff, hand.batch.items.len());
-            match self.enter_whole(&one, &token, &mut hand.done.clone(), now_us) {
+            let token = single(&pending.token, 0xff, pending.batch.items.len());
+            match self.enter_whole(&one, &token, &mut pending.done.clone(), now_us) {
                 Ok(rows) => self.acknowledge(rows),
-                Err(failure) if failure.of_row => {
-                    tracing::error!(reason = %failure, "a row cannot be entered into the ledger; it is counted as lost");
+                Err(error) if error.of_row => {
+                    tracing::error!(reason = %error, "a row cannot be entered into the ledger; it is counted as lost");
                     self.shared.queue.lose(item);
                 }
-                Err(failure) => return Err(failure),
+                Err(error) => return Err(error),
             }
-            hand.batch.items.pop_front();
+            pending.batch.items.pop_front();
         }
         Ok(())
     }
 
-    /// Enters the totals that are in hand, line by line if need be, and last what has to be said of them.
-    fn enter_shed(&mut self, hand: &mut Hand, now_us: i64) -> Result<(), Failure> {
-        match self.enter_whole(&hand.batch, &hand.token, &mut hand.done, now_us) {
-            Err(failure) if failure.of_row => {}
+    /// Enters the totals that are in the pending batch, line by line if need be, and last what has to be said of them.
+    fn enter_shed(&mut self, pending: &mut PendingBatch, now_us: i64) -> Result<(), Error> {
+        match self.enter_whole(&pending.batch, &pending.token, &mut pending.done, now_us) {
+            Err(error) if error.of_row => {}
             other => return other.map(|_| ()),
         }
-        while let Some(one) = hand.batch.shed.one() {
-            let place = hand.batch.shed.totals().count() + hand.batch.shed.devices().count();
+        while let Some(one) = pending.batch.shed.one() {
+            let place = pending.batch.shed.totals().count() + pending.batch.shed.devices().count();
             let batch = Batch { shed: one, ..Batch::default() };
-            let token = single(&hand.token, 0xfe, place);
-            match self.enter_whole(&batch, &token, &mut hand.done.clone(), now_us) {
-                Ok(_) => hand.batch.shed.without(&batch.shed),
-                Err(failure) if failure.of_row => {
-                    tracing::error!(reason = %failure, "totals cannot be entered into the ledger; their rows are counted as lost");
-                    self.shared.queue.lose_all(hand.batch.shed.lose_one(&batch.shed));
+            let token = single(&pending.token, 0xfe, place);
+            match self.enter_whole(&batch, &token, &mut pending.done.clone(), now_us) {
+                Ok(_) => pending.batch.shed.without(&batch.shed),
+                Err(error) if error.of_row => {
+                    tracing::error!(reason = %error, "totals cannot be entered into the ledger; their rows are counted as lost");
+                    self.shared.queue.lose_all(pending.batch.shed.lose_one(&batch.shed));
                 }
-                Err(failure) => return Err(failure),
+                Err(error) => return Err(error),
             }
         }
-        self.enter_whole(&hand.batch, &hand.token, &mut hand.done, now_us).map(|_| ())
+        self.enter_whole(&pending.batch, &pending.token, &mut pending.done, now_us).map(|_| ())
     }
 
     fn enter_whole(
@@ -244,15 +245,15 @@ impl Writer {
         token: &[u8; 16],
         done: &mut BTreeSet<Month>,
         now_us: i64,
-    ) -> Result<u64, Failure> {
-        let Some(open) = self.keeper.open_month() else {
-            return Err(Failure::new(Fault::Other, "no month is open"));
+    ) -> Result<u64, Error> {
+        let Some(open) = self.month_files.open_month() else {
+            return Err(Error::new(Fault::Other, "no month is open"));
         };
         let mut parts: BTreeMap<Month, Part<'_>> = BTreeMap::new();
         for item in &batch.items {
-            let month = if matches!(item, Item::Act(_)) { open } else { month::of(ended_us(item)) };
+            let month = if matches!(item, Item::Audit(_)) { open } else { month::of(ended_us(item)) };
             match item {
-                Item::Act(act) => parts.entry(month).or_default().acts.push(act),
+                Item::Audit(act) => parts.entry(month).or_default().audit.push(act),
                 Item::Row(row) => parts.entry(month).or_default().rows.push(row),
                 Item::Energy(row) => parts.entry(month).or_default().energies.push(row),
                 Item::Device(line) => parts.entry(month).or_default().devices.push(line),
@@ -282,14 +283,14 @@ impl Writer {
             if part.is_empty() || done.contains(&month) {
                 continue;
             }
-            if month != open && self.keeper.target(month) != month {
+            if month != open && self.month_files.target(month) != month {
                 redirected.get_or_insert_default().take(Some(self.not_entered(month, part, token)));
                 continue;
             }
             let entered = match self.enter_part(month, &part, &rates, token, now_us) {
-                Err(failure) if month != open && failure.fault == Fault::Corrupt => {
-                    self.keeper.spoiled(month, &failure, now_us)?;
-                    if self.keeper.target(month) == month {
+                Err(error) if month != open && error.fault == Fault::Corrupt => {
+                    self.month_files.quarantine_past(month, &error, now_us)?;
+                    if self.month_files.target(month) == month {
                         self.enter_part(month, &part, &rates, token, now_us)
                     } else {
                         Ok(false)
@@ -299,39 +300,39 @@ impl Writer {
             };
             match entered {
                 Ok(true) => {
-                    self.keeper.written(month);
+                    self.month_files.written(month);
                     done.insert(month);
                 }
                 Ok(false) if month != open => {
-                    self.keeper.shun(month, true);
+                    self.month_files.redirect(month, true);
                     redirected.get_or_insert_default().take(Some(self.not_entered(month, part, token)));
                 }
-                Ok(false) => return Err(crate::entry::closed(month)),
-                Err(failure) if month != open && !failure.of_row && failure.fault != Fault::Full => {
-                    let failure = failure.of(month::name(month)).elsewhere();
+                Ok(false) => return Err(crate::txn::closed(month)),
+                Err(error) if month != open && !error.of_row && error.fault != Fault::Full => {
+                    let error = error.of(month::name(month)).elsewhere();
                     // At the end, late in another month is better than lost.
-                    if self.keeper.waits(month) && self.shared.queue.wanted().is_none() {
-                        return Err(failure);
+                    if self.month_files.waits(month) && self.shared.queue.wanted().is_none() {
+                        return Err(error);
                     }
                     tracing::warn!(
-                        month = month::name(month), reason = %failure,
+                        month = month::name(month), reason = %error,
                         "a past month of the ledger cannot be written; what belongs to it goes to the open one"
                     );
-                    self.shared.status().fault(failure.fault);
-                    self.keeper.shun(month, false);
+                    self.shared.status().fault(error.fault);
+                    self.month_files.redirect(month, false);
                     redirected.get_or_insert_default().take(Some(self.not_entered(month, part, token)));
                 }
-                Err(failure) => return Err(failure),
+                Err(error) => return Err(error),
             }
         }
-        self.keeper.news.gaps += gaps.len() as u64;
+        self.month_files.update.gaps += gaps.len() as u64;
         Ok(batch.items.iter().filter(|item| item.is_row()).count() as u64)
     }
 
     /// What of a month is not in its file yet, which takes nothing more. Where this batch is the last that the
     /// file has, it has all of it, also what has no name by which it could be found.
     fn not_entered<'b>(&self, month: Month, mut part: Part<'b>, token: &[u8; 16]) -> Part<'b> {
-        let Ok(file) = self.keeper.look_into(month) else { return part };
+        let Ok(file) = self.month_files.open_past(month) else { return part };
         if file::bytes(&file.connection, "batch").is_ok_and(|last| last.as_deref() == Some(token)) {
             return Part::default();
         }
@@ -349,16 +350,16 @@ impl Writer {
         shed_rates: &HashMap<[u8; 16], &Rate>,
         token: &[u8; 16],
         now_us: i64,
-    ) -> Result<bool, Failure> {
-        if self.keeper.is_closed(month)? {
+    ) -> Result<bool, Error> {
+        if self.month_files.is_closed(month)? {
             return Ok(false);
         }
-        let mut entry = Entry::begin(self.keeper.file(month, now_us)?)?;
-        if entry.is_closed()? {
+        let mut txn = Txn::begin(self.month_files.file(month, now_us)?)?;
+        if txn.is_closed()? {
             return Ok(false);
         }
-        if entry.token()?.as_deref() == Some(token) {
-            drop(entry);
+        if txn.token()?.as_deref() == Some(token) {
+            drop(txn);
         } else {
             let mut rates: BTreeMap<[u8; 16], &Rate> = BTreeMap::new();
             for row in &part.rows {
@@ -369,47 +370,47 @@ impl Writer {
             for id in part.totals.iter().filter_map(|(key, _)| key.rate) {
                 rates.extend(shed_rates.get(&id).map(|rate| (id, *rate)));
             }
-            entry.rates(rates.into_values())?;
-            entry.exchanges(part.rows.iter().copied().inspect(|_| _ = self.pace.row()))?;
-            entry.energies(part.energies.iter().copied().inspect(|_| _ = self.pace.row()))?;
+            txn.rates(rates.into_values())?;
+            txn.exchanges(part.rows.iter().copied().inspect(|_| _ = self.yield_policy.row()))?;
+            txn.energies(part.energies.iter().copied().inspect(|_| _ = self.yield_policy.row()))?;
             if !part.devices.is_empty() {
-                entry.devices(part.devices.iter().copied())?;
+                txn.devices(part.devices.iter().copied())?;
             }
-            part.totals.iter().for_each(|(key, sums)| entry.total(key, sums));
-            for act in &part.acts {
-                entry.act(act.at_us, &act.what, &self.who, &act.detail)?;
+            part.totals.iter().for_each(|(key, sums)| txn.total(key, sums));
+            for act in &part.audit {
+                txn.audit(act.at_us, &act.what, &self.who, &act.detail)?;
             }
             for gap in part.gaps {
-                entry.gap(gap)?;
+                txn.gap(gap)?;
             }
-            entry.fact("batch", ValueRef::Blob(token))?;
-            entry.fact("alive_us", ValueRef::Integer(now_us))?;
-            entry.commit()?;
+            txn.fact("batch", ValueRef::Blob(token))?;
+            txn.fact("alive_us", ValueRef::Integer(now_us))?;
+            txn.commit()?;
         }
-        if !self.keeper.is_there(month) {
-            return Err(gone(self.keeper.path()));
+        if !self.month_files.is_there(month) {
+            return Err(gone(self.month_files.path()));
         }
         Ok(true)
     }
 
     /// Rows are on the disk: that is not told before what else was done for them.
     fn acknowledge(&mut self, rows: u64) {
-        let news = std::mem::take(&mut self.keeper.news);
+        let update = std::mem::take(&mut self.month_files.update);
         let mut status = self.shared.status();
-        news.tell(&mut status);
+        update.tell(&mut status);
         status.rows_total += rows;
     }
 
     /// Tells the status, and does what a fault asks for.
-    fn tell(&mut self, result: &Result<(), Failure>) {
-        let news = std::mem::take(&mut self.keeper.news);
+    fn tell(&mut self, result: &Result<(), Error>) {
+        let update = std::mem::take(&mut self.month_files.update);
         let mut status = self.shared.status();
-        news.tell(&mut status);
-        status.bytes = files::length(self.keeper.path());
-        status.wal_bytes = files::length(&files::beside(self.keeper.path(), "-wal"));
+        update.tell(&mut status);
+        status.bytes = files::length(self.month_files.path());
+        status.wal_bytes = files::length(&files::beside(self.month_files.path(), "-wal"));
         match result {
             Ok(()) => {
-                let trouble = self.keeper.trouble().map(str::to_owned);
+                let trouble = self.month_files.trouble().map(str::to_owned);
                 match &trouble {
                     None if status.trouble.is_some() => tracing::info!("the ledger is well again"),
                     Some(said) if status.trouble != trouble => {
@@ -420,12 +421,12 @@ impl Writer {
                 status.trouble = trouble;
                 status.up = true;
             }
-            Err(failure) => {
-                status.fault(failure.fault);
-                let said = format!("ledger {}: {failure}", self.keeper.path().display());
+            Err(error) => {
+                status.fault(error.fault);
+                let said = format!("ledger {}: {error}", self.month_files.path().display());
                 if status.trouble.as_ref() != Some(&said) {
                     tracing::error!(
-                        fault = failure.fault.name(),
+                        fault = error.fault.name(),
                         "{said}; traffic goes on, rows wait in memory"
                     );
                 }
@@ -435,15 +436,15 @@ impl Writer {
         }
         drop(status);
         match result {
-            Err(failure) if failure.fault == Fault::Locked && self.keeper.open_month().is_some() => {}
-            Err(failure) if failure.elsewhere && failure.fault != Fault::Io => {}
-            Err(failure) if failure.fault == Fault::Corrupt && self.keeper.open_month().is_some() => {
+            Err(error) if error.fault == Fault::Locked && self.month_files.open_month().is_some() => {}
+            Err(error) if error.elsewhere && error.fault != Fault::Io => {}
+            Err(error) if error.fault == Fault::Corrupt && self.month_files.open_month().is_some() => {
                 let now_us = (self.clock)();
-                if let Err(failure) = self.keeper.set_aside(failure, now_us) {
-                    tracing::error!(reason = %failure, "the damaged ledger cannot be moved aside yet");
+                if let Err(error) = self.month_files.quarantine_open(error, now_us) {
+                    tracing::error!(reason = %error, "the damaged ledger cannot be moved aside yet");
                 }
             }
-            Err(failure) => self.keeper.fail(failure.fault),
+            Err(error) => self.month_files.fail(error.fault),
             Ok(()) => {}
         }
     }
@@ -453,35 +454,35 @@ impl Writer {
         let now_us = (self.clock)();
         let asked = self.may_forget.as_deref();
         let may_forget = |file: &Path| asked.is_none_or(|may_forget| may_forget(file));
-        let next = retain::step(self.keeper.path(), self.keep_days, &may_forget, &self.who, now_us);
+        let next = retain::step(self.month_files.path(), self.keep_days, &may_forget, &self.who, now_us);
         let held_back = std::mem::take(&mut self.held_back);
         match next {
-            Ok(Next::Step) => RETAIN.0,
-            Ok(Next::Nothing) => RETAIN.1,
+            Ok(Next::Step) => RETAIN_PAUSE.0,
+            Ok(Next::Nothing) => RETAIN_PAUSE.1,
             Ok(Next::Wait) => {
                 self.held_back = held_back.saturating_add(1);
-                if self.held_back == HELD_BACK.1 {
+                if self.held_back == UNSHIPPED_PAUSE.1 {
                     tracing::warn!(
                         "rows of the ledger that are older than they are to be kept stay: they are not shipped yet"
                     );
                 }
-                HELD_BACK.0
+                UNSHIPPED_PAUSE.0
             }
-            Err(failure) => {
-                self.shared.status().fault(failure.fault);
-                tracing::warn!(reason = %failure, "old rows of the ledger cannot be taken away");
-                RETAIN.1
+            Err(error) => {
+                self.shared.status().fault(error.fault);
+                tracing::warn!(reason = %error, "old rows of the ledger cannot be taken away");
+                RETAIN_PAUSE.1
             }
         }
     }
 
     /// The time is up and the disk is gone: what waits is lost, and counted.
-    fn give_up(&mut self, hand: Option<Hand>) {
-        let in_hand = hand.map_or((0, 0), |hand| hand.batch.counts());
+    fn give_up(&mut self, pending: Option<PendingBatch>) {
+        let in_hand = pending.map_or((0, 0), |pending| pending.batch.counts());
         self.shared.queue.lose_all(in_hand);
         let waiting = self.shared.queue.abandon();
         if in_hand.0 + waiting.0 + in_hand.1 + waiting.1 == 0 {
-            self.keeper.owes_nothing();
+            self.month_files.settle_pending_gap();
         }
         let (rows, others) = (in_hand.0 + waiting.0, in_hand.1 + waiting.1);
         if rows + others > 0 {
@@ -497,7 +498,7 @@ struct Part<'b> {
     energies: Vec<&'b crate::EnergyRow>,
     devices: Vec<&'b DeviceLine>,
     totals: Vec<(&'b crate::TotalKey, &'b crate::Sums)>,
-    acts: Vec<&'b Act>,
+    audit: Vec<&'b AuditEvent>,
     gaps: &'b [crate::source::Gap],
 }
 
@@ -507,7 +508,7 @@ impl Part<'_> {
             && self.energies.is_empty()
             && self.devices.is_empty()
             && self.totals.is_empty()
-            && self.acts.is_empty()
+            && self.audit.is_empty()
             && self.gaps.is_empty()
     }
 
@@ -520,7 +521,7 @@ impl Part<'_> {
     }
 }
 
-/// The token of one thing of a hand that is entered piece by piece.
+/// The token of one thing of a pending that is entered piece by piece.
 fn single(token: &[u8; 16], kind: u8, place: usize) -> [u8; 16] {
     let mut token = *token;
     token[0] ^= kind;
@@ -531,7 +532,7 @@ fn single(token: &[u8; 16], kind: u8, place: usize) -> [u8; 16] {
 fn ended_us(item: &Item) -> i64 {
     match item {
         Item::Row(row) => row.ended_us,
-        Item::Act(act) => act.at_us,
+        Item::Audit(act) => act.at_us,
         Item::Energy(row) => row.ended_us,
         Item::Device(line) => i64::from(line.day) * crate::source::DAY_US,
     }

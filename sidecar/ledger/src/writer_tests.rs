@@ -17,7 +17,7 @@ fn what_a_month_got_before_it_was_closed_is_not_entered_again() {
     let november_us = month::begin_us(october + 1) + 1_000_000;
     let place = Place::new();
     let mut writer = Writer::new(Plan::new(place.ledger()), Arc::new(Shared::default()));
-    writer.keeper.ready(november_us).unwrap();
+    writer.month_files.ready(november_us).unwrap();
     let device = DeviceLine {
         day: month::day(NOON_US),
         hw_id: "GPU-0".into(),
@@ -41,7 +41,7 @@ fn what_a_month_got_before_it_was_closed_is_not_entered_again() {
     // In another batch, what has a name is found by it.
     let named = Batch { items: batch.items.iter().take(2).cloned().collect(), ..Batch::default() };
     enter(&named, 2);
-    writer.keeper.end(november_us).unwrap();
+    writer.month_files.end(november_us).unwrap();
     let store = Store::open_read(&place.ledger()).unwrap();
     let mut months = Vec::new();
     store

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use ledger::Planned;
+use ledger::PlannedCorrections;
 use ledger::corrections::{Made, id_of};
 use ledger::source::{Correction, Month, Range, Source, Trouble};
 use ledger::{Amendment, amend};
@@ -108,7 +108,7 @@ pub fn rehearse(source: &dyn Source, wish: &Reprice<'_>) -> Result<Outcome, Trou
 /// # Errors
 /// As [`rehearse`], or if one of these months cannot be written.
 pub fn reprice(path: &Path, wish: &Reprice<'_>) -> Result<Outcome, Trouble> {
-    let (mut outcome, mut planned) = (Outcome::default(), Planned::new()?);
+    let (mut outcome, mut planned) = (Outcome::default(), PlannedCorrections::new()?);
     // All is read before anything is entered, and the files are let go of.
     each(&Store::open_read(path)?, wish, &mut outcome, &mut |correction, rate| {
         Ok(planned.add(&correction, rate)?)

@@ -332,7 +332,7 @@ impl Ship {
             let origin = opened.origin();
             let Place { cursor: after, last, .. } = self.place(origin)?;
             // The end is read after the cursor: the other way round a second shipper could have passed it.
-            let read = || -> Result<_, ledger::Failure> {
+            let read = || -> Result<_, ledger::Error> {
                 let there = (opened.at(after.exchange)?, opened.act_at(after.act)?);
                 Ok((opened.end()?, there, opened.parcel(after, self.plan.batch, &self.forgotten)?))
             };

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgMatches, Command};
 use ledger::source::Trouble;
-use ledger::{Copy, Done, Failure, Overview, Part, Verdict, backup, close, month, overview, verify};
+use ledger::{Copy, Done, Error, Overview, Part, Verdict, backup, close, month, overview, verify};
 use ship::Central;
 use ship::address::is_postgres;
 
@@ -341,7 +341,7 @@ pub(crate) enum LedgerError {
     NoLedger(NoLedger),
     Central,
     Store(Trouble),
-    Ledger(Failure),
+    Ledger(Error),
     Reprice(RepriceError),
 }
 
@@ -365,7 +365,7 @@ impl std::error::Error for LedgerError {}
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use ledger::{Copy, Done, Facts, Failure, Overview, Part, Verdict};
+    use ledger::{Copy, Done, Error, Facts, Overview, Part, Verdict};
 
     use super::{LedgerArgs, central_verdict, command, copied, file_verdict, state};
 
@@ -473,7 +473,7 @@ mod tests {
             writer: Some("12".into()),
             files: vec![
                 Part { path: "x-2026-10.db".into(), bytes: 5, facts: Ok(facts) },
-                Part { path: "x.db".into(), bytes: 0, facts: Err::<Facts, Failure>(failure) },
+                Part { path: "x.db".into(), bytes: 0, facts: Err::<Facts, Error>(failure) },
             ],
             aside: vec![PathBuf::from("x.db.corrupt-1")],
         };

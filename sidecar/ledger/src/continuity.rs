@@ -4,7 +4,7 @@
 //! Law: rows that were acknowledged into a file that is not there any more, and rows that no file could be
 //! opened for, leave a gap.
 
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::file::{self, File};
 use crate::lock::Lock;
 use crate::month;
@@ -12,19 +12,19 @@ use crate::source::Gap;
 
 /// The last sign of life in a file that was left without order, and the reason of the gap that follows it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Left {
+pub(crate) struct UncleanEnd {
     pub alive_us: i64,
     pub why: &'static str,
 }
 
 /// The file that this process wrote last, if that was not put away in order, and what was before it.
 #[derive(Debug, Default)]
-pub(crate) struct Succession {
+pub(crate) struct Continuity {
     written: Option<Written>,
     /// Some file was opened.
     began: bool,
     /// Since when rows of another process may be in no file.
-    owed_us: Option<i64>,
+    pending_gap_us: Option<i64>,
 }
 
 #[derive(Debug)]
@@ -33,7 +33,7 @@ struct Written {
     since_us: i64,
 }
 
-impl Succession {
+impl Continuity {
     /// Whether no file was opened yet.
     pub(crate) fn is_first(&self) -> bool {
         !self.began
@@ -41,17 +41,17 @@ impl Succession {
 
     /// The right to write was had: whoever had it before owes this, and now we do.
     pub(crate) fn inherit(&mut self, lock: &mut Lock, now_us: i64) {
-        self.owed_us = self.owed_us.or(lock.owed_us());
-        lock.owe(now_us);
+        self.pending_gap_us = self.pending_gap_us.or(lock.pending_gap_us());
+        lock.note_pending_gap(now_us);
     }
 
     /// The file was put away, or what has to be said of it is said: any may follow.
-    pub(crate) fn put_away(&mut self) {
+    pub(crate) fn forget_file(&mut self) {
         self.written = None;
     }
 
     /// What has to be said in a file that is opened now, and was left without order by whoever was alive last.
-    pub(crate) fn gaps(&self, file: &File, left: Option<Left>, now_us: i64) -> Result<Vec<Gap>, Failure> {
+    pub(crate) fn gaps(&self, file: &File, left: Option<UncleanEnd>, now_us: i64) -> Result<Vec<Gap>, Error> {
         let replaced_us = self.replaced_us(file)?;
         if replaced_us.is_some() {
             tracing::error!(
@@ -63,7 +63,7 @@ impl Succession {
         // Of our own faults the gap is told by what was shed; of others' nobody else tells.
         let of_others = self.is_first() || replaced_us.is_some();
         let left = left.map(|left| (left.why, left.alive_us));
-        let owed = self.owed_us.map(|owed_us| ("crash", owed_us));
+        let owed = self.pending_gap_us.map(|pending_gap_us| ("crash", pending_gap_us));
         let replaced = replaced_us.map(|replaced_us| ("replaced", replaced_us));
         let since = [left, owed].map(|since| since.filter(|_| of_others)).into_iter().chain([replaced]);
         let gaps = since.flatten().map(|(why, since_us)| Gap {
@@ -77,7 +77,7 @@ impl Succession {
     }
 
     /// Since when rows were entered into another file than this.
-    fn replaced_us(&self, file: &File) -> Result<Option<i64>, Failure> {
+    fn replaced_us(&self, file: &File) -> Result<Option<i64>, Error> {
         let Some(written) = &self.written else { return Ok(None) };
         if file::bytes(&file.connection, "instance")?.as_ref() == Some(&written.instance) {
             return Ok(None);
@@ -88,25 +88,20 @@ impl Succession {
     }
 
     /// The file is open, with its gaps.
-    pub(crate) fn opened(
-        &mut self,
-        file: &File,
-        lock: Option<&mut Lock>,
-        now_us: i64,
-    ) -> Result<(), Failure> {
+    pub(crate) fn opened(&mut self, file: &File, lock: Option<&mut Lock>, now_us: i64) -> Result<(), Error> {
         let instance = file::bytes(&file.connection, "instance")?.unwrap_or_default();
         if self.written.as_ref().is_none_or(|written| written.instance != instance) {
             self.written = Some(Written { instance, since_us: now_us });
         }
         self.began = true;
-        self.owed_us = None;
+        self.pending_gap_us = None;
         lock.map(Lock::settle);
         Ok(())
     }
 
     /// The end has come, and nothing waits that no file has.
-    pub(crate) fn owes_nothing(&self, lock: Option<&mut Lock>) {
-        if self.owed_us.is_none() {
+    pub(crate) fn settle_pending_gap(&self, lock: Option<&mut Lock>) {
+        if self.pending_gap_us.is_none() {
             lock.map(Lock::settle);
         }
     }

@@ -22,7 +22,7 @@ const OTHER: &str = "_other";
 
 /// What was shed, in totals.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shed {
+pub(crate) struct OverflowTotals {
     totals: [HashMap<TotalKey, Sums>; 3],
     rates: HashMap<[u8; 16], Arc<Rate>>,
     devices: HashMap<(i32, Arc<str>, &'static str), DeviceLine>,
@@ -59,7 +59,7 @@ impl Span {
     }
 }
 
-impl Shed {
+impl OverflowTotals {
     pub(crate) fn is_empty(&self) -> bool {
         self.totals.iter().all(HashMap::is_empty) && self.devices.is_empty() && self.lost.rows == 0
     }
@@ -202,14 +202,14 @@ impl Shed {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEYS, Shed};
+    use super::{KEYS, OverflowTotals};
     use crate::testing::{rate, row};
 
     /// Twice as many tenants as there is room for, then twice as many models of one tenant: every row is
     /// in the totals, and their sums are those of the rows.
     #[test]
     fn whatever_comes_is_in_the_totals() {
-        let mut shed = Shed::default();
+        let mut shed = OverflowTotals::default();
         let (mut cost, mut tokens) = (0_i128, 0_u64);
         for n in 0..u64::try_from(3 * KEYS).unwrap() {
             let mut row = row(n);
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn beyond_the_last_room_rows_are_counted_as_lost() {
-        let mut shed = Shed::default();
+        let mut shed = OverflowTotals::default();
         for n in 0..u64::try_from(3 * KEYS).unwrap() + 5 {
             let mut row = row(n);
             row.tenant = format!("tenant {n}").into();

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::queue::DETAIL;
+use crate::queue::QUEUE_MAX_ITEMS;
 use crate::running::Ledger;
 use crate::source::{Range, Source, Used};
 use crate::testing::{Place, row};
@@ -72,7 +72,7 @@ fn well(plan: &Plan) {
 #[test]
 fn totals_that_do_not_fit_take_no_others_with_them() {
     let (place, plan, ledger) = waiting();
-    let all = DETAIL as u64;
+    let all = QUEUE_MAX_ITEMS as u64;
     (0..all).for_each(|n| ledger.enter(row(n)));
     // One that never fits, two that do not fit together, and ten of other lines that do.
     ledger.enter(of_tokens(7_000_000, u64::MAX));

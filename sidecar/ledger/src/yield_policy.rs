@@ -13,15 +13,15 @@ const ROWS: (u32, u32) = (4, 32);
 /// Rows that have waited so long press; those that have waited longer are late.
 const WAITED: (Duration, Duration) = (Duration::from_millis(90), Duration::from_millis(150));
 
-/// The pace of one commit.
+/// The yield policy of one commit.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct YieldPolicy {
     presses_at: Instant,
     late_at: Instant,
     rows: Cell<u32>,
 }
 
-impl Pace {
+impl YieldPolicy {
     /// Of rows of which the first has waited so long.
     pub(crate) fn new(waited: Duration) -> Self {
         let now = Instant::now();
@@ -52,13 +52,13 @@ impl Pace {
 mod tests {
     use std::time::Duration;
 
-    use super::{Pace, ROWS, WAITED};
+    use super::{ROWS, WAITED, YieldPolicy};
 
     #[test]
     fn gives_way_between_rows_until_it_is_late() {
         let ways = |waited| {
-            let pace = Pace::new(waited);
-            (0..4 * ROWS.1).filter(|_| pace.row()).count()
+            let yield_policy = YieldPolicy::new(waited);
+            (0..4 * ROWS.1).filter(|_| yield_policy.row()).count()
         };
         // On a slow machine they may be late before the first turn is given away, but not each time.
         assert!((0..100).any(|_| ways(Duration::ZERO) > 0), "in time");

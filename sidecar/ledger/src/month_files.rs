@@ -10,31 +10,31 @@ use std::time::{Duration, Instant};
 
 use rusqlite::types::ValueRef;
 
-use crate::entry::Entry;
-use crate::failure::{Failure, Fault};
+use crate::continuity::{Continuity, UncleanEnd};
+use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
 use crate::source::{DAY_US, Gap, Month};
-use crate::status::News;
-use crate::succession::{Left, Succession};
-use crate::{aside, check, files, month, restored};
+use crate::status::StatusUpdate;
+use crate::txn::Txn;
+use crate::{check, files, month, quarantine, restored};
 
 /// How long a month that is not the open one stays open after its last row.
 const IDLE: Duration = Duration::from_secs(30);
 
 /// How long one that cannot be written is waited for, and how long it is then left alone, its rows going to
 /// the open month: one file must not hold up all others for ever.
-const PATIENCE: Duration = Duration::from_secs(60);
-const SHUN: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_secs(60);
+const REDIRECT_TIME: Duration = Duration::from_secs(60);
 
 /// How often a month that is over is tried to be moved out while others read it.
-const MOVE: Duration = Duration::from_secs(10);
+const MOVE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How long others may read a month that is over before that is reported: a report takes seconds.
 const READ_MAX: Duration = Duration::from_secs(60);
 
 /// How far ahead a month may begin that is the open one, microseconds: clocks are set back by less at times.
-const AHEAD_US: i64 = DAY_US;
+const AHEAD_MAX_US: i64 = DAY_US;
 
 /// What a log may grow to before it is written back into its file, bytes.
 const LOG: u64 = 4 << 20;
@@ -49,7 +49,7 @@ struct Held {
 
 /// The writer's files.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct MonthFiles {
     path: PathBuf,
     who: String,
     lock: Option<Lock>,
@@ -59,36 +59,36 @@ pub(crate) struct Keeper {
     open: Option<Month>,
     open_path: PathBuf,
     /// The disk reported an error: what the log holds may not be on it.
-    doubtful: bool,
+    io_failed: bool,
     closed: HashMap<Month, Option<Instant>>,
     /// Months that could not be written when they were tried last, and since when.
-    waited_for: HashMap<Month, Instant>,
-    succession: Succession,
+    unwritable_since: HashMap<Month, Instant>,
+    continuity: Continuity,
     tried_to_move: Option<Instant>,
     /// Since when others read the open file although its month is over.
     read_since: Option<Instant>,
     trouble: Option<String>,
     /// What happened since it was last asked.
-    pub news: News,
+    pub update: StatusUpdate,
 }
 
-impl Keeper {
+impl MonthFiles {
     pub(crate) fn new(path: PathBuf, who: String) -> Self {
         Self {
             open_path: path.clone(),
-            doubtful: false,
+            io_failed: false,
             path,
             who,
             lock: None,
             files: HashMap::new(),
             open: None,
             closed: HashMap::new(),
-            waited_for: HashMap::new(),
-            succession: Succession::default(),
+            unwritable_since: HashMap::new(),
+            continuity: Continuity::default(),
             tried_to_move: None,
             read_since: None,
             trouble: None,
-            news: News::default(),
+            update: StatusUpdate::default(),
         }
     }
 
@@ -98,18 +98,18 @@ impl Keeper {
     }
 
     /// Makes sure that there is a month to write to.
-    pub(crate) fn ready(&mut self, now_us: i64) -> Result<(), Failure> {
+    pub(crate) fn ready(&mut self, now_us: i64) -> Result<(), Error> {
         if !self.lock.as_ref().is_some_and(Lock::holds) {
-            self.let_go();
+            self.release();
             self.lock = None;
             let directory = files::directory(&self.path);
             if !directory.try_exists()? {
                 // It may be a mount that is still to come, under which nothing should be written.
                 let said = format!("there is no directory {}: make or mount it", directory.display());
-                return Err(Failure::new(Fault::ReadOnly, said));
+                return Err(Error::new(Fault::ReadOnly, said));
             }
             let mut lock = Lock::take(&self.path)?;
-            self.succession.inherit(&mut lock, now_us);
+            self.continuity.inherit(&mut lock, now_us);
             self.lock = Some(lock);
         }
         if let Some(open) = self.open {
@@ -120,17 +120,17 @@ impl Keeper {
             return Ok(());
         }
         match self.open_ledger(now_us) {
-            Err(failure) if failure.fault == Fault::Corrupt => {
-                self.set_aside(&failure, now_us)?;
+            Err(error) if error.fault == Fault::Corrupt => {
+                self.quarantine_open(&error, now_us)?;
                 self.open_ledger(now_us)
             }
             other => other,
         }
     }
 
-    fn open_ledger(&mut self, now_us: i64) -> Result<(), Failure> {
-        if self.succession.is_first() {
-            self.settle_others(now_us);
+    fn open_ledger(&mut self, now_us: i64) -> Result<(), Error> {
+        if self.continuity.is_first() {
+            self.recover_past_months(now_us);
         }
         let mut left = None;
         let path = self.path.clone();
@@ -155,8 +155,8 @@ impl Keeper {
                 left = disorder;
                 self.hold(file, true)?;
             } else {
-                let (file, gaps) = aside::create(&path, &path, now, &self.who, now_us)?;
-                self.news.gaps += gaps;
+                let (file, gaps) = quarantine::create(&path, &path, now, &self.who, now_us)?;
+                self.update.gaps += gaps;
                 self.hold(file, true)?;
             }
         }
@@ -167,9 +167,9 @@ impl Keeper {
 
     /// Opens the file that is to be written on, checked, with everything of its log in it. With the last
     /// sign of life of whoever left it in disorder.
-    fn open_checked(&self, path: &Path) -> Result<(File, Option<Left>), Failure> {
+    fn open_checked(&self, path: &Path) -> Result<(File, Option<UncleanEnd>), Error> {
         if files::length(path) == 0 {
-            return Err(Failure::corrupt("it is empty"));
+            return Err(Error::corrupt("it is empty"));
         }
         let has_log = check::has_log(path);
         let file = File::open(path)?;
@@ -178,46 +178,46 @@ impl Keeper {
         let why = if restored::is_copy(&file, has_log)? { Gap::RESTORED } else { "crash" };
         check::look(&file, in_order)?;
         self.trust(&file)?;
-        let left = alive.filter(|_| !in_order).map(|alive_us| Left { alive_us, why });
+        let left = alive.filter(|_| !in_order).map(|alive_us| UncleanEnd { alive_us, why });
         Ok((file, left))
     }
 
     /// After an fsync that failed, what the log holds is believed when it was written into the file.
-    fn trust(&self, file: &File) -> Result<(), Failure> {
+    fn trust(&self, file: &File) -> Result<(), Error> {
         match file.write_back() {
-            Err(failure) if failure.fault == Fault::Locked && !self.doubtful => Ok(()),
+            Err(error) if error.fault == Fault::Locked && !self.io_failed => Ok(()),
             other => other,
         }
     }
 
     /// Says in the open month that this process writes it now, and what is not known of the time before.
-    fn begin(&mut self, left: Option<Left>, now_us: i64) -> Result<(), Failure> {
+    fn begin(&mut self, left: Option<UncleanEnd>, now_us: i64) -> Result<(), Error> {
         let who = self.who.clone();
         let held = self.open.and_then(|month| self.files.get_mut(&month));
         let file = &mut held.ok_or_else(not_open)?.file;
-        let gaps = self.succession.gaps(file, left, now_us)?;
-        let mut entry = Entry::begin(file)?;
-        gaps.iter().try_for_each(|gap| entry.gap(gap))?;
-        if self.succession.is_first() {
-            entry.act(now_us, "opened", &who, "{}")?;
+        let gaps = self.continuity.gaps(file, left, now_us)?;
+        let mut txn = Txn::begin(file)?;
+        gaps.iter().try_for_each(|gap| txn.gap(gap))?;
+        if self.continuity.is_first() {
+            txn.audit(now_us, "opened", &who, "{}")?;
         }
-        restored::unmark(&entry)?;
-        entry.fact("clean", ValueRef::Integer(0))?;
-        entry.fact("alive_us", ValueRef::Integer(now_us))?;
-        entry.commit()?;
+        restored::unmark(&txn)?;
+        txn.fact("clean", ValueRef::Integer(0))?;
+        txn.fact("alive_us", ValueRef::Integer(now_us))?;
+        txn.commit()?;
         // Into the file itself: a log that is damaged after a crash is not to take this with it, or nobody
         // would know that rows were lost.
         match file.write_back() {
-            Err(failure) if failure.fault != Fault::Locked => return Err(failure),
+            Err(error) if error.fault != Fault::Locked => return Err(error),
             _ => {}
         }
-        self.succession.opened(file, self.lock.as_mut(), now_us)?;
-        self.doubtful = false;
-        self.news.gaps += gaps.len() as u64;
+        self.continuity.opened(file, self.lock.as_mut(), now_us)?;
+        self.io_failed = false;
+        self.update.gaps += gaps.len() as u64;
         Ok(())
     }
 
-    fn hold(&mut self, file: File, as_open: bool) -> Result<(), Failure> {
+    fn hold(&mut self, file: File, as_open: bool) -> Result<(), Error> {
         let node = files::node(&file.path)?;
         let month = file.month;
         file.keep_log()?;
@@ -230,7 +230,7 @@ impl Keeper {
     }
 
     /// The open month's file.
-    pub(crate) fn open_file(&mut self) -> Result<&mut File, Failure> {
+    pub(crate) fn open_file(&mut self) -> Result<&mut File, Error> {
         let held = self.open.and_then(|month| self.files.get_mut(&month));
         held.map(|held| &mut held.file).ok_or_else(not_open)
     }
@@ -244,7 +244,7 @@ impl Keeper {
     pub(crate) fn target(&mut self, month: Month) -> Month {
         match self.closed.get(&month) {
             None => month,
-            Some(Some(since)) if since.elapsed() > SHUN => {
+            Some(Some(since)) if since.elapsed() > REDIRECT_TIME => {
                 self.closed.remove(&month);
                 month
             }
@@ -253,19 +253,19 @@ impl Keeper {
     }
 
     /// Sends what belongs to a month to the open one from now on, for good if it is closed.
-    pub(crate) fn shun(&mut self, month: Month, closed: bool) {
+    pub(crate) fn redirect(&mut self, month: Month, closed: bool) {
         self.closed.insert(month, (!closed).then(Instant::now));
         self.files.remove(&month);
     }
 
     /// The file of a month, opened or made.
-    pub(crate) fn file(&mut self, month: Month, now_us: i64) -> Result<&mut File, Failure> {
+    pub(crate) fn file(&mut self, month: Month, now_us: i64) -> Result<&mut File, Error> {
         if !self.files.contains_key(&month) {
             let path = files::of_month(&self.path, month);
             let file = if path.try_exists()? {
                 let file = File::open(&path)?;
                 if file.month != month {
-                    return Err(Failure::corrupt(format!(
+                    return Err(Error::corrupt(format!(
                         "{} holds {}",
                         path.display(),
                         month::name(file.month)
@@ -273,20 +273,20 @@ impl Keeper {
                 }
                 file
             } else {
-                let (file, gaps) = aside::create(&self.path, &path, month, &self.who, now_us)?;
-                self.news.gaps += gaps;
+                let (file, gaps) = quarantine::create(&self.path, &path, month, &self.who, now_us)?;
+                self.update.gaps += gaps;
                 file
             };
             self.trust(&file)?;
             self.hold(file, false)?;
         }
-        let held = self.files.get_mut(&month).ok_or_else(|| Failure::new(Fault::Other, "no file"))?;
+        let held = self.files.get_mut(&month).ok_or_else(|| Error::new(Fault::Other, "no file"))?;
         held.used = Instant::now();
         Ok(&mut held.file)
     }
 
     /// Whether a month is closed, as its file says; a closed file may be one that cannot be opened to write.
-    pub(crate) fn is_closed(&self, month: Month) -> Result<bool, Failure> {
+    pub(crate) fn is_closed(&self, month: Month) -> Result<bool, Error> {
         let path = files::of_month(&self.path, month);
         if self.files.contains_key(&month) || !path.try_exists()? {
             return Ok(false);
@@ -295,12 +295,12 @@ impl Keeper {
     }
 
     /// Whether a month was closed, also while its file is open here.
-    fn is_signed(&self, month: Month) -> Result<bool, Failure> {
+    fn is_signed(&self, month: Month) -> Result<bool, Error> {
         if !files::of_month(&self.path, month).try_exists()? {
             return Ok(false);
         }
         // One that cannot be read is not made the open one.
-        let closed = self.look_into(month).and_then(|file| file::number(&file.connection, "closed_us"));
+        let closed = self.open_past(month).and_then(|file| file::number(&file.connection, "closed_us"));
         Ok(closed.map_or(true, |closed| closed.is_some()))
     }
 
@@ -314,21 +314,21 @@ impl Keeper {
     /// Whether a month that cannot be written now is to be waited for.
     pub(crate) fn waits(&mut self, month: Month) -> bool {
         self.files.remove(&month);
-        self.waited_for.entry(month).or_insert_with(Instant::now).elapsed() < PATIENCE
+        self.unwritable_since.entry(month).or_insert_with(Instant::now).elapsed() < WAIT_MAX
     }
 
     /// A month was written.
     pub(crate) fn written(&mut self, month: Month) {
-        self.waited_for.remove(&month);
+        self.unwritable_since.remove(&month);
     }
 
     /// The file of a month that is not written to any more, to look what is in it.
-    pub(crate) fn look_into(&self, month: Month) -> Result<File, Failure> {
+    pub(crate) fn open_past(&self, month: Month) -> Result<File, Error> {
         File::open_read(&files::of_month(&self.path, month))
     }
 
     /// What is done when there is nothing to enter: signs of life, files put away.
-    pub(crate) fn tick(&mut self, now_us: i64) -> Result<(), Failure> {
+    pub(crate) fn tick(&mut self, now_us: i64) -> Result<(), Error> {
         let idle: Vec<Month> = self
             .files
             .iter()
@@ -337,21 +337,21 @@ impl Keeper {
             .collect();
         for month in idle {
             let rested = self.files.remove(&month).map(|held| held.file.rest());
-            if let Some(Err(failure)) = rested {
-                self.past_trouble(month, &failure, now_us);
+            if let Some(Err(error)) = rested {
+                self.past_month_failed(month, &error, now_us);
             }
         }
         if self.open.is_some_and(|open| !self.is_there(open)) {
             return Err(gone(&self.open_path));
         }
-        let entry = Entry::begin(self.open_file()?)?;
-        entry.fact("alive_us", ValueRef::Integer(now_us))?;
-        entry.commit()?;
+        let txn = Txn::begin(self.open_file()?)?;
+        txn.fact("alive_us", ValueRef::Integer(now_us))?;
+        txn.commit()?;
         self.write_back(now_us)
     }
 
     /// Writes long logs back into their files.
-    pub(crate) fn write_back(&mut self, now_us: i64) -> Result<(), Failure> {
+    pub(crate) fn write_back(&mut self, now_us: i64) -> Result<(), Error> {
         let mut failed = Vec::new();
         for (month, held) in &self.files {
             // A log is not made shorter, but written anew from its beginning; so its length says only
@@ -363,14 +363,14 @@ impl Keeper {
                 // Who reads an old state keeps the log from being emptied; it is tried again.
                 if bytes > LOG { held.file.log("PASSIVE").map(|_| ()) } else { Ok(()) }
             });
-            failed.extend(done.err().map(|failure| (*month, failure)));
+            failed.extend(done.err().map(|error| (*month, error)));
         }
         let mut of_open = Ok(());
-        for (month, failure) in failed {
+        for (month, error) in failed {
             if Some(month) == self.open {
-                of_open = Err(failure);
+                of_open = Err(error);
             } else {
-                self.past_trouble(month, &failure, now_us);
+                self.past_month_failed(month, &error, now_us);
             }
         }
         of_open
@@ -378,7 +378,7 @@ impl Keeper {
 
     /// The month that is over stays in the open file, and rows go on to be entered; the operator has to see to it.
     fn stay(&mut self, fault: Fault, trouble: String) {
-        self.news.faults.push(fault);
+        self.update.faults.push(fault);
         self.trouble = Some(trouble);
     }
 
@@ -388,8 +388,8 @@ impl Keeper {
     }
 
     /// Moves a month that is over out of the open file, and opens the next; later, if others read it.
-    fn turn(&mut self, now_us: i64) -> Result<(), Failure> {
-        if self.tried_to_move.is_some_and(|at| at.elapsed() < MOVE) {
+    fn turn(&mut self, now_us: i64) -> Result<(), Error> {
+        if self.tried_to_move.is_some_and(|at| at.elapsed() < MOVE_INTERVAL) {
             return Ok(());
         }
         self.tried_to_move = Some(Instant::now());
@@ -438,14 +438,14 @@ impl Keeper {
         self.read_since = None;
         // Whoever ends before the next file is open leaves this one in order.
         if let Some(lock) = &mut self.lock {
-            lock.owe(now_us);
+            lock.note_pending_gap(now_us);
         }
         set_clean(self.open_file()?, now_us)?;
         if let Some(held) = self.files.remove(&open) {
             held.file.rest()?;
         }
         self.open = None;
-        self.succession.put_away();
+        self.continuity.forget_file();
         if from != to {
             files::rename(&from, &to)?;
         }
@@ -460,12 +460,12 @@ impl Keeper {
     }
 
     /// Closes everything, in order: what is opened next finds nothing to be said.
-    pub(crate) fn end(&mut self, now_us: i64) -> Result<(), Failure> {
+    pub(crate) fn end(&mut self, now_us: i64) -> Result<(), Error> {
         let past: Vec<Month> = self.files.keys().copied().filter(|month| Some(*month) != self.open).collect();
         for month in past {
             let Some(mut held) = self.files.remove(&month) else { continue };
-            if let Err(failure) = set_clean(&mut held.file, now_us).and_then(|()| held.file.rest()) {
-                self.past_trouble(month, &failure, now_us);
+            if let Err(error) = set_clean(&mut held.file, now_us).and_then(|()| held.file.rest()) {
+                self.past_month_failed(month, &error, now_us);
             }
         }
         if self.open.is_some() {
@@ -480,82 +480,82 @@ impl Keeper {
     }
 
     /// Nothing waits that no file has.
-    pub(crate) fn owes_nothing(&mut self) {
-        self.succession.owes_nothing(self.lock.as_mut());
+    pub(crate) fn settle_pending_gap(&mut self) {
+        self.continuity.settle_pending_gap(self.lock.as_mut());
     }
 
     /// Lets go of everything after a fault, whatever state it is in.
     pub(crate) fn fail(&mut self, fault: Fault) {
-        self.doubtful |= fault == Fault::Io;
-        self.let_go();
+        self.io_failed |= fault == Fault::Io;
+        self.release();
     }
 
-    fn let_go(&mut self) {
+    fn release(&mut self) {
         self.files.clear();
         self.open = None;
     }
 
     /// Moves the damaged open file away, with what belongs to it.
-    pub(crate) fn set_aside(&mut self, failure: &Failure, now_us: i64) -> Result<(), Failure> {
+    pub(crate) fn quarantine_open(&mut self, error: &Error, now_us: i64) -> Result<(), Error> {
         let open = self.open;
-        self.let_go();
+        self.release();
         let path = std::mem::replace(&mut self.open_path, self.path.clone());
         let named = path.file_name().and_then(|name| files::month_in(&self.path, name.to_str()?));
-        self.succession.put_away();
-        self.replace(&path, named.or(open).unwrap_or(month::of(now_us)), failure, now_us)
+        self.continuity.forget_file();
+        self.replace(&path, named.or(open).unwrap_or(month::of(now_us)), error, now_us)
     }
 
-    fn replace(&mut self, path: &Path, month: Month, failure: &Failure, now_us: i64) -> Result<(), Failure> {
-        self.news.faults.push(Fault::Corrupt);
-        let gaps = aside::replace(&self.path, path, month, failure, &self.who, now_us)?;
-        self.news.quarantined += 1;
-        self.news.gaps += gaps;
+    fn replace(&mut self, path: &Path, month: Month, error: &Error, now_us: i64) -> Result<(), Error> {
+        self.update.faults.push(Fault::Corrupt);
+        let gaps = quarantine::replace(&self.path, path, month, error, &self.who, now_us)?;
+        self.update.quarantined += 1;
+        self.update.gaps += gaps;
         Ok(())
     }
 
     /// The file of a month that is not the open one is damaged: it alone is moved away. One that was signed
     /// off stays where it is, for people to see to; what comes late goes to the open month, as it would anyway.
-    pub(crate) fn spoiled(&mut self, month: Month, failure: &Failure, now_us: i64) -> Result<(), Failure> {
+    pub(crate) fn quarantine_past(&mut self, month: Month, error: &Error, now_us: i64) -> Result<(), Error> {
         self.files.remove(&month);
         if files::sign_off(&self.path, month).try_exists()? {
-            self.news.faults.push(Fault::Corrupt);
+            self.update.faults.push(Fault::Corrupt);
             tracing::error!(
-                month = month::name(month), reason = %failure,
+                month = month::name(month), reason = %error,
                 "a closed month of the ledger is damaged: put its file back from a copy"
             );
-            self.shun(month, true);
+            self.redirect(month, true);
             return Ok(());
         }
-        self.replace(&files::of_month(&self.path, month), month, failure, now_us)
+        self.replace(&files::of_month(&self.path, month), month, error, now_us)
     }
 
     /// A month that is not the open one made trouble, and nothing waits for it: whatever it is, the open
     /// month goes on.
-    fn past_trouble(&mut self, month: Month, failure: &Failure, now_us: i64) {
+    fn past_month_failed(&mut self, month: Month, error: &Error, now_us: i64) {
         self.files.remove(&month);
-        let left = match failure.fault {
-            Fault::Corrupt => self.spoiled(month, failure, now_us).err(),
-            _ => Some(failure.clone()),
+        let left = match error.fault {
+            Fault::Corrupt => self.quarantine_past(month, error, now_us).err(),
+            _ => Some(error.clone()),
         };
-        if let Some(failure) = left {
-            self.doubtful |= failure.fault == Fault::Io;
-            self.news.faults.push(failure.fault);
+        if let Some(error) = left {
+            self.io_failed |= error.fault == Fault::Io;
+            self.update.faults.push(error.fault);
             tracing::warn!(
-                month = month::name(month), reason = %failure,
+                month = month::name(month), reason = %error,
                 "a past month of the ledger cannot be put away"
             );
         }
     }
 
     /// Puts away months that a crash left open, and enters the gaps of those put back from a copy.
-    fn settle_others(&mut self, now_us: i64) {
+    fn recover_past_months(&mut self, now_us: i64) {
         for path in files::list(&self.path).unwrap_or_default() {
             if path == self.path {
                 continue;
             }
             let left = ["-wal", "-journal"].iter().any(|suffix| files::beside(&path, suffix).exists());
             let settled = restored::past_gap(&path, now_us).and_then(|gaps| {
-                self.news.gaps += gaps;
+                self.update.gaps += gaps;
                 if !left {
                     return Ok(());
                 }
@@ -564,8 +564,8 @@ impl Keeper {
                 file.rest().map(|_| ())
             });
             let month = path.file_name().and_then(|name| files::month_in(&self.path, name.to_str()?));
-            if let (Err(failure), Some(month)) = (settled, month) {
-                self.past_trouble(month, &failure, now_us);
+            if let (Err(error), Some(month)) = (settled, month) {
+                self.past_month_failed(month, &error, now_us);
             }
         }
     }
@@ -573,28 +573,28 @@ impl Keeper {
 
 /// Whether a month is not the one to be written to: it is past, or begins so late that a clock was wrong.
 fn is_over(open: Month, now_us: i64) -> bool {
-    open < month::of(now_us) || month::begin_us(open) > now_us.saturating_add(AHEAD_US)
+    open < month::of(now_us) || month::begin_us(open) > now_us.saturating_add(AHEAD_MAX_US)
 }
 
 /// The file was taken away while it was written to.
-pub(crate) fn gone(path: &Path) -> Failure {
-    Failure::new(Fault::Io, format!("{} is not the file any more that was opened", path.display()))
+pub(crate) fn gone(path: &Path) -> Error {
+    Error::new(Fault::Io, format!("{} is not the file any more that was opened", path.display()))
 }
 
-fn not_open() -> Failure {
-    Failure::new(Fault::Other, "no month is open")
+fn not_open() -> Error {
+    Error::new(Fault::Other, "no month is open")
 }
 
-fn set_clean(file: &mut File, now_us: i64) -> Result<(), Failure> {
-    let entry = Entry::begin(file)?;
-    if entry.is_closed()? {
+fn set_clean(file: &mut File, now_us: i64) -> Result<(), Error> {
+    let txn = Txn::begin(file)?;
+    if txn.is_closed()? {
         return Ok(());
     }
-    entry.fact("clean", ValueRef::Integer(1))?;
-    entry.fact("alive_us", ValueRef::Integer(now_us))?;
-    entry.commit()
+    txn.fact("clean", ValueRef::Integer(1))?;
+    txn.fact("alive_us", ValueRef::Integer(now_us))?;
+    txn.commit()
 }
 
 #[cfg(test)]
-#[path = "keeper_tests.rs"]
+#[path = "month_files_tests.rs"]
 mod tests;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use price::Rate;
 use rusqlite::Connection;
 
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::source::{Correction, Trouble};
 use crate::table::{self, CORRECTION};
 use crate::values::{self, Columns, Names};
@@ -15,19 +15,19 @@ use crate::{schema, temporary};
 
 /// The corrections, and the rates that they name.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PlannedCorrections {
     file: Connection,
     rates: HashMap<[u8; 16], Arc<Rate>>,
     count: i64,
     scratch: Vec<u8>,
 }
 
-impl Planned {
+impl PlannedCorrections {
     /// Returns none yet.
     ///
     /// # Errors
     /// The temporary file cannot be made.
-    pub fn new() -> Result<Self, Failure> {
+    pub fn new() -> Result<Self, Error> {
         let file = temporary::open(schema::TABLES)?;
         Ok(Self { file, rates: HashMap::new(), count: 0, scratch: Vec::new() })
     }
@@ -36,7 +36,7 @@ impl Planned {
     ///
     /// # Errors
     /// The temporary file cannot be written.
-    pub fn add(&mut self, correction: &Correction, rate: &Arc<Rate>) -> Result<(), Failure> {
+    pub fn add(&mut self, correction: &Correction, rate: &Arc<Rate>) -> Result<(), Error> {
         self.rates.entry(rate.id).or_insert_with(|| Arc::clone(rate));
         self.count += 1;
         let values = values::of_correction(self.count, 0, correction)?;

@@ -9,29 +9,29 @@ use std::path::Path;
 
 use rusqlite::types::ValueRef;
 
-use crate::entry::Entry;
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::file::{self, File};
 use crate::source::{Gone, Month};
 use crate::table::Digest;
+use crate::txn::Txn;
 use crate::{files, month};
 
 /// The fact that names the last month whose file was there when a file was made.
 const BEFORE: &str = "before";
 
 /// States in a new file of a ledger which month is before it.
-pub(crate) fn follow(entry: &Entry<'_>, path: &Path, month: Month) -> Result<(), Failure> {
+pub(crate) fn follow(txn: &Txn<'_>, path: &Path, month: Month) -> Result<(), Error> {
     let names = files::list(path)?;
     let months = names.iter().filter_map(|file| files::month_in(path, file.file_name()?.to_str()?));
     match months.filter(|before| *before < month).max() {
-        Some(before) => entry.fact(BEFORE, ValueRef::Integer(i64::from(before))),
+        Some(before) => txn.fact(BEFORE, ValueRef::Integer(i64::from(before))),
         None => Ok(()),
     }
 }
 
 /// Months that are spoken of, and those that were seen.
 #[derive(Default)]
-pub(crate) struct Missing {
+pub(crate) struct AbsentMonths {
     seen: BTreeSet<Month>,
     told: BTreeMap<Month, &'static str>,
     /// The digest of each closed month that was seen, and the one each was closed after.
@@ -39,7 +39,7 @@ pub(crate) struct Missing {
     after: Vec<(Month, Digest)>,
 }
 
-impl Missing {
+impl AbsentMonths {
     /// What was signed off has to be there.
     pub(crate) fn new(path: &Path) -> io::Result<Self> {
         let signed = files::signed_off(path)?;
@@ -73,7 +73,7 @@ impl Missing {
     }
 
     /// How it is known that a month was there once whose file is not, if it is.
-    pub(crate) fn of(path: &Path, month: Month) -> Result<Option<&'static str>, Failure> {
+    pub(crate) fn of(path: &Path, month: Month) -> Result<Option<&'static str>, Error> {
         let mut missing = Self::new(path)?;
         for file in files::list(path)? {
             // What cannot be read is told by whoever needs it.

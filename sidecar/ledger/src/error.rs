@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use rusqlite::{Error, ErrorCode};
+use rusqlite::{Error as SqliteError, ErrorCode};
 
 /// What kind of fault it is; the label of `tokenmeter_ledger_faults_total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,7 +42,7 @@ impl Fault {
 
 /// A fault, and what it was about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct Error {
     /// What kind.
     pub fault: Fault,
     /// What happened and what to do.
@@ -53,7 +53,7 @@ pub struct Failure {
     pub(crate) elsewhere: bool,
 }
 
-impl Failure {
+impl Error {
     pub(crate) fn new(fault: Fault, said: impl Into<String>) -> Self {
         Self { fault, said: said.into(), of_row: false, elsewhere: false }
     }
@@ -78,18 +78,18 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.said)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for Error {}
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
+impl From<SqliteError> for Error {
+    fn from(error: SqliteError) -> Self {
         let fault = match &error {
-            Error::SqliteFailure(failure, _) => match failure.code {
+            SqliteError::SqliteFailure(error, _) => match error.code {
                 ErrorCode::DiskFull => Fault::Full,
                 ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => Fault::ReadOnly,
                 ErrorCode::SystemIoFailure | ErrorCode::NoLargeFileSupport => Fault::Io,
@@ -102,17 +102,17 @@ impl From<Error> for Failure {
                 _ => Fault::Other,
             },
             // A table or a column that the schema's version promises is not there, or holds another type.
-            Error::SqlInputError { .. }
-            | Error::QueryReturnedNoRows
-            | Error::InvalidColumnType(..)
-            | Error::FromSqlConversionFailure(..)
-            | Error::IntegralValueOutOfRange(..)
-            | Error::Utf8Error(..) => Fault::Corrupt,
+            SqliteError::SqlInputError { .. }
+            | SqliteError::QueryReturnedNoRows
+            | SqliteError::InvalidColumnType(..)
+            | SqliteError::FromSqlConversionFailure(..)
+            | SqliteError::IntegralValueOutOfRange(..)
+            | SqliteError::Utf8Error(..) => Fault::Corrupt,
             _ => Fault::Other,
         };
         let of_row = match &error {
-            Error::SqliteFailure(failure, _) => matches!(
-                failure.code,
+            SqliteError::SqliteFailure(error, _) => matches!(
+                error.code,
                 ErrorCode::ConstraintViolation
                     | ErrorCode::TypeMismatch
                     | ErrorCode::TooBig
@@ -124,7 +124,7 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         let fault = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {

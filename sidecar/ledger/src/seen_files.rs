@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use crate::failure::{Failure, Fault};
+use crate::error::{Error, Fault};
 use crate::file::{self, File};
 
 /// The files seen so far, by their ids.
 #[derive(Debug, Default)]
-pub(crate) struct Once(HashMap<Vec<u8>, PathBuf>);
+pub(crate) struct SeenFiles(HashMap<Vec<u8>, PathBuf>);
 
-impl Once {
+impl SeenFiles {
     /// Notes a file.
     ///
     /// # Errors
     /// It is one that was noted under another name, or cannot be read.
-    pub(crate) fn see(&mut self, file: &File) -> Result<(), Failure> {
+    pub(crate) fn see(&mut self, file: &File) -> Result<(), Error> {
         let Some(instance) = file::bytes(&file.connection, "instance")? else { return Ok(()) };
         match self.0.insert(instance, file.path.clone()) {
             None => Ok(()),
@@ -25,7 +25,7 @@ impl Once {
                      count twice",
                     other.display()
                 );
-                Err(Failure::new(Fault::Other, said).of(file.path.display()))
+                Err(Error::new(Fault::Other, said).of(file.path.display()))
             }
         }
     }

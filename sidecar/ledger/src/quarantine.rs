@@ -9,11 +9,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::entry::Entry;
-use crate::failure::Failure;
+use crate::absent_months::{self, AbsentMonths};
+use crate::error::Error;
 use crate::file::File;
-use crate::missing::{self, Missing};
 use crate::source::{Gap, Month};
+use crate::txn::Txn;
 use crate::{files, month};
 
 /// What the names of damaged files have behind the name that they had; when it was found follows.
@@ -28,11 +28,11 @@ pub(crate) fn replace(
     ledger: &Path,
     path: &Path,
     month: Month,
-    reason: &Failure,
+    reason: &Error,
     who: &str,
     now_us: i64,
-) -> Result<u64, Failure> {
-    let to = aside(path, now_us)?;
+) -> Result<u64, Error> {
+    let to = move_away(path, now_us)?;
     tracing::error!(
         file = %path.display(), moved_to = %to.display(), reason = %reason,
         "a file of the ledger is damaged; a new one is begun"
@@ -50,7 +50,7 @@ pub(crate) fn create(
     month: Month,
     who: &str,
     now_us: i64,
-) -> Result<(File, u64), Failure> {
+) -> Result<(File, u64), Error> {
     begin(ledger, path, month, None, who, now_us)
 }
 
@@ -67,7 +67,7 @@ fn begin(
     now_moved: Option<Moved<'_>>,
     who: &str,
     now_us: i64,
-) -> Result<(File, u64), Failure> {
+) -> Result<(File, u64), Error> {
     orphans(path, now_us)?;
     let mut moved: Vec<_> = now_moved.into_iter().collect();
     for name in lying_beside(path, month)? {
@@ -75,7 +75,8 @@ fn begin(
             moved.push(Moved { name, reason: None });
         }
     }
-    let why = if moved.is_empty() { Missing::of(ledger, month)?.map(|_| "gone") } else { Some("corrupt") };
+    let why =
+        if moved.is_empty() { AbsentMonths::of(ledger, month)?.map(|_| "gone") } else { Some("corrupt") };
     let gap = why.map(|why| Gap {
         // What the file held can only be guessed by its name: a month.
         from_us: month::begin_us(month),
@@ -85,14 +86,14 @@ fn begin(
         totals_kept: false,
     });
     let file = File::create(path, month, now_us, |file| {
-        let mut entry = Entry::begin(file)?;
-        missing::follow(&entry, ledger, month)?;
-        gap.iter().try_for_each(|gap| entry.gap(gap))?;
+        let mut txn = Txn::begin(file)?;
+        absent_months::follow(&txn, ledger, month)?;
+        gap.iter().try_for_each(|gap| txn.gap(gap))?;
         for Moved { name, reason } in &moved {
             let detail = serde_json::json!({ "file": name, "reason": reason }).to_string();
-            entry.act(now_us, "quarantined", who, &detail)?;
+            txn.audit(now_us, "quarantined", who, &detail)?;
         }
-        entry.commit()
+        txn.commit()
     })?;
     Ok((file, gap.map_or(0, |_| 1)))
 }
@@ -122,10 +123,10 @@ fn name(path: &Path) -> String {
 
 /// Moves away what belongs to a file that is not there: a log of another file must not be taken for
 /// the new one's.
-fn orphans(path: &Path, now_us: i64) -> Result<(), Failure> {
+fn orphans(path: &Path, now_us: i64) -> Result<(), Error> {
     for suffix in BESIDE {
         if files::beside(path, suffix).try_exists()? {
-            aside(path, now_us)?;
+            move_away(path, now_us)?;
             return Ok(());
         }
     }
@@ -134,7 +135,7 @@ fn orphans(path: &Path, now_us: i64) -> Result<(), Failure> {
 
 /// Gives a file and what belongs to it names that say when it was found damaged. The log goes first:
 /// without its file it is nothing, and the file without its log would be an older state of itself.
-pub(crate) fn aside(path: &Path, now_us: i64) -> Result<PathBuf, Failure> {
+pub(crate) fn move_away(path: &Path, now_us: i64) -> Result<PathBuf, Error> {
     let stamp = jiff::Timestamp::from_microsecond(now_us)
         .map_or_else(|_| now_us.to_string(), |at| at.strftime("%Y-%m-%dT%H-%M-%SZ").to_string());
     let mut to = files::beside(path, &format!("{DAMAGED}{stamp}"));

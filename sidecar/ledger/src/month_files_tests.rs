@@ -3,10 +3,10 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::{IDLE, Keeper, LOG, READ_MAX};
-use crate::entry::Entry;
+use super::{IDLE, LOG, MonthFiles, READ_MAX};
 use crate::source::{Gap, Month, Range, Source};
 use crate::testing::{NOON_US, Place, notes, row};
+use crate::txn::Txn;
 use crate::{Fault, Row, Store, files, month};
 
 const OCTOBER_US: i64 = NOON_US;
@@ -19,24 +19,24 @@ fn october() -> Month {
     month::of(OCTOBER_US)
 }
 
-fn ready(place: &Place, now_us: i64) -> Keeper {
-    let mut keeper = Keeper::new(place.ledger(), "test".into());
-    keeper.ready(now_us).unwrap();
-    keeper
+fn ready(place: &Place, now_us: i64) -> MonthFiles {
+    let mut month_files = MonthFiles::new(place.ledger(), "test".into());
+    month_files.ready(now_us).unwrap();
+    month_files
 }
 
-fn enter(keeper: &mut Keeper, month: Month, row: &Row, now_us: i64) {
-    let file = if keeper.open_month() == Some(month) {
-        keeper.open_file().unwrap()
+fn enter(month_files: &mut MonthFiles, month: Month, row: &Row, now_us: i64) {
+    let file = if month_files.open_month() == Some(month) {
+        month_files.open_file().unwrap()
     } else {
-        keeper.file(month, now_us).unwrap()
+        month_files.file(month, now_us).unwrap()
     };
-    let mut entry = Entry::begin(file).unwrap();
+    let mut txn = Txn::begin(file).unwrap();
     if let price::Charge::Priced { rate, .. } = &row.charge {
-        entry.rates([&**rate]).unwrap();
+        txn.rates([&**rate]).unwrap();
     }
-    entry.exchanges([row]).unwrap();
-    entry.commit().unwrap();
+    txn.exchanges([row]).unwrap();
+    txn.commit().unwrap();
 }
 
 /// Overwrites a file and its log.
@@ -52,12 +52,12 @@ fn spoil(place: &Place, name: &str) {
 }
 
 /// November open with a row of its own, and October open beside it with a late one.
-fn two_months(place: &Place) -> Keeper {
-    let mut keeper = ready(place, november_us());
+fn two_months(place: &Place) -> MonthFiles {
+    let mut month_files = ready(place, november_us());
     let new = Row { ended_us: november_us(), ..row(1) };
-    enter(&mut keeper, october() + 1, &new, november_us());
-    enter(&mut keeper, october(), &row(2), november_us());
-    keeper
+    enter(&mut month_files, october() + 1, &new, november_us());
+    enter(&mut month_files, october(), &row(2), november_us());
+    month_files
 }
 
 /// Models of what is billed, and the gaps.
@@ -76,13 +76,13 @@ fn read(place: &Place) -> (Vec<(Month, u64)>, Vec<Gap>) {
 const ASIDE: &str = "x-2026-10.db.corrupt-2026-11-01T00-00-01Z";
 
 #[track_caller]
-fn only_october_is_aside(place: &Place, keeper: &Keeper) {
+fn only_october_is_aside(place: &Place, month_files: &MonthFiles) {
     let names = place.names();
     let aside: Vec<_> =
         names.iter().filter(|name| name.contains("corrupt") && !name.ends_with("-wal")).collect();
     assert_eq!(aside, [ASIDE], "{names:?}");
-    assert_eq!((keeper.news.quarantined, keeper.news.gaps), (1, 1));
-    assert_eq!(keeper.news.faults, [Fault::Corrupt]);
+    assert_eq!((month_files.update.quarantined, month_files.update.gaps), (1, 1));
+    assert_eq!(month_files.update.faults, [Fault::Corrupt]);
     let (months, gaps) = read(place);
     assert_eq!(months, [(october() + 1, 1)], "the open month has its row");
     let said: Vec<_> = gaps.iter().map(|gap| (month::of(gap.from_us), &*gap.why)).collect();
@@ -92,41 +92,41 @@ fn only_october_is_aside(place: &Place, keeper: &Keeper) {
 #[test]
 fn a_damaged_past_month_is_put_away_by_itself() {
     let place = Place::new();
-    let mut keeper = two_months(&place);
+    let mut month_files = two_months(&place);
     spoil(&place, "x-2026-10.db");
     let long_ago = Instant::now().checked_sub(IDLE + Duration::from_secs(1)).unwrap();
-    keeper.files.get_mut(&october()).unwrap().used = long_ago;
-    keeper.tick(november_us()).unwrap();
-    assert_eq!(keeper.open_month(), Some(october() + 1));
-    only_october_is_aside(&place, &keeper);
-    keeper.end(november_us()).unwrap();
+    month_files.files.get_mut(&october()).unwrap().used = long_ago;
+    month_files.tick(november_us()).unwrap();
+    assert_eq!(month_files.open_month(), Some(october() + 1));
+    only_october_is_aside(&place, &month_files);
+    month_files.end(november_us()).unwrap();
 }
 
 #[test]
 fn a_damaged_past_month_does_not_spoil_the_end() {
     let place = Place::new();
-    let mut keeper = two_months(&place);
+    let mut month_files = two_months(&place);
     spoil(&place, "x-2026-10.db");
-    keeper.end(november_us()).unwrap();
-    only_october_is_aside(&place, &keeper);
-    drop(keeper);
+    month_files.end(november_us()).unwrap();
+    only_october_is_aside(&place, &month_files);
+    drop(month_files);
     let mut again = ready(&place, november_us());
-    assert_eq!((again.news.gaps, again.news.quarantined), (0, 0), "the open month was left in order");
+    assert_eq!((again.update.gaps, again.update.quarantined), (0, 0), "the open month was left in order");
     again.end(november_us()).unwrap();
 }
 
 #[test]
 fn a_damaged_past_month_that_a_crash_left_open_is_put_away_at_the_start() {
     let place = Place::new();
-    let mut keeper = two_months(&place);
-    keeper.news = super::News::default();
+    let mut month_files = two_months(&place);
+    month_files.update = super::StatusUpdate::default();
     let crashed = place.copy();
     spoil(&crashed, "x-2026-10.db");
     let again = ready(&crashed, november_us());
     assert_eq!(again.open_month(), Some(october() + 1));
     let (months, _) = read(&crashed);
     assert_eq!(months, [(october() + 1, 1)]);
-    assert_eq!(again.news.quarantined, 1);
+    assert_eq!(again.update.quarantined, 1);
     assert!(crashed.names().contains(&ASIDE.to_owned()), "{:?}", crashed.names());
 }
 
@@ -134,30 +134,30 @@ fn a_damaged_past_month_that_a_crash_left_open_is_put_away_at_the_start() {
 #[test]
 fn a_log_is_written_back_when_much_of_it_is_not_in_the_file_yet() {
     let place = Place::new();
-    let mut keeper = ready(&place, OCTOBER_US);
+    let mut month_files = ready(&place, OCTOBER_US);
     let length = || files::length(&files::beside(&place.ledger(), "-wal"));
     let mut rows = (1..).map(row);
-    while keeper.open_file().unwrap().logged().unwrap() <= LOG {
-        let file = keeper.open_file().unwrap();
-        let mut entry = Entry::begin(file).unwrap();
+    while month_files.open_file().unwrap().logged().unwrap() <= LOG {
+        let file = month_files.open_file().unwrap();
+        let mut txn = Txn::begin(file).unwrap();
         for row in rows.by_ref().take(512) {
             if let price::Charge::Priced { rate, .. } = &row.charge {
-                entry.rates([&**rate]).unwrap();
+                txn.rates([&**rate]).unwrap();
             }
-            entry.exchanges([&row]).unwrap();
+            txn.exchanges([&row]).unwrap();
         }
-        entry.commit().unwrap();
+        txn.commit().unwrap();
     }
     assert!(length() > LOG);
-    keeper.write_back(OCTOBER_US).unwrap();
-    assert_eq!(keeper.open_file().unwrap().logged().unwrap(), 0);
-    enter(&mut keeper, october(), &rows.next().unwrap(), OCTOBER_US);
+    month_files.write_back(OCTOBER_US).unwrap();
+    assert_eq!(month_files.open_file().unwrap().logged().unwrap(), 0);
+    enter(&mut month_files, october(), &rows.next().unwrap(), OCTOBER_US);
     assert!(length() > LOG, "as long as before");
-    let left = keeper.open_file().unwrap().logged().unwrap();
-    keeper.write_back(OCTOBER_US).unwrap();
-    let now = keeper.open_file().unwrap().logged().unwrap();
+    let left = month_files.open_file().unwrap().logged().unwrap();
+    month_files.write_back(OCTOBER_US).unwrap();
+    let now = month_files.open_file().unwrap().logged().unwrap();
     assert!(now == left && 0 < left && left < LOG, "one row: {left} bytes, then {now}");
-    keeper.end(OCTOBER_US).unwrap();
+    month_files.end(OCTOBER_US).unwrap();
     let entered = u64::try_from(rows.next().unwrap().ended_us - NOON_US).unwrap() - 1;
     assert_eq!(read(&place).0, [(october(), entered)]);
 }
@@ -166,62 +166,62 @@ fn a_log_is_written_back_when_much_of_it_is_not_in_the_file_yet() {
 #[test]
 fn a_damaged_file_that_was_moved_away_and_not_replaced_is_told_of() {
     let place = Place::new();
-    let mut keeper = two_months(&place);
-    keeper.end(november_us()).unwrap();
-    drop(keeper);
+    let mut month_files = two_months(&place);
+    month_files.end(november_us()).unwrap();
+    drop(month_files);
     fs::rename(place.ledger(), place.path("x.db.corrupt-2026-11-01T00-00-01Z")).unwrap();
     fs::rename(place.path("x-2026-10.db"), place.path("x-2026-10.db.corrupt-2026-12-01T00-00-01Z")).unwrap();
     // Told in October, by a file that is another month's by now.
     fs::write(place.path("x.db.corrupt-2026-10-09T00-00-01Z"), "").unwrap();
-    let mut keeper = ready(&place, november_us());
-    enter(&mut keeper, october(), &row(3), november_us());
-    assert_eq!((keeper.news.gaps, keeper.news.quarantined), (2, 0));
+    let mut month_files = ready(&place, november_us());
+    enter(&mut month_files, october(), &row(3), november_us());
+    assert_eq!((month_files.update.gaps, month_files.update.quarantined), (2, 0));
     let (_, gaps) = read(&place);
     let mut said: Vec<_> = gaps.iter().map(|gap| (month::of(gap.from_us), &*gap.why)).collect();
     said.sort_unstable();
     assert_eq!(said, [(october(), "corrupt"), (october() + 1, "corrupt")]);
-    keeper.end(november_us()).unwrap();
-    assert_eq!(ready(&place, november_us()).news.gaps, 0, "once");
+    month_files.end(november_us()).unwrap();
+    assert_eq!(ready(&place, november_us()).update.gaps, 0, "once");
 }
 
 /// A late row makes a file anew; that there was another is not forgotten.
 #[test]
 fn a_file_that_is_gone_is_told_of_by_the_one_in_its_place() {
     let place = Place::new();
-    let mut keeper = ready(&place, OCTOBER_US);
-    enter(&mut keeper, october(), &row(1), OCTOBER_US);
+    let mut month_files = ready(&place, OCTOBER_US);
+    enter(&mut month_files, october(), &row(1), OCTOBER_US);
     // The first turns the file, the second opens the next.
-    keeper.ready(november_us()).unwrap();
-    keeper.ready(november_us()).unwrap();
-    assert_eq!(keeper.open_month(), Some(october() + 1));
-    keeper.end(november_us()).unwrap();
-    drop(keeper);
+    month_files.ready(november_us()).unwrap();
+    month_files.ready(november_us()).unwrap();
+    assert_eq!(month_files.open_month(), Some(october() + 1));
+    month_files.end(november_us()).unwrap();
+    drop(month_files);
     fs::remove_file(place.path("x-2026-10.db")).unwrap();
     let store = Store::open_read(&place.ledger()).unwrap();
     let gone: Vec<_> = store.gone().unwrap().into_iter().map(|gone| gone.month).collect();
     assert_eq!(gone, [october()]);
-    let mut keeper = ready(&place, november_us());
-    assert_eq!(keeper.news.gaps, 0);
-    enter(&mut keeper, october(), &row(2), november_us());
-    assert_eq!(keeper.news.gaps, 1);
+    let mut month_files = ready(&place, november_us());
+    assert_eq!(month_files.update.gaps, 0);
+    enter(&mut month_files, october(), &row(2), november_us());
+    assert_eq!(month_files.update.gaps, 1);
     let (months, gaps) = read(&place);
     assert_eq!(months, [(october(), 1)]);
     assert_eq!((month::of(gaps[0].from_us), &*gaps[0].why), (october(), "gone"));
-    keeper.end(november_us()).unwrap();
+    month_files.end(november_us()).unwrap();
 }
 
 #[test]
 fn reader_that_keeps_a_month_from_its_end_is_reported() {
     let place = Place::new();
-    let mut keeper = ready(&place, OCTOBER_US);
-    enter(&mut keeper, october(), &row(1), OCTOBER_US);
+    let mut month_files = ready(&place, OCTOBER_US);
+    enter(&mut month_files, october(), &row(1), OCTOBER_US);
     let reader = Store::open_read(&place.ledger()).unwrap();
-    keeper.ready(november_us()).unwrap();
-    assert_eq!((keeper.trouble(), keeper.news.faults.len()), (None, 0), "a report takes seconds");
-    keeper.read_since = Instant::now().checked_sub(READ_MAX);
-    keeper.tried_to_move = None;
-    keeper.ready(november_us()).unwrap();
-    let said = keeper.trouble().unwrap().to_owned();
+    month_files.ready(november_us()).unwrap();
+    assert_eq!((month_files.trouble(), month_files.update.faults.len()), (None, 0), "a report takes seconds");
+    month_files.read_since = Instant::now().checked_sub(READ_MAX);
+    month_files.tried_to_move = None;
+    month_files.ready(november_us()).unwrap();
+    let said = month_files.trouble().unwrap().to_owned();
     for part in [
         "x.db is of 2026-10, which is over",
         "another program reads it",
@@ -230,21 +230,21 @@ fn reader_that_keeps_a_month_from_its_end_is_reported() {
     ] {
         assert!(said.contains(part), "{part:?} is not in {said}");
     }
-    assert_eq!(keeper.news.faults, [Fault::Locked]);
+    assert_eq!(month_files.update.faults, [Fault::Locked]);
     drop(reader);
-    keeper.tried_to_move = None;
-    keeper.ready(november_us()).unwrap();
-    assert_eq!((keeper.trouble(), keeper.read_since), (None, None));
+    month_files.tried_to_move = None;
+    month_files.ready(november_us()).unwrap();
+    assert_eq!((month_files.trouble(), month_files.read_since), (None, None));
     assert!(place.names().contains(&"x-2026-10.db".to_owned()), "{:?}", place.names());
-    keeper.end(november_us()).unwrap();
+    month_files.end(november_us()).unwrap();
 }
 
 #[test]
 fn corrupt_open_file_is_noted_in_earlier_months() {
     let place = Place::new();
-    let mut keeper = two_months(&place);
-    keeper.end(november_us()).unwrap();
-    drop(keeper);
+    let mut month_files = two_months(&place);
+    month_files.end(november_us()).unwrap();
+    drop(month_files);
     spoil(&place, "x.db");
     ready(&place, november_us()).end(november_us()).unwrap();
     let noted = |month| notes(&place.ledger(), month, "(corrupt)").len();
@@ -254,11 +254,11 @@ fn corrupt_open_file_is_noted_in_earlier_months() {
 #[test]
 fn corrupt_past_month_is_not_noted_in_later_ones() {
     let place = Place::new();
-    let mut keeper = two_months(&place);
+    let mut month_files = two_months(&place);
     spoil(&place, "x-2026-10.db");
-    keeper.files.get_mut(&october()).unwrap().used = Instant::now().checked_sub(IDLE * 2).unwrap();
-    keeper.tick(november_us()).unwrap();
-    keeper.end(november_us()).unwrap();
+    month_files.files.get_mut(&october()).unwrap().used = Instant::now().checked_sub(IDLE * 2).unwrap();
+    month_files.tick(november_us()).unwrap();
+    month_files.end(november_us()).unwrap();
     let noted = |month| notes(&place.ledger(), month, "(corrupt)").len();
     assert_eq!([-1, 0, 1].map(|later| noted(october() + later)), [1, 1, 0]);
 }
@@ -267,20 +267,20 @@ fn corrupt_past_month_is_not_noted_in_later_ones() {
 #[test]
 fn report_beside_a_writer_without_a_log_has_no_note() {
     let place = Place::new();
-    let mut keeper = ready(&place, november_us());
-    assert!(keeper.open_file().unwrap().settle().unwrap());
+    let mut month_files = ready(&place, november_us());
+    assert!(month_files.open_file().unwrap().settle().unwrap());
     assert_eq!(notes(&place.ledger(), october() + 1, "-wal"), [""; 0]);
-    drop(keeper);
+    drop(month_files);
     assert_eq!(notes(&place.ledger(), october() + 1, "-wal").len(), 1);
 }
 
 #[test]
 fn writer_that_fails_leaves_its_log() {
     let place = Place::new();
-    let mut keeper = ready(&place, november_us());
-    enter(&mut keeper, october() + 1, &Row { ended_us: november_us(), ..row(1) }, november_us());
-    keeper.fail(Fault::Full);
-    drop(keeper);
+    let mut month_files = ready(&place, november_us());
+    enter(&mut month_files, october() + 1, &Row { ended_us: november_us(), ..row(1) }, november_us());
+    month_files.fail(Fault::Full);
+    drop(month_files);
     assert_eq!(notes(&place.ledger(), october() + 1, "-wal"), [""; 0]);
     let mut again = ready(&place, november_us() + 1);
     again.end(november_us() + 1).unwrap();

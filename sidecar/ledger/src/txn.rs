@@ -1,4 +1,4 @@
-//! One transaction of a file: rows, and with them the lines they add to, the seals and the facts.
+//! One transaction of a file: rows, and with them the lines they add to, the table digests and the facts.
 //!
 //! Laws: a line grows by a row when that row is inserted and by no other, in the transaction that inserts
 //! it; a row that is there already changes nothing.
@@ -10,32 +10,32 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::energy::EnergyRow;
-use crate::failure::{Failure, Fault};
-use crate::file::{self, File, Seal};
+use crate::error::{Error, Fault};
+use crate::file::{self, File, TableDigest};
 use crate::source::{Correction, DeviceLine, Gap, Month};
 use crate::table::{self, ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 use crate::values::{self, Columns, Names};
 use crate::{Class, Row, Sums, TotalKey, month};
 
 /// A transaction that nobody else can write beside. Dropped, it was never there.
-pub(crate) struct Entry<'f> {
+pub(crate) struct Txn<'f> {
     transaction: Transaction<'f>,
     month: Month,
-    seals: BTreeMap<&'static str, (&'static Table, Seal)>,
+    table_digests: BTreeMap<&'static str, (&'static Table, TableDigest)>,
     totals: HashMap<TotalKey, Sums>,
     scratch: Vec<u8>,
     names: Names,
 }
 
-impl<'f> Entry<'f> {
-    /// Begins. The seals are read anew each time, so that what another process entered counts.
-    pub(crate) fn begin(file: &'f mut File) -> Result<Self, Failure> {
+impl<'f> Txn<'f> {
+    /// Begins. The table digests are read anew each time, so that what another process entered counts.
+    pub(crate) fn begin(file: &'f mut File) -> Result<Self, Error> {
         let month = file.month;
         let transaction = file.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         Ok(Self {
             transaction,
             month,
-            seals: BTreeMap::new(),
+            table_digests: BTreeMap::new(),
             totals: HashMap::new(),
             scratch: Vec::new(),
             names: Names::default(),
@@ -43,66 +43,66 @@ impl<'f> Entry<'f> {
     }
 
     /// Whether the month was closed, so that nothing may be entered any more.
-    pub(crate) fn is_closed(&self) -> Result<bool, Failure> {
+    pub(crate) fn is_closed(&self) -> Result<bool, Error> {
         Ok(file::number(&self.transaction, "closed_us")?.is_some())
     }
 
     /// The token of the last entry that had one.
-    pub(crate) fn token(&self) -> Result<Option<Vec<u8>>, Failure> {
+    pub(crate) fn token(&self) -> Result<Option<Vec<u8>>, Error> {
         file::bytes(&self.transaction, "batch")
     }
 
     /// A fact that is a number.
-    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Failure> {
+    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Error> {
         file::number(&self.transaction, name)
     }
 
-    fn seal(&mut self, table: &'static Table) -> Result<Seal, Failure> {
-        if let Some((_, seal)) = self.seals.get(table.name) {
-            return Ok(*seal);
+    fn table_digest(&mut self, table: &'static Table) -> Result<TableDigest, Error> {
+        if let Some((_, table_digest)) = self.table_digests.get(table.name) {
+            return Ok(*table_digest);
         }
-        let seal = file::seal(&self.transaction, table)?;
-        self.seals.insert(table.name, (table, seal));
-        Ok(seal)
+        let table_digest = file::table_digest(&self.transaction, table)?;
+        self.table_digests.insert(table.name, (table, table_digest));
+        Ok(table_digest)
     }
 
-    fn set_seal(&mut self, table: &'static Table, seal: Seal) {
-        self.seals.insert(table.name, (table, seal));
+    fn set_table_digest(&mut self, table: &'static Table, table_digest: TableDigest) {
+        self.table_digests.insert(table.name, (table, table_digest));
     }
 
     /// Enters what the rates of rows and corrections are, each once.
-    pub(crate) fn rates<'r>(&mut self, rates: impl IntoIterator<Item = &'r Rate>) -> Result<(), Failure> {
-        let mut seal = self.seal(&RATE)?;
+    pub(crate) fn rates<'r>(&mut self, rates: impl IntoIterator<Item = &'r Rate>) -> Result<(), Error> {
+        let mut table_digest = self.table_digest(&RATE)?;
         let mut insert = self.transaction.prepare_cached(RATE.insert_new())?;
         for rate in rates {
             let values = values::of_rate(rate)?;
             let digest = RATE.digest(&values, &mut self.scratch);
             if table::execute(&mut insert, &values, &digest)? {
-                seal.add(&digest);
+                table_digest.add(&digest);
             }
         }
         drop(insert);
-        self.set_seal(&RATE, seal);
+        self.set_table_digest(&RATE, table_digest);
         Ok(())
     }
 
     /// Enters exchanges, whose rates are entered. How many were new.
-    pub(crate) fn exchanges<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) -> Result<u64, Failure> {
-        let mut seal = self.seal(&EXCHANGE)?;
+    pub(crate) fn exchanges<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) -> Result<u64, Error> {
+        let mut table_digest = self.table_digest(&EXCHANGE)?;
         let mut new = 0;
         let mut insert = self.transaction.prepare_cached(EXCHANGE.insert_new())?;
         for row in rows {
-            let values = values::of_row(seal.entered + 1, row)?;
+            let values = values::of_row(table_digest.entered + 1, row)?;
             let digest = EXCHANGE.digest(&values, &mut self.scratch);
             if !table::execute(&mut insert, &values, &digest)? {
                 continue;
             }
-            seal.chain(&digest);
+            table_digest.chain(&digest);
             new += 1;
             self.totals.entry(TotalKey::of_row(row, Class::Usage)).or_default().add_row(row);
         }
         drop(insert);
-        self.set_seal(&EXCHANGE, seal);
+        self.set_table_digest(&EXCHANGE, table_digest);
         Ok(new)
     }
 
@@ -111,9 +111,9 @@ impl<'f> Entry<'f> {
     pub(crate) fn energies<'r>(
         &mut self,
         rows: impl IntoIterator<Item = &'r EnergyRow>,
-    ) -> Result<u64, Failure> {
+    ) -> Result<u64, Error> {
         let mut rates: BTreeMap<[u8; 16], &Rate> = BTreeMap::new();
-        let mut seal = self.seal(&ENERGY)?;
+        let mut table_digest = self.table_digest(&ENERGY)?;
         let mut new = 0;
         let mut insert = self.transaction.prepare_cached(ENERGY.insert_new())?;
         for row in rows {
@@ -122,12 +122,12 @@ impl<'f> Entry<'f> {
             // not here was shed.
             let kept = here || month::of(row.ended_us) != self.month;
             let class = if kept { Class::Usage } else { Class::Shed };
-            let values = values::of_energy(seal.entered + 1, row, class, !here)?;
+            let values = values::of_energy(table_digest.entered + 1, row, class, !here)?;
             let digest = ENERGY.digest(&values, &mut self.scratch);
             if !table::execute(&mut insert, &values, &digest)? {
                 continue;
             }
-            seal.chain(&digest);
+            table_digest.chain(&digest);
             new += 1;
             if !here && let Some(rate) = &row.rate {
                 rates.insert(rate.id, rate);
@@ -135,7 +135,7 @@ impl<'f> Entry<'f> {
             self.totals.entry(row.key(class)).or_default().add_used(&row.used, row.role);
         }
         drop(insert);
-        self.set_seal(&ENERGY, seal);
+        self.set_table_digest(&ENERGY, table_digest);
         self.rates(rates.into_values())?;
         Ok(new)
     }
@@ -149,14 +149,14 @@ impl<'f> Entry<'f> {
     pub(crate) fn devices<'r>(
         &mut self,
         added: impl IntoIterator<Item = &'r DeviceLine>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         let mut sums: BTreeMap<(i32, &str, &str), DeviceLine> = BTreeMap::new();
         for line in added {
             sums.entry((line.day, &line.hw_id, line.share.name()))
                 .and_modify(|sum| sum.sums.add(&line.sums))
                 .or_insert_with(|| line.clone());
         }
-        let mut seal = self.seal(&DEVICE)?;
+        let mut table_digest = self.table_digest(&DEVICE)?;
         let mut find = self.transaction.prepare_cached(DEVICE.select_one())?;
         let mut replace = self.transaction.prepare_cached(DEVICE.replace())?;
         for mut line in sums.into_values() {
@@ -165,16 +165,16 @@ impl<'f> Entry<'f> {
             if let Some(row) = found.next()? {
                 let (old, digest) = DEVICE.read(row, &mut self.scratch)?;
                 line.sums.add(&Columns::new(&old, &mut self.names).device()?.sums);
-                seal.take(&digest);
+                table_digest.take(&digest);
             }
             drop(found);
             let values = values::of_device(&line)?;
             let digest = DEVICE.digest(&values, &mut self.scratch);
             table::execute(&mut replace, &values, &digest)?;
-            seal.add(&digest);
+            table_digest.add(&digest);
         }
         drop((find, replace));
-        self.set_seal(&DEVICE, seal);
+        self.set_table_digest(&DEVICE, table_digest);
         Ok(())
     }
 
@@ -183,34 +183,34 @@ impl<'f> Entry<'f> {
         &mut self,
         act: i64,
         corrections: impl IntoIterator<Item = &'r Correction>,
-    ) -> Result<u64, Failure> {
-        let mut seal = self.seal(&CORRECTION)?;
+    ) -> Result<u64, Error> {
+        let mut table_digest = self.table_digest(&CORRECTION)?;
         let mut new = 0;
         let mut insert = self.transaction.prepare_cached(CORRECTION.insert_new())?;
         for correction in corrections {
-            let values = values::of_correction(seal.entered + 1, act, correction)?;
+            let values = values::of_correction(table_digest.entered + 1, act, correction)?;
             let digest = CORRECTION.digest(&values, &mut self.scratch);
             if !table::execute(&mut insert, &values, &digest)? {
                 continue;
             }
-            seal.chain(&digest);
+            table_digest.chain(&digest);
             new += 1;
             // What a store reads back, so that the line is the sum of what is read.
             let read = Columns::new(&values[1..], &mut self.names).correction()?.line;
             self.totals.entry(read.key).or_default().add(&read.sums);
         }
         drop(insert);
-        self.set_seal(&CORRECTION, seal);
+        self.set_table_digest(&CORRECTION, table_digest);
         Ok(new)
     }
 
     /// Says what is missing.
-    pub(crate) fn gap(&mut self, gap: &Gap) -> Result<(), Failure> {
+    pub(crate) fn gap(&mut self, gap: &Gap) -> Result<(), Error> {
         self.append(&GAP, |seq| values::of_gap(seq, gap)).map(|_| ())
     }
 
     /// Says who did what. The number of the act.
-    pub(crate) fn act(&mut self, at_us: i64, what: &str, who: &str, detail: &str) -> Result<i64, Failure> {
+    pub(crate) fn audit(&mut self, at_us: i64, what: &str, who: &str, detail: &str) -> Result<i64, Error> {
         let [what, who, detail] = [what, who, detail].map(|text| ValueRef::Text(text.as_bytes()));
         self.append(&ACT, |seq| Ok(vec![ValueRef::Integer(seq), ValueRef::Integer(at_us), what, who, detail]))
     }
@@ -218,40 +218,40 @@ impl<'f> Entry<'f> {
     fn append<'v>(
         &mut self,
         table: &'static Table,
-        values: impl FnOnce(i64) -> Result<table::Values<'v>, Failure>,
-    ) -> Result<i64, Failure> {
-        let mut seal = self.seal(table)?;
-        let values = values(seal.entered + 1)?;
+        values: impl FnOnce(i64) -> Result<table::Values<'v>, Error>,
+    ) -> Result<i64, Error> {
+        let mut table_digest = self.table_digest(table)?;
+        let values = values(table_digest.entered + 1)?;
         let digest = table.digest(&values, &mut self.scratch);
         let mut insert = self.transaction.prepare_cached(table.insert())?;
         table::execute(&mut insert, &values, &digest)?;
         drop(insert);
-        seal.chain(&digest);
-        self.set_seal(table, seal);
-        Ok(seal.entered)
+        table_digest.chain(&digest);
+        self.set_table_digest(table, table_digest);
+        Ok(table_digest.entered)
     }
 
     /// States a fact about the file.
-    pub(crate) fn fact(&self, name: &str, value: ValueRef<'_>) -> Result<(), Failure> {
+    pub(crate) fn fact(&self, name: &str, value: ValueRef<'_>) -> Result<(), Error> {
         file::set_fact(&self.transaction, name, value)
     }
 
     /// The file as it will be, with all that was entered until now.
-    pub(crate) fn settled(&mut self) -> Result<&Connection, Failure> {
+    pub(crate) fn settled(&mut self) -> Result<&Connection, Error> {
         self.write_lines()?;
-        for (table, seal) in self.seals.values() {
-            file::set_seal(&self.transaction, table, seal)?;
+        for (table, table_digest) in self.table_digests.values() {
+            file::set_table_digest(&self.transaction, table, table_digest)?;
         }
         Ok(&self.transaction)
     }
 
     /// Makes it so: when this returns, all of it is on the disk.
-    pub(crate) fn commit(mut self) -> Result<(), Failure> {
+    pub(crate) fn commit(mut self) -> Result<(), Error> {
         self.settled()?;
         Ok(self.transaction.commit()?)
     }
 
-    fn write_lines(&mut self) -> Result<(), Failure> {
+    fn write_lines(&mut self) -> Result<(), Error> {
         let mut lines: Vec<_> = std::mem::take(&mut self.totals).into_iter().collect();
         if lines.is_empty() {
             return Ok(());
@@ -259,7 +259,7 @@ impl<'f> Entry<'f> {
         lines.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         let days = lines.iter().map(|(key, _)| key.day);
         let days = days.clone().min().zip(days.max());
-        let mut seal = self.seal(&LINE)?;
+        let mut table_digest = self.table_digest(&LINE)?;
         let mut find = self.transaction.prepare_cached(LINE.select_one())?;
         let mut replace = self.transaction.prepare_cached(LINE.replace())?;
         for (key, mut sums) in lines {
@@ -269,21 +269,21 @@ impl<'f> Entry<'f> {
             if let Some(row) = found.next()? {
                 let (old, digest) = LINE.read(row, &mut self.scratch)?;
                 sums.add(&Columns::new(&old, &mut self.names).line()?.sums);
-                seal.take(&digest);
+                table_digest.take(&digest);
             }
             drop(found);
             values.extend(values::of_sums(&sums)?);
             let digest = LINE.digest(&values, &mut self.scratch);
             table::execute(&mut replace, &values, &digest)?;
-            seal.add(&digest);
+            table_digest.add(&digest);
         }
         drop((find, replace));
-        self.set_seal(&LINE, seal);
+        self.set_table_digest(&LINE, table_digest);
         days.map_or(Ok(()), |(first, last)| file::extend_days(&self.transaction, first..=last))
     }
 }
 
 /// What a closed month says to whoever would enter something.
-pub(crate) fn closed(month: Month) -> Failure {
-    Failure::new(Fault::Other, format!("{} is closed", month::name(month)))
+pub(crate) fn closed(month: Month) -> Error {
+    Error::new(Fault::Other, format!("{} is closed", month::name(month)))
 }
