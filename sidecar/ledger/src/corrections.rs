@@ -28,7 +28,7 @@ pub fn id_of(exchange: &ExchangeId, ended_us: i64, made: usize) -> ExchangeId {
 
 /// A correction of one exchange: what the exchange itself does not say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Made {
+pub struct ChargeChange {
     /// The month it is billed in.
     pub billed: Month,
     /// The rate that holds from then on.
@@ -39,7 +39,7 @@ pub struct Made {
     pub delta_pico: i128,
 }
 
-impl Made {
+impl ChargeChange {
     /// Returns the line of the correction of a row.
     pub fn line(&self, row: &Row) -> Line {
         let key = TotalKey { rate: self.rate, ..TotalKey::of_row(row, Class::Correction) };
@@ -84,13 +84,13 @@ impl Corrections {
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn of(&self, row: &Row) -> Result<Vec<Made>, Trouble> {
+    pub fn of(&self, row: &Row) -> Result<Vec<ChargeChange>, Trouble> {
         if self.count == 0 {
             return Ok(Vec::new());
         }
         let mut find = self.file.prepare_cached(FIND).map_err(no_room)?;
         let made = find.query_map([row.id.0], |found| {
-            let made = Made {
+            let made = ChargeChange {
                 billed: found.get(1)?,
                 rate: found.get(2)?,
                 first_price: found.get(3)?,

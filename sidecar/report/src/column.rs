@@ -5,8 +5,8 @@ use std::fmt;
 use meter::{Provenance, TokenType};
 use text::{Decimal, money, nano};
 
-use super::ask::Basis;
 use super::group::Group;
+use super::query::Basis;
 use super::sums;
 
 /// A column of a report.

@@ -13,7 +13,7 @@ use text::{Decimal, money};
 
 use super::focus::{self, Billing, Options, Version};
 use super::memory::{DAYS, FIRST_DAY, Memory};
-use super::{Ask, Basis, Filter, Key, make, tests::ask};
+use super::{Basis, Filter, Key, Query, make, tests::query};
 
 /// Writes a book into the files of a ledger: the last month it has is the open one.
 fn put(memory: &Memory, path: &Path) {
@@ -58,12 +58,15 @@ fn a_report_from_disk_is_the_report_from_memory() {
             since_us: i64::from(FIRST_DAY) * DAY_US + 7,
             until_us: i64::from(FIRST_DAY + 3) * DAY_US,
         };
-        let all = Key::ALL.map(|key| ask(&[key]));
+        let all = Key::ALL.map(|key| query(&[key]));
         let more = [
-            Ask { basis: Basis::Gpu, ..ask(&[Key::Tenant, Key::Day]) },
-            Ask { range: part, ..ask(&[Key::Tenant, Key::Model]) },
-            Ask { filters: vec![Filter::read("consumer=user-1").unwrap()], ..ask(&[Key::Model, Key::Month]) },
-            ask(&[Key::Month, Key::Billed, Key::Tenant, Key::Version]),
+            Query { basis: Basis::Gpu, ..query(&[Key::Tenant, Key::Day]) },
+            Query { range: part, ..query(&[Key::Tenant, Key::Model]) },
+            Query {
+                filters: vec![Filter::read("consumer=user-1").unwrap()],
+                ..query(&[Key::Model, Key::Month])
+            },
+            query(&[Key::Month, Key::Billed, Key::Tenant, Key::Version]),
         ];
         for asked in all.into_iter().chain(more) {
             let (from_disk, from_memory) = (make(&store, &asked).unwrap(), make(&memory, &asked).unwrap());
@@ -111,7 +114,7 @@ fn twelve(pico: i128) -> String {
 #[test]
 fn views_and_reports_have_the_same_sums() {
     let (memory, place) = book(4);
-    let report = make(&memory, &ask(&[Key::Month, Key::Tenant, Key::Model, Key::Currency])).unwrap();
+    let report = make(&memory, &query(&[Key::Month, Key::Tenant, Key::Model, Key::Currency])).unwrap();
     let (mut money, mut counts): (BTreeMap<_, i128>, BTreeMap<_, [i128; 5]>) = Default::default();
     for group in &report.groups {
         let key: Vec<_> = group.values.iter().map(ToString::to_string).collect();
@@ -241,7 +244,7 @@ fn a_closed_month_has_its_digest_in_focus() {
     let signed = ledger::close(&place.ledger(), october, "finance", 1_900_000_000_000_000).unwrap();
     let mut text = Vec::new();
     let store = Store::open_read(&place.ledger()).unwrap();
-    focus::write(&store, &ask(&[Key::Month]), &options(), None, &mut text).unwrap();
+    focus::write(&store, &query(&[Key::Month]), &options(), None, &mut text).unwrap();
     let mut sheet = csv::Reader::from_reader(text.as_slice());
     let header = sheet.headers().unwrap().clone();
     let column = |name: &str| header.iter().position(|is| is == name).unwrap();
@@ -263,7 +266,7 @@ fn energy_in_focus_is_that_of_what_has_a_price() {
     put(&Memory::of_chance(6, 300).with_late_energy(), &place.ledger());
     let store = Store::open_read(&place.ledger()).unwrap();
     let mut text = Vec::new();
-    focus::write(&store, &ask(&[Key::Day]), &options(), None, &mut text).unwrap();
+    focus::write(&store, &query(&[Key::Day]), &options(), None, &mut text).unwrap();
     let mut sheet = csv::Reader::from_reader(text.as_slice());
     let header = sheet.headers().unwrap().clone();
     let column = |name: &str| header.iter().position(|is| is == name).unwrap();
@@ -273,7 +276,7 @@ fn energy_in_focus_is_that_of_what_has_a_price() {
         sum += pico(&record[joules]);
         alone += i32::from(&record[requests] == "0");
     }
-    let groups = make(&store, &ask(&[Key::Currency])).unwrap().groups;
+    let groups = make(&store, &query(&[Key::Currency])).unwrap().groups;
     let priced = groups.iter().filter(|group| group.currency.is_some());
     assert_eq!(sum, priced.map(|group| group.sums.gpu.energy_nj * 1000).sum::<i128>());
     let view = all(&place, "SELECT energy_joules FROM spend_daily");
@@ -287,7 +290,7 @@ fn energy_in_focus_is_that_of_what_has_a_price() {
 fn a_store_is_one_state_however_much_is_entered() {
     let (memory, place) = book(4);
     let counted = |store: &Store| {
-        let report = make(store, &ask(&[Key::Tenant])).unwrap();
+        let report = make(store, &query(&[Key::Tenant])).unwrap();
         report.totals.iter().map(|total| total.sums.exchanges).sum::<i128>()
     };
     let store = Store::open_read(&place.ledger()).unwrap();
@@ -300,7 +303,7 @@ fn a_store_is_one_state_however_much_is_entered() {
 /// Damage in a file is no matter of a report on days that it says it has no lines of.
 #[test]
 fn report_reads_only_files_with_lines_of_its_days() {
-    let of_range = |range: Range| Ask { range, ..ask(&[Key::Tenant]) };
+    let of_range = |range: Range| Query { range, ..query(&[Key::Tenant]) };
     let november_us = period::month_start_us(period::month_of("2026-11").unwrap());
     let october = of_range(Range { since_us: i64::MIN, until_us: november_us });
     let november = of_range(Range { since_us: november_us, until_us: i64::MAX });
@@ -318,7 +321,7 @@ fn report_reads_only_files_with_lines_of_its_days() {
         Connection::open(file).unwrap().execute_batch(sql).unwrap();
         place
     };
-    let of = |place: &Place, asked: &Ask| make(&Store::open_read(&place.ledger()).unwrap(), asked).is_ok();
+    let of = |place: &Place, asked: &Query| make(&Store::open_read(&place.ledger()).unwrap(), asked).is_ok();
     let change = "UPDATE line SET exchanges = exchanges + 1";
     let place = spoiled(false, "2026-11", change);
     assert!(of(&place, &october) && !of(&place, &november));

@@ -5,13 +5,13 @@
 
 use std::collections::HashMap;
 
-use ledger::corrections::Made;
+use ledger::corrections::ChargeChange;
 use ledger::source::{Month, Range, Source, Trouble};
 use ledger::{Class, Line, Sums, TotalKey};
 
-use super::ask::{Ask, Basis};
 use super::key::Key;
-use super::pieces::{Detail, Piece, To};
+use super::pieces::{Detail, Piece, Sink};
+use super::query::{Basis, Query};
 
 /// The corrections that move counts to another rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +26,14 @@ pub(crate) enum Reading {
 
 impl Reading {
     /// Returns that of a report.
-    pub(crate) fn of(ask: &Ask) -> Self {
-        let mut keys = ask.by.iter().copied().chain(ask.filters.iter().map(|filter| filter.key));
-        if ask.billed.is_some() || keys.any(|key| key == Key::Billed) { Self::Billed } else { Self::Used }
+    pub(crate) fn of(query: &Query) -> Self {
+        let mut keys = query.by.iter().copied().chain(query.filters.iter().map(|filter| filter.key));
+        if query.billed.is_some() || keys.any(|key| key == Key::Billed) { Self::Billed } else { Self::Used }
     }
 
     /// True if it distinguishes rates of one currency.
-    pub(crate) fn is_by_rate(self, ask: &Ask) -> bool {
-        ask.is_by_rate() || (self == Self::Charged && ask.basis == Basis::Price)
+    pub(crate) fn is_by_rate(self, query: &Query) -> bool {
+        query.is_by_rate() || (self == Self::Charged && query.basis == Basis::Price)
     }
 
     /// Whether a first price of one month moves what another month, or the same, billed.
@@ -43,7 +43,7 @@ impl Reading {
 
     /// Returns the rate under which all stands that a month billed of an exchange, if corrections changed it: the last
     /// that it was given in that month, or, in a reading of all usage, the last.
-    pub(crate) fn rate_in(self, month: Month, made: &[Made]) -> Option<[u8; 16]> {
+    pub(crate) fn rate_in(self, month: Month, made: &[ChargeChange]) -> Option<[u8; 16]> {
         made.iter().rev().find(|made| self == Self::Used || made.billed == month).and_then(|made| made.rate)
     }
 }
@@ -51,23 +51,23 @@ impl Reading {
 /// The lines of exchanges without a price of which some were priced since, held until all are read.
 pub(crate) struct FirstPrices {
     reading: Reading,
-    places: HashMap<TotalKey, Held>,
+    places: HashMap<TotalKey, PendingTotals>,
 }
 
 #[derive(Default)]
-struct Held {
+struct PendingTotals {
     /// Usage that was charged without a price, by the month it is billed in.
     unpriced: Vec<(Month, Line)>,
     /// The corrections, by the month they are billed in and their rate.
     given: Vec<(Month, Line)>,
     /// The known facts of its exchanges one by one.
-    moved: Vec<Moved>,
+    moved: Vec<MovedCounts>,
     /// Exchanges that are still without a price and were handed on already, by the month they are billed in.
     seen: HashMap<Month, u64>,
 }
 
 /// The counts that move to a rate.
-struct Moved {
+struct MovedCounts {
     billed: Month,
     corrected: Month,
     line: Line,
@@ -93,7 +93,7 @@ impl FirstPrices {
 
     /// Notes a row that was charged without a price and is handed on already, with the month and the rate of its first
     /// price, if it has one: energy that came later follows its exchanges.
-    pub(crate) fn see(&mut self, billed: Month, line: &Line, first: Option<&Made>) {
+    pub(crate) fn see(&mut self, billed: Month, line: &Line, first: Option<&ChargeChange>) {
         let Some(held) = self.places.get_mut(&unpriced(line)) else { return };
         match first {
             None => *held.seen.entry(billed).or_default() += line.sums.exchanges,
@@ -121,10 +121,10 @@ impl FirstPrices {
         source: &dyn Source,
         range: &Range,
         from_rows: bool,
-        to: &mut To<'_>,
+        to: &mut Sink<'_>,
     ) -> Result<(), Trouble> {
         let reading = self.reading;
-        let needs_each = |held: &Held| !from_rows && !held.moves_whole(reading);
+        let needs_each = |held: &PendingTotals| !from_rows && !held.moves_whole(reading);
         if self.places.values().any(|held| !held.given.is_empty() && needs_each(held)) {
             source.first_prices(range, &mut |corrected, correction, row| {
                 let Some(held) = self.places.get_mut(&unpriced(&correction.line)) else { return Ok(()) };
@@ -142,7 +142,7 @@ impl FirstPrices {
     }
 }
 
-impl Held {
+impl PendingTotals {
     /// Whether one line without a price was given one rate, all of it, so that no row need be read.
     fn moves_whole(&self, reading: Reading) -> bool {
         match (self.unpriced.as_slice(), self.given.as_slice()) {
@@ -160,7 +160,7 @@ impl Held {
     }
 
     fn add_moved(&mut self, billed: Month, corrected: Month, line: Line, seen: u64) {
-        let same = |moved: &&mut Moved| {
+        let same = |moved: &&mut MovedCounts| {
             (moved.billed, moved.corrected, moved.line.key.rate) == (billed, corrected, line.key.rate)
         };
         match self.moved.iter_mut().find(same) {
@@ -168,11 +168,11 @@ impl Held {
                 moved.line.sums.add(&line.sums);
                 moved.seen += seen;
             }
-            None => self.moved.push(Moved { billed, corrected, line, seen }),
+            None => self.moved.push(MovedCounts { billed, corrected, line, seen }),
         }
     }
 
-    fn settle(mut self, reading: Reading, to: &mut To<'_>) -> Result<(), Trouble> {
+    fn settle(mut self, reading: Reading, to: &mut Sink<'_>) -> Result<(), Trouble> {
         let mut rests = std::mem::take(&mut self.unpriced);
         for (billed, rest) in &mut rests {
             for moved in self.moved.iter().filter(|moved| moved.billed == *billed) {
@@ -204,7 +204,7 @@ impl Held {
                 })?,
             }
         }
-        for Moved { corrected, line, .. } in &self.moved {
+        for MovedCounts { corrected, line, .. } in &self.moved {
             to(Piece {
                 line,
                 billed: *corrected,
@@ -236,7 +236,7 @@ impl Held {
                 continue;
             }
             let same =
-                |moved: &&Moved| (moved.corrected, moved.line.key.rate) == (*corrected, given.key.rate);
+                |moved: &&MovedCounts| (moved.corrected, moved.line.key.rate) == (*corrected, given.key.rate);
             let known: u64 = self.moved.iter().filter(same).map(|moved| moved.line.sums.exchanges).sum();
             let exchanges = given.sums.exchanges.saturating_sub(known).min(rest.sums.exchanges);
             if exchanges > 0 {

@@ -9,8 +9,8 @@ use ledger::{EnergyRow, Plan, Row, Store, close, month, start, verify};
 use price::{Book, Charge, Unpriced};
 
 use crate::focus::{self, Billing, Options, Version};
-use crate::tests::ask;
-use crate::{Ask, Basis, Filter, Group, Key, Outcome, Report, Reprice, make, reprice};
+use crate::tests::query;
+use crate::{Basis, Filter, Group, Key, Outcome, Query, Report, Reprice, make, reprice};
 
 /// Of `m-new`, exchanges of more than 50 input tokens have another price.
 const PRICES: &str = "\
@@ -81,7 +81,7 @@ fn priced(place: &Place) {
 
 fn charged_again(place: &Place, prices: &str, unpriced_only: bool) -> Outcome {
     let (book, _) = Book::read(prices).unwrap_or_else(|problems| panic!("{problems:?}"));
-    let wish = Reprice {
+    let request = Reprice {
         range: Range::ALL,
         filters: &[],
         unpriced_only,
@@ -89,7 +89,7 @@ fn charged_again(place: &Place, prices: &str, unpriced_only: bool) -> Outcome {
         who: "ann",
         at_us: november_us(),
     };
-    let done = reprice(&place.ledger(), &wish).unwrap();
+    let done = reprice(&place.ledger(), &request).unwrap();
     for verdict in verify(&place.ledger(), None).unwrap() {
         assert_eq!(verdict.differences, Vec::<String>::new());
     }
@@ -114,7 +114,7 @@ fn without_rows(place: &Place) {
 
 /// Exchanges, tokens and cost by version of the price book.
 fn by_version(place: &Place, billed: Option<Month>) -> Vec<(String, i128, i128, i128)> {
-    let groups = report(place, &Ask { billed, ..ask(&[Key::Version]) }).groups;
+    let groups = report(place, &Query { billed, ..query(&[Key::Version]) }).groups;
     let of = |group: Group| {
         let sums = group.sums;
         (group.values[0].to_string(), sums.exchanges, sums.input() + sums.output(), sums.cost_pico)
@@ -131,7 +131,7 @@ fn expected(version: &str, models: &[&str], prices: &str) -> (String, i128, i128
     (version.to_owned(), i128::try_from(rows.len()).unwrap(), tokens, rows.iter().map(cost).sum())
 }
 
-fn report(place: &Place, asked: &Ask) -> Report {
+fn report(place: &Place, asked: &Query) -> Report {
     make(&Store::open_read(&place.ledger()).unwrap(), asked).unwrap()
 }
 
@@ -149,7 +149,7 @@ fn all_is_priced(place: &Place) {
         Key::Unpriced,
     ] {
         for by in [vec![by], vec![by, Key::Currency]] {
-            let Report { groups, totals, notes, .. } = report(place, &ask(&by));
+            let Report { groups, totals, notes, .. } = report(place, &query(&by));
             let sum = |of: &dyn Fn(&Group) -> i128| groups.iter().map(of).sum::<i128>();
             assert!(
                 groups.iter().all(|group| group.currency.is_some() && group.sums.unpriced == 0),
@@ -163,8 +163,8 @@ fn all_is_priced(place: &Place) {
         }
     }
     let filters = vec![Filter::read("currency=USD").unwrap()];
-    let dollars = report(place, &Ask { filters, ..ask(&[Key::Model]) });
-    assert_eq!(dollars.groups, report(place, &ask(&[Key::Model])).groups);
+    let dollars = report(place, &Query { filters, ..query(&[Key::Model]) });
+    assert_eq!(dollars.groups, report(place, &query(&[Key::Model])).groups);
 }
 
 fn tokens() -> i128 {
@@ -181,7 +181,7 @@ fn dataset(place: &Place, billed: Option<Month>) -> Vec<[String; 7]> {
     };
     let mut text = Vec::new();
     let store = Store::open_read(&place.ledger()).unwrap();
-    focus::write(&store, &Ask { billed, basis: Basis::Price, ..ask(&[]) }, &options, None, &mut text)
+    focus::write(&store, &Query { billed, basis: Basis::Price, ..query(&[]) }, &options, None, &mut text)
         .unwrap();
     let mut sheet = csv::Reader::from_reader(text.as_slice());
     let names = [
@@ -206,7 +206,7 @@ fn sum(rows: &[[String; 7]], unit: &str, column: usize) -> i128 {
 #[test]
 fn counts_stand_under_the_first_price() {
     let place = ledger();
-    assert!(report(&place, &ask(&[Key::Model])).groups.iter().any(|group| group.sums.unpriced == 100));
+    assert!(report(&place, &query(&[Key::Model])).groups.iter().any(|group| group.sums.unpriced == 100));
     priced(&place);
     all_is_priced(&place);
 }
@@ -231,7 +231,8 @@ fn focus_has_the_usage_of_what_was_priced_in_an_open_month() {
 fn focus_has_the_usage_of_what_was_priced_after_the_close_as_corrections() {
     let place = ledger();
     close(&place.ledger(), october(), "ann", november_us()).unwrap();
-    let billed = |month| report(&place, &Ask { billed: Some(month), ..ask(&[Key::Model, Key::Currency]) });
+    let billed =
+        |month| report(&place, &Query { billed: Some(month), ..query(&[Key::Model, Key::Currency]) });
     let (as_billed, as_charged) = (billed(october()), dataset(&place, Some(october())));
     priced(&place);
     all_is_priced(&place);
@@ -250,9 +251,9 @@ fn focus_has_the_usage_of_what_was_priced_after_the_close_as_corrections() {
 fn counts_without_rows_stand_under_the_first_price() {
     let place = ledger();
     priced(&place);
-    let whole = report(&place, &ask(&[Key::Currency]));
+    let whole = report(&place, &query(&[Key::Currency]));
     without_rows(&place);
-    assert_eq!(report(&place, &ask(&[Key::Currency])).groups, whole.groups);
+    assert_eq!(report(&place, &query(&[Key::Currency])).groups, whole.groups);
 }
 
 #[test]
@@ -265,12 +266,12 @@ fn counts_and_money_stand_under_the_last_rate() {
     assert_eq!(by_version(&place, None), [plain.clone(), others.clone()]);
     assert_eq!(by_version(&place, Some(october())), [plain, others.clone()]);
     let filters = vec![Filter::read("version=third").unwrap()];
-    let third = report(&place, &Ask { filters, ..ask(&[Key::Class]) });
+    let third = report(&place, &Query { filters, ..query(&[Key::Class]) });
     assert_eq!(third.totals[0].sums.cost_pico, others.3);
     let said = third.sentences(None).join("; ");
     assert!(said.contains("made from rows: exchanges were given another price"), "{said}");
     assert!(!said.contains("not kept"), "{said}");
-    assert!(report(&place, &ask(&[Key::Model])).notes.rows_for.is_none());
+    assert!(report(&place, &query(&[Key::Model])).notes.rows_for.is_none());
     let rows = dataset(&place, None);
     assert!(rows.iter().all(|row| row[1].is_empty() && row[2] == "Usage"), "{rows:#?}");
     assert_eq!((sum(&rows, "Tokens", 4), sum(&rows, "Tokens", 5)), (tokens(), i128::from(ROWS)));
@@ -299,12 +300,12 @@ fn report_says_that_counts_without_rows_stand_under_first_rate() {
     let place = ledger();
     assert_eq!(charged_again(&place, LATER_PRICES, false).entered, ROWS);
     without_rows(&place);
-    let asked = ask(&[Key::Version]);
+    let asked = query(&[Key::Version]);
     let said = report(&place, &asked).sentences(None).join("; ");
     assert!(said.contains("stand under the price that they had first"), "{said}");
     let of = |filter: &str| {
         let filters = vec![Filter::read(filter).unwrap()];
-        report(&place, &Ask { filters, ..asked.clone() }).sentences(None).join("; ")
+        report(&place, &Query { filters, ..asked.clone() }).sentences(None).join("; ")
     };
     assert!(of("version=other").contains("had first"));
     assert!(!of("model=m-new").contains("had first"));
@@ -318,7 +319,7 @@ fn corrections_without_rows_are_told_apart_by_first_charge() {
     charged_again(&place, LATER_PRICES, false);
     let of = |filter: &str| {
         let filters = vec![Filter::read(filter).unwrap()];
-        let report = report(&place, &Ask { filters, ..ask(&[]) });
+        let report = report(&place, &Query { filters, ..query(&[]) });
         let sums = report.totals[0].sums.clone();
         ((sums.exchanges, sums.input() + sums.output(), sums.cost_pico), report.notes.left_out)
     };
@@ -335,7 +336,7 @@ fn report_counts_exchanges_that_only_rows_could_tell() {
     priced(&place);
     let left_out = |filter: &str| {
         let filters = vec![Filter::read(filter).unwrap()];
-        report(&place, &Ask { filters, ..ask(&[]) }).notes.left_out
+        report(&place, &Query { filters, ..query(&[]) }).notes.left_out
     };
     assert_eq!((left_out("unpriced=model"), left_out("consumer=none")), (0, 0));
     without_rows(&place);

@@ -15,8 +15,8 @@ use std::io::{self, Write};
 use ledger::source::{Source, Trouble};
 use price::Book;
 
-use super::ask::Ask;
 use super::notes::Notes;
+use super::query::Query;
 
 pub use columns::Column;
 
@@ -77,12 +77,12 @@ pub fn columns(version: Version) -> impl Iterator<Item = &'static Column> {
 /// If the store cannot be read or the writer fails.
 pub fn write(
     source: &dyn Source,
-    ask: &Ask,
+    query: &Query,
     options: &Options,
     book: Option<&Book>,
     to: &mut dyn Write,
 ) -> Result<Notes, Trouble> {
-    let (charges, notes) = gather::charges(source, ask, book)?;
+    let (charges, notes) = gather::charges(source, query, book)?;
     put(&charges, options, to)?;
     Ok(notes)
 }

@@ -7,8 +7,8 @@ use ledger::source::{Month, Range};
 use ledger::testing::{NOON_US, Place, row};
 use ledger::{Plan, Row, Store, close, month, start};
 
-use crate::tests::ask;
-use crate::{Ask, make};
+use crate::tests::query;
+use crate::{Query, make};
 
 fn october() -> Month {
     month::of(NOON_US)
@@ -40,7 +40,7 @@ fn a_report_of_a_month_that_is_gone_says_so() {
     let october_alone = Range { since_us: i64::MIN, until_us: november_us() };
     let said = |range: Range, billed: Option<Month>| {
         let store = Store::open_read(&place.ledger()).unwrap();
-        let asked = Ask { range, billed, ..ask(&[]) };
+        let asked = Query { range, billed, ..query(&[]) };
         let said = make(&store, &asked).unwrap().notes.sentences(&range);
         said.into_iter().filter(|said| said.contains("is gone")).collect::<Vec<_>>()
     };
@@ -70,7 +70,7 @@ fn a_month_is_missed_by_those_that_were_closed_after_it() {
     close(&place.ledger(), october() + 1, "tester", december).unwrap();
     let said = |range: Range| {
         let store = Store::open_read(&place.ledger()).unwrap();
-        make(&store, &Ask { range, ..ask(&[]) }).unwrap().notes.sentences(&range).join("; ")
+        make(&store, &Query { range, ..query(&[]) }).unwrap().notes.sentences(&range).join("; ")
     };
     for name in ["x-2026-10.db", "x-2026-10.json"] {
         std::fs::remove_file(place.path(name)).unwrap();

@@ -11,21 +11,21 @@ use meter::Provenance;
 use price::{Currency, Rate};
 use text::{Decimal, money};
 
-use super::ask::{Ask, Basis, Filter, Order};
 use super::first_prices::Reading;
 use super::key::{Key, NO_DETAIL, Value};
 use super::notes::Notes;
 use super::pieces::{self, Detail, Piece};
+use super::query::{Basis, Filter, Order, Query};
 use super::sums::{self, In, Sums};
 
 /// Groups a report may have: beyond it, memory would be whatever the names are.
-pub const GROUPS: usize = 1_000_000;
+pub const GROUPS_MAX: usize = 1_000_000;
 
 /// A report.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// What was asked.
-    pub ask: Ask,
+    pub query: Query,
     /// The groups in the requested order; only the first, with `--top`.
     pub groups: Vec<Group>,
     /// The sum of all groups, a row for each currency.
@@ -58,7 +58,7 @@ impl Report {
 
     /// The notes that belong beside the report if its money is rounded to so many digits after the point.
     pub fn sentences(&self, round: Option<u32>) -> Vec<String> {
-        let mut said = self.notes.sentences(&self.ask.range);
+        let mut said = self.notes.sentences(&self.query.range);
         if let Some(places) = round.filter(|_| self.notes.not_listed == 0) {
             said.extend(self.totals.iter().filter_map(|total| self.rounded_apart(total, places)));
         }
@@ -68,7 +68,7 @@ impl Report {
     /// Says how far the rounded groups of a currency are from its rounded total, if they are.
     fn rounded_apart(&self, total: &Group, places: u32) -> Option<String> {
         let of_it = self.groups.iter().filter(|group| group.currency == total.currency);
-        let rounded = |group: &Group| group.cost(self.ask.basis).map(|pico| money(pico).round(places));
+        let rounded = |group: &Group| group.cost(self.query.basis).map(|pico| money(pico).round(places));
         let rows: i128 = of_it.filter_map(rounded).map(|cost| cost.units).sum();
         let total_cost = rounded(total)?;
         let rows = Decimal { units: rows, ..total_cost };
@@ -111,61 +111,61 @@ type Parts = Vec<((In, Option<Share>), Sums)>;
 ///
 /// # Errors
 /// If the store cannot be read, or there are more than [`GROUPS`].
-pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
-    whole_days_if_gpu(ask)?;
+pub fn make(source: &dyn Source, query: &Query) -> Result<Report, Trouble> {
+    whole_days_if_gpu(query)?;
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
     let mut groups: HashMap<Box<[Value]>, Parts> = HashMap::new();
     let mut notes = Notes::default();
     let mut left_out = 0;
-    let mut values = Vec::with_capacity(ask.by.len());
-    let mut leave_out = |piece: Piece<'_>| leave_out(ask, &piece, &rates, &mut left_out);
-    let reading = Reading::of(ask);
-    let rows_for = pieces::each(source, ask, reading, &mut leave_out, &mut |piece| {
+    let mut values = Vec::with_capacity(query.by.len());
+    let mut leave_out = |piece: Piece<'_>| leave_out(query, &piece, &rates, &mut left_out);
+    let reading = Reading::of(query);
+    let rows_for = pieces::each(source, query, reading, &mut leave_out, &mut |piece| {
         let rate = rate_of(&piece, &rates)?;
-        note_rows_gone(&mut notes, &piece, ask, reading, rate);
-        if !is_asked(ask, &piece, rate) {
+        note_rows_gone(&mut notes, &piece, query, reading, rate);
+        if !is_selected(query, &piece, rate) {
             return Ok(());
         }
-        note(&mut notes, &piece, ask);
+        note(&mut notes, &piece, query);
         values.clear();
-        values.extend(ask.by.iter().map(|&key| value(ask.basis, &piece, key, rate)));
-        let currency = match ask.basis {
+        values.extend(query.by.iter().map(|&key| value(query.basis, &piece, key, rate)));
+        let currency = match query.basis {
             Basis::Price => rate.map(|rate| rate.currency),
             Basis::Gpu => Some(Currency::USD),
         };
         let sums = part(&mut groups, &values, (currency, None))?;
-        match (piece.line.key.class, ask.basis) {
+        match (piece.line.key.class, query.basis) {
             (Class::Correction, Basis::Price) => sums.correct(piece.line),
             (Class::Correction, Basis::Gpu) => {}
             _ => sums.add(piece.line),
         }
         Ok(())
     })?;
-    if ask.basis == Basis::Gpu {
-        let mark = mark_stands_at(&ask.by);
-        for device in source.devices(&ask.range)? {
-            if !lets_device(ask, &device) {
+    if query.basis == Basis::Gpu {
+        let mark = mark_stands_at(&query.by);
+        for device in source.devices(&query.range)? {
+            if !selects_device(query, &device) {
                 continue;
             }
-            let values: Vec<_> = ask.by.iter().map(|&key| value_of(&device, key, mark)).collect();
+            let values: Vec<_> = query.by.iter().map(|&key| value_of(&device, key, mark)).collect();
             let sums = part(&mut groups, &values, (Some(Currency::USD), Some(device.share)))?;
             sums.add_device(&device);
         }
     }
     notes.rows_for = rows_for;
     notes.left_out += left_out;
-    notes.missing(source, ask)?;
+    notes.missing(source, query)?;
     let totals = totals(&groups);
-    let apart = ask.by.contains(&Key::Currency);
+    let apart = query.by.contains(&Key::Currency);
     let mut groups: Vec<_> =
         groups.into_iter().flat_map(|(values, parts)| rows(values, parts, apart, false)).collect();
-    sort(&mut groups, ask);
-    Ok(Report { ask: ask.clone(), groups, totals, notes })
+    sort(&mut groups, query);
+    Ok(Report { query: query.clone(), groups, totals, notes })
 }
 
 /// What GPUs did for nobody is kept by day, and a part of a day has no sum to be conserved.
-pub(crate) fn whole_days_if_gpu(ask: &Ask) -> Result<(), Trouble> {
-    if ask.basis == Basis::Gpu && !ask.range.is_whole_days() {
+pub(crate) fn whole_days_if_gpu(query: &Query) -> Result<(), Trouble> {
+    if query.basis == Basis::Gpu && !query.range.is_whole_days() {
         return Err("what idle GPUs cost is kept by day: give --since and --until as days or months".into());
     }
     Ok(())
@@ -182,9 +182,9 @@ pub(crate) fn rate_of<'a>(
     }
 }
 
-pub(crate) fn is_asked(ask: &Ask, piece: &Piece<'_>, rate: Option<&Rate>) -> bool {
-    ask.billed.is_none_or(|month| month == piece.billed)
-        && ask.filters.iter().all(|filter| filter.lets(&value(ask.basis, piece, filter.key, rate)))
+pub(crate) fn is_selected(query: &Query, piece: &Piece<'_>, rate: Option<&Rate>) -> bool {
+    query.billed.is_none_or(|month| month == piece.billed)
+        && query.filters.iter().all(|filter| filter.accepts(&value(query.basis, piece, filter.key, rate)))
 }
 
 /// The value of a key: by GPU all money is US dollars, whatever an exchange was charged in, if it was.
@@ -196,26 +196,31 @@ fn value(basis: Basis, piece: &Piece<'_>, key: Key, rate: Option<&Rate>) -> Valu
 }
 
 /// Whether filters let a piece through, or may: what only a row that is gone said may have been anything.
-pub(crate) fn may_be_asked(filters: &[Filter], basis: Basis, piece: &Piece<'_>, rate: Option<&Rate>) -> bool {
+pub(crate) fn may_be_selected(
+    filters: &[Filter],
+    basis: Basis,
+    piece: &Piece<'_>,
+    rate: Option<&Rate>,
+) -> bool {
     filters.iter().all(|filter| {
         let value = value(basis, piece, filter.key, rate);
         // A reason that is not known is one: "none" does not ask for it.
         let asks_for_none =
             filter.key == Key::Unpriced && filter.patterns.iter().all(|is| is.text().is_empty());
-        filter.lets(&value) || (value == Value::Word(NO_DETAIL) && !filter.except && !asks_for_none)
+        filter.accepts(&value) || (value == Value::Word(NO_DETAIL) && !filter.except && !asks_for_none)
     })
 }
 
 /// Counts what is left out, if it may have been asked for: what only its row said may have been anything.
 pub(crate) fn leave_out(
-    ask: &Ask,
+    query: &Query,
     piece: &Piece<'_>,
     rates: &HashMap<[u8; 16], Arc<Rate>>,
     left_out: &mut i128,
 ) -> Result<(), Trouble> {
     let rate = rate_of(piece, rates)?;
-    if ask.billed.is_none_or(|month| month == piece.billed)
-        && may_be_asked(&ask.filters, ask.basis, piece, rate)
+    if query.billed.is_none_or(|month| month == piece.billed)
+        && may_be_selected(&query.filters, query.basis, piece, rate)
     {
         *left_out += i128::from(piece.line.sums.exchanges);
     }
@@ -227,28 +232,28 @@ pub(crate) fn leave_out(
 pub(crate) fn note_rows_gone(
     notes: &mut Notes,
     piece: &Piece<'_>,
-    ask: &Ask,
+    query: &Query,
     reading: Reading,
     rate: Option<&Rate>,
 ) {
-    let (line, is_billed) = (piece.line, ask.billed.is_none_or(|month| month == piece.billed));
+    let (line, is_billed) = (piece.line, query.billed.is_none_or(|month| month == piece.billed));
     if !matches!(piece.detail, Detail::None) || !is_billed {
         return;
     }
     if line.key.class == Class::Correction {
-        let mut filters = ask.filters.iter().filter(|filter| !filter.key.is_of_rate());
-        notes.first_rates |= reading.is_by_rate(ask)
+        let mut filters = query.filters.iter().filter(|filter| !filter.key.is_of_rate());
+        notes.first_rates |= reading.is_by_rate(query)
             && !piece.with_counts
             && (reading == Reading::Used || piece.billed == period::month_at(line.key.day))
-            && filters.all(|filter| filter.lets(&value(ask.basis, piece, filter.key, rate)));
-    } else if !is_asked(ask, piece, rate) && may_be_asked(&ask.filters, ask.basis, piece, rate) {
+            && filters.all(|filter| filter.accepts(&value(query.basis, piece, filter.key, rate)));
+    } else if !is_selected(query, piece, rate) && may_be_selected(&query.filters, query.basis, piece, rate) {
         notes.left_out += i128::from(line.sums.exchanges);
     }
 }
 
-pub(crate) fn note(notes: &mut Notes, piece: &Piece<'_>, ask: &Ask) {
-    let (line, basis) = (piece.line, ask.basis);
-    let month = if ask.billed.is_some() { piece.billed } else { period::month_at(line.key.day) };
+pub(crate) fn note(notes: &mut Notes, piece: &Piece<'_>, query: &Query) {
+    let (line, basis) = (piece.line, query.basis);
+    let month = if query.billed.is_some() { piece.billed } else { period::month_at(line.key.day) };
     notes.months.entry(month).or_default();
     let exchanges = i128::from(line.sums.exchanges);
     match (line.key.class, basis) {
@@ -275,9 +280,9 @@ fn part<'a>(
 ) -> Result<&'a mut Sums, Trouble> {
     // By the slice first: most pieces fall into a group that is there.
     if !groups.contains_key(values) {
-        if groups.len() >= GROUPS {
+        if groups.len() >= GROUPS_MAX {
             return Err(format!(
-                "there are more than {GROUPS} groups; ask by fewer keys, of a shorter time, or of some values with --where"
+                "there are more than {GROUPS_MAX} groups; ask by fewer keys, of a shorter time, or of some values with --where"
             )
             .into());
         }
@@ -308,9 +313,9 @@ fn value_of(device: &DeviceLine, key: Key, mark: Option<Key>) -> Value {
     }
 }
 
-pub(crate) fn lets_device(ask: &Ask, device: &DeviceLine) -> bool {
-    ask.billed.is_none_or(|month| month == period::month_at(device.day))
-        && ask.filters.iter().all(|filter| filter.lets(&value_of(device, filter.key, Some(Key::Tenant))))
+pub(crate) fn selects_device(query: &Query, device: &DeviceLine) -> bool {
+    query.billed.is_none_or(|month| month == period::month_at(device.day))
+        && query.filters.iter().all(|filter| filter.accepts(&value_of(device, filter.key, Some(Key::Tenant))))
 }
 
 /// The rows of a group. What has no price joins what has, if that is in one currency only.
@@ -346,9 +351,9 @@ fn totals(groups: &HashMap<Box<[Value]>, Parts>) -> Vec<Group> {
     rows(Box::default(), parts, false, true).collect()
 }
 
-fn sort(groups: &mut [Group], ask: &Ask) {
+fn sort(groups: &mut [Group], query: &Query) {
     let keys = |group: &Group| (group.share, group.values.clone(), group.currency.is_none(), group.currency);
-    match ask.order {
+    match query.order {
         Order::Keys => groups.sort_unstable_by(|one, two| {
             (one.share, &one.values, one.currency.is_none(), one.currency).cmp(&(
                 two.share,
@@ -358,7 +363,7 @@ fn sort(groups: &mut [Group], ask: &Ask) {
             ))
         }),
         Order::Cost => groups.sort_by_cached_key(|group| {
-            let cost = group.cost(ask.basis);
+            let cost = group.cost(query.basis);
             (cost.is_none(), -cost.unwrap_or(0), keys(group))
         }),
         Order::Tokens => {

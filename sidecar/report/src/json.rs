@@ -60,9 +60,10 @@ struct Row<'a> {
 impl Serialize for Row<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let &Self { report, group, round } = self;
-        let basis = report.ask.basis;
+        let basis = report.query.basis;
         let mut members = to.serialize_map(None)?;
-        for (key, value) in report.ask.by.iter().zip(&group.values).filter(|(key, _)| **key != Key::Currency)
+        for (key, value) in
+            report.query.by.iter().zip(&group.values).filter(|(key, _)| **key != Key::Currency)
         {
             members.serialize_entry(key.name(), value)?;
         }
@@ -172,11 +173,11 @@ impl Formatter for RowALine {
 #[cfg(test)]
 mod tests {
     use crate::memory::Memory;
-    use crate::tests::ask;
+    use crate::tests::query;
     use crate::{Key, make};
 
     fn written(memory: &Memory, by: &[Key]) -> String {
-        let report = make(memory, &ask(by)).expect("a store in memory can be read");
+        let report = make(memory, &query(by)).expect("a store in memory can be read");
         let mut text = Vec::new();
         super::write(&report, Some(6), &mut text).expect("memory takes it");
         String::from_utf8(text).expect("it is text")

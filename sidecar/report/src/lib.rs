@@ -3,7 +3,6 @@
 //! Laws: money of two currencies is never added; a report says what it leaves out; what can be summed
 //! from lines is, and comes to the same as from rows.
 
-pub mod ask;
 #[cfg(test)]
 mod billed_tests;
 pub mod column;
@@ -19,15 +18,16 @@ pub mod key;
 pub mod months;
 pub mod notes;
 mod pieces;
+pub mod query;
 mod reprice;
 pub mod sheet;
 pub mod sums;
 pub mod table;
 
-pub use ask::{Ask, Basis, Filter, Order};
 pub use column::Column;
 pub use group::{Group, Report, make};
 pub use key::{Key, Value};
+pub use query::{Basis, Filter, Order, Query};
 pub use reprice::{Change, Outcome, Reprice, rehearse, reprice};
 
 #[cfg(test)]

@@ -10,13 +10,13 @@ use ledger::period;
 use ledger::source::{Gap, Gone, Month, Range, Source, Trouble};
 use text::in_threes;
 
-use super::ask::{Ask, RowsFor};
 use super::months::{self, MonthState};
+use super::query::{Query, RowsFor};
 
 /// Models named in a note; the rest is counted.
-const NAMED: usize = 5;
+const NAMED_MAX: usize = 5;
 /// Models remembered for it: names are other people's text, and there may be any number of them.
-const REMEMBERED: usize = 10_000;
+const REMEMBERED_MAX: usize = 10_000;
 
 /// What has to be said beside a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,29 +57,29 @@ pub struct Notes {
 
 impl Notes {
     /// What is missing of what is asked.
-    pub(crate) fn missing(&mut self, source: &dyn Source, ask: &Ask) -> Result<(), Trouble> {
-        self.gaps = source.gaps(&ask.range)?;
-        let billed = ask.billed.map_or(ask.range, |month| Range {
+    pub(crate) fn missing(&mut self, source: &dyn Source, query: &Query) -> Result<(), Trouble> {
+        self.gaps = source.gaps(&query.range)?;
+        let billed = query.billed.map_or(query.range, |month| Range {
             since_us: period::month_start_us(month),
             until_us: period::month_start_us(month + 1),
         });
         self.gaps.retain(|gap| gap.concerns(&billed));
         self.without_log = source.without_log(&billed)?;
         for (month, state) in &mut self.months {
-            *state = MonthState::at(*month, ask.now_us, source.is_closed(*month)?);
+            *state = MonthState::at(*month, query.now_us, source.is_closed(*month)?);
         }
         self.gaps.sort_by_key(|gap| (gap.from_us, gap.until_us));
         self.gone = source.gone()?;
         self.gone.retain(|gone| {
-            ask.billed.is_none_or(|month| month == gone.month)
-                && ask.range.since_us < period::month_start_us(gone.month + 1)
+            query.billed.is_none_or(|month| month == gone.month)
+                && query.range.since_us < period::month_start_us(gone.month + 1)
         });
         Ok(())
     }
 
     /// Counts exchanges without a price.
     pub(crate) fn unpriced(&mut self, model: &Arc<str>, exchanges: i128) {
-        let full = self.unpriced.len() >= REMEMBERED;
+        let full = self.unpriced.len() >= REMEMBERED_MAX;
         match self.unpriced.get_mut(model) {
             Some(count) => *count += exchanges,
             None if !full => {
@@ -93,11 +93,11 @@ impl Notes {
     pub fn sentences(&self, range: &Range) -> Vec<String> {
         let mut said: Vec<_> = self.gone.iter().map(|gone| of_gone(gone, range)).collect();
         said.extend(self.without_log.iter().map(|file| format!("{}: {LACKS_LOG}", file.display())));
-        for gap in self.gaps.iter().take(NAMED) {
+        for gap in self.gaps.iter().take(NAMED_MAX) {
             said.push(of_gap(gap, range));
         }
-        if self.gaps.len() > NAMED {
-            let more = match self.gaps.len() - NAMED {
+        if self.gaps.len() > NAMED_MAX {
+            let more = match self.gaps.len() - NAMED_MAX {
                 1 => "1 gap more; the view `gaps` lists it".to_owned(),
                 more => format!("{more} gaps more; the view `gaps` lists them"),
             };
@@ -165,7 +165,7 @@ impl Notes {
         models.sort_by_key(|(model, count)| (-**count, Arc::clone(model)));
         let named: Vec<_> = models
             .iter()
-            .take(NAMED)
+            .take(NAMED_MAX)
             .map(|(model, count)| format!("{} ({})", model.escape_debug(), in_threes(&count.to_string())))
             .collect();
         let have = if all == 1 { "has" } else { "have" };
@@ -179,7 +179,7 @@ impl Notes {
             models.first().and_then(|(model, _)| shell_word(model)).unwrap_or_else(|| "MODEL".to_owned());
         let why =
             format!("`tokenmeter prices show {model}{flag}` says why, unless the tokens were not counted");
-        let left = models.len().saturating_sub(NAMED);
+        let left = models.len().saturating_sub(NAMED_MAX);
         // Beyond those remembered there may be any number of models.
         let least = if self.unpriced_other > 0 { "at least " } else { "" };
         if left == 0 && self.unpriced_other == 0 {
@@ -253,7 +253,7 @@ fn of_gap(gap: &Gap, range: &Range) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{NAMED, Notes};
+    use super::{NAMED_MAX, Notes};
     use ledger::source::{Gap, Range};
 
     fn unpriced(models: usize) -> String {
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn models_beyond_those_named_are_counted_and_can_be_listed() {
-        let all = unpriced(NAMED);
+        let all = unpriced(NAMED_MAX);
         assert!(
             all.ends_with(
                 "m4 (2); `tokenmeter prices show m0 --prices FILE` says why, unless the tokens were not counted"
@@ -275,11 +275,11 @@ mod tests {
         );
         let list = "`--by model,unpriced --where 'unpriced!='` lists all";
         for (more, said) in [(1, "and 1 model more; "), (7, "and 7 models more; ")] {
-            let all = unpriced(NAMED + more);
+            let all = unpriced(NAMED_MAX + more);
             assert!(all.contains("m1 (2)") && all.contains(&format!("{said}{list}")), "{all}");
         }
         let mut notes = Notes { unpriced_other: 9, ..Notes::default() };
-        (0..NAMED + 2).for_each(|model| notes.unpriced(&format!("m{model}").into(), 1));
+        (0..NAMED_MAX + 2).for_each(|model| notes.unpriced(&format!("m{model}").into(), 1));
         let all = notes.sentences(&Range::ALL).join("; ");
         assert!(all.starts_with("16 exchanges have") && all.contains("and at least 2 models more"), "{all}");
     }
@@ -317,7 +317,7 @@ mod tests {
     fn one_is_not_many() {
         let gap = Gap { from_us: 0, until_us: 1, why: "crash".into(), lost_rows: Some(1), totals_kept: true };
         let notes = Notes {
-            gaps: vec![gap; NAMED + 1],
+            gaps: vec![gap; NAMED_MAX + 1],
             shed: 1,
             left_out: 1,
             unpriced: [("m".into(), 1)].into(),

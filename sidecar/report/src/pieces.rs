@@ -4,16 +4,16 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ledger::corrections::{Corrections, Made};
+use ledger::corrections::{ChargeChange, Corrections};
 use ledger::period;
 use ledger::source::{Month, Range, Source, Trouble};
 use ledger::{Class, Line, Row, Sums, TotalKey};
 use meter::Provenance;
 use price::{Charge, Rate, Unpriced};
 
-use super::ask::{Ask, RowsFor};
 use super::first_prices::{FirstPrices, Reading};
 use super::key::{Key, NO_DETAIL, Value};
+use super::query::{Query, RowsFor};
 
 /// A part of a report: a line, a row made a line, or what lines have beyond rows.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ pub(crate) enum Detail<'a> {
     /// It is a line's, and the keys were not asked for; or its row is not kept.
     None,
     /// A row's, and its corrections in the order of entry.
-    Row(&'a Row, &'a [Made]),
+    Row(&'a Row, &'a [ChargeChange]),
 }
 
 impl Piece<'_> {
@@ -87,16 +87,16 @@ impl Piece<'_> {
 }
 
 /// What takes pieces.
-pub(crate) type To<'a> = dyn FnMut(Piece<'_>) -> Result<(), Trouble> + 'a;
+pub(crate) type Sink<'a> = dyn FnMut(Piece<'_>) -> Result<(), Trouble> + 'a;
 
 /// Each piece that a report is made of, once; and each line, or what is left of one, that the range touches and of
 /// which only rows that are gone said what falls into it. Returns why rows were read, if they were.
 pub(crate) fn each(
     source: &dyn Source,
-    ask: &Ask,
+    query: &Query,
     reading: Reading,
-    left_out: &mut To<'_>,
-    to: &mut To<'_>,
+    left_out: &mut Sink<'_>,
+    to: &mut Sink<'_>,
 ) -> Result<Option<RowsFor>, Trouble> {
     // The line of prefill legs whose GPU use is not known makes no group of zeros.
     let mut to = |piece: Piece<'_>| match piece.line.key.class {
@@ -105,23 +105,23 @@ pub(crate) fn each(
         Class::Correction if reading != Reading::Charged => to(piece),
         _ => Ok(()),
     };
-    let rows_for = match ask.rows_for() {
+    let rows_for = match query.rows_for() {
         // A line does not tell which of its exchanges were given another price.
-        None if reading.is_by_rate(ask) && source.has_repriced(&ask.range)? => Some(RowsFor::Rates),
+        None if reading.is_by_rate(query) && source.has_repriced(&query.range)? => Some(RowsFor::Rates),
         rows_for => rows_for,
     };
     if rows_for.is_some() {
-        from_rows(source, &ask.range, reading, left_out, &mut to)?;
+        from_rows(source, &query.range, reading, left_out, &mut to)?;
         return Ok(rows_for);
     }
-    let mut first_prices = FirstPrices::read(source, &ask.range, reading)?;
-    source.lines(&ask.range, &mut |billed, line| {
+    let mut first_prices = FirstPrices::read(source, &query.range, reading)?;
+    source.lines(&query.range, &mut |billed, line| {
         if first_prices.take(billed, line) {
             return Ok(());
         }
         to(Piece { line, billed, detail: Detail::None, first_price: false, with_counts: false })
     })?;
-    first_prices.settle(source, &ask.range, false, &mut to)?;
+    first_prices.settle(source, &query.range, false, &mut to)?;
     Ok(None)
 }
 
@@ -133,8 +133,8 @@ pub(crate) fn from_rows(
     source: &dyn Source,
     range: &Range,
     reading: Reading,
-    left_out: &mut To<'_>,
-    to: &mut To<'_>,
+    left_out: &mut Sink<'_>,
+    to: &mut Sink<'_>,
 ) -> Result<(), Trouble> {
     let corrections = Corrections::read(source, range)?;
     let mut first_prices = FirstPrices::read(source, range, reading)?;

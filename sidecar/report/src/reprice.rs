@@ -10,25 +10,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ledger::PlannedCorrections;
-use ledger::corrections::{Made, id_of};
+use ledger::corrections::{ChargeChange, id_of};
 use ledger::source::{Correction, Month, Range, Source, Trouble};
 use ledger::{Amendment, amend};
 use ledger::{Class, Row, Store, month};
 use price::{Book, Charge, Currency, Rate, Unpriced, Usage, has_tiers};
 use text::Glob;
 
-use crate::ask::{Basis, Filter};
 use crate::first_prices::Reading;
-use crate::group::may_be_asked;
+use crate::group::may_be_selected;
 use crate::pieces::{Detail, Piece, from_rows};
+use crate::query::{Basis, Filter};
 
 /// Corrections entered in one transaction: few enough that whoever writes the ledger meanwhile waits for
 /// a moment only, and that memory is bounded.
-const TOGETHER: usize = 5_000;
+const TXN_MAX_CORRECTIONS: usize = 5_000;
 
 /// Tenants and models that are listed of what differs, and models of what cannot be charged again; the rest is
 /// counted.
-const LISTED: usize = 1_000;
+const LISTED_MAX: usize = 1_000;
 
 /// What is to be charged again.
 #[derive(Clone, Debug)]
@@ -95,9 +95,9 @@ pub struct Outcome {
 ///
 /// # Errors
 /// If the store cannot be read, or an exchange was charged in another currency than the book's.
-pub fn rehearse(source: &dyn Source, wish: &Reprice<'_>) -> Result<Outcome, Trouble> {
+pub fn rehearse(source: &dyn Source, request: &Reprice<'_>) -> Result<Outcome, Trouble> {
     let mut outcome = Outcome::default();
-    each(source, wish, &mut outcome, &mut |_, _| Ok(()))?;
+    each(source, request, &mut outcome, &mut |_, _| Ok(()))?;
     Ok(outcome)
 }
 
@@ -107,23 +107,23 @@ pub fn rehearse(source: &dyn Source, wish: &Reprice<'_>) -> Result<Outcome, Trou
 ///
 /// # Errors
 /// As [`rehearse`], or if one of these months cannot be written.
-pub fn reprice(path: &Path, wish: &Reprice<'_>) -> Result<Outcome, Trouble> {
+pub fn reprice(path: &Path, request: &Reprice<'_>) -> Result<Outcome, Trouble> {
     let (mut outcome, mut planned) = (Outcome::default(), PlannedCorrections::new()?);
     // All is read before anything is entered, and the files are let go of.
-    each(&Store::open_read(path)?, wish, &mut outcome, &mut |correction, rate| {
+    each(&Store::open_read(path)?, request, &mut outcome, &mut |correction, rate| {
         Ok(planned.add(&correction, rate)?)
     })?;
     let mut waiting: BTreeMap<Month, Part> = BTreeMap::new();
     let (mut part, mut entered) = (0, 0);
     let mut enter = |waiting: &mut Part| -> Result<(), Trouble> {
         part += 1;
-        entered += waiting.enter(path, wish, &outcome, part)?;
+        entered += waiting.enter(path, request, &outcome, part)?;
         Ok(())
     };
     planned.each(|correction, rate| {
         let waiting = waiting.entry(month::of(correction.ended_us)).or_default();
         waiting.add(correction, rate);
-        if waiting.corrections.len() == TOGETHER { enter(waiting) } else { Ok(()) }
+        if waiting.corrections.len() == TXN_MAX_CORRECTIONS { enter(waiting) } else { Ok(()) }
     })?;
     waiting.values_mut().filter(|part| !part.corrections.is_empty()).try_for_each(enter)?;
     Ok(Outcome { entered, ..outcome })
@@ -147,7 +147,7 @@ impl Part {
     fn enter(
         &mut self,
         path: &Path,
-        wish: &Reprice<'_>,
+        request: &Reprice<'_>,
         planned: &Outcome,
         part: u64,
     ) -> Result<u64, Trouble> {
@@ -155,14 +155,14 @@ impl Part {
         let rates: Vec<_> = rates.values().map(|rate| &**rate).collect();
         // Sums are text: they may be more than a number of JSON holds.
         let detail = serde_json::json!({
-            "since_us": wish.range.since_us,
-            "until_us": wish.range.until_us,
-            "where": wish.filters.iter().map(filter_detail).collect::<Vec<_>>(),
-            "unpriced_only": wish.unpriced_only,
-            "version": &**wish.book.version(),
-            "book": &**wish.book.hash(),
+            "since_us": request.range.since_us,
+            "until_us": request.range.until_us,
+            "where": request.filters.iter().map(filter_detail).collect::<Vec<_>>(),
+            "unpriced_only": request.unpriced_only,
+            "version": &**request.book.version(),
+            "book": &**request.book.hash(),
             "old_books": planned.books.iter().map(|book| &**book).collect::<Vec<_>>(),
-            "currency": wish.book.currency().code(),
+            "currency": request.book.currency().code(),
             "part": part,
             "corrections": corrections.len(),
             "delta_pico": delta_pico.to_string(),
@@ -172,9 +172,9 @@ impl Part {
         });
         let amendment = Amendment {
             what: "repriced",
-            who: wish.who,
+            who: request.who,
             detail: &detail.to_string(),
-            at_us: wish.at_us,
+            at_us: request.at_us,
             rates: &rates,
             corrections: &corrections,
         };
@@ -183,15 +183,15 @@ impl Part {
 }
 
 /// What an exchange is charged now: at first, and with what was corrected since.
-struct Standing {
+struct CurrentCharge {
     cost_pico: i128,
     rate: Option<[u8; 16]>,
     /// Corrections so far.
     made: usize,
 }
 
-impl Standing {
-    fn of(row: &Row, made: &[Made]) -> Self {
+impl CurrentCharge {
+    fn of(row: &Row, made: &[ChargeChange]) -> Self {
         let first = Self { cost_pico: row.charge.cost().map_or(0, i128::from), rate: row.rate(), made: 0 };
         made.iter().fold(first, |sum, made| Self {
             cost_pico: sum.cost_pico + made.delta_pico,
@@ -202,13 +202,13 @@ impl Standing {
 }
 
 /// What takes the corrections, each with its rate.
-type To<'a> = dyn FnMut(Correction, &Arc<Rate>) -> Result<(), Trouble> + 'a;
+type Sink<'a> = dyn FnMut(Correction, &Arc<Rate>) -> Result<(), Trouble> + 'a;
 
 fn each(
     source: &dyn Source,
-    wish: &Reprice<'_>,
+    request: &Reprice<'_>,
     outcome: &mut Outcome,
-    to: &mut To<'_>,
+    to: &mut Sink<'_>,
 ) -> Result<(), Trouble> {
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
     let rate_of = |id: Option<[u8; 16]>| -> Result<Option<&Arc<Rate>>, Trouble> {
@@ -216,23 +216,23 @@ fn each(
         let rate = rates.get(&id);
         Ok(Some(rate.ok_or("the ledger names a rate that it does not have; run `tokenmeter ledger verify` with the same `--ledger`")?))
     };
-    let is_wished = |piece: &Piece<'_>, rate: Option<&Arc<Rate>>| {
-        (rate.is_none() || !wish.unpriced_only)
-            && may_be_asked(wish.filters, Basis::Price, piece, rate.map(|rate| &**rate))
+    let is_selected = |piece: &Piece<'_>, rate: Option<&Arc<Rate>>| {
+        (rate.is_none() || !request.unpriced_only)
+            && may_be_selected(request.filters, Basis::Price, piece, rate.map(|rate| &**rate))
     };
     let mut left_out = 0;
     let mut leave_out = |piece: Piece<'_>| {
         left_out +=
-            if is_wished(&piece, rate_of(piece.line.key.rate)?) { piece.line.sums.exchanges } else { 0 };
+            if is_selected(&piece, rate_of(piece.line.key.rate)?) { piece.line.sums.exchanges } else { 0 };
         Ok(())
     };
-    from_rows(source, &wish.range, Reading::Used, &mut leave_out, &mut |piece| {
+    from_rows(source, &request.range, Reading::Used, &mut leave_out, &mut |piece| {
         let line = piece.line;
         if line.key.class == Class::Correction {
             return Ok(());
         }
         let Detail::Row(row, made) = piece.detail else {
-            if is_wished(&piece, rate_of(line.key.rate)?) {
+            if is_selected(&piece, rate_of(line.key.rate)?) {
                 list(
                     &mut outcome.gone,
                     Arc::clone(&line.key.model),
@@ -242,16 +242,16 @@ fn each(
             }
             return Ok(());
         };
-        let now = Standing::of(row, made);
+        let now = CurrentCharge::of(row, made);
         let old = rate_of(now.rate)?;
-        if !is_wished(&piece, old) {
+        if !is_selected(&piece, old) {
             return Ok(());
         }
         if !row.role.is_counted() {
             return Ok(());
         }
         outcome.exchanges += 1;
-        let (rate, cost) = match wish.book.charge(&usage(row)) {
+        let (rate, cost) = match request.book.charge(&usage(row)) {
             Charge::Priced { rate, cost } => (rate, cost),
             Charge::Unpriced(why) => {
                 list(&mut outcome.unpriced, (Arc::clone(&row.model), why), 1, &mut outcome.unlisted);
@@ -271,7 +271,7 @@ fn each(
         outcome.before_pico += now.cost_pico;
         outcome.after_pico += i128::from(cost);
         let place = (Arc::clone(&row.tenant), Arc::clone(&row.model));
-        let full = outcome.changes.len() >= LISTED && !outcome.changes.contains_key(&place);
+        let full = outcome.changes.len() >= LISTED_MAX && !outcome.changes.contains_key(&place);
         let change =
             if full { &mut outcome.other_changes } else { outcome.changes.entry(place).or_default() };
         change.exchanges += 1;
@@ -283,7 +283,7 @@ fn each(
         {
             outcome.books.push(Arc::clone(&old.book));
         }
-        to(correction(row, &rate, delta, &now, wish), &rate)
+        to(correction(row, &rate, delta, &now, request), &rate)
     })?;
     outcome.unlisted += left_out;
     Ok(())
@@ -295,7 +295,7 @@ fn filter_detail(filter: &Filter) -> serde_json::Value {
 }
 
 fn list<K: Ord>(listed: &mut BTreeMap<K, u64>, key: K, exchanges: u64, unlisted: &mut u64) {
-    let full = listed.len() >= LISTED;
+    let full = listed.len() >= LISTED_MAX;
     match listed.get_mut(&key) {
         Some(count) => *count += exchanges,
         None if full => *unlisted += exchanges,
@@ -337,12 +337,19 @@ fn other_currency(row: &Row, old: Currency, new: Currency) -> Trouble {
     .into()
 }
 
-fn correction(row: &Row, rate: &Arc<Rate>, delta: i128, now: &Standing, wish: &Reprice<'_>) -> Correction {
-    let made = Made { billed: 0, rate: Some(rate.id), first_price: now.rate.is_none(), delta_pico: delta };
+fn correction(
+    row: &Row,
+    rate: &Arc<Rate>,
+    delta: i128,
+    now: &CurrentCharge,
+    request: &Reprice<'_>,
+) -> Correction {
+    let made =
+        ChargeChange { billed: 0, rate: Some(rate.id), first_price: now.rate.is_none(), delta_pico: delta };
     let line = made.line(row);
     Correction {
         id: id_of(&row.id, row.ended_us, now.made),
-        made_us: wish.at_us,
+        made_us: request.at_us,
         exchange: row.id,
         line,
         ended_us: row.ended_us,

@@ -11,8 +11,8 @@ use text::Glob;
 use super::{Reprice, each, rehearse, reprice, usage};
 use crate::disk_tests::book;
 use crate::memory::{FIRST_DAY, Memory};
-use crate::tests::ask;
-use crate::{Ask, Filter, Key, make};
+use crate::tests::query;
+use crate::{Filter, Key, Query, make};
 
 const PRICES: &str = "\
 version: second
@@ -28,7 +28,7 @@ fn prices(text: &str) -> Book {
     Book::read(text).unwrap_or_else(|problems| panic!("{problems:?}")).0
 }
 
-fn wish<'a>(book: &'a Book, filters: &'a [Filter]) -> Reprice<'a> {
+fn request<'a>(book: &'a Book, filters: &'a [Filter]) -> Reprice<'a> {
     let at_us = 1_800_000_000_000_000;
     Reprice { range: Range::ALL, filters, unpriced_only: false, book, who: "finance", at_us }
 }
@@ -56,10 +56,10 @@ fn the_tier_of_a_row_makes_it_cheaper_only_where_the_server_has_tiers() {
     }
 }
 
-fn of_models(patterns: &str) -> Ask {
+fn of_models(patterns: &str) -> Query {
     let filters =
         vec![Filter::read(&format!("model={patterns}")).unwrap(), Filter::read("class!=shed").unwrap()];
-    Ask { filters, ..ask(&[]) }
+    Query { filters, ..query(&[]) }
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
         let mut after = 0;
         for model in ["llama-*", "nobody*"] {
             let planned =
-                rehearse(&Store::open_read(&path).unwrap(), &wish(&book, &of_model(model))).unwrap();
-            let done = reprice(&path, &wish(&book, &of_model(model))).unwrap();
+                rehearse(&Store::open_read(&path).unwrap(), &request(&book, &of_model(model))).unwrap();
+            let done = reprice(&path, &request(&book, &of_model(model))).unwrap();
             assert_eq!(done.entered, done.differing);
             assert_eq!(super::Outcome { entered: planned.entered, ..done.clone() }, planned);
             assert!(done.differing > 0 && !done.gone.is_empty(), "{done:?}");
@@ -94,7 +94,7 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
             assert_eq!(listed().map(|change| change.newly_priced).sum::<u64>(), done.newly_priced);
             assert_eq!(listed().map(|change| change.before_pico).sum::<i128>(), done.before_pico);
             assert_eq!(listed().map(|change| change.after_pico).sum::<i128>(), done.after_pico);
-            let again = reprice(&path, &wish(&book, &of_model(model))).unwrap();
+            let again = reprice(&path, &request(&book, &of_model(model))).unwrap();
             assert_eq!((again.differing, again.entered), (0, 0));
             after += done.after_pico;
         }
@@ -115,7 +115,8 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
             .filter(|(_, made)| !memory.rows.iter().any(|(_, row, _)| row.id == made.exchange))
             .count();
         let left =
-            make(&store, &Ask { filters: vec![Filter::read("model=nobody*").unwrap()], ..ask(&[]) }).unwrap();
+            make(&store, &Query { filters: vec![Filter::read("model=nobody*").unwrap()], ..query(&[]) })
+                .unwrap();
         let left: i128 = left.totals.iter().map(|total| total.sums.unpriced).sum();
         assert_eq!(left, i128::try_from(unpriced_rows.count() - corrected_shed).unwrap());
     }
@@ -124,7 +125,7 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
 #[test]
 fn who_did_it_and_what_it_came_to_is_kept() {
     let ((_, place), book) = (book(3), prices(PRICES));
-    let done = reprice(&place.ledger(), &wish(&book, &of_model("llama-*"))).unwrap();
+    let done = reprice(&place.ledger(), &request(&book, &of_model("llama-*"))).unwrap();
     let (mut acts, mut corrections, mut delta) = (0, 0, 0_i128);
     for (_, path) in Store::open_read(&place.ledger()).unwrap().months() {
         let connection = rusqlite::Connection::open(path).unwrap();
@@ -153,7 +154,7 @@ fn who_did_it_and_what_it_came_to_is_kept() {
 fn what_cannot_be_charged_again_is_told() {
     let memory = Memory::of_chance(8, 300);
     let book = prices("version: v\ncurrency: USD\nmodels:\n  - {name: llama-3, input: 1, output: 2}\n");
-    let not_qwen = rehearse(&memory, &wish(&book, &of_model("*a*"))).unwrap();
+    let not_qwen = rehearse(&memory, &request(&book, &of_model("*a*"))).unwrap();
     assert!(not_qwen.unpriced.keys().any(|(model, _)| &**model == "llama-3-70b"), "{not_qwen:?}");
     let kept = |row: &Row| row.ended_us >= memory.kept_since_us;
     let gone = memory.shed.iter().filter(|(_, line)| line.key.model.contains('a')).count()
@@ -162,7 +163,7 @@ fn what_cannot_be_charged_again_is_told() {
     let euros = prices(
         "version: v\ncurrency: EUR\nmodels:\n  - {pattern: 'llama*', input: 1, output: 2, input_audio: 1, output_audio: 1, output_image: 1, output_video: 1}\n",
     );
-    let error = rehearse(&memory, &wish(&euros, &[])).unwrap_err().to_string();
+    let error = rehearse(&memory, &request(&euros, &[])).unwrap_err().to_string();
     assert!(error.contains("USD") && error.contains("EUR"), "{error}");
 }
 
@@ -170,7 +171,7 @@ fn what_cannot_be_charged_again_is_told() {
 fn two_who_do_it_at_once_do_it_once() {
     let ((_, place), book) = (book(4), prices(PRICES));
     let filters = of_model("llama-*");
-    let asked = wish(&book, &filters);
+    let asked = request(&book, &filters);
     let store = Store::open_read(&place.ledger()).unwrap();
     let (mut made, mut rates, mut outcome) = (Vec::new(), Vec::new(), super::Outcome::default());
     each(&store, &asked, &mut outcome, &mut |correction, rate| {
@@ -218,7 +219,7 @@ fn two_who_do_it_at_once_do_it_once() {
         })
         .unwrap();
     assert_eq!(lines, corrections, "lines grew with what was entered and with nothing else");
-    make(&store, &ask(&[Key::Tenant])).unwrap();
+    make(&store, &query(&[Key::Tenant])).unwrap();
 }
 
 /// Of a part of a day of which no row is left, exchanges of other models are none that were to be charged again.
@@ -236,7 +237,7 @@ fn what_is_left_out_is_of_the_models_that_were_meant() {
         .collect();
     for pattern in [None, Some("qwen*"), Some("llama-3"), Some("none")] {
         let filters: Vec<_> = pattern.into_iter().flat_map(of_model).collect();
-        let outcome = rehearse(&memory, &Reprice { range, ..wish(&book, &filters) }).unwrap();
+        let outcome = rehearse(&memory, &Reprice { range, ..request(&book, &filters) }).unwrap();
         let meant =
             models.iter().filter(|model| pattern.is_none_or(|pattern| Glob::new(pattern).matches(model)));
         assert_eq!(outcome.unlisted, u64::try_from(meant.count()).unwrap(), "{pattern:?}");
@@ -249,7 +250,7 @@ fn only_what_filters_let_through_is_charged_again() {
     let ((memory, place), book) = (book(5), prices(PRICES));
     let filters = ["tenant=acme", "model=llama-*", "dialect=anthropic", "version=2026-10"];
     let filters = filters.map(|text| Filter::read(text).unwrap());
-    let done = reprice(&place.ledger(), &wish(&book, &filters)).unwrap();
+    let done = reprice(&place.ledger(), &request(&book, &filters)).unwrap();
     let rows = memory.rows.iter().filter(|(_, row, _)| {
         let made = memory.corrections.iter().rfind(|(_, made)| made.exchange == row.id);
         let rate = made.map_or(row.rate(), |(_, made)| made.line.key.rate);
@@ -260,7 +261,8 @@ fn only_what_filters_let_through_is_charged_again() {
     });
     assert_eq!(done.exchanges, u64::try_from(rows.count()).unwrap());
     assert!(done.differing > 0 && done.changes.keys().all(|(tenant, _)| &**tenant == "acme"), "{done:?}");
-    let again = rehearse(&Store::open_read(&place.ledger()).unwrap(), &wish(&book, &filters[..3])).unwrap();
+    let again =
+        rehearse(&Store::open_read(&place.ledger()).unwrap(), &request(&book, &filters[..3])).unwrap();
     assert!(again.unchanged >= done.differing, "{again:?}");
     assert_eq!(again.exchanges, again.unchanged + again.differing + again.unpriced.values().sum::<u64>());
 }
@@ -269,12 +271,12 @@ fn only_what_filters_let_through_is_charged_again() {
 fn the_rate_entered_last_holds_after_clock_went_back() {
     let ((_, place), first, second) = (book(5), prices(PRICES), prices(&PRICES.replace("0.31", "0.37")));
     let filters = of_model("llama-*");
-    let later = wish(&first, &filters);
+    let later = request(&first, &filters);
     assert!(reprice(&place.ledger(), &later).unwrap().entered > 0);
-    let earlier = Reprice { at_us: later.at_us - DAY_US, ..wish(&second, &filters) };
+    let earlier = Reprice { at_us: later.at_us - DAY_US, ..request(&second, &filters) };
     let entered = reprice(&place.ledger(), &earlier).unwrap().entered;
     assert!(entered > 0);
-    let planned = rehearse(&Store::open_read(&place.ledger()).unwrap(), &wish(&first, &filters)).unwrap();
+    let planned = rehearse(&Store::open_read(&place.ledger()).unwrap(), &request(&first, &filters)).unwrap();
     assert_eq!(planned.differing, entered);
     assert_eq!(planned.books, [std::sync::Arc::clone(second.hash())]);
 }
@@ -284,7 +286,7 @@ fn only_what_has_no_price_is_charged_where_that_is_asked() {
     let ((memory, place), book) = (book(6), prices(PRICES));
     let first_prices = memory.corrections.iter().filter(|(_, made)| made.line.sums.exchanges > 0).count();
     let unpriced = memory.rows.iter().filter(|(_, row, _)| row.rate().is_none()).count() - first_prices;
-    let asked = Reprice { unpriced_only: true, ..wish(&book, &[]) };
+    let asked = Reprice { unpriced_only: true, ..request(&book, &[]) };
     let done = reprice(&place.ledger(), &asked).unwrap();
     assert_eq!(done.exchanges, u64::try_from(unpriced).unwrap());
     assert_eq!((done.newly_priced, done.unchanged), (done.differing, 0));
@@ -296,7 +298,7 @@ fn only_what_has_no_price_is_charged_where_that_is_asked() {
 #[test]
 fn a_past_month_of_many_exchanges_is_charged_again() {
     let place = ledger::testing::Place::new();
-    let rows = u64::try_from(super::TOGETHER).unwrap() + 1_000;
+    let rows = u64::try_from(super::TXN_MAX_CORRECTIONS).unwrap() + 1_000;
     for (now_us, rows) in [(NOON_US, 0..rows), (NOON_US + 40 * DAY_US, 0..0)] {
         let plan =
             ledger::Plan { clock: std::sync::Arc::new(move || now_us), ..ledger::Plan::new(place.ledger()) };
@@ -306,9 +308,9 @@ fn a_past_month_of_many_exchanges_is_charged_again() {
     }
     assert!(place.path("x-2026-10.db").is_file());
     let book = prices("version: v\ncurrency: USD\nmodels: [{pattern: '*', input: 3, output: 5}]\n");
-    let done = reprice(&place.ledger(), &wish(&book, &[])).unwrap();
+    let done = reprice(&place.ledger(), &request(&book, &[])).unwrap();
     assert_eq!((done.entered, done.exchanges), (done.differing, rows));
-    assert!(done.entered > u64::try_from(super::TOGETHER).unwrap());
-    let again = reprice(&place.ledger(), &wish(&book, &[])).unwrap();
+    assert!(done.entered > u64::try_from(super::TXN_MAX_CORRECTIONS).unwrap());
+    let again = reprice(&place.ledger(), &request(&book, &[])).unwrap();
     assert_eq!((again.unchanged, again.entered), (rows, 0));
 }

@@ -15,17 +15,17 @@ use super::key::Key;
 /// As the writer has them.
 pub fn write(report: &Report, columns: &[Column], round: Option<u32>, to: &mut dyn Write) -> io::Result<()> {
     let mut sheet = csv::Writer::from_writer(to);
-    let keys = || report.ask.by.iter().filter(|key| **key != Key::Currency);
+    let keys = || report.query.by.iter().filter(|key| **key != Key::Currency);
     let first = round.map(|_| "row".to_owned());
     let names = keys().map(|key| key.name().to_owned()).chain(columns.iter().map(|column| column.name()));
     sheet.write_record(first.into_iter().chain(names))?;
     let totals = round.map_or(&[][..], |_| &report.totals);
     for group in report.groups.iter().chain(totals) {
         let first = round.map(|_| if group.is_total { "total" } else { "group" }.to_owned());
-        let mut names = report.ask.by.iter().zip(&group.values).filter(|(key, _)| **key != Key::Currency);
+        let mut names = report.query.by.iter().zip(&group.values).filter(|(key, _)| **key != Key::Currency);
         let names =
             keys().map(|_| names.next().map_or_else(String::new, |(_, value)| harmless(value.to_string())));
-        let cells = columns.iter().map(|column| column.cell(group, report.ask.basis, round).to_string());
+        let cells = columns.iter().map(|column| column.cell(group, report.query.basis, round).to_string());
         sheet.write_record(first.into_iter().chain(names).chain(cells))?;
     }
     sheet.flush()

@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use ledger::period;
 use text::{Decimal, in_threes, nano, table};
 
-use super::ask::{Ask, Basis};
 use super::column::rounded;
 use super::group::{Group, Report};
 use super::key::{Key, Value};
+use super::query::{Basis, Query};
 use super::sums::{self, PROVENANCES};
 
 /// Letters of a name that are shown; longer ones are cut.
@@ -27,8 +27,8 @@ struct Column {
 /// # Errors
 /// As the writer has them.
 pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Result<()> {
-    let ask = &report.ask;
-    writeln!(to, "{}", title(ask))?;
+    let query = &report.query;
+    writeln!(to, "{}", title(query))?;
     if report.groups.is_empty() {
         writeln!(to, "Nothing was spent in that time, or nothing of it was asked for.")?;
     } else {
@@ -41,8 +41,8 @@ pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Res
 }
 
 /// What was asked, so that a page that was put away says what it is of.
-fn title(ask: &Ask) -> String {
-    let Ask { range, billed, filters, basis, .. } = ask;
+fn title(query: &Query) -> String {
+    let Query { range, billed, filters, basis, .. } = query;
     let by = match basis {
         Basis::Price => "Spend by price",
         Basis::Gpu => "Spend by GPU time and energy",
@@ -64,8 +64,8 @@ fn totals(report: &Report) -> &[Group] {
 }
 
 fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
-    let basis = report.ask.basis;
-    let by = &report.ask.by;
+    let basis = report.query.basis;
+    let by = &report.query.by;
     let rows = || report.groups.iter().chain(totals(report));
     let first = by.iter().position(|key| *key != Key::Currency);
     let mut columns: Vec<Column> = by

@@ -11,15 +11,15 @@ use proptest::prelude::*;
 use serde_json::Value as Json;
 use text::Glob;
 
-use super::ask::RowsFor;
 use super::focus::{self, Billing, Options, Version};
 use super::key::{NO_DETAIL, Value};
 use super::memory::{DAYS, FIRST_DAY, Memory, cost, rate};
+use super::query::RowsFor;
 use super::twin::{has_tokens_that_stay, seen, twin};
-use super::{Ask, Basis, Column, Filter, Group, Key, Order, Report, json, make, sheet, table};
+use super::{Basis, Column, Filter, Group, Key, Order, Query, Report, json, make, sheet, table};
 
-pub(crate) fn ask(by: &[Key]) -> Ask {
-    Ask {
+pub(crate) fn query(by: &[Key]) -> Query {
+    Query {
         range: Range::ALL,
         billed: None,
         by: by.to_vec(),
@@ -30,8 +30,8 @@ pub(crate) fn ask(by: &[Key]) -> Ask {
     }
 }
 
-fn report(memory: &Memory, ask: &Ask) -> Report {
-    make(memory, ask).expect("a store in memory can be read")
+fn report(memory: &Memory, query: &Query) -> Report {
+    make(memory, query).expect("a store in memory can be read")
 }
 
 fn parsed(report: &Report) -> Vec<Json> {
@@ -60,7 +60,7 @@ proptest! {
         let mut by: Vec<Key> = chosen.into_iter().map(|at| line_keys()[at]).collect();
         by.dedup();
         prop_assume!(!has_tokens_that_stay(&memory));
-        let report = report(&memory, &ask(&by));
+        let report = report(&memory, &query(&by));
         prop_assert!(report.notes.rows_for.is_none_or(|why| why == RowsFor::Rates));
         prop_assert_eq!(seen(&report), twin(&memory, &by, |_| true));
     }
@@ -69,11 +69,11 @@ proptest! {
     fn rows_and_lines_come_to_the_same(seed in any::<u64>(), chosen in 0_usize..16, detail in 0_usize..3) {
         let memory = Memory::of_chance(seed, 150);
         let by = [line_keys()[chosen]];
-        let from_lines = report(&memory, &ask(&by));
+        let from_lines = report(&memory, &query(&by));
         // A filter that lets everything through by a key that lines do not have: rows must be read.
         let key = [Key::Consumer, Key::ResponseModel, Key::Dialect][detail];
         let filters = vec![Filter { key, except: false, patterns: vec![Glob::new("*")] }];
-        let from_rows = report(&memory, &Ask { filters, ..ask(&by) });
+        let from_rows = report(&memory, &Query { filters, ..query(&by) });
         prop_assert!(from_rows.notes.rows_for.is_some());
         prop_assert_eq!(&from_rows.groups, &from_lines.groups);
         prop_assert_eq!(&from_rows.totals, &from_lines.totals);
@@ -89,7 +89,7 @@ proptest! {
         let memory = Memory { kept_since_us: first_us + kept, ..Memory::of_chance(seed, 150) };
         prop_assume!(!has_tokens_that_stay(&memory));
         let range = Range { since_us: first_us + since, until_us: first_us + since + long };
-        let part = report(&memory, &Ask { range, ..ask(&[Key::Tenant, Key::Version]) });
+        let part = report(&memory, &Query { range, ..query(&[Key::Tenant, Key::Version]) });
         let whole = |day: i32| range.whole_days().contains(&day);
         let touched = |day: i32| range.to_whole_days().whole_days().contains(&day);
         let (mut only, mut left_out) = (memory.clone(), 0);
@@ -111,7 +111,7 @@ proptest! {
     #[test]
     fn gpu_money_is_conserved(seed in any::<u64>()) {
         let memory = Memory::of_chance(seed, 100);
-        let asked = Ask { basis: Basis::Gpu, ..ask(&[Key::Month, Key::Tenant]) };
+        let asked = Query { basis: Basis::Gpu, ..query(&[Key::Month, Key::Tenant]) };
         let report = report(&memory, &asked);
         let of_rows: i128 = memory.rows.iter().map(|(_, row, used)| Line::of_row(row, used.as_ref()))
             .chain(memory.shed.iter().map(|(_, line)| line.clone()))
@@ -132,7 +132,7 @@ proptest! {
         let memory = Memory::of_chance(seed, 100);
         let of = |filter: &[&str], by: &[Key]| {
             let filters = filter.iter().map(|text| Filter::read(text).expect("a filter")).collect();
-            report(&memory, &Ask { basis: Basis::Gpu, filters, ..ask(by) })
+            report(&memory, &Query { basis: Basis::Gpu, filters, ..query(by) })
         };
         for by in [&[Key::Currency][..], &[Key::Tenant, Key::Class]] {
             let all = of(&[], by);
@@ -147,7 +147,7 @@ proptest! {
     #[test]
     fn json_and_csv_say_what_the_report_says(seed in any::<u64>()) {
         let memory = Memory::of_chance(seed, 60);
-        let report = report(&memory, &ask(&[Key::Tenant, Key::Model, Key::Currency]));
+        let report = report(&memory, &query(&[Key::Tenant, Key::Model, Key::Currency]));
         let json = parsed(&report);
         let sheet = text(|to| sheet::write(&report, &Column::all(Basis::Price), None, to).expect("memory takes it"));
         let mut sheet = csv::Reader::from_reader(sheet.as_bytes());
@@ -190,7 +190,7 @@ proptest! {
 #[test]
 fn by_a_key_of_rows_what_has_no_rows_has_a_row_of_its_own() {
     let memory = Memory::of_chance(7, 200);
-    let report = report(&memory, &ask(&[Key::Consumer]));
+    let report = report(&memory, &query(&[Key::Consumer]));
     let all: i128 = report.groups.iter().map(|group| group.sums.exchanges).sum();
     assert_eq!(all, 200);
     let gone: i128 = report
@@ -214,7 +214,7 @@ fn what_is_not_in_the_numbers_is_said() {
         lost_rows: None,
         totals_kept: false,
     });
-    let report = report(&memory, &ask(&[Key::Tenant]));
+    let report = report(&memory, &query(&[Key::Tenant]));
     let text = text(|to| table::write(&report, None, to).expect("memory takes it"));
     for said in [
         "gap from 2026-10-29T00:00:00Z to 2026-10-29T00:01:30Z (crash): what it lacks is not known",
@@ -235,7 +235,7 @@ fn what_is_not_in_the_numbers_is_said() {
 /// Two groups of 0.005 each: rounded, each row is 0.00 and the total is 0.01.
 #[test]
 fn rounded_reports_have_a_total_and_say_how_far_it_is_from_the_rows() {
-    let mut report = report(&Memory::of_chance(3, 50), &ask(&[Key::Tenant]));
+    let mut report = report(&Memory::of_chance(3, 50), &query(&[Key::Tenant]));
     let dollars = report.groups.iter().position(|group| group.currency.is_some_and(|is| is.code() == "USD"));
     let group = report.groups.swap_remove(dollars.expect("one in dollars"));
     let of = |cost_pico, group: &Group| {
@@ -264,7 +264,8 @@ fn rounded_reports_have_a_total_and_say_how_far_it_is_from_the_rows() {
 
 #[test]
 fn the_first_groups_alone_keep_the_total_of_all() {
-    let mut report = report(&Memory::of_chance(3, 200), &Ask { order: Order::Cost, ..ask(&[Key::Tenant]) });
+    let mut report =
+        report(&Memory::of_chance(3, 200), &Query { order: Order::Cost, ..query(&[Key::Tenant]) });
     let (all, totals) = (report.groups.clone(), report.totals.clone());
     report.keep_first(1);
     assert_eq!((&report.groups[..], &report.totals), (&all[..1], &totals));
@@ -280,13 +281,13 @@ fn the_first_groups_alone_keep_the_total_of_all() {
 fn a_report_says_which_of_its_months_are_closed() {
     let memory = Memory::of_chance(3, 200);
     let october_ended_us = period::month_start_us(682);
-    let report = report(&memory, &Ask { now_us: october_ended_us, ..ask(&[Key::Tenant]) });
+    let report = report(&memory, &Query { now_us: october_ended_us, ..query(&[Key::Tenant]) });
     let json = text(|to| json::write(&report, None, to).expect("memory takes it"));
     let json: Json = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(json["months"], serde_json::json!({"2026-10": "ended", "2026-11": "open"}));
     let said = "2026-10 is over and not closed, so that late exchanges may still be added; 2026-11 is open";
     assert!(text(|to| table::write(&report, None, to).expect("memory takes it")).contains(said));
-    let billed = Ask { billed: Some(682), now_us: 0, ..ask(&[]) };
+    let billed = Query { billed: Some(682), now_us: 0, ..query(&[]) };
     assert!(
         make(&memory, &billed)
             .unwrap()
@@ -300,7 +301,7 @@ fn a_report_says_which_of_its_months_are_closed() {
 /// The column and the note count the same exchanges.
 #[test]
 fn uncounted_prompts_are_shown_by_row() {
-    let report = report(&Memory::of_chance(3, 200), &ask(&[Key::Tenant]));
+    let report = report(&Memory::of_chance(3, 200), &query(&[Key::Tenant]));
     let rows: i128 = report.groups.iter().map(|group| group.sums.uncounted_prompts).sum();
     assert_eq!(rows, report.notes.uncounted_prompts);
     assert!(rows > 0);
@@ -321,7 +322,7 @@ fn a_total_is_shown_where_something_was_added_up() {
         (vec![Key::Currency], Basis::Price, 1),
         (vec![Key::Model], Basis::Price, 4),
     ] {
-        let report = report(&memory, &Ask { basis, ..ask(&by) });
+        let report = report(&memory, &Query { basis, ..query(&by) });
         let text = text(|to| table::write(&report, None, to).expect("memory takes it"));
         let rows = text.lines().skip(2).take_while(|line| !line.starts_with("Note")).count();
         assert_eq!(rows, lines, "by {by:?}\n{text}");
@@ -342,7 +343,7 @@ fn what_had_no_price_is_told_apart_with_what_was_corrected_of_it() {
     assert!(first > 0 && since > 0);
     let of = |filter: &str| {
         let filters = vec![Filter::read(filter).expect("a filter")];
-        let report = report(&memory, &Ask { filters, ..ask(&[Key::Unpriced, Key::Model]) });
+        let report = report(&memory, &Query { filters, ..query(&[Key::Unpriced, Key::Model]) });
         assert!(report.notes.rows_for.is_some());
         report.groups
     };
@@ -358,7 +359,7 @@ fn what_had_no_price_is_told_apart_with_what_was_corrected_of_it() {
 fn a_damaged_ledger_is_not_summed() {
     let mut memory = Memory::of_chance(5, 50);
     memory.rates.remove(1);
-    let error = make(&memory, &ask(&[Key::Tenant])).expect_err("a rate is missing").to_string();
+    let error = make(&memory, &query(&[Key::Tenant])).expect_err("a rate is missing").to_string();
     assert!(error.contains("ledger verify"), "{error}");
 }
 
@@ -367,17 +368,17 @@ fn filters_and_billing_months() {
     let memory = Memory::of_chance(11, 300);
     let filters = ["tenant=acme", "ending!=error*", "day=2026-10-*"];
     let filters = filters.iter().map(|text| Filter::read(text).expect("a filter")).collect();
-    let filtered = report(&memory, &Ask { filters, ..ask(&[Key::Model]) });
+    let filtered = report(&memory, &Query { filters, ..query(&[Key::Model]) });
     let november = period::month_of("2026-11").expect("a month");
     let day = |line: &Line| period::month_at(line.key.day) < november;
     let expected = twin(&memory, &[Key::Model], |line| {
         &*line.key.tenant == "acme" && !line.key.ending.starts_with("error") && day(line)
     });
     assert_eq!(seen(&filtered), expected);
-    let by_month = report(&memory, &ask(&[Key::Billed]));
+    let by_month = report(&memory, &query(&[Key::Billed]));
     for group in by_month.groups {
         let month = period::month_of(&group.values[0].to_string());
-        let alone = report(&memory, &Ask { billed: month, ..ask(&[Key::Billed]) });
+        let alone = report(&memory, &Query { billed: month, ..query(&[Key::Billed]) });
         assert!(alone.groups.contains(&group));
     }
 }
@@ -399,7 +400,7 @@ fn what_is_left_out_is_of_what_was_asked() {
     };
     let of = |filters: &[&str], billed| {
         let filters = filters.iter().map(|text| Filter::read(text).expect("a filter")).collect();
-        let asked = Ask { range, billed, filters, ..ask(&[Key::Tenant]) };
+        let asked = Query { range, billed, filters, ..query(&[Key::Tenant]) };
         let report = report(&memory, &asked);
         assert!(report.groups.is_empty(), "{:?}", report.groups);
         let notes = focus::write(&memory, &asked, &options, None, &mut Vec::new()).expect("memory takes it");
@@ -436,7 +437,7 @@ fn what_is_left_out_is_of_what_was_asked() {
 fn order() {
     let memory = Memory::of_chance(2, 200);
     for order in Order::ALL {
-        let report = report(&memory, &Ask { order, ..ask(&[Key::Tenant, Key::Day]) });
+        let report = report(&memory, &Query { order, ..query(&[Key::Tenant, Key::Day]) });
         let number = |group: &Group| match order {
             Order::Keys => 0,
             Order::Cost => group.cost(Basis::Price).unwrap_or(i128::MIN),
@@ -465,7 +466,7 @@ fn a_book_of_one_row_by_hand() {
     row.tenant = "acme".into();
     memory.rows.push((billed, row, None));
     memory.kept_since_us = i64::MIN;
-    let json = parsed(&report(&memory, &ask(&[Key::Tenant])));
+    let json = parsed(&report(&memory, &query(&[Key::Tenant])));
     assert_eq!(json[0]["cost"], "0.00156");
     assert_eq!(json[0]["provenance"]["output"]["frames"], "1");
     assert_eq!(json[0]["unpriced_exchanges"], 0);
@@ -478,8 +479,8 @@ fn prefill_legs_change_no_report() {
     let (plain, legs) = (Memory::of_chance(17, 200), Memory::of_chance(17, 200).with_legs());
     let part =
         Range { since_us: i64::from(FIRST_DAY) * DAY_US + 7, until_us: i64::from(FIRST_DAY + 3) * DAY_US };
-    let more = [Ask { range: part, ..ask(&[Key::Tenant]) }, ask(&[])];
-    for asked in Key::ALL.map(|key| ask(&[key])).into_iter().chain(more) {
+    let more = [Query { range: part, ..query(&[Key::Tenant]) }, query(&[])];
+    for asked in Key::ALL.map(|key| query(&[key])).into_iter().chain(more) {
         let (plain, legs) = (make(&plain, &asked).unwrap(), make(&legs, &asked).unwrap());
         assert_eq!(legs.groups, plain.groups, "{asked:?}");
         assert_eq!(legs.totals, plain.totals, "{asked:?}");
@@ -493,7 +494,7 @@ fn prefill_legs_change_no_report() {
             service: "s".into(),
         };
         let mut sheet = Vec::new();
-        focus::write(memory, &ask(&[]), &options, None, &mut sheet).unwrap();
+        focus::write(memory, &query(&[]), &options, None, &mut sheet).unwrap();
         String::from_utf8(sheet).unwrap()
     };
     assert_eq!(written(&legs), written(&plain));

@@ -11,7 +11,7 @@ use ledger::Store;
 use ledger::source::DAY_US;
 use ledger::{Range, Source, Trouble};
 use price::Currency;
-use report::{Ask, Basis, Key, Order, make};
+use report::{Basis, Key, Order, Query, make};
 
 use crate::budgets::Sums;
 use crate::daily_spend::Sum;
@@ -53,7 +53,7 @@ pub(crate) fn in_ledger(path: &Path, currency: &str, since: i32) -> Result<Sums,
 /// spend of this process.
 pub(crate) fn today(path: &Path, currency: Currency, now_us: i64) -> Option<Vec<(Arc<str>, Sum)>> {
     let store = Store::open_read(path).ok()?;
-    let ask = Ask {
+    let ask = Query {
         range: Range { since_us: i64::from(day_of(now_us)) * DAY_US, ..Range::ALL },
         billed: None,
         by: vec![Key::Tenant],

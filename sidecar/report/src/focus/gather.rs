@@ -15,12 +15,12 @@ use text::{Decimal, nano};
 use super::charge::{Charge, Kind, Known, Quantity, Sku};
 use super::merge::merge;
 use super::usage::Usage;
-use crate::ask::{Ask, Basis};
 use crate::first_prices::Reading;
-use crate::group::{self, GROUPS};
+use crate::group::{self, GROUPS_MAX};
 use crate::key::{Key, Value};
 use crate::notes::Notes;
 use crate::pieces::{self, Piece};
+use crate::query::{Basis, Query};
 use crate::sums::Sums;
 
 /// What rows have in common.
@@ -82,10 +82,10 @@ const ARTICLES: [Article; TokenType::ALL.len()] = {
 /// The rows, in the order of their periods, tenants and models.
 pub(super) fn charges(
     source: &dyn Source,
-    ask: &Ask,
+    query: &Query,
     book: Option<&Book>,
 ) -> Result<(Vec<Charge>, Notes), Trouble> {
-    if let Some(key) = ask.by.iter().find(|key| !KEYS.contains(key)) {
+    if let Some(key) = query.by.iter().find(|key| !KEYS.contains(key)) {
         let keys: Vec<_> = KEYS.iter().map(|key| key.name()).collect();
         return Err(format!(
             "FOCUS has no row by `{}`; with --format focus, --by takes {}",
@@ -94,28 +94,28 @@ pub(super) fn charges(
         )
         .into());
     }
-    let by_gpu = ask.basis == Basis::Gpu;
-    group::whole_days_if_gpu(ask)?;
+    let by_gpu = query.basis == Basis::Gpu;
+    group::whole_days_if_gpu(query)?;
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
     let mut notes = Notes::default();
     let (mut left_out, mut sums): (_, BTreeMap<Place, Usage>) = (0, BTreeMap::new());
-    let mut leave_out = |piece: Piece<'_>| group::leave_out(ask, &piece, &rates, &mut left_out);
+    let mut leave_out = |piece: Piece<'_>| group::leave_out(query, &piece, &rates, &mut left_out);
     let reading = Reading::Charged;
-    let rows_for = pieces::each(source, ask, reading, &mut leave_out, &mut |piece| {
+    let rows_for = pieces::each(source, query, reading, &mut leave_out, &mut |piece| {
         let rate = group::rate_of(&piece, &rates)?;
-        group::note_rows_gone(&mut notes, &piece, ask, reading, rate);
-        if !group::is_asked(ask, &piece, rate) {
+        group::note_rows_gone(&mut notes, &piece, query, reading, rate);
+        if !group::is_selected(query, &piece, rate) {
             return Ok(());
         }
-        group::note(&mut notes, &piece, ask);
+        group::note(&mut notes, &piece, query);
         let correction = piece.line.key.class == Class::Correction;
         if (by_gpu && correction) || (!by_gpu && rate.is_none()) {
             return Ok(());
         }
         // Where the counts stand under the same rate and month, the money of a correction is usage.
-        let place = place(ask, &piece, correction && !piece.with_counts);
-        if sums.len() >= GROUPS && !sums.contains_key(&place) {
-            return Err(format!("there are more than {GROUPS} rows; ask for a shorter time").into());
+        let place = place(query, &piece, correction && !piece.with_counts);
+        if sums.len() >= GROUPS_MAX && !sums.contains_key(&place) {
+            return Err(format!("there are more than {GROUPS_MAX} rows; ask for a shorter time").into());
         }
         let sum = sums.entry(place).or_default();
         if correction {
@@ -126,14 +126,14 @@ pub(super) fn charges(
         Ok(())
     })?;
     if by_gpu {
-        devices(source, ask, &mut sums)?;
+        devices(source, query, &mut sums)?;
     }
     notes.rows_for = rows_for;
     notes.left_out += left_out;
-    notes.missing(source, ask)?;
+    notes.missing(source, query)?;
     let (mut digests, mut abouts) = (HashMap::new(), HashMap::new());
     // The first instant after the time asked for is no part of it: an entry that begins then says nothing yet.
-    let at_us = ask.range.until_us.saturating_sub(1).min(ledger::now_us());
+    let at_us = query.range.until_us.saturating_sub(1).min(ledger::now_us());
     let mut charges = Vec::new();
     for (place, usage) in &sums {
         let digest = match digests.get(&place.billed) {
@@ -145,7 +145,7 @@ pub(super) fn charges(
             }
         };
         let rate = place.rate.and_then(|id| rates.get(&id));
-        let row = row(ask, place, rate, digest);
+        let row = row(query, place, rate, digest);
         match rate {
             _ if by_gpu => of_gpu(&row, &usage.sums, &mut charges),
             Some(rate) if place.correction => charges.push(of_correction(row, rate, &usage.sums)),
@@ -175,13 +175,13 @@ const KEYS: [Key; 8] = [
     Key::Upstream,
 ];
 
-fn place(ask: &Ask, piece: &Piece<'_>, correction: bool) -> Place {
-    let by_gpu = ask.basis == Basis::Gpu;
+fn place(query: &Query, piece: &Piece<'_>, correction: bool) -> Place {
+    let by_gpu = query.basis == Basis::Gpu;
     let always = |key| piece.value(key, None);
-    let asked = |key| if ask.by.contains(&key) { piece.value(key, None) } else { Value::Null };
+    let asked = |key| if query.by.contains(&key) { piece.value(key, None) } else { Value::Null };
     Place {
         billed: piece.billed,
-        day: first_day(ask, piece.line.key.day),
+        day: first_day(query, piece.line.key.day),
         share: None,
         tenant: always(Key::Tenant),
         model: always(Key::Model),
@@ -209,21 +209,21 @@ fn provider(recognised: &Arc<str>, upstream: &Arc<str>) -> Value {
 const UNKNOWN: &str = "unknown";
 
 /// The first day of the period of a day.
-fn first_day(ask: &Ask, day: i32) -> i32 {
-    match ask.by.contains(&Key::Day) {
+fn first_day(query: &Query, day: i32) -> i32 {
+    match query.by.contains(&Key::Day) {
         true => day,
         false => period::day_at(period::month_start_us(period::month_at(day))),
     }
 }
 
-fn devices(source: &dyn Source, ask: &Ask, sums: &mut BTreeMap<Place, Usage>) -> Result<(), Trouble> {
-    for device in source.devices(&ask.range)? {
-        if !group::lets_device(ask, &device) {
+fn devices(source: &dyn Source, query: &Query, sums: &mut BTreeMap<Place, Usage>) -> Result<(), Trouble> {
+    for device in source.devices(&query.range)? {
+        if !group::selects_device(query, &device) {
             continue;
         }
         let place = Place {
             billed: period::month_at(device.day),
-            day: first_day(ask, device.day),
+            day: first_day(query, device.day),
             share: Some(device.share),
             tenant: Value::Null,
             model: Value::Null,
@@ -248,10 +248,10 @@ fn name(value: &Value) -> Option<Arc<str>> {
 }
 
 /// What all rows of a place have in common.
-fn row(ask: &Ask, place: &Place, rate: Option<&Arc<Rate>>, digest: Option<Arc<str>>) -> Charge {
+fn row(query: &Query, place: &Place, rate: Option<&Arc<Rate>>, digest: Option<Arc<str>>) -> Charge {
     let start = i64::from(place.day) * DAY_US;
     let own = period::month_at(place.day);
-    let end = if ask.by.contains(&Key::Day) { start + DAY_US } else { period::month_start_us(own + 1) };
+    let end = if query.by.contains(&Key::Day) { start + DAY_US } else { period::month_start_us(own + 1) };
     let kind = match (place.billed == own, place.correction) {
         (true, false) => Kind::Usage,
         (true, true) => Kind::Adjustment,

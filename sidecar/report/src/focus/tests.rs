@@ -12,7 +12,7 @@ use text::money;
 
 use super::{Billing, Options, Version, columns, write};
 use crate::memory::{Memory, cost, rate};
-use crate::{Ask, Basis, Key, Order, make};
+use crate::{Basis, Key, Order, Query, make};
 
 /// Columns that FOCUS 1.2 makes mandatory (conventions of its specification, tag v1.2).
 const MANDATORY_1_2: &str = "BilledCost BillingAccountId BillingAccountName BillingCurrency BillingPeriodEnd \
@@ -29,8 +29,8 @@ fn options(version: Version, billing: Billing) -> Options {
     Options { version, billing, issuer: "platform".into(), service: "LLM Inference".into() }
 }
 
-fn ask(by: &[Key], basis: Basis) -> Ask {
-    Ask {
+fn query(by: &[Key], basis: Basis) -> Query {
+    Query {
         range: Range::ALL,
         billed: None,
         by: by.to_vec(),
@@ -43,13 +43,18 @@ fn ask(by: &[Key], basis: Basis) -> Ask {
 
 type Row = BTreeMap<String, String>;
 
-fn rows(memory: &Memory, ask: &Ask, options: &Options) -> (Vec<String>, Vec<Row>) {
-    rows_and(None, memory, ask, options)
+fn rows(memory: &Memory, query: &Query, options: &Options) -> (Vec<String>, Vec<Row>) {
+    rows_and(None, memory, query, options)
 }
 
-fn rows_and(book: Option<&Book>, memory: &Memory, ask: &Ask, options: &Options) -> (Vec<String>, Vec<Row>) {
+fn rows_and(
+    book: Option<&Book>,
+    memory: &Memory,
+    query: &Query,
+    options: &Options,
+) -> (Vec<String>, Vec<Row>) {
     let mut text = Vec::new();
-    write(memory, ask, options, book, &mut text).expect("memory takes it");
+    write(memory, query, options, book, &mut text).expect("memory takes it");
     let mut sheet = csv::Reader::from_reader(text.as_slice());
     let header: Vec<_> = sheet.headers().expect("a header").iter().map(str::to_owned).collect();
     let rows = sheet.records().map(|record| {
@@ -137,26 +142,26 @@ proptest! {
         let billing = if paid { Billing::Chargeback } else { Billing::Showback };
         let basis = if gpu { Basis::Gpu } else { Basis::Price };
         let key = if by_day { Key::Day } else { Key::Month };
-        let (header, rows) = rows(&memory, &ask(&[key], basis), &options(version, billing));
+        let (header, rows) = rows(&memory, &query(&[key], basis), &options(version, billing));
         let (mut sums, mut joules) = (BTreeMap::new(), 0);
         for row in &rows {
             check(version, billing, &header, row);
             joules += if row["x_EnergyJoules"].is_empty() { 0 } else { pico(&row["x_EnergyJoules"]) };
             *sums.entry(row["BillingCurrency"].clone()).or_insert(0) += pico(&row["EffectiveCost"]);
         }
-        let report = make(&memory, &ask(&[], basis)).expect("a store in memory can be read");
+        let report = make(&memory, &query(&[], basis)).expect("a store in memory can be read");
         for total in report.totals.iter().filter(|total| total.currency.is_some()) {
             let code = total.currency.expect("it has one").code().to_owned();
             let cost = total.cost(basis).unwrap_or(0);
             prop_assert_eq!(sums.remove(&code).unwrap_or(0), cost, "{} {}", code, money(cost));
         }
         prop_assert!(sums.is_empty());
-        let apart = make(&memory, &ask(&[Key::Currency], basis)).expect("it can be read").groups;
+        let apart = make(&memory, &query(&[Key::Currency], basis)).expect("it can be read").groups;
         let charged = apart.iter().filter(|group| group.currency.is_some());
         prop_assert_eq!(joules, charged.map(|group| group.sums.gpu.energy_nj * 1000).sum::<i128>());
         if !gpu {
             each_price_has_one_id_and_each_article_one_row(&rows);
-            let groups = make(&memory, &ask(&[Key::Currency, Key::Class], basis)).expect("it can be read").groups;
+            let groups = make(&memory, &query(&[Key::Currency, Key::Class], basis)).expect("it can be read").groups;
             let priced = || groups.iter().filter(|group| group.currency.is_some()).map(|group| &group.sums);
             let requests: i128 = rows.iter().filter_map(|row| row["x_RequestCount"].parse::<i128>().ok()).sum();
             prop_assert_eq!(requests, priced().map(|sums| sums.exchanges).sum::<i128>());
@@ -216,7 +221,7 @@ fn what_differs_in_the_text_of_a_book_splits_nothing_and_what_differs_in_price_d
         Arc::new(rate)
     };
     let options = options(Version::V1_2, Billing::Chargeback);
-    let asked = ask(&[], Basis::Price);
+    let asked = query(&[], Basis::Price);
     let of = |rate: &Arc<Rate>| {
         let (_, rows) = rows(&of_two(&one, rate), &asked, &options);
         each_price_has_one_id_and_each_article_one_row(&rows);
@@ -272,7 +277,7 @@ fn each_article_is_known_as_its_own_tokens_are() {
             row.charge = Charge::Priced { cost: cost(rate, &row.tokens), rate: Arc::clone(rate) };
             memory.rows.push((billed, row, None));
         }
-        let (_, rows) = rows(&memory, &ask(&[], Basis::Price), &options(Version::V1_2, Billing::Showback));
+        let (_, rows) = rows(&memory, &query(&[], Basis::Price), &options(Version::V1_2, Billing::Showback));
         let meters = ["Input Tokens", "Cache Read Input Tokens", "Output Tokens", "Reasoning Output Tokens"];
         for (meter, known) in meters.into_iter().zip(known) {
             let mut of_it = rows.iter().filter(|row| row["SkuMeter"] == meter);
@@ -299,7 +304,7 @@ fn models_are_what_the_price_book_says() {
     )
     .expect("it is a book");
     let (memory, options) = (Memory::of_chance(5, 200), options(Version::V1_4, Billing::Chargeback));
-    let asked = ask(&[], Basis::Price);
+    let asked = query(&[], Basis::Price);
     let (_, without) = rows(&memory, &asked, &options);
     let (_, with) = rows_and(Some(&book), &memory, &asked, &options);
     each_price_has_one_id_and_each_article_one_row(&with);
@@ -341,7 +346,7 @@ fn models_are_what_they_were_when_the_time_asked_for_ended() {
     for (until_us, family) in
         [(november, "\"first\""), (november + 86_400_000_000, "\"second\""), (i64::MAX, "\"second\"")]
     {
-        let asked = Ask { range: Range { since_us: i64::MIN, until_us }, ..ask(&[], Basis::Price) };
+        let asked = Query { range: Range { since_us: i64::MIN, until_us }, ..query(&[], Basis::Price) };
         let (_, rows) = rows_and(Some(&book), &memory, &asked, &options);
         let details =
             rows.iter().map(|row| &row["SkuPriceDetails"]).filter(|said| said.contains("\"llama-3\""));
@@ -363,7 +368,7 @@ fn a_server_that_was_not_recognised_is_named_as_its_upstream() {
         row.provider = if at % 2 == 0 { "openai".into() } else { "vllm".into() };
         row.upstream = if at % 4 == 0 { "api.openai.com:443".into() } else { "".into() };
     }
-    let (_, rows) = rows(&memory, &ask(&[], Basis::Price), &options(Version::V1_2, Billing::Showback));
+    let (_, rows) = rows(&memory, &query(&[], Basis::Price), &options(Version::V1_2, Billing::Showback));
     let names: BTreeSet<_> = rows.iter().map(|row| &*row["ProviderName"]).collect();
     assert_eq!(names, BTreeSet::from(["api.openai.com:443", "unknown", "vllm"]));
 }
@@ -372,7 +377,7 @@ fn a_server_that_was_not_recognised_is_named_as_its_upstream() {
 fn the_columns_are_those_of_the_version_in_its_order() {
     for (version, mandatory) in [(Version::V1_2, MANDATORY_1_2), (Version::V1_4, MANDATORY_1_4)] {
         let (header, _) =
-            rows(&Memory::default(), &ask(&[], Basis::Price), &options(version, Billing::Showback));
+            rows(&Memory::default(), &query(&[], Basis::Price), &options(version, Billing::Showback));
         for name in mandatory.split_whitespace() {
             assert!(header.iter().any(|has| has == name), "{name} is not in {}", version.name());
         }
@@ -382,7 +387,7 @@ fn the_columns_are_those_of_the_version_in_its_order() {
         assert!(columns(version).all(|column| !column.from.is_empty()));
     }
     let (header, _) =
-        rows(&Memory::default(), &ask(&[], Basis::Price), &options(Version::V1_4, Billing::Showback));
+        rows(&Memory::default(), &query(&[], Basis::Price), &options(Version::V1_4, Billing::Showback));
     for gone in ["ProviderName", "PublisherName"] {
         assert!(!header.iter().any(|name| name == gone), "1.4 has no {gone}");
     }
@@ -392,15 +397,18 @@ fn the_columns_are_those_of_the_version_in_its_order() {
 fn keys_that_focus_has_no_row_for_are_refused() {
     let error = write(
         &Memory::default(),
-        &ask(&[Key::Ending], Basis::Price),
+        &query(&[Key::Ending], Basis::Price),
         &options(Version::V1_2, Billing::Showback),
         None,
         &mut Vec::new(),
     );
     assert!(error.expect_err("it is").to_string().contains("`ending`"));
     let by = [Key::Day, Key::Principal, Key::Consumer, Key::Upstream];
-    let (_, rows) =
-        rows(&Memory::of_chance(9, 80), &ask(&by, Basis::Price), &options(Version::V1_2, Billing::Showback));
+    let (_, rows) = rows(
+        &Memory::of_chance(9, 80),
+        &query(&by, Basis::Price),
+        &options(Version::V1_2, Billing::Showback),
+    );
     assert!(rows.iter().any(|row| row["x_ConsumerId"] == "user-1"));
     assert!(rows.iter().any(|row| row["x_PrincipalId"] == "key-1" && row["ResourceId"] == "a"));
     assert!(rows.iter().all(|row| period::instant(&row["ChargePeriodStart"]).is_ok()));

@@ -6,7 +6,7 @@ use ledger::feed::{Cursor, Origin, Parcel};
 use ledger::source::{Correction, DeviceLine, Gap, Range, Share, Source};
 use ledger::{Class, GpuSums, Line, Sums, TotalKey};
 use meter::ExchangeId;
-use report::{Ask, Basis, Key, Order, make};
+use report::{Basis, Key, Order, Query, make};
 
 use super::rows::{NOON_US, added_up, by_key, energy, origin, parcel, row, rows};
 use super::server::shared;
@@ -82,7 +82,7 @@ fn energy_that_is_not_in_its_exchanges_line_is_not_its_rows() {
         })
         .unwrap();
     assert_eq!(with, 1, "of four exchanges with energy, two months and a shed one");
-    let ask = Ask {
+    let ask = Query {
         range: Range::ALL,
         billed: None,
         by: vec![Key::named("consumer").unwrap()],

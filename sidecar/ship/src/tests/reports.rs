@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ledger::Store;
 use ledger::source::{DAY_US, Month};
 use ledger::{Range, Source};
-use report::{Ask, Basis, Column, Filter, Group, Key, Order, focus, json, make, sheet, table};
+use report::{Basis, Column, Filter, Group, Key, Order, Query, focus, json, make, sheet, table};
 use rusqlite::Connection;
 
 use super::ledgers::{Book, arrives};
@@ -55,7 +55,7 @@ fn every_report_of_what_was_priced_later_is_the_same_to_the_byte() {
     let view: BTreeSet<[String; 4]> =
         rows.iter().map(|row| std::array::from_fn(|column| row.get(column))).collect();
     let filters = vec![Filter::read("class!=shed").unwrap()];
-    let ask = Ask {
+    let ask = Query {
         range: Range::ALL,
         billed: None,
         by: vec![Key::Version],
@@ -94,7 +94,7 @@ fn all_reports_are_the_same(book: &Book, database: &str) {
     ] {
         for range in [Range::ALL, odd] {
             for (basis, billed) in [(Basis::Price, None), (Basis::Gpu, None), (Basis::Price, Some(october))] {
-                let ask = Ask {
+                let ask = Query {
                     range,
                     billed,
                     by: by(names),
@@ -113,7 +113,7 @@ fn all_reports_are_the_same(book: &Book, database: &str) {
 }
 
 /// In each format there is.
-fn printed(source: &dyn Source, ask: &Ask) -> String {
+fn printed(source: &dyn Source, ask: &Query) -> String {
     let mut bytes = Vec::new();
     // What GPUs did for nobody is known by the day: some reports there are not.
     let mut report = match make(source, ask) {

@@ -12,10 +12,10 @@ use ledger::Store;
 use ledger::source::Month;
 use ledger::{Range, Source, Trouble, period};
 use price::Book;
-use report::ask::unknown_key;
 use report::focus::{self, Billing, Options, Version};
 use report::notes::{Notes, shell_word};
-use report::{Ask, Basis, Column, Filter, Key, Order, json, make, sheet, table};
+use report::query::unknown_key;
+use report::{Basis, Column, Filter, Key, Order, Query, json, make, sheet, table};
 use ship::Central;
 use ship::address::is_postgres;
 use text::nearest;
@@ -32,7 +32,7 @@ use crate::settings::variable;
 pub struct SpendArgs {
     ledger: Option<String>,
     config: Option<String>,
-    ask: Ask,
+    query: Query,
     top: Option<usize>,
     format: Format,
     columns: Option<String>,
@@ -90,7 +90,7 @@ impl SpendArgs {
         Self {
             ledger: text("ledger"),
             config: text("config"),
-            ask: Ask {
+            query: Query {
                 range,
                 billed: month("billed"),
                 by,
@@ -326,7 +326,7 @@ fn names() -> String {
 pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
     let ledger =
         ledger_path::named(args.ledger.as_deref(), args.config.as_deref()).map_err(SpendError::NoLedger)?;
-    if args.ask.range.since_us >= args.ask.range.until_us {
+    if args.query.range.since_us >= args.query.range.until_us {
         return Err(SpendError::NoTime);
     }
     check_format(args)?;
@@ -380,11 +380,11 @@ fn open(ledger: &str) -> Result<Box<dyn Source>, SpendError> {
 }
 
 fn print(args: &SpendArgs, source: &dyn Source, to: &mut dyn Write) -> Result<(), SpendError> {
-    let (ask, round) = (&args.ask, args.round);
+    let (query, round) = (&args.query, args.round);
     if args.format == Format::Focus {
-        match focus::write(source, ask, &args.options, book(args)?.as_ref(), to) {
+        match focus::write(source, query, &args.options, book(args)?.as_ref(), to) {
             Ok(notes) => {
-                print_notes(&Notes { prices_flag: prices_flag(args), ..notes }.sentences(&ask.range));
+                print_notes(&Notes { prices_flag: prices_flag(args), ..notes }.sentences(&query.range));
             }
             Err(trouble) => match trouble.downcast::<io::Error>() {
                 Ok(error) => write_error(args, *error)?,
@@ -393,8 +393,8 @@ fn print(args: &SpendArgs, source: &dyn Source, to: &mut dyn Write) -> Result<()
         }
         return Ok(());
     }
-    let columns = columns(args.columns.as_deref(), ask.basis)?;
-    let mut report = make(source, ask).map_err(SpendError::Ledger)?;
+    let columns = columns(args.columns.as_deref(), query.basis)?;
+    let mut report = make(source, query).map_err(SpendError::Ledger)?;
     report.notes.prices_flag = prices_flag(args);
     report.keep_first(args.top.unwrap_or(usize::MAX));
     let written = match args.format {

@@ -24,9 +24,9 @@ fn clap_accepts_the_command() {
 #[test]
 fn default_is_one_row_of_everything() {
     let args = valid("spend");
-    assert_eq!((args.ask.range, args.ask.billed, args.round), (Range::ALL, None, None));
-    assert!(args.ask.by.is_empty() && args.ask.filters.is_empty());
-    assert_eq!((args.ask.basis, args.ask.order, args.format), (Basis::Price, Order::Keys, Format::Table));
+    assert_eq!((args.query.range, args.query.billed, args.round), (Range::ALL, None, None));
+    assert!(args.query.by.is_empty() && args.query.filters.is_empty());
+    assert_eq!((args.query.basis, args.query.order, args.format), (Basis::Price, Order::Keys, Format::Table));
 }
 
 #[test]
@@ -38,9 +38,9 @@ fn months_days_and_times_are_parsed() {
         "spend --since 2026-10-01 --until 2026-11-01",
         "spend --since 2026-10-01T00:00:00Z --until 2026-11-01T01:00:00+01:00",
     ] {
-        assert_eq!(valid(line).ask.range, october, "{line}");
+        assert_eq!(valid(line).query.range, october, "{line}");
     }
-    assert_eq!(valid("spend --billed 2026-10").ask.billed, Some(681));
+    assert_eq!(valid("spend --billed 2026-10").query.billed, Some(681));
 }
 
 #[test]
@@ -49,34 +49,34 @@ fn keys_filters_and_formats_are_parsed() {
         "spend --by tenant,model --by day,tenant --where tenant=a*,b --where ending!=complete --basis gpu --sort cost \
          --format focus --focus-version 1.4 --billing chargeback --round 2",
     );
-    assert_eq!(args.ask.by, [Key::Tenant, Key::Model, Key::Day]);
-    assert_eq!(args.ask.filters.len(), 2);
-    assert_eq!(args.ask.filters[0].patterns, ["a*", "b"].map(Glob::new));
-    assert!(args.ask.filters[1].except);
-    assert_eq!((args.ask.basis, args.ask.order, args.format), (Basis::Gpu, Order::Cost, Format::Focus));
+    assert_eq!(args.query.by, [Key::Tenant, Key::Model, Key::Day]);
+    assert_eq!(args.query.filters.len(), 2);
+    assert_eq!(args.query.filters[0].patterns, ["a*", "b"].map(Glob::new));
+    assert!(args.query.filters[1].except);
+    assert_eq!((args.query.basis, args.query.order, args.format), (Basis::Gpu, Order::Cost, Format::Focus));
     assert_eq!(args.options.version.name(), "1.4");
     assert_eq!(args.round, Some(2));
 }
 
 #[test]
 fn month_names_follow_the_clock() {
-    let (this, last) = (valid("spend --month this").ask.range, valid("spend --month last").ask.range);
+    let (this, last) = (valid("spend --month this").query.range, valid("spend --month last").query.range);
     assert!(this.holds(ledger::now_us()));
     assert_eq!(last.until_us, this.since_us);
     assert_eq!(
-        valid("spend --billed this").ask.billed,
-        valid("spend --billed last").ask.billed.map(|last| last + 1)
+        valid("spend --billed this").query.billed,
+        valid("spend --billed last").query.billed.map(|last| last + 1)
     );
 }
 
 #[test]
 fn synonyms_are_keys() {
-    assert_eq!(valid("spend --by team,week,date").ask.by, [Key::Tenant, Key::Week, Key::Day]);
+    assert_eq!(valid("spend --by team,week,date").query.by, [Key::Tenant, Key::Week, Key::Day]);
 }
 
 #[test]
 fn top_sorts_by_cost_unless_sorted_otherwise() {
-    let of = |line: &str| (valid(line).top, valid(line).ask.order);
+    let of = |line: &str| (valid(line).top, valid(line).query.order);
     assert_eq!(of("spend --top 5"), (Some(5), Order::Cost));
     assert_eq!(of("spend --top 5 --sort tokens"), (Some(5), Order::Tokens));
     assert_eq!(of("spend"), (None, Order::Keys));

@@ -5,7 +5,7 @@ use std::{env, fs, io};
 
 use ledger::Range;
 use ledger::Store;
-use report::{Ask, Basis, Key, Order, Report, make};
+use report::{Basis, Key, Order, Query, Report, make};
 
 /// The header with the tenant of a client.
 pub(super) const TENANT_HEADER: &str = "x-tenant";
@@ -55,7 +55,7 @@ impl DemoFiles {
     /// Returns each tenant's spend as the ledger has it now; `None` if it cannot be read.
     pub(super) fn bill(&self) -> Option<Report> {
         let store = Store::open_read(&self.ledger()).ok()?;
-        let ask = Ask {
+        let ask = Query {
             range: Range::ALL,
             billed: None,
             by: vec![Key::Tenant],

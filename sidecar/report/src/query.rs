@@ -9,7 +9,7 @@ use super::key::{Key, Value};
 
 /// What is asked of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct Query {
     /// Of what ended when.
     pub range: Range,
     /// Of what is billed in which month; all if not said.
@@ -26,7 +26,7 @@ pub struct Ask {
     pub now_us: i64,
 }
 
-impl Ask {
+impl Query {
     /// Returns why rows must be read, if lines do not have a key or are of whole days.
     pub(crate) fn rows_for(&self) -> Option<RowsFor> {
         match () {
@@ -127,7 +127,7 @@ impl Filter {
     }
 
     /// Whether it lets a value through.
-    pub fn lets(&self, value: &Value) -> bool {
+    pub fn accepts(&self, value: &Value) -> bool {
         let text = match value {
             Value::Text(text) => return self.passes(text),
             Value::Word(word) => return self.passes(word),
@@ -191,14 +191,17 @@ mod tests {
     #[test]
     fn filters_are_read_and_let_through_what_they_say() {
         let filter = Filter::read("tenant=acme,beta*").expect("a filter");
-        assert!(filter.lets(&Value::Text("beta-2".into())));
-        assert!(!filter.lets(&Value::Null));
+        assert!(filter.accepts(&Value::Text("beta-2".into())));
+        assert!(!filter.accepts(&Value::Null));
         let filter = Filter::read("principal!=").expect("a filter");
-        assert!(filter.lets(&Value::Text("key".into())) && !filter.lets(&Value::Null), "whoever has one");
+        assert!(
+            filter.accepts(&Value::Text("key".into())) && !filter.accepts(&Value::Null),
+            "whoever has one"
+        );
         let filter = Filter::read(r"tenant=a\,b,c\d,\,").expect("a filter");
         assert_eq!(filter.patterns.iter().map(Glob::text).collect::<Vec<_>>(), ["a,b", r"c\d", ","]);
-        assert!(filter.lets(&Value::Text("a,b".into())) && !filter.lets(&Value::Text("a".into())));
-        assert!(Filter::read("month=2026-10").expect("a filter").lets(&Value::Month(681)));
+        assert!(filter.accepts(&Value::Text("a,b".into())) && !filter.accepts(&Value::Text("a".into())));
+        assert!(Filter::read("month=2026-10").expect("a filter").accepts(&Value::Month(681)));
         let error = Filter::read("color=red").expect_err("there is none");
         assert!(error.contains("`color`") && error.contains("tenant"), "{error}");
         assert!(Filter::read("acme").expect_err("no key").contains("KEY=VALUE"));
