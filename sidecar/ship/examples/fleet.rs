@@ -89,7 +89,7 @@ fn main() {
 /// Ships it from one connection; seconds.
 fn ship(path: &Path, url: &str, batch: usize, rows: u64) -> f64 {
     let plan = Plan::new(path, Address::parse(url).expect("a URL"), "bench");
-    let plan = Plan { every: Duration::from_millis(5), batch, ..plan };
+    let plan = Plan { poll_interval: Duration::from_millis(5), batch_max_rows: batch, ..plan };
     let began = Instant::now();
     let shipper = start(plan).expect("a thread");
     while shipper.status().rows_total < rows {

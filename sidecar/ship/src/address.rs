@@ -28,10 +28,10 @@ impl Address {
     /// In words that never hold a password.
     pub fn parse(url: &str) -> Result<Self, String> {
         if !is_postgres(url) {
-            return Err(format!("not a PostgreSQL URL; {WRITE}"));
+            return Err(format!("not a PostgreSQL URL; {WRITE_URL}"));
         }
         if !is_plain(url) {
-            return Err(format!("the URL has an @ where none may be; {WRITE}, {ENCODED}"));
+            return Err(format!("the URL has an @ where none may be; {WRITE_URL}, {ENCODED}"));
         }
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut mode, mut roots, mut passwords, mut rest) = (None, None, None, String::new());
@@ -47,16 +47,16 @@ impl Address {
         }
         let mut config: Config = format!("{base}{rest}").parse().map_err(|error| mistake(&error))?;
         if config.get_hosts().is_empty() {
-            return Err(format!("the URL names no host; {WRITE}"));
+            return Err(format!("the URL names no host; {WRITE_URL}"));
         }
         // Where an address is written beside a host, it is what is connected to.
         let addresses_near = config.get_hostaddrs().iter().all(|ip| ip.to_canonical().is_loopback());
         let near = addresses_near && config.get_hosts().iter().all(is_near);
         config.ssl_mode(mode.unwrap_or(if near { SslMode::Disable } else { SslMode::Require }));
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT);
+            config.connect_timeout(CONNECT_TIMEOUT);
         }
-        config.keepalives_idle(IDLE).tcp_user_timeout(UNANSWERED);
+        config.keepalives_idle(KEEPALIVE_IDLE).tcp_user_timeout(UNACKED_TIMEOUT);
         if config.get_application_name().is_none() {
             config.application_name("tokenmeter");
         }
@@ -159,7 +159,7 @@ pub fn redact(url: &str) -> String {
     for (at, pair) in query.split('&').filter(|pair| !pair.is_empty()).enumerate() {
         let key = pair.split('=').next().unwrap_or("");
         shown.push(if at == 0 { '?' } else { '&' });
-        match SHOWN.contains(&key) {
+        match PLAIN_PARAMETERS.contains(&key) {
             true => shown.push_str(pair),
             false => shown.push_str(&format!("{key}=***")),
         }
@@ -197,7 +197,7 @@ fn is_near(host: &Host) -> bool {
 
 fn mistake(error: &postgres::Error) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(" ({cause})")).unwrap_or_default();
-    format!("the URL cannot be read{cause}; {WRITE}, {ENCODED}")
+    format!("the URL cannot be read{cause}; {WRITE_URL}, {ENCODED}")
 }
 
 fn decoded(text: &str) -> String {
@@ -236,12 +236,12 @@ fn fields(line: &str) -> Vec<String> {
     fields
 }
 
-const WRITE: &str = "write postgres://USER@HOST:PORT/DATABASE";
+const WRITE_URL: &str = "write postgres://USER@HOST:PORT/DATABASE";
 
 const ENCODED: &str = "with what is special in a password percent-encoded";
 
 /// Parameters of a URL that hold nothing secret.
-const SHOWN: [&str; 9] = [
+const PLAIN_PARAMETERS: [&str; 9] = [
     "sslmode",
     "sslrootcert",
     "passfile",
@@ -257,13 +257,13 @@ const SHOWN: [&str; 9] = [
 const PORT: u16 = 5432;
 
 /// How long connecting to one host may take.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a connection may be silent before the other side is asked whether it is there.
-const IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 
 /// How long what was sent may go unacknowledged.
-const UNANSWERED: Duration = Duration::from_secs(30);
+const UNACKED_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 #[path = "address_tests.rs"]

@@ -5,7 +5,7 @@ use postgres::config::SslMode;
 use super::{Address, redact};
 
 #[test]
-fn a_network_is_encrypted_unless_the_url_says_otherwise() {
+fn network_connection_is_encrypted_by_default() {
     for (url, mode) in [
         ("postgres://u@db.example/x", SslMode::Require),
         ("postgres://u@10.1.2.3:6432/x", SslMode::Require),
@@ -31,7 +31,7 @@ fn a_network_is_encrypted_unless_the_url_says_otherwise() {
 }
 
 #[test]
-fn what_is_no_address_is_refused_with_a_remedy() {
+fn invalid_url_is_refused_with_a_remedy() {
     for (url, says) in [
         ("http://u@h/x", "not a PostgreSQL URL"),
         ("ledger.db", "not a PostgreSQL URL"),
@@ -47,7 +47,7 @@ fn what_is_no_address_is_refused_with_a_remedy() {
 }
 
 #[test]
-fn a_password_is_never_shown() {
+fn password_is_never_shown() {
     for url in [
         "postgres://user:hunter2@db.example:6432/spend?sslmode=disable",
         "postgres://user:hunter2@db.example",
@@ -86,7 +86,7 @@ fn a_password_is_never_shown() {
 }
 
 #[test]
-fn a_file_of_passwords_is_read_as_libpq_reads_it() {
+fn password_file_is_read_as_libpq_reads_it() {
     let address = Address::parse("postgres://me@db.example:6432/spend?passfile=/run/a%20b").unwrap();
     assert_eq!(address.passwords().unwrap().to_str(), Some("/run/a b"));
     assert!(!address.has_password());

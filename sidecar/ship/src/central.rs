@@ -24,7 +24,7 @@ use crate::values::{Id, Instant};
 
 /// What was spent of one tenant's budget on one day.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spent {
+pub struct TenantSpend {
     /// The tenant.
     pub tenant: Arc<str>,
     /// The day, since 1970-01-01.
@@ -45,7 +45,7 @@ impl Central {
     ///
     /// # Errors
     /// If it cannot be reached, or has no schema we know.
-    pub fn open(address: &Address) -> Result<Self, crate::Trouble> {
+    pub fn open(address: &Address) -> Result<Self, crate::ShipError> {
         let mut client = connect(address)?;
         schema::check(&mut client)?;
         client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
@@ -63,7 +63,7 @@ impl Central {
         since: i32,
         currency: &str,
         ours: impl FnOnce() -> Result<Vec<[u8; 16]>, Trouble>,
-    ) -> Result<Vec<Spent>, Trouble> {
+    ) -> Result<Vec<TenantSpend>, Trouble> {
         self.each("SELECT FROM tokenmeter.version LIMIT 1", &[], |_| Ok(()))?;
         let ours: Vec<Id> = ours()?.into_iter().map(Id).collect();
         let sql = "SELECT l.day - date '1970-01-01' AS day, l.tenant, sum(l.cost_pico)::text AS everybody, \
@@ -77,7 +77,7 @@ impl Central {
         self.each(sql, &parameters, |row| {
             let pico =
                 |column: &str| -> Result<i128, Trouble> { Ok(row.try_get::<_, &str>(column)?.parse()?) };
-            all.push(Spent {
+            all.push(TenantSpend {
                 tenant: row.try_get::<_, &str>("tenant")?.into(),
                 day: row.try_get("day")?,
                 ours: pico("ours")?,
@@ -97,8 +97,8 @@ impl Central {
     ) -> Result<(), Trouble> {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         let parameters = parameters.iter().map(|(value, kind)| (*value, kind.clone()));
-        let mut rows = client.query_typed_raw(sql, parameters).map_err(crate::Trouble::from)?;
-        while let Some(row) = rows.next().map_err(crate::Trouble::from)? {
+        let mut rows = client.query_typed_raw(sql, parameters).map_err(crate::ShipError::from)?;
+        while let Some(row) = rows.next().map_err(crate::ShipError::from)? {
             each(&row)?;
         }
         Ok(())

@@ -9,23 +9,23 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::address::Address;
-use crate::trouble::Trouble;
+use crate::error::ShipError;
 
 /// A connection to the store.
-pub(crate) fn connect(address: &Address) -> Result<Client, Trouble> {
+pub(crate) fn connect(address: &Address) -> Result<Client, ShipError> {
     let client = match address.config.get_ssl_mode() {
         SslMode::Disable => address.config.connect(NoTls),
         _ => address.config.connect(MakeRustlsConnect::new(tls(address)?)),
     };
-    client.map_err(|error| Trouble::connecting(&error, address))
+    client.map_err(|error| ShipError::not_connected(&error, address))
 }
 
-fn tls(address: &Address) -> Result<ClientConfig, Trouble> {
+fn tls(address: &Address) -> Result<ClientConfig, ShipError> {
     let mut roots = RootCertStore::empty();
     match &address.roots {
         Some(file) => {
             let bad = |error: &dyn std::fmt::Display| {
-                Trouble::refused(format!(
+                ShipError::refused(format!(
                     "sslrootcert {} cannot be used: {error}; it must be PEM",
                     file.display()
                 ))
@@ -42,7 +42,7 @@ fn tls(address: &Address) -> Result<ClientConfig, Trouble> {
         }
     }
     if roots.is_empty() {
-        return Err(Trouble::refused(
+        return Err(ShipError::refused(
             "there is no root certificate to check the central store's by: install ca-certificates, or name \
              a file by sslrootcert=FILE in the URL",
         ));
@@ -50,7 +50,7 @@ fn tls(address: &Address) -> Result<ClientConfig, Trouble> {
     let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| Trouble::other(format!("TLS cannot be set up: {error}")))?
+        .map_err(|error| ShipError::other(format!("TLS cannot be set up: {error}")))?
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(config)

@@ -7,19 +7,19 @@
 pub mod address;
 mod central;
 mod connect;
+mod error;
 mod schema;
 mod send;
 mod shipper;
 mod status;
-mod trouble;
 mod values;
 
 #[cfg(test)]
 mod tests;
 
 pub use address::{Address, redact};
-pub use central::{Central, Spent, Verdict};
+pub use central::{Central, TenantSpend, Verdict};
+pub use error::{Reason, ShipError};
 pub use schema::DDL;
-pub use shipper::{Plan, Shipper, Watch, start};
+pub use shipper::{Plan, Shipper, StatusReader, start};
 pub use status::{FileStatus, Status};
-pub use trouble::{Reason, Trouble};

@@ -4,7 +4,7 @@
 use postgres::error::SqlState;
 use postgres::{Client, GenericClient};
 
-use crate::trouble::Trouble;
+use crate::error::ShipError;
 
 /// The statements that make the schema, for those who would rather run them themselves.
 pub const DDL: &str = concat!(
@@ -36,12 +36,12 @@ pub(crate) const VIEWS: &str = include_str!("schema/views.sql");
 pub(crate) const COMMENTS: &str = include_str!("schema/comments.sql");
 
 /// Brings the store to the version we speak, if it is not there.
-pub(crate) fn ensure(client: &mut Client) -> Result<(), Trouble> {
+pub(crate) fn ensure(client: &mut Client) -> Result<(), ShipError> {
     let Some(found) = version(client)? else { return apply(client) };
     let known = STEPS.len() as i32;
     match found {
         found if found < known => apply(client),
-        found if found > known => Err(Trouble::refused(format!(
+        found if found > known => Err(ShipError::refused(format!(
             "the central store's schema is version {found}, and this tokenmeter knows up to {known}; \
              upgrade tokenmeter here"
         ))),
@@ -50,13 +50,13 @@ pub(crate) fn ensure(client: &mut Client) -> Result<(), Trouble> {
 }
 
 /// Whether there is a schema to read from.
-pub(crate) fn check(client: &mut Client) -> Result<(), Trouble> {
+pub(crate) fn check(client: &mut Client) -> Result<(), ShipError> {
     match version(client)? {
-        None => Err(Trouble::refused(
+        None => Err(ShipError::refused(
             "the central store has no schema `tokenmeter` yet: no tokenmeter has shipped there, or the \
              URL names another database",
         )),
-        Some(found) if found != STEPS.len() as i32 => Err(Trouble::refused(format!(
+        Some(found) if found != STEPS.len() as i32 => Err(ShipError::refused(format!(
             "the central store's schema is version {found}, and this tokenmeter reads version {}; use one of \
              that age",
             STEPS.len()
@@ -66,7 +66,7 @@ pub(crate) fn check(client: &mut Client) -> Result<(), Trouble> {
 }
 
 /// One maker at a time; those who waited find it done.
-fn apply(client: &mut Client) -> Result<(), Trouble> {
+fn apply(client: &mut Client) -> Result<(), ShipError> {
     let mut transaction = client.transaction()?;
     transaction.batch_execute("SELECT pg_advisory_xact_lock(7954884599196870002)")?;
     let mut savepoint = transaction.transaction()?;
@@ -79,7 +79,7 @@ fn apply(client: &mut Client) -> Result<(), Trouble> {
     let last: &[&str] = if steps.is_empty() { &[] } else { &[VIEWS, COMMENTS] };
     for step in steps.iter().chain(last) {
         transaction.batch_execute(step).map_err(|error| match error.code() {
-            Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Trouble::refused(
+            Some(&SqlState::INSUFFICIENT_PRIVILEGE) => ShipError::refused(
                 "the central store has no schema `tokenmeter` of this version, and this role may not make \
                  it; let an owner of the database make it as sidecar/ship/postgres.md says, or grant \
                  CREATE on the database",
@@ -91,7 +91,7 @@ fn apply(client: &mut Client) -> Result<(), Trouble> {
 }
 
 /// The version that is there; `None` if there is no schema.
-fn version(client: &mut impl GenericClient) -> Result<Option<i32>, Trouble> {
+fn version(client: &mut impl GenericClient) -> Result<Option<i32>, ShipError> {
     match client.query_typed("SELECT max(version) FROM tokenmeter.version", &[]) {
         Ok(rows) => Ok(rows.first().and_then(|row| row.get(0))),
         Err(error) => match error.code() {

@@ -12,38 +12,43 @@ use postgres::types::{ToSql, Type};
 use postgres::{Client, Row, Transaction};
 use price::Charge;
 
-use crate::trouble::Trouble;
+use crate::error::ShipError;
 use crate::values::{Id, Instant, day, text};
 
 /// The lock that `ensure_months` takes to make a partition.
-const MAKERS: i64 = 7_954_884_599_196_870_001;
+const PARTITION_LOCK: i64 = 7_954_884_599_196_870_001;
 
 /// Sends a parcel; how many of its exchanges the store did not have.
-pub(crate) fn send(client: &mut Client, origin: Origin, host: &str, parcel: &Parcel) -> Result<u64, Trouble> {
-    ensure_months(client, parcel)?;
+pub(crate) fn send(
+    client: &mut Client,
+    origin: Origin,
+    host: &str,
+    batch: &Parcel,
+) -> Result<u64, ShipError> {
+    ensure_months(client, batch)?;
     let mut transaction = client.transaction()?;
     hold_partitions(&mut transaction)?;
-    begin(&mut transaction, origin, host, parcel)?;
-    rates(&mut transaction, parcel)?;
-    let new = exchanges(&mut transaction, origin, parcel)?;
-    energy(&mut transaction, origin, &parcel.energy)?;
-    acts(&mut transaction, origin, parcel)?;
-    corrections(&mut transaction, origin, &parcel.corrections)?;
-    gaps(&mut transaction, origin, &parcel.gaps)?;
-    lines(&mut transaction, origin, "put_shed", &parcel.shed)?;
+    begin(&mut transaction, origin, host, batch)?;
+    rates(&mut transaction, batch)?;
+    let new = exchanges(&mut transaction, origin, batch)?;
+    energy(&mut transaction, origin, &batch.energy)?;
+    acts(&mut transaction, origin, batch)?;
+    corrections(&mut transaction, origin, &batch.corrections)?;
+    gaps(&mut transaction, origin, &batch.gaps)?;
+    lines(&mut transaction, origin, "put_shed", &batch.shed)?;
     // After the rows, whose triggers add to the same lines.
-    lines(&mut transaction, origin, "put_usage", &parcel.usage)?;
-    devices(&mut transaction, origin, parcel)?;
-    progress(&mut transaction, origin, host, parcel)?;
+    lines(&mut transaction, origin, "put_usage", &batch.usage)?;
+    devices(&mut transaction, origin, batch)?;
+    progress(&mut transaction, origin, host, batch)?;
     transaction.commit()?;
     Ok(new)
 }
 
-fn ensure_months(client: &mut Client, parcel: &Parcel) -> Result<(), Trouble> {
-    let mut days: Vec<i32> = parcel.rows.iter().map(|row| day(row.ended_us)).collect();
-    days.extend(parcel.energy.iter().map(|one| day(one.ended_us)));
-    days.extend(parcel.corrections.iter().map(|(_, one)| day(one.ended_us)));
-    days.extend(parcel.shed.iter().chain(&parcel.usage).map(|line| line.key.day));
+fn ensure_months(client: &mut Client, batch: &Parcel) -> Result<(), ShipError> {
+    let mut days: Vec<i32> = batch.rows.iter().map(|row| day(row.ended_us)).collect();
+    days.extend(batch.energy.iter().map(|one| day(one.ended_us)));
+    days.extend(batch.corrections.iter().map(|(_, one)| day(one.ended_us)));
+    days.extend(batch.shed.iter().chain(&batch.usage).map(|line| line.key.day));
     days.sort_unstable();
     days.dedup();
     if !days.is_empty() {
@@ -55,13 +60,15 @@ fn ensure_months(client: &mut Client, parcel: &Parcel) -> Result<(), Trouble> {
 /// Waits until no partition is being made, and lets none be made before the transaction ends. A session that
 /// reads the list of partitions while another attaches one may keep the old list (PostgreSQL builds it from one
 /// snapshot and misses an invalidation that arrives meanwhile): its later rows would find no partition.
-fn hold_partitions(to: &mut Transaction<'_>) -> Result<(), Trouble> {
-    to.batch_execute(&format!("{PATIENCE}; SELECT pg_catalog.pg_advisory_xact_lock_shared({MAKERS})"))?;
+fn hold_partitions(to: &mut Transaction<'_>) -> Result<(), ShipError> {
+    to.batch_execute(&format!(
+        "{STATEMENT_TIMEOUT}; SELECT pg_catalog.pg_advisory_xact_lock_shared({PARTITION_LOCK})"
+    ))?;
     Ok(())
 }
 
 /// Locks the file's row, and makes sure that the store has not gone back behind the cursor that the parcel comes after.
-fn begin(to: &mut Transaction<'_>, origin: Origin, host: &str, parcel: &Parcel) -> Result<(), Trouble> {
+fn begin(to: &mut Transaction<'_>, origin: Origin, host: &str, batch: &Parcel) -> Result<(), ShipError> {
     let host = text(host);
     let row = to.query_typed(
         "SELECT exchange, energy, correction, act, gap FROM tokenmeter.begin($1, $2, $3, $4)",
@@ -69,11 +76,11 @@ fn begin(to: &mut Transaction<'_>, origin: Origin, host: &str, parcel: &Parcel) 
             (&Id(origin.instance), Type::UUID),
             (&origin.month, Type::INT4),
             (&host, Type::TEXT),
-            (&parcel.is_rest, Type::BOOL),
+            (&batch.is_rest, Type::BOOL),
         ],
     )?;
     let there = row.first().map(cursor).unwrap_or_default();
-    if parcel.after.is_beyond(there) { Err(Trouble::behind()) } else { Ok(()) }
+    if batch.after.is_beyond(there) { Err(ShipError::store_is_behind()) } else { Ok(()) }
 }
 
 /// A file's row as a cursor.
@@ -87,8 +94,8 @@ pub(crate) fn cursor(row: &Row) -> Cursor {
     }
 }
 
-fn rates(to: &mut Transaction<'_>, parcel: &Parcel) -> Result<(), Trouble> {
-    let all = &parcel.rates;
+fn rates(to: &mut Transaction<'_>, batch: &Parcel) -> Result<(), ShipError> {
+    let all = &batch.rates;
     let mut columns = Columns::default();
     columns.add("id", Type::UUID_ARRAY, all.iter().map(|r| Id(r.id)));
     columns.add("version", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.version)));
@@ -104,8 +111,8 @@ fn rates(to: &mut Transaction<'_>, parcel: &Parcel) -> Result<(), Trouble> {
     columns.insert(to, "rate", None, all.len()).map(drop)
 }
 
-fn exchanges(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Result<u64, Trouble> {
-    let all = &parcel.rows;
+fn exchanges(to: &mut Transaction<'_>, origin: Origin, batch: &Parcel) -> Result<u64, ShipError> {
+    let all = &batch.rows;
     let mut columns = Columns::default();
     columns.add("ended_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|r| Instant(r.ended_us)));
     columns.add("id", Type::UUID_ARRAY, all.iter().map(|r| Id(r.id.0)));
@@ -163,7 +170,7 @@ fn exchanges(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Resul
     columns.insert(to, "exchange", Some(origin), all.len())
 }
 
-fn energy(to: &mut Transaction<'_>, origin: Origin, all: &[Energy]) -> Result<(), Trouble> {
+fn energy(to: &mut Transaction<'_>, origin: Origin, all: &[Energy]) -> Result<(), ShipError> {
     let mut columns = Columns::default();
     columns.add("ended_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|e| Instant(e.ended_us)));
     columns.add("id", Type::UUID_ARRAY, all.iter().map(|e| Id(e.id.0)));
@@ -175,8 +182,8 @@ fn energy(to: &mut Transaction<'_>, origin: Origin, all: &[Energy]) -> Result<()
     columns.insert(to, "energy", Some(origin), all.len()).map(drop)
 }
 
-fn acts(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Result<(), Trouble> {
-    let all = &parcel.acts;
+fn acts(to: &mut Transaction<'_>, origin: Origin, batch: &Parcel) -> Result<(), ShipError> {
+    let all = &batch.acts;
     let mut columns = Columns::default();
     columns.add("seq", Type::INT8_ARRAY, all.iter().map(|a| a.seq));
     columns.add("at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|a| Instant(a.at_us)));
@@ -186,7 +193,7 @@ fn acts(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Result<(),
     columns.insert(to, "act", Some(origin), all.len()).map(drop)
 }
 
-fn corrections(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Correction)]) -> Result<(), Trouble> {
+fn corrections(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Correction)]) -> Result<(), ShipError> {
     let mut columns = Columns::default();
     columns.add("id", Type::UUID_ARRAY, all.iter().map(|(_, c)| Id(c.id.0)));
     columns.add("made_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|(_, c)| Instant(c.made_us)));
@@ -220,7 +227,7 @@ fn corrections(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Correction
     columns.insert(to, "correction", Some(origin), all.len()).map(drop)
 }
 
-fn gaps(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Gap)]) -> Result<(), Trouble> {
+fn gaps(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Gap)]) -> Result<(), ShipError> {
     let mut columns = Columns::default();
     columns.add("seq", Type::INT8_ARRAY, all.iter().map(|(seq, _)| *seq));
     columns.add("from_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|(_, g)| Instant(g.from_us)));
@@ -231,7 +238,7 @@ fn gaps(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Gap)]) -> Result<
     columns.insert(to, "gap", Some(origin), all.len()).map(drop)
 }
 
-fn lines(to: &mut Transaction<'_>, origin: Origin, put: &'static str, all: &[Line]) -> Result<(), Trouble> {
+fn lines(to: &mut Transaction<'_>, origin: Origin, put: &'static str, all: &[Line]) -> Result<(), ShipError> {
     let mut columns = Columns::default();
     columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.key.tenant)));
     columns.add(
@@ -267,8 +274,8 @@ fn lines(to: &mut Transaction<'_>, origin: Origin, put: &'static str, all: &[Lin
     columns.call(to, put, origin, all.iter().map(|l| l.key.day))
 }
 
-fn devices(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Result<(), Trouble> {
-    let all = &parcel.devices;
+fn devices(to: &mut Transaction<'_>, origin: Origin, batch: &Parcel) -> Result<(), ShipError> {
+    let all = &batch.devices;
     let mut columns = Columns::default();
     columns.add("hw_id", Type::TEXT_ARRAY, all.iter().map(|d| text(&d.hw_id)));
     columns.add("share", Type::TEXT_ARRAY, all.iter().map(|d| d.share.name()));
@@ -279,12 +286,12 @@ fn devices(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Result<
     columns.call(to, "put_device", origin, all.iter().map(|d| d.day))
 }
 
-fn progress(to: &mut Transaction<'_>, origin: Origin, host: &str, parcel: &Parcel) -> Result<(), Trouble> {
-    let next = parcel.next;
+fn progress(to: &mut Transaction<'_>, origin: Origin, host: &str, batch: &Parcel) -> Result<(), ShipError> {
+    let next = batch.next;
     let host = text(host);
-    let last = parcel.rows.last().map(|row| Id(row.id.0));
-    let last_act = parcel.acts.last().map(|act| Instant(act.at_us));
-    let is_end = parcel.is_rest && parcel.is_empty();
+    let last = batch.rows.last().map(|row| Id(row.id.0));
+    let last_act = batch.acts.last().map(|act| Instant(act.at_us));
+    let is_end = batch.is_rest && batch.is_empty();
     to.query_typed(
         "SELECT tokenmeter.progress($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         &[
@@ -329,7 +336,7 @@ impl Columns {
         table: &str,
         origin: Option<Origin>,
         rows: usize,
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, ShipError> {
         if rows == 0 {
             return Ok(0);
         }
@@ -351,7 +358,7 @@ impl Columns {
         function: &str,
         origin: Origin,
         days: impl Iterator<Item = i32>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ShipError> {
         let days: Vec<i32> = days.collect();
         if days.is_empty() {
             return Ok(());
@@ -390,4 +397,4 @@ fn signed(count: u64) -> i64 {
 }
 
 /// A statement that takes longer has met a lock that somebody forgot.
-const PATIENCE: &str = "SET LOCAL statement_timeout = '120s'";
+const STATEMENT_TIMEOUT: &str = "SET LOCAL statement_timeout = '120s'";

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ledger::feed::{Cursor, Origin};
 
-use crate::trouble::Reason;
+use crate::error::Reason;
 
 /// How shipping goes. All counts are since the start.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ pub struct Status {
     /// Failed attempts, in the order of [`Reason::ALL`].
     pub failures: [u64; Reason::ALL.len()],
     /// What is wrong now and what to do.
-    pub trouble: Option<String>,
+    pub error: Option<String>,
     /// Each file that was looked at.
     pub files: Vec<FileStatus>,
 }

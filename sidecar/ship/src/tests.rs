@@ -1,10 +1,10 @@
 //! The store against a real PostgreSQL: what is kept once, by whom it may be written, and what happens when
 //! either side goes away.
 
+mod batches;
 mod document;
 mod histories;
 mod ledgers;
-mod parcels;
 mod refusals;
 mod reports;
 mod resend;

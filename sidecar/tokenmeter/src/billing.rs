@@ -12,7 +12,7 @@ use ledger::{Ledger, MayForget};
 use metrics::{LedgerReading, Metrics, ShipReading};
 use price::Currency;
 use relay::{Gate, Terms};
-use ship::{Shipper, Watch};
+use ship::{Shipper, StatusReader};
 
 use crate::budget_restore;
 use crate::budget_state_file::BudgetStateFile;
@@ -88,16 +88,16 @@ impl Billing {
             .as_ref()
             .and_then(|ledger| budget_restore::today(&ledger.path, currency, now_us));
         // After the budgets have read the ledger: a new file is incomplete for a moment.
-        let shipped: Arc<OnceLock<Watch>> = Arc::default();
+        let shipped: Arc<OnceLock<StatusReader>> = Arc::default();
         let ledger = plan.ledger.ledger.clone().map(|ledger| {
-            let watch = Arc::clone(&shipped);
-            let has_all = move |file: &Path| watch.get().is_some_and(|watch| watch.has_all(file));
+            let reader = Arc::clone(&shipped);
+            let has_all = move |file: &Path| reader.get().is_some_and(|reader| reader.has_all(file));
             let may_forget = plan.ledger.ship.as_ref().map(|_| Arc::new(has_all) as MayForget);
             ledger::start(ledger::Plan { may_forget, ..ledger })
         });
         let shipper = plan.ledger.ship.clone().map(ship::start).transpose()?;
         if let Some(shipper) = &shipper {
-            shipped.get_or_init(|| shipper.watch());
+            shipped.get_or_init(|| shipper.status_reader());
         }
         let told = Box::new(move |tenant: &Arc<str>, ended_us, pico| charges.charge(tenant, ended_us, pico));
         let charger = Charger::new(Arc::clone(&prices), ledger.clone(), metrics.clone(), told);
@@ -119,7 +119,7 @@ impl Billing {
 
     /// Returns a handle to the state of billing.
     pub(crate) fn state(&self, metrics: &Metrics) -> State {
-        let shipper = self.shipper.as_ref().map(Shipper::watch);
+        let shipper = self.shipper.as_ref().map(Shipper::status_reader);
         State { metrics: metrics.clone(), today: self.charger.today(), ledger: self.ledger.clone(), shipper }
     }
 
@@ -200,7 +200,7 @@ pub(crate) struct State {
     metrics: Metrics,
     today: Arc<DailySpend>,
     ledger: Option<Ledger>,
-    shipper: Option<Watch>,
+    shipper: Option<StatusReader>,
 }
 
 impl State {
@@ -222,7 +222,7 @@ impl State {
     /// Returns the current problems, one per line.
     pub(crate) fn troubles(&self) -> Vec<String> {
         let ledger = self.ledger.as_ref().and_then(|ledger| ledger.status().trouble);
-        let shipper = self.shipper.as_ref().and_then(|shipper| shipper.status().trouble);
+        let shipper = self.shipper.as_ref().and_then(|shipper| shipper.status().error);
         let named = |name: &str, trouble: Option<String>| trouble.map(|trouble| format!("{name}: {trouble}"));
         named("ledger", ledger).into_iter().chain(named("central store", shipper)).collect()
     }

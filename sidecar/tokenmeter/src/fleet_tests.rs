@@ -58,7 +58,7 @@ impl Sidecar {
         let ledger = ledger::start(ledger::Plan { clock: Arc::new(move || now_us), ..plan });
         let hurry = Duration::from_millis(5);
         let plan = Plan::new(&path, Address::parse(url).unwrap(), "host");
-        let plan = Plan { every: hurry, retry: hurry, ..plan };
+        let plan = Plan { poll_interval: hurry, retry_delay: hurry, ..plan };
         let fleet = Fleet::new(&plan, vec![budget(10)], Currency::USD);
         let budgets = Budgets::new(vec![budget(10)], "USD");
         let shipper = ship::start(plan.clone()).unwrap();

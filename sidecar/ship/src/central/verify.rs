@@ -13,7 +13,7 @@ use postgres::types::Type;
 use super::{Central, columns};
 
 /// Of so many differences of one month each is named; of more, how many there are.
-const NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 /// The verdict on one month.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Central {
             let mut more = 0_u64;
             self.each(&differing(), &[(&first_day, Type::INT4), (&is_forgotten, Type::BOOL)], |row| {
                 let (is_made, is_stored_too) = (row.try_get("is_made")?, row.try_get("is_stored_too")?);
-                let is_full = pairs.len() >= NAMED;
+                let is_full = pairs.len() >= MAX_NAMED;
                 match pairs.last_mut() {
                     Some([Some(_), made]) if is_made && is_stored_too && more == 0 => {
                         *made = Some(columns::line(row)?);

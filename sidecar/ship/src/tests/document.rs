@@ -79,7 +79,7 @@ fn comments_are_those_of_the_document() {
 /// Every column of every table and view is explained, and nothing is that is not there.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn the_document_names_every_column() {
+fn document_names_every_column() {
     let database = shared().database();
     let mut client = shared().client(&database).unwrap();
     schema::ensure(&mut client).unwrap();

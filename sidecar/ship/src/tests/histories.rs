@@ -12,7 +12,7 @@ use meter::TokenType;
 use postgres::Client;
 use proptest::prelude::*;
 
-use super::ledgers::Book;
+use super::ledgers::TestLedger;
 use super::resend::{backup, central, follow_remedies, no_file_waits, reprice};
 use super::rows::NOON_US;
 use super::server::{shared, until};
@@ -20,7 +20,7 @@ use super::server::{shared, until};
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Enter(u64),
-    Ship,
+    Worker,
     /// One of the past months.
     Forget(usize),
     Backup,
@@ -30,7 +30,7 @@ enum Step {
     SendAgain,
 }
 
-/// The past months that [`Book::enter`] enters exchanges of, in order.
+/// The past months that [`TestLedger::enter`] enters exchanges of, in order.
 const PAST: [&str; 2] = ["2026-07", "2026-09"];
 
 const OPEN: &str = "2026-10";
@@ -38,7 +38,7 @@ const OPEN: &str = "2026-10";
 fn history() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         4 => (1u64..60).prop_map(Step::Enter),
-        4 => Just(Step::Ship),
+        4 => Just(Step::Worker),
         1 => (0..PAST.len()).prop_map(Step::Forget),
         2 => Just(Step::Backup),
         2 => Just(Step::Restore),
@@ -54,10 +54,10 @@ proptest! {
 
     #[test]
     #[ignore = "needs PostgreSQL"]
-    fn store_and_ledger_say_what_was_spent(history in history()) {
+    fn store_and_ledger_agree_on_spend(history in history()) {
         let mut life = Life::begin();
         // Something is there, and every month.
-        for step in [Step::Enter(30), Step::Ship].into_iter().chain(history).chain([Step::Ship]) {
+        for step in [Step::Enter(30), Step::Worker].into_iter().chain(history).chain([Step::Worker]) {
             life.take(step);
             life.check(step);
         }
@@ -86,7 +86,7 @@ struct Held {
 }
 
 struct Life {
-    book: Book,
+    book: TestLedger,
     database: String,
     owner: Client,
     file: Held,
@@ -104,7 +104,7 @@ impl Life {
         let owner = shared().client(&database).unwrap();
         let (file, shipped, totals) = Default::default();
         Self {
-            book: Book::new(),
+            book: TestLedger::new(),
             database,
             owner,
             file,
@@ -121,12 +121,12 @@ impl Life {
                 let from = self.book.entered();
                 self.book.enter(count);
                 for number in from..from + count {
-                    let of = month::of(Book::row(number).ended_us);
+                    let of = month::of(TestLedger::row(number).ended_us);
                     let is_closed = PAST[..self.file.closed].iter().any(|closed| named(closed) == of);
                     self.file.rows.insert(number, if is_closed { named(OPEN) } else { of });
                 }
             }
-            Step::Ship => self.ship(),
+            Step::Worker => self.ship(),
             Step::Forget(which) => {
                 let month = named(PAST[which]);
                 let before: Sums = self.of_forgotten(&self.shipped.rows, Some(month));
@@ -171,7 +171,7 @@ impl Life {
         let shipper = self.book.ship(&shared().url(&self.database), 25);
         until("all is shipped", || {
             let status = shipper.status();
-            if status.trouble.as_ref().is_some_and(|said| said.contains("send_again")) {
+            if status.error.as_ref().is_some_and(|said| said.contains("send_again")) {
                 follow_remedies(&mut self.owner, &shipper);
                 return false;
             }
@@ -192,7 +192,7 @@ impl Life {
     /// The sums of the rows of one month, or of all that are forgotten.
     fn of_forgotten(&self, rows: &BTreeMap<u64, Month>, month: Option<Month>) -> Sums {
         let is_asked = |number: u64| {
-            let of = month::of(Book::row(number).ended_us);
+            let of = month::of(TestLedger::row(number).ended_us);
             month.map_or_else(|| self.forgotten.contains(&of), |month| month == of)
         };
         usage(rows.iter().filter(|(number, _)| is_asked(**number)))
@@ -202,7 +202,7 @@ impl Life {
     fn standing(&self, number: u64) -> Option<i128> {
         match self.file.again.get(&number) {
             Some(price) => charge(number, *price),
-            None => Book::row(number).charge.cost().map(i128::from),
+            None => TestLedger::row(number).charge.cost().map(i128::from),
         }
     }
 
@@ -211,7 +211,8 @@ impl Life {
         let expected =
             Said { usage: usage(&self.file.rows), corrections_pico: corrections(&self.file.again) };
         assert_eq!(local, expected, "the ledger, after {step:?}");
-        let is_forgotten = |number: u64| self.forgotten.contains(&month::of(Book::row(number).ended_us));
+        let is_forgotten =
+            |number: u64| self.forgotten.contains(&month::of(TestLedger::row(number).ended_us));
         let mut expected = Said {
             usage: usage(self.shipped.rows.iter().filter(|(number, _)| !is_forgotten(**number))),
             corrections_pico: corrections(&self.shipped.again),
@@ -229,19 +230,19 @@ fn named(name: &str) -> Month {
 }
 
 fn is_counted(number: u64) -> bool {
-    Book::row(number).role.is_counted()
+    TestLedger::row(number).role.is_counted()
 }
 
 /// Returns the cost of an exchange by a book that has one price for every type of token, pico-units.
 fn charge(number: u64, price: u32) -> Option<i128> {
-    let tokens: u64 = Book::row(number).tokens.by_type.iter().sum();
+    let tokens: u64 = TestLedger::row(number).tokens.by_type.iter().sum();
     Some(i128::from(tokens) * i128::from(price) * 1_000_000)
 }
 
 fn usage<'r>(rows: impl IntoIterator<Item = (&'r u64, &'r Month)>) -> Sums {
     let mut sums = Sums::new();
     for (&number, &file) in rows {
-        let Row { ended_us, tenant, model, ending, principal, charge, tokens, .. } = Book::row(number);
+        let Row { ended_us, tenant, model, ending, principal, charge, tokens, .. } = TestLedger::row(number);
         if !is_counted(number) {
             continue;
         }
@@ -260,7 +261,7 @@ fn usage<'r>(rows: impl IntoIterator<Item = (&'r u64, &'r Month)>) -> Sums {
 fn corrections(again: &BTreeMap<u64, u32>) -> BTreeMap<String, i128> {
     let mut sums = BTreeMap::new();
     for (number, price) in again {
-        let row = Book::row(*number);
+        let row = TestLedger::row(*number);
         let first = row.charge.cost().unwrap_or(0);
         *sums.entry(row.tenant.to_string()).or_default() +=
             charge(*number, *price).unwrap_or(0) - i128::from(first);

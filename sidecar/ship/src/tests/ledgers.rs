@@ -14,7 +14,7 @@ use super::server::{Place, until};
 use crate::{Address, Central, Plan, Shipper, start};
 
 /// A ledger that is being written, in a place of its own.
-pub(crate) struct Book {
+pub(crate) struct TestLedger {
     ledger: Ledger,
     entered: u64,
     /// How many were when it was last started.
@@ -22,7 +22,7 @@ pub(crate) struct Book {
     place: Place,
 }
 
-impl Book {
+impl TestLedger {
     pub(crate) fn new() -> Self {
         let place = Place::new().unwrap();
         let ledger = opened(&place.path("x.db"));
@@ -87,7 +87,7 @@ impl Book {
     pub(crate) fn plan(&self, url: &str, batch: usize) -> Plan {
         let plan = Plan::new(&self.path(), Address::parse(url).unwrap(), "host");
         let hurry = Duration::from_millis(5);
-        Plan { every: hurry, retry: hurry, batch, ..plan }
+        Plan { poll_interval: hurry, retry_delay: hurry, batch_max_rows: batch, ..plan }
     }
 }
 
@@ -97,14 +97,14 @@ fn opened(path: &Path) -> Ledger {
     ledger::start(ledger::Plan { clock: Arc::new(|| NOON_US + 10 * DAY_US), ..plan })
 }
 
-impl Drop for Book {
+impl Drop for TestLedger {
     fn drop(&mut self) {
         self.ledger.shutdown(Duration::from_secs(10));
     }
 }
 
 /// Waits until all is shipped, and the store says what the ledger says.
-pub(crate) fn arrives(book: &Book, shipper: &Shipper, url: &str) {
+pub(crate) fn arrives(book: &TestLedger, shipper: &Shipper, url: &str) {
     until("all is shipped", || {
         let status = shipper.status();
         status.up && !status.files.is_empty() && status.files.iter().all(|file| file.complete) && {

@@ -9,7 +9,8 @@ use crate::{Address, Central, Plan, Reason, Shipper, Status, start};
 fn shipper(url: &str) -> Shipper {
     let nowhere = std::env::temp_dir().join("no-such-ledger.db");
     let plan = Plan::new(&nowhere, Address::parse(url).unwrap(), "host");
-    start(Plan { every: Duration::from_millis(10), retry: Duration::from_millis(10), ..plan }).unwrap()
+    start(Plan { poll_interval: Duration::from_millis(10), retry_delay: Duration::from_millis(10), ..plan })
+        .unwrap()
 }
 
 fn refused(url: &str) -> Status {
@@ -17,14 +18,14 @@ fn refused(url: &str) -> Status {
     until("it fails twice", || shipper.status().failures.iter().sum::<u64>() >= 2);
     let status = shipper.status();
     assert!(!status.up);
-    let said = status.trouble.clone().unwrap();
+    let said = status.error.clone().unwrap();
     assert!(!said.contains(PASSWORD) && !format!("{status:?}").contains(PASSWORD), "{said}");
     status
 }
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn each_refusal_says_what_to_do() {
+fn each_refusal_has_a_remedy() {
     let server = shared();
     let (fresh, full) = (server.database(), server.database());
     let mut owner = server.client(&full).unwrap();
@@ -68,7 +69,7 @@ fn each_refusal_says_what_to_do() {
     ] {
         let shown = crate::redact(&url);
         let status = refused(&url);
-        let said = status.trouble.unwrap();
+        let said = status.error.unwrap();
         assert!(said.contains(says), "{shown}: {said}");
         assert!(status.failures[reason as usize] >= 2, "{shown}: {:?}", status.failures);
     }
@@ -76,15 +77,15 @@ fn each_refusal_says_what_to_do() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_store_without_a_schema_is_no_report() {
+fn store_without_a_schema_gives_no_report() {
     let url = shared().url(&shared().database());
     let error = Central::open(&Address::parse(&url).unwrap()).unwrap_err();
-    assert!(error.said.contains("no tokenmeter has shipped there"), "{error}");
+    assert!(error.message.contains("no tokenmeter has shipped there"), "{error}");
 }
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn tls_is_spoken_to_a_server_that_proves_its_name() {
+fn tls_requires_a_verified_server_name() {
     let server: &Server = shared();
     let database = server.database();
     let certificate = server.directory().join("server.crt");
@@ -107,14 +108,14 @@ fn tls_is_spoken_to_a_server_that_proves_its_name() {
     ] {
         let status = refused(&url(host, query));
         assert!(status.failures[Reason::Refused as usize] >= 2, "{query}: {status:?}");
-        let said = status.trouble.unwrap();
+        let said = status.error.unwrap();
         assert!(said.contains("sslrootcert"), "{query}: {said}");
     }
 }
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_unix_socket_needs_no_tls() {
+fn unix_socket_needs_no_tls() {
     let server = shared();
     let url = format!(
         "postgres:///{}?host={}&port={}&user=owner",

@@ -8,16 +8,16 @@ use ledger::{Range, Source};
 use report::{Basis, Column, Filter, Group, Key, Order, Query, focus, json, make, sheet, table};
 use rusqlite::Connection;
 
-use super::ledgers::{Book, arrives};
+use super::ledgers::{TestLedger, arrives};
 use super::rows::NOON_US;
 use super::server::shared;
 use crate::{Address, Central};
 
 /// A ledger, shipped, and what its store is called.
-fn shipped() -> (Book, String) {
+fn shipped() -> (TestLedger, String) {
     let database = shared().database();
     let url = shared().url(&database);
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(1_000);
     arrives(&book, &book.ship(&url, 300), &url);
     (book, database)
@@ -25,7 +25,7 @@ fn shipped() -> (Book, String) {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn every_report_is_the_same_to_the_byte() {
+fn central_reports_equal_local_ones() {
     let (book, database) = shipped();
     all_reports_are_the_same(&book, &database);
 }
@@ -33,10 +33,10 @@ fn every_report_is_the_same_to_the_byte() {
 /// Of a line without a price some exchanges get one rate, some another, and some none.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn every_report_of_what_was_priced_later_is_the_same_to_the_byte() {
+fn central_reports_after_repricing_equal_local_ones() {
     let database = shared().database();
     let url = shared().url(&database);
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(1_000);
     let prices = "version: later\ncurrency: USD\nmodels:\n  - {name: model-0, input: 1, output: 2, input_audio: 3, \
                   output_audio: 4, output_image: 5, output_video: 6, context_tiers: [{above_input_tokens: 2500, output: 9}]}\n";
@@ -76,7 +76,7 @@ fn every_report_of_what_was_priced_later_is_the_same_to_the_byte() {
     assert_eq!(view, report.groups.iter().map(of).collect());
 }
 
-fn all_reports_are_the_same(book: &Book, database: &str) {
+fn all_reports_are_the_same(book: &TestLedger, database: &str) {
     let local = Store::open_read(&book.path()).unwrap();
     let central = Central::open(&Address::parse(&shared().url(database)).unwrap()).unwrap();
     let by = |names: &str| names.split_whitespace().map(|name| Key::named(name).unwrap()).collect::<Vec<_>>();
@@ -118,7 +118,7 @@ fn printed(source: &dyn Source, ask: &Query) -> String {
     // What GPUs did for nobody is known by the day: some reports there are not.
     let mut report = match make(source, ask) {
         Ok(report) => report,
-        Err(trouble) => return trouble.to_string(),
+        Err(error) => return error.to_string(),
     };
     // The store does not know which months are closed.
     report.notes.months.clear();
@@ -133,8 +133,8 @@ fn printed(source: &dyn Source, ask: &Query) -> String {
     };
     if ask.basis == Basis::Price {
         // It has no row by some keys, and says so.
-        if let Err(trouble) = focus::write(source, ask, &options, None, &mut bytes) {
-            bytes.extend(trouble.to_string().into_bytes());
+        if let Err(error) = focus::write(source, ask, &options, None, &mut bytes) {
+            bytes.extend(error.to_string().into_bytes());
         }
     }
     String::from_utf8(bytes).unwrap()
@@ -142,7 +142,7 @@ fn printed(source: &dyn Source, ask: &Query) -> String {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn views_have_the_names_and_the_columns_of_the_ledgers_own() {
+fn views_match_those_of_the_ledger() {
     let (book, database) = shipped();
     let file = Connection::open(book.path()).unwrap();
     let mut central = shared().client(&database).unwrap();
@@ -182,14 +182,14 @@ fn views_have_the_names_and_the_columns_of_the_ledgers_own() {
 /// What the document says to run, a role may ship that may do nothing else.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_role_that_may_only_insert_ships() {
+fn insert_only_role_can_ship() {
     may_only_insert(crate::DDL, "", ["shipper_of_docs", "reader_of_docs"]);
 }
 
 /// What was granted before holds after.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_role_that_may_only_insert_ships_to_a_store_of_version_1_that_grew() {
+fn insert_only_role_ships_to_an_upgraded_store() {
     let [first, later @ ..] = crate::schema::STEPS;
     let later = later.concat() + crate::schema::VIEWS + crate::schema::COMMENTS;
     may_only_insert(first, &later, ["shipper_of_1", "reader_of_1"]);
@@ -208,7 +208,7 @@ fn may_only_insert(before: &str, after: &str, [may_ship, may_read]: [&str; 2]) {
         .unwrap();
     let (shipper, reader) =
         (shared().url_of(may_ship, "a", &database), shared().url_of(may_read, "b", &database));
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(300);
     let running = book.ship(&shipper, 100);
     arrives(&book, &running, &reader);

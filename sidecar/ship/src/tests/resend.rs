@@ -11,15 +11,15 @@ use meter::ExchangeId;
 use postgres::Client;
 use price::Book as Prices;
 
-use super::ledgers::{Book, arrives};
-use super::parcels::correction;
-use super::rows::{NOON_US, added_up, by_key, energy, origin, parcel, row, rows};
+use super::batches::correction;
+use super::ledgers::{TestLedger, arrives};
+use super::rows::{NOON_US, added_up, batch, by_key, energy, origin, row, rows};
 use super::server::{shared, until};
+use crate::error::Scope;
 use crate::send::send;
-use crate::trouble::Scope;
 use crate::{Address, Central, Shipper, schema};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) fn central(database: &str) -> Central {
     Central::open(&Address::parse(&shared().url(database)).unwrap()).unwrap()
@@ -53,7 +53,7 @@ fn forgotten_month_that_is_sent_again_counts_once() {
     let database = shared().database();
     let url = shared().url(&database);
     let mut owner = shared().client(&database).unwrap();
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(400);
     let shipper = book.ship(&url, 30);
     arrives(&book, &shipper, &url);
@@ -78,7 +78,7 @@ fn forgotten_month_that_is_sent_again_counts_once() {
     local.lines(&Range::ALL, &mut keep).unwrap();
     until("the new rows are counted", || by_key(&lines(&database)) == by_key(&expected));
     until("all is well", || shipper.status().up);
-    assert!(shipper.shutdown(PATIENCE));
+    assert!(shipper.shutdown(WAIT_TIMEOUT));
 }
 
 /// As with the statement that was documented before there was `forget`.
@@ -100,11 +100,11 @@ fn month_whose_partitions_were_dropped_by_hand_is_forgotten() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn forget_refuses_what_is_no_past_month() {
+fn forget_refuses_anything_but_past_months() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
     schema::ensure(&mut owner).unwrap();
-    send(&mut owner, origin(1), "host", &parcel(vec![row(1)])).unwrap();
+    send(&mut owner, origin(1), "host", &batch(vec![row(1)])).unwrap();
     for (month, says) in [
         ("october", "no month"),
         ("2026-13", "no month"),
@@ -141,10 +141,10 @@ fn batch_of_a_month_forgotten_meanwhile_is_refused() {
     schema::ensure(&mut owner).unwrap();
     let mut november = row(2);
     november.ended_us += 31 * DAY_US;
-    send(&mut owner, origin(1), "host", &parcel(vec![row(1), november])).unwrap();
+    send(&mut owner, origin(1), "host", &batch(vec![row(1), november])).unwrap();
     owner.batch_execute("SELECT tokenmeter.forget('2026-10')").unwrap();
-    let trouble = send(&mut owner, origin(1), "host", &parcel(vec![row(1)])).unwrap_err();
-    assert_eq!(trouble.scope, Scope::File, "{trouble}");
+    let error = send(&mut owner, origin(1), "host", &batch(vec![row(1)])).unwrap_err();
+    assert_eq!(error.scope, Scope::File, "{error}");
     let used: Vec<_> = energy(&row(3), 3).into_iter().collect();
     let only_energy = Parcel { energy: used, ..Parcel::default() };
     assert!(send(&mut owner, origin(1), "host", &only_energy).is_err());
@@ -156,11 +156,11 @@ fn store_that_waits_for_a_file_reports_what_it_has() {
     let database = shared().database();
     let url = shared().url(&database);
     let mut owner = shared().client(&database).unwrap();
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(300);
     let shipper = book.ship(&url, 100);
     arrives(&book, &shipper, &url);
-    assert!(shipper.shutdown(PATIENCE));
+    assert!(shipper.shutdown(WAIT_TIMEOUT));
     let (before, gaps) = (lines(&database), central(&database).gaps(&Range::ALL).unwrap());
     send_again(&mut owner);
     assert_eq!(by_key(&lines(&database)), by_key(&before));
@@ -180,7 +180,7 @@ fn file_that_was_not_put_back_is_sent_again_and_counts_once() {
     let database = shared().database();
     let url = shared().url(&database);
     let mut owner = shared().client(&database).unwrap();
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(300);
     let shipper = book.ship(&url, 64);
     arrives(&book, &shipper, &url);
@@ -196,7 +196,7 @@ fn file_that_was_not_put_back_is_sent_again_and_counts_once() {
 }
 
 /// The months' files, to be put back later.
-fn files(book: &Book) -> Vec<PathBuf> {
+fn files(book: &TestLedger) -> Vec<PathBuf> {
     Feed::of(&book.path()).files().unwrap()
 }
 
@@ -204,7 +204,7 @@ pub(crate) fn backup(path: &Path) -> PathBuf {
     path.with_extension("backup")
 }
 
-pub(crate) fn reprice(book: &Book, price: u32) -> u64 {
+pub(crate) fn reprice(book: &TestLedger, price: u32) -> u64 {
     let kinds = ["input", "output", "input_audio", "output_audio", "output_image", "output_video"];
     let kinds = kinds.map(|kind| format!("{kind}: {price}")).join(", ");
     let text = format!("version: v{price}\ncurrency: USD\nmodels:\n- {{pattern: '*', {kinds}}}\n");
@@ -225,7 +225,7 @@ pub(crate) fn follow_remedies(owner: &mut Client, shipper: &Shipper) {
     let mut followed = BTreeSet::new();
     until("no file is left behind", || {
         let status = shipper.status();
-        let Some(said) = status.trouble else { return status.up && !followed.is_empty() };
+        let Some(said) = status.error else { return status.up && !followed.is_empty() };
         let remedy = said.split('`').nth(1).unwrap().to_owned();
         assert!(remedy.starts_with("SELECT tokenmeter.send_again("), "{said}");
         if followed.insert(remedy.clone()) {
@@ -242,7 +242,7 @@ fn ledger_put_back_and_charged_by_another_book_agrees_again() {
     let database = shared().database();
     let url = shared().url(&database);
     let mut owner = shared().client(&database).unwrap();
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(400);
     for month in ["2026-07", "2026-09"] {
         let month = ledger::month::read(month).unwrap();
@@ -257,7 +257,7 @@ fn ledger_put_back_and_charged_by_another_book_agrees_again() {
     assert!(reprice(&book, 9) > 300);
     let shipper = book.ship(&url, 100);
     arrives(&book, &shipper, &url);
-    assert!(shipper.shutdown(PATIENCE));
+    assert!(shipper.shutdown(WAIT_TIMEOUT));
 
     book.meanwhile(|_| {
         for file in &closed {
@@ -267,7 +267,7 @@ fn ledger_put_back_and_charged_by_another_book_agrees_again() {
     });
     assert!(reprice(&book, 4) > 300);
     let shipper = book.ship(&url, 100);
-    until("it is told", || shipper.status().trouble.is_some());
+    until("it is told", || shipper.status().error.is_some());
     follow_remedies(&mut owner, &shipper);
     until("all files are sent again", || no_file_waits(&mut owner));
     // A rate stays, though nothing names it.
@@ -275,7 +275,7 @@ fn ledger_put_back_and_charged_by_another_book_agrees_again() {
         "DELETE FROM tokenmeter.rate r WHERE NOT EXISTS (SELECT FROM tokenmeter.line l WHERE l.rate = r.id)";
     assert_eq!(owner.execute(unused, &[]).unwrap(), 1);
     arrives(&book, &shipper, &url);
-    assert!(shipper.shutdown(PATIENCE));
+    assert!(shipper.shutdown(WAIT_TIMEOUT));
 }
 
 #[test]
@@ -288,15 +288,15 @@ fn correction_with_the_id_of_another_is_refused() {
         let line = correction(delta_pico);
         let (id, exchange, ended_us) = (ExchangeId([3; 16]), row(1).id, row(1).ended_us);
         let correction = Correction { id, made_us: NOON_US, exchange, line, ended_us };
-        Parcel { corrections: vec![(1, correction)], next: Cursor::default(), ..parcel(Vec::new()) }
+        Parcel { corrections: vec![(1, correction)], next: Cursor::default(), ..batch(Vec::new()) }
     };
     send(&mut owner, origin(1), "host", &made(17)).unwrap();
     send(&mut owner, origin(1), "host", &made(17)).unwrap();
     for (from, delta_pico) in [(1, 18), (2, 17), (2, 18)] {
-        let trouble = send(&mut owner, origin(from), "host", &made(delta_pico)).unwrap_err();
-        assert_eq!(trouble.scope, Scope::File);
+        let error = send(&mut owner, origin(from), "host", &made(delta_pico)).unwrap_err();
+        assert_eq!(error.scope, Scope::File);
         let remedy = "send_again('01010101-0101-0101-0101-010101010101')";
-        assert!(trouble.said.contains("with another content") && trouble.said.contains(remedy), "{trouble}");
+        assert!(error.message.contains("with another content") && error.message.contains(remedy), "{error}");
     }
     assert_eq!(lines(&database).iter().map(|line| line.sums.cost_pico).sum::<i128>(), 17);
     // Sent again, its file has another one in its place.
@@ -329,7 +329,7 @@ fn rows_that_the_store_had_are_no_gap_when_their_file_is_sent_again() {
         gaps.retain(|gap| &*gap.why == "retention");
         assert_eq!(gaps.first().map(|gap| gap.lost_rows), rows.map(Some));
     };
-    send(&mut owner, origin(1), "host", &parcel(rows(0..10))).unwrap();
+    send(&mut owner, origin(1), "host", &batch(rows(0..10))).unwrap();
     for (sent, expected) in [(9, None), (10, None), (12, Some(2))] {
         send_again(&mut owner);
         send(&mut owner, origin(1), "host", &taken(sent)).unwrap();
@@ -347,18 +347,18 @@ fn corrections_of_a_lost_file_give_way_to_those_of_another() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
     schema::ensure(&mut owner).unwrap();
-    send(&mut owner, origin(1), "host", &parcel(vec![row(1)])).unwrap();
+    send(&mut owner, origin(1), "host", &batch(vec![row(1)])).unwrap();
     let before = lines(&database);
     let made = |from: u8, delta_pico: i128| {
         let line = correction(delta_pico);
         let (id, exchange, ended_us) = (ExchangeId([3; 16]), row(1).id, row(1).ended_us);
         let correction = Correction { id, made_us: NOON_US, exchange, line, ended_us };
-        let parcel =
-            Parcel { corrections: vec![(1, correction)], next: Cursor::default(), ..parcel(Vec::new()) };
-        send(&mut shared().client(&database).unwrap(), origin(from), "host", &parcel)
+        let batch =
+            Parcel { corrections: vec![(1, correction)], next: Cursor::default(), ..batch(Vec::new()) };
+        send(&mut shared().client(&database).unwrap(), origin(from), "host", &batch)
     };
     made(1, 17).unwrap();
-    let said = made(2, 18).unwrap_err().said;
+    let said = made(2, 18).unwrap_err().message;
     let remedy = said.split('`').find(|part| part.contains("give_up")).unwrap().to_owned();
     owner.batch_execute(&remedy).unwrap();
     assert_eq!(by_key(&lines(&database)), by_key(&before));
@@ -379,9 +379,9 @@ fn batch_after_what_the_store_has_is_refused() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
     schema::ensure(&mut owner).unwrap();
-    send(&mut owner, origin(1), "host", &parcel(vec![row(1), row(2)])).unwrap();
-    let later = Parcel { after: Cursor { exchange: 3, ..Cursor::default() }, ..parcel(vec![row(4)]) };
-    let trouble = send(&mut owner, origin(1), "host", &later).unwrap_err();
-    assert_eq!(trouble.scope, Scope::Batch);
+    send(&mut owner, origin(1), "host", &batch(vec![row(1), row(2)])).unwrap();
+    let later = Parcel { after: Cursor { exchange: 3, ..Cursor::default() }, ..batch(vec![row(4)]) };
+    let error = send(&mut owner, origin(1), "host", &later).unwrap_err();
+    assert_eq!(error.scope, Scope::Batch);
     assert_eq!(by_key(&lines(&database)), added_up(&[row(1), row(2)], &[]));
 }

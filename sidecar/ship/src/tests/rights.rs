@@ -2,7 +2,7 @@
 
 use postgres::{Client, NoTls};
 
-use super::rows::{origin, parcel, rows};
+use super::rows::{batch, origin, rows};
 use super::server::shared;
 use crate::schema;
 use crate::send::send;
@@ -82,8 +82,8 @@ fn role_writes_only_files_that_it_ships() {
     let (database, mut owner) = store(&["node_1", "node_2"]);
     let mut ours = connected("node_1", &database);
     let mut theirs = connected("node_2", &database);
-    send(&mut ours, origin(1), "host", &parcel(rows(0..10))).unwrap();
-    send(&mut theirs, origin(2), "host", &parcel(rows(10..20))).unwrap();
+    send(&mut ours, origin(1), "host", &batch(rows(0..10))).unwrap();
+    send(&mut theirs, origin(2), "host", &batch(rows(10..20))).unwrap();
     let stranger = "03030303-0303-0303-0303-030303030303";
     for instance in [THEIRS, stranger] {
         for sql in [
@@ -102,11 +102,11 @@ fn role_writes_only_files_that_it_ships() {
             assert_eq!(code(&mut ours, &sql), "TM001", "{sql}");
         }
     }
-    let trouble = send(&mut ours, origin(2), "host", &parcel(rows(20..30))).unwrap_err();
-    assert!(trouble.said.contains("UPDATE tokenmeter.file SET owner = 'node_1'"), "{trouble}");
+    let error = send(&mut ours, origin(2), "host", &batch(rows(20..30))).unwrap_err();
+    assert!(error.message.contains("UPDATE tokenmeter.file SET owner = 'node_1'"), "{error}");
     // The remedy that the message names.
     owner.batch_execute("UPDATE tokenmeter.file SET owner = 'node_1'").unwrap();
-    send(&mut ours, origin(2), "host", &parcel(rows(20..30))).unwrap();
+    send(&mut ours, origin(2), "host", &batch(rows(20..30))).unwrap();
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn role_writes_only_files_that_it_ships() {
 fn numbers_that_cannot_be_negative_are_refused() {
     let (database, _) = store(&["node_3"]);
     let mut client = connected("node_3", &database);
-    send(&mut client, origin(1), "host", &parcel(rows(0..10))).unwrap();
+    send(&mut client, origin(1), "host", &batch(rows(0..10))).unwrap();
     for function in ["put_shed", "put_usage"] {
         client.batch_execute(&put(function, OURS, 1, "1")).unwrap();
         for sql in [put(function, OURS, 1, "-9000000000000000"), put(function, OURS, -1, "1")] {
@@ -137,7 +137,7 @@ fn numbers_that_cannot_be_negative_are_refused() {
 fn owner_statements_refuse_others_and_name_owner() {
     let (database, mut owner) = store(&["node_4"]);
     let mut client = connected("node_4", &database);
-    send(&mut client, origin(1), "host", &parcel(rows(0..10))).unwrap();
+    send(&mut client, origin(1), "host", &batch(rows(0..10))).unwrap();
     owner.batch_execute("SELECT tokenmeter.ensure_months(ARRAY[20800])").unwrap();
     owner.batch_execute("ALTER ROLE node_4_read PASSWORD 'a'").unwrap();
     for (called, sql) in [
@@ -167,7 +167,7 @@ fn owner_statements_refuse_others_and_name_owner() {
 fn shipping_role_lacks_rights_of_owner_statements() {
     let (database, mut owner) = store(&["node_5"]);
     let mut client = connected("node_5", &database);
-    send(&mut client, origin(1), "host", &parcel(rows(0..10))).unwrap();
+    send(&mut client, origin(1), "host", &batch(rows(0..10))).unwrap();
     owner.batch_execute("SELECT tokenmeter.ensure_months(ARRAY[20800])").unwrap();
     owner
         .batch_execute(
@@ -188,7 +188,7 @@ fn shipping_role_lacks_rights_of_owner_statements() {
 #[ignore = "needs PostgreSQL"]
 fn role_cannot_write_totals_through_a_trigger_of_its_own() {
     let (database, mut owner) = store(&["trigger_node"]);
-    send(&mut owner, origin(1), "host", &parcel(rows(0..3))).unwrap();
+    send(&mut owner, origin(1), "host", &batch(rows(0..3))).unwrap();
     let mut node = connected("trigger_node", &database);
     for (table, function) in
         [("exchange", "roll_exchange"), ("energy", "roll_energy"), ("correction", "roll_correction")]

@@ -117,10 +117,10 @@ pub(crate) fn origin(number: u8) -> Origin {
 }
 
 /// A parcel of rows, with their rates.
-pub(crate) fn parcel(rows: Vec<Row>) -> Parcel {
-    let mut parcel = Parcel { rows, rates: vec![rate(0), rate(1)], ..Parcel::default() };
-    parcel.next.exchange = parcel.rows.len() as i64;
-    parcel
+pub(crate) fn batch(rows: Vec<Row>) -> Parcel {
+    let mut batch = Parcel { rows, rates: vec![rate(0), rate(1)], ..Parcel::default() };
+    batch.next.exchange = batch.rows.len() as i64;
+    batch
 }
 
 /// A line's keys, to compare by.

@@ -65,7 +65,7 @@ impl Server {
         if self.child.is_some() {
             return;
         }
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + STATEMENT_TIMEOUT;
         loop {
             self.child = Some(self.spawn());
             while Instant::now() < until {
@@ -234,7 +234,7 @@ fn make_certificate(directory: &Path) {
 
 /// Waits until something is so.
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + STATEMENT_TIMEOUT;
     while !is_so() {
         assert!(Instant::now() < end, "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(5));
@@ -261,4 +261,4 @@ impl Drop for Place {
 }
 
 /// How long anything here may take on a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(90);
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(90);

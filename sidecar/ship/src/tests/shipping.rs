@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 
 use ledger::source::{DAY_US, Range, Source};
 
-use super::ledgers::{Book, arrives, same};
+use super::ledgers::{TestLedger, arrives, same};
 use super::rows::NOON_US;
 use super::server::{PASSWORD, Server, shared, until};
 use crate::{Address, Plan, start};
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_ledger_of_several_months_arrives_whole_and_grows() {
+fn ledger_of_several_months_arrives_complete() {
     let url = shared().url(&shared().database());
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(2_000);
     let shipper = book.ship(&url, 300);
     arrives(&book, &shipper, &url);
@@ -36,9 +36,9 @@ fn a_ledger_of_several_months_arrives_whole_and_grows() {
 /// Past months that were shipped long ago are charged again: the corrections lie in their files, and arrive.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn what_is_charged_again_arrives_in_its_month() {
+fn corrections_arrive_in_their_month() {
     let url = shared().url(&shared().database());
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(400);
     let shipper = book.ship(&url, 300);
     arrives(&book, &shipper, &url);
@@ -80,32 +80,32 @@ fn what_is_charged_again_arrives_in_its_month() {
 /// A month's file is nothing that can be read: it is told, and all others go on.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_file_that_cannot_be_read_keeps_no_other() {
+fn unreadable_file_does_not_stop_others() {
     let url = shared().url(&shared().database());
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(100);
     let spoiled = book.path().with_file_name("x-2026-01.db");
     std::fs::write(&spoiled, vec![0xA5; 8_192]).unwrap();
     let shipper = book.ship(&url, 30);
     until("all but that is sent", || {
         let status = shipper.status();
-        status.rows_total == 100 && status.files.len() >= 3 && status.trouble.is_some()
+        status.rows_total == 100 && status.files.len() >= 3 && status.error.is_some()
     });
     book.enter(50);
     until("what comes later too", || shipper.status().rows_total == 150);
     let status = shipper.status();
-    assert!(!status.up && status.trouble.is_some_and(|said| said.contains("x-2026-01.db")));
-    assert!(!shipper.watch().has_all(&spoiled));
+    assert!(!status.up && status.error.is_some_and(|said| said.contains("x-2026-01.db")));
+    assert!(!shipper.status_reader().has_all(&spoiled));
     std::fs::remove_file(&spoiled).unwrap();
     arrives(&book, &shipper, &url);
-    assert_eq!(shipper.status().trouble, None);
+    assert_eq!(shipper.status().error, None);
 }
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn what_came_last_is_sent_before_the_end() {
+fn shutdown_sends_the_last_rows() {
     let url = shared().url(&shared().database());
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(10);
     let shipper = book.ship(&url, 4);
     arrives(&book, &shipper, &url);
@@ -117,10 +117,10 @@ fn what_came_last_is_sent_before_the_end() {
 /// As after a crash between the store's commit and whatever we would have noted of it, or a backup.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_store_that_forgot_how_far_we_were_doubles_nothing() {
+fn store_that_lost_its_cursors_counts_rows_once() {
     let database = shared().database();
     let url = shared().url(&database);
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(700);
     let shipper = book.ship(&url, 100);
     arrives(&book, &shipper, &url);
@@ -145,44 +145,44 @@ fn a_store_that_forgot_how_far_we_were_doubles_nothing() {
 /// places, so that places say nothing any more.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_file_that_was_put_back_from_a_backup_is_told_and_nothing_of_it_goes() {
+fn file_restored_from_a_backup_is_refused() {
     put_back(40);
 }
 
 /// Nobody looked until there was more in it again than was lost.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_file_that_was_put_back_and_has_grown_is_told_too() {
+fn restored_file_that_grew_is_refused_too() {
     put_back(250);
 }
 
 fn put_back(entered_after: u64) {
     let database = shared().database();
     let url = shared().url(&database);
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     let (file, backup) = (book.path(), book.path().with_extension("backup"));
     book.enter(60);
     book.meanwhile(|path| assert!(std::fs::copy(path, &backup).unwrap() > 0));
     book.enter(200);
     let shipper = book.ship(&url, 100);
     arrives(&book, &shipper, &url);
-    assert!(shipper.watch().has_all(&file));
+    assert!(shipper.status_reader().has_all(&file));
     assert!(shipper.shutdown(Duration::from_secs(30)));
 
     book.meanwhile(|path| assert!(std::fs::copy(&backup, path).unwrap() > 0));
     book.enter(entered_after);
     let shipper = book.ship(&url, 100);
-    until("it is told", || shipper.status().trouble.is_some());
+    until("it is told", || shipper.status().error.is_some());
     let status = shipper.status();
-    let said = status.trouble.unwrap();
+    let said = status.error.unwrap();
     assert!(!status.up && said.contains("x.db") && said.contains("put back from a backup"), "{said}");
-    assert!(!shipper.watch().has_all(&file), "its rows may not go");
+    assert!(!shipper.status_reader().has_all(&file), "its rows may not go");
     assert!(status.files.len() >= 2 && status.files.iter().all(|seen| seen.complete && seen.path != file));
 
     let remedy = said.split('`').nth(1).unwrap();
     let mut owner = shared().client(&database).unwrap();
     assert_eq!(owner.execute(remedy, &[]).unwrap(), 1, "{remedy}");
-    until("all of it is there", || shipper.status().up && shipper.watch().has_all(&file));
+    until("all of it is there", || shipper.status().up && shipper.status_reader().has_all(&file));
     for counted in [
         "SELECT count(*) FROM tokenmeter.exchange",
         "SELECT sum(exchanges)::bigint + (SELECT count(*) FROM tokenmeter.exchange WHERE role = 'prefill') \
@@ -198,9 +198,9 @@ fn put_back(entered_after: u64) {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn two_that_ship_one_ledger_double_nothing() {
+fn two_shippers_of_one_ledger_count_rows_once() {
     let url = shared().url(&shared().database());
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(600);
     let both = [book.ship(&url, 16), book.ship(&url, 23)];
     for shipper in &both {
@@ -213,11 +213,11 @@ fn two_that_ship_one_ledger_double_nothing() {
 fn rows_wait_while_the_store_is_away() {
     let mut server = Server::start();
     let url = server.url(&server.database());
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(300);
     let shipper = book.ship(&url, 100);
     arrives(&book, &shipper, &url);
-    assert!(shipper.watch().has_all(&book.path()));
+    assert!(shipper.status_reader().has_all(&book.path()));
     server.down();
     book.enter(1_000);
     until("it is noticed", || {
@@ -226,27 +226,27 @@ fn rows_wait_while_the_store_is_away() {
     });
     let failures = shipper.status().failures;
     assert!(failures[0] > 0 && failures[1] == 0 && failures[2] == 0, "{failures:?}");
-    assert!(!shipper.watch().has_all(&book.path()), "nobody knows as what it comes back");
+    assert!(!shipper.status_reader().has_all(&book.path()), "nobody knows as what it comes back");
     server.up();
     arrives(&book, &shipper, &url);
-    assert_eq!(shipper.status().trouble, None);
+    assert_eq!(shipper.status().error, None);
 }
 
 /// Though nothing is to be sent for the next hour.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_store_that_went_away_is_noticed_while_nothing_is_sent() {
+fn lost_connection_is_noticed_while_idle() {
     let mut server = Server::start();
     let url = server.url(&server.database());
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(10);
     let (hour, soon) = (Duration::from_secs(3_600), Duration::from_millis(5));
     let plan = Plan::new(&book.path(), Address::parse(&url).unwrap(), "host");
-    let shipper = start(Plan { every: hour, retry: soon, ..plan }).unwrap();
+    let shipper = start(Plan { poll_interval: hour, retry_delay: soon, ..plan }).unwrap();
     until("all is sent", || shipper.status().rows_total == 10 && shipper.status().up);
     server.down();
     until("it is noticed", || !shipper.status().up);
-    let said = shipper.status().trouble.unwrap();
+    let said = shipper.status().error.unwrap();
     assert!(said.contains(&format!("127.0.0.1:{}", server.port())), "{said}");
     server.up();
     until("it is back", || shipper.status().up);
@@ -254,32 +254,32 @@ fn a_store_that_went_away_is_noticed_while_nothing_is_sent() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_panic_is_told_and_shipping_begins_anew() {
+fn shipping_restarts_after_a_panic() {
     let url = shared().url(&shared().database());
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(50);
     let plan = book.plan(&url, 100);
-    let breaks = Arc::clone(&plan.breaks);
+    let panics = Arc::clone(&plan.panics);
     let shipper = start(plan).unwrap();
     arrives(&book, &shipper, &url);
-    breaks.store(u32::MAX, Ordering::Relaxed);
+    panics.store(u32::MAX, Ordering::Relaxed);
     until("it is told", || !shipper.status().up);
     let status = shipper.status();
-    assert!(status.trouble.is_some_and(|said| said.contains("a panic")));
-    assert!(status.failures[2] > 0 && !shipper.watch().has_all(&book.path()));
-    breaks.store(0, Ordering::Relaxed);
+    assert!(status.error.is_some_and(|said| said.contains("a panic")));
+    assert!(status.failures[2] > 0 && !shipper.status_reader().has_all(&book.path()));
+    panics.store(0, Ordering::Relaxed);
     book.enter(50);
     arrives(&book, &shipper, &url);
-    assert_eq!(shipper.status().trouble, None);
+    assert_eq!(shipper.status().error, None);
     assert!(shipper.shutdown(Duration::from_secs(30)));
 }
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_store_that_is_killed_in_the_middle_loses_and_doubles_nothing() {
+fn killed_store_loses_and_doubles_nothing() {
     let mut server = Server::start();
     let url = server.url(&server.database());
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(4_000);
     let shipper = book.ship(&url, 40);
     for kill in 1..=5 {
@@ -294,8 +294,8 @@ fn a_store_that_is_killed_in_the_middle_loses_and_doubles_nothing() {
 /// Cuts the first connection after so many bytes of ours, wherever that is.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_connection_cut_anywhere_loses_and_doubles_nothing() {
-    let mut book = Book::new();
+fn cut_connection_loses_and_doubles_nothing() {
+    let mut book = TestLedger::new();
     book.enter(300);
     let cuts = [0, 1, 90, 400, 1_000, 3_000, 9_000, 20_000, 30_000, 40_000, 60_000, 80_000];
     let mut reached = 0;
@@ -340,10 +340,10 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mut limit: usize) {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn a_store_that_never_answers_holds_nobody_up() {
+fn store_that_never_answers_does_not_delay_shutdown() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("postgres://owner@127.0.0.1:{}/x", listener.local_addr().unwrap().port());
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     let shipper = book.ship(&url, 100);
     let (_held, _) = listener.accept().unwrap();
     book.enter(500);

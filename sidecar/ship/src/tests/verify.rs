@@ -1,6 +1,6 @@
 //! A store that is verified: what was shipped is right, and what was changed since is named.
 
-use super::ledgers::{Book, arrives};
+use super::ledgers::{TestLedger, arrives};
 use super::resend::reprice;
 use super::server::shared;
 use crate::{Address, Central, Verdict};
@@ -11,11 +11,11 @@ fn verified(database: &str) -> Vec<Verdict> {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn shipped_store_is_right_until_it_is_changed() {
+fn verify_finds_a_changed_row() {
     let database = shared().database();
     let url = shared().url(&database);
     let mut owner = shared().client(&database).unwrap();
-    let mut book = Book::new();
+    let mut book = TestLedger::new();
     book.enter(500);
     assert!(reprice(&book, 9) > 300);
     let shipper = book.ship(&url, 64);

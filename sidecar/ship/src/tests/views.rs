@@ -3,7 +3,7 @@
 use ledger::source::DAY_US;
 use postgres::Client;
 
-use super::rows::{energy, origin, parcel, row};
+use super::rows::{batch, energy, origin, row};
 use super::server::shared;
 use crate::schema;
 use crate::send::send;
@@ -18,8 +18,8 @@ fn store() -> Client {
         row.ended_us += month * 31 * DAY_US;
         row.id.0[0] = month as u8;
         let used = energy(&row, 3).into_iter().collect();
-        let parcel = ledger::feed::Parcel { energy: used, ..parcel(vec![row]) };
-        send(&mut client, origin(1), "host", &parcel).unwrap();
+        let batch = ledger::feed::Parcel { energy: used, ..batch(vec![row]) };
+        send(&mut client, origin(1), "host", &batch).unwrap();
     }
     client
 }

@@ -48,36 +48,36 @@ pub(crate) enum Scope {
 
 /// A failure, with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct ShipError {
     /// Whose side it is on.
     pub reason: Reason,
     /// What happened and what to do.
-    pub said: String,
+    pub message: String,
     /// The extent of what it stops.
     pub(crate) scope: Scope,
 }
 
-impl Trouble {
-    pub(crate) fn refused(said: impl Into<String>) -> Self {
-        Self::new(Reason::Refused, said)
+impl ShipError {
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::new(Reason::Refused, message)
     }
 
-    pub(crate) fn other(said: impl Into<String>) -> Self {
-        Self::new(Reason::Other, said)
+    pub(crate) fn other(message: impl Into<String>) -> Self {
+        Self::new(Reason::Other, message)
     }
 
-    fn new(reason: Reason, said: impl Into<String>) -> Self {
-        Self { reason, said: said.into(), scope: Scope::Store }
+    fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into(), scope: Scope::Store }
     }
 
     /// The store has gone back behind the cursor of a batch.
-    pub(crate) fn behind() -> Self {
-        let said = "the central store has less of a file than it had";
-        Self { scope: Scope::Batch, ..Self::other(said) }
+    pub(crate) fn store_is_behind() -> Self {
+        let message = "the central store has less of a file than it had";
+        Self { scope: Scope::Batch, ..Self::other(message) }
     }
 
     /// A file of which the store has more than is in it, or other exchanges.
-    pub(crate) fn older(path: &Path, origin: Origin, there: Cursor, here: Cursor) -> Self {
+    pub(crate) fn diverged(path: &Path, origin: Origin, there: Cursor, here: Cursor) -> Self {
         Self::other(format!(
             "the central store has something of {path} that is not in it (it has exchanges up to {}, of {} here, and \
              acts up to {}, of {}): the file was put back from a backup, or it or its volume is a copy of one that is shipped from \
@@ -102,55 +102,55 @@ impl Trouble {
     }
 
     /// Of the local ledger's side.
-    pub(crate) fn local(error: &dyn fmt::Display) -> Self {
+    pub(crate) fn ledger_unreadable(error: &dyn fmt::Display) -> Self {
         Self::other(format!("the ledger cannot be read to be shipped: {error}"))
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for ShipError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.said)
+        f.write_str(&self.message)
     }
 }
 
-impl Error for Trouble {}
+impl Error for ShipError {}
 
-impl From<postgres::Error> for Trouble {
+impl From<postgres::Error> for ShipError {
     fn from(error: postgres::Error) -> Self {
-        Self::of(&error, None)
+        Self::from_postgres(&error, None)
     }
 }
 
-impl Trouble {
+impl ShipError {
     /// No connection came about.
-    pub(crate) fn connecting(error: &postgres::Error, address: &Address) -> Self {
-        Self::of(error, Some(address))
+    pub(crate) fn not_connected(error: &postgres::Error, address: &Address) -> Self {
+        Self::from_postgres(error, Some(address))
     }
 
-    fn of(error: &postgres::Error, address: Option<&Address>) -> Self {
-        let Some(said) = error.as_db_error() else { return Self::without_answer(error, address) };
-        let (code, message) = (said.code(), said.message());
+    fn from_postgres(error: &postgres::Error, address: Option<&Address>) -> Self {
+        let Some(db_error) = error.as_db_error() else { return Self::without_response(error, address) };
+        let (code, message) = (db_error.code(), db_error.message());
         // What the store's own functions raise; their hints quote no rows.
         if code.code().starts_with("TM") {
-            let hint = said.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
-            let said = format!("the central store says: {message}{hint}");
-            return Self { scope: Scope::File, ..Self::refused(said) };
+            let hint = db_error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
+            let message = format!("the central store says: {message}{hint}");
+            return Self { scope: Scope::File, ..Self::refused(message) };
         }
-        let (reason, remedy) = judge(code);
-        let said = match remedy {
+        let (reason, remedy) = classify(code);
+        let message = match remedy {
             "" => format!("the central store says: {message} ({})", code.code()),
             remedy => format!("the central store says: {message}; {remedy}"),
         };
         let scope = if *code == SqlState::CHECK_VIOLATION { Scope::File } else { Scope::Store };
-        Self { scope, ..Self::new(reason, said) }
+        Self { scope, ..Self::new(reason, message) }
     }
 
     /// The server said nothing itself.
-    fn without_answer(error: &postgres::Error, address: Option<&Address>) -> Self {
+    fn without_response(error: &postgres::Error, address: Option<&Address>) -> Self {
         let cause = causes(error);
         if error.is_closed() {
-            let said = "the central store closed the connection; tried again by itself";
-            return Self::new(Reason::Unreachable, said);
+            let message = "the central store closed the connection; tried again by itself";
+            return Self::new(Reason::Unreachable, message);
         }
         let tls = ["certificate", "TLS", "tls", "UnknownIssuer", "handshake"];
         if tls.iter().any(|word| cause.contains(word)) {
@@ -186,16 +186,16 @@ fn causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
+        let message = cause.to_string();
+        if !text.contains(&message) {
+            text = format!("{text}: {message}");
         }
         next = cause.source();
     }
     text
 }
 
-fn judge(code: &SqlState) -> (Reason, &'static str) {
+fn classify(code: &SqlState) -> (Reason, &'static str) {
     let refused = [
         (SqlState::INVALID_PASSWORD, "check the password"),
         (

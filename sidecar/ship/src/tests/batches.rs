@@ -8,7 +8,7 @@ use ledger::{Class, GpuSums, Line, Sums, TotalKey};
 use meter::ExchangeId;
 use report::{Basis, Key, Order, Query, make};
 
-use super::rows::{NOON_US, added_up, by_key, energy, origin, parcel, row, rows};
+use super::rows::{NOON_US, added_up, batch, by_key, energy, origin, row, rows};
 use super::server::shared;
 use crate::send::send;
 use crate::values::Id;
@@ -39,13 +39,13 @@ fn lines(url: &str) -> Vec<Line> {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn what_comes_twice_is_kept_once() {
+fn batch_sent_twice_is_kept_once() {
     let (url, mut client) = store();
     let all = rows(0..500);
-    assert_eq!(send(&mut client, origin(1), "host", &parcel(all.clone())).unwrap(), 500);
-    assert_eq!(send(&mut client, origin(1), "host", &parcel(all.clone())).unwrap(), 0);
+    assert_eq!(send(&mut client, origin(1), "host", &batch(all.clone())).unwrap(), 500);
+    assert_eq!(send(&mut client, origin(1), "host", &batch(all.clone())).unwrap(), 0);
     // Half of it known, half of it new.
-    assert_eq!(send(&mut client, origin(1), "host", &parcel(rows(250..750))).unwrap(), 250);
+    assert_eq!(send(&mut client, origin(1), "host", &batch(rows(250..750))).unwrap(), 250);
     assert_eq!(by_key(&lines(&url)), added_up(&rows(0..750), &[]));
     let (mut back, central) = (Vec::new(), Central::open(&Address::parse(&url).unwrap()).unwrap());
     let mut keep = |month, row: &ledger::Row, used: Option<&ledger::source::Used>| {
@@ -64,13 +64,13 @@ fn what_comes_twice_is_kept_once() {
 /// a report from rows must not take it for one.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn energy_that_is_not_in_its_exchanges_line_is_not_its_rows() {
+fn energy_of_another_line_is_not_its_rows() {
     let all = rows(0..12);
     let mut used: Vec<_> = all.iter().enumerate().filter_map(|(at, row)| energy(row, at as u64)).collect();
     let (url, mut client) = store();
     used[1].class = Class::Shed;
     let later = used.split_off(2);
-    send(&mut client, origin(1), "host", &Parcel { energy: used, ..parcel(all) }).unwrap();
+    send(&mut client, origin(1), "host", &Parcel { energy: used, ..batch(all) }).unwrap();
     let november = Origin { month: 682, ..origin(2) };
     send(&mut client, november, "host", &Parcel { energy: later, ..Parcel::default() }).unwrap();
     let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
@@ -103,18 +103,18 @@ fn energy_joins_its_exchange_in_either_order() {
     let used: Vec<_> = all.iter().enumerate().filter_map(|(at, row)| energy(row, at as u64)).collect();
     let expected = added_up(&all, &used);
     let only_energy = Parcel { energy: used.clone(), ..Parcel::default() };
-    let both = Parcel { energy: used.clone(), ..parcel(all.clone()) };
-    for parcels in [
+    let both = Parcel { energy: used.clone(), ..batch(all.clone()) };
+    for batches in [
         vec![both.clone()],
         vec![both.clone(), both],
-        vec![parcel(all.clone()), only_energy.clone()],
-        vec![only_energy.clone(), parcel(all), only_energy],
+        vec![batch(all.clone()), only_energy.clone()],
+        vec![only_energy.clone(), batch(all), only_energy],
     ] {
         let (url, mut client) = store();
-        for parcel in &parcels {
-            send(&mut client, origin(1), "host", parcel).unwrap();
+        for batch in &batches {
+            send(&mut client, origin(1), "host", batch).unwrap();
         }
-        assert_eq!(by_key(&lines(&url)), expected, "{} parcels", parcels.len());
+        assert_eq!(by_key(&lines(&url)), expected, "{} parcels", batches.len());
     }
 }
 
@@ -123,7 +123,7 @@ fn energy_joins_its_exchange_in_either_order() {
 fn energy_in_a_later_file_is_of_that_file_in_either_order() {
     let all = rows(0..30);
     let used = all.iter().enumerate().filter_map(|(at, row)| energy(row, at as u64)).collect();
-    let (first, later) = (parcel(all), Parcel { energy: used, ..Parcel::default() });
+    let (first, later) = (batch(all), Parcel { energy: used, ..Parcel::default() });
     let november = Origin { month: 682, ..origin(2) };
     for is_later_first in [false, true] {
         let (url, mut client) = store();
@@ -147,7 +147,7 @@ fn energy_in_a_later_file_is_of_that_file_in_either_order() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn totals_without_rows_replace_what_stood_there() {
+fn totals_without_rows_replace_earlier_ones() {
     let (url, mut client) = store();
     let shed = |exchanges| Line {
         key: TotalKey { class: Class::Shed, rate: None, ..line().key },
@@ -165,9 +165,9 @@ fn totals_without_rows_replace_what_stood_there() {
         sums: GpuSums { energy_nj: i128::from(i64::MAX) * 2, gpu_ns, gpu_hours_pico: 1, gpu_energy_pico: 2 },
     };
     for (exchanges, gpu_ns) in [(3, 10), (5, 20), (5, 20)] {
-        let parcel =
+        let batch =
             Parcel { shed: vec![shed(exchanges)], devices: vec![device(gpu_ns)], ..Parcel::default() };
-        send(&mut client, origin(1), "host", &parcel).unwrap();
+        send(&mut client, origin(1), "host", &batch).unwrap();
     }
     assert_eq!(lines(&url), [shed(5)]);
     let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
@@ -178,11 +178,11 @@ fn totals_without_rows_replace_what_stood_there() {
 /// The store lost a third of the rows, and the file has no rows any more.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn totals_of_rows_that_are_gone_fill_their_lines_up() {
+fn totals_of_removed_rows_complete_their_lines() {
     let ((whole_url, mut whole), (url, mut client)) = (store(), store());
-    send(&mut whole, origin(1), "host", &parcel(rows(0..750))).unwrap();
-    send(&mut client, origin(1), "host", &parcel(rows(0..500))).unwrap();
-    let totals = Parcel { usage: lines(&whole_url), ..parcel(Vec::new()) };
+    send(&mut whole, origin(1), "host", &batch(rows(0..750))).unwrap();
+    send(&mut client, origin(1), "host", &batch(rows(0..500))).unwrap();
+    let totals = Parcel { usage: lines(&whole_url), ..batch(Vec::new()) };
     for _ in 0..2 {
         send(&mut client, origin(1), "host", &totals).unwrap();
         assert_eq!(by_key(&lines(&url)), added_up(&rows(0..750), &[]));
@@ -196,13 +196,13 @@ fn totals_of_rows_that_are_gone_fill_their_lines_up() {
 /// The first exchange of a place stays: a batch that is behind changes nothing of it.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn the_store_knows_which_exchange_it_has_last() {
+fn store_keeps_its_last_exchange() {
     let (url, mut client) = store();
     let database = url.rsplit('/').next().unwrap();
     let mut owner = shared().client(database).unwrap();
     let mut last =
         || -> Option<Id> { owner.query_one("SELECT last FROM tokenmeter.file", &[]).unwrap().get(0) };
-    let at = |exchange, rows| Parcel { next: Cursor { exchange, ..Cursor::default() }, ..parcel(rows) };
+    let at = |exchange, rows| Parcel { next: Cursor { exchange, ..Cursor::default() }, ..batch(rows) };
     let id = |number| Some(Id(row(number).id.0));
     send(&mut client, origin(1), "host", &at(10, rows(0..10))).unwrap();
     assert_eq!(last(), id(9));
@@ -225,8 +225,8 @@ fn lost_file_is_noted_in_earlier_ranges() {
         lost_rows: None,
         totals_kept: false,
     };
-    let parcel = Parcel { gaps: vec![(1, gap("crash")), (2, gap("corrupt"))], ..parcel(Vec::new()) };
-    send(&mut client, origin(1), "host", &parcel).unwrap();
+    let batch = Parcel { gaps: vec![(1, gap("crash")), (2, gap("corrupt"))], ..batch(Vec::new()) };
+    send(&mut client, origin(1), "host", &batch).unwrap();
     let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
     let within = |since_us, until_us| central.gaps(&Range { since_us, until_us }).unwrap();
     assert_eq!(within(NOON_US - 20, NOON_US - 10), [gap("corrupt")], "its corrections may be of that time");
@@ -236,7 +236,7 @@ fn lost_file_is_noted_in_earlier_ranges() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn corrections_and_gaps_come_back_as_they_were() {
+fn corrections_and_gaps_are_read_back_unchanged() {
     let (url, mut client) = store();
     let correction = Correction {
         id: ExchangeId([3; 16]),
@@ -252,13 +252,13 @@ fn corrections_and_gaps_come_back_as_they_were() {
         lost_rows: None,
         totals_kept: false,
     };
-    let parcel = Parcel {
+    let batch = Parcel {
         corrections: vec![(4, correction.clone())],
         gaps: vec![(1, gap.clone())],
-        ..parcel(Vec::new())
+        ..batch(Vec::new())
     };
     for _ in 0..2 {
-        send(&mut client, origin(1), "host", &parcel).unwrap();
+        send(&mut client, origin(1), "host", &batch).unwrap();
     }
     assert_eq!(lines(&url), std::slice::from_ref(&correction.line));
     let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
@@ -277,10 +277,10 @@ fn corrections_and_gaps_come_back_as_they_were() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn what_is_late_is_billed_in_the_month_of_its_file() {
+fn late_row_is_billed_in_its_files_month() {
     let (url, mut client) = store();
     let december = Origin { month: 683, ..origin(1) };
-    send(&mut client, december, "host", &parcel(rows(0..1))).unwrap();
+    send(&mut client, december, "host", &batch(rows(0..1))).unwrap();
     let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
     let mut months = Vec::new();
     central
@@ -295,7 +295,7 @@ fn what_is_late_is_billed_in_the_month_of_its_file() {
 /// All start on an empty database: the schema and the partitions are made by whoever comes first.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn many_at_once_make_one_schema_and_one_partition_a_month() {
+fn concurrent_shippers_create_one_schema_and_partition() {
     const SIDECARS: u8 = 6;
     let database = shared().database();
     let url = shared().url(&database);
@@ -312,7 +312,7 @@ fn many_at_once_make_one_schema_and_one_partition_a_month() {
                         row.id.0[15] = number;
                         row.ended_us -= at as i64 * 40 * ledger::source::DAY_US;
                     }
-                    send(&mut client, origin(number), "host", &parcel(part)).unwrap();
+                    send(&mut client, origin(number), "host", &batch(part)).unwrap();
                 }
             });
         }
@@ -333,14 +333,14 @@ fn many_at_once_make_one_schema_and_one_partition_a_month() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn what_a_store_cannot_hold_as_it_is_comes_all_the_same() {
+fn values_that_the_store_cannot_hold_are_replaced() {
     let (url, mut client) = store();
     let mut row = row(1);
     row.model = "a\0b".into();
     row.started_us = i64::MIN;
     row.ended_us = i64::MAX;
-    assert_eq!(send(&mut client, origin(1), "host", &parcel(vec![row.clone()])).unwrap(), 1);
-    assert_eq!(send(&mut client, origin(1), "host", &parcel(vec![row])).unwrap(), 0);
+    assert_eq!(send(&mut client, origin(1), "host", &batch(vec![row.clone()])).unwrap(), 1);
+    assert_eq!(send(&mut client, origin(1), "host", &batch(vec![row])).unwrap(), 0);
     let lines = lines(&url);
     assert_eq!((lines.len(), &*lines[0].key.model, lines[0].key.day), (1, "a\u{fffd}b", 2_932_896));
 }
