@@ -1,8 +1,8 @@
-//! Where the central store is, as people write it: `postgres://USER@HOST[:PORT]/DATABASE[?…]`, and how its
-//! password is found and kept from everybody's eyes.
+//! The address of the central store, `postgres://USER@HOST[:PORT]/DATABASE[?…]`; finds its password and keeps
+//! it out of all output.
 //!
-//! Law: over a network the connection is encrypted and the server proves its name, unless the URL says
-//! `sslmode=disable`; there is nothing in between, because what can be talked out of it protects nobody.
+//! Law: over a network the connection is encrypted and the server's certificate verified, unless the URL has
+//! `sslmode=disable`. No mode lies between, because one that falls back to plain text protects nothing.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,23 +15,23 @@ use postgres::config::{Host, SslMode};
 #[derive(Clone)]
 pub struct Address {
     pub(crate) config: Config,
-    /// Roots to trust instead of the system's.
+    /// A file of root certificates that replace the system's.
     pub(crate) roots: Option<PathBuf>,
-    /// A file of passwords, as libpq's `.pgpass`.
+    /// A password file in the format of libpq's `.pgpass`.
     passwords: Option<PathBuf>,
 }
 
 impl Address {
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// In words that never hold a password.
+    /// If the URL is not valid; the text never holds a password.
     pub fn parse(url: &str) -> Result<Self, String> {
         if !is_postgres(url) {
             return Err(format!("not a PostgreSQL URL; {WRITE_URL}"));
         }
         if !is_plain(url) {
-            return Err(format!("the URL has an @ where none may be; {WRITE_URL}, {ENCODED}"));
+            return Err(format!("the URL has an @ after the host; {WRITE_URL}, {ENCODED}"));
         }
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut mode, mut roots, mut passwords, mut rest) = (None, None, None, String::new());
@@ -49,7 +49,7 @@ impl Address {
         if config.get_hosts().is_empty() {
             return Err(format!("the URL names no host; {WRITE_URL}"));
         }
-        // Where an address is written beside a host, it is what is connected to.
+        // `hostaddr` beside a host is the address that is connected to.
         let addresses_near = config.get_hostaddrs().iter().all(|ip| ip.to_canonical().is_loopback());
         let near = addresses_near && config.get_hosts().iter().all(is_near);
         config.ssl_mode(mode.unwrap_or(if near { SslMode::Disable } else { SslMode::Require }));
@@ -63,7 +63,7 @@ impl Address {
         Ok(Self { config, roots, passwords })
     }
 
-    /// `HOST:PORT`, of several one after the other.
+    /// Returns `HOST:PORT`, several separated by commas.
     pub(crate) fn hosts(&self) -> String {
         let ports = self.config.get_ports();
         let hosts = self.config.get_hosts().iter().enumerate().map(|(at, host)| {
@@ -77,24 +77,24 @@ impl Address {
         hosts.collect::<Vec<_>>().join(",")
     }
 
-    /// The file of passwords that the URL names.
+    /// Returns the password file in the URL.
     pub fn passwords(&self) -> Option<&PathBuf> {
         self.passwords.as_ref()
     }
 
-    /// Whether the URL has a password itself.
+    /// Returns whether the URL has a password.
     pub fn has_password(&self) -> bool {
         self.config.get_password().is_some()
     }
 
-    /// With a password from elsewhere.
+    /// Sets the password.
     #[must_use]
     pub fn with_password(mut self, password: &str) -> Self {
         self.config.password(password);
         self
     }
 
-    /// The password that the lines of a `.pgpass` file have for this address: the first that fits.
+    /// Returns the password of the first line of a `.pgpass` file that matches this address.
     pub fn find_password(&self, lines: &str) -> Option<String> {
         let host = match self.config.get_hosts().first()? {
             Host::Tcp(name) => name.clone(),
@@ -113,7 +113,7 @@ impl Address {
 }
 
 impl fmt::Display for Address {
-    /// `postgres://USER@HOST:PORT/DATABASE`, without the rest.
+    /// Writes `postgres://USER@HOST:PORT/DATABASE` without password and parameters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let config = &self.config;
         f.write_str("postgres://")?;
@@ -130,7 +130,7 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Whether a text is meant as the URL of a PostgreSQL.
+/// Returns whether a text is meant as a PostgreSQL URL.
 pub fn is_postgres(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| {
@@ -138,15 +138,15 @@ pub fn is_postgres(text: &str) -> bool {
     })
 }
 
-/// A URL for people to see: whatever may be a password in it is three stars, also where the URL is wrong.
+/// Returns a URL for output, in which anything that may be a password is `***`, also if the URL is not valid.
 pub fn redact(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return "***".to_owned() };
     if rest.contains("password") {
         return format!("{scheme}://***");
     }
-    // A password may hold what ends an authority; the last @ of all is the safe end of it.
+    // A password may hold characters that end an authority, so the last @ ends the credentials.
     let (hidden, rest) = match rest.rsplit_once('@') {
-        // A name alone hides nothing; what is no plain name may.
+        // A plain user name is shown; anything else may hold a password.
         Some((user, rest)) if !user.contains([':', '/', '?', '@']) => (format!("{user}@"), rest),
         Some((credentials, rest)) => {
             let user = credentials.split([':', '/', '?', '@']).next().unwrap_or("");
@@ -167,7 +167,8 @@ pub fn redact(url: &str) -> String {
     shown
 }
 
-/// Whether its one @ ends the credentials: else a password's rest would be taken for a host and shown.
+/// Returns whether the only @ ends the credentials: otherwise part of a password would be parsed as the host
+/// and shown.
 fn is_plain(url: &str) -> bool {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or("");
@@ -178,13 +179,15 @@ fn tls(mode: &str) -> Result<SslMode, String> {
     match mode {
         "disable" => Ok(SslMode::Disable),
         "require" | "verify-full" => Ok(SslMode::Require),
-        _ => Err("sslmode is disable, or require, or verify-full, which is the same here: the server's \
-                  certificate is always checked"
-            .to_owned()),
+        _ => {
+            Err("sslmode must be disable, or require, or verify-full, which is the same here: the server's \
+                  certificate is always verified"
+                .to_owned())
+        }
     }
 }
 
-/// Whether a host is on this machine.
+/// Returns whether a host is this machine.
 fn is_near(host: &Host) -> bool {
     match host {
         Host::Unix(_) => true,
@@ -220,7 +223,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The fields of a line of `.pgpass`: parted by colons; a backslash takes the next character as it is.
+/// Returns the fields of a `.pgpass` line, separated by colons; a backslash escapes the next character.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut characters = line.chars();
@@ -228,7 +231,7 @@ fn fields(line: &str) -> Vec<String> {
         let last = fields.len() - 1;
         match character {
             '\\' => fields[last].extend(characters.next()),
-            // What follows the fourth colon is the password, colons and all.
+            // Everything after the fourth colon is the password, further colons included.
             ':' if fields.len() < 5 => fields.push(String::new()),
             other => fields[last].push(other),
         }
@@ -238,9 +241,9 @@ fn fields(line: &str) -> Vec<String> {
 
 const WRITE_URL: &str = "write postgres://USER@HOST:PORT/DATABASE";
 
-const ENCODED: &str = "with what is special in a password percent-encoded";
+const ENCODED: &str = "and percent-encode special characters of a password";
 
-/// Parameters of a URL that hold nothing secret.
+/// Parameters of a URL that are not secret.
 const PLAIN_PARAMETERS: [&str; 9] = [
     "sslmode",
     "sslrootcert",
@@ -256,13 +259,13 @@ const PLAIN_PARAMETERS: [&str; 9] = [
 /// PostgreSQL's port.
 const PORT: u16 = 5432;
 
-/// How long connecting to one host may take.
+/// Maximum time to connect to one host.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a connection may be silent before the other side is asked whether it is there.
+/// Idle time of a connection before a keepalive probe is sent.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 
-/// How long what was sent may go unacknowledged.
+/// Maximum time that sent data may stay unacknowledged.
 const UNACKED_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[cfg(test)]

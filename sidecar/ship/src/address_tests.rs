@@ -1,4 +1,4 @@
-//! URLs: what is taken, what is refused, and that a password is never seen.
+//! URLs: parsing, refusals, and passwords that are never shown.
 
 use postgres::config::SslMode;
 
@@ -36,8 +36,8 @@ fn invalid_url_is_refused_with_a_remedy() {
         ("http://u@h/x", "not a PostgreSQL URL"),
         ("ledger.db", "not a PostgreSQL URL"),
         ("postgres:///x", "names no host"),
-        ("postgres://u@h/x?sslmode=prefer", "certificate is always checked"),
-        ("postgres://u@h/x?sslmode=verify-ca", "certificate is always checked"),
+        ("postgres://u@h/x?sslmode=prefer", "certificate is always verified"),
+        ("postgres://u@h/x?sslmode=verify-ca", "certificate is always verified"),
         ("postgres://u:p@h:port/x", "cannot be read"),
         ("postgres://u@h/x?colour=red", "cannot be read"),
     ] {

@@ -1,5 +1,5 @@
-//! The central store as reports read it: the same values as from the ledger's own files, summed over all
-//! who ship there.
+//! The central store as a source of reports: the same values as from ledger files, summed over all nodes
+//! that ship there.
 
 mod columns;
 mod verify;
@@ -22,29 +22,29 @@ use crate::connect::connect;
 use crate::schema;
 use crate::values::{Id, Instant};
 
-/// What was spent of one tenant's budget on one day.
+/// The spend of one tenant on one day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TenantSpend {
     /// The tenant.
     pub tenant: Arc<str>,
-    /// The day, since 1970-01-01.
+    /// Days since 1970-01-01.
     pub day: i32,
-    /// By the ledger files that were asked for, pico-units.
+    /// The spend in the given ledger files, in pico-units.
     pub ours: i128,
-    /// By all, pico-units.
+    /// The spend in all ledger files, in pico-units.
     pub all: i128,
 }
 
-/// A central store, open for a report: one snapshot of it, so that all parts of a report agree.
+/// A central store, open for a report. It reads one snapshot, so that all parts of a report agree.
 pub struct Central {
     client: Mutex<Client>,
 }
 
 impl Central {
-    /// Opens it.
+    /// Opens the store.
     ///
     /// # Errors
-    /// If it cannot be reached, or has no schema we know.
+    /// If it cannot be reached, or its schema is missing or of another version.
     pub fn open(address: &Address) -> Result<Self, crate::ShipError> {
         let mut client = connect(address)?;
         schema::check(&mut client)?;
@@ -52,12 +52,12 @@ impl Central {
         Ok(Self { client: Mutex::new(client) })
     }
 
-    /// What was spent in a currency by tenant and day, from a day on: by these ledger files, and by all.
-    /// `ours` is asked after the state that is read was fixed, so that what a file has in it was known to
-    /// be ours when it is counted.
+    /// Returns the spend in a currency by tenant and day, since a day: in the ledger files `ours`, and in all.
+    /// `ours` is called after the snapshot is taken, so that every file of this process in the snapshot is
+    /// in its result.
     ///
     /// # Errors
-    /// If the store cannot be read, or `ours` cannot say.
+    /// If the store cannot be read, or `ours` fails.
     pub fn spent(
         &self,
         since: i32,
@@ -88,7 +88,7 @@ impl Central {
         Ok(all)
     }
 
-    /// Asks, and hands over each answer as it comes.
+    /// Runs a query, and calls `each` with each row as it arrives.
     fn each(
         &self,
         sql: &str,
@@ -104,7 +104,7 @@ impl Central {
         Ok(())
     }
 
-    /// The lines of a range for which a condition on `tokenmeter.line l` holds.
+    /// Reads the lines of a range for which a condition on `tokenmeter.line l` holds.
     fn lines_where(
         &self,
         condition: &str,
@@ -125,7 +125,7 @@ impl Central {
         })
     }
 
-    /// The corrections of a range for which a condition on `tokenmeter.correction x` holds.
+    /// Reads the corrections of a range for which a condition on `tokenmeter.correction x` holds.
     fn corrections_where(
         &self,
         condition: &str,
@@ -248,7 +248,7 @@ impl Source for Central {
         self.corrections_where("true", range, each)
     }
 
-    /// Months are closed in each node's own ledger.
+    /// Returns `None`: months are closed in each node's own ledger.
     fn is_closed(&self, _: Month) -> Result<Option<bool>, Trouble> {
         Ok(None)
     }
@@ -283,7 +283,7 @@ impl Source for Central {
     }
 }
 
-/// The first and the last day that a range touches, within what the store holds.
+/// Returns the first and the last day of a range, within the limits of the store.
 fn days(range: &Range) -> (i32, i32) {
     let day = |us: i64| us.div_euclid(DAY_US).clamp(0, LAST_DAY) as i32;
     (day(range.since_us), day(range.until_us.saturating_sub(1)))
@@ -292,26 +292,26 @@ fn days(range: &Range) -> (i32, i32) {
 /// 9999-12-31.
 const LAST_DAY: i64 = 2_932_896;
 
-/// The month something is billed in, counted from January 1970: its own, or, if it lies in the file of a
-/// later one, that. `greatest` passes over the NULL of a file that is not known.
+/// SQL of the month in which a line is billed, counted from January 1970: its own, or that of its file if
+/// later. `greatest` ignores the NULL of an unknown file.
 const MONTH_OF_DAY: &str = "greatest(
     extract(year FROM l.day)::int * 12 + extract(month FROM l.day)::int,
     extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";
 
-/// The same, of what has an end.
+/// The same for a table with the column `ended_at`.
 const MONTH_OF_END: &str = "greatest(
     extract(year FROM x.ended_at AT TIME ZONE 'UTC')::int * 12
         + extract(month FROM x.ended_at AT TIME ZONE 'UTC')::int,
     extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";
 
-/// The GPU use of an exchange, from the columns of `energy`.
+/// SQL of the columns of `energy`: the GPU use of an exchange.
 const USED: &str = "e.id IS NOT NULL AS used, e.energy_nj, e.gpu_ns, e.gpu_hours_pico, e.gpu_energy_pico";
 
-/// Joins that to `tokenmeter.exchange x`.
+/// SQL that joins `energy` to `tokenmeter.exchange x`.
 const JOIN_ENERGY: &str = "LEFT JOIN tokenmeter.energy e ON e.ended_at = x.ended_at AND e.id = x.id \
                            AND e.instance = x.instance AND e.class = 'usage'";
 
-/// What of a line is summed.
+/// Returns the SQL of a line's sums.
 fn counts() -> String {
     let mut sums = String::new();
     for kind in TokenType::ALL {

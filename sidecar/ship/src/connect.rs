@@ -1,5 +1,5 @@
-//! Connecting: TLS by rustls with the system's roots or those of a file, which is read anew each time, so
-//! that a new certificate needs no restart.
+//! Connects to the store. TLS uses the system's roots or those of a file, which is read for each connection,
+//! so that a new certificate needs no restart.
 
 use postgres::config::SslMode;
 use postgres::{Client, NoTls};
@@ -11,7 +11,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::address::Address;
 use crate::error::ShipError;
 
-/// A connection to the store.
+/// Opens a connection to the store.
 pub(crate) fn connect(address: &Address) -> Result<Client, ShipError> {
     let client = match address.config.get_ssl_mode() {
         SslMode::Disable => address.config.connect(NoTls),
@@ -43,8 +43,8 @@ fn tls(address: &Address) -> Result<ClientConfig, ShipError> {
     }
     if roots.is_empty() {
         return Err(ShipError::refused(
-            "there is no root certificate to check the central store's by: install ca-certificates, or name \
-             a file by sslrootcert=FILE in the URL",
+            "no root certificate to verify the central store with: install ca-certificates, or give \
+             a file as sslrootcert=FILE in the URL",
         ));
     }
     let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());

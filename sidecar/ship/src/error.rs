@@ -1,5 +1,5 @@
-//! What went wrong between us and the central store: whose side it is on, as a label, and what to do about
-//! it, as a sentence. Details that a server adds are left out: they quote rows.
+//! Errors of shipping: a reason for the metric's label, and a message with a remedy. Details that a server
+//! adds are left out, because they quote rows.
 
 use std::error::Error;
 use std::fmt;
@@ -10,14 +10,14 @@ use postgres::error::SqlState;
 
 use crate::address::Address;
 
-/// Whose side it is on; the label of `tokenmeter_ship_failures_total`.
+/// The reason of a failure; the label of `tokenmeter_ship_failures_total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// The store is not there, or went away: waiting helps.
+    /// The store cannot be reached, or closed the connection; a retry may succeed.
     Unreachable,
-    /// The store is there and will not have it: somebody has to change something.
+    /// The store refused; the operator has to change something.
     Refused,
-    /// All else, our own files among it.
+    /// Anything else, such as the local ledger files.
     Other,
 }
 
@@ -25,7 +25,7 @@ impl Reason {
     /// Every reason.
     pub const ALL: [Self; 3] = [Self::Unreachable, Self::Refused, Self::Other];
 
-    /// The label value.
+    /// Returns the label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unreachable => "unreachable",
@@ -35,25 +35,25 @@ impl Reason {
     }
 }
 
-/// The extent of what a failure stops.
+/// The extent of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// All that is sent or read.
+    /// Everything that is sent or read.
     Store,
-    /// One ledger file: the others go on.
+    /// One ledger file; the others are still sent.
     File,
-    /// One batch: the store has gone back behind it, and is asked again where it is.
+    /// One batch, because the store has less than it had; its cursor is fetched again.
     Batch,
 }
 
-/// A failure, with what to do about it.
+/// An error of shipping, with a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShipError {
-    /// Whose side it is on.
+    /// The reason.
     pub reason: Reason,
-    /// What happened and what to do.
+    /// The error and the remedy.
     pub message: String,
-    /// The extent of what it stops.
+    /// The extent.
     pub(crate) scope: Scope,
 }
 
@@ -70,18 +70,18 @@ impl ShipError {
         Self { reason, message: message.into(), scope: Scope::Store }
     }
 
-    /// The store has gone back behind the cursor of a batch.
+    /// Creates the error of a batch whose cursor is beyond the store's.
     pub(crate) fn store_is_behind() -> Self {
         let message = "the central store has less of a file than it had";
         Self { scope: Scope::Batch, ..Self::other(message) }
     }
 
-    /// A file of which the store has more than is in it, or other exchanges.
+    /// Creates the error of a file of which the store has more rows than the file, or other ones.
     pub(crate) fn diverged(path: &Path, origin: Origin, there: Cursor, here: Cursor) -> Self {
         Self::other(format!(
-            "the central store has something of {path} that is not in it (it has exchanges up to {}, of {} here, and \
-             acts up to {}, of {}): the file was put back from a backup, or it or its volume is a copy of one that is shipped from \
-             elsewhere; nothing of it is sent and its rows are kept. If it was put back, let the store's owner run \
+            "the central store has rows of {path} that are not in the file (exchanges up to {}, here {}; \
+             acts up to {}, here {}): the file was restored from a backup, or it or its volume is a copy of one that is shipped from \
+             elsewhere; nothing of it is sent and its rows are kept. If it was restored, let the store's owner run \
              `SELECT tokenmeter.send_again('{}')`: all of it is sent again, and nothing is counted twice; \
              if it is a copy, stop this process and move the copy out of the ledger's folder: the next start begins a new file",
             there.exchange,
@@ -93,17 +93,17 @@ impl ShipError {
         ))
     }
 
-    /// A defect of ours. What it said is on stderr; it may quote what nobody should read here.
+    /// Creates the error of a panic. Its text is only on stderr, because it may quote rows.
     pub(crate) fn panic() -> Self {
         Self::other(
-            "the thread that ships broke off by a defect of tokenmeter (a panic, which is on stderr); it begins anew \
-             by itself; please report this",
+            "the shipping thread stopped because of a bug in tokenmeter (a panic, printed to stderr); it restarts \
+             by itself; please report the bug",
         )
     }
 
-    /// Of the local ledger's side.
+    /// Creates the error of a ledger file that cannot be read.
     pub(crate) fn ledger_unreadable(error: &dyn fmt::Display) -> Self {
-        Self::other(format!("the ledger cannot be read to be shipped: {error}"))
+        Self::other(format!("the ledger cannot be read for shipping: {error}"))
     }
 }
 
@@ -122,7 +122,7 @@ impl From<postgres::Error> for ShipError {
 }
 
 impl ShipError {
-    /// No connection came about.
+    /// Creates the error of a connection that could not be opened.
     pub(crate) fn not_connected(error: &postgres::Error, address: &Address) -> Self {
         Self::from_postgres(error, Some(address))
     }
@@ -130,37 +130,37 @@ impl ShipError {
     fn from_postgres(error: &postgres::Error, address: Option<&Address>) -> Self {
         let Some(db_error) = error.as_db_error() else { return Self::without_response(error, address) };
         let (code, message) = (db_error.code(), db_error.message());
-        // What the store's own functions raise; their hints quote no rows.
+        // Errors raised by the schema's own functions, whose hints quote no rows.
         if code.code().starts_with("TM") {
             let hint = db_error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
-            let message = format!("the central store says: {message}{hint}");
+            let message = format!("the central store reports: {message}{hint}");
             return Self { scope: Scope::File, ..Self::refused(message) };
         }
         let (reason, remedy) = classify(code);
         let message = match remedy {
-            "" => format!("the central store says: {message} ({})", code.code()),
-            remedy => format!("the central store says: {message}; {remedy}"),
+            "" => format!("the central store reports: {message} ({})", code.code()),
+            remedy => format!("the central store reports: {message}; {remedy}"),
         };
         let scope = if *code == SqlState::CHECK_VIOLATION { Scope::File } else { Scope::Store };
         Self { scope, ..Self::new(reason, message) }
     }
 
-    /// The server said nothing itself.
+    /// Creates the error of a failure without an error response from the server.
     fn without_response(error: &postgres::Error, address: Option<&Address>) -> Self {
         let cause = causes(error);
         if error.is_closed() {
-            let message = "the central store closed the connection; tried again by itself";
+            let message = "the central store closed the connection; it is retried automatically";
             return Self::new(Reason::Unreachable, message);
         }
         let tls = ["certificate", "TLS", "tls", "UnknownIssuer", "handshake"];
         if tls.iter().any(|word| cause.contains(word)) {
-            let remedy = "name the authority that signed its certificate by sslrootcert=FILE in the URL, \
-                          or say sslmode=disable if the way there is safe";
-            return Self::refused(format!("no TLS with the central store: {cause}; {remedy}"));
+            let remedy = "give the certificate authority as sslrootcert=FILE in the URL, \
+                          or set sslmode=disable if the network is trusted";
+            return Self::refused(format!("TLS with the central store failed: {cause}; {remedy}"));
         }
         if cause.contains("password missing") {
             return Self::refused(
-                "the central store wants a password and none is given; write it to a file and name that by \
+                "the central store requires a password and none is set; write it to a file and give that as \
                  --ledger-ship-password-file, or set PGPASSWORD",
             );
         }
@@ -169,7 +169,7 @@ impl ShipError {
     }
 }
 
-/// As PostgreSQL writes it.
+/// Returns an id in PostgreSQL's notation.
 fn uuid(id: &[u8; 16]) -> String {
     let mut text = String::with_capacity(36);
     for (at, byte) in id.iter().enumerate() {
@@ -181,7 +181,7 @@ fn uuid(id: &[u8; 16]) -> String {
     text
 }
 
-/// An error and what it comes from, in one line.
+/// Returns an error and its sources, in one line.
 fn causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -204,17 +204,20 @@ fn classify(code: &SqlState) -> (Reason, &'static str) {
         ),
         (SqlState::INVALID_CATALOG_NAME, "create the database or name another in the URL"),
         (SqlState::CHECK_VIOLATION, ""),
-        (SqlState::INSUFFICIENT_PRIVILEGE, "grant it as sidecar/ship/postgres.md says, under `Roles`"),
+        (
+            SqlState::INSUFFICIENT_PRIVILEGE,
+            "grant it as described in sidecar/ship/postgres.md, under `Roles`",
+        ),
         (
             SqlState::READ_ONLY_SQL_TRANSACTION,
-            "name the primary in the URL; this server is a standby or set to be read only",
+            "name the primary in the URL; this server is a standby or read-only",
         ),
     ];
     if let Some((_, remedy)) = refused.iter().find(|(state, _)| state == code) {
         return (Reason::Refused, remedy);
     }
     match &code.code()[..2] {
-        // Connections, an operator's hand, resources: they come back.
+        // Connection exceptions, operator intervention, insufficient resources: temporary.
         "08" | "57" | "53" => (Reason::Unreachable, ""),
         "28" | "3D" | "42" | "3F" => (Reason::Refused, ""),
         _ => (Reason::Other, ""),

@@ -1,8 +1,7 @@
-//! The ledger's rows to a central PostgreSQL, and reports from there.
+//! Ships the ledger's rows to a central PostgreSQL, and reads reports from there.
 //!
-//! Laws: a row is sent at least once and kept once, by its exchange's id; a store that is slow or gone
-//! costs nothing but lag, for as long as the ledger keeps the rows; a password is shown to nobody but the
-//! server it is for.
+//! Laws: a row is sent at least once and kept once, by its exchange's id; a slow or missing store causes only
+//! lag, for as long as the ledger keeps the rows; a password is sent to its server only and never shown.
 
 pub mod address;
 mod central;

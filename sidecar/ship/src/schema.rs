@@ -1,12 +1,12 @@
-//! The store's schema: applied where it is missing, by one of the many that come at once, and refused where
-//! it is newer than we know.
+//! The store's schema: created or upgraded by one of several concurrent processes, and refused if it is newer
+//! than this version.
 
 use postgres::error::SqlState;
 use postgres::{Client, GenericClient};
 
 use crate::error::ShipError;
 
-/// The statements that make the schema, for those who would rather run them themselves.
+/// The statements that create the schema, for an operator who runs them by hand.
 pub const DDL: &str = concat!(
     include_str!("schema/1.sql"),
     "\n",
@@ -21,7 +21,7 @@ pub const DDL: &str = concat!(
     include_str!("schema/comments.sql")
 );
 
-/// The statements of each version's tables, in order; the first makes version 1.
+/// The statements of each version's tables, in order; the first creates version 1.
 pub(crate) const STEPS: [&str; 4] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
@@ -29,27 +29,27 @@ pub(crate) const STEPS: [&str; 4] = [
     include_str!("schema/4.sql"),
 ];
 
-/// The views, made or replaced after the last version's tables.
+/// The views, created or replaced after the last version's tables.
 pub(crate) const VIEWS: &str = include_str!("schema/views.sql");
 
 /// The comments on tables, views and columns, applied last.
 pub(crate) const COMMENTS: &str = include_str!("schema/comments.sql");
 
-/// Brings the store to the version we speak, if it is not there.
+/// Creates the schema or upgrades it to this version.
 pub(crate) fn ensure(client: &mut Client) -> Result<(), ShipError> {
     let Some(found) = version(client)? else { return apply(client) };
     let known = STEPS.len() as i32;
     match found {
         found if found < known => apply(client),
         found if found > known => Err(ShipError::refused(format!(
-            "the central store's schema is version {found}, and this tokenmeter knows up to {known}; \
+            "the central store's schema is version {found}, and this tokenmeter supports up to {known}; \
              upgrade tokenmeter here"
         ))),
         _ => Ok(()),
     }
 }
 
-/// Whether there is a schema to read from.
+/// Checks that the store has a schema of this version, for reading.
 pub(crate) fn check(client: &mut Client) -> Result<(), ShipError> {
     match version(client)? {
         None => Err(ShipError::refused(
@@ -57,15 +57,15 @@ pub(crate) fn check(client: &mut Client) -> Result<(), ShipError> {
              URL names another database",
         )),
         Some(found) if found != STEPS.len() as i32 => Err(ShipError::refused(format!(
-            "the central store's schema is version {found}, and this tokenmeter reads version {}; use one of \
-             that age",
+            "the central store's schema is version {found}, and this tokenmeter reads version {}; use the matching \
+             tokenmeter",
             STEPS.len()
         ))),
         Some(_) => Ok(()),
     }
 }
 
-/// One maker at a time; those who waited find it done.
+/// Applies the missing steps under a lock; a process that waited for it finds them done.
 fn apply(client: &mut Client) -> Result<(), ShipError> {
     let mut transaction = client.transaction()?;
     transaction.batch_execute("SELECT pg_advisory_xact_lock(7954884599196870002)")?;
@@ -80,8 +80,8 @@ fn apply(client: &mut Client) -> Result<(), ShipError> {
     for step in steps.iter().chain(last) {
         transaction.batch_execute(step).map_err(|error| match error.code() {
             Some(&SqlState::INSUFFICIENT_PRIVILEGE) => ShipError::refused(
-                "the central store has no schema `tokenmeter` of this version, and this role may not make \
-                 it; let an owner of the database make it as sidecar/ship/postgres.md says, or grant \
+                "the central store has no schema `tokenmeter` of this version, and this role may not create \
+                 it; let an owner of the database create it as described in sidecar/ship/postgres.md, or grant \
                  CREATE on the database",
             ),
             _ => error.into(),
@@ -90,7 +90,7 @@ fn apply(client: &mut Client) -> Result<(), ShipError> {
     Ok(transaction.commit()?)
 }
 
-/// The version that is there; `None` if there is no schema.
+/// Returns the schema's version; `None` without a schema.
 fn version(client: &mut impl GenericClient) -> Result<Option<i32>, ShipError> {
     match client.query_typed("SELECT max(version) FROM tokenmeter.version", &[]) {
         Ok(rows) => Ok(rows.first().and_then(|row| row.get(0))),

@@ -1,8 +1,8 @@
-//! One parcel to the store, in one transaction: the file's row first, then what rows refer to, then the rows, then
-//! how far the file has got. Whatever is there already is left alone, so that a parcel may come twice.
+//! Sends one batch to the store, in one transaction: the file's row, the rates, the rows, then the file's cursor.
+//! Rows that the store has are left alone, so that a batch may be sent twice.
 //!
-//! Columns go as arrays and statements unnamed: one round trip a table, nothing left behind in the
-//! session, so that a pooler may stand between.
+//! Columns are sent as arrays in unnamed statements: one round trip per table, and no session state, so that a
+//! connection pooler may stand between.
 
 use ledger::Line;
 use ledger::feed::{Cursor, Energy, Origin, Parcel};
@@ -15,10 +15,10 @@ use price::Charge;
 use crate::error::ShipError;
 use crate::values::{Id, Instant, day, text};
 
-/// The lock that `ensure_months` takes to make a partition.
+/// The advisory lock that `ensure_months` takes to create a partition.
 const PARTITION_LOCK: i64 = 7_954_884_599_196_870_001;
 
-/// Sends a parcel; how many of its exchanges the store did not have.
+/// Sends a batch. Returns the number of its exchanges that were new to the store.
 pub(crate) fn send(
     client: &mut Client,
     origin: Origin,
@@ -36,7 +36,7 @@ pub(crate) fn send(
     corrections(&mut transaction, origin, &batch.corrections)?;
     gaps(&mut transaction, origin, &batch.gaps)?;
     lines(&mut transaction, origin, "put_shed", &batch.shed)?;
-    // After the rows, whose triggers add to the same lines.
+    // After the rows, because their triggers add to the same lines.
     lines(&mut transaction, origin, "put_usage", &batch.usage)?;
     devices(&mut transaction, origin, batch)?;
     progress(&mut transaction, origin, host, batch)?;
@@ -57,7 +57,7 @@ fn ensure_months(client: &mut Client, batch: &Parcel) -> Result<(), ShipError> {
     Ok(())
 }
 
-/// Waits until no partition is being made, and lets none be made before the transaction ends. A session that
+/// Waits until no partition is being created, and blocks new ones until the transaction ends. A session that
 /// reads the list of partitions while another attaches one may keep the old list (PostgreSQL builds it from one
 /// snapshot and misses an invalidation that arrives meanwhile): its later rows would find no partition.
 fn hold_partitions(to: &mut Transaction<'_>) -> Result<(), ShipError> {
@@ -67,7 +67,7 @@ fn hold_partitions(to: &mut Transaction<'_>) -> Result<(), ShipError> {
     Ok(())
 }
 
-/// Locks the file's row, and makes sure that the store has not gone back behind the cursor that the parcel comes after.
+/// Locks the file's row, and checks that the store still has everything before the batch.
 fn begin(to: &mut Transaction<'_>, origin: Origin, host: &str, batch: &Parcel) -> Result<(), ShipError> {
     let host = text(host);
     let row = to.query_typed(
@@ -83,7 +83,7 @@ fn begin(to: &mut Transaction<'_>, origin: Origin, host: &str, batch: &Parcel) -
     if batch.after.is_beyond(there) { Err(ShipError::store_is_behind()) } else { Ok(()) }
 }
 
-/// A file's row as a cursor.
+/// Returns the cursor in a file's row.
 pub(crate) fn cursor(row: &Row) -> Cursor {
     Cursor {
         exchange: row.get("exchange"),
@@ -221,8 +221,7 @@ fn corrections(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Correction
         all.iter().map(|(_, c)| c.line.key.output_provenance.name()),
     );
     columns.add("unpriced", Type::BOOL_ARRAY, all.iter().map(|(_, c)| c.line.sums.exchanges > 0));
-    columns.add("rate", Type::UUID_ARRAY, all.iter().map(|(_, c)| c.line.key.rate.map(Id)));
-    // It was a 64-bit number in the file.
+    columns.add("rate", Type::UUID_ARRAY, all.iter().map(|(_, c)| c.line.key.rate.map(Id))); // The file holds it in 64 bits.
     columns.add("delta_pico", Type::INT8_ARRAY, all.iter().map(|(_, c)| c.line.sums.cost_pico as i64));
     columns.insert(to, "correction", Some(origin), all.len()).map(drop)
 }
@@ -311,7 +310,7 @@ fn progress(to: &mut Transaction<'_>, origin: Origin, host: &str, batch: &Parcel
     Ok(())
 }
 
-/// Named columns of one length, to be sent as arrays.
+/// Named columns of one length, sent as arrays.
 #[derive(Default)]
 struct Columns {
     names: Vec<&'static str>,
@@ -329,7 +328,7 @@ impl Columns {
         self.values.push((Box::new(values.collect::<Vec<T>>()), kind));
     }
 
-    /// Inserts what is not there; how much that was.
+    /// Inserts rows that the table does not have. Returns their number.
     fn insert(
         &self,
         to: &mut Transaction<'_>,
@@ -391,10 +390,10 @@ impl Columns {
     }
 }
 
-/// Counts that came from 64-bit columns fit one again.
+/// Returns a count that was read from a signed 64-bit column.
 fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// A statement that takes longer has met a lock that somebody forgot.
+/// Statement timeout: a statement that takes longer waits for a lock that its holder forgot.
 const STATEMENT_TIMEOUT: &str = "SET LOCAL statement_timeout = '120s'";

@@ -1,8 +1,8 @@
-//! The thread that ships: looks at the ledger, sends what came, waits, and starts over when something fails.
+//! The shipping thread: polls the ledger, sends new rows, waits, and retries after a failure.
 //!
-//! Laws: it never holds the ledger's writer up; how far each file has got is asked of the store, in whose
-//! transactions it is written, so that neither a crash here nor a backup restored there loses or doubles a
-//! row; a file that cannot be read keeps no other from being sent.
+//! Laws: it never blocks the ledger's writer; the cursor of each file is kept in the store and written in the
+//! transaction of its rows, so that neither a crash here nor a restored backup there loses or doubles a row;
+//! a file that cannot be read does not stop the others.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -28,29 +28,29 @@ use crate::send::{self, send};
 use crate::status::{FileStatus, Status};
 use crate::values::{self, Id};
 
-/// What is shipped where.
+/// The settings of shipping.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The ledger: the file of its open month.
     pub ledger: PathBuf,
     /// The store.
     pub address: Address,
-    /// The name of the machine or the pod, for people.
+    /// The name of the machine or pod, for readers of the store.
     pub host: Arc<str>,
-    /// How often the ledger is looked at; `POLL_INTERVAL` unless somebody is in a hurry.
+    /// The interval between two polls of the ledger; `POLL_INTERVAL` outside tests.
     pub poll_interval: Duration,
-    /// The first wait after a failure; each further one doubles it, up to sixty of it. `RETRY_FIRST_DELAY` unless
-    /// somebody is in a hurry.
+    /// The delay after the first failure; each further failure doubles it, up to sixty times. `RETRY_FIRST_DELAY`
+    /// outside tests.
     pub retry_delay: Duration,
-    /// Rows sent at once, at most; `BATCH_MAX_ROWS` unless somebody tries something.
+    /// Maximum rows of one batch; `BATCH_MAX_ROWS` outside tests and measurements.
     pub batch_max_rows: usize,
-    /// So many looks break off by a panic, for the tests.
+    /// Number of polls that end in a panic, for the tests.
     #[cfg(test)]
     pub(crate) panics: Arc<std::sync::atomic::AtomicU32>,
 }
 
 impl Plan {
-    /// The ordinary plan.
+    /// Creates a plan with the default intervals and limits.
     pub fn new(ledger: &Path, address: Address, host: &str) -> Self {
         Self {
             ledger: ledger.to_owned(),
@@ -75,30 +75,28 @@ impl Plan {
     }
 }
 
-/// How often the ledger is looked at: ten thousand sidecars make a thousand transactions a second of it.
+/// The interval between two polls: ten thousand sidecars make a thousand transactions a second.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Rows in one transaction: some two megabytes.
+/// Maximum rows in one transaction: about two megabytes.
 pub(crate) const BATCH_MAX_ROWS: usize = 4096;
 
-/// The first wait after a failure.
+/// The delay after the first failure.
 pub(crate) const RETRY_FIRST_DELAY: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether an idle connection is still there; the least of all times here that
-/// somebody would wait for `up`.
+/// The interval at which an idle connection is checked, and so the delay until `up` shows a lost one.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The store is asked again how far each file has got after so many looks: whether one is to be sent again, and which
-/// months it has forgotten, is decided there.
+/// Number of polls between two refreshes of the store's state: cursors, files to send again, and forgotten months.
 const REFRESH_POLLS: u32 = 6;
 
-/// The longest wait, in first ones.
+/// The longest retry delay, as a multiple of the first.
 const RETRY_MAX_FACTOR: u32 = 60;
 
-/// An attempt that takes longer counts as hanging.
+/// Duration from which an attempt counts as hanging.
 const ATTEMPT_MAX_DURATION: Duration = Duration::from_secs(150);
 
-/// A running shipper. Dropped, it stops when its attempt is over; nobody waits.
+/// A running shipper. Dropping it stops the thread after its current attempt, without waiting.
 #[derive(Debug)]
 pub struct Shipper {
     shared: Arc<Mutex<Shared>>,
@@ -109,16 +107,16 @@ pub struct Shipper {
 #[derive(Debug, Default)]
 struct Shared {
     status: Status,
-    /// When the first row that waits ended, microseconds since 1970.
+    /// End of the oldest unsent row, in microseconds since 1970.
     oldest_us: Option<i64>,
-    /// Since when an attempt has been going on.
+    /// Start of the current attempt.
     attempt_since: Option<Instant>,
 }
 
-/// Starts to ship. Returns at once.
+/// Starts the shipping thread.
 ///
 /// # Errors
-/// If the system starts no thread.
+/// If the thread cannot be started.
 pub fn start(plan: Plan) -> std::io::Result<Shipper> {
     let shared = Arc::new(Mutex::new(Shared::default()));
     let (stop, stopped) = mpsc::channel();
@@ -140,14 +138,14 @@ pub fn start(plan: Plan) -> std::io::Result<Shipper> {
     Ok(Shipper { shared, stop: Some(stop), thread: Some(thread) })
 }
 
-/// A look at how shipping goes, for as many as want one.
+/// A handle that reads the status of a shipper.
 #[derive(Clone, Debug)]
 pub struct StatusReader {
     shared: Arc<Mutex<Shared>>,
 }
 
 impl StatusReader {
-    /// How it goes.
+    /// Returns the status.
     pub fn status(&self) -> Status {
         let shared = lock(&self.shared);
         let mut status = shared.status.clone();
@@ -158,26 +156,26 @@ impl StatusReader {
         status
     }
 
-    /// Whether the store has confirmed all that a file held at the last look, so that its rows may go. A
-    /// file that was not looked at since the start is not known to be there.
+    /// Returns whether the store has confirmed everything that a file held at the last poll, so that its rows
+    /// may be deleted. False for a file that was not polled since the start.
     pub fn has_all(&self, file: &Path) -> bool {
         lock(&self.shared).status.files.iter().any(|seen| seen.path == file && seen.complete)
     }
 }
 
 impl Shipper {
-    /// How it goes.
+    /// Returns the status.
     pub fn status(&self) -> Status {
         self.status_reader().status()
     }
 
-    /// Something to look with that others may have.
+    /// Returns a handle that reads the status.
     pub fn status_reader(&self) -> StatusReader {
         StatusReader { shared: Arc::clone(&self.shared) }
     }
 
-    /// Looks at the ledger once more, sends what is there, and stops; gives up after so long. Whether it
-    /// came to its end; what is left is sent after the next start.
+    /// Polls the ledger once more, sends what is new, and stops. Returns false if that took longer than `within`;
+    /// the rest is sent after the next start.
     pub fn shutdown(mut self, within: Duration) -> bool {
         drop(self.stop.take());
         let until = Instant::now() + within;
@@ -201,32 +199,32 @@ struct Worker {
     feed: Feed,
     shared: Arc<Mutex<Shared>>,
     client: Option<Client>,
-    /// When the store was last asked; `None`: not over this connection.
+    /// Time of the last refresh over this connection.
     refreshed_at: Option<Instant>,
-    /// The store's answers then, for files that were not checked since.
+    /// Progress fetched by the refresh, of files not yet compared with it.
     fetched: HashMap<Origin, FileProgress>,
-    /// The cursors that the store last reported, however long ago.
+    /// The cursors that the store last reported.
     cursors: HashMap<Origin, Cursor>,
-    /// The files of which it said so since it was last asked.
+    /// Files whose cursor was reported since the last refresh.
     confirmed: HashSet<Origin>,
-    /// The files that it wants to be sent again.
+    /// Files that the store requests again.
     resends: HashSet<Origin>,
-    /// The months whose rows it does not take.
+    /// Months whose rows the store does not accept.
     forgotten: BTreeSet<Month>,
-    /// What was last sent of totals that stand for themselves.
+    /// The totals without rows that were last sent.
     totals: HashMap<Origin, Totals>,
     stopped: Receiver<()>,
 }
 
 type Totals = (Vec<Line>, Vec<DeviceLine>);
 
-/// How far the store has got with a file.
+/// The store's progress with a file.
 #[derive(Default)]
 struct FileProgress {
     cursor: Cursor,
-    /// The exchange and the instant of the act that it has last, if it was asked just now and knows.
+    /// The last exchange, and the instant of the last act, that the store has; set only right after a fetch.
     last: (Option<Id>, Option<values::Instant>),
-    /// Whether it wants the file to be sent again.
+    /// True if the store requests the file again.
     is_resend: bool,
 }
 
@@ -240,7 +238,7 @@ impl Worker {
         loop {
             let last = self.is_stopped();
             lock(&self.shared).attempt_since = Some(Instant::now());
-            // Nothing outlives a pass but the connection and what was learnt by it, and `failed` drops both.
+            // Only the connection and the state fetched over it outlive a poll, and `failed` drops both.
             let result =
                 catch_unwind(AssertUnwindSafe(|| self.poll())).unwrap_or_else(|_| Err(ShipError::panic()));
             lock(&self.shared).attempt_since = None;
@@ -251,7 +249,7 @@ impl Worker {
                     jittered(self.plan.poll_interval)
                 }
                 Ok(Some(left)) => {
-                    self.record_error(left, "not shipping all", "what is in the other files is sent");
+                    self.record_error(left, "not shipping all", "the other files are shipped");
                     wait = self.plan.retry_delay;
                     jittered(self.plan.poll_interval)
                 }
@@ -265,13 +263,13 @@ impl Worker {
             if last {
                 return;
             }
-            // A stop is no reason to leave without a last look.
+            // A stop ends the wait, not the loop: one last poll follows.
             self.wait_for(pause);
         }
     }
 
-    /// Waits so long, until it is to stop, or until the store has gone: then only for as long as after a
-    /// failure, so that it is known soon whether it is there.
+    /// Waits for `pause`, or until the shipper stops. After a lost connection the wait is as short as after a
+    /// failure, so that the status is soon right.
     fn wait_for(&mut self, pause: Duration) {
         let mut until = Instant::now() + pause;
         loop {
@@ -288,10 +286,10 @@ impl Worker {
         }
     }
 
-    /// Whether the other side has closed the connection. Nothing is sent to find out.
+    /// Returns whether the server has closed the connection. It sends nothing.
     fn is_lost(&mut self) -> bool {
         let Some(client) = &mut self.client else { return false };
-        // Long enough for the connection to be looked at; what it says is nothing we listen for.
+        // Polls the socket; notifications themselves are ignored.
         let heard = client.notifications().timeout_iter(Duration::from_millis(1)).next();
         heard.is_err() || client.is_closed()
     }
@@ -300,8 +298,7 @@ impl Worker {
         matches!(self.stopped.try_recv(), Err(mpsc::TryRecvError::Disconnected))
     }
 
-    /// Everything that is there, file by file, the oldest first. What was left because its file cannot be
-    /// read.
+    /// Sends everything new, file by file, the oldest first. Returns the first error of a file that was left out.
     fn poll(&mut self) -> Result<Option<ShipError>, ShipError> {
         #[cfg(test)]
         self.plan.panic_if_asked();
@@ -322,7 +319,8 @@ impl Worker {
         Ok(left)
     }
 
-    /// Everything of one file, if it is still there. The inner error is its own, the outer one the store's.
+    /// Sends everything new of one file, if it still exists. The inner error is the file's, the outer one the
+    /// store's.
     fn ship_file(&mut self, path: &Path) -> Result<Result<Option<FileStatus>, ShipError>, ShipError> {
         loop {
             let opened = match self.open_file(path) {
@@ -332,7 +330,7 @@ impl Worker {
             };
             let origin = opened.origin();
             let FileProgress { cursor: after, last, .. } = self.progress(origin)?;
-            // The end is read after the cursor: the other way round a second shipper could have passed it.
+            // The end is read after the cursor: in the other order a second shipper could have passed it.
             let read = || -> Result<_, ledger::Error> {
                 let there = (opened.at(after.exchange)?, opened.act_at(after.act)?);
                 Ok((opened.end()?, there, opened.parcel(after, self.plan.batch_max_rows, &self.forgotten)?))
@@ -341,11 +339,11 @@ impl Worker {
                 Ok(read) => read,
                 Err(failure) => return Ok(Err(ShipError::ledger_unreadable(&failure))),
             };
-            // It may have grown past it since, with other exchanges or another past.
+            // A restored file may have grown past the cursor with other exchanges or acts.
             let is_other = last.0.zip(there.0).is_some_and(|(last, there)| last.0 != there.0)
                 || last.1.zip(there.1).is_some_and(|(last, there)| last.0 != there);
             if after.is_beyond(end) || is_other {
-                // Asked again each time: only the store's owner can set it right.
+                // Fetched again at each poll, because the store's owner may have fixed it.
                 self.confirmed.remove(&origin);
                 return Ok(Err(ShipError::diverged(path, origin, after, end)));
             }
@@ -355,7 +353,7 @@ impl Worker {
             if is_news || (is_end && self.resends.contains(&origin)) {
                 match self.send_batch(origin, &batch) {
                     Err(error) if error.scope != Scope::Store => {
-                        // Whatever the store said before does not hold any more.
+                        // The fetched state is out of date.
                         self.refreshed_at = None;
                         self.refresh()?;
                         if error.scope == Scope::Batch {
@@ -369,8 +367,8 @@ impl Worker {
             if batch.taken > 0 && !self.resends.contains(&origin) {
                 tracing::warn!(
                     store = %self.plan.address,
-                    "{} rows of {} were taken away by retention before this store had them, or it was put back to an \
-                     earlier day: it has a gap instead, and their totals",
+                    "{} rows of {} were removed by retention before they were shipped, or the store was restored from a \
+                     backup: the store has a gap and their totals instead",
                     batch.taken,
                     path.display()
                 );
@@ -386,8 +384,8 @@ impl Worker {
         }
     }
 
-    /// Says what waits before anything is tried, so that a store that is gone shows as lag. What waits in a
-    /// file that cannot be read nobody knows; it is told when it is to be sent.
+    /// Counts unsent rows before an attempt, so that a missing store shows as lag. A file that cannot be read
+    /// is left out here and reported when it is sent.
     fn count_pending(&mut self, files: &[PathBuf]) {
         let (mut pending, mut oldest) = (0, None);
         for path in files {
@@ -402,7 +400,7 @@ impl Worker {
         shared.oldest_us = oldest;
     }
 
-    /// A file that has another name by now is seen under that at the next look.
+    /// Opens a file; `None` if it was renamed, because the next poll finds it under its new name.
     fn open_file(&self, path: &Path) -> Result<Option<Opened>, ShipError> {
         match self.feed.open(path) {
             Ok(opened) => Ok(Some(opened)),
@@ -431,8 +429,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Asks the store anew, if it was not asked for a while: how far it has got with the files that were seen, and
-    /// which months it has forgotten.
+    /// Refreshes the store's state if it is old: its progress with known files, and the forgotten months.
     fn refresh(&mut self) -> Result<(), ShipError> {
         self.client()?;
         if self.refreshed_at.is_some_and(|at| at.elapsed() < self.plan.poll_interval * REFRESH_POLLS) {
@@ -449,7 +446,7 @@ impl Worker {
         Ok(())
     }
 
-    /// How far the store has got with a file, and what it has last of it if that is not checked yet.
+    /// Returns the store's progress with a file, with its last rows if they are not compared yet.
     fn progress(&mut self, origin: Origin) -> Result<FileProgress, ShipError> {
         let is_known = self.client.is_some() && self.confirmed.contains(&origin);
         if let Some(cursor) = self.cursors.get(&origin).filter(|_| is_known) {
@@ -467,7 +464,7 @@ impl Worker {
         Ok(progress)
     }
 
-    /// Asks the store how far it has got with files; those that it does not know are left out.
+    /// Fetches the store's progress with files; unknown files are left out.
     fn fetch_progress(&mut self, origins: &[Origin]) -> Result<HashMap<Origin, FileProgress>, ShipError> {
         if origins.is_empty() {
             return Ok(HashMap::new());
@@ -493,7 +490,7 @@ impl Worker {
             _ => {
                 let mut client = connect(&self.plan.address)?;
                 schema::ensure(&mut client)?;
-                // It may be another store than before, or the same from a backup.
+                // It may be another store, or the same one restored from a backup.
                 self.refreshed_at = None;
                 self.fetched.clear();
                 self.cursors.clear();
@@ -515,16 +512,16 @@ impl Worker {
     }
 
     fn failed(&mut self, error: ShipError) {
-        // Whatever the connection was in the middle of, the next one begins anew.
+        // The connection may be within a transaction; a new one is clean.
         self.client = None;
-        // It may come back as it was on an earlier day: what it had is asked anew before any row may go.
+        // The store may return restored from a backup, so no row may be deleted before its cursors are fetched again.
         for file in &mut lock(&self.shared).status.files {
             file.complete = false;
         }
         self.record_error(error, "not shipping", "rows wait in the ledger");
     }
 
-    /// Counts what is wrong, and says it once.
+    /// Counts an error, and logs it if it is new.
     fn record_error(&self, error: ShipError, effect: &str, rest: &str) {
         let mut shared = lock(&self.shared);
         let status = &mut shared.status;
@@ -538,7 +535,7 @@ impl Worker {
     }
 }
 
-/// Between half and one and a half of it, so that ten thousand do not come at once.
+/// Returns 0.5 to 1.5 times `wait`, so that thousands of sidecars do not connect at once.
 fn jittered(wait: Duration) -> Duration {
     let random = RandomState::new().hash_one(wait) as f64 / u64::MAX as f64;
     wait.mul_f64(0.5 + random)

@@ -1,4 +1,4 @@
-//! How shipping goes, for metrics, readiness, and for whoever wants to delete what was shipped.
+//! The status of shipping, for metrics, readiness and the retention of shipped rows.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,34 +7,34 @@ use ledger::feed::{Cursor, Origin};
 
 use crate::error::Reason;
 
-/// How shipping goes. All counts are since the start.
+/// The status of shipping. All counts are since the start.
 #[derive(Clone, Debug, Default)]
 pub struct Status {
-    /// Exchanges the store has confirmed.
+    /// Exchanges that the store has confirmed.
     pub rows_total: u64,
-    /// Exchanges that wait, as of the last look at the ledger.
+    /// Exchanges not yet sent, as of the last poll of the ledger.
     pub pending_rows: u64,
-    /// How long ago the first of them ended.
+    /// Time since the oldest of them ended.
     pub lag: Duration,
-    /// Whether the last attempt went well and nothing hangs.
+    /// True if the last attempt succeeded and none hangs.
     pub up: bool,
     /// Failed attempts, in the order of [`Reason::ALL`].
     pub failures: [u64; Reason::ALL.len()],
-    /// What is wrong now and what to do.
+    /// The current error and its remedy.
     pub error: Option<String>,
-    /// Each file that was looked at.
+    /// The files of the last poll.
     pub files: Vec<FileStatus>,
 }
 
-/// How far one file has got.
+/// The progress of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStatus {
-    /// Its name at the last look.
+    /// Its path at the last poll.
     pub path: PathBuf,
-    /// Which it is.
+    /// Its identity.
     pub origin: Origin,
-    /// What the store has confirmed of it: nothing above may be deleted.
+    /// The cursor that the store has confirmed; rows beyond it must not be deleted.
     pub shipped: Cursor,
-    /// Whether that was all of it at the last look.
+    /// True if that was the whole file at the last poll.
     pub complete: bool,
 }

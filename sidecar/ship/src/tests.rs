@@ -1,5 +1,4 @@
-//! The store against a real PostgreSQL: what is kept once, by whom it may be written, and what happens when
-//! either side goes away.
+//! The store in a real PostgreSQL: rows kept once, rights, and failures of either side.
 
 mod batches;
 mod document;

@@ -1,5 +1,4 @@
-//! Values as PostgreSQL has them: ids, instants to the microsecond, sums of any size, and text without the
-//! one character it cannot hold.
+//! Values in PostgreSQL's types: ids, instants in microseconds, and text without NUL.
 
 use std::error::Error;
 
@@ -60,20 +59,20 @@ impl<'a> FromSql<'a> for Instant {
     }
 }
 
-/// The day of an instant, days since 1970, as the store has it.
+/// Returns the day of an instant in the store, in days since 1970.
 pub(crate) fn day(us: i64) -> i32 {
     // At most year 9999, so it fits.
     (us.clamp(0, LAST_US) / ledger::source::DAY_US) as i32
 }
 
-/// Text as the store can hold it: the one character that its texts cannot hold becomes U+FFFD.
+/// Returns text that the store can hold: NUL becomes U+FFFD.
 pub(crate) fn text(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
-/// PostgreSQL counts from the year 2000.
+/// PostgreSQL's epoch, the year 2000, in microseconds since 1970.
 const EPOCH_US: i64 = 946_684_800_000_000;
 
-/// The last microsecond of the year 9999: a clock that says more is out of its mind, and a partition's
-/// name has four digits for the year.
+/// The last microsecond of the year 9999: a partition's name has four digits for the year, and a later clock
+/// is wrong.
 const LAST_US: i64 = 253_402_300_799_999_999;

@@ -1,4 +1,4 @@
-//! The store's columns to values. Columns are named and never counted, so that a table may gain some.
+//! Reads values from the store's columns, by name, so that a table may gain columns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ pub(super) fn correction(row: &Columns) -> Result<Correction, Trouble> {
     })
 }
 
-/// The correction that priced a row first.
+/// Reads the correction that gave a row its first price.
 pub(super) fn first_price(columns: &Columns, row: &Row) -> Result<Correction, Trouble> {
     Ok(Correction {
         id: exchange_id(columns, "correction")?,
@@ -231,5 +231,5 @@ fn get<'a, T: FromSql<'a>>(row: &'a Columns, column: &str) -> Result<T, Trouble>
 
 fn one_of<T: Copy>(all: &[T], name: fn(T) -> &'static str, word: &str) -> Result<T, Trouble> {
     let found = all.iter().copied().find(|one| name(*one) == word);
-    found.ok_or_else(|| format!("the central store has a word this version does not know: {word}").into())
+    found.ok_or_else(|| format!("the central store has an unknown value: {word}").into())
 }

@@ -1,7 +1,7 @@
-//! Whether the store's daily totals are what its rows and corrections sum to, all of them summed again.
+//! Verifies that the store's daily totals equal the sums of its rows and corrections.
 //!
-//! Rows of a forgotten month are not there, and of a file some of whose rows were taken away before they came the store
-//! has totals instead: there, only corrections are compared.
+//! Only corrections are compared where the store has totals without rows: in a forgotten month, and for a file that
+//! lost rows before they were shipped.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use postgres::types::Type;
 
 use super::{Central, columns};
 
-/// Of so many differences of one month each is named; of more, how many there are.
+/// Maximum differences of one month that are listed; further ones are only counted.
 const MAX_NAMED: usize = 20;
 
 /// The verdict on one month.
@@ -20,9 +20,9 @@ const MAX_NAMED: usize = 20;
 pub struct Verdict {
     /// The month.
     pub month: Month,
-    /// Exchanges that were read.
+    /// Number of exchanges read.
     pub rows: u64,
-    /// Whether the month's rows were dropped, so that only its corrections were compared.
+    /// True if the month's rows were dropped, so that only its corrections were compared.
     pub is_forgotten: bool,
     /// The differences; empty if there are none.
     pub differences: Vec<String>,
@@ -56,7 +56,7 @@ impl Central {
                 rows = row.try_get::<_, i64>(0)?.unsigned_abs();
                 Ok(())
             })?;
-            // Differing lines, each once as it is and once as its rows have it, if it is in both.
+            // Differing lines: as stored, and as computed from rows; either may be missing.
             let mut pairs: Vec<[Option<Line>; 2]> = Vec::new();
             let mut more = 0_u64;
             self.each(&differing(), &[(&first_day, Type::INT4), (&is_forgotten, Type::BOOL)], |row| {
@@ -90,21 +90,21 @@ impl Central {
     }
 }
 
-/// The exchanges of a month.
+/// SQL that counts the exchanges of a month.
 const COUNT: &str = "SELECT count(*) FROM tokenmeter.exchange \
                      WHERE ended_at >= (date '1970-01-01' + $1)::timestamp AT TIME ZONE 'UTC' \
                      AND ended_at < (date '1970-01-01' + $1 + interval '1 month') AT TIME ZONE 'UTC'";
 
-/// The columns by which lines differ, but `instance`: before version 4, energy of an exchange in another file came to
-/// the line of either file, by the order in which the two came.
+/// The key columns of a line without `instance`: before version 4, energy of an exchange in another file was added to
+/// the line of either file, depending on the order of arrival.
 const KEYS: &str = "day, tenant, principal, upstream, provider, model, ending, input_provenance, output_provenance, \
                     rate, class";
 
-/// Columns of a line that are sums, but tokens: those of 64 bits and those of any size.
+/// The columns of a line that are sums, without tokens: those of 64 bits, and those of any size.
 const COUNTS: [&str; 2] = ["exchanges", "energy_exchanges"];
 const SUMS: [&str; 5] = ["cost_pico", "energy_nj", "gpu_ns", "gpu_hours_pico", "gpu_energy_pico"];
 
-/// The lines of a month of which the stored sums and those made of rows and corrections differ.
+/// Returns the SQL of a month's lines whose stored sums differ from those of rows and corrections.
 fn differing() -> String {
     let tokens = || TokenType::ALL.iter().map(|kind| kind.name());
     let list = |each: &dyn Fn(&str) -> String| {

@@ -1,4 +1,4 @@
-//! Parcels sent by hand: what comes twice is kept once, in whichever order, by however many at a time.
+//! Batches sent by hand: sent twice they are kept once, in any order, from any number of processes.
 
 use std::thread;
 
@@ -114,7 +114,7 @@ fn energy_joins_its_exchange_in_either_order() {
         for batch in &batches {
             send(&mut client, origin(1), "host", batch).unwrap();
         }
-        assert_eq!(by_key(&lines(&url)), expected, "{} parcels", batches.len());
+        assert_eq!(by_key(&lines(&url)), expected, "{} batches", batches.len());
     }
 }
 
@@ -190,7 +190,7 @@ fn totals_of_removed_rows_complete_their_lines() {
     let mut less = totals;
     less.usage.iter_mut().for_each(|line| (line.sums.exchanges, line.sums.cost_pico) = (0, 0));
     send(&mut client, origin(1), "host", &less).unwrap();
-    assert_eq!(by_key(&lines(&url)), added_up(&rows(0..750), &[]), "nobody takes spend away by it");
+    assert_eq!(by_key(&lines(&url)), added_up(&rows(0..750), &[]), "spend never shrinks");
 }
 
 /// The first exchange of a place stays: a batch that is behind changes nothing of it.
@@ -292,7 +292,7 @@ fn late_row_is_billed_in_its_files_month() {
     assert_eq!(months, [(683, 20_741)]);
 }
 
-/// All start on an empty database: the schema and the partitions are made by whoever comes first.
+/// All start on an empty database: the first process creates the schema and the partitions.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn concurrent_shippers_create_one_schema_and_partition() {

@@ -1,4 +1,4 @@
-//! Ledgers to ship, and the one question asked at the end of each test: does the store say what they say?
+//! Ledgers to ship, and the one check at the end of each test: store and ledger agree.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::{Address, Central, Plan, Shipper, start};
 pub(crate) struct TestLedger {
     ledger: Ledger,
     entered: u64,
-    /// How many were when it was last started.
+    /// Rows entered before the last start.
     before: u64,
     place: Place,
 }
@@ -50,7 +50,7 @@ impl TestLedger {
         if number % 7 == 3 { leg(row) } else { row }
     }
 
-    /// How many rows were entered.
+    /// Returns the number of rows entered.
     pub(crate) fn entered(&self) -> u64 {
         self.entered
     }
@@ -78,12 +78,12 @@ impl TestLedger {
         });
     }
 
-    /// Ships it, in a hurry.
+    /// Starts shipping with short intervals.
     pub(crate) fn ship(&self, url: &str, batch: usize) -> Shipper {
         start(self.plan(url, batch)).unwrap()
     }
 
-    /// What is shipped where, in a hurry.
+    /// Returns a plan with short intervals.
     pub(crate) fn plan(&self, url: &str, batch: usize) -> Plan {
         let plan = Plan::new(&self.path(), Address::parse(url).unwrap(), "host");
         let hurry = Duration::from_millis(5);

@@ -1,4 +1,4 @@
-//! What a store refuses, and in which words we say so: never with a password in them.
+//! Refusals of a store, and their messages, which never hold a password.
 
 use std::time::Duration;
 
@@ -43,18 +43,18 @@ fn each_refusal_has_a_remedy() {
         (server.url_of("owner", "wrong", &fresh), Reason::Refused, "check the password"),
         (server.url_of("nobody", PASSWORD, &fresh), Reason::Refused, "check the password"),
         (server.url("nowhere"), Reason::Refused, "create the database"),
-        (server.url_of("guest", "guest", &fresh), Reason::Refused, "let an owner of the database make it"),
+        (server.url_of("guest", "guest", &fresh), Reason::Refused, "let an owner of the database create it"),
         (
             server.url_of("guest", "guest", &full),
             Reason::Refused,
-            "grant it as sidecar/ship/postgres.md says",
+            "grant it as described in sidecar/ship/postgres.md",
         ),
         (server.url(&read_only), Reason::Refused, "name the primary"),
         (server.url(&newer), Reason::Refused, "upgrade tokenmeter"),
         (
             format!("postgres://owner@127.0.0.1:{}/{fresh}", server.port()),
             Reason::Refused,
-            "wants a password",
+            "requires a password",
         ),
         (
             format!("postgres://owner:{PASSWORD}@127.0.0.1:1/x"),

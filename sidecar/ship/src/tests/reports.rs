@@ -115,7 +115,7 @@ fn all_reports_are_the_same(book: &TestLedger, database: &str) {
 /// In each format there is.
 fn printed(source: &dyn Source, ask: &Query) -> String {
     let mut bytes = Vec::new();
-    // What GPUs did for nobody is known by the day: some reports there are not.
+    // GPU use of no exchange is known by day only, so that some reports are refused.
     let mut report = match make(source, ask) {
         Ok(report) => report,
         Err(error) => return error.to_string(),
@@ -179,14 +179,14 @@ fn views_match_those_of_the_ledger() {
     assert_eq!(ours, theirs);
 }
 
-/// What the document says to run, a role may ship that may do nothing else.
+/// The grants in the document are enough to ship, and for nothing else.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn insert_only_role_can_ship() {
     may_only_insert(crate::DDL, "", ["shipper_of_docs", "reader_of_docs"]);
 }
 
-/// What was granted before holds after.
+/// Grants made before an upgrade hold after it.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn insert_only_role_ships_to_an_upgraded_store() {

@@ -95,7 +95,7 @@ pub(crate) fn rows(numbers: std::ops::Range<u64>) -> Vec<Row> {
     numbers.map(row).collect()
 }
 
-/// What every third exchange used of the GPUs.
+/// Returns the GPU use of every third exchange.
 pub(crate) fn energy(row: &Row, number: u64) -> Option<Energy> {
     let used = Used {
         energy_nj: number.is_multiple_of(2).then_some(number * 1_000_003),
@@ -116,7 +116,7 @@ pub(crate) fn origin(number: u8) -> Origin {
     Origin { instance: [number; 16], month: 681 }
 }
 
-/// A parcel of rows, with their rates.
+/// Returns a batch of rows, with their rates.
 pub(crate) fn batch(rows: Vec<Row>) -> Parcel {
     let mut batch = Parcel { rows, rates: vec![rate(0), rate(1)], ..Parcel::default() };
     batch.next.exchange = batch.rows.len() as i64;
@@ -129,7 +129,7 @@ pub(crate) type Key = (i32, String, String, String, String, String, Option<[u8; 
 /// Exchanges, tokens, cost, exchanges with energy, energy.
 pub(crate) type Sums = (u64, u64, i128, u64, i128);
 
-/// What lines come to by key.
+/// Returns the sums of lines by key.
 pub(crate) fn by_key<'l>(lines: impl IntoIterator<Item = &'l Line>) -> BTreeMap<Key, Sums> {
     let mut all = BTreeMap::new();
     for line in lines {
@@ -152,7 +152,7 @@ pub(crate) fn by_key<'l>(lines: impl IntoIterator<Item = &'l Line>) -> BTreeMap<
     all
 }
 
-/// What rows come to by key, added up one by one.
+/// Returns the sums of rows by key.
 pub(crate) fn added_up(rows: &[Row], energy: &[Energy]) -> BTreeMap<Key, Sums> {
     let mut all = BTreeMap::new();
     for row in rows {

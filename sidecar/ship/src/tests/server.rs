@@ -72,7 +72,7 @@ impl Server {
                 if self.client("postgres").is_ok() {
                     return;
                 }
-                // What a killed one left behind may hold the port and the memory for a moment.
+                // The remains of a killed server may hold the port and the memory for a moment.
                 if self.child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some()) {
                     // Dropped without a word it would take the data with it.
                     self.down();
@@ -126,7 +126,7 @@ impl Server {
         child.wait().unwrap();
     }
 
-    /// A database that nobody else has.
+    /// Creates a database of its own.
     pub(crate) fn database(&self) -> String {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("db{}", NEXT.fetch_add(1, Ordering::Relaxed));
@@ -139,7 +139,7 @@ impl Server {
         self.url_of("owner", PASSWORD, database)
     }
 
-    /// A URL of somebody's.
+    /// Returns the URL of a user.
     pub(crate) fn url_of(&self, user: &str, password: &str, database: &str) -> String {
         format!("postgres://{user}:{password}@127.0.0.1:{}/{database}", self.port)
     }
@@ -260,5 +260,5 @@ impl Drop for Place {
     }
 }
 
-/// How long anything here may take on a machine that is busy.
+/// Maximum time for any step here, on a busy machine.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(90);

@@ -1,4 +1,4 @@
-//! The shipper with a real ledger before it and a real store behind it, either of which goes away.
+//! The shipper between a real ledger and a real store, either of which fails.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -77,7 +77,7 @@ fn corrections_arrive_in_their_month() {
     assert!(shipper.shutdown(Duration::from_secs(30)));
 }
 
-/// A month's file is nothing that can be read: it is told, and all others go on.
+/// A month's file that cannot be read is reported, and all others are shipped.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn unreadable_file_does_not_stop_others() {
@@ -114,7 +114,7 @@ fn shutdown_sends_the_last_rows() {
     same(&book.path(), &url);
 }
 
-/// As after a crash between the store's commit and whatever we would have noted of it, or a backup.
+/// As after a store restored from a backup.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn store_that_lost_its_cursors_counts_rows_once() {
@@ -149,7 +149,7 @@ fn file_restored_from_a_backup_is_refused() {
     put_back(40);
 }
 
-/// Nobody looked until there was more in it again than was lost.
+/// No poll ran until the file held more than was lost.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn restored_file_that_grew_is_refused_too() {
@@ -175,7 +175,7 @@ fn put_back(entered_after: u64) {
     until("it is told", || shipper.status().error.is_some());
     let status = shipper.status();
     let said = status.error.unwrap();
-    assert!(!status.up && said.contains("x.db") && said.contains("put back from a backup"), "{said}");
+    assert!(!status.up && said.contains("x.db") && said.contains("restored from a backup"), "{said}");
     assert!(!shipper.status_reader().has_all(&file), "its rows may not go");
     assert!(status.files.len() >= 2 && status.files.iter().all(|seen| seen.complete && seen.path != file));
 
@@ -226,13 +226,13 @@ fn rows_wait_while_the_store_is_away() {
     });
     let failures = shipper.status().failures;
     assert!(failures[0] > 0 && failures[1] == 0 && failures[2] == 0, "{failures:?}");
-    assert!(!shipper.status_reader().has_all(&book.path()), "nobody knows as what it comes back");
+    assert!(!shipper.status_reader().has_all(&book.path()), "it may come back in another state");
     server.up();
     arrives(&book, &shipper, &url);
     assert_eq!(shipper.status().error, None);
 }
 
-/// Though nothing is to be sent for the next hour.
+/// The next poll is an hour away.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn lost_connection_is_noticed_while_idle() {
