@@ -1,12 +1,12 @@
-//! What shipping costs on this machine: a ledger of so many rows into a PostgreSQL of its own, whole and in
-//! the small batches of a fleet. `cargo run --release -p tokenmeter-ship --example fleet -- 300000`; the
-//! sizes in sidecar/ship/postgres.md are its.
+//! Measures shipping on this machine: a large ledger into a PostgreSQL of its own, whole and in the small batches of
+//! a fleet. `cargo run --release -p tokenmeter-ship --example fleet -- 300000`; the sizes in
+//! sidecar/ship/postgres.md come from it.
 
 #[allow(
     dead_code,
     unreachable_pub,
     clippy::unwrap_used,
-    reason = "the tests' server, of which a measurement needs less"
+    reason = "a measurement uses only part of the tests' server"
 )]
 #[path = "../src/tests/server.rs"]
 mod server;
@@ -86,7 +86,7 @@ fn main() {
     }
 }
 
-/// Ships it from one connection; seconds.
+/// Ships a ledger over one connection. Returns the duration in seconds.
 fn ship(path: &Path, url: &str, batch: usize, rows: u64) -> f64 {
     let plan = Plan::new(path, Address::parse(url).expect("a URL"), "bench");
     let plan = Plan { poll_interval: Duration::from_millis(5), batch_max_rows: batch, ..plan };
