@@ -7,9 +7,6 @@ use std::path::Path;
 use super::files::rust_files;
 use super::root;
 
-/// Folders whose texts are older than these rules. The list only gets shorter.
-const OLD: [&str; 2] = ["sidecar/ledger", "sidecar/report"];
-
 /// Clauses in place of the noun or verb that an item is.
 const CLAUSES: [&str; 7] = ["What ", "Whether ", "Whose ", "Where ", "Who ", "How ", "Which "];
 
@@ -37,7 +34,7 @@ fn strings(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .flat_map(|(at, line)| line.split('"').skip(1).step_by(2).map(move |string| (at + 1, string)))
 }
 
-/// Returns the product's source files: no tests, none of the folders in `OLD`.
+/// Returns the product's source files: no tests.
 fn sources() -> Vec<(String, String)> {
     let root = root();
     let product = |path: &Path| {
@@ -45,8 +42,7 @@ fn sources() -> Vec<(String, String)> {
         let is_product = (path.starts_with("proxy/") || path.starts_with("sidecar/"))
             && !path.ends_with("tests.rs")
             && !path.contains("/tests/");
-        let is_old = OLD.iter().any(|folder| path.starts_with(folder));
-        (is_product && !is_old).then_some(path)
+        is_product.then_some(path)
     };
     let files = rust_files();
     let read = |path: &Path| fs::read_to_string(path).expect("a source file can be read");
@@ -83,19 +79,6 @@ fn texts_for_users_name_the_actor() {
         "name the client, the upstream, the operator, the process:\n{}",
         wrong.join("\n")
     );
-}
-
-#[test]
-fn old_folders_still_have_old_texts() {
-    // A folder that is done leaves the list, so that it stays done.
-    for folder in OLD {
-        let is_left = rust_files().iter().any(|path| {
-            path.starts_with(root().join(folder))
-                && openings(&fs::read_to_string(path).expect("a source file can be read"))
-                    .any(|(_, opening)| CLAUSES.iter().any(|clause| opening.starts_with(clause)))
-        });
-        assert!(is_left, "{folder} has no old doc comment left: take it out of OLD");
-    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Months that the files of a ledger speak of, and whose own files are not there.
+//! Absent months: the files of a ledger name them, and their own files are not there.
 //!
-//! Law: what was signed off, corrected, closed before a month that is there, or there when that was begun,
-//! has to be there; that it is not is told, and never summed over.
+//! Law: a month that was signed off, corrected, closed before a month that is there, or there when that was begun, has
+//! to be there; an absent one is reported, never summed over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -29,7 +29,7 @@ pub(crate) fn follow(txn: &Txn<'_>, path: &Path, month: Month) -> Result<(), Err
     }
 }
 
-/// Months that are spoken of, and those that were seen.
+/// Months that are named, and those that are there.
 #[derive(Default)]
 pub(crate) struct AbsentMonths {
     seen: BTreeSet<Month>,
@@ -40,20 +40,20 @@ pub(crate) struct AbsentMonths {
 }
 
 impl AbsentMonths {
-    /// What was signed off has to be there.
+    /// Begins with the months that were signed off.
     pub(crate) fn new(path: &Path) -> io::Result<Self> {
         let signed = files::signed_off(path)?;
         let told = signed.into_iter().map(|month| (month, "it was signed off")).collect();
         Ok(Self { told, ..Self::default() })
     }
 
-    /// A file is there, whether or not it can be read.
+    /// Notes a file that is there, whether or not it can be read.
     pub(crate) fn seen(&mut self, month: Month) {
         self.seen.insert(month);
     }
 
-    /// A file is there; so has to be what it corrects, and what it was closed after. What cannot be read is
-    /// told when it is looked at.
+    /// Notes a file that is there, and the months that it corrects or follows. What cannot be read is reported by what
+    /// needs it.
     pub(crate) fn read(&mut self, file: &File) {
         self.seen(file.month);
         let days = file.connection.prepare("SELECT DISTINCT ended_us / 86400000000 FROM correction");
@@ -72,11 +72,11 @@ impl AbsentMonths {
         self.after.extend(digest("previous").map(|previous| (file.month, previous)));
     }
 
-    /// How it is known that a month was there once whose file is not, if it is.
+    /// Returns the evidence that a month was there, if its file is absent.
     pub(crate) fn of(path: &Path, month: Month) -> Result<Option<&'static str>, Error> {
         let mut missing = Self::new(path)?;
         for file in files::list(path)? {
-            // What cannot be read is told by whoever needs it.
+            // What cannot be read is reported by what needs it.
             if let Ok(file) = File::open_read(&file) {
                 missing.read(&file);
             }
@@ -84,7 +84,7 @@ impl AbsentMonths {
         Ok(missing.named().find(|(gone, _)| *gone == month).map(|(_, why)| why))
     }
 
-    /// Each month that is gone, and how that is known.
+    /// Returns each absent month with the evidence.
     pub(crate) fn named(&self) -> impl Iterator<Item = (Month, &'static str)> {
         let gone = self.told.iter().filter(|(month, _)| !self.seen.contains(month));
         gone.map(|(month, why)| (*month, *why))

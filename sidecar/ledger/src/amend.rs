@@ -19,21 +19,21 @@ use crate::table::CORRECTION;
 use crate::txn::{Txn, closed};
 use crate::{check, overview};
 
-/// What is done to a ledger by hand.
+/// A manual change of a ledger.
 #[derive(Clone, Copy, Debug)]
 pub struct Amendment<'a> {
-    /// What was done, in a word: `repriced`, `price_book`, ….
+    /// The action, in a word: `repriced`, `price_book`, ….
     pub what: &'a str,
-    /// Who did it.
+    /// The actor.
     pub who: &'a str,
-    /// What else there is to know, JSON.
+    /// Details, JSON.
     pub detail: &'a str,
     /// When, microseconds since 1970.
     pub at_us: i64,
     /// The rates that the corrections name.
     pub rates: &'a [&'a Rate],
-    /// What is added; may be nothing, where only the act is to be kept. Those of several months at once are
-    /// all billed in the open one.
+    /// The corrections to add; none where only the event is to be kept. Those of several months at once are all billed
+    /// in the open one.
     pub corrections: &'a [Correction],
 }
 
@@ -53,7 +53,7 @@ pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Error> {
     if let Some(new) = into_past(&past, amendment).map_err(named)? {
         return Ok(new);
     }
-    // Closed since somebody entered the same ones, it has them.
+    // Closed since another process entered the same ones, it has them.
     let corrections = not_in(&past, amendment.corrections).map_err(named)?;
     into_open(path, &Amendment { corrections: &corrections, ..*amendment })
 }
@@ -127,7 +127,7 @@ fn into_open(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Error> {
     Ok(new)
 }
 
-/// What to do where the proxy still writes a month that has not begun.
+/// The remedy where the proxy still writes a month that has not begun.
 fn early_open(month: Month, now: Month) -> Error {
     let (month, now) = (month::name(month), month::name(now));
     Error::new(

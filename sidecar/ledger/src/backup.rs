@@ -1,8 +1,8 @@
 //! Backup: a copy of each file of a ledger in another folder, also while a proxy writes the ledger.
 //!
 //! Laws: a copy gets its name when it is whole, on the disk and verified; it replaces only a copy of which it has
-//! everything, and a damaged one is moved aside; what cannot be copied is an error of its file, and the others are
-//! copied all the same.
+//! everything, and a damaged one is quarantined; a file that cannot be copied is an error of its own, and the others
+//! are copied all the same.
 
 use std::fmt;
 use std::fs;
@@ -21,7 +21,7 @@ use crate::table::{self, EXCHANGE};
 use crate::txn::Txn;
 use crate::{check, close, digest, files, month, overview, quarantine, restored, store, verify};
 
-/// How often the files are copied again because a month ended meanwhile and its file was renamed.
+/// The number of attempts when a month ends during the copy and its file is renamed.
 const TRIES: usize = 5;
 
 /// One file of a backup and its outcome.
@@ -266,8 +266,8 @@ enum There {
     Outdated,
     /// It is of another month, whose file was the open one.
     OfMonth(File),
-    /// It is damaged, so that it cannot be known whether the file has everything of it. It is moved aside and not
-    /// deleted: it may be all that is left of rows that the ledger lost.
+    /// It is damaged, so that the file may lack rows of it. It is quarantined and not deleted: it may be all that is
+    /// left of rows that the ledger lost.
     Damaged,
 }
 

@@ -166,7 +166,7 @@ fn copy_without_the_log_is_told() {
 }
 
 #[test]
-fn copy_is_replaced_only_by_one_that_has_all_of_it() {
+fn copy_is_replaced_only_by_a_complete_one() {
     let (place, folder) = (Place::new(), Place::new());
     let ledger = two_months(&place);
     let early = Place::new();
@@ -341,7 +341,7 @@ fn restored_past_month_has_a_gap() {
 }
 
 #[test]
-fn report_of_a_copy_without_its_log_says_so() {
+fn copy_without_its_log_is_noted() {
     let (place, folder) = (Place::new(), Place::new());
     let ledger = two_months(&place);
     for name in ["x-2026-10.db", "x-2026-10.json", "x.db"] {
@@ -395,7 +395,7 @@ fn amended_copy_without_its_log_still_lacks_it() {
 }
 
 #[test]
-fn copy_of_the_open_month_gets_its_name_when_the_month_is_over() {
+fn copy_is_renamed_when_its_month_ends() {
     let (place, folder) = (Place::new(), Place::new());
     let ledger = written_at(NOON_US, &place.ledger());
     (0..10).for_each(|n| ledger.enter(row(n)));
@@ -454,7 +454,7 @@ fn one_file_under_two_names_is_no_ledger() {
 }
 
 #[test]
-fn restored_copy_of_a_stopped_ledger_has_a_gap() {
+fn restored_copy_of_stopped_ledger_has_gap() {
     let (place, folder) = (Place::new(), Place::new());
     assert!(two_months(&place).shutdown(LONG));
     all_are(&copies(&place, &folder), Done::Copied);

@@ -1,8 +1,8 @@
-//! Whether a file is as it was written: looked at when it is opened.
+//! The check of a file when it is opened.
 //!
-//! Law: a damaged file is noticed before anything is added to it, and traffic does not wait for that.
-//! The lines, by which reports go, are read whole each time; all pages only where that takes seconds at
-//! most. What is left, `tokenmeter ledger verify` reads.
+//! Law: a damaged file is noticed before anything is added to it, and traffic does not wait for that. The daily totals,
+//! of which reports are made, are read whole each time; all pages only where that takes seconds at most. `tokenmeter
+//! ledger verify` reads the rest.
 
 use std::path::Path;
 

@@ -90,7 +90,7 @@ fn move_out(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<(), Er
     if path.try_exists()? && File::open_read(path)?.month == wanted {
         return Err(Error::new(
             Fault::Locked,
-            "somebody reads it in the open file, so that it cannot be moved: try again later",
+            "another program reads it in the open file, so that it cannot be moved: try again later",
         ));
     }
     Ok(())

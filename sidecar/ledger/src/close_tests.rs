@@ -73,7 +73,7 @@ fn differs(place: &Place, in_what: &str) {
 }
 
 #[test]
-fn a_month_is_closed_with_its_sums_and_closing_again_changes_nothing() {
+fn closing_signs_sums_and_is_idempotent() {
     let place = with_october();
     well(&place);
     let early = close(&place.ledger(), october(), "ann", NOON_US).unwrap_err();
@@ -107,7 +107,7 @@ fn sign_off_without_images_names_the_first_types() {
 }
 
 #[test]
-fn what_comes_late_is_billed_in_the_open_month() {
+fn late_row_is_billed_in_open_month() {
     let place = with_october();
     close(&place.ledger(), october(), "ann", november_us()).unwrap();
     let before = std::fs::read(place.path("x-2026-10.db")).unwrap();
@@ -132,7 +132,7 @@ fn what_comes_late_is_billed_in_the_open_month() {
 
 /// Nothing in November names the rate but the line that the energy adds to.
 #[test]
-fn energy_that_comes_after_the_close_leaves_the_next_month_closable() {
+fn late_energy_leaves_next_month_closable() {
     let place = with_october();
     close(&place.ledger(), october(), "ann", november_us()).unwrap();
     let (ledger, _) = at(november_us(), &place, 0);
@@ -164,7 +164,7 @@ fn others_read_nothing() {
 
 /// The proxy runs all the time: the month is closed beside it.
 #[test]
-fn a_month_is_closed_beside_the_writer() {
+fn month_is_closed_beside_the_writer() {
     let place = Place::new();
     let (ledger, hands) = at(NOON_US, &place, 0);
     let enter = |row: Row| {
@@ -191,7 +191,7 @@ fn a_month_is_closed_beside_the_writer() {
 }
 
 #[test]
-fn months_are_closed_in_order_and_each_names_the_one_before() {
+fn closed_months_form_a_chain() {
     let place = with_october();
     let (ledger, hands) = at(november_us(), &place, 0);
     ledger.enter(Row { ended_us: november_us(), ..row(300) });
@@ -210,7 +210,7 @@ fn months_are_closed_in_order_and_each_names_the_one_before() {
 }
 
 #[test]
-fn a_month_that_is_gone_is_noticed() {
+fn absent_month_is_reported() {
     let place = with_october();
     let (ledger, _) = at(november_us(), &place, 0);
     ledger.enter(Row { ended_us: november_us(), ..row(1_000) });
@@ -226,7 +226,7 @@ fn a_month_that_is_gone_is_noticed() {
 
 /// Closed without it, November would differ from the October that is put back.
 #[test]
-fn no_month_is_closed_after_one_that_is_gone() {
+fn month_after_an_absent_one_is_not_closed() {
     let place = with_october();
     let (ledger, _) = at(november_us(), &place, 0);
     ledger.enter(Row { ended_us: november_us(), ..row(1_000) });
@@ -243,7 +243,7 @@ fn no_month_is_closed_after_one_that_is_gone() {
 }
 
 #[test]
-fn a_correction_is_billed_in_the_open_month_and_verifies() {
+fn late_correction_is_billed_in_open_month() {
     let place = with_october();
     close(&place.ledger(), october(), "ann", november_us()).unwrap();
     let price::Charge::Priced { rate: new, .. } = rate(50) else { unreachable!() };
@@ -273,7 +273,7 @@ fn a_correction_is_billed_in_the_open_month_and_verifies() {
 
 /// A hand that knows SQL but not the row checksums; one that knows both; one that changes what was signed.
 #[test]
-fn whatever_is_changed_in_a_closed_month_is_told() {
+fn verify_reports_any_change_of_closed_month() {
     for (sql, told) in [
         ("UPDATE exchange SET cost_pico = cost_pico + 1 WHERE seq = 2", "exchange"),
         ("DELETE FROM exchange WHERE seq = 100", "exchange"),
@@ -304,7 +304,7 @@ fn whatever_is_changed_in_a_closed_month_is_told() {
 
 /// One row changed: it is named first, then the one line that its change makes wrong, in money.
 #[test]
-fn a_row_that_was_changed_is_named_before_what_follows_from_it() {
+fn changed_row_is_reported_before_its_totals() {
     let place = with_october();
     close(&place.ledger(), october(), "ann", november_us()).unwrap();
     let path = place.path("x-2026-10.db");
@@ -331,7 +331,7 @@ fn a_row_that_was_changed_is_named_before_what_follows_from_it() {
 
 /// Lines whose rows say something else, with row checksums and table digests that are right: only summing again tells.
 #[test]
-fn lines_are_compared_with_their_rows() {
+fn totals_are_compared_with_their_rows() {
     let place = with_october();
     let mut file = crate::file::File::open(&place.ledger()).unwrap();
     let mut txn = crate::txn::Txn::begin(&mut file).unwrap();
@@ -352,7 +352,7 @@ fn look(place: &Place, now_us: i64) {
 }
 
 #[test]
-fn old_rows_are_taken_away_and_their_lines_stay() {
+fn retention_deletes_rows_and_keeps_totals() {
     let place = with_october();
     let sign_off = close(&place.ledger(), october(), "ann", november_us()).unwrap();
     let before = billed(&place);
@@ -392,7 +392,7 @@ fn old_rows_are_taken_away_and_their_lines_stay() {
 /// October is nothing that can be read: what it may have something of is an error that names it, and all
 /// else is as if nothing were.
 #[test]
-fn a_month_that_cannot_be_read_takes_no_other_with_it() {
+fn unreadable_month_deletes_no_other() {
     let place = with_october();
     let (ledger, _) = at(november_us(), &place, 0);
     (0..10).for_each(|n| ledger.enter(Row { ended_us: november_us(), ..row(300 + n) }));
@@ -435,7 +435,7 @@ fn a_month_that_cannot_be_read_takes_no_other_with_it() {
 
 /// Old rows that another store has yet to get stay, and go once it has them.
 #[test]
-fn what_may_not_be_forgotten_is_kept() {
+fn unshipped_rows_are_kept() {
     let place = with_october();
     let month = place.path("x-2026-10.db");
     let later = november_us() + 40 * DAY_US;
@@ -469,7 +469,7 @@ fn what_may_not_be_forgotten_is_kept() {
 
 /// September is nothing that can be read: it is told, and October's rows go all the same.
 #[test]
-fn a_month_that_cannot_be_read_keeps_no_other() {
+fn unreadable_month_keeps_no_other() {
     let place = with_october();
     let later = november_us() + 40 * DAY_US;
     assert!(at(later - DAY_US, &place, 0).0.shutdown(LONG));
@@ -491,7 +491,7 @@ fn a_month_that_cannot_be_read_keeps_no_other() {
 
 /// The clock jumps by seventy years and is put right within a day; the second time it stays.
 #[test]
-fn a_clock_that_jumps_takes_nothing_away() {
+fn clock_jump_deletes_nothing() {
     let place = with_october();
     let (soon, wrong) = (november_us() + DAY_US, november_us() + 70 * 365 * DAY_US);
     assert!(at(soon, &place, 0).0.shutdown(LONG));
@@ -512,7 +512,7 @@ fn a_clock_that_jumps_takes_nothing_away() {
 
 /// The proxy ran while the clock said 2099; what is corrected now is billed now.
 #[test]
-fn nothing_is_billed_in_a_month_that_has_not_begun() {
+fn nothing_is_billed_in_a_future_month() {
     let place = with_october();
     assert!(at(november_us() + 70 * 365 * DAY_US, &place, 0).0.shutdown(LONG));
     let act = Amendment {

@@ -1,5 +1,4 @@
-//! What comes after what: whether the file that is opened is the one that this process wrote before, and
-//! what has to be said in it if not.
+//! Continuity: whether the file that is opened is the one that this process wrote before, and the gap in it if not.
 //!
 //! Law: rows that were acknowledged into a file that is not there any more, and rows that no file could be
 //! opened for, leave a gap.
@@ -34,12 +33,12 @@ struct Written {
 }
 
 impl Continuity {
-    /// Whether no file was opened yet.
+    /// Returns true if no file was opened yet.
     pub(crate) fn is_first(&self) -> bool {
         !self.began
     }
 
-    /// The right to write was had: whoever had it before owes this, and now we do.
+    /// Takes over the pending gap of the writers before, and notes one of our own.
     pub(crate) fn inherit(&mut self, lock: &mut Lock, now_us: i64) {
         self.pending_gap_us = self.pending_gap_us.or(lock.pending_gap_us());
         lock.note_pending_gap(now_us);
@@ -50,7 +49,7 @@ impl Continuity {
         self.written = None;
     }
 
-    /// What has to be said in a file that is opened now, and was left without order by whoever was alive last.
+    /// Returns the gaps for a file that is opened now, and that its last writer may have left without order.
     pub(crate) fn gaps(&self, file: &File, left: Option<UncleanEnd>, now_us: i64) -> Result<Vec<Gap>, Error> {
         let replaced_us = self.replaced_us(file)?;
         if replaced_us.is_some() {
@@ -60,7 +59,7 @@ impl Continuity {
                  anywhere; a gap says so"
             );
         }
-        // Of our own faults the gap is told by what was shed; of others' nobody else tells.
+        // After a fault of our own the overflow totals have a gap; rows of another process have none but this.
         let of_others = self.is_first() || replaced_us.is_some();
         let left = left.map(|left| (left.why, left.alive_us));
         let owed = self.pending_gap_us.map(|pending_gap_us| ("crash", pending_gap_us));

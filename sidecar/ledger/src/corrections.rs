@@ -26,14 +26,14 @@ pub fn id_of(exchange: &ExchangeId, ended_us: i64, made: usize) -> ExchangeId {
     ExchangeId::new(u64::try_from(ended_us).unwrap_or(0).saturating_mul(1000), u128::from_le_bytes(chance))
 }
 
-/// A correction of one exchange: what the exchange itself does not say.
+/// A correction without what its exchange has: when it is billed, its rate and its amount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChargeChange {
     /// The month it is billed in.
     pub billed: Month,
     /// The rate that holds from then on.
     pub rate: Option<[u8; 16]>,
-    /// Whether the exchange had no price before.
+    /// True if the exchange had no price before.
     pub first_price: bool,
     /// The difference, pico-units.
     pub delta_pico: i128,

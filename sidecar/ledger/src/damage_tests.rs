@@ -148,7 +148,7 @@ fn flipped_bits() {
 }
 
 #[test]
-fn a_writer_goes_on_whatever_it_finds() {
+fn writer_goes_on_after_any_damage() {
     let (damaged, content) = Damaged::new();
     let mut moved = 0;
     for page in 0..content.len() / PAGE {

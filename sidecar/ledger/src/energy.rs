@@ -1,4 +1,4 @@
-//! What one exchange used of the GPUs, as it joins the ledger after its exchange did.
+//! The GPU use of one exchange, which reaches the ledger after its exchange.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::row::cut;
 use crate::source::Used;
 use crate::{Class, Row, TotalKey};
 
-/// What an exchange used, and which line it belongs to.
+/// The GPU use of an exchange, and the key of its daily total.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnergyRow {
     /// The exchange's name; the row's key.
@@ -20,14 +20,14 @@ pub struct EnergyRow {
     pub(crate) key: TotalKey,
     /// The rate it was charged by, if it was.
     pub rate: Option<Arc<Rate>>,
-    /// What it used, and what that cost.
+    /// The GPU use and its cost.
     pub used: Used,
     /// The part of a request that the exchange is.
     pub role: Role,
 }
 
 impl EnergyRow {
-    /// What the exchange of a row used.
+    /// Returns the GPU use of the exchange of a row.
     pub fn of(row: &Row, used: Used) -> Self {
         Self {
             id: row.id,

@@ -1,11 +1,11 @@
-//! What went wrong with the ledger: a fault of a closed vocabulary, and a sentence that says what to do.
+//! The ledger's error: a fault of a closed vocabulary, and a sentence with the remedy.
 
 use std::fmt;
 use std::io;
 
 use rusqlite::{Error as SqliteError, ErrorCode};
 
-/// What kind of fault it is; the label of `tokenmeter_ledger_faults_total`.
+/// The kind of a fault; the label of `tokenmeter_ledger_faults_total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
     /// The disk or the quota is full.
@@ -14,7 +14,7 @@ pub enum Fault {
     ReadOnly,
     /// The disk reports an error.
     Io,
-    /// What is read is not what was written.
+    /// The bytes that were read are not those that were written.
     Corrupt,
     /// Another process holds the ledger, or the file for longer than a moment.
     Locked,
@@ -43,13 +43,13 @@ impl Fault {
 /// A fault, and what it was about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What kind.
+    /// The kind.
     pub fault: Fault,
-    /// What happened and what to do.
+    /// The event and the remedy.
     pub said: String,
-    /// Whether it is what was to be written that is wrong, and not where.
+    /// True if the row is at fault, and not the file.
     pub(crate) of_row: bool,
-    /// Whether it is of another file than the open one, which is well.
+    /// True if it is of another file than the open one, which is well.
     pub(crate) elsewhere: bool,
 }
 
@@ -62,7 +62,7 @@ impl Error {
         Self::new(Fault::Corrupt, said)
     }
 
-    /// What was to be written cannot be.
+    /// Returns the error of a row that no file can hold.
     pub(crate) fn row(said: impl Into<String>) -> Self {
         Self { of_row: true, ..Self::new(Fault::Other, said) }
     }
@@ -72,7 +72,7 @@ impl Error {
         Self { elsewhere: true, ..self }
     }
 
-    /// The same, with whose it is before it.
+    /// Puts the name of the file or the month before the sentence.
     pub(crate) fn of(self, what: impl fmt::Display) -> Self {
         Self { said: format!("{what}: {}", self.said), ..self }
     }

@@ -125,7 +125,7 @@ fn fault(status: &Status, fault: Fault) -> u64 {
 
 #[test]
 #[ignore = "needs a process that may mount"]
-fn a_full_disk_is_waited_for() {
+fn writer_waits_for_a_full_disk() {
     let disk = Disk::new(1_024);
     let ledger = start(Plan::new(disk.ledger()));
     (0..100).for_each(|n| ledger.enter(row(n)));
@@ -148,7 +148,7 @@ fn a_full_disk_is_waited_for() {
 /// are not.
 #[test]
 #[ignore = "needs a process that may mount"]
-fn what_does_not_fit_is_kept_in_totals() {
+fn rows_beyond_the_queue_are_in_totals() {
     let disk = Disk::new(1_024);
     let ledger = start(Plan::new(disk.ledger()));
     (0..10).for_each(|n| ledger.enter(row(n)));
@@ -176,7 +176,7 @@ fn what_does_not_fit_is_kept_in_totals() {
 
 #[test]
 #[ignore = "needs a process that may mount"]
-fn a_read_only_disk_is_waited_for() {
+fn writer_waits_for_a_read_only_disk() {
     let disk = Disk::new(4_096);
     let ledger = start(Plan::new(disk.ledger()));
     (0..10).for_each(|n| ledger.enter(row(n)));
@@ -198,7 +198,7 @@ fn a_read_only_disk_is_waited_for() {
 /// The disk never comes back: the end is not held up, and what is lost is counted.
 #[test]
 #[ignore = "needs a process that may mount"]
-fn what_is_lost_at_the_end_is_counted() {
+fn rows_lost_at_the_end_are_counted() {
     let disk = Disk::new(1_024);
     disk.fill();
     let ledger = start(Plan::new(disk.ledger()));
@@ -215,7 +215,7 @@ fn what_is_lost_at_the_end_is_counted() {
 /// A start on a disk that filled up since: nothing could be opened to say it in.
 #[test]
 #[ignore = "needs a process that may mount"]
-fn what_is_lost_before_a_ledger_could_be_opened_leaves_a_gap() {
+fn rows_lost_before_first_open_leave_gap() {
     let disk = Disk::new(4_096);
     let at = |us: i64| start(Plan { clock: Arc::new(move || us), ..Plan::new(disk.ledger()) });
     assert!(at(NOON_US).shutdown(LONG));

@@ -1,8 +1,7 @@
-//! What leaves the ledger for another store: a file's rows in the order they were entered, a parcel at a
-//! time, and how far a reader has got.
+//! Export to another store: a file's rows in the order of entry, batch by batch, and the reader's cursor.
 //!
-//! Laws: a parcel is one snapshot, read within one short transaction, so that the writer's log can always
-//! be cleared; a file is open for no longer than that. It is told by an id among its facts, never by its
+//! Laws: a batch is one snapshot, read within one short transaction, so that the writer's log can always be
+//! checkpointed; a file is open for no longer than that. A file is identified by an id among its facts, never by its
 //! name, which changes when its month is over.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,13 +21,13 @@ use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, T
 use crate::values::{Columns, Names};
 use crate::{Class, Line, Row, month};
 
-/// A ledger's files, to be read by whoever ships them.
+/// The files of a ledger, for the shipper.
 #[derive(Clone, Debug)]
 pub struct Feed {
     path: PathBuf,
 }
 
-/// Which file it is, whatever its name.
+/// The identity of a file, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The file's own id.
@@ -37,7 +36,7 @@ pub struct Origin {
     pub month: Month,
 }
 
-/// How far a reader has got in one file: the highest `seq` it has of each table.
+/// The position of a reader in one file: the highest `seq` that it has of each table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// Of `exchange`.
@@ -53,7 +52,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Whether a reader who got so far has read more of some table than there is up to another.
+    /// Returns true if it is beyond the end of some table.
     pub fn is_beyond(&self, end: Self) -> bool {
         self.exchange > end.exchange
             || self.energy > end.energy
@@ -63,35 +62,35 @@ impl Cursor {
     }
 }
 
-/// What an exchange used of the GPUs, entered after it.
+/// The GPU use of an exchange, entered after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Energy {
     /// The exchange's name.
     pub id: ExchangeId,
     /// When it ended.
     pub ended_us: i64,
-    /// What it used.
+    /// The GPU use.
     pub used: Used,
-    /// What it was added to: the line of its exchange's row, or one of those that have no rows.
+    /// The class of the daily total that it was added to: that of its exchange's row, or `shed`.
     pub class: Class,
 }
 
-/// Who did what to the ledger.
+/// An event of the audit trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Act {
     /// Its place in the file.
     pub seq: i64,
-    /// When.
+    /// The time, microseconds since 1970.
     pub at_us: i64,
-    /// What.
+    /// The action.
     pub what: Arc<str>,
-    /// Who.
+    /// The actor.
     pub who: Arc<str>,
     /// JSON.
     pub detail: Arc<str>,
 }
 
-/// What came to a file after a cursor.
+/// The rows of a file after a cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parcel {
     /// The cursor that it comes after.
@@ -113,20 +112,20 @@ pub struct Parcel {
     /// All lines of class `usage`, if anything was taken away before the reader had it: no sum of rows says
     /// what they are. Else those on days of forgotten months, if the parcel passes over rows of them.
     pub usage: Vec<Line>,
-    /// Whether the parcel reaches the file's last exchange, so that all else follows.
+    /// True if the batch reaches the file's last exchange, so that all else follows.
     pub is_rest: bool,
     /// All lines of class `shed`, if the parcel reaches the file's end: totals without rows.
     pub shed: Vec<Line>,
-    /// All that GPUs did for nobody, if the parcel reaches the file's end.
+    /// All GPU use without an exchange, if the batch reaches the file's end.
     pub devices: Vec<DeviceLine>,
-    /// How far a reader has got who has this parcel too.
+    /// The cursor after this batch.
     pub next: Cursor,
     /// Exchanges that wait behind it.
     pub behind: u64,
 }
 
 impl Parcel {
-    /// Whether nothing but totals is in it.
+    /// Returns true if it has nothing but totals.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
             && self.energy.is_empty()
@@ -173,12 +172,12 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Which file it is.
+    /// Returns the file's identity.
     pub fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// How far whoever has read all of it has got: what was ever entered, by its table digests.
+    /// Returns the cursor of a reader that has everything: what was ever entered, by the table digests.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -202,7 +201,7 @@ impl Opened {
         Ok(self.file.connection.query_row(sql, [exchange], |row| row.get(0)).optional()?.map(ExchangeId))
     }
 
-    /// How many exchanges came after a cursor, and when the first of them ended.
+    /// Returns the number of exchanges after a cursor, and the time at which the first of them ended.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -221,9 +220,9 @@ impl Opened {
         Ok(self.file.connection.query_row(sql, [act], |row| row.get(0)).optional()?)
     }
 
-    /// What came after a cursor, at most so many of each kind. All else follows when the exchanges are all
-    /// there, so that what it belongs to is never behind it. Of months that the reader has `forgotten`, exchanges
-    /// and energy are passed over, and the lines of their days are handed on instead.
+    /// Returns the rows after a cursor, at most `limit` of each kind. All else follows when the exchanges are all
+    /// there, so that what it belongs to is never behind it. Exchanges and energy of `forgotten` months are skipped,
+    /// and the totals of their days are returned instead.
     ///
     /// # Errors
     /// If the file cannot be read, or is not as it was written.

@@ -1,4 +1,4 @@
-//! What a reader is told of rows that retention took away before it came for them.
+//! Rows that retention deleted before the reader had them.
 
 use std::collections::BTreeSet;
 
@@ -45,10 +45,10 @@ fn parcel(place: &Place, exchange: i64) -> Parcel {
 }
 
 #[test]
-fn what_retention_took_before_it_was_read_is_a_gap() {
+fn rows_deleted_before_export_leave_gap() {
     let place = with_october();
     let later = NOON_US + 100 * DAY_US;
-    // The clock is believed after a day.
+    // The clock is trusted after a day.
     assert_eq!(step(&place, later - DAY_US), retain::Next::Nothing);
     assert_eq!(parcel(&place, 0).gaps, []);
     assert_eq!(step(&place, later), retain::Next::Step);

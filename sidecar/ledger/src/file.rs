@@ -20,10 +20,10 @@ use crate::schema;
 use crate::source::Month;
 use crate::table::{self, Digest, FACT, SEAL, Table};
 
-/// How long a transaction of another process is waited for.
+/// The longest wait for a transaction of another process.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// What of a file that is written is kept in memory, KiB.
+/// The page cache of a file that is written, KiB.
 const CACHE: i64 = 16 << 10;
 
 /// An open file.
@@ -34,7 +34,7 @@ pub(crate) struct File {
     pub month: Month,
 }
 
-/// How many rows of a table there are or were, and which.
+/// The number of rows ever entered into a table, and a digest of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableDigest {
     pub entered: i64,
@@ -193,7 +193,7 @@ impl File {
         Ok(Self { connection, path: path.to_owned(), month })
     }
 
-    /// How much of the log is not in the file yet, bytes.
+    /// Returns how many bytes of the log are not in the file yet.
     pub(crate) fn logged(&self) -> Result<u64, Error> {
         let (log, done) = self.log("NOOP")?;
         let page: i64 = self.connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
@@ -375,7 +375,7 @@ pub(crate) fn set_table_digest(
     Ok(())
 }
 
-/// What the table digest of a table was when the rows up to then were taken away.
+/// Returns the digest of a table when the rows up to then were removed.
 pub(crate) fn compacted(connection: &Connection, table: &Table) -> Result<TableDigest, Error> {
     let Some(bytes) = bytes(connection, &compacted_fact(table))? else { return Ok(TableDigest::NEW) };
     let (entered, digest) =
@@ -444,7 +444,7 @@ pub(crate) fn digest_difference(table: &Table, found: &TableDigest, expected: &T
     ))
 }
 
-/// Whether something of that name is there.
+/// Returns true if a row with that id is there.
 pub(crate) fn has(connection: &Connection, table: &Table, id: &[u8; 16]) -> Result<bool, Error> {
     let sql = format!("SELECT 1 FROM {} WHERE id = ?", table.name);
     Ok(connection.prepare_cached(&sql)?.query_row([&id[..]], |_| Ok(())).optional()?.is_some())

@@ -1,6 +1,5 @@
-//! The names of a ledger's files. `X.db` is the open month, `X-2026-10.db` another one beside it,
-//! `X-2026-10.json` what was signed off, `X.db.lock` says who writes, and `X.db.corrupt-…` is what was
-//! moved aside.
+//! The names of a ledger's files. `X.db` is the open month, `X-2026-10.db` another one beside it, `X-2026-10.json` its
+//! sign-off, `X.db.lock` the writer's lock, and `X.db.corrupt-…` a file in quarantine.
 //!
 //! Law: a month lies in one file, whatever its name; what a file holds is said by the file.
 
@@ -64,8 +63,8 @@ pub(crate) fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether `path` names a ledger and not one month of it: what was corrected of a month, or came late, lies
-/// in later files, so that alone it is another bill.
+/// Checks that `path` names a ledger and not one month of it: corrections and late rows of a month lie in later files,
+/// so that one file alone is another bill.
 pub(crate) fn is_whole(path: &Path) -> io::Result<()> {
     let Some(open) = open_month_of(path) else { return Ok(()) };
     let told = format!("it is one month of the ledger {}: name that, and say which month", open.display());
@@ -132,7 +131,7 @@ pub(crate) fn node(path: &Path) -> io::Result<(u64, u64)> {
     Ok((data.dev(), data.ino()))
 }
 
-/// How long a file is; 0 if it is not there.
+/// Returns the length of a file; 0 if it is not there.
 pub(crate) fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |data| data.len())
 }
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn one_month_is_no_ledger_where_there_is_a_whole_one() {
+    fn one_month_of_a_ledger_is_refused() {
         let folder = std::env::temp_dir().join(format!("tokenmeter-files-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         for name in ["x.db", "x-2026-10.db", "alone-2026-10.db"] {

@@ -1,8 +1,8 @@
-//! Who writes a ledger: the process that holds `X.db.lock`; and since when rows may be in no file, which
-//! has to be said where no ledger can be opened to say it.
+//! The lock of a ledger's writer: the process that holds `X.db.lock` may write. The lock's file also keeps since when
+//! rows may be in no file, because a ledger that cannot be opened cannot record that.
 //!
-//! Laws: of two processes one writes; the lock ends with the process, however it ends; what is owed stands
-//! in the file until somebody has entered the gap.
+//! Laws: of two processes one writes; the lock ends with the process, however it ends; a pending gap stays in the
+//! lock's file until a writer has entered it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -49,13 +49,12 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Since when rows may be in no file, microseconds since 1970: whoever held the lock before, or holds it
-    /// now, could open none.
+    /// Returns since when rows may be in no file, microseconds since 1970: the writers since then could open none.
     pub(crate) fn pending_gap_us(&self) -> Option<i64> {
         self.pending_gap_us
     }
 
-    /// From now on rows may be in no file; what is owed already stays.
+    /// Notes that from now on rows may be in no file; an earlier time stays.
     pub(crate) fn note_pending_gap(&mut self, since_us: i64) {
         self.pending_gap_us = Some(self.pending_gap_us.map_or(since_us, |owed| owed.min(since_us)));
         self.write();
@@ -67,7 +66,7 @@ impl Lock {
         self.write();
     }
 
-    /// A disk that cannot be written to keeps nobody from the lock.
+    /// A disk that cannot be written keeps no process from the lock.
     fn write(&mut self) {
         let owed = self.pending_gap_us.map_or(String::new(), |since| since.to_string());
         let said = format!("{:<10} {owed:<20}\n", std::process::id());
@@ -76,7 +75,7 @@ impl Lock {
         let _ = written.and_then(|()| self.file.sync_data());
     }
 
-    /// Whether the file that is locked is still the one that others would lock.
+    /// Returns true if the locked file is still the one that another process would lock.
     pub(crate) fn holds(&self) -> bool {
         is_at(&self.file, &self.path)
     }
@@ -104,7 +103,7 @@ fn content(file: &mut File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Whether an open file is the one that a path names.
+/// Returns true if an open file is the one that a path names.
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::metadata(path)) {
         (Ok(open), Ok(named)) => (open.dev(), open.ino()) == (named.dev(), named.ino()),
@@ -119,7 +118,7 @@ mod tests {
     use crate::testing::{NOON_US, Place};
 
     #[test]
-    fn the_second_is_refused_and_told_who_has_it() {
+    fn second_writer_is_refused_with_the_first_named() {
         let place = Place::new();
         let first = Lock::take(&place.ledger()).unwrap();
         let refused = Lock::take(&place.ledger()).unwrap_err();
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owed_outlives_the_process() {
+    fn pending_gap_outlives_the_process() {
         let place = Place::new();
         std::fs::write(place.path("x.db.lock"), "1234\n").unwrap();
         let mut lock = Lock::take(&place.ledger()).unwrap();
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_whose_file_is_gone_holds_nothing() {
+    fn lock_without_its_file_is_not_held() {
         let place = Place::new();
         let lock = Lock::take(&place.ledger()).unwrap();
         assert!(lock.holds());

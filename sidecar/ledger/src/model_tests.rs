@@ -198,7 +198,7 @@ fn until(ledger: &Ledger, holds: impl Fn(&Ledger) -> bool) {
 }
 
 #[test]
-fn whatever_is_done_the_sums_are_those_of_the_rows() {
+fn any_history_has_the_sums_of_its_rows() {
     TestRunner::new(chance::cases(16))
         .run(&prop::collection::vec(action(), 1..25), |actions| {
             let mut both = Both::new();

@@ -41,7 +41,7 @@ pub fn begin_us(month: Month) -> i64 {
     days * DAY_US
 }
 
-/// How it is written: `2026-10`.
+/// Returns its name: `2026-10`.
 pub fn name(month: Month) -> String {
     format!("{:04}-{:02}", 1970 + month.div_euclid(12), month.rem_euclid(12) + 1)
 }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_month_begins_where_the_one_before_ends() {
+    fn month_begins_where_the_last_ends() {
         for month in 0..=LAST {
             let begin = begin_us(month);
             assert_eq!((of(begin), of(begin - 1)), (month, (month - 1).max(0)));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn any_instant_has_a_month_and_not_any_text() {
+    fn every_instant_has_a_month() {
         assert_eq!((of(i64::MIN), name(of(i64::MAX)).as_str()), (0, "9999-12"));
         for text in ["", "2026", "2026-13", "2026-00", "1969-12", "2026-1", "+026-10", "2026-10-01", "x"] {
             assert_eq!(read(text), None, "{text}");

@@ -1,8 +1,7 @@
-//! The files that the writer has open: which month lies where, how a month moves out of the open file,
-//! and what becomes of a damaged one.
+//! The files that the writer has open: the path of each month, the end of a month, and recovery from a damaged file.
 //!
-//! Laws: at any instant a crash leaves files that say themselves what they are; a file that others read is
-//! not moved; after a fault nothing is believed that was not read again from a fresh descriptor.
+//! Laws: at any instant a crash leaves files that identify themselves; a file that other processes read is not moved;
+//! after a fault nothing is trusted that was not read again from a fresh descriptor.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,24 +18,24 @@ use crate::status::StatusUpdate;
 use crate::txn::Txn;
 use crate::{check, files, month, quarantine, restored};
 
-/// How long a month that is not the open one stays open after its last row.
+/// The time for which a month that is not the open one stays open after its last row.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// How long one that cannot be written is waited for, and how long it is then left alone, its rows going to
-/// the open month: one file must not hold up all others for ever.
+/// The longest wait for a past month that cannot be written, and the time for which its rows then go to the open month:
+/// one file must not hold up all others.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 const REDIRECT_TIME: Duration = Duration::from_secs(60);
 
-/// How often a month that is over is tried to be moved out while others read it.
+/// The interval of attempts to rename the file of a month that is over while other processes read it.
 const MOVE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How long others may read a month that is over before that is reported: a report takes seconds.
+/// The time for which other processes may read a month that is over before that is reported: a report takes seconds.
 const READ_MAX: Duration = Duration::from_secs(60);
 
-/// How far ahead a month may begin that is the open one, microseconds: clocks are set back by less at times.
+/// The furthest that the open month may begin in the future, microseconds: clocks are set back by less at times.
 const AHEAD_MAX_US: i64 = DAY_US;
 
-/// What a log may grow to before it is written back into its file, bytes.
+/// The length of a log beyond which it is checkpointed, bytes.
 const LOG: u64 = 4 << 20;
 
 /// An open file, and which one it is on the disk.
@@ -68,7 +67,7 @@ pub(crate) struct MonthFiles {
     /// Since when others read the open file although its month is over.
     read_since: Option<Instant>,
     trouble: Option<String>,
-    /// What happened since it was last asked.
+    /// Events since the status was last published.
     pub update: StatusUpdate,
 }
 
@@ -134,7 +133,7 @@ impl MonthFiles {
         }
         let mut left = None;
         let path = self.path.clone();
-        // What is set aside if it is found damaged.
+        // The file to quarantine if it is found damaged.
         self.open_path.clone_from(&path);
         if path.try_exists()? {
             let (file, disorder) = self.open_checked(&path)?;
@@ -165,8 +164,8 @@ impl MonthFiles {
         if open.is_some_and(|open| is_over(open, now_us)) { self.turn(now_us) } else { Ok(()) }
     }
 
-    /// Opens the file that is to be written on, checked, with everything of its log in it. With the last
-    /// sign of life of whoever left it in disorder.
+    /// Opens the file to write, checked, with everything of its log in it. Returns the last sign of life of a writer
+    /// that did not close it in order.
     fn open_checked(&self, path: &Path) -> Result<(File, Option<UncleanEnd>), Error> {
         if files::length(path) == 0 {
             return Err(Error::corrupt("it is empty"));
@@ -182,7 +181,7 @@ impl MonthFiles {
         Ok((file, left))
     }
 
-    /// After an fsync that failed, what the log holds is believed when it was written into the file.
+    /// Checkpoints a file: after an fsync that failed, the contents of the log are trusted once they are in the file.
     fn trust(&self, file: &File) -> Result<(), Error> {
         match file.write_back() {
             Err(error) if error.fault == Fault::Locked && !self.io_failed => Ok(()),
@@ -190,7 +189,7 @@ impl MonthFiles {
         }
     }
 
-    /// Says in the open month that this process writes it now, and what is not known of the time before.
+    /// Records in the open month that this process writes it now, and the gaps of the time before.
     fn begin(&mut self, left: Option<UncleanEnd>, now_us: i64) -> Result<(), Error> {
         let who = self.who.clone();
         let held = self.open.and_then(|month| self.files.get_mut(&month));
@@ -205,8 +204,8 @@ impl MonthFiles {
         txn.fact("clean", ValueRef::Integer(0))?;
         txn.fact("alive_us", ValueRef::Integer(now_us))?;
         txn.commit()?;
-        // Into the file itself: a log that is damaged after a crash is not to take this with it, or nobody
-        // would know that rows were lost.
+        // Into the file itself: else a log that is damaged after a crash would take this with it, and the loss of
+        // rows would leave no trace.
         match file.write_back() {
             Err(error) if error.fault != Fault::Locked => return Err(error),
             _ => {}
@@ -285,7 +284,7 @@ impl MonthFiles {
         Ok(&mut held.file)
     }
 
-    /// Whether a month is closed, as its file says; a closed file may be one that cannot be opened to write.
+    /// Returns true if a month is closed by its file, which may be one that cannot be opened to write.
     pub(crate) fn is_closed(&self, month: Month) -> Result<bool, Error> {
         let path = files::of_month(&self.path, month);
         if self.files.contains_key(&month) || !path.try_exists()? {
@@ -294,7 +293,7 @@ impl MonthFiles {
         Ok(file::number(&File::open_read(&path)?.connection, "closed_us")?.is_some())
     }
 
-    /// Whether a month was closed, also while its file is open here.
+    /// Returns true if a month was closed, also while its file is open here.
     fn is_signed(&self, month: Month) -> Result<bool, Error> {
         if !files::of_month(&self.path, month).try_exists()? {
             return Ok(false);
@@ -304,20 +303,20 @@ impl MonthFiles {
         Ok(closed.map_or(true, |closed| closed.is_some()))
     }
 
-    /// Whether the file of a month is still the one that its path names.
+    /// Returns true if the file of a month is still the one that its path names.
     pub(crate) fn is_there(&self, month: Month) -> bool {
         self.files
             .get(&month)
             .is_some_and(|held| files::node(&held.file.path).is_ok_and(|node| node == held.node))
     }
 
-    /// Whether a month that cannot be written now is to be waited for.
+    /// Returns true if a month that cannot be written is to be waited for.
     pub(crate) fn waits(&mut self, month: Month) -> bool {
         self.files.remove(&month);
         self.unwritable_since.entry(month).or_insert_with(Instant::now).elapsed() < WAIT_MAX
     }
 
-    /// A month was written.
+    /// Notes that a month was written.
     pub(crate) fn written(&mut self, month: Month) {
         self.unwritable_since.remove(&month);
     }
@@ -327,7 +326,7 @@ impl MonthFiles {
         File::open_read(&files::of_month(&self.path, month))
     }
 
-    /// What is done when there is nothing to enter: signs of life, files put away.
+    /// Does what is due when there is nothing to enter: signs of life, closing of idle files.
     pub(crate) fn tick(&mut self, now_us: i64) -> Result<(), Error> {
         let idle: Vec<Month> = self
             .files
@@ -376,13 +375,13 @@ impl MonthFiles {
         of_open
     }
 
-    /// The month that is over stays in the open file, and rows go on to be entered; the operator has to see to it.
+    /// Keeps the month that is over in the open file; rows go on to be entered, and the operator has to act.
     fn stay(&mut self, fault: Fault, trouble: String) {
         self.update.faults.push(fault);
         self.trouble = Some(trouble);
     }
 
-    /// What is the matter although rows are entered.
+    /// Returns the problem that the operator has to solve although rows are entered.
     pub(crate) fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
@@ -459,7 +458,7 @@ impl MonthFiles {
         self.open_ledger(now_us)
     }
 
-    /// Closes everything, in order: what is opened next finds nothing to be said.
+    /// Closes everything in order, so that the next writer finds no gap.
     pub(crate) fn end(&mut self, now_us: i64) -> Result<(), Error> {
         let past: Vec<Month> = self.files.keys().copied().filter(|month| Some(*month) != self.open).collect();
         for month in past {
@@ -479,12 +478,12 @@ impl MonthFiles {
         Ok(())
     }
 
-    /// Nothing waits that no file has.
+    /// Removes the pending gap: every row is in a file.
     pub(crate) fn settle_pending_gap(&mut self) {
         self.continuity.settle_pending_gap(self.lock.as_mut());
     }
 
-    /// Lets go of everything after a fault, whatever state it is in.
+    /// Closes all files after a fault, in whatever state they are.
     pub(crate) fn fail(&mut self, fault: Fault) {
         self.io_failed |= fault == Fault::Io;
         self.release();
@@ -513,8 +512,8 @@ impl MonthFiles {
         Ok(())
     }
 
-    /// The file of a month that is not the open one is damaged: it alone is moved away. One that was signed
-    /// off stays where it is, for people to see to; what comes late goes to the open month, as it would anyway.
+    /// Quarantines the damaged file of a month that is not the open one. One that was signed off stays where it is, for
+    /// people to restore; its late rows go to the open month.
     pub(crate) fn quarantine_past(&mut self, month: Month, error: &Error, now_us: i64) -> Result<(), Error> {
         self.files.remove(&month);
         if files::sign_off(&self.path, month).try_exists()? {
@@ -529,8 +528,7 @@ impl MonthFiles {
         self.replace(&files::of_month(&self.path, month), month, error, now_us)
     }
 
-    /// A month that is not the open one made trouble, and nothing waits for it: whatever it is, the open
-    /// month goes on.
+    /// Handles a fault of a month that is not the open one, for which no row waits: the open month goes on.
     fn past_month_failed(&mut self, month: Month, error: &Error, now_us: i64) {
         self.files.remove(&month);
         let left = match error.fault {
@@ -571,12 +569,12 @@ impl MonthFiles {
     }
 }
 
-/// Whether a month is not the one to be written to: it is past, or begins so late that a clock was wrong.
+/// Returns true if a month is not the one to write to: it is past, or begins so late that a clock was wrong.
 fn is_over(open: Month, now_us: i64) -> bool {
     open < month::of(now_us) || month::begin_us(open) > now_us.saturating_add(AHEAD_MAX_US)
 }
 
-/// The file was taken away while it was written to.
+/// Returns the error of a file that was removed while it was written.
 pub(crate) fn gone(path: &Path) -> Error {
     Error::new(Fault::Io, format!("{} is not the file any more that was opened", path.display()))
 }

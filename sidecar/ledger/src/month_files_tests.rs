@@ -90,7 +90,7 @@ fn only_october_is_aside(place: &Place, month_files: &MonthFiles) {
 }
 
 #[test]
-fn a_damaged_past_month_is_put_away_by_itself() {
+fn damaged_past_month_is_quarantined_alone() {
     let place = Place::new();
     let mut month_files = two_months(&place);
     spoil(&place, "x-2026-10.db");
@@ -103,7 +103,7 @@ fn a_damaged_past_month_is_put_away_by_itself() {
 }
 
 #[test]
-fn a_damaged_past_month_does_not_spoil_the_end() {
+fn damaged_past_month_does_not_prevent_the_end() {
     let place = Place::new();
     let mut month_files = two_months(&place);
     spoil(&place, "x-2026-10.db");
@@ -116,7 +116,7 @@ fn a_damaged_past_month_does_not_spoil_the_end() {
 }
 
 #[test]
-fn a_damaged_past_month_that_a_crash_left_open_is_put_away_at_the_start() {
+fn damaged_month_of_a_crash_is_quarantined_at_start() {
     let place = Place::new();
     let mut month_files = two_months(&place);
     month_files.update = super::StatusUpdate::default();
@@ -132,7 +132,7 @@ fn a_damaged_past_month_that_a_crash_left_open_is_put_away_at_the_start() {
 
 /// A log keeps its length when it was written back; that is no reason to do it again after each commit.
 #[test]
-fn a_log_is_written_back_when_much_of_it_is_not_in_the_file_yet() {
+fn long_log_is_checkpointed() {
     let place = Place::new();
     let mut month_files = ready(&place, OCTOBER_US);
     let length = || files::length(&files::beside(&place.ledger(), "-wal"));
@@ -164,7 +164,7 @@ fn a_log_is_written_back_when_much_of_it_is_not_in_the_file_yet() {
 
 /// The disk was full, or the process died, between the two.
 #[test]
-fn a_damaged_file_that_was_moved_away_and_not_replaced_is_told_of() {
+fn interrupted_quarantine_leaves_gap() {
     let place = Place::new();
     let mut month_files = two_months(&place);
     month_files.end(november_us()).unwrap();
@@ -186,7 +186,7 @@ fn a_damaged_file_that_was_moved_away_and_not_replaced_is_told_of() {
 
 /// A late row makes a file anew; that there was another is not forgotten.
 #[test]
-fn a_file_that_is_gone_is_told_of_by_the_one_in_its_place() {
+fn absent_file_leaves_gap_in_its_successor() {
     let place = Place::new();
     let mut month_files = ready(&place, OCTOBER_US);
     enter(&mut month_files, october(), &row(1), OCTOBER_US);
@@ -211,7 +211,7 @@ fn a_file_that_is_gone_is_told_of_by_the_one_in_its_place() {
 }
 
 #[test]
-fn reader_that_keeps_a_month_from_its_end_is_reported() {
+fn reader_that_blocks_month_end_is_reported() {
     let place = Place::new();
     let mut month_files = ready(&place, OCTOBER_US);
     enter(&mut month_files, october(), &row(1), OCTOBER_US);
@@ -252,7 +252,7 @@ fn corrupt_open_file_is_noted_in_earlier_months() {
 }
 
 #[test]
-fn corrupt_past_month_is_not_noted_in_later_ones() {
+fn corrupt_past_month_is_not_noted_later() {
     let place = Place::new();
     let mut month_files = two_months(&place);
     spoil(&place, "x-2026-10.db");
@@ -265,7 +265,7 @@ fn corrupt_past_month_is_not_noted_in_later_ones() {
 
 /// A month that is over has no log for a moment.
 #[test]
-fn report_beside_a_writer_without_a_log_has_no_note() {
+fn writer_without_a_log_is_not_noted() {
     let place = Place::new();
     let mut month_files = ready(&place, november_us());
     assert!(month_files.open_file().unwrap().settle().unwrap());

@@ -70,7 +70,7 @@ fn well(plan: &Plan) {
 
 /// Rows that alone or together are more than a column holds, among those that are kept in totals.
 #[test]
-fn totals_that_do_not_fit_take_no_others_with_them() {
+fn total_that_does_not_fit_loses_no_other() {
     let (place, plan, ledger) = waiting();
     let all = QUEUE_MAX_ITEMS as u64;
     (0..all).for_each(|n| ledger.enter(row(n)));

@@ -1,7 +1,7 @@
-//! Totals of what the queue could not take, kept in memory until the disk takes them.
+//! Overflow totals: the sums of rows that the queue could not take, kept in memory until the disk takes them.
 //!
-//! Laws: a row that is shed is in the totals or counted as lost; money of two rates is never added;
-//! memory is bounded, whatever comes.
+//! Laws: a row beyond the queue is in the totals or counted as lost; money of two rates is never added; memory is
+//! bounded, whatever comes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::{Class, GpuSums, Row, Sums, TotalKey};
 /// rate; rate alone. One is about 400 bytes.
 const KEYS: usize = 10_000;
 
-/// The name of what has no name of its own any more.
+/// The name in totals whose own names did not fit.
 const OTHER: &str = "_other";
 
-/// What was shed, in totals.
+/// The sums of rows, energy and GPU use that the queue could not take.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OverflowTotals {
     totals: [HashMap<TotalKey, Sums>; 3],
@@ -30,7 +30,7 @@ pub(crate) struct OverflowTotals {
     lost: Span,
 }
 
-/// How many, and from when till when they ended.
+/// A number of rows, and the times at which the first and the last of them ended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     rows: u64,
@@ -64,7 +64,7 @@ impl OverflowTotals {
         self.totals.iter().all(HashMap::is_empty) && self.devices.is_empty() && self.lost.rows == 0
     }
 
-    /// Takes a row's counts and money. Whether there was room.
+    /// Adds a row's counts and money. Returns false if there was no room.
     pub(crate) fn row(&mut self, row: &Row) -> bool {
         // A row that no file can hold would take the line's others with it.
         let fits = crate::values::of_row(0, row).is_ok();
@@ -80,7 +80,7 @@ impl OverflowTotals {
         true
     }
 
-    /// Takes what an exchange used. Whether there was room.
+    /// Adds the GPU use of an exchange. Returns false if there was no room.
     pub(crate) fn energy(&mut self, row: &EnergyRow) -> bool {
         let Some(sums) = self.sums(row.key(Class::Shed)) else { return false };
         sums.add_used(&row.used, row.role);
@@ -91,7 +91,7 @@ impl OverflowTotals {
         true
     }
 
-    /// Takes what a GPU did for nobody.
+    /// Adds GPU use without an exchange. Returns false if there was no room.
     pub(crate) fn device(&mut self, line: &DeviceLine) -> bool {
         let key = (line.day, Arc::clone(&line.hw_id), line.share.name());
         if self.devices.len() >= KEYS && !self.devices.contains_key(&key) {
@@ -102,7 +102,7 @@ impl OverflowTotals {
         true
     }
 
-    /// Where something of a key is added: as itself, else with its tenant and model, else with its rate.
+    /// Returns the sums for a key: its own, else those of its tenant and model, else those of its rate.
     fn sums(&mut self, key: TotalKey) -> Option<&mut Sums> {
         let paired = TotalKey {
             principal: None,
@@ -127,17 +127,17 @@ impl OverflowTotals {
         self.totals.iter().flatten()
     }
 
-    /// The rates that lines name.
+    /// Returns the rates that totals name.
     pub(crate) fn rates(&self) -> impl Iterator<Item = &Rate> {
         self.rates.values().map(|rate| &**rate)
     }
 
-    /// What GPUs did for nobody.
+    /// Returns the GPU use without an exchange.
     pub(crate) fn devices(&self) -> impl Iterator<Item = &DeviceLine> {
         self.devices.values()
     }
 
-    /// One of the lines, or of what GPUs did for nobody, with its rate; nothing is said of it.
+    /// Returns one of the totals with its rate, or else one GPU's use; without gaps.
     pub(crate) fn one(&self) -> Option<Self> {
         let mut one = Self::default();
         for (totals, own) in self.totals.iter().zip(&mut one.totals) {
@@ -177,7 +177,7 @@ impl OverflowTotals {
         (rows, one.others())
     }
 
-    /// What has to be said of it.
+    /// Returns the gaps for it.
     pub(crate) fn gaps(&self) -> impl Iterator<Item = Gap> {
         [self.kept.gap("shed", true), self.lost.gap("lost", false)].into_iter().flatten()
     }
@@ -208,7 +208,7 @@ mod tests {
     /// Twice as many tenants as there is room for, then twice as many models of one tenant: every row is
     /// in the totals, and their sums are those of the rows.
     #[test]
-    fn whatever_comes_is_in_the_totals() {
+    fn every_row_is_in_overflow_totals() {
         let mut shed = OverflowTotals::default();
         let (mut cost, mut tokens) = (0_i128, 0_u64);
         for n in 0..u64::try_from(3 * KEYS).unwrap() {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_last_room_rows_are_counted_as_lost() {
+    fn rows_beyond_overflow_bound_are_lost() {
         let mut shed = OverflowTotals::default();
         for n in 0..u64::try_from(3 * KEYS).unwrap() + 5 {
             let mut row = row(n);

@@ -1,4 +1,4 @@
-//! What a ledger is made of just now: its files, who writes them, and what is missing.
+//! The state of a ledger: its files, its writer, and what is missing.
 //!
 //! Law: looking changes nothing.
 
@@ -20,7 +20,7 @@ pub struct Overview {
     pub writer: Option<String>,
     /// Its files, the open month last.
     pub files: Vec<Part>,
-    /// Files that were found damaged and moved aside.
+    /// Files in quarantine.
     pub aside: Vec<PathBuf>,
 }
 
@@ -29,13 +29,13 @@ pub struct Overview {
 pub struct Part {
     /// The file.
     pub path: PathBuf,
-    /// How long it and its log are, bytes.
+    /// The length of the file and its log, bytes.
     pub bytes: u64,
-    /// What it says of itself, or why it says nothing.
+    /// Its facts, or why they cannot be read.
     pub facts: Result<Facts, Error>,
 }
 
-/// What a file says of itself.
+/// The facts of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Its month.
@@ -52,7 +52,7 @@ pub struct Facts {
     pub alive_us: i64,
     /// When it was closed, and by whom.
     pub closed: Option<(i64, String)>,
-    /// Whether it was copied while a proxy wrote it, without the log that held its newest rows.
+    /// True if it was copied while a proxy wrote it, without the log that held its newest rows.
     pub lacks_log: bool,
 }
 
@@ -112,7 +112,8 @@ fn facts(path: &Path) -> Result<Facts, Error> {
     })
 }
 
-/// Who holds the lock. It is tried for an instant; a writer that starts in that instant tries again.
+/// Returns the process that holds the lock. The lock is taken for an instant; a writer that starts in that instant
+/// tries again.
 pub(crate) fn writer(path: &Path) -> Option<String> {
     let mut lock = Plain::open(files::beside(path, ".lock")).ok()?;
     match lock.try_lock_shared() {
@@ -134,7 +135,7 @@ mod tests {
     use crate::{Plan, start};
 
     #[test]
-    fn a_ledger_from_outside() {
+    fn overview_names_files_writer_and_gaps() {
         let place = Place::new();
         assert!(overview(&place.ledger()).unwrap_err().said.contains("is the path right"));
         std::fs::write(place.ledger(), "no ledger").unwrap();

@@ -67,7 +67,7 @@ fn new(n: u64) -> Row {
 }
 
 #[test]
-fn late_rows_of_a_damaged_month_get_a_new_file_of_that_month() {
+fn late_rows_of_damaged_month_get_new_file() {
     let place = Place::new();
     fs::write(place.path("x-2026-10.db"), b"these are notes, and nothing else\n".repeat(300)).unwrap();
     let (ledger, _) = at(november_us(), &place);
@@ -83,7 +83,7 @@ fn late_rows_of_a_damaged_month_get_a_new_file_of_that_month() {
 
 /// What was signed off is not replaced by an empty month.
 #[test]
-fn a_damaged_month_that_was_closed_stays_where_it_is() {
+fn damaged_closed_month_is_not_quarantined() {
     let place = Place::new();
     let (ledger, _) = at(NOON_US, &place);
     ledger.enter(row(1));
@@ -102,7 +102,7 @@ fn a_damaged_month_that_was_closed_stays_where_it_is() {
     assert_eq!(billed(&place), expected(&[("2026-11", 1)]));
 }
 
-/// A ledger in November beside an October of one row that somebody is writing.
+/// A ledger in November beside an October of one row that another process writes.
 fn held() -> (Place, rusqlite::Connection, Ledger) {
     let place = Place::new();
     let (ledger, _) = at(NOON_US, &place);
@@ -111,42 +111,42 @@ fn held() -> (Place, rusqlite::Connection, Ledger) {
     let (ledger, _) = at(november_us(), &place);
     ledger.enter(new(1));
     until("November is there", &ledger, |status| status.rows_total == 1);
-    let somebody = rusqlite::Connection::open(place.path("x-2026-10.db")).unwrap();
-    somebody.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let other = rusqlite::Connection::open(place.path("x-2026-10.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     ledger.enter(row(2));
     ledger.enter(new(3));
-    (place, somebody, ledger)
+    (place, other, ledger)
 }
 
 #[test]
-fn a_past_month_that_is_held_is_waited_for() {
-    let (place, somebody, ledger) = held();
+fn locked_past_month_is_waited_for() {
+    let (place, other, ledger) = held();
     until("it says so", &ledger, |status| {
         status.faults_total[Fault::Locked as usize] > 0
             && status.trouble.as_ref().is_some_and(|said| said.contains("2026-10"))
     });
-    somebody.execute_batch("ROLLBACK").unwrap();
+    other.execute_batch("ROLLBACK").unwrap();
     until("both are there", &ledger, |status| status.rows_total == 3 && status.up);
     assert!(ledger.shutdown(LONG));
-    drop(somebody);
+    drop(other);
     assert_eq!(billed(&place), expected(&[("2026-10", 2), ("2026-11", 2)]), "nothing was closed");
     well(&place);
 }
 
 /// The end does not wait for it: late in another month is better than lost.
 #[test]
-fn a_past_month_that_is_held_at_the_end_is_not_waited_for() {
-    let (place, somebody, ledger) = held();
+fn locked_past_month_does_not_delay_the_end() {
+    let (place, other, ledger) = held();
     assert!(ledger.shutdown(LONG), "{:?}", ledger.status());
     assert_eq!(ledger.status().lost_rows_total, 0);
-    drop(somebody);
+    drop(other);
     assert_eq!(billed(&place), expected(&[("2026-10", 1), ("2026-11", 3)]));
     well(&place);
 }
 
 /// Two files of one month: the next month is entered all the same, and it is said what to do.
 #[test]
-fn a_month_with_two_files_does_not_stop_the_ledger() {
+fn month_with_two_files_does_not_stop_writer() {
     let place = Place::new();
     let (ledger, hands) = at(NOON_US, &place);
     ledger.enter(row(0));
@@ -171,7 +171,7 @@ fn a_month_with_two_files_does_not_stop_the_ledger() {
 
 /// A process that began in 2099 does not keep the month from being the open one when the clock is right.
 #[test]
-fn a_clock_that_was_ahead_leaves_nothing_open() {
+fn clock_far_ahead_leaves_no_future_month_open() {
     let far_us = NOON_US + 73 * 365 * DAY_US;
     let far = Row { ended_us: far_us, ..row(1) };
     for from_october in [true, false] {
@@ -198,7 +198,7 @@ fn a_clock_that_was_ahead_leaves_nothing_open() {
 
 /// Clocks are set back a little at midnight: nothing is moved for that. And never is a closed month opened.
 #[test]
-fn a_clock_that_was_a_little_ahead_changes_nothing() {
+fn clock_slightly_ahead_changes_nothing() {
     for (back_us, trouble) in [(2_000_000, false), (3 * DAY_US, true)] {
         let place = Place::new();
         let (ledger, _) = at(NOON_US, &place);

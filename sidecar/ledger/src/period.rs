@@ -87,7 +87,7 @@ mod tests {
     use crate::source::DAY_US;
 
     #[test]
-    fn what_people_write() {
+    fn written_times_are_read() {
         for (text, us) in [
             ("1970-01", 0),
             ("1970-02", 31 * DAY_US),

@@ -23,7 +23,7 @@ pub struct PlannedCorrections {
 }
 
 impl PlannedCorrections {
-    /// Returns none yet.
+    /// Begins without any.
     ///
     /// # Errors
     /// The temporary file cannot be made.

@@ -1,8 +1,7 @@
-//! What becomes of a damaged file: it is moved away with what belongs to it, and a new one that says so
-//! takes its place.
+//! Quarantine: a damaged file and its log are renamed, and a new file, which records that, takes their place.
 //!
-//! Law: nothing is deleted, only the file that is damaged is moved, and whatever comes between, the file in
-//! its place knows of it.
+//! Law: nothing is deleted, only the damaged file is renamed, and after a crash at any step the file in its place still
+//! records it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,14 +15,13 @@ use crate::source::{Gap, Month};
 use crate::txn::Txn;
 use crate::{files, month};
 
-/// What the names of damaged files have behind the name that they had; when it was found follows.
+/// The suffix of the names of damaged files; the time at which the damage was found follows.
 const DAMAGED: &str = ".corrupt-";
 
-/// What SQLite has beside a file.
+/// The suffixes of the files that SQLite has beside a file.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Moves a damaged file away and makes a new one of a month in its place, which says so. How many gaps it
-/// tells of.
+/// Quarantines a damaged file and makes a new one of a month in its place, with a gap. Returns the number of gaps.
 pub(crate) fn replace(
     ledger: &Path,
     path: &Path,
@@ -41,9 +39,9 @@ pub(crate) fn replace(
     begin(ledger, path, month, Some(moved), who, now_us).map(|(_, gaps)| gaps)
 }
 
-/// Makes the file of a month that is not there. If one that was damaged lies beside it, the new one says so
-/// from its first moment: whoever moved it may have come no further. So it does if the other files know of
-/// one that is gone. With how many gaps it tells of.
+/// Makes the file of a month that is absent. If a damaged one lies beside it, the new one has a gap from its first
+/// moment, because the process that quarantined it may have come no further. So it has if other files name the absent
+/// one. Returns the file and the number of its gaps.
 pub(crate) fn create(
     ledger: &Path,
     path: &Path,

@@ -1,7 +1,7 @@
-//! What waits for the disk: a bounded queue, and totals of what it could not take.
+//! Rows that wait for the disk: a bounded queue, and overflow totals of the rows that it could not take.
 //!
-//! Laws: entering never waits for the disk; what is in the writer's hands counts as waiting until it is
-//! acknowledged, so that the bound holds however long the disk is gone.
+//! Laws: entering never waits for the disk; a batch that the writer took counts as waiting until it is acknowledged, so
+//! that the bound holds however long the disk is gone.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,16 +12,16 @@ use crate::energy::EnergyRow;
 use crate::overflow::OverflowTotals;
 use crate::source::DeviceLine;
 
-/// What may wait at most, in items; one is about a kilobyte.
+/// The most items that wait; one is about a kilobyte.
 pub(crate) const QUEUE_MAX_ITEMS: usize = 65_536;
 
-/// So many are worth a commit at once.
+/// The number of waiting items for which a commit begins at once.
 const COMMIT_MIN_ITEMS: usize = 256;
 
-/// So long the first of fewer is kept waiting.
+/// The longest wait of the first of fewer items.
 const COMMIT_MAX_DELAY: Duration = Duration::from_millis(50);
 
-/// What one commit takes at most, when more has piled up.
+/// The most items of one commit.
 const COMMIT_MAX_ITEMS: usize = 4_096;
 
 /// Something to enter.
@@ -34,12 +34,12 @@ pub(crate) enum Item {
 }
 
 impl Item {
-    /// Whether it is a row.
+    /// Returns true if it is a row.
     pub(crate) fn is_row(&self) -> bool {
         matches!(self, Self::Row(_))
     }
 
-    /// Its place where everything is entered one by one: rows before what they used.
+    /// Returns its rank where items are entered one by one: rows before their GPU use.
     pub(crate) fn place(&self) -> u8 {
         match self {
             Self::Row(_) => 0,
@@ -50,7 +50,7 @@ impl Item {
     }
 }
 
-/// What somebody or something did, for the audit trail.
+/// An event of the audit trail.
 #[derive(Clone, Debug)]
 pub(crate) struct AuditEvent {
     pub at_us: i64,
@@ -58,7 +58,7 @@ pub(crate) struct AuditEvent {
     pub detail: String,
 }
 
-/// What the writer takes at once.
+/// The items of one commit.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub items: VecDeque<Item>,
@@ -66,7 +66,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// How many rows it has, in detail and in totals that would be kept, and how much else.
+    /// Returns the number of its rows, one by one and in totals, and of its other items.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let rows = self.items.iter().filter(|item| item.is_row()).count() as u64;
         let others = self.items.len() as u64 - rows;
@@ -74,7 +74,7 @@ impl Batch {
     }
 }
 
-/// How the end is wanted.
+/// The way in which the writer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// Enter all that waits, until then.
@@ -106,7 +106,7 @@ struct Inner {
     end: Option<End>,
 }
 
-/// What the queue says of itself.
+/// The state of the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub items: u64,
@@ -127,7 +127,7 @@ impl Queue {
     pub(crate) fn put(&self, item: Item) {
         let mut inner = self.inner();
         if inner.end.is_some() {
-            // Nobody is left to write it.
+            // The writer has ended.
             inner.lose(&item);
             return;
         }
@@ -168,14 +168,14 @@ impl Queue {
         }
     }
 
-    /// Says that what was taken is on the disk.
+    /// Notes that the batch is on the disk.
     pub(crate) fn done(&self) {
         let mut inner = self.inner();
         inner.held = 0;
         inner.held_since = None;
     }
 
-    /// Counts what the writer could not enter, for a reason of its own; a row is said to be missing.
+    /// Counts an item that the writer could not enter; a row leaves a gap.
     pub(crate) fn lose(&self, item: &Item) {
         let mut inner = self.inner();
         inner.lose(item);
@@ -194,7 +194,7 @@ impl Queue {
         self.more.notify_all();
     }
 
-    /// Counts what the writer had in hand as lost, and whoever writes next says so. It may have been entered.
+    /// Counts the writer's batch as lost; the next writer enters a gap. The batch may have been entered.
     pub(crate) fn drop_held(&self, at_us: i64) {
         let held = std::mem::take(&mut self.inner().held) as u64;
         self.inner().held_since = None;
@@ -203,7 +203,7 @@ impl Queue {
         }
     }
 
-    /// Counts rows as lost, and others, that the writer had in hand.
+    /// Counts rows and other items of the writer's batch as lost.
     pub(crate) fn lose_all(&self, (rows, others): (u64, u64)) {
         let mut inner = self.inner();
         inner.lost_rows += rows;
@@ -226,17 +226,17 @@ impl Queue {
             _ => Duration::ZERO,
         };
         drop(inner);
-        // The end is near, and there is nobody left to wake this up.
+        // The end is near, and nothing wakes this thread any more.
         std::thread::sleep(so_long.min(left).min(Duration::from_millis(50)));
     }
 
-    /// Wants the end.
+    /// Asks the writer to end.
     pub(crate) fn end(&self, how: End) {
         self.inner().end.get_or_insert(how);
         self.more.notify_all();
     }
 
-    /// The end, if it is wanted.
+    /// Returns how the writer is to end, if it is.
     pub(crate) fn wanted(&self) -> Option<End> {
         self.inner().end
     }
@@ -253,7 +253,7 @@ impl Queue {
         lost
     }
 
-    /// What is waiting.
+    /// Returns the state of the queue.
     pub(crate) fn waiting(&self) -> Waiting {
         let inner = self.inner();
         let first = inner.items.front().map(|(since, _)| *since);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_bound_rows_go_into_the_totals_and_the_hands_count() {
+    fn rows_beyond_the_bound_go_into_totals() {
         let queue = Queue::default();
         let all = QUEUE_MAX_ITEMS as u64;
         (0..all).for_each(|n| put(&queue, n));
@@ -376,7 +376,7 @@ mod tests {
 
     /// The totals of what was shed wait for the disk as rows do.
     #[test]
-    fn the_lag_is_that_of_totals_too() {
+    fn lag_includes_overflow_totals() {
         let queue = Queue::default();
         queue.inner().shed(&Item::Row(Box::new(row(0))));
         let waits = || queue.waiting().lag > Duration::ZERO;
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_row_waits_for_others_a_moment_and_not_at_the_end() {
+    fn single_row_waits_for_others_but_not_at_end() {
         let queue = Queue::default();
         put(&queue, 1);
         assert!(queue.take(Duration::ZERO).is_none(), "too few, too early");

@@ -1,9 +1,9 @@
-//! Retention: the rows of months that are long over are taken away; their lines stay, and of the rows the
-//! table digests, so that the month's digest can still be made.
+//! Retention: the rows of months that are long over are deleted; their daily totals stay, and the table digests of the
+//! rows, so that the month's digest can still be made.
 //!
-//! Laws: a step is short, because the writer takes it between two commits; a crash between steps loses
-//! nothing, because what is to go is said before it goes; what another store has yet to get stays; a file
-//! that cannot be read keeps no other; a clock that jumps takes nothing away until it has run on for a day.
+//! Laws: a step is short, because the writer takes it between two commits; a crash between steps loses nothing, because
+//! a deletion is recorded before it begins; rows that another store has yet to get stay; a file that cannot be read
+//! keeps no other; after a jump of the clock nothing is deleted until it has run on for a day.
 
 use std::path::Path;
 
@@ -25,13 +25,13 @@ const ROWS: i64 = 2_000;
 /// So many pages one step gives back to the disk.
 const PAGES: i64 = 2_000;
 
-/// How long a clock runs on before it is believed, and how long it may go without being looked at.
+/// The time for which a clock must run on before it is trusted, and the longest time between two looks at it.
 const STEADY_US: i64 = DAY_US;
 
 /// A look so soon after another, microseconds, is not written down.
 const LOOK_US: u64 = 60_000_000;
 
-/// What is to be done after a step.
+/// The next action after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Another step.
@@ -73,9 +73,9 @@ pub(crate) fn step(
     left.map_or(Ok(next), Err)
 }
 
-/// Whether the clock has run on without a jump for long enough to be believed, as the open file's facts
-/// say: since when it does, and when it was last looked at. A clock that was wrong for hours has taken
-/// nothing away; rows that are gone are gone for good.
+/// Returns true if the clock has run on without a jump for long enough to be trusted, by the open file's facts: since
+/// when it has, and when it was last looked at. A clock that was wrong for hours has deleted nothing; deleted rows are
+/// gone for good.
 fn is_steady(path: &Path, now_us: i64) -> Result<bool, Error> {
     if !path.try_exists()? {
         return Ok(false);
@@ -137,7 +137,7 @@ fn of_file(
     Ok(Next::Step)
 }
 
-/// Whether there are rows, or pages that none uses.
+/// Returns true if there are rows, or unused pages.
 fn left(file: &File) -> Result<bool, Error> {
     for table in [&*EXCHANGE, &*ENERGY] {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM {})", table.name);

@@ -9,13 +9,13 @@ use price::{Charge, has_tiers};
 /// One exchange. Columns of the table `exchange` have the same names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The exchange's own name; the row's key everywhere.
+    /// The exchange's id; the row's key everywhere.
     pub id: ExchangeId,
-    /// When its head came, microseconds since 1970.
+    /// The time at which the request's head came, microseconds since 1970.
     pub started_us: i64,
-    /// When it ended: the instant by which it belongs to a day and a month.
+    /// The time at which it ended, microseconds since 1970: it belongs to that day and month.
     pub ended_us: i64,
-    /// Whose it is.
+    /// The tenant.
     pub tenant: Arc<str>,
     /// The key or account it was made with, as a keyed hash or a name of ours.
     pub principal: Option<Arc<str>>,
@@ -36,11 +36,11 @@ pub struct Row {
     /// The service tier it was served in, as the response of a server that has tiers says; else the one
     /// that the request asked for, if it was charged by that tier's prices.
     pub service_tier: Option<Arc<str>>,
-    /// How it ended.
+    /// The ending.
     pub ending: Arc<str>,
     /// HTTP status; 0 if there was none.
     pub status: u16,
-    /// Whether the answer came in frames.
+    /// True if the response came in frames.
     pub streamed: bool,
     /// The counts and how they are known.
     pub tokens: Tokens,
@@ -48,7 +48,7 @@ pub struct Row {
     pub duration_us: i64,
     /// To the first token, microseconds.
     pub first_token_us: Option<i64>,
-    /// What it cost.
+    /// The charge.
     pub charge: Charge,
     /// Its trace, if it is part of one.
     pub trace: Option<[u8; 16]>,
@@ -105,8 +105,7 @@ impl Row {
     }
 }
 
-/// What a text of a row may be long at most, bytes. What the relay takes in is shorter; this is for what
-/// else comes to call it.
+/// The most bytes of a text of a row. The relay's own bounds are lower; this one is for any other caller.
 const TEXT: usize = 1_024;
 
 /// The row, with texts of a bounded length.

@@ -21,19 +21,19 @@ use crate::writer::{Shared, Writer};
 /// Microseconds since 1970.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
-/// Whether all rows of a file may be taken away: whether whoever else is to have them has them.
+/// Returns true if all rows of a file may be removed: every other store that is to have them has them.
 pub type MayForget = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
-/// What a ledger needs to know.
+/// The settings of a ledger.
 #[derive(Clone)]
 pub struct Plan {
-    /// Where the open month is; the others are beside it.
+    /// The path of the open month; the others are beside it.
     pub path: PathBuf,
     /// For how many days after its end a month's rows are kept; 0: for ever. Lines stay.
     pub keep_days: u32,
-    /// Asked of a month's file before rows are taken out of it; nobody: they may go.
+    /// Decides whether rows may be deleted from a month's file; `None`: they may.
     pub may_forget: Option<MayForget>,
-    /// Who is said to have done what is done by itself.
+    /// The actor of automatic events in the audit trail.
     pub who: Arc<str>,
     /// The time of day.
     pub clock: Clock,
@@ -74,8 +74,8 @@ pub struct Ledger {
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
 
-/// Starts to write a ledger. The file is opened by the thread that writes; whether that works is said by
-/// [`Ledger::status`], and it is tried until it does.
+/// Starts to write a ledger. The writer thread opens the file and tries again until it can; [`Ledger::status`] has the
+/// result.
 pub fn start(plan: Plan) -> Ledger {
     let shared = Arc::new(Shared::default());
     let its = Arc::clone(&shared);
@@ -92,7 +92,7 @@ pub fn start(plan: Plan) -> Ledger {
     Ledger { shared, thread: Arc::new(Mutex::new(thread)) }
 }
 
-/// Writes until the end, whatever breaks: rows would wait for ever, and nobody would know.
+/// Writes until the end, also after a panic: else rows would wait for ever without notice.
 fn keep_writing(plan: &Plan, shared: &Arc<Shared>) {
     loop {
         // What the writer shares are counts, whole after each statement; all else begins anew.
@@ -117,7 +117,7 @@ fn keep_writing(plan: &Plan, shared: &Arc<Shared>) {
     }
 }
 
-/// How long after the writer broke it begins again.
+/// The pause before a writer that panicked begins again.
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl Ledger {
@@ -136,7 +136,7 @@ impl Ledger {
         self.shared.queue.put(Item::Energy(Box::new(row.bounded())));
     }
 
-    /// Adds to what GPUs did for nobody.
+    /// Adds GPU use without an exchange.
     pub fn device(&self, added: Vec<DeviceLine>) {
         for line in added {
             self.shared.queue.put(Item::Device(Box::new(line)));
@@ -148,7 +148,7 @@ impl Ledger {
         self.shared.queue.put(Item::Audit(Box::new(AuditEvent { at_us, what: what.into(), detail })));
     }
 
-    /// How it is.
+    /// Returns its state.
     pub fn status(&self) -> Status {
         let waiting = self.shared.queue.waiting();
         let status = self.shared.status().clone();

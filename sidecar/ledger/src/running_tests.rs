@@ -93,7 +93,7 @@ fn sums_of(rows: impl IntoIterator<Item = Row>) -> (u64, u64, i128) {
 }
 
 #[test]
-fn what_is_entered_is_read_again_and_summed() {
+fn entered_rows_are_read_and_summed() {
     let place = Place::new();
     let ledger = begin(&place, &Hands::at(NOON_US));
     (0..1_000).for_each(|n| ledger.enter(row(n)));
@@ -109,7 +109,7 @@ fn what_is_entered_is_read_again_and_summed() {
 }
 
 #[test]
-fn a_row_that_comes_again_changes_nothing() {
+fn repeated_row_changes_nothing() {
     let place = Place::new();
     let ledger = begin(&place, &Hands::at(NOON_US));
     for n in [1, 2, 2, 1, 3] {
@@ -229,7 +229,7 @@ fn after_a_crash_a_gap_says_since_when() {
 }
 
 #[test]
-fn a_month_that_is_over_gets_a_file_of_its_own() {
+fn ended_month_gets_its_own_file() {
     let place = Place::new();
     let hands = Hands::at(NOON_US);
     let november = month::begin_us(month::of(NOON_US) + 1);
@@ -261,7 +261,7 @@ fn a_month_that_is_over_gets_a_file_of_its_own() {
 /// A reader keeps the month's file where it is; the new month's rows are written all the same, and once
 /// the reader is gone everything has its name.
 #[test]
-fn a_month_that_is_read_is_moved_later() {
+fn month_being_read_is_moved_later() {
     let place = Place::new();
     let hands = Hands::at(NOON_US);
     let november = month::begin_us(month::of(NOON_US) + 1);
@@ -287,7 +287,7 @@ fn a_month_that_is_read_is_moved_later() {
 }
 
 #[test]
-fn a_clock_that_goes_back_writes_where_it_belongs() {
+fn row_of_earlier_month_goes_to_its_file() {
     let place = Place::new();
     let hands = Hands::at(NOON_US);
     let ledger = begin(&place, &hands);
@@ -305,7 +305,7 @@ fn a_clock_that_goes_back_writes_where_it_belongs() {
 }
 
 #[test]
-fn the_second_writer_is_refused_and_goes_on() {
+fn second_writer_is_refused_and_keeps_trying() {
     let place = Place::new();
     let first = begin(&place, &Hands::at(NOON_US));
     until("the first is up", || first.status().up);
@@ -323,7 +323,7 @@ fn the_second_writer_is_refused_and_goes_on() {
 }
 
 #[test]
-fn a_directory_that_comes_later_is_waited_for_and_not_made() {
+fn absent_directory_is_waited_for_not_made() {
     let place = Place::new();
     let path = place.path("later").join("x.db");
     let ledger = start(Plan::new(&path));
@@ -337,7 +337,7 @@ fn a_directory_that_comes_later_is_waited_for_and_not_made() {
 }
 
 #[test]
-fn a_file_that_is_taken_away_is_noticed_before_the_next_acknowledgement() {
+fn removed_file_is_noticed_before_next_acknowledgement() {
     let place = Place::new();
     let ledger = begin(&place, &Hands::at(NOON_US));
     ledger.enter(row(1));
@@ -354,7 +354,7 @@ fn a_file_that_is_taken_away_is_noticed_before_the_next_acknowledgement() {
 }
 
 #[test]
-fn what_is_no_ledger() {
+fn foreign_file_is_not_overwritten() {
     for (what, content, refused) in [
         ("empty", Vec::new(), false),
         ("text", b"these are notes, and nothing else\n".repeat(100), false),
@@ -405,7 +405,7 @@ fn newer() -> Vec<u8> {
 /// A reader that never goes away: the next month's file is the open one where it is, also for a process
 /// that starts then, and a third gives it its name.
 #[test]
-fn a_month_that_begins_beside_a_reader_is_one_file_all_the_time() {
+fn month_begun_beside_reader_stays_one_file() {
     let place = Place::new();
     let hands = Hands::at(NOON_US);
     let november = month::begin_us(month::of(NOON_US) + 1);
@@ -439,7 +439,7 @@ fn a_month_that_begins_beside_a_reader_is_one_file_all_the_time() {
 
 /// Somebody who reads an old state for hours does not keep the ledger from being opened.
 #[test]
-fn a_reader_of_an_old_state_holds_nothing_up() {
+fn reader_of_old_snapshot_blocks_nothing() {
     let place = Place::new();
     let hands = Hands::at(NOON_US);
     let ledger = begin(&place, &hands);
@@ -476,7 +476,7 @@ fn long_names_are_cut_alike() {
 }
 
 #[test]
-fn a_writer_that_breaks_begins_again_and_says_what_it_had_in_hand() {
+fn panicked_writer_restarts_and_leaves_gap() {
     let place = Place::new();
     let hands = Hands::at(NOON_US);
     let breaks = Arc::new(AtomicBool::new(false));

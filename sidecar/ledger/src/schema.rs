@@ -16,16 +16,16 @@ pub(crate) const APPLICATION: i64 = 0x746d_6c67;
 /// The tables of version 1.
 pub(crate) const TABLES: &str = include_str!("schema/1.sql");
 
-/// What may be read with SQL.
+/// The views for SQL.
 const VIEWS: &str = include_str!("schema/views.sql");
 
-/// What brings a file from one version to the next: from version 1 on, in order.
+/// The steps from one version to the next, from version 1 on.
 const STEPS: &[&str] = &[include_str!("schema/2.sql")];
 
 /// Shows a connection that only reads the tables of a file of version 1 as those of [`VERSION`].
 const OLD_AS_NEW: &str = include_str!("schema/1_as_2.sql");
 
-/// What a file says it is.
+/// The kind of a file, by its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A ledger of this version, which this program knows.
@@ -48,7 +48,7 @@ pub(crate) fn create(connection: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a file says it is.
+/// The kind of a file, by its header.
 pub(crate) fn kind(connection: &Connection) -> Result<Kind, Error> {
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     Ok(match (pragma("application_id")?, pragma("user_version")?) {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_step_from_each_version_to_the_next() {
+    fn every_version_has_a_migration() {
         assert_eq!(i64::try_from(STEPS.len()).unwrap(), VERSION - 1);
     }
 

@@ -1,4 +1,4 @@
-//! What is signed when a month is closed: its sums and its digest, as JSON that people file.
+//! The sign-off of a closed month: its sums and its digest, as JSON that people file.
 //!
 //! Law: everything in it can be made again from the month's file; money is exact, in decimals.
 
@@ -79,7 +79,7 @@ impl SignOff {
         Ok(())
     }
 
-    /// How the file that was signed differs from what its month says now.
+    /// Returns how the signed file differs from the month's contents now.
     pub(crate) fn differs_from(&self, signed: &Path) -> Option<String> {
         let text = match fs::read_to_string(signed) {
             Ok(text) => text,
@@ -100,7 +100,7 @@ impl SignOff {
     }
 }
 
-/// What the lines come to.
+/// Returns the sums of the daily totals.
 fn sums(connection: &Connection, month: Month) -> Result<Value, Error> {
     let mut names = Names::default();
     let mut currencies: BTreeMap<[u8; 16], String> = BTreeMap::new();

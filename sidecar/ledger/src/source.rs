@@ -1,6 +1,5 @@
-//! What a report reads, whichever store it is kept in: the lines of the rollup, the rows one by one, and
-//! what has to be said beside them. A store hands values to a callback and keeps nothing back, so that a
-//! report is as large as its result and not as the ledger.
+//! The contents of any store of which reports are made: daily totals, rows, corrections, and what is missing of them. A store hands
+//! values to a callback and keeps nothing, so that a report is as large as its result and not as the ledger.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -11,8 +10,7 @@ use price::Rate;
 
 use crate::{GpuSums, Line, Row};
 
-/// Why a store could not be read, in a sentence that says what to do; or why the callback would have no
-/// more.
+/// The reason why a store could not be read, with the remedy; or the callback's own error.
 pub type Trouble = Box<dyn Error + Send + Sync>;
 
 /// A month: how many since January 1970.
@@ -34,7 +32,7 @@ impl Range {
     /// All there is.
     pub const ALL: Self = Self { since_us: i64::MIN, until_us: i64::MAX };
 
-    /// Whether an instant lies in it.
+    /// Returns true if an instant lies in it.
     pub fn holds(&self, us: i64) -> bool {
         self.since_us <= us && us < self.until_us
     }
@@ -55,7 +53,7 @@ impl Range {
         }
     }
 
-    /// Whether it begins and ends at midnight, or has no end: then lines say all that rows do.
+    /// Returns true if it begins and ends at midnight, or has no end: then daily totals say all that rows do.
     pub fn is_whole_days(&self) -> bool {
         [self.since_us, self.until_us]
             .iter()
@@ -67,38 +65,38 @@ fn day(days: i64) -> i32 {
     i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX })
 }
 
-/// What an exchange used of the GPUs, and what that cost in US dollars.
+/// The GPU use of an exchange, and its cost in US dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// Nanojoules, if known.
     pub energy_nj: Option<u64>,
     /// Nanoseconds of GPU time, if known.
     pub gpu_ns: Option<u64>,
-    /// What the time cost, pico-dollars.
+    /// The cost of the time, pico-dollars.
     pub gpu_hours_pico: i64,
-    /// What the energy cost, pico-dollars.
+    /// The cost of the energy, pico-dollars.
     pub gpu_energy_pico: i64,
 }
 
-/// What a GPU did in a day for nobody, or for nobody known.
+/// The use of a GPU in a day that belongs to no exchange, or to none that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceLine {
     /// Days since 1970-01-01, UTC.
     pub day: i32,
     /// `hw.id`.
     pub hw_id: Arc<str>,
-    /// Which of the two.
+    /// The reason.
     pub share: Share,
     /// Their sums.
     pub sums: GpuSums,
 }
 
-/// Whose no GPU time and energy are.
+/// The reason why GPU time and energy belong to no exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Share {
-    /// Nobody's: no exchange was in flight.
+    /// No exchange was in flight.
     Idle,
-    /// Somebody's, but whose was lost.
+    /// The exchange is not known: its record was lost.
     Unattributed,
 }
 
@@ -123,7 +121,7 @@ impl Share {
     }
 }
 
-/// A time of which something is missing.
+/// A time of which rows may be missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// From, microseconds since 1970.
@@ -132,9 +130,9 @@ pub struct Gap {
     pub until_us: i64,
     /// Why, in a word.
     pub why: Arc<str>,
-    /// Rows that were lost; `None`: nobody can say.
+    /// Rows that were lost; `None` if the number is not known.
     pub lost_rows: Option<u64>,
-    /// Whether their totals are among the lines, of class `shed`.
+    /// True if their totals are among the daily totals, of class `shed`.
     pub totals_kept: bool,
 }
 
@@ -158,25 +156,25 @@ impl Gap {
     }
 }
 
-/// A month that the ledger's own files speak of, and whose file is not there.
+/// A month that the ledger's files name, and whose file is absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gone {
     /// The month.
     pub month: Month,
-    /// How it is known that there was one.
+    /// The evidence that there was a file.
     pub why: Arc<str>,
     /// The file that it would be in.
     pub file: PathBuf,
 }
 
-/// What was added to an exchange's charge, or taken back, after the fact.
+/// A later change of an exchange's charge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction {
     /// Its own name.
     pub id: ExchangeId,
     /// When it was made, microseconds since 1970.
     pub made_us: i64,
-    /// Whose charge it corrects.
+    /// The exchange whose charge it corrects.
     pub exchange: ExchangeId,
     /// The line it adds to: `exchanges` is 1 if it had no price before and else 0, `cost_pico` the
     /// difference, `rate` the one that holds from now on; tokens and GPU are zero.
@@ -243,10 +241,10 @@ pub trait Source {
         each: &mut dyn FnMut(Month, &Correction, Option<(Month, &Row, Option<&Used>)>) -> Result<(), Trouble>,
     ) -> Result<(), Trouble>;
 
-    /// What GPUs did for nobody on the days that the range touches.
+    /// Returns the GPU use without an exchange on the days that the range touches.
     fn devices(&self, range: &Range) -> Result<Vec<DeviceLine>, Trouble>;
 
-    /// What is missing of the range.
+    /// Returns the gaps of the range.
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble>;
 
     /// The files that were copied without their log and from which something of the range may be missing.
@@ -259,7 +257,7 @@ pub trait Source {
         Ok(Vec::new())
     }
 
-    /// Whether a month is closed; `None` if the store does not know of any.
+    /// Returns whether a month is closed; `None` if the store does not know.
     fn is_closed(&self, month: Month) -> Result<Option<bool>, Trouble> {
         Ok(Some(self.digest(month)?.is_some()))
     }

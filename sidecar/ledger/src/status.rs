@@ -1,4 +1,4 @@
-//! How the ledger is: what metrics, readiness and `ledger status` say of it.
+//! The state of a running ledger, for metrics, readiness and `ledger status`.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ pub struct Status {
     pub lost_rows_total: u64,
     /// Energies and idle shares of which nothing is kept.
     pub lost_energies_total: u64,
-    /// How long the oldest that waits has waited; zero if none does.
+    /// The wait of the oldest item; zero if none waits.
     pub commit_lag: Duration,
-    /// Whether the last attempt to write succeeded.
+    /// True if the last attempt to write succeeded.
     pub up: bool,
-    /// What is the matter, and what to do; nothing if nothing is.
+    /// The problem and its remedy, if there is one.
     pub trouble: Option<String>,
     /// Length of the open month's file, bytes.
     pub bytes: u64,
@@ -29,13 +29,13 @@ pub struct Status {
     pub wal_bytes: u64,
     /// Gaps that were written down.
     pub gaps_total: u64,
-    /// Files that were moved aside because they were damaged.
+    /// Files that were quarantined because they were damaged.
     pub quarantined_total: u64,
     /// Faults by kind, in the order of [`Fault::ALL`].
     pub faults_total: [u64; Fault::ALL.len()],
     /// Commits.
     pub commits_total: u64,
-    /// What they took together.
+    /// The time that they took together.
     pub commit_time: Duration,
 }
 
@@ -45,7 +45,7 @@ impl Status {
     }
 }
 
-/// What was done and is not told yet.
+/// Events that are not in the status yet.
 #[derive(Debug, Default)]
 pub(crate) struct StatusUpdate {
     pub gaps: u64,

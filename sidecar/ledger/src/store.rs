@@ -24,13 +24,13 @@ use crate::table::{CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values::{Columns, Names};
 use crate::{Class, Line, Row, check, digest, month, overview};
 
-/// How often files that move while they are looked for are looked for again.
+/// The number of attempts to find files that are renamed meanwhile.
 const TRIES: usize = 5;
 
 /// All files of a ledger; those that are written, in the state that they had when they were opened.
 #[derive(Debug)]
 pub struct Store {
-    /// What was asked for, if it was the whole ledger.
+    /// The path, if it is of the whole ledger.
     path: Option<PathBuf>,
     files: Vec<File>,
     unread: Vec<Unread>,
@@ -80,8 +80,8 @@ impl Store {
         Ok(open_each(path)?.into_iter().map(|(_, opened)| opened.map(alone)).collect())
     }
 
-    /// Whether all that a range may be charged is there: a month's file has its days, and what came late or
-    /// was corrected of the months before.
+    /// Checks that all that a range may be charged is there: a month's file has its days, and late rows and corrections
+    /// of the months before.
     fn has_all(&self, range: &Range) -> Result<(), Error> {
         match self.unread.iter().find(|unread| range.since_us < month::begin_us(unread.month + 1)) {
             Some(unread) => Err(unread.error.clone()),
@@ -95,7 +95,7 @@ impl Store {
     }
 
     /// Reads what a range touches in each file.
-    /// `told` says whether something of a file was handed over, and cannot be taken back.
+    /// `told` returns true once a value of a file was handed over, which cannot be undone.
     fn within_range(
         &self,
         range: &Range,
@@ -222,7 +222,7 @@ pub(crate) fn open(path: &Path) -> Result<File, Error> {
     opened.map_err(|error| error.of(path.display()))
 }
 
-/// What to do where a month is asked for that cannot be read.
+/// The remedy where a month is needed that cannot be read.
 fn left_out(error: Error) -> Error {
     let said = format!(
         "{}; put it back from a backup, ask for a time after its month, or move it out of the ledger's folder to \

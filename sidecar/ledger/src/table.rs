@@ -1,7 +1,7 @@
-//! The tables as the code knows them, and the row checksums of their rows.
+//! The tables as the code knows them, and the checksums of their rows.
 //!
-//! Law: a row that is written gets a row checksum made of all its columns, and a row whose row checksum is not the one
-//! its columns make is never used: a flipped bit may cost a report, and never a wrong sum.
+//! Law: a row is written with a checksum of all its columns, and a row whose checksum is wrong is never used: a flipped
+//! bit may cost a report, and never makes a wrong sum.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ pub(crate) struct Table {
     /// Columns of version 1; a later one is hashed only where it is not NULL, so that rows from before it
     /// keep their row checksums.
     first: usize,
-    /// How many of the first columns are the key; 0 if rows are numbered.
+    /// The number of first columns that are the key; 0 if rows are numbered.
     keys: usize,
     sql: Sql,
 }
@@ -79,7 +79,7 @@ impl Table {
         Self { first, ..Self::new(name, columns, keys) }
     }
 
-    /// Whether rows are numbered, and digested_tables by a chain; else they have a key, and are digested_tables by a sum.
+    /// Returns true if rows are numbered, so that the table digest is a chain; else they have a key, and it is a sum.
     pub(crate) fn is_numbered(&self) -> bool {
         self.keys == 0
     }
@@ -156,7 +156,7 @@ impl Table {
         Ok((values, digest, right))
     }
 
-    /// What to say of a row whose row checksum is not right: which it is, by what it says now.
+    /// Returns the error of a row whose checksum is wrong, with the row's key.
     pub(crate) fn changed(&self, values: &[ValueRef<'_>]) -> Error {
         let named = ["seq", "id", "day", "tenant", "model", "name", "version", "entry"];
         let each = self.columns.iter().zip(values).filter(|(column, _)| named.contains(column));
@@ -230,7 +230,7 @@ pub(crate) fn bind(statement: &mut Statement<'_>, values: &[ValueRef<'_>]) -> Re
     Ok(())
 }
 
-/// What a value is hashed as: its kind, its length where that varies, its bytes.
+/// Appends a value as it is hashed: its kind, its length where that varies, its bytes.
 pub(crate) fn write(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
     match value {
         ValueRef::Null => bytes.push(0),
@@ -310,7 +310,7 @@ pub(crate) static RATE: LazyLock<Table> = LazyLock::new(|| {
     Table::keyed("rate", 1, before.into_iter().chain(FIRST_TOKENS).chain(["per_request"])).with(LATER_TOKENS)
 });
 
-/// What exchanges used of the GPUs.
+/// The GPU use of exchanges.
 pub(crate) static ENERGY: LazyLock<Table> = LazyLock::new(|| {
     Table::numbered(
         "energy",
@@ -368,11 +368,11 @@ pub(crate) static LINE: LazyLock<Table> = LazyLock::new(|| {
         .with(LATER_TOKENS)
 });
 
-/// What GPUs did for nobody.
+/// The GPU use without an exchange.
 pub(crate) static DEVICE: LazyLock<Table> =
     LazyLock::new(|| Table::keyed("device", 3, ["day", "hw_id", "share"].into_iter().chain(GPU_COLUMNS)));
 
-/// What was changed after the fact.
+/// Later changes of charges.
 pub(crate) static CORRECTION: LazyLock<Table> = LazyLock::new(|| {
     Table::numbered(
         "correction",
@@ -397,7 +397,7 @@ pub(crate) static CORRECTION: LazyLock<Table> = LazyLock::new(|| {
     )
 });
 
-/// Who did what to the ledger.
+/// The audit trail.
 pub(crate) static ACT: LazyLock<Table> =
     LazyLock::new(|| Table::numbered("act", ["at_us", "what", "who", "detail"]));
 
@@ -405,14 +405,14 @@ pub(crate) static ACT: LazyLock<Table> =
 pub(crate) static GAP: LazyLock<Table> =
     LazyLock::new(|| Table::numbered("gap", ["from_us", "until_us", "why", "lost_rows", "totals_kept"]));
 
-/// How much there is of each other table.
+/// The digest of each other table.
 pub(crate) static SEAL: LazyLock<Table> =
     LazyLock::new(|| Table::keyed("seal", 1, ["name", "entered", "digest"]));
 
 /// Facts about the file.
 pub(crate) static FACT: LazyLock<Table> = LazyLock::new(|| Table::keyed("fact", 1, ["name", "value"]));
 
-/// Every table that is digested_tables.
+/// Every table that has a digest.
 pub(crate) fn digested_tables() -> [&'static Table; 8] {
     [&EXCHANGE, &ENERGY, &CORRECTION, &RATE, &LINE, &DEVICE, &ACT, &GAP]
 }
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_of_all_columns_and_of_the_table() {
+    fn row_checksum_covers_columns_and_table() {
         let values = [ValueRef::Integer(1), ValueRef::Text(b"ab"), ValueRef::Null];
         let (name, rest) = (|v: &[ValueRef<'_>]| FACT_LIKE.digest(v, &mut Vec::new()), ());
         let () = rest;
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_column_counts_where_it_is_not_null() {
+    fn null_in_later_column_keeps_checksum() {
         let table = super::Table::keyed("like", 1, ["a", "b"]);
         let later = super::Table::keyed("like", 1, ["a", "b"]).with(["c", "d"]);
         let (one, null) = (ValueRef::Integer(1), ValueRef::Null);

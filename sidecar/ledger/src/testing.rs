@@ -63,7 +63,7 @@ impl Place {
         let copy = Self::new();
         for entry in std::fs::read_dir(&self.0).unwrap() {
             let entry = entry.unwrap();
-            // What maps the log is made anew by whoever opens it first.
+            // The log's index is made anew by the next process that opens the file.
             if !entry.file_name().to_str().unwrap().ends_with("-shm") {
                 std::fs::copy(entry.path(), copy.0.join(entry.file_name())).unwrap();
             }
@@ -107,7 +107,7 @@ pub(crate) fn notes(ledger: &Path, of: Month, text: &str) -> Vec<String> {
     gaps.chain(without_log).filter(|note| note.contains(text)).collect()
 }
 
-/// What [`write_month`] writes.
+/// The contents of a month for [`write_month`].
 #[derive(Clone, Debug, Default)]
 pub struct Contents<'c> {
     /// The rates that the rest names.

@@ -1,7 +1,7 @@
-//! One transaction of a file: rows, and with them the lines they add to, the table digests and the facts.
+//! One transaction of a file: rows, the daily totals that they add to, the table digests and the facts.
 //!
-//! Laws: a line grows by a row when that row is inserted and by no other, in the transaction that inserts
-//! it; a row that is there already changes nothing.
+//! Laws: a daily total grows by a row when that row is inserted and by no other, in the transaction that inserts it; a
+//! row that is there already changes nothing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,7 +17,7 @@ use crate::table::{self, ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, R
 use crate::values::{self, Columns, Names};
 use crate::{Class, Row, Sums, TotalKey, month};
 
-/// A transaction that nobody else can write beside. Dropped, it was never there.
+/// A transaction beside which no other process can write. Dropped without a commit, it changes nothing.
 pub(crate) struct Txn<'f> {
     transaction: Transaction<'f>,
     month: Month,
@@ -28,7 +28,7 @@ pub(crate) struct Txn<'f> {
 }
 
 impl<'f> Txn<'f> {
-    /// Begins. The table digests are read anew each time, so that what another process entered counts.
+    /// Begins one. The table digests are read anew each time, so that what another process entered counts.
     pub(crate) fn begin(file: &'f mut File) -> Result<Self, Error> {
         let month = file.month;
         let transaction = file.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -42,17 +42,17 @@ impl<'f> Txn<'f> {
         })
     }
 
-    /// Whether the month was closed, so that nothing may be entered any more.
+    /// Returns true if the month was closed, so that nothing may be entered.
     pub(crate) fn is_closed(&self) -> Result<bool, Error> {
         Ok(file::number(&self.transaction, "closed_us")?.is_some())
     }
 
-    /// The token of the last entry that had one.
+    /// Returns the token of the last transaction that had one.
     pub(crate) fn token(&self) -> Result<Option<Vec<u8>>, Error> {
         file::bytes(&self.transaction, "batch")
     }
 
-    /// A fact that is a number.
+    /// Returns a fact that is a number.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Error> {
         file::number(&self.transaction, name)
     }
@@ -70,7 +70,7 @@ impl<'f> Txn<'f> {
         self.table_digests.insert(table.name, (table, table_digest));
     }
 
-    /// Enters what the rates of rows and corrections are, each once.
+    /// Enters the rates of rows and corrections, each once.
     pub(crate) fn rates<'r>(&mut self, rates: impl IntoIterator<Item = &'r Rate>) -> Result<(), Error> {
         let mut table_digest = self.table_digest(&RATE)?;
         let mut insert = self.transaction.prepare_cached(RATE.insert_new())?;
@@ -86,7 +86,7 @@ impl<'f> Txn<'f> {
         Ok(())
     }
 
-    /// Enters exchanges, whose rates are entered. How many were new.
+    /// Enters exchanges, whose rates are entered. Returns how many were new.
     pub(crate) fn exchanges<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) -> Result<u64, Error> {
         let mut table_digest = self.table_digest(&EXCHANGE)?;
         let mut new = 0;
@@ -145,7 +145,7 @@ impl<'f> Txn<'f> {
         self.totals.entry(key.clone()).or_default().add(sums);
     }
 
-    /// Adds to what GPUs did for nobody.
+    /// Adds GPU use without an exchange.
     pub(crate) fn devices<'r>(
         &mut self,
         added: impl IntoIterator<Item = &'r DeviceLine>,
@@ -204,12 +204,12 @@ impl<'f> Txn<'f> {
         Ok(new)
     }
 
-    /// Says what is missing.
+    /// Enters a gap.
     pub(crate) fn gap(&mut self, gap: &Gap) -> Result<(), Error> {
         self.append(&GAP, |seq| values::of_gap(seq, gap)).map(|_| ())
     }
 
-    /// Says who did what. The number of the act.
+    /// Enters an event of the audit trail. Returns its number.
     pub(crate) fn audit(&mut self, at_us: i64, what: &str, who: &str, detail: &str) -> Result<i64, Error> {
         let [what, who, detail] = [what, who, detail].map(|text| ValueRef::Text(text.as_bytes()));
         self.append(&ACT, |seq| Ok(vec![ValueRef::Integer(seq), ValueRef::Integer(at_us), what, who, detail]))
@@ -283,7 +283,7 @@ impl<'f> Txn<'f> {
     }
 }
 
-/// What a closed month says to whoever would enter something.
+/// Returns the error for entering something into a closed month.
 pub(crate) fn closed(month: Month) -> Error {
     Error::new(Fault::Other, format!("{} is closed", month::name(month)))
 }

@@ -16,7 +16,7 @@ use crate::source::{Correction, DeviceLine, Gap, Share, Used};
 use crate::table::{FIRST_TOKENS, LATER_TOKENS, Values, places};
 use crate::{Class, GpuSums, Line, Row, Sums, TotalKey};
 
-/// What the low half of a sum ends at.
+/// The first number beyond the low half of a sum.
 const LOW: i128 = 1_000_000;
 
 /// A sum as its two columns.

@@ -1,8 +1,8 @@
-//! Whether a ledger is what was written into it: everything read, summed and hashed again.
+//! Verification: reads, sums and hashes all of a ledger again.
 //!
-//! Laws: nothing that was stored is trusted. Lines are made anew from rows, chains and digests from the
-//! columns, and every difference is told with where it is. Rows are read in many short transactions, so that
-//! the log of a file that is written meanwhile can be written back; what was entered last, and the lines, in one.
+//! Laws: no stored sum or digest is trusted. Daily totals are made anew from rows, table digests from the columns, and
+//! every difference is reported with its place. Rows are read in many short transactions, so that the log of a file
+//! that is written meanwhile can be checkpointed; the newest rows and the daily totals are read in one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -28,10 +28,10 @@ use crate::{check, digest, files, month};
 /// Rows of each table that are read in one transaction: a fraction of a second.
 const STEP_ROWS: i64 = 20_000;
 
-/// Of so many differences of one kind each is told; of more, how many there are.
+/// The most differences of one kind that are listed; the others are counted.
 const TOLD: usize = 20;
 
-/// What was found of one file.
+/// The result for one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The month.
@@ -42,7 +42,7 @@ pub struct Verdict {
     pub rows: u64,
     /// The digest, if the month is closed.
     pub digest: Option<String>,
-    /// What differs; nothing if all is well.
+    /// The differences; empty if there are none.
     pub differences: Vec<String>,
 }
 
@@ -226,7 +226,7 @@ fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result
     Ok(Contents { rows: sums.rows, differences })
 }
 
-/// What is wrong with rows: so much that is told, and how much more there is.
+/// Errors of rows: the first few, and the number of the others.
 #[derive(Default)]
 struct Wrong {
     told: Vec<String>,
@@ -247,7 +247,7 @@ impl Wrong {
     }
 }
 
-/// How far a table whose rows are numbered was read.
+/// The progress through a table whose rows are numbered.
 struct Read {
     /// The row that was read last.
     seq: i64,
@@ -323,7 +323,7 @@ impl Read {
 /// Lines as they are, and as they should be.
 #[derive(Default)]
 struct Recount {
-    /// Whether each row is looked up by its id, because SQLite's own check takes too long.
+    /// True if each row is looked up by its id, because SQLite's own check takes too long.
     by_id: bool,
     rows: u64,
     compacted: bool,

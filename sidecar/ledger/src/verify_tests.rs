@@ -74,7 +74,7 @@ fn steps_find_what_is_wrong_wherever_it_is() {
 
 /// Of a file that is too long for SQLite's own check while it is written.
 #[test]
-fn row_that_its_id_does_not_find_is_told() {
+fn row_not_found_by_id_is_reported() {
     let place = Place::new();
     written(&place).end(NOON_US).unwrap();
     let told = || {

@@ -1,8 +1,8 @@
-//! The one thread that writes.
+//! The writer thread.
 //!
 //! Laws: what was taken from the queue stays in the pending batch until it is on the disk; after a fault everything is
-//! opened anew and what is in the pending batch is entered again, which changes nothing where it was there already;
-//! a row that no file can hold is counted as lost and holds up no other.
+//! opened anew and the pending batch is entered again, which changes nothing where it was there already; a row that no
+//! file can hold is counted as lost and holds up no other.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::yield_policy::YieldPolicy;
 use crate::{Clock, Plan, Row, month};
 use crate::{file, files};
 
-/// How often a sign of life is written while there is nothing else to write.
+/// The interval of signs of life while there is nothing else to write.
 const ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The first pause after a fault, and the longest.
@@ -37,7 +37,7 @@ const RETAIN_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration
 /// The pause where there are some that another store has yet to get, and after how many it is said.
 const UNSHIPPED_PAUSE: (Duration, u32) = (Duration::from_secs(60), 10);
 
-/// What the writer and those who ask share.
+/// The state that the writer shares with its callers.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     pub queue: Queue,
@@ -51,7 +51,7 @@ impl Shared {
     }
 }
 
-/// What is being entered.
+/// The batch that is being entered.
 struct PendingBatch {
     batch: Batch,
     token: [u8; 16],
@@ -69,7 +69,7 @@ pub(crate) struct Writer {
     who: Arc<str>,
     keep_days: u32,
     may_forget: Option<MayForget>,
-    /// How many looks in a row found old rows that may not go yet.
+    /// The number of checks in a row that found old rows that are not shipped yet.
     held_back: u32,
     clock: Clock,
     tokens: u64,
@@ -95,7 +95,7 @@ impl Writer {
         }
     }
 
-    /// Until the end is wanted and all is entered, or the end has come.
+    /// Runs until the end is asked for and all is entered, or the time is up.
     pub(crate) fn run(mut self) {
         let mut pending: Option<PendingBatch> = None;
         let mut pause = RETRY_PAUSE.0;
@@ -159,7 +159,7 @@ impl Writer {
         PendingBatch { batch, token, done: BTreeSet::new(), one_by_one: false }
     }
 
-    /// Enters what is in the pending batch, or else lives on, or ends.
+    /// Enters the pending batch, or else writes a sign of life, or ends.
     fn step(&mut self, pending: &mut Option<PendingBatch>, end: bool) -> Result<(), Error> {
         let now_us = (self.clock)();
         self.month_files.ready(now_us)?;
@@ -198,7 +198,7 @@ impl Writer {
         self.enter_shed(pending, now_us)
     }
 
-    /// Enters item by item what is in the pending batch, from the first; what is entered is not in the pending batch any more.
+    /// Enters the items of the pending batch one by one, and removes each that is entered.
     fn enter_items(&mut self, pending: &mut PendingBatch, now_us: i64) -> Result<(), Error> {
         while let Some(item) = pending.batch.items.front() {
             let one = Batch { items: [item.clone()].into(), ..Batch::default() };
@@ -217,7 +217,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Enters the totals that are in the pending batch, line by line if need be, and last what has to be said of them.
+    /// Enters the totals of the pending batch, one by one if need be, and last the gaps.
     fn enter_shed(&mut self, pending: &mut PendingBatch, now_us: i64) -> Result<(), Error> {
         match self.enter_whole(&pending.batch, &pending.token, &mut pending.done, now_us) {
             Err(error) if error.of_row => {}
@@ -329,8 +329,8 @@ impl Writer {
         Ok(batch.items.iter().filter(|item| item.is_row()).count() as u64)
     }
 
-    /// What of a month is not in its file yet, which takes nothing more. Where this batch is the last that the
-    /// file has, it has all of it, also what has no name by which it could be found.
+    /// Returns the part of a month that is not in its file yet, which takes nothing more. A file whose last batch is
+    /// this one has all of it, also the items without an id.
     fn not_entered<'b>(&self, month: Month, mut part: Part<'b>, token: &[u8; 16]) -> Part<'b> {
         let Ok(file) = self.month_files.open_past(month) else { return part };
         if file::bytes(&file.connection, "batch").is_ok_and(|last| last.as_deref() == Some(token)) {
@@ -393,7 +393,7 @@ impl Writer {
         Ok(true)
     }
 
-    /// Rows are on the disk: that is not told before what else was done for them.
+    /// Counts rows that are on the disk, after the gaps and faults on the way there.
     fn acknowledge(&mut self, rows: u64) {
         let update = std::mem::take(&mut self.month_files.update);
         let mut status = self.shared.status();
@@ -401,7 +401,7 @@ impl Writer {
         status.rows_total += rows;
     }
 
-    /// Tells the status, and does what a fault asks for.
+    /// Publishes the status, and recovers from a fault.
     fn tell(&mut self, result: &Result<(), Error>) {
         let update = std::mem::take(&mut self.month_files.update);
         let mut status = self.shared.status();
@@ -449,7 +449,7 @@ impl Writer {
         }
     }
 
-    /// Takes a step of taking away what is older than it is to be kept. When to take the next.
+    /// Takes a step of retention. Returns the pause before the next.
     fn retain(&mut self) -> Duration {
         let now_us = (self.clock)();
         let asked = self.may_forget.as_deref();
@@ -476,7 +476,7 @@ impl Writer {
         }
     }
 
-    /// The time is up and the disk is gone: what waits is lost, and counted.
+    /// Counts as lost what waits when the time is up and the disk is gone.
     fn give_up(&mut self, pending: Option<PendingBatch>) {
         let in_hand = pending.map_or((0, 0), |pending| pending.batch.counts());
         self.shared.queue.lose_all(in_hand);
@@ -491,7 +491,7 @@ impl Writer {
     }
 }
 
-/// What goes into one file.
+/// The items of one file.
 #[derive(Default)]
 struct Part<'b> {
     rows: Vec<&'b Row>,

@@ -12,7 +12,7 @@ use crate::{EnergyRow, Plan, Store, close, month};
 
 /// The part of a past month is on the disk, and the month is closed before the batch is tried again.
 #[test]
-fn what_a_month_got_before_it_was_closed_is_not_entered_again() {
+fn rows_entered_before_close_are_not_repeated() {
     let october = month::of(NOON_US);
     let november_us = month::begin_us(october + 1) + 1_000_000;
     let place = Place::new();

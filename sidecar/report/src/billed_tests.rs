@@ -54,7 +54,7 @@ fn billed(place: &Place, of: Month) -> i128 {
 }
 
 #[test]
-fn a_correction_is_billed_in_its_month_until_that_is_closed() {
+fn correction_is_billed_in_its_month_until_closed() {
     let place = Place::new();
     let (october, november) = (month::of(NOON_US), month::of(NOON_US) + 1);
     let rows: Vec<Row> = (0..20).map(row).collect();

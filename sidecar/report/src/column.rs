@@ -116,8 +116,7 @@ impl Column {
         .to_owned()
     }
 
-    /// Returns what stands in the column of a group. `round`: digits of money after the point, all there are if not
-    /// said.
+    /// Returns the cell of a group in this column. `round`: digits of money after the point; all if `None`.
     pub fn cell(self, group: &Group, basis: Basis, round: Option<u32>) -> Cell {
         let sums = &group.sums;
         let cost = group.cost(basis);
@@ -144,7 +143,7 @@ impl Column {
     }
 }
 
-/// Money of pico-units, rounded if that is asked for.
+/// Returns money of pico-units, rounded to so many digits if given.
 pub(crate) fn rounded(pico: i128, round: Option<u32>) -> Decimal {
     round.map_or(money(pico), |places| money(pico).round(places))
 }

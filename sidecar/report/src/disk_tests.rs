@@ -50,7 +50,7 @@ pub(crate) fn book(seed: u64) -> (Memory, Place) {
 }
 
 #[test]
-fn a_report_from_disk_is_the_report_from_memory() {
+fn report_from_disk_equals_report_from_memory() {
     for seed in [1, 2, 3] {
         let (memory, place) = book(seed);
         let store = Store::open_read(&place.ledger()).unwrap();
@@ -148,7 +148,7 @@ fn views_and_reports_have_the_same_sums() {
 }
 
 #[test]
-fn exchanges_prices_corrections_and_the_rest_are_as_they_were_entered() {
+fn views_show_rows_as_entered() {
     let (mut memory, _) = book(5);
     memory.gaps.push(Gap {
         from_us: i64::from(FIRST_DAY) * DAY_US,
@@ -238,7 +238,7 @@ fn options() -> Options {
 }
 
 #[test]
-fn a_closed_month_has_its_digest_in_focus() {
+fn closed_month_has_its_digest_in_focus() {
     let (_, place) = book(6);
     let october = period::month_of("2026-10").unwrap();
     let signed = ledger::close(&place.ledger(), october, "finance", 1_900_000_000_000_000).unwrap();
@@ -261,7 +261,7 @@ fn a_closed_month_has_its_digest_in_focus() {
 
 /// Energy that came for a month that was closed is in the dataset, as in the view, although nothing else did.
 #[test]
-fn energy_in_focus_is_that_of_what_has_a_price() {
+fn focus_has_energy_of_priced_usage_only() {
     let place = Place::new();
     put(&Memory::of_chance(6, 300).with_late_energy(), &place.ledger());
     let store = Store::open_read(&place.ledger()).unwrap();
@@ -287,7 +287,7 @@ fn energy_in_focus_is_that_of_what_has_a_price() {
 
 /// A report reads corrections, rows and lines one after the other, and rows are entered meanwhile.
 #[test]
-fn a_store_is_one_state_however_much_is_entered() {
+fn store_is_one_snapshot_while_rows_are_entered() {
     let (memory, place) = book(4);
     let counted = |store: &Store| {
         let report = make(store, &query(&[Key::Tenant])).unwrap();
@@ -302,7 +302,7 @@ fn a_store_is_one_state_however_much_is_entered() {
 
 /// Damage in a file is no matter of a report on days that it says it has no lines of.
 #[test]
-fn report_reads_only_files_with_lines_of_its_days() {
+fn report_reads_only_files_of_its_days() {
     let of_range = |range: Range| Query { range, ..query(&[Key::Tenant]) };
     let november_us = period::month_start_us(period::month_of("2026-11").unwrap());
     let october = of_range(Range { since_us: i64::MIN, until_us: november_us });

@@ -36,7 +36,7 @@ impl Reading {
         query.is_by_rate() || (self == Self::Charged && query.basis == Basis::Price)
     }
 
-    /// Whether a first price of one month moves what another month, or the same, billed.
+    /// Returns true if a first price of one month moves what another month, or the same, billed.
     pub(crate) fn moves(self, corrected: Month, billed: Month) -> bool {
         self != Self::Billed || corrected == billed
     }
@@ -143,7 +143,7 @@ impl FirstPrices {
 }
 
 impl PendingTotals {
-    /// Whether one line without a price was given one rate, all of it, so that no row need be read.
+    /// Returns true if one total without a price was given one rate, all of it, so that no row need be read.
     fn moves_whole(&self, reading: Reading) -> bool {
         match (self.unpriced.as_slice(), self.given.as_slice()) {
             ([], _) => true,

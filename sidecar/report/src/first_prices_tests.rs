@@ -212,7 +212,7 @@ fn counts_stand_under_the_first_price() {
 }
 
 #[test]
-fn focus_has_the_usage_of_what_was_priced_in_an_open_month() {
+fn focus_has_usage_priced_in_open_month() {
     let place = ledger();
     assert!(sum(&dataset(&place, None), "Tokens", 4) < tokens());
     priced(&place);
@@ -228,7 +228,7 @@ fn focus_has_the_usage_of_what_was_priced_in_an_open_month() {
 }
 
 #[test]
-fn focus_has_the_usage_of_what_was_priced_after_the_close_as_corrections() {
+fn focus_has_usage_priced_after_close_as_correction() {
     let place = ledger();
     close(&place.ledger(), october(), "ann", november_us()).unwrap();
     let billed =
@@ -296,7 +296,7 @@ fn closed_month_keeps_the_rate_it_billed() {
 }
 
 #[test]
-fn report_says_that_counts_without_rows_stand_under_first_rate() {
+fn report_notes_counts_under_first_rate() {
     let place = ledger();
     assert_eq!(charged_again(&place, LATER_PRICES, false).entered, ROWS);
     without_rows(&place);
@@ -313,7 +313,7 @@ fn report_says_that_counts_without_rows_stand_under_first_rate() {
 
 /// Of what had a price from the beginning, nothing is among what had none, and the other way around.
 #[test]
-fn corrections_without_rows_are_told_apart_by_first_charge() {
+fn corrections_without_rows_keep_their_first_charge() {
     let place = ledger();
     priced(&place);
     charged_again(&place, LATER_PRICES, false);

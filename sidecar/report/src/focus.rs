@@ -42,7 +42,7 @@ impl Version {
     }
 }
 
-/// Whether the costs are to be paid, or only shown.
+/// The purpose of the dataset: costs to be paid, or only shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Billing {
     /// Shown: `BilledCost` is 0, and nothing is counted twice beside the provider's own bill.
@@ -51,16 +51,16 @@ pub enum Billing {
     Chargeback,
 }
 
-/// How it is written.
+/// The options of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// In which version.
     pub version: Version,
-    /// What is billed.
+    /// The purpose.
     pub billing: Billing,
-    /// Who runs this and would send the bill.
+    /// The issuer of the bill: the operator.
     pub issuer: String,
-    /// What the service is called.
+    /// The name of the service.
     pub service: String,
 }
 

@@ -33,7 +33,7 @@ fn with_october() -> Place {
 
 /// What reports say of October being gone; nothing if it is there or was not asked for.
 #[test]
-fn a_report_of_a_month_that_is_gone_says_so() {
+fn report_notes_an_absent_month() {
     let place = with_october();
     enter(&place, november_us(), [Row { ended_us: november_us(), ..row(1_000) }]);
     let november = Range { since_us: november_us(), until_us: i64::MAX };
@@ -62,7 +62,7 @@ fn a_report_of_a_month_that_is_gone_says_so() {
 
 /// The chain of closed months, and what a later month may have had of an earlier one.
 #[test]
-fn a_month_is_missed_by_those_that_were_closed_after_it() {
+fn absent_month_is_known_from_later_ones() {
     let place = with_october();
     enter(&place, november_us(), [Row { ended_us: november_us(), ..row(1_000) }]);
     let december = month::begin_us(october() + 2);

@@ -1,5 +1,5 @@
-//! A report made: what was asked for, grouped and summed. Money of different currencies is never added:
-//! a group has a row for each.
+//! A report: the rows that a query selects, grouped and summed. Money of different currencies is never added: a group
+//! has a row for each.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,26 +24,26 @@ pub const GROUPS_MAX: usize = 1_000_000;
 /// A report.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What was asked.
+    /// The query.
     pub query: Query,
     /// The groups in the requested order; only the first, with `--top`.
     pub groups: Vec<Group>,
     /// The sum of all groups, a row for each currency.
     pub totals: Vec<Group>,
-    /// What the numbers do not say.
+    /// Notes on what the numbers leave out.
     pub notes: Notes,
 }
 
 /// A row of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The values of the keys, in the order asked for.
+    /// The values of the keys, in the query's order.
     pub values: Box<[Value]>,
     /// Of GPU time that no exchange had, whose it is; `None` for exchanges.
     pub share: Option<Share>,
-    /// What its money is in; `None` if nothing in it has a price.
+    /// The currency of its money; `None` if nothing in it has a price.
     pub currency: In,
-    /// Whether it is the total of all groups in its currency.
+    /// True if it is the total of all groups in its currency.
     pub is_total: bool,
     /// Its sums.
     pub sums: Sums,
@@ -83,7 +83,7 @@ impl Report {
 }
 
 impl Group {
-    /// What it costs by a basis, pico-units; `None` if nobody can say.
+    /// Returns its cost by a basis, pico-units; `None` if it is not known.
     pub fn cost(&self, basis: Basis) -> Option<i128> {
         match basis {
             Basis::Price => self.sums.priced.then_some(self.sums.cost_pico),
@@ -163,7 +163,8 @@ pub fn make(source: &dyn Source, query: &Query) -> Result<Report, Trouble> {
     Ok(Report { query: query.clone(), groups, totals, notes })
 }
 
-/// What GPUs did for nobody is kept by day, and a part of a day has no sum to be conserved.
+/// Checks that a query by GPU cost is of whole days: GPU use without an exchange is kept by day, and a part of a day
+/// has no sum to be conserved.
 pub(crate) fn whole_days_if_gpu(query: &Query) -> Result<(), Trouble> {
     if query.basis == Basis::Gpu && !query.range.is_whole_days() {
         return Err("what idle GPUs cost is kept by day: give --since and --until as days or months".into());
@@ -195,7 +196,7 @@ fn value(basis: Basis, piece: &Piece<'_>, key: Key, rate: Option<&Rate>) -> Valu
     }
 }
 
-/// Whether filters let a piece through, or may: what only a row that is gone said may have been anything.
+/// Returns true if filters accept a piece, or may: a value that only its deleted row had may have been any.
 pub(crate) fn may_be_selected(
     filters: &[Filter],
     basis: Basis,
@@ -211,7 +212,7 @@ pub(crate) fn may_be_selected(
     })
 }
 
-/// Counts what is left out, if it may have been asked for: what only its row said may have been anything.
+/// Counts a piece that is left out, if the query may select it: a value that only its row had may have been any.
 pub(crate) fn leave_out(
     query: &Query,
     piece: &Piece<'_>,
@@ -227,8 +228,8 @@ pub(crate) fn leave_out(
     Ok(())
 }
 
-/// Notes what rows that are gone would say of a piece that lines tell: whether it is asked for, and by which rate its
-/// exchanges are charged now.
+/// Notes what the deleted rows of a total would have said: whether the query selects it, and the rate of its exchanges
+/// now.
 pub(crate) fn note_rows_gone(
     notes: &mut Notes,
     piece: &Piece<'_>,

@@ -1,5 +1,5 @@
-//! A report for programs: an object with the rows, each with the keys asked for, their totals, the months that they are
-//! of, and notes. Money, time and energy are strings, because a number of JSON is a float to most who read it. Rows are
+//! A report for programs: an object with the rows, each with the query's keys, their totals, the months that they are
+//! of, and notes. Money, time and energy are strings, because most programs read a number of JSON as a float. Rows are
 //! written one by one, so that memory does not grow with the text.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::group::{Group, Report};
 use super::key::{Key, Value};
 use super::sums::{self, PROVENANCES};
 
-/// Writes it. `round`: digits of money after the point, all there are if not said.
+/// Writes it. `round`: digits of money after the point; all if `None`.
 ///
 /// # Errors
 /// As the writer has them.

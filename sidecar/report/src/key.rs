@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use ledger::period;
 
-/// What a report can be grouped by.
+/// A key by which a report can be grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// Whose.
+    /// The tenant.
     Tenant,
-    /// Made with which key or account.
+    /// The key or account.
     Principal,
-    /// For which end user.
+    /// The end user.
     Consumer,
-    /// The model asked for.
+    /// The requested model.
     Model,
     /// The model that answered.
     ResponseModel,
@@ -25,7 +25,7 @@ pub enum Key {
     Provider,
     /// The JSON shape spoken.
     Dialect,
-    /// How it ended.
+    /// The ending.
     Ending,
     /// The service tier of the rate it was charged by.
     Tier,
@@ -33,9 +33,9 @@ pub enum Key {
     Version,
     /// The entry of that book.
     Entry,
-    /// Why it had no price when it was charged first; none if it had one.
+    /// The reason why it had no price when it was charged first; none if it had one.
     Unpriced,
-    /// What it was charged in.
+    /// The currency of the charge.
     Currency,
     /// The day it ended.
     Day,
@@ -47,9 +47,9 @@ pub enum Key {
     Billed,
     /// Usage, shed or correction.
     Class,
-    /// How the input counts are known.
+    /// The provenance of the input counts.
     InputProvenance,
-    /// How the output counts are known.
+    /// The provenance of the output counts.
     OutputProvenance,
 }
 
@@ -116,7 +116,7 @@ impl Key {
         Self::ALL.into_iter().find(|key| key.name() == name)
     }
 
-    /// Whether lines have it; if not, rows must be read.
+    /// Returns true if daily totals have it; if not, rows must be read.
     pub fn in_lines(self) -> bool {
         !matches!(self, Self::Consumer | Self::ResponseModel | Self::Dialect | Self::Unpriced)
     }
@@ -126,16 +126,16 @@ impl Key {
         matches!(self, Self::Tier | Self::Version | Self::Entry)
     }
 
-    /// Whether it says when, and not who or what.
+    /// Returns true if it is a time.
     pub fn is_time(self) -> bool {
         matches!(self, Self::Day | Self::Week | Self::Month | Self::Billed)
     }
 }
 
-/// Where a key's value would stand, of exchanges whose rows are not kept, or never were.
+/// The value of a key of exchanges whose rows are not kept, or never were.
 pub const NO_DETAIL: &str = "__no_detail__";
 
-/// What a key is, of one group.
+/// The value of a key in one group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Value {
     /// A name.

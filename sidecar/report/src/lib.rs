@@ -1,7 +1,7 @@
-//! Reports: what each tenant spent, on which model, at which price, and how sure that is.
+//! Reports: the spend of each tenant, by model and price, with the provenance of its counts.
 //!
-//! Laws: money of two currencies is never added; a report says what it leaves out; what can be summed
-//! from lines is, and comes to the same as from rows.
+//! Laws: money of two currencies is never added; a report notes what it leaves out; what can be summed from daily
+//! totals is, and comes to the same as from rows.
 
 #[cfg(test)]
 mod billed_tests;

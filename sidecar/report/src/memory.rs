@@ -150,7 +150,7 @@ pub(crate) fn rate(version: &str, entry: &str, currency: &[u8; 3], unit: i64, pe
     })
 }
 
-/// What tokens cost by a rate.
+/// Returns the cost of tokens by a rate.
 pub(crate) fn cost(rate: &Rate, tokens: &Tokens) -> i64 {
     let each = rate.per_token.iter().zip(tokens.by_type);
     let sum: i64 = each.map(|(unit, count)| unit.unwrap_or(0) * i64::try_from(count).expect("small")).sum();
@@ -279,10 +279,10 @@ fn row(chance: &mut Chance, rates: &[Arc<Rate>]) -> Row {
         *count = if known == Provenance::None { 0 } else { chance.below(5000) };
     }
     let tokens = Tokens { input_provenance, output_provenance, by_type };
-    let model = chance.pick(&["llama-3", "llama-3-70b", "qwen-3", "nobody/knows"]);
+    let model = chance.pick(&["llama-3", "llama-3-70b", "qwen-3", "unlisted/model"]);
     let rate = match model {
         "qwen-3" => Some(rates[2].clone()),
-        "nobody/knows" => None,
+        "unlisted/model" => None,
         _ => Some(rates[usize::try_from(chance.below(2)).expect("small")].clone()),
     };
     let charge = match rate {

@@ -86,7 +86,7 @@ mod tests {
     use ledger::period;
 
     #[test]
-    fn a_month_is_closed_over_open_or_in_the_future() {
+    fn month_is_closed_ended_open_or_future() {
         let october = 681;
         let within = period::month_start_us(october) + 1;
         let after = period::month_start_us(october + 1);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_names_every_month_once() {
+    fn every_month_is_named_once() {
         let said = |states: &[(i32, MonthState)]| {
             sentence(states.iter().copied().collect::<BTreeMap<_, _>>().iter())
         };

@@ -1,5 +1,5 @@
-//! What has to be said beside a report, because its numbers do not: what is missing of the time, what is
-//! known only as totals, what has no price.
+//! Notes beside a report on what its numbers leave out: gaps, rows that are known only as totals, exchanges without a
+//! price.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ const NAMED_MAX: usize = 5;
 /// Models remembered for it: names are other people's text, and there may be any number of them.
 const REMEMBERED_MAX: usize = 10_000;
 
-/// What has to be said beside a report.
+/// Notes beside a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// What is missing of the time.
+    /// The gaps.
     pub gaps: Vec<Gap>,
     /// Months of the time whose files are gone, and those after it that may hold what came late of it.
     pub gone: Vec<Gone>,
@@ -29,8 +29,7 @@ pub struct Notes {
     pub without_log: Vec<PathBuf>,
     /// Exchanges that are known only as totals, because the disk could not take their rows.
     pub shed: i128,
-    /// Exchanges whose rows are no longer kept, of a report that needed rows and left them out: those among them
-    /// that, for all that is known, were asked for.
+    /// Exchanges whose rows are no longer kept and that a report from rows left out: those that the query may select.
     pub left_out: i128,
     /// Exchanges without a price, by model.
     pub unpriced: BTreeMap<Arc<str>, i128>,
@@ -46,9 +45,10 @@ pub struct Notes {
     pub rows_for: Option<RowsFor>,
     /// True if exchanges without rows were repriced, so that their counts stand under the first price.
     pub first_rates: bool,
-    /// The months of what was found, or those it is billed in if it was asked by that, and whether they are closed.
+    /// The months of the report's rows, or, in a query by that, the months in which they are billed; and whether they
+    /// are closed.
     pub months: BTreeMap<Month, MonthState>,
-    /// Rows beyond those that were asked for.
+    /// Rows beyond the limit.
     pub not_listed: usize,
     /// The flag by which `tokenmeter prices show` finds the price file in force, if it needs one; `None` if it is not
     /// known.
@@ -56,7 +56,7 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// What is missing of what is asked.
+    /// Adds the gaps and absent months of a query.
     pub(crate) fn missing(&mut self, source: &dyn Source, query: &Query) -> Result<(), Trouble> {
         self.gaps = source.gaps(&query.range)?;
         let billed = query.billed.map_or(query.range, |month| Range {
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn models_beyond_those_named_are_counted_and_can_be_listed() {
+    fn models_beyond_the_named_are_counted() {
         let all = unpriced(NAMED_MAX);
         assert!(
             all.ends_with(
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hint_names_the_price_file_in_force_and_the_first_model() {
+    fn hint_names_price_file_and_first_model() {
         for (model, flag, command) in [
             ("gpt-4o", Some("--prices prices.yaml"), "prices show gpt-4o --prices prices.yaml`"),
             ("gpt-4o", Some(""), "prices show gpt-4o`"),

@@ -1,5 +1,5 @@
-//! What is summed: lines where they say all that is asked, else rows. Of what rows no longer say, what
-//! lines have beyond them is handed on as pieces without detail, so that both ways come to the same sum.
+//! The pieces that are summed: daily totals where they have all keys of the query, else rows. The part of a total whose
+//! rows are deleted is a piece without detail, so that both ways come to the same sum.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use super::query::{Query, RowsFor};
 /// A part of a report: a line, a row made a line, or what lines have beyond rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
-    /// What it sums.
+    /// The key and the sums.
     pub(crate) line: &'a Line,
     /// The month it is billed in.
     pub(crate) billed: Month,
-    /// What rows say beyond lines.
+    /// The details that only rows have.
     pub(crate) detail: Detail<'a>,
     /// Of what has no detail, whether it had no price when it was charged first: counts that moved to the rate that
     /// they were given, and the money of their corrections.
@@ -32,10 +32,10 @@ pub(crate) struct Piece<'a> {
     pub(crate) with_counts: bool,
 }
 
-/// What rows say beyond lines.
+/// The details that only rows have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Detail<'a> {
-    /// It is a line's, and the keys were not asked for; or its row is not kept.
+    /// It is a total, and the query needs none; or its row is not kept.
     None,
     /// A row's, and its corrections in the order of entry.
     Row(&'a Row, &'a [ChargeChange]),
@@ -86,11 +86,11 @@ impl Piece<'_> {
     }
 }
 
-/// What takes pieces.
+/// The callback that takes pieces.
 pub(crate) type Sink<'a> = dyn FnMut(Piece<'_>) -> Result<(), Trouble> + 'a;
 
-/// Each piece that a report is made of, once; and each line, or what is left of one, that the range touches and of
-/// which only rows that are gone said what falls into it. Returns why rows were read, if they were.
+/// Hands over each piece that a report is made of, once; and to `left_out` each total, or the rest of one, of which
+/// only deleted rows knew what falls into the range. Returns why rows were read, if they were.
 pub(crate) fn each(
     source: &dyn Source,
     query: &Query,

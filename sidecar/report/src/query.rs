@@ -1,4 +1,4 @@
-//! What is asked of a report.
+//! The query of a report.
 
 use std::fmt::{self, Write};
 
@@ -7,22 +7,22 @@ use text::Glob;
 
 use super::key::{Key, Value};
 
-/// What is asked of a report.
+/// The query of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Of what ended when.
+    /// The time at which exchanges ended.
     pub range: Range,
-    /// Of what is billed in which month; all if not said.
+    /// The month in which they are billed; any if `None`.
     pub billed: Option<Month>,
-    /// A row for each value of these.
+    /// The keys of groups.
     pub by: Vec<Key>,
-    /// Only what all of these let through.
+    /// The filters; all of them have to accept an exchange.
     pub filters: Vec<Filter>,
-    /// Which money.
+    /// The money.
     pub basis: Basis,
-    /// In which order.
+    /// The order of groups.
     pub order: Order,
-    /// When it is asked, microseconds since 1970: months that begin later are in the future.
+    /// The time of the query, microseconds since 1970: months that begin later are in the future.
     pub now_us: i64,
 }
 
@@ -58,7 +58,7 @@ pub enum RowsFor {
     Rates,
 }
 
-/// By what an exchange's cost is told.
+/// The basis of an exchange's cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// Its tokens and the price book.
@@ -70,7 +70,7 @@ pub enum Basis {
 /// The order of a report's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By their keys, in the order in which those were asked for.
+    /// By their keys, in the query's order.
     #[default]
     Keys,
     /// The dearest first.
@@ -96,12 +96,12 @@ impl Order {
     }
 }
 
-/// What lets a value of a key through.
+/// A filter of the values of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// The key.
     pub key: Key,
-    /// Whether it lets through all but these.
+    /// True if it accepts all but these.
     pub except: bool,
     /// Values, in which `*` stands for any letters and `?` for one; an empty one is "none".
     pub patterns: Vec<Glob>,
@@ -126,7 +126,7 @@ impl Filter {
         Ok(Self { key, except, patterns: values_of(values) })
     }
 
-    /// Whether it lets a value through.
+    /// Returns true if it accepts a value.
     pub fn accepts(&self, value: &Value) -> bool {
         let text = match value {
             Value::Text(text) => return self.passes(text),
@@ -166,7 +166,7 @@ fn values_of(text: &str) -> Vec<Glob> {
     text.replace("\\,", "\0").split(',').map(|value| Glob::new(&value.replace('\0', ","))).collect()
 }
 
-/// What to say of a key that there is not.
+/// Returns the error for an unknown key.
 pub fn unknown_key(name: &str) -> String {
     let names: Vec<_> = Key::ALL.iter().map(|key| key.name()).collect();
     format!("there is no key `{}`; the keys are {}", name.escape_debug(), names.join(", "))
@@ -189,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn filters_are_read_and_let_through_what_they_say() {
+    fn filters_accept_matching_values() {
         let filter = Filter::read("tenant=acme,beta*").expect("a filter");
         assert!(filter.accepts(&Value::Text("beta-2".into())));
         assert!(!filter.accepts(&Value::Null));
         let filter = Filter::read("principal!=").expect("a filter");
         assert!(
             filter.accepts(&Value::Text("key".into())) && !filter.accepts(&Value::Null),
-            "whoever has one"
+            "any that is there"
         );
         let filter = Filter::read(r"tenant=a\,b,c\d,\,").expect("a filter");
         assert_eq!(filter.patterns.iter().map(Glob::text).collect::<Vec<_>>(), ["a,b", r"c\d", ","]);

@@ -1,9 +1,9 @@
-//! Charging again by another price book: for each exchange whose charge differs, a correction that adds
+//! Repricing: charges exchanges again by another price book. An exchange whose charge differs gets a correction with
 //! the difference; the exchange itself is never changed.
 //!
-//! Laws: charging again twice by one book adds nothing the second time; what cannot be charged again,
-//! because its row is not kept or the book does not price it, is told and not guessed; money of two
-//! currencies is never subtracted.
+//! Laws: repricing twice by one book adds nothing the second time; an exchange that cannot be charged again, because
+//! its row is not kept or the book has no price for it, is reported and not guessed; money of two currencies is never
+//! subtracted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -22,48 +22,48 @@ use crate::group::may_be_selected;
 use crate::pieces::{Detail, Piece, from_rows};
 use crate::query::{Basis, Filter};
 
-/// Corrections entered in one transaction: few enough that whoever writes the ledger meanwhile waits for
-/// a moment only, and that memory is bounded.
+/// The most corrections of one transaction: few enough that the ledger's writer waits for a moment only, and that
+/// memory is bounded.
 const TXN_MAX_CORRECTIONS: usize = 5_000;
 
 /// Tenants and models that are listed of what differs, and models of what cannot be charged again; the rest is
 /// counted.
 const LISTED_MAX: usize = 1_000;
 
-/// What is to be charged again.
+/// A request to reprice.
 #[derive(Clone, Debug)]
 pub struct Reprice<'a> {
-    /// What ended when.
+    /// The time at which exchanges ended.
     pub range: Range,
-    /// Only what all of these let through, by the price that holds now.
+    /// The filters, by the price that holds now; all of them have to accept an exchange.
     pub filters: &'a [Filter],
-    /// Only what has no price now.
+    /// True to reprice only exchanges without a price.
     pub unpriced_only: bool,
-    /// By which book.
+    /// The price book.
     pub book: &'a Book,
-    /// Who does it.
+    /// The actor.
     pub who: &'a str,
-    /// When, microseconds since 1970.
+    /// The time, microseconds since 1970.
     pub at_us: i64,
 }
 
-/// What charging again comes to, of some exchanges.
+/// The effect of repricing on some exchanges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// Exchanges whose charge differs.
     pub exchanges: u64,
     /// Those among them that had no price before.
     pub newly_priced: u64,
-    /// What they were charged, pico-units of the book's currency.
+    /// The charges before, pico-units of the book's currency.
     pub before_pico: i128,
-    /// What they are charged now.
+    /// The charges after.
     pub after_pico: i128,
 }
 
-/// What charging again comes to.
+/// The effect of repricing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Exchanges that were looked at.
+    /// Exchanges that were charged again.
     pub exchanges: u64,
     /// Exchanges whose charge is the same by the book.
     pub unchanged: u64,
@@ -71,9 +71,9 @@ pub struct Outcome {
     pub differing: u64,
     /// Those among them that had no price before.
     pub newly_priced: u64,
-    /// What they were charged, pico-units of the book's currency.
+    /// The charges before, pico-units of the book's currency.
     pub before_pico: i128,
-    /// What they are charged now.
+    /// The charges after.
     pub after_pico: i128,
     /// The same by tenant and model.
     pub changes: BTreeMap<(Arc<str>, Arc<str>), Change>,
@@ -91,7 +91,7 @@ pub struct Outcome {
     pub entered: u64,
 }
 
-/// Says what charging again would come to, and enters nothing.
+/// Returns the effect that repricing would have, and enters nothing.
 ///
 /// # Errors
 /// If the store cannot be read, or an exchange was charged in another currency than the book's.
@@ -182,7 +182,7 @@ impl Part {
     }
 }
 
-/// What an exchange is charged now: at first, and with what was corrected since.
+/// The current charge of an exchange: the first, with all corrections.
 struct CurrentCharge {
     cost_pico: i128,
     rate: Option<[u8; 16]>,
@@ -201,7 +201,7 @@ impl CurrentCharge {
     }
 }
 
-/// What takes the corrections, each with its rate.
+/// The callback that takes corrections, each with its rate.
 type Sink<'a> = dyn FnMut(Correction, &Arc<Rate>) -> Result<(), Trouble> + 'a;
 
 fn each(
@@ -305,8 +305,8 @@ fn list<K: Ord>(listed: &mut BTreeMap<K, u64>, key: K, exchanges: u64, unlisted:
     }
 }
 
-/// The tier of a row is the one that counted when it was charged; that of a server without tiers was
-/// only asked for, whatever was thought of it then.
+/// Returns the usage of a row, as it was charged. The tier of a row is the one that counted then; at a server without
+/// tiers only the request asked for it.
 pub(crate) fn usage(row: &Row) -> Usage<'_> {
     let (tier, is_said) = (row.service_tier.as_deref(), has_tiers(&row.provider));
     Usage {

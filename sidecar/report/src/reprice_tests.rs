@@ -21,7 +21,7 @@ unit: per_million
 models:
   - {pattern: 'llama-*', input: 0.31, cached_input: 0.02, output: 0.77, input_audio: 3, output_audio: 4,
      output_image: 5, output_video: 6}
-  - {name: nobody/knows, input: 0, output: 0, input_audio: 0, output_audio: 0, output_image: 0, output_video: 0}
+  - {name: unlisted/model, input: 0, output: 0, input_audio: 0, output_audio: 0, output_image: 0, output_video: 0}
 ";
 
 fn prices(text: &str) -> Book {
@@ -38,7 +38,7 @@ fn of_model(pattern: &str) -> [Filter; 1] {
 }
 
 #[test]
-fn the_tier_of_a_row_makes_it_cheaper_only_where_the_server_has_tiers() {
+fn tier_lowers_price_only_with_server_tiers() {
     let text = "version: v\ncurrency: USD\nmodels:\n  - {pattern: '*', input: 1, output: 1, input_audio: 1, \
                 output_audio: 1, output_image: 1, output_video: 1, tiers: {flex: {multiply: 0.5}, priority: {multiply: 2}}}\n";
     let book = prices(text);
@@ -63,7 +63,7 @@ fn of_models(patterns: &str) -> Query {
 }
 
 #[test]
-fn the_charges_are_the_new_books_and_twice_is_once() {
+fn repricing_charges_by_new_book_and_is_idempotent() {
     for seed in [1, 2] {
         let ((memory, place), book) = (book(seed), prices(PRICES));
         let path = place.ledger();
@@ -71,7 +71,7 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
             .rows
             .iter()
             // Others may be charged as the model that answered, and are not asked about.
-            .filter(|(_, row, _)| row.model.starts_with("llama-") || row.model.starts_with("nobody"))
+            .filter(|(_, row, _)| row.model.starts_with("llama-") || row.model.starts_with("unlisted"))
             .filter_map(|(_, row, _)| match book.charge(&usage(row)) {
                 Charge::Priced { cost, .. } => Some(i128::from(cost)),
                 // What the new book has no price for keeps the charge it has.
@@ -79,7 +79,7 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
             })
             .sum();
         let mut after = 0;
-        for model in ["llama-*", "nobody*"] {
+        for model in ["llama-*", "unlisted*"] {
             let planned =
                 rehearse(&Store::open_read(&path).unwrap(), &request(&book, &of_model(model))).unwrap();
             let done = reprice(&path, &request(&book, &of_model(model))).unwrap();
@@ -106,7 +106,7 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
             .filter(|(_, made)| !made.line.key.model.starts_with("qwen"))
             .map(|(_, made)| made.line.sums.cost_pico)
             .sum();
-        let report = make(&store, &of_models("llama-*,nobody*")).unwrap();
+        let report = make(&store, &of_models("llama-*,unlisted*")).unwrap();
         assert_eq!(report.totals[0].sums.cost_pico, expected + of_shed);
         assert!(after <= expected, "what did not differ was not counted again");
         let unpriced_rows = memory.shed.iter().filter(|(_, line)| line.key.rate.is_none());
@@ -115,7 +115,7 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
             .filter(|(_, made)| !memory.rows.iter().any(|(_, row, _)| row.id == made.exchange))
             .count();
         let left =
-            make(&store, &Query { filters: vec![Filter::read("model=nobody*").unwrap()], ..query(&[]) })
+            make(&store, &Query { filters: vec![Filter::read("model=unlisted*").unwrap()], ..query(&[]) })
                 .unwrap();
         let left: i128 = left.totals.iter().map(|total| total.sums.unpriced).sum();
         assert_eq!(left, i128::try_from(unpriced_rows.count() - corrected_shed).unwrap());
@@ -123,7 +123,7 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
 }
 
 #[test]
-fn who_did_it_and_what_it_came_to_is_kept() {
+fn repricing_leaves_an_audit_event() {
     let ((_, place), book) = (book(3), prices(PRICES));
     let done = reprice(&place.ledger(), &request(&book, &of_model("llama-*"))).unwrap();
     let (mut acts, mut corrections, mut delta) = (0, 0, 0_i128);
@@ -151,7 +151,7 @@ fn who_did_it_and_what_it_came_to_is_kept() {
 }
 
 #[test]
-fn what_cannot_be_charged_again_is_told() {
+fn unpriced_and_absent_rows_are_reported() {
     let memory = Memory::of_chance(8, 300);
     let book = prices("version: v\ncurrency: USD\nmodels:\n  - {name: llama-3, input: 1, output: 2}\n");
     let not_qwen = rehearse(&memory, &request(&book, &of_model("*a*"))).unwrap();
@@ -168,7 +168,7 @@ fn what_cannot_be_charged_again_is_told() {
 }
 
 #[test]
-fn two_who_do_it_at_once_do_it_once() {
+fn concurrent_repricing_corrects_once() {
     let ((_, place), book) = (book(4), prices(PRICES));
     let filters = of_model("llama-*");
     let asked = request(&book, &filters);
@@ -224,7 +224,7 @@ fn two_who_do_it_at_once_do_it_once() {
 
 /// Of a part of a day of which no row is left, exchanges of other models are none that were to be charged again.
 #[test]
-fn what_is_left_out_is_of_the_models_that_were_meant() {
+fn left_out_counts_only_selected_models() {
     let memory = Memory { kept_since_us: i64::MAX, ..Memory::of_chance(8, 300) };
     let book = prices(PRICES);
     let first_us = i64::from(FIRST_DAY) * DAY_US;
@@ -246,7 +246,7 @@ fn what_is_left_out_is_of_the_models_that_were_meant() {
 }
 
 #[test]
-fn only_what_filters_let_through_is_charged_again() {
+fn repricing_charges_only_selected_rows() {
     let ((memory, place), book) = (book(5), prices(PRICES));
     let filters = ["tenant=acme", "model=llama-*", "dialect=anthropic", "version=2026-10"];
     let filters = filters.map(|text| Filter::read(text).unwrap());
@@ -268,7 +268,7 @@ fn only_what_filters_let_through_is_charged_again() {
 }
 
 #[test]
-fn the_rate_entered_last_holds_after_clock_went_back() {
+fn last_entered_rate_holds_after_clock_step() {
     let ((_, place), first, second) = (book(5), prices(PRICES), prices(&PRICES.replace("0.31", "0.37")));
     let filters = of_model("llama-*");
     let later = request(&first, &filters);
@@ -282,7 +282,7 @@ fn the_rate_entered_last_holds_after_clock_went_back() {
 }
 
 #[test]
-fn only_what_has_no_price_is_charged_where_that_is_asked() {
+fn unpriced_only_leaves_priced_rows() {
     let ((memory, place), book) = (book(6), prices(PRICES));
     let first_prices = memory.corrections.iter().filter(|(_, made)| made.line.sums.exchanges > 0).count();
     let unpriced = memory.rows.iter().filter(|(_, row, _)| row.rate().is_none()).count() - first_prices;
@@ -296,7 +296,7 @@ fn only_what_has_no_price_is_charged_where_that_is_asked() {
 
 /// More than are entered at once, of a past month, whose file is not in write-ahead mode.
 #[test]
-fn a_past_month_of_many_exchanges_is_charged_again() {
+fn large_past_month_is_repriced() {
     let place = ledger::testing::Place::new();
     let rows = u64::try_from(super::TXN_MAX_CORRECTIONS).unwrap() + 1_000;
     for (now_us, rows) in [(NOON_US, 0..rows), (NOON_US + 40 * DAY_US, 0..0)] {

@@ -7,7 +7,7 @@ use super::column::Column;
 use super::group::Report;
 use super::key::Key;
 
-/// Writes it with these columns behind the keys. `round`: digits of money after the point, all there are if not said.
+/// Writes it with these columns behind the keys. `round`: digits of money after the point; all if `None`.
 ///
 /// Rounded rows do not sum to the rounded total, so then the first column, `row`, tells `group` from `total`.
 ///
@@ -31,7 +31,7 @@ pub fn write(report: &Report, columns: &[Column], round: Option<u32>, to: &mut d
     sheet.flush()
 }
 
-/// Names are other people's text; one that begins like a formula would be run by whoever opens the file.
+/// Escapes a name, which is text of clients: a spreadsheet would run one that begins like a formula.
 fn harmless(name: String) -> String {
     if name.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{name}") } else { name }
 }

@@ -1,14 +1,14 @@
-//! What is summed of a group, and how sure its counts are.
+//! The sums of a group, and the provenance of its counts.
 
 use ledger::source::DeviceLine;
 use ledger::{GpuSums, Line};
 use meter::{Provenance, TokenType};
 use price::Currency;
 
-/// How many types of token there are.
+/// The number of token types.
 pub const TYPES: usize = TokenType::ALL.len();
 
-/// How many provenances there are.
+/// The number of provenances.
 pub const PROVENANCES: usize = Provenance::ALL.len();
 
 /// The sums of a group. Differences that corrections make may be negative.
@@ -18,13 +18,13 @@ pub struct Sums {
     pub exchanges: i128,
     /// Tokens by type, in the order of [`TokenType::ALL`].
     pub tokens: [i128; TYPES],
-    /// Input tokens by how they are known, in the order of [`Provenance::ALL`].
+    /// Input tokens by provenance, in the order of [`Provenance::ALL`].
     pub input_known: [i128; PROVENANCES],
     /// Output tokens likewise.
     pub output_known: [i128; PROVENANCES],
-    /// What they cost by price, pico-units.
+    /// The cost by price, pico-units.
     pub cost_pico: i128,
-    /// Whether anything in it has a price: if not, the cost is unknown and not zero.
+    /// True if anything in it has a price: if not, the cost is unknown and not zero.
     pub priced: bool,
     /// Exchanges without a price.
     pub unpriced: i128,
@@ -65,7 +65,7 @@ impl Sums {
         self.cost_pico += line.sums.cost_pico;
     }
 
-    /// Adds what a GPU did for nobody.
+    /// Adds GPU use without an exchange.
     pub(crate) fn add_device(&mut self, device: &DeviceLine) {
         self.gpu.add(&device.sums);
     }
@@ -111,19 +111,19 @@ impl Sums {
         of_it.map(|kind| self.tokens[*kind as usize]).sum()
     }
 
-    /// What the GPU time and the energy cost, pico-dollars.
+    /// Returns the cost of GPU time and energy, pico-dollars.
     pub fn gpu_pico(&self) -> i128 {
         self.gpu.gpu_hours_pico + self.gpu.gpu_energy_pico
     }
 }
 
-/// Whether the exchanges of a line ended well.
+/// Returns true if the exchanges of a total ended well.
 pub(crate) fn went_well(line: &Line) -> bool {
     matches!(&*line.key.ending, "complete" | "length")
 }
 
-/// Returns how many exchanges of a line were answered, at least in part, and have no count of their prompt: most often
-/// their clients left before the server said how long it was.
+/// Returns how many exchanges of a total were answered, at least in part, and have no count of their prompt: most often
+/// their clients left before the server reported it.
 pub(crate) fn uncounted_prompts(line: &Line) -> i128 {
     let generated =
         || TokenType::ALL.into_iter().any(|kind| !kind.is_input() && line.sums.tokens[kind as usize] > 0);
@@ -160,7 +160,7 @@ pub fn shares(counts: &[i128; PROVENANCES]) -> Vec<(Provenance, u32)> {
     shares.into_iter().map(|(provenance, share)| (provenance, u32::try_from(share).unwrap_or(0))).collect()
 }
 
-/// What money a row of a report is in; `None` if it has no price.
+/// The currency of a row of a report; `None` if it has no price.
 pub type In = Option<Currency>;
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ struct Column {
     cells: Vec<String>,
 }
 
-/// Writes it. `round`: digits of money after the point, all there are if not said.
+/// Writes it. `round`: digits of money after the point; all if `None`.
 ///
 /// # Errors
 /// As the writer has them.
@@ -40,7 +40,7 @@ pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Res
     Ok(())
 }
 
-/// What was asked, so that a page that was put away says what it is of.
+/// Returns the query as a title, so that a filed page says what it is of.
 fn title(query: &Query) -> String {
     let Query { range, billed, filters, basis, .. } = query;
     let by = match basis {
@@ -134,7 +134,7 @@ fn name(value: &Value) -> String {
     }
 }
 
-/// How counts are known: `reported`, or `reported 98.2%, frames 1.8%`.
+/// Returns the provenance of counts: `reported`, or `reported 98.2%, frames 1.8%`.
 fn known(counts: &[i128; PROVENANCES]) -> String {
     match sums::shares(counts).as_slice() {
         [] => "-".to_owned(),
@@ -152,7 +152,7 @@ fn known(counts: &[i128; PROVENANCES]) -> String {
     }
 }
 
-/// Decimals with their points below each other; `?` for what nobody can say.
+/// Returns decimals with their points below each other; `?` for an unknown one.
 fn aligned(decimals: impl Iterator<Item = Option<Decimal>>) -> Vec<String> {
     let parts: Vec<_> = decimals.map(|decimal| decimal.map(Decimal::parts)).collect();
     let longest = parts.iter().flatten().map(|(_, after)| after.len()).max().unwrap_or(0);

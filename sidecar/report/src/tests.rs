@@ -55,7 +55,7 @@ proptest! {
     #![proptest_config(chance::cases(48))]
 
     #[test]
-    fn a_report_is_what_the_twin_adds_up(seed in any::<u64>(), chosen in prop::collection::vec(0_usize..16, 0..4)) {
+    fn report_equals_naive_twin(seed in any::<u64>(), chosen in prop::collection::vec(0_usize..16, 0..4)) {
         let memory = Memory::of_chance(seed, 150);
         let mut by: Vec<Key> = chosen.into_iter().map(|at| line_keys()[at]).collect();
         by.dedup();
@@ -82,7 +82,7 @@ proptest! {
     /// Days that are whole are all there is of them; of the others, what rows are left say, and nothing of what is
     /// left out.
     #[test]
-    fn a_part_of_a_day_is_its_rows(
+    fn part_of_a_day_is_made_from_rows(
         seed in any::<u64>(), since in 0_i64..DAY_US, long in 1_i64..4 * DAY_US, kept in -DAY_US..4 * DAY_US,
     ) {
         let first_us = i64::from(FIRST_DAY) * DAY_US;
@@ -128,7 +128,7 @@ proptest! {
 
     /// All money by GPU is US dollars, of what was charged in another currency, or in none, too.
     #[test]
-    fn by_gpu_the_currency_that_is_asked_for_is_that_which_is_shown(seed in any::<u64>()) {
+    fn gpu_report_filters_by_shown_currency(seed in any::<u64>()) {
         let memory = Memory::of_chance(seed, 100);
         let of = |filter: &[&str], by: &[Key]| {
             let filters = filter.iter().map(|text| Filter::read(text).expect("a filter")).collect();
@@ -188,7 +188,7 @@ proptest! {
 }
 
 #[test]
-fn by_a_key_of_rows_what_has_no_rows_has_a_row_of_its_own() {
+fn totals_without_rows_have_their_own_group() {
     let memory = Memory::of_chance(7, 200);
     let report = report(&memory, &query(&[Key::Consumer]));
     let all: i128 = report.groups.iter().map(|group| group.sums.exchanges).sum();
@@ -205,7 +205,7 @@ fn by_a_key_of_rows_what_has_no_rows_has_a_row_of_its_own() {
 }
 
 #[test]
-fn what_is_not_in_the_numbers_is_said() {
+fn report_notes_what_sums_leave_out() {
     let mut memory = Memory::of_chance(3, 200);
     memory.gaps.push(Gap {
         from_us: i64::from(FIRST_DAY) * DAY_US,
@@ -219,7 +219,7 @@ fn what_is_not_in_the_numbers_is_said() {
     for said in [
         "gap from 2026-10-29T00:00:00Z to 2026-10-29T00:01:30Z (crash): what it lacks is not known",
         "known only as totals",
-        "no price, not in the cost: nobody/knows",
+        "no price, not in the cost: unlisted/model",
         "nothing says how many tokens",
         "nothing says how long the prompt was",
         "total",
@@ -234,7 +234,7 @@ fn what_is_not_in_the_numbers_is_said() {
 
 /// Two groups of 0.005 each: rounded, each row is 0.00 and the total is 0.01.
 #[test]
-fn rounded_reports_have_a_total_and_say_how_far_it_is_from_the_rows() {
+fn rounded_total_notes_its_distance_from_rows() {
     let mut report = report(&Memory::of_chance(3, 50), &query(&[Key::Tenant]));
     let dollars = report.groups.iter().position(|group| group.currency.is_some_and(|is| is.code() == "USD"));
     let group = report.groups.swap_remove(dollars.expect("one in dollars"));
@@ -263,7 +263,7 @@ fn rounded_reports_have_a_total_and_say_how_far_it_is_from_the_rows() {
 }
 
 #[test]
-fn the_first_groups_alone_keep_the_total_of_all() {
+fn top_groups_keep_the_total_of_all() {
     let mut report =
         report(&Memory::of_chance(3, 200), &Query { order: Order::Cost, ..query(&[Key::Tenant]) });
     let (all, totals) = (report.groups.clone(), report.totals.clone());
@@ -278,7 +278,7 @@ fn the_first_groups_alone_keep_the_total_of_all() {
 }
 
 #[test]
-fn a_report_says_which_of_its_months_are_closed() {
+fn report_notes_state_of_its_months() {
     let memory = Memory::of_chance(3, 200);
     let october_ended_us = period::month_start_us(682);
     let report = report(&memory, &Query { now_us: october_ended_us, ..query(&[Key::Tenant]) });
@@ -310,7 +310,7 @@ fn uncounted_prompts_are_shown_by_row() {
 }
 
 #[test]
-fn a_total_is_shown_where_something_was_added_up() {
+fn total_is_shown_for_several_groups() {
     let mut memory = Memory::of_chance(3, 50);
     let dollars = |line: &Line| line.key.model.starts_with("llama");
     memory.rows.retain(|(_, row, used)| dollars(&Line::of_row(row, used.as_ref())));
@@ -332,7 +332,7 @@ fn a_total_is_shown_where_something_was_added_up() {
 
 /// A correction stands with what it corrects, so that what was given a price since is not unpriced.
 #[test]
-fn what_had_no_price_is_told_apart_with_what_was_corrected_of_it() {
+fn unpriced_key_includes_later_corrections() {
     let whole = Memory::of_chance(3, 200);
     let mut memory = Memory { kept_since_us: i64::MIN, shed: Vec::new(), ..whole };
     let rows = &memory.rows;
@@ -356,7 +356,7 @@ fn what_had_no_price_is_told_apart_with_what_was_corrected_of_it() {
 }
 
 #[test]
-fn a_damaged_ledger_is_not_summed() {
+fn damaged_ledger_is_not_summed() {
     let mut memory = Memory::of_chance(5, 50);
     memory.rates.remove(1);
     let error = make(&memory, &query(&[Key::Tenant])).expect_err("a rate is missing").to_string();
@@ -385,7 +385,7 @@ fn filters_and_billing_months() {
 
 /// Of a part of a day of which no row is left, those exchanges are told of that may have been asked for.
 #[test]
-fn what_is_left_out_is_of_what_was_asked() {
+fn left_out_counts_only_selected_exchanges() {
     let memory = Memory { kept_since_us: i64::MAX, ..Memory::of_chance(13, 300) };
     let first_us = i64::from(FIRST_DAY) * DAY_US;
     let range = Range { since_us: first_us + DAY_US / 4, until_us: first_us + DAY_US / 2 };
@@ -451,7 +451,7 @@ fn order() {
 }
 
 #[test]
-fn a_book_of_one_row_by_hand() {
+fn report_of_one_row_by_hand() {
     let rate = rate("v1", "llama*", b"USD", 1_500_000, 0);
     let mut memory = Memory::of_chance(1, 1);
     memory.rates = vec![rate.clone()];

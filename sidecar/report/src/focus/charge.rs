@@ -17,18 +17,18 @@ pub(super) struct Charge {
     pub(super) billed: Month,
     /// When it was used: from, and until (exclusive), microseconds since 1970.
     pub(super) period_us: (i64, i64),
-    /// Whose; `None` is nobody's.
+    /// The tenant; `None` for GPU use without an exchange.
     pub(super) tenant: Option<Arc<str>>,
     pub(super) principal: Option<Arc<str>>,
     pub(super) consumer: Option<Arc<str>>,
-    /// What served it, and what kind of thing that is.
+    /// The resource that served it, and its type.
     pub(super) resource: Option<(Arc<str>, &'static str)>,
     pub(super) model: Option<Arc<str>>,
     pub(super) provider: Option<Arc<str>>,
     pub(super) currency: Currency,
     pub(super) kind: Kind,
     pub(super) description: String,
-    /// What was measured, and how much of it.
+    /// The measured quantity.
     pub(super) quantity: Option<Quantity>,
     /// The article, if it is one.
     pub(super) sku: Option<Sku>,
@@ -37,7 +37,7 @@ pub(super) struct Charge {
     pub(super) requests: Option<i128>,
     /// Reasoning tokens among this row's.
     pub(super) reasoning: Option<i128>,
-    /// How the quantity is known.
+    /// The provenance of the quantity.
     pub(super) known: Known,
     /// Joules, on the first row likewise.
     pub(super) energy: Option<Decimal>,
@@ -45,10 +45,10 @@ pub(super) struct Charge {
     pub(super) digest: Option<Arc<str>>,
 }
 
-/// How a quantity is known.
+/// The provenance of a quantity.
 #[derive(Clone, Debug)]
 pub(super) enum Known {
-    /// Nothing is said of it.
+    /// It has none.
     Unsaid,
     /// By a meter.
     Measured,
@@ -77,7 +77,7 @@ impl Known {
     }
 }
 
-/// What kind of charge.
+/// The kind of a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// Of a period that was open when it came.
@@ -88,7 +88,7 @@ pub(super) enum Kind {
     Adjustment,
 }
 
-/// How much of something.
+/// A quantity with its unit.
 #[derive(Clone, Debug)]
 pub(super) struct Quantity {
     pub(super) consumed: Decimal,

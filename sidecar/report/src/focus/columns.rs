@@ -15,9 +15,9 @@ pub struct Column {
     pub name: &'static str,
     /// The versions that have it.
     pub versions: &'static [Version],
-    /// Whether a cell may be empty.
+    /// True if a cell may be empty.
     pub nullable: bool,
-    /// Where its value comes from.
+    /// The source of its value.
     pub from: &'static str,
     pub(super) value: fn(&Charge, &Options) -> String,
 }

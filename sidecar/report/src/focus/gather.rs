@@ -23,7 +23,7 @@ use crate::pieces::{self, Piece};
 use crate::query::{Basis, Query};
 use crate::sums::Sums;
 
-/// What rows have in common.
+/// The key of rows of the dataset.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     billed: Month,
@@ -163,7 +163,7 @@ pub(super) fn charges(
     Ok((if by_gpu { charges } else { merge(charges) }, notes))
 }
 
-/// What may be asked for beside what there always is.
+/// The keys by which rows can be split further.
 const KEYS: [Key; 8] = [
     Key::Tenant,
     Key::Model,
@@ -194,9 +194,9 @@ fn place(query: &Query, piece: &Piece<'_>, correction: bool) -> Place {
     }
 }
 
-/// Who provides: the kind of server that was recognised or configured. `openai` is also what a server is called
-/// that was not recognised, as its interface is: then it is the upstream's name, which is its address where nobody
-/// gave it one.
+/// Returns the provider: the kind of server that was recognised or configured. A server that was not recognised has the
+/// name of its interface, `openai`: then it is the upstream's name, which is its address where the operator gave it
+/// none.
 fn provider(recognised: &Arc<str>, upstream: &Arc<str>) -> Value {
     match (&**recognised, &**upstream) {
         ("openai", "" | "_other") => Value::Word(UNKNOWN),
@@ -247,7 +247,7 @@ fn name(value: &Value) -> Option<Arc<str>> {
     }
 }
 
-/// What all rows of a place have in common.
+/// Returns a row with the columns that all rows of a place share.
 fn row(query: &Query, place: &Place, rate: Option<&Arc<Rate>>, digest: Option<Arc<str>>) -> Charge {
     let start = i64::from(place.day) * DAY_US;
     let own = period::month_at(place.day);
@@ -284,7 +284,7 @@ fn row(query: &Query, place: &Place, rate: Option<&Arc<Rate>>, digest: Option<Ar
     }
 }
 
-/// What usage is charged by, and what the price book says of the model.
+/// The rate of usage, and the price book's metadata of the model.
 struct Priced<'a> {
     rate: &'a Rate,
     about: &'a About,

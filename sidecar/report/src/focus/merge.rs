@@ -13,7 +13,7 @@ use text::Decimal;
 
 use super::charge::{Charge, Kind, Known};
 
-/// What rows of one article at one price have in common.
+/// The key of rows of one article at one price.
 #[derive(PartialEq, Eq, Hash)]
 struct Article {
     billed: Month,

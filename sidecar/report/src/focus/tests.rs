@@ -134,7 +134,7 @@ proptest! {
     #![proptest_config(chance::cases(24))]
 
     #[test]
-    fn every_row_is_as_its_version_demands_and_the_costs_are_the_ledgers(
+    fn rows_fit_their_version_and_the_ledgers_costs(
         seed in any::<u64>(), new in any::<bool>(), paid in any::<bool>(), by_day in any::<bool>(), gpu in any::<bool>(),
     ) {
         let memory = Memory::of_chance(seed, 120).with_late_energy();
@@ -213,7 +213,7 @@ fn of_two(one: &Arc<Rate>, two: &Arc<Rate>) -> Memory {
 }
 
 #[test]
-fn what_differs_in_the_text_of_a_book_splits_nothing_and_what_differs_in_price_does() {
+fn only_different_prices_split_rows() {
     let one = rate("2026-10", "llama*", b"USD", 150_000, 0);
     let other = |change: &dyn Fn(&mut Rate)| {
         let mut rate = Rate { id: [9; 16], book: "another text".into(), ..(*one).clone() };
@@ -246,7 +246,7 @@ fn what_differs_in_the_text_of_a_book_splits_nothing_and_what_differs_in_price_d
 /// A count of one kind of token says nothing of how another is known: not of one rate, not of two that make one
 /// row, and of both kinds together where they are one article.
 #[test]
-fn each_article_is_known_as_its_own_tokens_are() {
+fn provenance_of_article_is_that_of_its_tokens() {
     use Provenance::{Frames, Reported, Tokenized};
     use TokenType::{Input, InputCached, Output, OutputReasoning};
     let one = rate("2026-10", "llama*", b"USD", 150_000, 0);
@@ -333,7 +333,7 @@ fn models_are_what_the_price_book_says() {
 }
 
 #[test]
-fn models_are_what_they_were_when_the_time_asked_for_ended() {
+fn model_metadata_is_that_of_the_ranges_end() {
     let (book, _) = Book::read(
         "version: v\ncurrency: EUR\nmodels:\n\
          - {name: llama-3, input: 9, family: first}\n\
@@ -360,7 +360,7 @@ fn models_are_what_they_were_when_the_time_asked_for_ended() {
 }
 
 #[test]
-fn a_server_that_was_not_recognised_is_named_as_its_upstream() {
+fn unrecognised_server_has_its_upstreams_name() {
     let mut memory = Memory::of_chance(3, 60);
     memory.shed.clear();
     memory.corrections.clear();
@@ -374,7 +374,7 @@ fn a_server_that_was_not_recognised_is_named_as_its_upstream() {
 }
 
 #[test]
-fn the_columns_are_those_of_the_version_in_its_order() {
+fn columns_are_those_of_the_version() {
     for (version, mandatory) in [(Version::V1_2, MANDATORY_1_2), (Version::V1_4, MANDATORY_1_4)] {
         let (header, _) =
             rows(&Memory::default(), &query(&[], Basis::Price), &options(version, Billing::Showback));
@@ -394,7 +394,7 @@ fn the_columns_are_those_of_the_version_in_its_order() {
 }
 
 #[test]
-fn keys_that_focus_has_no_row_for_are_refused() {
+fn keys_without_focus_column_are_refused() {
     let error = write(
         &Memory::default(),
         &query(&[Key::Ending], Basis::Price),

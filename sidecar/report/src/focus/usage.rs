@@ -1,6 +1,6 @@
-//! What a place of the dataset used: the sums of a report, and each kind of token by how it is known.
+//! The usage of a place of the dataset: the sums of a report, and each kind of token by its provenance.
 //!
-//! Law: what is known of one kind of token is said of that kind only.
+//! Law: the provenance of one kind of token is that of no other.
 
 use ledger::Line;
 use ledger::source::DeviceLine;
@@ -33,7 +33,7 @@ impl Usage {
         self.sums.correct(line);
     }
 
-    /// Adds what a GPU did for nobody.
+    /// Adds GPU use without an exchange.
     pub(super) fn add_device(&mut self, device: &DeviceLine) {
         self.sums.add_device(device);
     }
