@@ -4,7 +4,7 @@
 pub(crate) mod admission;
 pub(crate) mod answer;
 pub(crate) mod body;
-mod error_shape;
+mod error_body;
 pub(crate) mod headers;
 pub(crate) mod in_flight;
 mod inject_usage;

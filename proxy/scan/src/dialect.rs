@@ -1,8 +1,9 @@
-//! The JSON shape of each endpoint. One file per dialect below: the table of the fields it reads.
-//! `frame.rs` defines the meaning of a frame with these fields.
+//! The JSON shape of each endpoint. One file per dialect below: its definition, with the table of the fields it
+//! reads. `frame.rs` defines the meaning of a frame with these fields.
 
 mod anthropic;
 mod cohere;
+mod definition;
 mod embeddings;
 mod gemini;
 mod llamacpp_completion;
@@ -22,6 +23,10 @@ mod unknown;
 mod vllm_generate;
 
 use crate::field::Fields;
+
+use definition::Definition;
+pub(crate) use definition::Form;
+pub use definition::{EndMark, ErrorShape};
 
 /// The JSON shape of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,17 +69,6 @@ pub enum Dialect {
     Unknown,
 }
 
-/// The end of a complete stream of a dialect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EndMark {
-    /// An explicit frame (`[DONE]`, `message_stop`).
-    Done,
-    /// Every answer is finished.
-    Finish,
-    /// The clean end of the body only.
-    Eof,
-}
-
 impl Dialect {
     /// Every dialect, in the order of the documentation.
     pub const ALL: [Self; 18] = [
@@ -98,68 +92,57 @@ impl Dialect {
         Self::Unknown,
     ];
 
-    /// The name in labels, records and settings.
-    pub fn name(self) -> &'static str {
+    fn definition(self) -> &'static Definition {
         match self {
-            Self::OpenaiChat => "openai_chat",
-            Self::OpenaiCompletions => "openai_completions",
-            Self::OpenaiResponses => "openai_responses",
-            Self::Anthropic => "anthropic",
-            Self::LlamacppCompletion => "llamacpp_completion",
-            Self::Tgi => "tgi",
-            Self::Sglang => "sglang_generate",
-            Self::Lmdeploy => "lmdeploy_generate",
-            Self::OllamaChat => "ollama_chat",
-            Self::OllamaGenerate => "ollama_generate",
-            Self::Triton => "triton_generate",
-            Self::VllmGenerate => "vllm_generate",
-            Self::Gemini => "gemini",
-            Self::Cohere => "cohere",
-            Self::Embeddings => "embeddings",
-            Self::Rerank => "rerank",
-            Self::Transcription => "transcription",
-            Self::Unknown => "unknown",
+            Self::OpenaiChat => &openai_chat::DEFINITION,
+            Self::OpenaiCompletions => &openai_completions::DEFINITION,
+            Self::OpenaiResponses => &openai_responses::DEFINITION,
+            Self::Anthropic => &anthropic::DEFINITION,
+            Self::LlamacppCompletion => &llamacpp_completion::DEFINITION,
+            Self::Tgi => &tgi::DEFINITION,
+            Self::Sglang => &sglang_generate::DEFINITION,
+            Self::Lmdeploy => &lmdeploy_generate::DEFINITION,
+            Self::OllamaChat => &ollama_chat::DEFINITION,
+            Self::OllamaGenerate => &ollama_generate::DEFINITION,
+            Self::Triton => &triton_generate::DEFINITION,
+            Self::VllmGenerate => &vllm_generate::DEFINITION,
+            Self::Gemini => &gemini::DEFINITION,
+            Self::Cohere => &cohere::DEFINITION,
+            Self::Embeddings => &embeddings::DEFINITION,
+            Self::Rerank => &rerank::DEFINITION,
+            Self::Transcription => &transcription::DEFINITION,
+            Self::Unknown => &unknown::DEFINITION,
         }
     }
 
-    /// `gen_ai.operation.name` of the semantic convention. The convention lacks `rerank` and
-    /// `transcription`.
+    /// The name in labels, records and settings.
+    pub fn name(self) -> &'static str {
+        self.definition().name
+    }
+
+    /// `gen_ai.operation.name` of the semantic convention.
     pub fn operation(self) -> &'static str {
-        match self {
-            Self::OpenaiChat | Self::Anthropic | Self::OllamaChat | Self::Cohere => "chat",
-            Self::OpenaiCompletions
-            | Self::LlamacppCompletion
-            | Self::Tgi
-            | Self::Sglang
-            | Self::Lmdeploy
-            | Self::OllamaGenerate
-            | Self::Triton
-            | Self::VllmGenerate
-            | Self::Unknown => "text_completion",
-            Self::OpenaiResponses | Self::Gemini => "generate_content",
-            Self::Embeddings => "embeddings",
-            Self::Rerank => "rerank",
-            Self::Transcription => "transcription",
-        }
+        self.definition().operation
+    }
+
+    /// The usual route; `None` if it has none.
+    pub fn route(self) -> Option<&'static str> {
+        self.definition().route
+    }
+
+    /// The ends of the paths of its own endpoints, each from a slash on.
+    pub fn paths(self) -> &'static [&'static str] {
+        self.definition().paths
+    }
+
+    /// The shape of its servers' errors; OpenAI's if it is unknown.
+    pub fn error_shape(self) -> ErrorShape {
+        self.definition().error_shape
     }
 
     /// The end of a complete stream.
     pub fn end_mark(self) -> EndMark {
-        match self {
-            Self::OpenaiChat
-            | Self::OpenaiCompletions
-            | Self::OpenaiResponses
-            | Self::Anthropic
-            | Self::Sglang
-            | Self::Lmdeploy
-            | Self::VllmGenerate
-            | Self::Cohere
-            | Self::Transcription => EndMark::Done,
-            Self::LlamacppCompletion | Self::Tgi | Self::OllamaChat | Self::OllamaGenerate | Self::Gemini => {
-                EndMark::Finish
-            }
-            Self::Triton | Self::Embeddings | Self::Rerank | Self::Unknown => EndMark::Eof,
-        }
+        self.definition().end_mark
     }
 
     /// The dialect that an answer names in `object`.
@@ -180,47 +163,12 @@ impl Dialect {
 
     /// The fields to read in its frames.
     pub(crate) fn fields(self) -> &'static Fields {
-        match self {
-            Self::OpenaiChat => &openai_chat::FIELDS,
-            Self::OpenaiCompletions => &openai_completions::FIELDS,
-            Self::OpenaiResponses => &openai_responses::FIELDS,
-            Self::Anthropic => &anthropic::FIELDS,
-            Self::LlamacppCompletion => &llamacpp_completion::FIELDS,
-            Self::Tgi => &tgi::FIELDS,
-            Self::Sglang => &sglang_generate::FIELDS,
-            Self::Lmdeploy => &lmdeploy_generate::FIELDS,
-            Self::OllamaChat => &ollama_chat::FIELDS,
-            Self::OllamaGenerate => &ollama_generate::FIELDS,
-            Self::Triton => &triton_generate::FIELDS,
-            Self::VllmGenerate => &vllm_generate::FIELDS,
-            Self::Gemini => &gemini::FIELDS,
-            Self::Cohere => &cohere::FIELDS,
-            Self::Embeddings => &embeddings::FIELDS,
-            Self::Rerank => &rerank::FIELDS,
-            Self::Transcription => &transcription::FIELDS,
-            Self::Unknown => &unknown::FIELDS,
-        }
+        self.definition().fields
     }
 
     /// The structure of its frames.
     pub(crate) fn form(self) -> Form {
-        match self {
-            Self::OpenaiChat
-            | Self::OpenaiCompletions
-            | Self::VllmGenerate
-            | Self::Gemini
-            | Self::Transcription => Form::List,
-            Self::LlamacppCompletion
-            | Self::Tgi
-            | Self::Sglang
-            | Self::Lmdeploy
-            | Self::OllamaChat
-            | Self::OllamaGenerate
-            | Self::Triton => Form::Native,
-            Self::OpenaiResponses | Self::Anthropic | Self::Cohere => Form::Typed,
-            Self::Embeddings | Self::Rerank => Form::Prompt,
-            Self::Unknown => Form::Opaque,
-        }
+        self.definition().form
     }
 
     /// Returns true if the meaning of a frame does not depend on earlier ones.
@@ -242,19 +190,4 @@ impl Dialect {
     pub(crate) fn is_ollama(self) -> bool {
         matches!(self, Self::OllamaChat | Self::OllamaGenerate)
     }
-}
-
-/// The structure of a dialect's frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// A list of answers.
-    List,
-    /// The frame is the answer, or each element of an array is one.
-    Native,
-    /// A type member determines the meaning of the frame.
-    Typed,
-    /// Only a prompt is counted.
-    Prompt,
-    /// The content is unknown.
-    Opaque,
 }

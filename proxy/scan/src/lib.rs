@@ -41,7 +41,7 @@ mod sse;
 mod text;
 mod text_buffer;
 
-pub use dialect::{Dialect, EndMark};
+pub use dialect::{Dialect, EndMark, ErrorShape};
 pub use event::{Counts, Event, Finish, Piece, Scope, ServerReport, Sink, Usage};
 pub use extent::{Extent, Timings};
 pub use multipart::MultipartFields;

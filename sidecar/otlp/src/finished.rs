@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use meter::{Gaps, Provenance, Record, TokenType};
 use metrics::Upstream;
-use scan::{Dialect, ENCODING_FORMATS, Finish, OutputType, ReasoningLevel, Sampling};
+use scan::{ENCODING_FORMATS, Finish, OutputType, ReasoningLevel, Sampling};
 
 use crate::attributes::Attributes;
 use crate::charge::Charge;
@@ -321,26 +321,4 @@ fn gaps(name: &str, gaps: &Gaps, list: &mut Attributes) {
         list.counts(&format!("{name}.buckets"), gaps.buckets.iter().copied());
         list.seconds(&format!("{name}.sum"), Some(gaps.sum_ns));
     }
-}
-
-/// Returns the usual route of a dialect; `None` if it has none. The record does not contain the path itself.
-pub fn route(dialect: Dialect) -> Option<&'static str> {
-    Some(match dialect {
-        Dialect::OpenaiChat => "/v1/chat/completions",
-        Dialect::OpenaiCompletions => "/v1/completions",
-        Dialect::OpenaiResponses => "/v1/responses",
-        Dialect::Anthropic => "/v1/messages",
-        Dialect::LlamacppCompletion => "/completion",
-        Dialect::Tgi | Dialect::Sglang | Dialect::Lmdeploy => "/generate",
-        Dialect::OllamaChat => "/api/chat",
-        Dialect::OllamaGenerate => "/api/generate",
-        Dialect::Triton => "/v2/models/{model}/generate",
-        Dialect::VllmGenerate => "/inference/v1/generate",
-        Dialect::Gemini => "/v1beta/models/{model}:generateContent",
-        Dialect::Cohere => "/v2/chat",
-        Dialect::Embeddings => "/v1/embeddings",
-        Dialect::Rerank => "/v1/rerank",
-        Dialect::Transcription => "/v1/audio/transcriptions",
-        Dialect::Unknown => return None,
-    })
 }

@@ -41,7 +41,7 @@ mod transport;
 pub use charge::Charge;
 pub use counts::{Counts, Durations, SignalCounts};
 pub use exporter::{Exporter, start};
-pub use finished::{Energy, Finished, route};
+pub use finished::{Energy, Finished};
 pub use metrics::Upstream;
 pub use plan::{
     ClientCertificate, Detail, EventName, Histograms, Periodic, Plan, Protocol, Queued, Signal, Target,

@@ -56,7 +56,7 @@ fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<
     let remote = if trace.parent.is_some() { SpanFlags::ContextIsRemoteMask as u32 } else { 0 };
 
     let mut list = Attributes::new(text_limit);
-    let route = finished::route(record.identity.dialect);
+    let route = record.identity.dialect.route();
     server_attributes(record, route, &mut list);
     let server = Span {
         span_id: ids.server.to_vec(),

@@ -27,7 +27,7 @@ pub(crate) fn exchange(record: &Record, charge: &Charge) {
         id = %identity.exchange,
         trace_id = trace.as_deref(),
         response_id = identity.response_id.as_deref(),
-        path = otlp::route(identity.dialect),
+        path = identity.dialect.route(),
         tenant = &*identity.tenant,
         principal = identity.principal.as_deref(),
         upstream = &*identity.upstream,

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 
-use scan::Dialect;
+use scan::{Dialect, ErrorShape};
 
-use crate::request::error_shape::{ErrorBody, ErrorShape};
+use crate::request::error_body::ErrorBody;
 use crate::request::policy::Violation;
 use crate::{Gap, Refusal, Refused};
 
@@ -120,7 +120,7 @@ impl Answer {
             refusal: Refusal::Budget,
             code: "budget_exceeded",
             message: refused.message.into(),
-            shape: ErrorShape::of(dialect),
+            shape: dialect.error_shape(),
             retry_after_s: Some(refused.retry_after_s),
         }
     }
@@ -132,7 +132,7 @@ impl Answer {
             refusal: Refusal::Unpriced,
             code: "model_unpriced",
             message: message.into(),
-            shape: ErrorShape::of(dialect),
+            shape: dialect.error_shape(),
             retry_after_s: None,
         }
     }
@@ -148,7 +148,7 @@ impl Answer {
                       budget is enforced. The request was not sent. Ask without `background` and one by one, or \
                       ask the operator of tokenmeter to set `detached_work: allow`."
                     .into(),
-            shape: ErrorShape::of(dialect),
+            shape: dialect.error_shape(),
             retry_after_s: None,
         }
     }
@@ -164,7 +164,7 @@ impl Answer {
             },
             code: gap.name(),
             message: message.into(),
-            shape: ErrorShape::of(dialect),
+            shape: dialect.error_shape(),
             retry_after_s: None,
         }
     }
@@ -219,7 +219,7 @@ impl Answer {
                 "tokenmeter has to read this request before it may pass, and has no memory for it at the \
                       moment. The request was not sent; try again in a moment."
                     .to_owned(),
-            shape: ErrorShape::of(dialect),
+            shape: dialect.error_shape(),
             retry_after_s: Some(1),
         }
     }
@@ -234,7 +234,7 @@ impl Answer {
         };
         let contents =
             ErrorBody { status: self.status.as_u16(), kind, code: self.code, message: &self.message };
-        let body = self.shape.body(&contents);
+        let body = contents.json(self.shape);
 
         let mut response = Response::new(Bytes::from(body));
         *response.status_mut() = self.status;

@@ -2,9 +2,12 @@
 //! known, then the path, then what only the request's body or the response's type can say.
 //!
 //! Paths are matched by their end, at a slash, because servers are often mounted under a prefix
-//! (`/openai/v1/chat/completions`), and in any letter case, because some web frameworks ignore it. The first
-//! row that fits wins. Spellings that a server may read as such a path are that path: the spelling of a path
+//! (`/openai/v1/chat/completions`), and in any letter case, because some web frameworks ignore it. The longest
+//! end that fits wins. Spellings that a server may read as such a path are that path: the spelling of a path
 //! never decides whether its answer is metered.
+
+use std::cmp::Reverse;
+use std::sync::LazyLock;
 
 use http::Method;
 use scan::{Dialect, Name, Request};
@@ -100,7 +103,7 @@ fn endpoint(kind: Option<Kind>, path: &str) -> Option<Route> {
         {
             known(Dialect::OpenaiCompletions)
         }
-        // Every path ends at a slash; this row is for the root alone.
+        // Many paths end at a slash; this one is for the root alone.
         (Speaks::Root, _) if path != "/" => None,
         _ => Some(Route { speaks: *speaks, model: Name::default() }),
     }
@@ -140,45 +143,17 @@ fn is_replay(path: &str) -> bool {
     response || path.ends_with("/v1/stream")
 }
 
-/// `/completions` alone is llama.cpp's own endpoint, hence the order. `/v1/systemone` (structured decisions of
-/// vLLM and llama.cpp) answers with the usage of the Responses API.
-const ROUTES: [(&str, Speaks); 35] = [
-    ("/chat/completions", Speaks::Known(Dialect::OpenaiChat)),
-    ("/chat/completions/batch", Speaks::Known(Dialect::OpenaiChat)),
-    ("/v1/completions", Speaks::Known(Dialect::OpenaiCompletions)),
-    ("/completions", Speaks::Known(Dialect::LlamacppCompletion)),
-    ("/completion", Speaks::Known(Dialect::LlamacppCompletion)),
-    ("/infill", Speaks::Known(Dialect::LlamacppCompletion)),
-    ("/responses", Speaks::Known(Dialect::OpenaiResponses)),
-    ("/v1/systemone", Speaks::Known(Dialect::OpenaiResponses)),
-    ("/v1/messages", Speaks::Known(Dialect::Anthropic)),
-    ("/api/chat", Speaks::Known(Dialect::OllamaChat)),
-    ("/api/generate", Speaks::Known(Dialect::OllamaGenerate)),
-    ("/inference/v1/generate", Speaks::Known(Dialect::VllmGenerate)),
-    ("/v2/chat", Speaks::Known(Dialect::Cohere)),
-    ("/embeddings", Speaks::Known(Dialect::Embeddings)),
-    ("/embedding", Speaks::Known(Dialect::Embeddings)),
-    ("/api/embed", Speaks::Known(Dialect::Embeddings)),
-    ("/v2/embed", Speaks::Known(Dialect::Embeddings)),
-    ("/pooling", Speaks::Known(Dialect::Embeddings)),
-    ("/encode", Speaks::Known(Dialect::Embeddings)),
-    ("/v1/rerank", Speaks::Known(Dialect::Rerank)),
-    ("/v2/rerank", Speaks::Known(Dialect::Rerank)),
-    ("/rerank", Speaks::Known(Dialect::Rerank)),
-    ("/v1/reranking", Speaks::Known(Dialect::Rerank)),
-    ("/reranking", Speaks::Known(Dialect::Rerank)),
-    ("/v1/score", Speaks::Known(Dialect::Rerank)),
-    ("/score", Speaks::Known(Dialect::Rerank)),
-    ("/classify", Speaks::Known(Dialect::Rerank)),
-    ("/generative_scoring", Speaks::Known(Dialect::Rerank)),
-    ("/audio/transcriptions", Speaks::Known(Dialect::Transcription)),
-    ("/audio/translations", Speaks::Known(Dialect::Transcription)),
-    ("/generate_stream", Speaks::Known(Dialect::Tgi)),
-    ("/generate", Speaks::Generate),
-    ("/vertex_generate", Speaks::Known(Dialect::Sglang)),
-    ("/invocations", Speaks::Invocations),
-    ("/", Speaks::Root),
-];
+/// Paths that several dialects share.
+const SHARED: [(&str, Speaks); 3] =
+    [("/generate", Speaks::Generate), ("/invocations", Speaks::Invocations), ("/", Speaks::Root)];
+
+/// All ends of paths, the longest first: `/completions` alone is llama.cpp's own endpoint.
+static ROUTES: LazyLock<Vec<(&str, Speaks)>> = LazyLock::new(|| {
+    let own = |dialect: Dialect| dialect.paths().iter().map(move |end| (*end, Speaks::Known(dialect)));
+    let mut routes: Vec<_> = Dialect::ALL.into_iter().flat_map(own).chain(SHARED).collect();
+    routes.sort_by_key(|(end, _)| Reverse(end.len()));
+    routes
+});
 
 /// The batches of OpenAI, Anthropic, LiteLLM and Gemini, and the runs of OpenAI's assistants.
 const BATCHES: [&str; 4] = ["/batches", "/runs", ":batchGenerateContent", ":asyncBatchEmbedContent"];
@@ -215,6 +190,15 @@ mod tests {
 
     fn speaks(kind: Option<Kind>, path: &str) -> Option<Speaks> {
         route(kind, &Method::POST, path).ok().map(|route| route.speaks)
+    }
+
+    #[test]
+    fn each_end_of_a_path_has_one_dialect() {
+        let mut ends: Vec<_> = ROUTES.iter().map(|(end, _)| *end).collect();
+        assert!(ends.iter().all(|end| end.starts_with('/')), "{ends:?}");
+        ends.sort_unstable();
+        ends.dedup();
+        assert_eq!(ends.len(), ROUTES.len());
     }
 
     #[test]
@@ -352,7 +336,7 @@ mod tests {
         /// However it is spelled, a path leads where it leads; and an ordinary one is taken as it is.
         #[test]
         fn spelling_changes_no_route(
-            end in prop::sample::select(ROUTES.map(|(end, _)| end).to_vec()),
+            end in prop::sample::select(ROUTES.iter().map(|(end, _)| *end).collect::<Vec<_>>()),
             before in "(/[a-z0-9._~-]{1,6}){0,3}",
             spelling in proptest::collection::vec(0_u8..9, 80),
             last in prop::sample::select(vec!["", "/", "%0a", "%0A", "%u000a", "/%0A", "%0a/", "//%u000A//"]),

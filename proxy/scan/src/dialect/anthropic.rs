@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 use crate::frame::{FOREIGN_INPUT, FOREIGN_OUTPUT};
 
@@ -50,5 +51,17 @@ const WHOLE: &[(&str, Field)] = &[
     ("usage.completion_tokens", Field::Extra(FOREIGN_OUTPUT)),
 ];
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "anthropic",
+    operation: "chat",
+    route: Some("/v1/messages"),
+    paths: &["/v1/messages"],
+    error_shape: ErrorShape::Anthropic,
+    end_mark: EndMark::Done,
+    form: Form::Typed,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()));

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 use crate::frame::{FOREIGN_INPUT, FOREIGN_OUTPUT};
 
@@ -47,5 +48,17 @@ const WHOLE: &[(&str, Field)] = &[
     ("usage.output_tokens", Field::Extra(FOREIGN_OUTPUT)),
 ];
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "cohere",
+    operation: "chat",
+    route: Some("/v2/chat"),
+    paths: &["/v2/chat"],
+    error_shape: ErrorShape::Cohere,
+    end_mark: EndMark::Done,
+    form: Form::Typed,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()));

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 
 /// The fields of a frame.
@@ -23,5 +24,17 @@ pub(crate) const FRAME: &[(&str, Field)] = &[
     ("meta.billed_units.input_tokens", Field::Extra(4)),
 ];
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "embeddings",
+    operation: "embeddings",
+    route: Some("/v1/embeddings"),
+    paths: &["/embeddings", "/embedding", "/api/embed", "/v2/embed", "/pooling", "/encode"],
+    error_shape: ErrorShape::Openai,
+    end_mark: EndMark::Eof,
+    form: Form::Prompt,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(FRAME));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(FRAME));

@@ -4,6 +4,7 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 use crate::frame::{FOREIGN_INPUT, FOREIGN_OUTPUT};
 
@@ -71,5 +72,17 @@ const ELEMENT: &[(&str, Field)] = &[
     ("[].usageMetadata.thoughtsTokenCount", Field::ReasoningTokens),
 ];
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "gemini",
+    operation: "generate_content",
+    route: Some("/v1beta/models/{model}:generateContent"),
+    paths: &[],
+    error_shape: ErrorShape::Gemini,
+    end_mark: EndMark::Finish,
+    form: Form::List,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));

@@ -6,6 +6,7 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 use crate::frame::Unit;
 
@@ -48,5 +49,17 @@ const ELEMENT: &[(&str, Field)] = &[
     ("[].error", Field::Error),
 ];
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "llamacpp_completion",
+    operation: "text_completion",
+    route: Some("/completion"),
+    paths: &["/completions", "/completion", "/infill"],
+    error_shape: ErrorShape::LlamaCpp,
+    end_mark: EndMark::Finish,
+    form: Form::Native,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));

@@ -3,8 +3,21 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use super::sglang_generate::{ELEMENT, FRAME};
 use crate::field::Fields;
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "lmdeploy_generate",
+    operation: "text_completion",
+    route: Some("/generate"),
+    paths: &[],
+    error_shape: ErrorShape::Openai,
+    end_mark: EndMark::Done,
+    form: Form::Native,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));

@@ -4,6 +4,7 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 use crate::frame::Unit;
 
@@ -30,5 +31,17 @@ const FRAME: &[(&str, Field)] = &[
     ("message.tool_calls[].function.name", Field::Tool),
 ];
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "ollama_chat",
+    operation: "chat",
+    route: Some("/api/chat"),
+    paths: &["/api/chat"],
+    error_shape: ErrorShape::Text,
+    end_mark: EndMark::Finish,
+    form: Form::Native,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[COMMON, FRAME].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[COMMON, FRAME].concat()));

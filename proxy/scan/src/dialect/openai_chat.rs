@@ -3,10 +3,23 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "openai_chat",
+    operation: "chat",
+    route: Some("/v1/chat/completions"),
+    paths: &["/chat/completions", "/chat/completions/batch"],
+    error_shape: ErrorShape::Openai,
+    end_mark: EndMark::Done,
+    form: Form::List,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
     let mut paths = super::openai::COMMON.to_vec();
     paths.extend([
         ("choices[].delta", Field::Delta),

@@ -2,10 +2,23 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "openai_completions",
+    operation: "text_completion",
+    route: Some("/v1/completions"),
+    paths: &["/v1/completions"],
+    error_shape: ErrorShape::Openai,
+    end_mark: EndMark::Done,
+    form: Form::List,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
     let mut paths = super::openai::COMMON.to_vec();
     paths.extend([("choices[].text", Field::Content), ("choices[].logprobs.tokens", Field::Logprobs)]);
     Fields::of(&paths)

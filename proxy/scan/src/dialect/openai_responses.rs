@@ -9,6 +9,7 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 use crate::frame::Unit;
 
@@ -91,6 +92,17 @@ const WHOLE: &[(&str, Field)] = &[
     ("metrics.speculative_decoding.num_accepted_draft_tokens", Field::DraftAccepted),
 ];
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "openai_responses",
+    operation: "generate_content",
+    route: Some("/v1/responses"),
+    paths: &["/responses", "/v1/systemone"],
+    error_shape: ErrorShape::Openai,
+    end_mark: EndMark::Done,
+    form: Form::Typed,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> =
-    LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()).or_in_list());
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()).or_in_list());

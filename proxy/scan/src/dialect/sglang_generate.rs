@@ -4,6 +4,7 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 
 /// The fields of a frame.
@@ -42,5 +43,17 @@ pub(crate) const ELEMENT: &[(&str, Field)] = &[
     ("[].error", Field::Error),
 ];
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "sglang_generate",
+    operation: "text_completion",
+    route: Some("/generate"),
+    paths: &["/vertex_generate"],
+    error_shape: ErrorShape::Openai,
+    end_mark: EndMark::Done,
+    form: Form::Native,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));

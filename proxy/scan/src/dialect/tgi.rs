@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 
 /// The fields of a frame. Rank 0 is the token's ordinal, from 1.
@@ -38,5 +39,17 @@ const ELEMENT: &[(&str, Field)] = &[
     ("[].error", Field::Error),
 ];
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "tgi",
+    operation: "text_completion",
+    route: Some("/generate"),
+    paths: &["/generate_stream"],
+    error_shape: ErrorShape::Tgi,
+    end_mark: EndMark::Finish,
+    form: Form::Native,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));

@@ -4,6 +4,7 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 
 /// Returns true if a transcript in `format` may contain its token count. Text and subtitles (`srt`, `vtt`)
@@ -26,6 +27,17 @@ const FRAME: &[(&str, Field)] = &[
     ("usage.input_token_details.audio_tokens", Field::InputAudioTokens),
 ];
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "transcription",
+    operation: "transcription",
+    route: Some("/v1/audio/transcriptions"),
+    paths: &["/audio/transcriptions", "/audio/translations"],
+    error_shape: ErrorShape::Openai,
+    end_mark: EndMark::Done,
+    form: Form::List,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> =
-    LazyLock::new(|| Fields::of(&[super::openai::COMMON, FRAME].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[super::openai::COMMON, FRAME].concat()));

@@ -4,6 +4,7 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 
 /// The fields of a frame.
@@ -15,5 +16,17 @@ const FRAME: &[(&str, Field)] = &[
     ("error", Field::Error),
 ];
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "triton_generate",
+    operation: "text_completion",
+    route: Some("/v2/models/{model}/generate"),
+    paths: &[],
+    error_shape: ErrorShape::Text,
+    end_mark: EndMark::Eof,
+    form: Form::Native,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(FRAME));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(FRAME));

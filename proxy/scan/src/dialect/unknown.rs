@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 
 /// The names of a usage object. Rank 0 counts if nothing else does; ranks 1 and 2 are parts of the prompt
@@ -36,5 +37,17 @@ const USAGE: &[(&str, Field)] = &[
 const FRAME: &[(&str, Field)] =
     &[("id", Field::Id), ("model", Field::Model), ("object", Field::Object), ("error", Field::Error)];
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "unknown",
+    operation: "text_completion",
+    route: None,
+    paths: &[],
+    error_shape: ErrorShape::Openai,
+    end_mark: EndMark::Eof,
+    form: Form::Opaque,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, USAGE].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, USAGE].concat()));

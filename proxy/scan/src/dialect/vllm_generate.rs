@@ -3,8 +3,21 @@
 
 use std::sync::LazyLock;
 
+use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 
+/// The definition of this dialect.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "vllm_generate",
+    operation: "text_completion",
+    route: Some("/inference/v1/generate"),
+    paths: &["/inference/v1/generate"],
+    error_shape: ErrorShape::Openai,
+    end_mark: EndMark::Done,
+    form: Form::List,
+    fields: &FIELDS,
+};
+
 /// The fields of this dialect.
-pub(crate) static FIELDS: LazyLock<Fields> =
+static FIELDS: LazyLock<Fields> =
     LazyLock::new(|| Fields::of(&[super::openai::COMMON, &[("request_id", Field::Id)]].concat()));
