@@ -2,6 +2,7 @@
 //! scan → meter → relay → sinks. Read from `cargo metadata`, so a manifest cannot get round it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
@@ -110,7 +111,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-scan", &[]),
     ("tokenmeter-decode", &[]),
     ("tokenmeter-meter", &["tokenmeter-scan"]),
-    ("tokenmeter-tenant", &[]),
+    ("tokenmeter-tenant", &["tokenmeter-meter"]),
     ("tokenmeter-usage", &["tokenmeter-scan"]),
     (
         "tokenmeter-relay",
@@ -122,19 +123,9 @@ const LINE: &[(&str, &[&str])] = &[
             "tokenmeter-usage",
         ],
     ),
-    (
-        "tokenmeter-metrics",
-        &[
-            "tokenmeter-scan",
-            "tokenmeter-meter",
-            "tokenmeter-tenant",
-            "tokenmeter-usage",
-            "tokenmeter-relay",
-            "tokenmeter-text",
-        ],
-    ),
+    ("tokenmeter-metrics", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-text"]),
     ("tokenmeter-scrape", &[]),
-    ("tokenmeter-engine", &["tokenmeter-relay", "tokenmeter-metrics", "tokenmeter-scrape"]),
+    ("tokenmeter-engine", &["tokenmeter-metrics", "tokenmeter-scrape"]),
     ("tokenmeter-gpu", &["tokenmeter-meter", "tokenmeter-scrape"]),
     ("tokenmeter-text", &[]),
     ("tokenmeter-yaml", &[]),
@@ -153,7 +144,7 @@ const LINE: &[(&str, &[&str])] = &[
 /// All that the scanner may need.
 const SCAN_MAY_USE: &[&str] = &["memchr"];
 
-fn is_free(package: &str) -> bool {
+pub(crate) fn is_free(package: &str) -> bool {
     [
         "tokenmeter-tests",
         "tokenmeter-bench",
@@ -165,7 +156,7 @@ fn is_free(package: &str) -> bool {
 }
 
 /// Normal dependencies of each workspace package.
-fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+pub(crate) fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
         .current_dir(super::root())
@@ -223,11 +214,17 @@ fn every_package_inherits_the_workspace_lints() {
 }
 
 fn manifest_of(package: &str) -> String {
+    std::fs::read_to_string(manifest_path(package)).expect("a manifest can be read")
+}
+
+/// Returns the path of a package's manifest, by the members of the root manifest.
+pub(crate) fn manifest_path(package: &str) -> PathBuf {
     let members = std::fs::read_to_string(super::root().join("Cargo.toml")).expect("the root manifest");
+    let named = format!("name = \"{package}\"\n");
     members
         .lines()
         .filter_map(|line| line.trim().strip_prefix('"')?.split('"').next())
-        .filter_map(|path| std::fs::read_to_string(super::root().join(path).join("Cargo.toml")).ok())
-        .find(|manifest| manifest.contains(&format!("name = \"{package}\"\n")))
+        .map(|path| super::root().join(path).join("Cargo.toml"))
+        .find(|path| std::fs::read_to_string(path).is_ok_and(|manifest| manifest.contains(&named)))
         .unwrap_or_else(|| panic!("{package} is not listed in the root manifest"))
 }

@@ -12,10 +12,14 @@ pub mod exchange;
 mod exchange_id;
 mod gaps;
 pub mod load;
+pub mod observer;
 mod position;
 pub mod record;
 pub mod role;
+mod rule_kind;
+mod server_kind;
 pub mod tick;
+mod token_rejection;
 pub mod tokens;
 pub mod trace;
 mod track;
@@ -28,11 +32,15 @@ pub use error_type::ErrorType;
 pub use exchange::{Meter, Reading};
 pub use exchange_id::ExchangeId;
 pub use load::{Load, LoadReading, LoadSpan};
+pub use observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 pub use record::{
     DEFAULT_TENANT, Gaps, Identity, MAX_REQUEST_ID_BYTES, Record, Span, Timing, Weight, is_processed,
 };
 pub use role::Role;
+pub use rule_kind::RuleKind;
+pub use server_kind::ServerKind;
 pub use tick::Tick;
+pub use token_rejection::TokenRejection;
 pub use tokens::{Provenance, TokenType, Tokens};
 pub use trace::{Spans, Trace};
 

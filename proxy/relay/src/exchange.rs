@@ -38,7 +38,8 @@ use crate::request::tenant::TenantResolution;
 use crate::request::usage_policy;
 use crate::state::WorkerState;
 use crate::{
-    Class, Dropped, Kind, ModelSlot, Passthrough, Refusal, RoleSource, UpstreamProfile, clock, limits, role,
+    Class, Dropped, ModelSlot, Passthrough, Refusal, RoleSource, ServerKind, UpstreamProfile, clock, limits,
+    role,
 };
 
 /// One metered exchange.
@@ -386,7 +387,7 @@ impl Exchange {
     }
 
     /// The upstream's kind, as configured or found out.
-    fn kind(&self) -> Option<Kind> {
+    fn kind(&self) -> Option<ServerKind> {
         self.worker.plan.upstreams[self.upstream].kind.or_else(|| self.profile().found_kind())
     }
 

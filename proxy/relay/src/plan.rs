@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use usage::Policy;
 
-use crate::{EngineKind, Gate, Kind, RoleSource, Shares, Tracing};
+use crate::{EngineKind, Gate, RoleSource, ServerKind, Shares, Tracing};
 
 /// One upstream and the address on which clients reach it.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Upstream {
     /// Path put before every request's path: empty, or `/prefix` without a slash at its end.
     pub prefix: Arc<str>,
     /// The kind of server as configured; without it, what is found out counts.
-    pub kind: Option<Kind>,
+    pub kind: Option<ServerKind>,
     /// `gen_ai.provider.name` as configured, or before a kind is found out.
     pub provider: Arc<str>,
     /// The policy by which streams are made to carry usage.

@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use meter::{DEFAULT_TENANT, Tick};
 use usage::Added;
 
-use crate::{Kind, limits};
+use crate::{ServerKind, limits};
 
 /// The facts known of one upstream beyond its configuration.
 #[derive(Debug, Default)]
 pub struct UpstreamProfile {
-    /// Number of the kind in [`Kind::ALL`], plus one.
+    /// Number of the kind in [`ServerKind::ALL`], plus one.
     kind: AtomicU8,
     /// vLLM: its front end is the Rust one, which frames its answers in another way as soon as
     /// running usage is asked for.
@@ -121,15 +121,15 @@ impl Verdict {
 
 impl UpstreamProfile {
     /// The server was found to be of this kind.
-    pub fn kind(&self, kind: Kind) {
-        let number = Kind::ALL.iter().position(|known| *known == kind).unwrap_or(0) + 1;
+    pub fn kind(&self, kind: ServerKind) {
+        let number = ServerKind::ALL.iter().position(|known| *known == kind).unwrap_or(0) + 1;
         self.kind.store(u8::try_from(number).unwrap_or(0), Ordering::Relaxed);
     }
 
     /// The kind it was found to be.
-    pub fn found_kind(&self) -> Option<Kind> {
+    pub fn found_kind(&self) -> Option<ServerKind> {
         let number = usize::from(self.kind.load(Ordering::Relaxed));
-        Kind::ALL.get(number.checked_sub(1)?).copied()
+        ServerKind::ALL.get(number.checked_sub(1)?).copied()
     }
 
     /// vLLM's front end was seen to be the Rust one, or not to be.
@@ -255,7 +255,7 @@ mod tests {
     fn every_kind_is_found_again() {
         let profile = UpstreamProfile::default();
         assert_eq!(profile.found_kind(), None);
-        for kind in Kind::ALL {
+        for kind in ServerKind::ALL {
             profile.kind(kind);
             assert_eq!(profile.found_kind(), Some(kind));
         }

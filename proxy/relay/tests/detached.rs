@@ -1,12 +1,12 @@
 //! Work that goes on after its client left: kept from the upstreams where it could not be counted.
 
-use relay::{Kind, Refusal};
+use relay::{Refusal, ServerKind};
 use usage::Policy;
 
 use crate::support::Proxy;
 use crate::usage::{PLAIN, Server, ask, request};
 
-fn refusing_detached(server: &Server, kind: Option<Kind>) -> Proxy {
+fn refusing_detached(server: &Server, kind: Option<ServerKind>) -> Proxy {
     Proxy::with(server.upstream.address, |plan| {
         plan.upstreams[0].kind = kind;
         plan.refuse_detached = true;
@@ -17,7 +17,8 @@ fn refusing_detached(server: &Server, kind: Option<Kind>) -> Proxy {
 #[test]
 fn conversation_id_is_kept_from_the_server() {
     let named = request(PLAIN).replace("Host: h", "Host: h\r\nX-Conversation-Id: mallory1");
-    for (kind, passes) in [(None, false), (Some(Kind::LlamaCpp), false), (Some(Kind::Vllm), true)] {
+    for (kind, passes) in [(None, false), (Some(ServerKind::LlamaCpp), false), (Some(ServerKind::Vllm), true)]
+    {
         let server = Server::streaming();
         let proxy = refusing_detached(&server, kind);
         ask(proxy.address(), &named);

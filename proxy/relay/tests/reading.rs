@@ -152,7 +152,7 @@ fn replayed_stream_is_not_counted_again() {
 fn counts_in_the_head_are_read() {
     let fields = "Content-Type: application/json\r\nx-prompt-tokens: 5\r\nx-generated-tokens: 3\r\nx-queue-time: 12\r\n";
     let proxy = serving(fields, r#"{"generated_text":"A red ox"}"#);
-    proxy.running.profiles()[0].kind(relay::Kind::Tgi);
+    proxy.running.profiles()[0].kind(relay::ServerKind::Tgi);
     post(&proxy, "/generate");
     let tgi = record(&proxy);
     assert_eq!(tgi.identity.dialect, Dialect::Tgi);

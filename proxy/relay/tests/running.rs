@@ -2,7 +2,7 @@
 //! counts as.
 
 use meter::{Ending, Provenance};
-use relay::{Kind, UsageStep};
+use relay::{ServerKind, UsageStep};
 use usage::Policy;
 
 use crate::support::{Proxy, now};
@@ -22,7 +22,7 @@ const BARE: &str = concat!(
 fn llama_cpp(server: &Server) -> Proxy {
     Proxy::with(server.upstream.address, |plan| {
         plan.upstreams[0].usage = Policy::Continuous;
-        plan.upstreams[0].kind = Some(Kind::LlamaCpp);
+        plan.upstreams[0].kind = Some(ServerKind::LlamaCpp);
     })
 }
 
@@ -131,7 +131,7 @@ fn vllm_client_asking_in_vain_is_counted() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
         plan.upstreams[0].usage = Policy::Continuous;
-        plan.upstreams[0].kind = Some(Kind::Vllm);
+        plan.upstreams[0].kind = Some(ServerKind::Vllm);
     });
     let sent = r#"{"stream":true,"stream_options":{"include_usage":false,"continuous_usage_stats":true}}"#;
     let (_, body) = ask(proxy.address(), &request(sent));

@@ -4,7 +4,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::Request;
 use hyper::body::Bytes;
 use meter::Provenance;
-use relay::{Kind, Passthrough, Refusal};
+use relay::{Passthrough, Refusal, ServerKind};
 use scan::Dialect;
 
 use crate::support::http2::{connect, run};
@@ -226,8 +226,8 @@ fn the_answer_decides_between_two_readings() {
         (None, "a", "a"),
         (None, "b", "b"),
         (None, "other", "a"),
-        (Some(Kind::Ollama), "b", "b"),
-        (Some(Kind::Vllm), "b", "a"),
+        (Some(ServerKind::Ollama), "b", "b"),
+        (Some(ServerKind::Vllm), "b", "a"),
     ] {
         let answer = format!(
             r#"{{"model":"{answered}","choices":[],"usage":{{"prompt_tokens":7,"completion_tokens":2}}}}"#

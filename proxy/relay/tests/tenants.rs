@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
-use relay::{Distrust, Dropped, Passthrough, Plan, RuleKind};
+use relay::{Dropped, Passthrough, Plan, RuleKind, TokenRejection};
 use tenant::{
     Algorithm, ApiKeys, BodyKey, Claim, EndUser, HashKey, Head, Jwt, KeySet, Live, Name, Nets, Owner, Rule,
     Rules, Said, Spec,
@@ -344,7 +344,7 @@ fn untrusted_token_is_forwarded_and_counted() {
         assert!(head.contains(token), "{head}");
         assert_eq!(&*record(&proxy).identity.tenant, "default");
     }
-    assert_eq!(proxy.seen().distrusted, [Distrust::UnknownKey, Distrust::Algorithm]);
+    assert_eq!(proxy.seen().distrusted, [TokenRejection::UnknownKey, TokenRejection::Algorithm]);
 }
 
 /// Law 3: what fails in the rules costs a name, not an exchange.

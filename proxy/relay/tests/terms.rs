@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use relay::{Gap, Gate, Kind, Models, Refusal, Terms, UnknownPaths, UsageStep, Wanted};
+use relay::{Gap, Gate, Models, Refusal, ServerKind, Terms, UnknownPaths, UsageStep, Wanted};
 use usage::Policy;
 
 use crate::support::{Proxy, Upstream, eventually, upstream_body};
@@ -43,7 +43,7 @@ fn proxy(upstream: &Upstream, terms: Terms, minds: bool) -> Proxy {
     Proxy::with(upstream.address, |plan| {
         in_force(keys())(plan);
         plan.upstreams[0].usage = Policy::Inject;
-        plan.upstreams[0].kind = Some(Kind::Vllm);
+        plan.upstreams[0].kind = Some(ServerKind::Vllm);
         plan.gate = Some(Arc::new(Gate::minding(Box::new(Under { terms, minds }))));
     })
 }
@@ -122,8 +122,8 @@ fn both_names_of_a_model_need_a_price() {
     let upstream = answering();
     for (kind, statuses) in [
         (None, ["403", "403", "403", "200"]),
-        (Some(Kind::Ollama), ["403", "200", "403", "200"]),
-        (Some(Kind::Vllm), ["200", "403", "200", "200"]),
+        (Some(ServerKind::Ollama), ["403", "200", "403", "200"]),
+        (Some(ServerKind::Vllm), ["200", "403", "200", "200"]),
     ] {
         let under = Under { terms: Terms::default(), minds: true };
         let proxy = Proxy::with(upstream.address, |plan| {

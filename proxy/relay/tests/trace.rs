@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use meter::{Record, Trace};
-use relay::{Draw, Kind, Plan, Sampler, Tracing};
+use relay::{Draw, Plan, Sampler, ServerKind, Tracing};
 use usage::Policy;
 
 use crate::support::http2;
@@ -347,7 +347,7 @@ fn a_second_try_is_the_same_span() {
     });
     let proxy = Proxy::with(upstream.address, |plan| {
         plan.upstreams[0].usage = Policy::Inject;
-        plan.upstreams[0].kind = Some(Kind::Sglang);
+        plan.upstreams[0].kind = Some(ServerKind::Sglang);
         plan.trace = Some(Tracing::default());
     });
     let (head, _) = asking::ask(proxy.address(), &asking::request(asking::PLAIN));

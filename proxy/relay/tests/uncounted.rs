@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use meter::{Ending, Provenance, Record, Tokens};
-use relay::{Gate, Kind, Refusal, Terms};
+use relay::{Gate, Refusal, ServerKind, Terms};
 use usage::Policy;
 
 use crate::support::{DEADLINE, Proxy, Upstream, upstream_body};
@@ -206,7 +206,9 @@ fn uncountable_is_refused_where_the_terms_say_so() {
         usual("/v1/embeddings", "no JSON", true),
         usual("/score", "no JSON", true),
     ] {
-        for (kind, refused) in [None, Some(Kind::LlamaCpp), Some(Kind::Vllm)].into_iter().zip(refused) {
+        for (kind, refused) in
+            [None, Some(ServerKind::LlamaCpp), Some(ServerKind::Vllm)].into_iter().zip(refused)
+        {
             for (strict, refused) in [(true, refused), (false, false)] {
                 let terms = Terms { refuse_uncountable: strict, ..Terms::default() };
                 let proxy = Proxy::with(upstream.address, |plan| {
@@ -229,7 +231,13 @@ fn terms_refuse_transcripts_without_tokens() {
     const FILE: &str =
         "--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF\r\n";
     let upstream = answering(JSON, r#"{"text":"so"}"#);
-    let kinds = [None, Some(Kind::LlamaCpp), Some(Kind::Openai), Some(Kind::Vllm), Some(Kind::Sglang)];
+    let kinds = [
+        None,
+        Some(ServerKind::LlamaCpp),
+        Some(ServerKind::Openai),
+        Some(ServerKind::Vllm),
+        Some(ServerKind::Sglang),
+    ];
     let plain = [true; 5];
     let json = [true, false, false, true, true];
     let counted = [true, false, false, false, true];

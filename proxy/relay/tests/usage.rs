@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use meter::{Ending, Provenance, Record};
-use relay::{Dropped, Kind, Plan, UsageStep};
+use relay::{Dropped, Plan, ServerKind, UsageStep};
 use usage::Policy;
 
 use crate::support::{DEADLINE, Engine, Peer, Proxy, ProxyOn, Upstream, eventually, now, upstream_body};
@@ -84,7 +84,7 @@ impl Server {
 pub(crate) fn policy(usage: Policy) -> impl FnOnce(&mut Plan) {
     move |plan| {
         plan.upstreams[0].usage = usage;
-        plan.upstreams[0].kind = Some(Kind::Sglang);
+        plan.upstreams[0].kind = Some(ServerKind::Sglang);
     }
 }
 
@@ -348,7 +348,7 @@ fn rust_front_end_gets_no_running_question() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
         plan.upstreams[0].usage = Policy::Continuous;
-        plan.upstreams[0].kind = Some(Kind::Vllm);
+        plan.upstreams[0].kind = Some(ServerKind::Vllm);
     });
     proxy.running.profiles()[0].front_end(true);
     ask(proxy.address(), &request(PLAIN));
@@ -359,7 +359,7 @@ fn rust_front_end_gets_no_running_question() {
 fn servers_whose_completions_always_count_are_not_asked() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| plan.upstreams[0].usage = Policy::Inject);
-    proxy.running.profiles()[0].kind(Kind::LlamaCpp);
+    proxy.running.profiles()[0].kind(ServerKind::LlamaCpp);
     let completions = request(PLAIN).replace("/chat/completions", "/completions");
     ask(proxy.address(), &completions);
     assert_eq!(server.bodies(), [PLAIN]);

@@ -16,7 +16,7 @@ use ring::signature::{
 };
 use serde_json::Value;
 
-use crate::miss::Distrust;
+use meter::TokenRejection;
 
 /// The limit of keys in a set. Identity providers publish a handful.
 pub const MAX_KEYS: usize = 64;
@@ -171,7 +171,7 @@ impl KeySet {
         id: Option<&str>,
         message: &[u8],
         signature: &[u8],
-    ) -> Result<(), Distrust> {
+    ) -> Result<(), TokenRejection> {
         let named = |key: &&Key| match (id, &key.id) {
             (Some(id), Some(known)) => **known == *id,
             // A key without an id may match any token, and a token without an id may match any key.
@@ -188,7 +188,7 @@ impl KeySet {
         }
         // A token without an id may be of any key.
         let known = id.map_or(!self.is_empty(), has);
-        Err(if known { Distrust::Signature } else { Distrust::UnknownKey })
+        Err(if known { TokenRejection::Signature } else { TokenRejection::UnknownKey })
     }
 }
 

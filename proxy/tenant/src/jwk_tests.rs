@@ -1,7 +1,7 @@
 //! Accepted key sets, and the errors of others.
 
 use super::{Algorithm, KeySet, MAX_KEYS, MAX_TRIED_KEYS};
-use crate::miss::Distrust;
+use meter::TokenRejection;
 
 #[test]
 fn a_set_without_a_usable_key_is_an_error() {
@@ -49,6 +49,6 @@ fn keys_of_another_type_are_not_tried() {
     let verify = |algorithm| set.verify(algorithm, None, b"message", signature.as_ref());
     assert_eq!(verify(Algorithm::EdDsa), Ok(()));
     for algorithm in Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::EdDsa) {
-        assert_eq!(verify(algorithm), Err(Distrust::Signature), "{}", algorithm.name());
+        assert_eq!(verify(algorithm), Err(TokenRejection::Signature), "{}", algorithm.name());
     }
 }

@@ -12,9 +12,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
 use crate::jwk::{Algorithm, KeySet};
-use crate::miss::Distrust;
 use crate::name::bounded;
 use crate::request::Head;
+use meter::TokenRejection;
 
 /// The limit of a token's length, bytes. Tokens in use have one or two thousand; most servers refuse header
 /// fields above 16 KiB.
@@ -74,37 +74,37 @@ impl Jwt {
 
     /// Returns the claims of a token with a valid signature, issuer and audience. The caller checks the
     /// validity in time.
-    pub(crate) fn claims(&self, token: &[u8]) -> Result<Claims, Distrust> {
-        let Parts { head, payload, message, signature } = parts(token).ok_or(Distrust::Malformed)?;
-        let algorithm = head.get("alg").and_then(Value::as_str).ok_or(Distrust::Malformed)?;
+    pub(crate) fn claims(&self, token: &[u8]) -> Result<Claims, TokenRejection> {
+        let Parts { head, payload, message, signature } = parts(token).ok_or(TokenRejection::Malformed)?;
+        let algorithm = head.get("alg").and_then(Value::as_str).ok_or(TokenRejection::Malformed)?;
         let algorithm = Algorithm::from_name(algorithm).filter(|one| self.algorithms.contains(one));
-        let algorithm = algorithm.ok_or(Distrust::Algorithm)?;
+        let algorithm = algorithm.ok_or(TokenRejection::Algorithm)?;
         let id = match head.get("kid") {
-            Some(id) => Some(id.as_str().ok_or(Distrust::Malformed)?),
+            Some(id) => Some(id.as_str().ok_or(TokenRejection::Malformed)?),
             None => None,
         };
         if head.get("crit").is_some() {
-            return Err(Distrust::Malformed);
+            return Err(TokenRejection::Malformed);
         }
         self.keys.verify(algorithm, id, message.as_bytes(), &signature)?;
-        self.check_claims(&json(payload).ok_or(Distrust::Malformed)?)
+        self.check_claims(&json(payload).ok_or(TokenRejection::Malformed)?)
     }
 
-    fn check_claims(&self, claims: &Value) -> Result<Claims, Distrust> {
-        let issuer = claims.get("iss").and_then(Value::as_str).ok_or(Distrust::Issuer)?;
+    fn check_claims(&self, claims: &Value) -> Result<Claims, TokenRejection> {
+        let issuer = claims.get("iss").and_then(Value::as_str).ok_or(TokenRejection::Issuer)?;
         if !self.issuers.iter().any(|known| **known == *issuer) {
-            return Err(Distrust::Issuer);
+            return Err(TokenRejection::Issuer);
         }
         if !self.has_audience(claims.get("aud")) {
-            return Err(Distrust::Audience);
+            return Err(TokenRejection::Audience);
         }
-        let until = claims.get("exp").and_then(|exp| second(exp, f64::floor)).ok_or(Distrust::Times)?;
+        let until = claims.get("exp").and_then(|exp| second(exp, f64::floor)).ok_or(TokenRejection::Times)?;
         let from = match claims.get("nbf") {
-            Some(from) => second(from, f64::ceil).ok_or(Distrust::Times)?,
+            Some(from) => second(from, f64::ceil).ok_or(TokenRejection::Times)?,
             None => 0,
         };
         Ok(Claims {
-            tenant: self.tenant.text(claims).ok_or(Distrust::Tenant)?,
+            tenant: self.tenant.text(claims).ok_or(TokenRejection::Tenant)?,
             principal: self.principal.as_ref().and_then(|claim| claim.text(claims)),
             from: from.saturating_sub(self.leeway_s),
             until: until.saturating_add(self.leeway_s),

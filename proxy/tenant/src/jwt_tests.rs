@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{Claim, Jwt, TOKEN_MAX_BYTES};
 use crate::jwk::{Algorithm, KeySet};
-use crate::miss::Distrust;
 use crate::request::Head;
+use meter::TokenRejection;
 
 const KEYS: &str = include_str!("../tests/tokens/keys.json");
 const TOKENS: &str = include_str!("../tests/tokens/tokens.json");
@@ -64,27 +64,27 @@ fn rejected_tokens_have_a_reason() {
     let why = |name: &str| rule().claims(token(name).as_bytes()).err();
     for (name, expected) in [
         ("RS256", None),
-        ("no payload", Some(Distrust::Signature)),
-        ("a fourth part", Some(Distrust::Malformed)),
-        ("critical header", Some(Distrust::Malformed)),
-        ("an id that is no text", Some(Distrust::Malformed)),
-        ("alg none", Some(Distrust::Algorithm)),
-        ("HS256 with the modulus", Some(Distrust::Algorithm)),
-        ("an unknown id", Some(Distrust::UnknownKey)),
-        ("another key under our id", Some(Distrust::Signature)),
-        ("another key and no id", Some(Distrust::Signature)),
-        ("other claims", Some(Distrust::Signature)),
-        ("another issuer", Some(Distrust::Issuer)),
-        ("no issuer", Some(Distrust::Issuer)),
-        ("another audience", Some(Distrust::Audience)),
-        ("no exp", Some(Distrust::Times)),
-        ("no tenant", Some(Distrust::Tenant)),
+        ("no payload", Some(TokenRejection::Signature)),
+        ("a fourth part", Some(TokenRejection::Malformed)),
+        ("critical header", Some(TokenRejection::Malformed)),
+        ("an id that is no text", Some(TokenRejection::Malformed)),
+        ("alg none", Some(TokenRejection::Algorithm)),
+        ("HS256 with the modulus", Some(TokenRejection::Algorithm)),
+        ("an unknown id", Some(TokenRejection::UnknownKey)),
+        ("another key under our id", Some(TokenRejection::Signature)),
+        ("another key and no id", Some(TokenRejection::Signature)),
+        ("other claims", Some(TokenRejection::Signature)),
+        ("another issuer", Some(TokenRejection::Issuer)),
+        ("no issuer", Some(TokenRejection::Issuer)),
+        ("another audience", Some(TokenRejection::Audience)),
+        ("no exp", Some(TokenRejection::Times)),
+        ("no tenant", Some(TokenRejection::Tenant)),
     ] {
         assert_eq!(why(name), expected, "{name}");
     }
     let keyless = Jwt { keys: KeySet::default(), ..rule() };
     for name in ["RS256", "no kid"] {
-        assert_eq!(keyless.claims(token(name).as_bytes()), Err(Distrust::UnknownKey), "{name}");
+        assert_eq!(keyless.claims(token(name).as_bytes()), Err(TokenRejection::UnknownKey), "{name}");
     }
 }
 

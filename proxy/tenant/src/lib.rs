@@ -24,11 +24,13 @@ pub use hash::{HashKey, KeyHash, Purpose, ShortKeyError};
 pub use jwk::{Algorithm, KeySet, KeySetError, MAX_KEYS};
 pub use jwt::{Claim, Jwt, TOKEN_MAX_BYTES};
 pub use live::Live;
-pub use miss::{Distrust, Miss};
+/// Words of the observer that rules return.
+pub use meter::{RuleKind, TokenRejection};
+pub use miss::Miss;
 pub use name::{NAME_MAX_BYTES, Name};
 pub use nets::Nets;
 pub use path::begins_path;
-pub use request::{BodyFacts, Head, Pending, RuleKind, Said, Who};
+pub use request::{BodyFacts, Head, Pending, Said, Who};
 pub use rule::{ApiKeys, BodyKey, EndUser, KEY_FIELDS, Owner, Rule};
 pub use rules::{Rules, Spec};
 

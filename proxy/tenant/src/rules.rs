@@ -4,15 +4,17 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use meter::{RuleKind, TokenRejection};
+
 use crate::credential;
 use crate::hash::{HashKey, Purpose};
 use crate::jwk::KeySet;
 use crate::jwt::Jwt;
-use crate::miss::{Distrust, Miss};
+use crate::miss::Miss;
 use crate::name::{Name, Names, bounded};
 use crate::nets::Nets;
 use crate::path::covered;
-use crate::request::{BodyFacts, Head, Pending, RuleKind, Said, Who};
+use crate::request::{BodyFacts, Head, Pending, Said, Who};
 use crate::rule::{ApiKeys, BodyKey, EndUser, Rule};
 use crate::token_cache::TokenCache;
 
@@ -182,7 +184,7 @@ impl Rules {
 
     /// Returns the same, and the reason its tokens were rejected, if it has tokens and none was accepted: of
     /// several the one that passed most checks.
-    pub fn judge(&self, head: &Head<'_>) -> (Said, Option<Distrust>) {
+    pub fn judge(&self, head: &Head<'_>) -> (Said, Option<TokenRejection>) {
         let mut distrust = None;
         let hit = self.spec.rules.iter().enumerate().find_map(|(index, rule)| {
             match self.hit(index, rule, head) {
@@ -306,17 +308,17 @@ impl Rules {
         found.ok_or_else(|| best.map_or(Miss::Absent, Miss::Token))
     }
 
-    fn verified(&self, jwt: &Jwt, cache: &TokenCache, now: u64, token: &[u8]) -> Result<Hit, Distrust> {
+    fn verified(&self, jwt: &Jwt, cache: &TokenCache, now: u64, token: &[u8]) -> Result<Hit, TokenRejection> {
         let claims = cache.of(token, || jwt.claims(token))?;
         if now < claims.from {
-            return Err(Distrust::Early);
+            return Err(TokenRejection::Early);
         }
         if now >= claims.until {
-            return Err(Distrust::Expired);
+            return Err(TokenRejection::Expired);
         }
         let principal = claims.principal.as_ref();
         let principal = principal.and_then(|text| self.personal(Purpose::Principal, text));
-        Ok(Hit { tenant: self.names.tenant(&claims.tenant).ok_or(Distrust::Tenant)?, principal })
+        Ok(Hit { tenant: self.names.tenant(&claims.tenant).ok_or(TokenRejection::Tenant)?, principal })
     }
 
     fn key_hit(&self, keys: &ApiKeys, head: &Head<'_>) -> Result<Hit, Miss> {

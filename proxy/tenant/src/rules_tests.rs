@@ -8,11 +8,11 @@ use super::{Rules, Spec};
 use crate::hash::HashKey;
 use crate::jwk::{Algorithm, KeySet};
 use crate::jwt::{Claim, Jwt};
-use crate::miss::Distrust;
 use crate::name::Name;
 use crate::nets::Nets;
-use crate::request::{BodyFacts, Head, RuleKind, Said, Who};
+use crate::request::{BodyFacts, Head, Said, Who};
 use crate::rule::{ApiKeys, BodyKey, EndUser, Owner, Rule};
+use meter::{RuleKind, TokenRejection};
 
 fn key() -> HashKey {
     HashKey::of(b"thirty-two bytes for the tests..").unwrap()
@@ -434,11 +434,11 @@ fn a_token_accepted_by_a_rule_is_not_rejected() {
     });
     for (names, now, why) in [
         (&["RS256"][..], 1_800_000_000, None),
-        (&["RS256"], 3_000_000_000, Some(Distrust::Expired)),
-        (&["RS256"], 1, Some(Distrust::Early)),
+        (&["RS256"], 3_000_000_000, Some(TokenRejection::Expired)),
+        (&["RS256"], 1, Some(TokenRejection::Early)),
         (&["alg none", "RS256"], 1_800_000_000, None),
-        (&["alg none", "an unknown id"], 1_800_000_000, Some(Distrust::UnknownKey)),
-        (&["an unknown id", "alg none"], 1_800_000_000, Some(Distrust::UnknownKey)),
+        (&["alg none", "an unknown id"], 1_800_000_000, Some(TokenRejection::UnknownKey)),
+        (&["an unknown id", "alg none"], 1_800_000_000, Some(TokenRejection::UnknownKey)),
         (&[], 1_800_000_000, None),
     ] {
         let sent: Vec<String> = names.iter().map(|name| token(name)).collect();

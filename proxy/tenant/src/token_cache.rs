@@ -7,7 +7,7 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use crate::jwt::Claims;
-use crate::miss::Distrust;
+use meter::TokenRejection;
 
 /// The guaranteed number of entries of each kind; up to twice as many are kept. 4,096 callers with one token
 /// each fit, in about two megabytes.
@@ -20,7 +20,7 @@ pub(crate) struct TokenCache(Mutex<Caches>);
 #[derive(Debug, Default)]
 struct Caches {
     valid: Generations<Arc<Claims>>,
-    invalid: Generations<Distrust>,
+    invalid: Generations<TokenRejection>,
 }
 
 /// Two maps: once the young one is full, it replaces the old one. A lookup in the old map moves the entry to
@@ -61,8 +61,8 @@ impl TokenCache {
     pub(crate) fn of(
         &self,
         token: &[u8],
-        find: impl FnOnce() -> Result<Claims, Distrust>,
-    ) -> Result<Arc<Claims>, Distrust> {
+        find: impl FnOnce() -> Result<Claims, TokenRejection>,
+    ) -> Result<Arc<Claims>, TokenRejection> {
         let hash = *blake3::hash(token).as_bytes();
         if let Some(mut known) = self.lock() {
             if let Some(claims) = known.valid.get(&hash) {

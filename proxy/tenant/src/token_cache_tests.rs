@@ -4,9 +4,9 @@ use std::cell::Cell;
 
 use super::{MAX_ENTRIES, TokenCache};
 use crate::jwt::Claims;
-use crate::miss::Distrust;
+use meter::TokenRejection;
 
-fn claims() -> Result<Claims, Distrust> {
+fn claims() -> Result<Claims, TokenRejection> {
     Ok(Claims { tenant: "acme".into(), principal: None, from: 0, until: 9 })
 }
 
@@ -19,7 +19,7 @@ fn a_token_is_verified_once() {
             found
         };
         assert!(cache.of(b"good", || verify(claims())).is_ok());
-        assert_eq!(cache.of(b"bad", || verify(Err(Distrust::Issuer))), Err(Distrust::Issuer));
+        assert_eq!(cache.of(b"bad", || verify(Err(TokenRejection::Issuer))), Err(TokenRejection::Issuer));
     }
     assert_eq!(verifications.get(), 2);
 }
@@ -30,7 +30,7 @@ fn forged_tokens_evict_no_valid_token() {
     cache.of(b"good", claims).unwrap();
     for forged in 0..4 * MAX_ENTRIES {
         let forged = forged.to_le_bytes();
-        cache.of(&forged, || Err(Distrust::Signature)).unwrap_err();
+        cache.of(&forged, || Err(TokenRejection::Signature)).unwrap_err();
     }
     assert!(cache.of(b"good", || unreachable!("it is cached")).is_ok());
     let known = cache.0.lock().unwrap();

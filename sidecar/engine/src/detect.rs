@@ -11,7 +11,7 @@
 //!
 //! A server may report a false name; then its metrics are absent, without any other effect.
 
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::kinds::KNOWN;
 use scrape::Page;
@@ -21,7 +21,7 @@ use scrape::{Error, Fetcher, Response};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detected {
     /// The kind.
-    pub kind: Kind,
+    pub kind: ServerKind,
     /// The front end of vLLM, whose frames differ; `None` for other kinds, and if it is unknown.
     pub front_end: Option<FrontEnd>,
 }
@@ -72,9 +72,9 @@ pub(crate) async fn detect(fetcher: &Fetcher) -> Result<Detection, Error> {
         }
     }
     for (path, mark, kind) in [
-        ("/info", "\"max_best_of\"", Kind::Tgi),
-        ("/v2", "\"name\":\"triton\"", Kind::Triton),
-        ("/api/version", "\"version\"", Kind::Ollama),
+        ("/info", "\"max_best_of\"", ServerKind::Tgi),
+        ("/v2", "\"name\":\"triton\"", ServerKind::Triton),
+        ("/api/version", "\"version\"", ServerKind::Ollama),
     ] {
         if ok(fetcher, path).await.is_some_and(|answer| without_blanks(&answer.text).contains(mark)) {
             return Ok(known(kind, &models));
@@ -84,29 +84,29 @@ pub(crate) async fn detect(fetcher: &Fetcher) -> Result<Detection, Error> {
 }
 
 /// Detects only the front end of a server whose kind is configured.
-pub(crate) async fn configured(fetcher: &Fetcher, kind: Kind) -> Result<Detected, Error> {
+pub(crate) async fn configured(fetcher: &Fetcher, kind: ServerKind) -> Result<Detected, Error> {
     let front_end = match kind {
-        Kind::Vllm => front_end(&fetcher.get(MODELS).await?),
+        ServerKind::Vllm => front_end(&fetcher.get(MODELS).await?),
         _ => None,
     };
     Ok(Detected { kind, front_end })
 }
 
-fn known(kind: Kind, models: &Response) -> Detection {
-    let front_end = if kind == Kind::Vllm { front_end(models) } else { None };
+fn known(kind: ServerKind, models: &Response) -> Detection {
+    let front_end = if kind == ServerKind::Vllm { front_end(models) } else { None };
     Detection::Known(Detected { kind, front_end })
 }
 
-fn by_models(answer: &Response) -> Option<Kind> {
+fn by_models(answer: &Response) -> Option<ServerKind> {
     if answer.server.as_deref() == Some("llama.cpp") {
-        return Some(Kind::LlamaCpp);
+        return Some(ServerKind::LlamaCpp);
     }
     match owner(&answer.text)? {
-        "vllm" => Some(Kind::Vllm),
-        "sglang" => Some(Kind::Sglang),
-        "llamacpp" => Some(Kind::LlamaCpp),
-        "tensorrt_llm" => Some(Kind::TensorrtLlm),
-        "lmdeploy" => Some(Kind::Lmdeploy),
+        "vllm" => Some(ServerKind::Vllm),
+        "sglang" => Some(ServerKind::Sglang),
+        "llamacpp" => Some(ServerKind::LlamaCpp),
+        "tensorrt_llm" => Some(ServerKind::TensorrtLlm),
+        "lmdeploy" => Some(ServerKind::Lmdeploy),
         _ => None,
     }
 }
@@ -129,7 +129,7 @@ fn owner(text: &str) -> Option<&str> {
 
 /// Returns the kind whose names are on a page. A front end of other engines comes first in [`KNOWN`], because its
 /// page may contain their names too.
-pub(crate) fn by_names(page: &Page<'_>) -> Option<Kind> {
+pub(crate) fn by_names(page: &Page<'_>) -> Option<ServerKind> {
     KNOWN.iter().find(|vocabulary| vocabulary.is_on(page)).map(|vocabulary| vocabulary.kind)
 }
 
@@ -152,7 +152,7 @@ pub(crate) const TENSORRT_LLM_PAGE: &str = "/prometheus/metrics";
 #[cfg(test)]
 mod tests {
     use super::{by_names, owner};
-    use relay::Kind;
+    use metrics::ServerKind;
     use scrape::Page;
 
     #[test]
@@ -172,15 +172,15 @@ mod tests {
     #[test]
     fn names_identify_kind_and_front_ends_come_first() {
         for (text, expected) in [
-            ("vllm:num_requests_running{engine=\"0\"} 0", Some(Kind::Vllm)),
-            ("tgi_queue_size 0", Some(Kind::Tgi)),
-            ("llamacpp:n_decode_total 0", Some(Kind::LlamaCpp)),
-            ("sglang:token_usage 0", Some(Kind::Sglang)),
-            ("trtllm_kv_cache_utilization 0", Some(Kind::TensorrtLlm)),
-            ("lmdeploy:num_requests_running 0", Some(Kind::Lmdeploy)),
-            ("mistralrs_inter_token_latency_seconds_count 0", Some(Kind::MistralRs)),
-            ("vllm:x 0\nnv_inference_request_success{model=\"m\"} 0", Some(Kind::Triton)),
-            ("trtllm_x 0\nvllm:x 0\ndynamo_frontend_inflight_requests 0", Some(Kind::Dynamo)),
+            ("vllm:num_requests_running{engine=\"0\"} 0", Some(ServerKind::Vllm)),
+            ("tgi_queue_size 0", Some(ServerKind::Tgi)),
+            ("llamacpp:n_decode_total 0", Some(ServerKind::LlamaCpp)),
+            ("sglang:token_usage 0", Some(ServerKind::Sglang)),
+            ("trtllm_kv_cache_utilization 0", Some(ServerKind::TensorrtLlm)),
+            ("lmdeploy:num_requests_running 0", Some(ServerKind::Lmdeploy)),
+            ("mistralrs_inter_token_latency_seconds_count 0", Some(ServerKind::MistralRs)),
+            ("vllm:x 0\nnv_inference_request_success{model=\"m\"} 0", Some(ServerKind::Triton)),
+            ("trtllm_x 0\nvllm:x 0\ndynamo_frontend_inflight_requests 0", Some(ServerKind::Dynamo)),
             ("process_start_time_seconds 1\nvllm 1\nx_vllm:y 1", None),
             ("# vllm:x 1", None),
         ] {

@@ -10,7 +10,7 @@ mod triton;
 mod trtllm;
 mod vllm;
 
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::vocabulary::Vocabulary;
 
@@ -28,15 +28,15 @@ pub(crate) static KNOWN: [&Vocabulary; 9] = [
 ];
 
 /// Returns the vocabulary of a kind; hosted interfaces and Ollama have no page.
-pub(crate) fn of(kind: Kind) -> Option<&'static Vocabulary> {
+pub(crate) fn of(kind: ServerKind) -> Option<&'static Vocabulary> {
     KNOWN.into_iter().find(|vocabulary| vocabulary.kind == kind)
 }
 
 /// Returns the remedy for a server whose usage omits cached tokens, as the end of a sentence.
-pub fn hidden_cached_remedy(kind: Kind) -> &'static str {
+pub fn hidden_cached_remedy(kind: ServerKind) -> &'static str {
     match kind {
-        Kind::Vllm => "; start it with --enable-prompt-tokens-details",
-        Kind::Sglang => "; start it with --enable-cache-report",
+        ServerKind::Vllm => "; start it with --enable-prompt-tokens-details",
+        ServerKind::Sglang => "; start it with --enable-cache-report",
         _ => "",
     }
 }

@@ -4,8 +4,8 @@
 //! Invariant: the baseline is the first page after a start of the server. A counter that fell or vanished, or another
 //! start time, means a restart and sets a new baseline. Work between the start and the first page is in no drift.
 
+use metrics::ServerKind;
 use metrics::{EngineReading, PROMPT_SOURCES};
-use relay::Kind;
 
 use crate::vocabulary::{Counters, PageValues};
 
@@ -27,7 +27,7 @@ pub(crate) struct Tracker(Option<Baseline>);
 /// The baseline since the last start of a server, and its last page.
 #[derive(Debug)]
 struct Baseline {
-    kind: Kind,
+    kind: ServerKind,
     /// The counters and the proxy's totals at the baseline.
     base: Counters,
     totals: ProxyTotals,
@@ -36,7 +36,12 @@ struct Baseline {
 
 impl Tracker {
     /// Returns the reading of a page, given the proxy's totals at the same time.
-    pub(crate) fn take(&mut self, kind: Kind, values: PageValues, totals: ProxyTotals) -> EngineReading {
+    pub(crate) fn take(
+        &mut self,
+        kind: ServerKind,
+        values: PageValues,
+        totals: ProxyTotals,
+    ) -> EngineReading {
         let is_same = |baseline: &Baseline| baseline.kind == kind && !values.is_restart_of(&baseline.last);
         let baseline = self.0.take().filter(is_same);
         let last = baseline.as_ref().map(|baseline| baseline.last.counters);
@@ -142,7 +147,7 @@ impl Counters {
 mod tests {
     use super::{ProxyTotals, Tracker};
     use crate::vocabulary::{Counters, PageValues};
-    use relay::Kind;
+    use metrics::ServerKind;
 
     fn page(prompt: f64, generation: f64) -> PageValues {
         let counters = Counters {
@@ -161,7 +166,7 @@ mod tests {
     fn drift_is_server_minus_proxy_since_first_page() {
         let mut tracker = Tracker::default();
         let mut drift = |values, totals| {
-            let reading = tracker.take(Kind::Vllm, values, totals);
+            let reading = tracker.take(ServerKind::Vllm, values, totals);
             (reading.drift_input_tokens.unwrap(), reading.drift_output_tokens.unwrap())
         };
         assert_eq!(drift(page(500.0, 50.0), totals(7, 3)), (0.0, 0.0), "the baseline");
@@ -187,17 +192,17 @@ mod tests {
             assert_eq!(now.is_restart_of(&then), another, "{now:?} after {then:?}");
         }
         let mut tracker = Tracker::default();
-        tracker.take(Kind::Vllm, page(5.0, 5.0), totals(0, 0));
-        let reading = tracker.take(Kind::Sglang, page(9.0, 9.0), totals(0, 0));
+        tracker.take(ServerKind::Vllm, page(5.0, 5.0), totals(0, 0));
+        let reading = tracker.take(ServerKind::Sglang, page(9.0, 9.0), totals(0, 0));
         assert_eq!(reading.prompt_tokens, Some(0.0), "another server behind the same address");
     }
 
     #[test]
     fn later_counter_began_at_zero() {
         let mut tracker = Tracker::default();
-        let nothing = tracker.take(Kind::Tgi, PageValues::default(), totals(4, 4));
+        let nothing = tracker.take(ServerKind::Tgi, PageValues::default(), totals(4, 4));
         assert_eq!((nothing.prompt_tokens, nothing.drift_input_tokens), (None, None));
-        let reading = tracker.take(Kind::Tgi, page(12.0, 3.0), totals(16, 6));
+        let reading = tracker.take(ServerKind::Tgi, page(12.0, 3.0), totals(16, 6));
         assert_eq!((reading.prompt_tokens, reading.generation_tokens), (Some(12.0), Some(3.0)));
         assert_eq!((reading.drift_input_tokens, reading.drift_output_tokens), (Some(0.0), Some(1.0)));
     }
@@ -215,14 +220,14 @@ mod tests {
         };
         let mut tracker = Tracker::default();
         let mut ratio =
-            |values| tracker.take(Kind::Vllm, values, ProxyTotals::default()).prefix_cache_hit_ratio;
+            |values| tracker.take(ServerKind::Vllm, values, ProxyTotals::default()).prefix_cache_hit_ratio;
         assert_eq!(ratio(looked(10.0, 100.0)), None, "no previous page");
         assert_eq!(ratio(looked(25.0, 120.0)), Some(0.75));
         assert_eq!(ratio(looked(25.0, 120.0)), None, "no look-ups");
         assert_eq!(ratio(looked(25.0, 130.0)), Some(0.0));
         let stated = PageValues { cache_hit_ratio: Some(0.5), ..PageValues::default() };
         let mut tracker = Tracker::default();
-        let reading = tracker.take(Kind::Sglang, stated, ProxyTotals::default());
+        let reading = tracker.take(ServerKind::Sglang, stated, ProxyTotals::default());
         assert_eq!(reading.prefix_cache_hit_ratio, Some(0.5), "the server's ratio without counters");
     }
 
@@ -236,7 +241,8 @@ mod tests {
                 ..Counters::default()
             };
             let totals = ProxyTotals { input, output: 0, cached: reported };
-            let reading = tracker.take(Kind::Vllm, PageValues { counters, ..PageValues::default() }, totals);
+            let reading =
+                tracker.take(ServerKind::Vllm, PageValues { counters, ..PageValues::default() }, totals);
             reading.hidden_cached_tokens
         };
         pages.iter().map(&mut take).collect()

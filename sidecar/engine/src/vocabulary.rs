@@ -4,14 +4,14 @@
 //! engines are summed, shares are averaged.
 
 use metrics::PROMPT_SOURCES;
-use relay::Kind;
+use metrics::ServerKind;
 
 use scrape::Page;
 
 /// The names of one kind of server. A quantity without names is not exported by it.
 #[derive(Debug)]
 pub(crate) struct Vocabulary {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ServerKind,
     /// The prefixes of its names.
     pub(crate) prefixes: &'static [&'static str],
     /// The path of its page.
@@ -62,7 +62,7 @@ pub(crate) const fn with(name: &'static str, label: &'static str, value: &'stati
 }
 
 /// Returns a vocabulary without quantities, which each server's vocabulary extends.
-pub(crate) const fn empty(kind: Kind, prefixes: &'static [&'static str]) -> Vocabulary {
+pub(crate) const fn empty(kind: ServerKind, prefixes: &'static [&'static str]) -> Vocabulary {
     Vocabulary {
         kind,
         prefixes,

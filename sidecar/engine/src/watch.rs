@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use metrics::EngineReading;
-use relay::Kind;
+use metrics::ServerKind;
 use tokio::runtime::Builder;
 use tokio::sync::{oneshot, watch};
 use tokio::task::LocalSet;
@@ -52,7 +52,7 @@ pub struct Target {
     /// Prefix of every path: empty, or `/prefix` without a trailing slash.
     pub prefix: Arc<str>,
     /// The configured kind of server; `None` to detect it.
-    pub kind: Option<Kind>,
+    pub kind: Option<ServerKind>,
     /// The policy for reading its page.
     pub scrape: Scrape,
 }
@@ -70,9 +70,9 @@ pub enum Scrape {
 }
 
 impl Scrape {
-    fn reads(self, kind: Kind) -> bool {
+    fn reads(self, kind: ServerKind) -> bool {
         match self {
-            Self::Auto => kind != Kind::LlamaCpp,
+            Self::Auto => kind != ServerKind::LlamaCpp,
             Self::On => true,
             Self::Off => false,
         }
@@ -168,7 +168,7 @@ struct Watcher {
     every: Duration,
     hooks: Rc<Hooks>,
     tracker: Tracker,
-    kind: Option<Kind>,
+    kind: Option<ServerKind>,
     /// The last logged message, so that none is repeated.
     last_message: String,
     /// True after a warning that cached tokens are hidden.
@@ -243,7 +243,7 @@ impl Watcher {
     }
 
     /// Reads the page periodically; returns when it is no longer of this kind.
-    async fn poll_page(&mut self, kind: Kind) {
+    async fn poll_page(&mut self, kind: ServerKind) {
         let vocabulary = kinds::of(kind).filter(|_| self.target.scrape.reads(kind));
         let Some(vocabulary) = vocabulary else {
             self.report_absent();
@@ -319,9 +319,9 @@ impl Watcher {
             ReadError::Status(status) => {
                 let remedy = match (vocabulary.kind, status) {
                     (_, 401 | 403) => "; it requires a key, which is not supported",
-                    (Kind::LlamaCpp, _) => "; start it with --metrics",
-                    (Kind::Sglang | Kind::Lmdeploy, _) => "; start it with --enable-metrics",
-                    (Kind::TensorrtLlm, _) => "; start it with return_perf_metrics set",
+                    (ServerKind::LlamaCpp, _) => "; start it with --metrics",
+                    (ServerKind::Sglang | ServerKind::Lmdeploy, _) => "; start it with --enable-metrics",
+                    (ServerKind::TensorrtLlm, _) => "; start it with return_perf_metrics set",
                     _ => "",
                 };
                 format!("the server's {page} cannot be read: status {status}{remedy}")

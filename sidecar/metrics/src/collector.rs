@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
+use meter::{Class, Passthrough, Refusal, UsageStep};
 use meter::{Ending, Provenance, TokenType};
-use relay::{Class, Passthrough, Refusal, UsageStep};
-use tenant::{Distrust, RuleKind};
+use meter::{RuleKind, TokenRejection};
 
 use crate::cell::{Count, Sum};
 use crate::currency::Currency;
@@ -106,7 +106,9 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::TenantRefused => tenants::refused(totals, family),
         Metric::TenantRule => closed(family, RuleKind::ALL.map(RuleKind::name), &proxy.tenant_rules),
         Metric::UntrustedHeaders => family.count(&[], proxy.untrusted_headers.get()),
-        Metric::UntrustedTokens => closed(family, Distrust::ALL.map(Distrust::name), &proxy.untrusted_tokens),
+        Metric::UntrustedTokens => {
+            closed(family, TokenRejection::ALL.map(TokenRejection::name), &proxy.untrusted_tokens)
+        }
         Metric::GenAiFirstToken => gen_ai(totals, family, |cells| cells.first_token.read()),
         Metric::GenAiPerToken => gen_ai(totals, family, |cells| cells.per_token.read()),
         Metric::GenAiDuration => operations(totals, family, |_| true, |cells| cells.duration.read()),

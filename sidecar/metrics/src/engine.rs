@@ -1,7 +1,7 @@
 //! The readings of an upstream's metrics page, the same for every server. Invariant: a value that the server does not
 //! report is absent. Only the drift uses tokenmeter's own counts: it is the difference of the two.
 
-use relay::Kind;
+use meter::ServerKind;
 
 /// Label values of `source` of a prompt token: computed by the server, held by its own prefix cache, transferred
 /// from a KV store or another server.
@@ -16,7 +16,7 @@ pub struct EngineReading {
     /// True if the last read succeeded; `None` if the page is not read.
     pub up: Option<bool>,
     /// The kind of server, once detected.
-    pub kind: Option<Kind>,
+    pub kind: Option<ServerKind>,
     /// Requests in the running batch.
     pub running_requests: Option<f64>,
     /// Requests in the server's queue.

@@ -5,7 +5,7 @@
 //! and every other export are rendered from it.
 //!
 //! ```
-//! use relay::Observer;
+//! use meter::Observer;
 //!
 //! let metrics = metrics::Metrics::new(metrics::Options::default());
 //! let mut worker = metrics.worker();
@@ -71,6 +71,8 @@ pub use gpu::{GPU_CLOCKS, GPU_ERRORS, GPU_SAMPLE, GPU_SHARE, GPU_THROTTLES, GPU_
 pub use ledger::{
     LEDGER_ENERGY, LEDGER_FAULTS, LEDGER_FILES, LEDGER_ROW, LedgerReading, SHIP_FAILURES, ShipReading,
 };
+/// The kind of server in an [`EngineReading`].
+pub use meter::ServerKind;
 pub use names::{OTHER, UNKNOWN};
 pub use objective::{Objective, Verdict};
 pub use page::{Metrics, Options};

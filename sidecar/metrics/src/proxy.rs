@@ -1,9 +1,9 @@
 //! One worker's cells without a model: the proxy's own work. Only that worker writes them.
 
 use meter::edges::OVERHEAD_S;
+use meter::{Class, Dropped, Passthrough, Refusal, UsageStep};
 use meter::{Provenance, Tokens};
-use relay::{Class, Dropped, Passthrough, Refusal, UsageStep};
-use tenant::{Distrust, RuleKind};
+use meter::{RuleKind, TokenRejection};
 
 use crate::cell::{Count, Merge};
 use crate::histogram::Histogram;
@@ -20,8 +20,8 @@ pub(crate) struct ProxyCells {
     /// In the order of [`RuleKind::ALL`].
     pub(crate) tenant_rules: [Count; RuleKind::ALL.len()],
     pub(crate) untrusted_headers: Count,
-    /// In the order of [`Distrust::ALL`].
-    pub(crate) untrusted_tokens: [Count; Distrust::ALL.len()],
+    /// In the order of [`TokenRejection::ALL`].
+    pub(crate) untrusted_tokens: [Count; TokenRejection::ALL.len()],
     /// In the order of [`UsageStep::ALL`].
     pub(crate) usage: [Count; UsageStep::ALL.len()],
     /// In the order of [`dropped_names`].

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use meter::ServerKind;
 use meter::{Ending, TokenType};
-use relay::Kind;
 
 use crate::cell::Count;
 use crate::model::ModelCells;
@@ -19,7 +19,7 @@ pub struct Snapshot {
     /// Each upstream's name, and true if it is reachable.
     pub upstreams: Vec<(Arc<str>, bool)>,
     /// Upstreams whose usage omits cached tokens that their metrics pages show, with their kinds.
-    pub hide_cached_tokens: Vec<(Arc<str>, Option<Kind>)>,
+    pub hide_cached_tokens: Vec<(Arc<str>, Option<ServerKind>)>,
     /// Requests forwarded unmetered.
     pub passthrough: u64,
     /// Requests that the proxy itself answered with an error.
@@ -69,7 +69,7 @@ impl Snapshot {
     }
 }
 
-fn hide_cached_tokens(totals: &Totals) -> Vec<(Arc<str>, Option<Kind>)> {
+fn hide_cached_tokens(totals: &Totals) -> Vec<(Arc<str>, Option<ServerKind>)> {
     let hiding = totals.engines.iter().filter(|(_, engine)| engine.hides_cached_tokens());
     hiding.map(|(name, engine)| (Arc::clone(name), engine.kind)).collect()
 }

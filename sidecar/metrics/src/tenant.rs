@@ -3,7 +3,7 @@
 
 use meter::{Ending, Provenance, Record, TokenType};
 
-use relay::Refusal;
+use meter::Refusal;
 
 use crate::cell::{Count, Merge};
 use crate::labels::Traffic;

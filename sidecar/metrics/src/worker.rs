@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use meter::Record;
-use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
-use tenant::{Distrust, RuleKind};
+use meter::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
+use meter::{RuleKind, TokenRejection};
 
 use crate::labels::LabelSet;
 use crate::model::ModelCells;
@@ -324,7 +324,7 @@ impl Observer for WorkerCells {
         self.proxy.untrusted_headers.add(1);
     }
 
-    fn untrusted_token(&mut self, why: Distrust) {
+    fn untrusted_token(&mut self, why: TokenRejection) {
         self.proxy.untrusted_tokens[why as usize].add(1);
     }
 

@@ -2,7 +2,7 @@
 
 use meter::{Body, Close, Identity, LoadSpan, Meter, Tick};
 use metrics::Options;
-use relay::{Kind, Observer};
+use relay::{Observer, ServerKind};
 use scan::Dialect;
 
 use super::*;
@@ -60,10 +60,10 @@ fn requested_tier_never_lowers_the_price() {
 fn repeated_request_tier_never_lowers_the_price() {
     let spend = spend(&Metrics::new(Options::default()));
     for (tier, own, repeated) in [("flex", 2, 4), ("priority", 8, 8)] {
-        for kind in Kind::ALL {
+        for kind in ServerKind::ALL {
             let mut record = record("m", None, Some((tier, true)));
             record.identity.provider = kind.name().into();
-            let has_tiers = matches!(kind, Kind::Openai | Kind::Anthropic | Kind::Gemini);
+            let has_tiers = matches!(kind, ServerKind::Openai | ServerKind::Anthropic | ServerKind::Gemini);
             let units = if has_tiers { own } else { repeated };
             let charge = spend.enter(&record);
             assert_eq!(charge.cost(), Some(units * UNIT), "{tier} of {kind:?}");

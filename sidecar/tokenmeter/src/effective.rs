@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write};
 
 use budget::Budget;
 use metrics::Objective;
-use relay::{Kind, Terms};
+use relay::{ServerKind, Terms};
 use text::{Glob, money};
 
 use crate::file;
@@ -159,7 +159,7 @@ impl Effective {
             },
             Shown {
                 key: "kind",
-                text: engine.kind.map_or(AUTO, Kind::name).to_owned(),
+                text: engine.kind.map_or(AUTO, ServerKind::name).to_owned(),
                 origin: fallback("kind"),
             },
             Shown { key: "usage", text: upstream.usage.name().to_owned(), origin: fallback("usage") },

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use engine::Scrape;
-use relay::Kind;
+use relay::ServerKind;
 
 use super::Plan;
 use crate::file;
@@ -109,7 +109,7 @@ fn every_setting_reaches_its_part() {
         (&*engine.name, &*engine.host, engine.port, &*engine.prefix),
         ("[::1]:8000", "::1", 8000, "/base")
     );
-    assert_eq!((engine.kind, engine.scrape), (Some(Kind::LlamaCpp), Scrape::On));
+    assert_eq!((engine.kind, engine.scrape), (Some(ServerKind::LlamaCpp), Scrape::On));
     assert_eq!(plan.engine.every, Duration::from_secs(1));
     assert_eq!(upstream.listen, "127.0.0.1:1".parse().unwrap());
     assert_eq!(plan.admin, "[::]:2".parse().unwrap());
@@ -137,7 +137,7 @@ fn each_listed_upstream_has_a_listener() {
          kind: tgi, engine_metrics: on, listen: \"127.0.0.1:9801\"}\n",
     ));
     let engines = plan.engine.targets.iter().map(|target| (target.kind, target.scrape));
-    let expected = [(Some(Kind::Vllm), Scrape::Off), (Some(Kind::Tgi), Scrape::On)];
+    let expected = [(Some(ServerKind::Vllm), Scrape::Off), (Some(ServerKind::Tgi), Scrape::On)];
     assert_eq!(engines.collect::<Vec<_>>(), expected);
     let shown: Vec<_> = plan
         .relay

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use metrics::{Format, Metrics};
-use relay::Kind;
+use relay::ServerKind;
 
 use crate::billing;
 use crate::cli;
@@ -94,7 +94,7 @@ impl Source {
     }
 }
 
-fn hides_cached((_, kind): &(Arc<str>, Option<Kind>)) -> String {
+fn hides_cached((_, kind): &(Arc<str>, Option<ServerKind>)) -> String {
     let remedy = kind.map_or("", engine::hidden_cached_remedy);
     format!("its cache hits are not in its usage, so they are priced as computed tokens{remedy}")
 }

@@ -7,7 +7,7 @@ use scan::{Dialect, Name};
 use super::Exchange;
 use crate::rejection::Known;
 use crate::request::route::Speaks;
-use crate::{Kind, Refusal, clock};
+use crate::{Refusal, ServerKind, clock};
 
 /// Returns the name of a model for labels and records. `_unknown` stands for no name and `_other` for all names
 /// beyond a cap, so that a model of such a name has U+FFFD in place of `_`.
@@ -105,7 +105,7 @@ impl Exchange {
     /// server's kind is known.
     pub(crate) fn may_hide_counts(&self) -> bool {
         let Some(request) = self.meter.as_ref().map(|meter| meter.request()) else { return false };
-        let is_llama_cpp = || self.kind().is_none_or(|kind| kind == Kind::LlamaCpp);
+        let is_llama_cpp = || self.kind().is_none_or(|kind| kind == ServerKind::LlamaCpp);
         match self.dialect {
             Dialect::LlamacppCompletion => request.hides_counts || !request.whole,
             Dialect::Tgi => !request.details,
@@ -121,9 +121,11 @@ impl Exchange {
             Dialect::Embeddings | Dialect::Rerank => request.octets_only || !request.whole,
             Dialect::Transcription => {
                 let is_counted = match self.kind() {
-                    Some(Kind::LlamaCpp | Kind::Openai) => true,
+                    Some(ServerKind::LlamaCpp | ServerKind::Openai) => true,
                     // Unstreamed, it counts seconds. Nothing can be asked for in a form.
-                    Some(Kind::Vllm) => request.stream == Some(true) && request.include_usage == Some(true),
+                    Some(ServerKind::Vllm) => {
+                        request.stream == Some(true) && request.include_usage == Some(true)
+                    }
                     _ => false,
                 };
                 !is_counted || request.plain_transcript || !request.whole

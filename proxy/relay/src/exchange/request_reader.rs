@@ -6,7 +6,7 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use scan::{Casing, Dialect, Links, MultipartFields, Name, Request, RequestScanner, Tier, Wanted};
 
-use crate::Kind;
+use crate::ServerKind;
 
 /// Reads one request body.
 pub(crate) enum RequestReader {
@@ -18,7 +18,7 @@ impl RequestReader {
     /// A reader for a request with these fields to a server of this kind.
     pub(crate) fn new(
         dialect: Dialect,
-        kind: Option<Kind>,
+        kind: Option<ServerKind>,
         headers: &HeaderMap,
         wanted: Option<&Arc<Wanted>>,
     ) -> Self {
@@ -102,9 +102,9 @@ impl RequestReader {
 }
 
 /// The case in which a server of this kind reads the names of members.
-fn casing(kind: Option<Kind>) -> Casing {
+fn casing(kind: Option<ServerKind>) -> Casing {
     match kind {
-        Some(Kind::Ollama) => Casing::Any,
+        Some(ServerKind::Ollama) => Casing::Any,
         Some(_) => Casing::Exact,
         None => Casing::Either,
     }

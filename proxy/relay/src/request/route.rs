@@ -13,7 +13,7 @@ use http::Method;
 use scan::{Dialect, Name, Request};
 
 use crate::request::path::{plain, slashed};
-use crate::{Kind, Passthrough};
+use crate::{Passthrough, ServerKind};
 
 /// The facts of an exchange that its request's head states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Speaks {
 ///
 /// An escaped slash is a slash, as Python's servers and llama.cpp's read it, unless it is a character of a
 /// model's name.
-pub(crate) fn route(kind: Option<Kind>, method: &Method, path: &str) -> Result<Route, Passthrough> {
+pub(crate) fn route(kind: Option<ServerKind>, method: &Method, path: &str) -> Result<Route, Passthrough> {
     let found = route_plain(kind, method, &plain(path));
     match slashed(path) {
         Some(path) if !found.is_ok_and(|route| !route.model.is_empty()) => route_plain(kind, method, &path),
@@ -72,7 +72,7 @@ pub(crate) fn route(kind: Option<Kind>, method: &Method, path: &str) -> Result<R
     }
 }
 
-fn route_plain(kind: Option<Kind>, method: &Method, path: &str) -> Result<Route, Passthrough> {
+fn route_plain(kind: Option<ServerKind>, method: &Method, path: &str) -> Result<Route, Passthrough> {
     if *method == Method::GET && is_replay(path) {
         return Err(Passthrough::Replay);
     }
@@ -87,19 +87,19 @@ fn route_plain(kind: Option<Kind>, method: &Method, path: &str) -> Result<Route,
     }
 }
 
-fn endpoint(kind: Option<Kind>, path: &str) -> Option<Route> {
+fn endpoint(kind: Option<ServerKind>, path: &str) -> Option<Route> {
     if let Some((dialect, model)) = model_in_path(path) {
         return Some(Route { speaks: Speaks::Known(dialect), model: Name::cut(model.as_bytes()) });
     }
     let known = |dialect| Some(Route { speaks: Speaks::Known(dialect), model: Name::default() });
     let (_, speaks) = ROUTES.iter().find(|(end, _)| ends_with(path, end))?;
     match (speaks, kind) {
-        (Speaks::Generate | Speaks::Root, Some(Kind::Tgi)) => known(Dialect::Tgi),
-        (Speaks::Generate, Some(Kind::Sglang)) => known(Dialect::Sglang),
-        (Speaks::Generate, Some(Kind::Lmdeploy)) => known(Dialect::Lmdeploy),
+        (Speaks::Generate | Speaks::Root, Some(ServerKind::Tgi)) => known(Dialect::Tgi),
+        (Speaks::Generate, Some(ServerKind::Sglang)) => known(Dialect::Sglang),
+        (Speaks::Generate, Some(ServerKind::Lmdeploy)) => known(Dialect::Lmdeploy),
         // Only llama.cpp has an endpoint of its own under this name.
         (Speaks::Known(Dialect::LlamacppCompletion), Some(kind))
-            if kind != Kind::LlamaCpp && ends_with(path, "/completions") =>
+            if kind != ServerKind::LlamaCpp && ends_with(path, "/completions") =>
         {
             known(Dialect::OpenaiCompletions)
         }
@@ -188,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    fn speaks(kind: Option<Kind>, path: &str) -> Option<Speaks> {
+    fn speaks(kind: Option<ServerKind>, path: &str) -> Option<Speaks> {
         route(kind, &Method::POST, path).ok().map(|route| route.speaks)
     }
 
@@ -254,15 +254,15 @@ mod tests {
     fn the_kind_settles_what_the_path_leaves_open() {
         let rows = [
             (None, "/generate", Speaks::Generate),
-            (Some(Kind::Vllm), "/generate", Speaks::Generate),
-            (Some(Kind::Tgi), "/generate", Speaks::Known(Dialect::Tgi)),
-            (Some(Kind::Sglang), "/generate", Speaks::Known(Dialect::Sglang)),
-            (Some(Kind::Lmdeploy), "/generate", Speaks::Known(Dialect::Lmdeploy)),
-            (Some(Kind::Tgi), "/", Speaks::Known(Dialect::Tgi)),
+            (Some(ServerKind::Vllm), "/generate", Speaks::Generate),
+            (Some(ServerKind::Tgi), "/generate", Speaks::Known(Dialect::Tgi)),
+            (Some(ServerKind::Sglang), "/generate", Speaks::Known(Dialect::Sglang)),
+            (Some(ServerKind::Lmdeploy), "/generate", Speaks::Known(Dialect::Lmdeploy)),
+            (Some(ServerKind::Tgi), "/", Speaks::Known(Dialect::Tgi)),
             (None, "/", Speaks::Root),
             (None, "/invocations", Speaks::Invocations),
-            (Some(Kind::LlamaCpp), "/completions", Speaks::Known(Dialect::LlamacppCompletion)),
-            (Some(Kind::Vllm), "/completions", Speaks::Known(Dialect::OpenaiCompletions)),
+            (Some(ServerKind::LlamaCpp), "/completions", Speaks::Known(Dialect::LlamacppCompletion)),
+            (Some(ServerKind::Vllm), "/completions", Speaks::Known(Dialect::OpenaiCompletions)),
         ];
         for (kind, path, expected) in rows {
             assert_eq!(speaks(kind, path), Some(expected), "{kind:?} {path}");

@@ -10,7 +10,7 @@ use usage::{Ask, Policy};
 use super::headers::{self, is_sealed};
 use super::route::Speaks;
 use crate::upstream_profile::{ClientKey, UpstreamProfile};
-use crate::{Kind, Upstream, UsageStep};
+use crate::{ServerKind, Upstream, UsageStep};
 
 /// Returns true if the dialect has `stream_options`.
 pub(crate) fn has_stream_options(dialect: Dialect) -> bool {
@@ -19,10 +19,10 @@ pub(crate) fn has_stream_options(dialect: Dialect) -> bool {
 
 /// Returns true if a server of this kind may go on with a named conversation when its client left; unknown ones may.
 pub(crate) fn keeps_conversations(upstream: &Upstream, profile: &UpstreamProfile) -> bool {
-    kind_of(upstream, profile).is_none_or(|kind| matches!(kind, Kind::LlamaCpp | Kind::Openai))
+    kind_of(upstream, profile).is_none_or(|kind| matches!(kind, ServerKind::LlamaCpp | ServerKind::Openai))
 }
 
-fn kind_of(upstream: &Upstream, profile: &UpstreamProfile) -> Option<Kind> {
+fn kind_of(upstream: &Upstream, profile: &UpstreamProfile) -> Option<ServerKind> {
     upstream.kind.or_else(|| profile.found_kind())
 }
 
@@ -62,7 +62,7 @@ impl UsagePolicy<'_> {
         has_stream_options(dialect)
             || dialect == Dialect::OpenaiResponses
                 && self.upstream.usage == Policy::Continuous
-                && kind_of(self.upstream, self.profile) == Some(Kind::LlamaCpp)
+                && kind_of(self.upstream, self.profile) == Some(ServerKind::LlamaCpp)
     }
 
     /// The question to ask in a request with these fields.
@@ -75,7 +75,7 @@ impl UsagePolicy<'_> {
         let running = upstream.usage == Policy::Continuous && !profile.refuses_running(asker, now);
         // A replay begins at an offset in the bytes that the server sent, so those must be the client's.
         let timings =
-            running && kind == Some(Kind::LlamaCpp) && !headers.contains_key(headers::CONVERSATION_ID);
+            running && kind == Some(ServerKind::LlamaCpp) && !headers.contains_key(headers::CONVERSATION_ID);
         let ends_counted =
             dialect == Dialect::OpenaiCompletions && kind.is_some_and(completions_always_count);
         let include = if !has_stream_options(dialect) || ends_counted || profile.sends_usage_unasked(now) {
@@ -96,7 +96,8 @@ impl UsagePolicy<'_> {
         let include = include.is_ok();
         // A server of an unknown kind might answer with other frames.
         let continuous = include && running && kind.is_some_and(|kind| counts_continuously(kind, profile));
-        let alone_is_void = continuous && kind == Some(Kind::Vllm) || kind == Some(Kind::LlamaCpp);
+        let alone_is_void =
+            continuous && kind == Some(ServerKind::Vllm) || kind == Some(ServerKind::LlamaCpp);
         Ok(Ask {
             include,
             continuous,
@@ -108,26 +109,26 @@ impl UsagePolicy<'_> {
 }
 
 /// Returns true if the server refuses a flag that is neither `true` nor `false`.
-fn takes_plain_flags_only(kind: Kind) -> bool {
-    matches!(kind, Kind::LlamaCpp | Kind::Tgi | Kind::MistralRs | Kind::Ollama)
+fn takes_plain_flags_only(kind: ServerKind) -> bool {
+    matches!(kind, ServerKind::LlamaCpp | ServerKind::Tgi | ServerKind::MistralRs | ServerKind::Ollama)
 }
 
 /// Returns true if the server's completions end in a frame with usage, asked or not. (mistral.rs' end
 /// without any, asked or not.)
-fn completions_always_count(kind: Kind) -> bool {
-    matches!(kind, Kind::LlamaCpp | Kind::Tgi | Kind::MistralRs)
+fn completions_always_count(kind: ServerKind) -> bool {
+    matches!(kind, ServerKind::LlamaCpp | ServerKind::Tgi | ServerKind::MistralRs)
 }
 
 /// Returns true if the server sends usage for each answer when that is finished, while others still run.
-pub(crate) fn counts_each_answer(kind: Option<Kind>) -> bool {
-    kind.is_none_or(|kind| matches!(kind, Kind::LlamaCpp | Kind::Openai))
+pub(crate) fn counts_each_answer(kind: Option<ServerKind>) -> bool {
+    kind.is_none_or(|kind| matches!(kind, ServerKind::LlamaCpp | ServerKind::Openai))
 }
 
 /// Returns true if the server knows `continuous_usage_stats` and frames its answers the same with it.
-fn counts_continuously(kind: Kind, profile: &UpstreamProfile) -> bool {
+fn counts_continuously(kind: ServerKind, profile: &UpstreamProfile) -> bool {
     match kind {
-        Kind::Vllm => !profile.has_rust_front_end(),
-        Kind::Sglang | Kind::TensorrtLlm | Kind::Lmdeploy | Kind::Openai => true,
+        ServerKind::Vllm => !profile.has_rust_front_end(),
+        ServerKind::Sglang | ServerKind::TensorrtLlm | ServerKind::Lmdeploy | ServerKind::Openai => true,
         _ => false,
     }
 }

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use meter::Ending;
-use relay::{Kind, UsageStep};
+use relay::{ServerKind, UsageStep};
 use usage::Policy;
 
 use super::Proxy;
@@ -105,16 +105,16 @@ fn streams_at_invocations_are_asked_for_usage() {
     let opaque = "\u{1}\u{2}gz";
     let server = Server::streaming();
     for (kind, sent, onward, step) in [
-        (Kind::Vllm, CHAT, asked(CHAT), Some(UsageStep::Injected)),
-        (Kind::Vllm, ESCAPED, asked(ESCAPED), Some(UsageStep::Injected)),
-        (Kind::Vllm, TEXT, asked(TEXT), Some(UsageStep::Injected)),
-        (Kind::Tgi, TEXT, TEXT.into(), Some(UsageStep::SentUnasked)),
-        (Kind::Tgi, CHAT, asked(CHAT), Some(UsageStep::Injected)),
-        (Kind::Vllm, r#"{"input":"p"}"#, r#"{"input":"p"}"#.into(), None),
-        (Kind::Tgi, r#"{"inputs":"p","stream":true}"#, r#"{"inputs":"p","stream":true}"#.into(), None),
-        (Kind::Vllm, r#"{"messages":[]}"#, r#"{"messages":[]}"#.into(), Some(UsageStep::NotStreamed)),
-        (Kind::Vllm, r#"{"stream":true}"#, r#"{"stream":true}"#.into(), Some(UsageStep::Unreadable)),
-        (Kind::Vllm, opaque, opaque.into(), Some(UsageStep::Unreadable)),
+        (ServerKind::Vllm, CHAT, asked(CHAT), Some(UsageStep::Injected)),
+        (ServerKind::Vllm, ESCAPED, asked(ESCAPED), Some(UsageStep::Injected)),
+        (ServerKind::Vllm, TEXT, asked(TEXT), Some(UsageStep::Injected)),
+        (ServerKind::Tgi, TEXT, TEXT.into(), Some(UsageStep::SentUnasked)),
+        (ServerKind::Tgi, CHAT, asked(CHAT), Some(UsageStep::Injected)),
+        (ServerKind::Vllm, r#"{"input":"p"}"#, r#"{"input":"p"}"#.into(), None),
+        (ServerKind::Tgi, r#"{"inputs":"p","stream":true}"#, r#"{"inputs":"p","stream":true}"#.into(), None),
+        (ServerKind::Vllm, r#"{"messages":[]}"#, r#"{"messages":[]}"#.into(), Some(UsageStep::NotStreamed)),
+        (ServerKind::Vllm, r#"{"stream":true}"#, r#"{"stream":true}"#.into(), Some(UsageStep::Unreadable)),
+        (ServerKind::Vllm, opaque, opaque.into(), Some(UsageStep::Unreadable)),
     ] {
         let proxy = Proxy::with(server.upstream.address, |plan| {
             plan.upstreams[0].usage = Policy::Inject;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use meter::Record;
 use relay::{
-    Class, Distrust, Dropped, EngineKind, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, RoleSource,
-    RuleKind, Running, Upstream, UsageStep, outbox, start,
+    Class, Dropped, EngineKind, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, RoleSource, RuleKind,
+    Running, TokenRejection, Upstream, UsageStep, outbox, start,
 };
 
 use usage::Policy;
@@ -54,7 +54,7 @@ pub(crate) struct Seen {
     /// Fields of peers that are not trusted.
     pub(crate) untrusted: usize,
     /// Why tokens were not believed.
-    pub(crate) distrusted: Vec<Distrust>,
+    pub(crate) distrusted: Vec<TokenRejection>,
     /// Panics when the next tenant is told.
     pub(crate) rule_panics: bool,
     /// Panics on the next request that passes unmetered.
@@ -192,7 +192,7 @@ impl Observer for Recorder {
     fn untrusted_header(&mut self) {
         self.0.lock().unwrap().untrusted += 1;
     }
-    fn untrusted_token(&mut self, why: Distrust) {
+    fn untrusted_token(&mut self, why: TokenRejection) {
         self.0.lock().unwrap().distrusted.push(why);
     }
     fn usage(&mut self, step: UsageStep) {

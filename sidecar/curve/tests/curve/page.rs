@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use curve::{Basis, Curves, ModelCurves, Reading, ReadingError, Window, json, svg, table};
+use meter::Observer;
 use meter::{Ending, Identity, LoadSpan, Provenance, Record, Span, Timing, TokenType, Tokens};
 use metrics::{Metrics, Objective, Options, PRESETS};
-use relay::Observer;
 use scan::{Dialect, Sampling};
 
 /// Returns a stream of 65 tokens, the last 64 at this speed.

@@ -1,6 +1,6 @@
 //! NVIDIA Dynamo's front end.
 
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::vocabulary::{Vocabulary, all, empty};
 
@@ -13,5 +13,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
         &[all("dynamo_frontend_output_tokens_total")],
         &[all("dynamo_frontend_output_sequence_tokens_sum")],
     ],
-    ..empty(Kind::Dynamo, &["dynamo_"])
+    ..empty(ServerKind::Dynamo, &["dynamo_"])
 };

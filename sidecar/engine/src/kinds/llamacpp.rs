@@ -1,6 +1,6 @@
 //! llama.cpp's `llama-server`, started with `--metrics`.
 
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::vocabulary::{Vocabulary, all, empty};
 
@@ -20,5 +20,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
         &[],
     ],
     generation_tokens: &[&[all("llamacpp:tokens_predicted_total")]],
-    ..empty(Kind::LlamaCpp, &["llamacpp:"])
+    ..empty(ServerKind::LlamaCpp, &["llamacpp:"])
 };

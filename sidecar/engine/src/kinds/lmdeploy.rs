@@ -1,6 +1,6 @@
 //! LMDeploy, started with `--enable-metrics`.
 
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::vocabulary::{Vocabulary, all, empty};
 
@@ -13,5 +13,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     prompt_tokens: &[&[all("lmdeploy:prompt_tokens_total")]],
     prompt_sources: [&[], &[&[all("lmdeploy:cached_tokens_total")]], &[]],
     generation_tokens: &[&[all("lmdeploy:generation_tokens_total")]],
-    ..empty(Kind::Lmdeploy, &["lmdeploy:"])
+    ..empty(ServerKind::Lmdeploy, &["lmdeploy:"])
 };

@@ -1,6 +1,6 @@
 //! SGLang, started with `--enable-metrics`.
 
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::vocabulary::{Vocabulary, all, empty};
 
@@ -13,5 +13,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     prompt_tokens: &[&[all("sglang:prompt_tokens_total")]],
     prompt_sources: [&[], &[&[all("sglang:cached_tokens_total")]], &[]],
     generation_tokens: &[&[all("sglang:generation_tokens_total")]],
-    ..empty(Kind::Sglang, &["sglang:"])
+    ..empty(ServerKind::Sglang, &["sglang:"])
 };

@@ -1,14 +1,14 @@
 //! Values of a page of each server. The pages of vLLM and llama.cpp are recordings of real servers; the others are
 //! written from the names in the servers' sources.
 
-use relay::Kind;
+use metrics::ServerKind;
 
 use super::{KNOWN, of};
 use crate::detect::by_names;
 use crate::vocabulary::{Counters, PageValues};
 use scrape::Page;
 
-fn values(kind: Kind, text: &str) -> PageValues {
+fn values(kind: ServerKind, text: &str) -> PageValues {
     let page = Page::read(text);
     assert_eq!(page.skipped, 0, "{kind:?}");
     assert_eq!(by_names(&page), Some(kind));
@@ -17,7 +17,7 @@ fn values(kind: Kind, text: &str) -> PageValues {
 
 #[test]
 fn recorded_pages_of_vllm() {
-    let after = values(Kind::Vllm, include_str!("../../tests/pages/vllm-0.32.0-after.txt"));
+    let after = values(ServerKind::Vllm, include_str!("../../tests/pages/vllm-0.32.0-after.txt"));
     assert_eq!((after.running, after.waiting, after.kv_cache), (Some(0.0), Some(0.0), Some(0.0)));
     let counters = Counters {
         cache_hits: Some(9600.0),
@@ -30,13 +30,13 @@ fn recorded_pages_of_vllm() {
     };
     assert_eq!(after.counters, counters);
     assert_eq!((after.started, after.cache_hit_ratio), (Some(1.79522046995e9), None));
-    let before = values(Kind::Vllm, include_str!("../../tests/pages/vllm-0.32.0-before.txt"));
+    let before = values(ServerKind::Vllm, include_str!("../../tests/pages/vllm-0.32.0-before.txt"));
     assert_eq!(before.counters.generation_tokens, Some(0.0), "every counter is there from the start");
 }
 
 #[test]
 fn recorded_pages_of_llamacpp() {
-    let after = values(Kind::LlamaCpp, include_str!("../../tests/pages/llamacpp-0.7.0-after.txt"));
+    let after = values(ServerKind::LlamaCpp, include_str!("../../tests/pages/llamacpp-0.7.0-after.txt"));
     assert_eq!((after.running, after.waiting, after.kv_cache), (Some(0.0), Some(0.0), None));
     let counters = Counters {
         cache_hits: Some(10039.0),
@@ -49,14 +49,14 @@ fn recorded_pages_of_llamacpp() {
     };
     assert_eq!(after.counters, counters, "8042 computed and 10039 cached");
     let speculative = include_str!("../../tests/pages/llamacpp-0.7.0-speculative-after.txt");
-    assert!(values(Kind::LlamaCpp, speculative).counters.generation_tokens > Some(0.0));
+    assert!(values(ServerKind::LlamaCpp, speculative).counters.generation_tokens > Some(0.0));
 }
 
 #[test]
 fn servers_say_where_prompts_came_from_and_what_they_rejected() {
     for (kind, text, sources, rejected) in [
         (
-            Kind::Vllm,
+            ServerKind::Vllm,
             "vllm:prompt_tokens_by_source_total{engine=\"0\",source=\"local_compute\"} 10\n\
              vllm:prompt_tokens_by_source_total{engine=\"1\",source=\"local_compute\"} 5\n\
              vllm:prompt_tokens_by_source_total{engine=\"0\",source=\"local_cache_hit\"} 6\n\
@@ -67,13 +67,13 @@ fn servers_say_where_prompts_came_from_and_what_they_rejected() {
             Some(3.0),
         ),
         (
-            Kind::Sglang,
+            ServerKind::Sglang,
             "sglang:cached_tokens_total{cache_source=\"device\"} 7\nsglang:cached_tokens_total{cache_source=\"host\"} 2\n",
             [None, Some(9.0), None],
             None,
         ),
-        (Kind::Lmdeploy, "lmdeploy:cached_tokens_total 4\n", [None, Some(4.0), None], None),
-        (Kind::TensorrtLlm, "trtllm_prompt_cached_tokens_total 4\n", [None, Some(4.0), None], None),
+        (ServerKind::Lmdeploy, "lmdeploy:cached_tokens_total 4\n", [None, Some(4.0), None], None),
+        (ServerKind::TensorrtLlm, "trtllm_prompt_cached_tokens_total 4\n", [None, Some(4.0), None], None),
     ] {
         let counters = values(kind, text).counters;
         assert_eq!((counters.prompt_sources, counters.admission_rejections), (sources, rejected), "{kind:?}");
@@ -82,14 +82,14 @@ fn servers_say_where_prompts_came_from_and_what_they_rejected() {
 
 /// A page in short, and what it should come to: running, waiting, KV, stated hit ratio, prompt,
 /// generated.
-type Case = (Kind, &'static str, [Option<f64>; 6]);
+type Case = (ServerKind, &'static str, [Option<f64>; 6]);
 
 #[test]
 fn pages_written_from_sources() {
     const CASES: &[Case] = &[
         (
             // Two engines, the names of an older version.
-            Kind::Vllm,
+            ServerKind::Vllm,
             "vllm:num_requests_running{engine=\"0\"} 2\nvllm:num_requests_running{engine=\"1\"} 3\n\
              vllm:num_requests_waiting{engine=\"0\"} 1\nvllm:num_requests_waiting_by_reason{reason=\"capacity\"} 9\n\
              vllm:gpu_cache_usage_perc{engine=\"0\"} 0.25\nvllm:gpu_cache_usage_perc{engine=\"1\"} 0.75\n\
@@ -98,35 +98,35 @@ fn pages_written_from_sources() {
             [Some(5.0), Some(1.0), Some(0.5), None, Some(30.0), Some(5.0)],
         ),
         (
-            Kind::Tgi,
+            ServerKind::Tgi,
             "tgi_queue_size 4\ntgi_batch_current_size 7\ntgi_request_input_length_sum 120\n\
              tgi_request_input_length_count 3\ntgi_request_generated_tokens_sum 45\n\
              tgi_request_generated_tokens_bucket{le=\"+Inf\"} 3\n",
             [Some(7.0), Some(4.0), None, None, Some(120.0), Some(45.0)],
         ),
-        (Kind::Tgi, "tgi_queue_size 0\n", [None, Some(0.0), None, None, None, None]),
+        (ServerKind::Tgi, "tgi_queue_size 0\n", [None, Some(0.0), None, None, None, None]),
         (
             // A version without the cached counter, with the gauge.
-            Kind::LlamaCpp,
+            ServerKind::LlamaCpp,
             "llamacpp:prompt_tokens_total 11\nllamacpp:tokens_predicted_total 12\nllamacpp:kv_cache_usage_ratio 0.5\n\
              llamacpp:requests_processing 1\nllamacpp:requests_deferred 2\n",
             [Some(1.0), Some(2.0), Some(0.5), None, Some(11.0), Some(12.0)],
         ),
         (
-            Kind::Sglang,
+            ServerKind::Sglang,
             "sglang:num_running_reqs{model_name=\"m\",tp_rank=\"0\"} 3\nsglang:num_queue_reqs 1\n\
              sglang:token_usage 0.28\nsglang:cache_hit_rate 0.007\nsglang:prompt_tokens_total 8128902\n\
              sglang:generation_tokens_total 7557572\nsglang:prompt_tokens_histogram_sum 1\n",
             [Some(3.0), Some(1.0), Some(0.28), Some(0.007), Some(8128902.0), Some(7557572.0)],
         ),
         (
-            Kind::TensorrtLlm,
+            ServerKind::TensorrtLlm,
             "trtllm_num_requests_running 3\ntrtllm_num_requests_waiting 1\ntrtllm_kv_cache_utilization 0.5\n\
              trtllm_kv_cache_hit_rate 0.25\ntrtllm_prompt_tokens_total 10\ntrtllm_generation_tokens_total 20\n",
             [Some(3.0), Some(1.0), Some(0.5), Some(0.25), Some(10.0), Some(20.0)],
         ),
         (
-            Kind::Triton,
+            ServerKind::Triton,
             "nv_inference_request_success{model=\"m\"} 3\nnv_inference_pending_request_count{model=\"m\"} 8\n\
              nv_trt_llm_request_metrics{request_type=\"waiting\"} 1\nnv_trt_llm_request_metrics{request_type=\"scheduled\"} 2\n\
              nv_trt_llm_request_metrics{request_type=\"max\"} 512\n\
@@ -135,24 +135,24 @@ fn pages_written_from_sources() {
             [Some(2.0), Some(1.0), Some(0.125), None, None, None],
         ),
         (
-            Kind::Triton,
+            ServerKind::Triton,
             "nv_inference_pending_request_count{model=\"a\"} 8\nnv_inference_pending_request_count{model=\"b\"} 1\n",
             [None, Some(9.0), None, None, None, None],
         ),
         (
-            Kind::Lmdeploy,
+            ServerKind::Lmdeploy,
             "lmdeploy:num_requests_running 3\nlmdeploy:num_requests_waiting 1\nlmdeploy:gpu_cache_usage_perc 0.5\n\
              lmdeploy:prefix_cache_hit_rate 0.25\nlmdeploy:prompt_tokens_total 10\nlmdeploy:generation_tokens_total 20\n\
              lmdeploy:iteration_tokens_total_sum 30\n",
             [Some(3.0), Some(1.0), Some(0.5), Some(0.25), Some(10.0), Some(20.0)],
         ),
         (
-            Kind::MistralRs,
+            ServerKind::MistralRs,
             "mistralrs_time_to_first_token_seconds_count 3\nhttp_requests_in_flight 1\n",
             [None, None, None, None, None, None],
         ),
         (
-            Kind::Dynamo,
+            ServerKind::Dynamo,
             "dynamo_frontend_inflight_requests{model=\"m\"} 3\ndynamo_frontend_queued_requests{model=\"m\"} 1\n\
              dynamo_frontend_input_sequence_tokens_sum{model=\"m\"} 10\ndynamo_frontend_output_sequence_tokens_sum 19\n\
              dynamo_frontend_output_tokens_total{model=\"m\"} 20\nvllm:generation_tokens_total 20\n",
@@ -177,9 +177,9 @@ fn pages_written_from_sources() {
 
 #[test]
 fn each_kind_has_at_most_one_vocabulary() {
-    for kind in Kind::ALL {
+    for kind in ServerKind::ALL {
         assert!(KNOWN.iter().filter(|vocabulary| vocabulary.kind == kind).count() <= 1, "{kind:?}");
     }
-    let without: Vec<_> = Kind::ALL.into_iter().filter(|kind| of(*kind).is_none()).collect();
-    assert_eq!(without, [Kind::Ollama, Kind::Openai, Kind::Anthropic, Kind::Gemini]);
+    let without: Vec<_> = ServerKind::ALL.into_iter().filter(|kind| of(*kind).is_none()).collect();
+    assert_eq!(without, [ServerKind::Ollama, ServerKind::Openai, ServerKind::Anthropic, ServerKind::Gemini]);
 }

@@ -1,6 +1,6 @@
 //! Hugging Face's text-generation-inference.
 
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::vocabulary::{Vocabulary, all, empty};
 
@@ -11,5 +11,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     waiting: &[&[all("tgi_queue_size")]],
     prompt_tokens: &[&[all("tgi_request_input_length_sum")]],
     generation_tokens: &[&[all("tgi_request_generated_tokens_sum")]],
-    ..empty(Kind::Tgi, &["tgi_"])
+    ..empty(ServerKind::Tgi, &["tgi_"])
 };

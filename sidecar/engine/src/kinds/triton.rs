@@ -1,6 +1,6 @@
 //! NVIDIA Triton, if its page is on the port of its interface, as with its OpenAI front end.
 
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::vocabulary::{Vocabulary, all, empty, with};
 
@@ -12,5 +12,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
         &[all("nv_inference_pending_request_count")],
     ],
     kv_cache: &[&[with("nv_trt_llm_kv_cache_block_metrics", "kv_cache_block_type", "fraction")]],
-    ..empty(Kind::Triton, &["nv_inference_", "nv_trt_llm_"])
+    ..empty(ServerKind::Triton, &["nv_inference_", "nv_trt_llm_"])
 };

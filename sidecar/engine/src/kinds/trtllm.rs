@@ -1,6 +1,6 @@
 //! TensorRT-LLM behind `trtllm-serve`, with `return_perf_metrics` set.
 
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::detect::TENSORRT_LLM_PAGE;
 use crate::vocabulary::{Vocabulary, all, empty};
@@ -15,5 +15,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     prompt_tokens: &[&[all("trtllm_prompt_tokens_total")]],
     prompt_sources: [&[], &[&[all("trtllm_prompt_cached_tokens_total")]], &[]],
     generation_tokens: &[&[all("trtllm_generation_tokens_total")]],
-    ..empty(Kind::TensorrtLlm, &["trtllm_"])
+    ..empty(ServerKind::TensorrtLlm, &["trtllm_"])
 };

@@ -1,6 +1,6 @@
 //! vLLM, with one label set for each engine of a data-parallel deployment.
 
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::vocabulary::{Vocabulary, all, empty, with};
 
@@ -24,5 +24,5 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     ],
     admission_rejections: &[&[all("vllm:admission_rejections_total")]],
     preemptions: &[&[all("vllm:num_preemptions_total")]],
-    ..empty(Kind::Vllm, &["vllm:"])
+    ..empty(ServerKind::Vllm, &["vllm:"])
 };

@@ -2,7 +2,7 @@
 
 use engine::{Detected, FrontEnd, Scrape};
 use metrics::EngineReading;
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::fake::{Fake, Reply};
 use crate::watched::Watched;
@@ -24,34 +24,50 @@ fn text(page: &str) -> Reply {
 fn each_server_is_detected() {
     let uvicorn = "server: uvicorn\r\n";
     for (script, kind, front_end) in [
-        (vec![(MODELS, models(uvicorn, "vllm"))], Kind::Vllm, Some(FrontEnd::Python)),
-        (vec![(MODELS, models("", "vllm"))], Kind::Vllm, Some(FrontEnd::Rust)),
-        (vec![(MODELS, models("Server: nginx\r\n", "vllm"))], Kind::Vllm, None),
+        (vec![(MODELS, models(uvicorn, "vllm"))], ServerKind::Vllm, Some(FrontEnd::Python)),
+        (vec![(MODELS, models("", "vllm"))], ServerKind::Vllm, Some(FrontEnd::Rust)),
+        (vec![(MODELS, models("Server: nginx\r\n", "vllm"))], ServerKind::Vllm, None),
         (
             // Its models require a key, its page does not.
             vec![
                 (MODELS, Reply::Status(401, "{}".to_owned())),
                 ("/metrics", text("vllm:num_requests_running 0\n")),
             ],
-            Kind::Vllm,
+            ServerKind::Vllm,
             Some(FrontEnd::Rust),
         ),
-        (vec![(MODELS, models("Server: llama.cpp\r\n", "llamacpp"))], Kind::LlamaCpp, None),
-        (vec![(MODELS, Reply::Page("Server: llama.cpp\r\n", "loading".to_owned()))], Kind::LlamaCpp, None),
-        (vec![(MODELS, models("", "llamacpp"))], Kind::LlamaCpp, None),
-        (vec![(MODELS, models(uvicorn, "sglang"))], Kind::Sglang, None),
-        (vec![(MODELS, models(uvicorn, "lmdeploy"))], Kind::Lmdeploy, None),
-        (vec![(MODELS, models(uvicorn, "tensorrt_llm"))], Kind::TensorrtLlm, None),
-        (vec![("/prometheus/metrics", text("trtllm_num_requests_running 0\n"))], Kind::TensorrtLlm, None),
-        (vec![(MODELS, models("", "nobody")), ("/metrics", text("tgi_queue_size 0\n"))], Kind::Tgi, None),
-        (vec![("/metrics", text("")), ("/info", text("{\"max_best_of\": 2}"))], Kind::Tgi, None),
-        (vec![("/metrics", text("nv_inference_count 0\n"))], Kind::Triton, None),
-        (vec![("/v2", text("{\"name\": \"triton\", \"version\": \"2\"}"))], Kind::Triton, None),
-        (vec![("/metrics", text("dynamo_frontend_inflight_requests 0\n"))], Kind::Dynamo, None),
-        (vec![("/metrics", text("mistralrs_inter_token_latency_seconds_sum 0\n"))], Kind::MistralRs, None),
+        (vec![(MODELS, models("Server: llama.cpp\r\n", "llamacpp"))], ServerKind::LlamaCpp, None),
+        (
+            vec![(MODELS, Reply::Page("Server: llama.cpp\r\n", "loading".to_owned()))],
+            ServerKind::LlamaCpp,
+            None,
+        ),
+        (vec![(MODELS, models("", "llamacpp"))], ServerKind::LlamaCpp, None),
+        (vec![(MODELS, models(uvicorn, "sglang"))], ServerKind::Sglang, None),
+        (vec![(MODELS, models(uvicorn, "lmdeploy"))], ServerKind::Lmdeploy, None),
+        (vec![(MODELS, models(uvicorn, "tensorrt_llm"))], ServerKind::TensorrtLlm, None),
+        (
+            vec![("/prometheus/metrics", text("trtllm_num_requests_running 0\n"))],
+            ServerKind::TensorrtLlm,
+            None,
+        ),
+        (
+            vec![(MODELS, models("", "nobody")), ("/metrics", text("tgi_queue_size 0\n"))],
+            ServerKind::Tgi,
+            None,
+        ),
+        (vec![("/metrics", text("")), ("/info", text("{\"max_best_of\": 2}"))], ServerKind::Tgi, None),
+        (vec![("/metrics", text("nv_inference_count 0\n"))], ServerKind::Triton, None),
+        (vec![("/v2", text("{\"name\": \"triton\", \"version\": \"2\"}"))], ServerKind::Triton, None),
+        (vec![("/metrics", text("dynamo_frontend_inflight_requests 0\n"))], ServerKind::Dynamo, None),
+        (
+            vec![("/metrics", text("mistralrs_inter_token_latency_seconds_sum 0\n"))],
+            ServerKind::MistralRs,
+            None,
+        ),
         (
             vec![(MODELS, models("", "library")), ("/api/version", text("{\"version\":\"0.13.5\"}"))],
-            Kind::Ollama,
+            ServerKind::Ollama,
             None,
         ),
     ] {
@@ -77,12 +93,12 @@ fn settled(watched: &Watched) -> EngineReading {
 #[test]
 fn llamacpp_page_is_read_only_if_configured() {
     let page = include_str!("../pages/llamacpp-0.7.0-after.txt");
-    for kind in [None, Some(Kind::LlamaCpp)] {
+    for kind in [None, Some(ServerKind::LlamaCpp)] {
         for (scrape, reads) in [(Scrape::Auto, false), (Scrape::On, true), (Scrape::Off, false)] {
             let fake = Fake::start();
             fake.page(page).set(MODELS, models("Server: llama.cpp\r\n", "llamacpp"));
             let watched = Watched::start(&fake, kind, scrape);
-            assert_eq!(watched.detected().kind, Kind::LlamaCpp);
+            assert_eq!(watched.detected().kind, ServerKind::LlamaCpp);
             let reading = settled(&watched);
             assert_eq!(reading.up, reads.then_some(true), "{kind:?} {scrape:?}");
             assert_eq!(fake.requests().iter().any(|path| path == "/metrics"), reads, "{kind:?} {scrape:?}");
@@ -92,7 +108,7 @@ fn llamacpp_page_is_read_only_if_configured() {
 
 #[test]
 fn configured_kind_without_scrape_gets_no_request() {
-    for kind in [Kind::Vllm, Kind::Openai] {
+    for kind in [ServerKind::Vllm, ServerKind::Openai] {
         let fake = Fake::start();
         let watched = Watched::start(&fake, Some(kind), Scrape::Off);
         assert_eq!(watched.detected(), Detected { kind, front_end: None });
@@ -103,7 +119,7 @@ fn configured_kind_without_scrape_gets_no_request() {
 
 #[test]
 fn kind_without_page_gets_no_page_request() {
-    for kind in [Kind::Ollama, Kind::Openai, Kind::Anthropic, Kind::Gemini] {
+    for kind in [ServerKind::Ollama, ServerKind::Openai, ServerKind::Anthropic, ServerKind::Gemini] {
         let fake = Fake::start();
         let watched = Watched::start(&fake, Some(kind), Scrape::On);
         assert_eq!(settled(&watched), EngineReading { kind: Some(kind), ..EngineReading::default() });
@@ -130,7 +146,7 @@ fn no_request_before_server_is_reachable() {
     watched.reach.note(7, true);
     assert!(!watched.has_detected() && fake.requests().is_empty());
     watched.reach.note(0, true);
-    assert_eq!(watched.detected().kind, Kind::Vllm);
+    assert_eq!(watched.detected().kind, ServerKind::Vllm);
 }
 
 #[test]
@@ -138,15 +154,18 @@ fn server_is_detected_again_after_outage() {
     let fake = Fake::start();
     fake.set(MODELS, models("", "vllm")).page("vllm:num_requests_running 1\n");
     let watched = Watched::start(&fake, None, Scrape::Auto);
-    assert_eq!(watched.detected(), Detected { kind: Kind::Vllm, front_end: Some(FrontEnd::Rust) });
+    assert_eq!(watched.detected(), Detected { kind: ServerKind::Vllm, front_end: Some(FrontEnd::Rust) });
     watched.reading_when("the page", |reading| reading.running_requests == Some(1.0));
 
     fake.set(MODELS, models("", "sglang")).page("sglang:num_running_reqs 2\n");
     watched.reach.note(0, false);
     let gone = watched.reading_when("its absence", |reading| reading.up == Some(false));
-    assert_eq!(gone, EngineReading { up: Some(false), kind: Some(Kind::Vllm), ..EngineReading::default() });
+    assert_eq!(
+        gone,
+        EngineReading { up: Some(false), kind: Some(ServerKind::Vllm), ..EngineReading::default() }
+    );
     watched.reach.note(0, true);
-    assert_eq!(watched.detected(), Detected { kind: Kind::Sglang, front_end: None });
+    assert_eq!(watched.detected(), Detected { kind: ServerKind::Sglang, front_end: None });
     watched.reading_when("the page", |reading| reading.running_requests == Some(2.0));
 }
 
@@ -159,7 +178,7 @@ fn short_outage_is_noticed() {
     watched.reading_when("the page", |reading| reading.up == Some(true));
     watched.reach.note(0, false);
     watched.reach.note(0, true);
-    assert_eq!(watched.detected().kind, Kind::Vllm, "asked again");
+    assert_eq!(watched.detected().kind, ServerKind::Vllm, "asked again");
 }
 
 #[test]
@@ -168,6 +187,6 @@ fn prefix_of_url_is_part_of_every_path() {
     fake.set("/base/v1/models", models("", "sglang")).set("/base/metrics", text("sglang:token_usage 0.5\n"));
     let watched = Watched::below(&fake, "/base", None, Scrape::Auto);
     watched.reach.note(0, true);
-    assert_eq!(watched.detected().kind, Kind::Sglang);
+    assert_eq!(watched.detected().kind, ServerKind::Sglang);
     watched.reading_when("the page", |reading| reading.kv_cache_usage_ratio == Some(0.5));
 }

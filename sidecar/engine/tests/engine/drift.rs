@@ -1,7 +1,7 @@
 //! The server's counters against the proxy's totals, also over a restart.
 
 use engine::Scrape;
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::fake::{Fake, Reply};
 use crate::watched::Watched;
@@ -17,7 +17,7 @@ fn vllm(prompt: u64, generated: u64) -> String {
 fn bypassing_work_drifts_and_restart_resets_it() {
     let fake = Fake::start();
     fake.page(&vllm(1000, 100));
-    let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
+    let watched = Watched::start(&fake, Some(ServerKind::Vllm), Scrape::Auto);
     let drift = |what: &str, input: f64, output: f64| {
         watched.reading_when(what, |reading| {
             (reading.drift_input_tokens, reading.drift_output_tokens) == (Some(input), Some(output))
@@ -49,7 +49,7 @@ fn start_time_reveals_restart_that_counters_hide() {
         fake.set("/metrics", Reply::Page(fields, format!("llamacpp:prompt_tokens_total {prompt}\n")));
     };
     started("Process-Start-Time-Unix: 1795221617\r\n", 10);
-    let watched = Watched::start(&fake, Some(Kind::LlamaCpp), Scrape::On);
+    let watched = Watched::start(&fake, Some(ServerKind::LlamaCpp), Scrape::On);
     watched.reading_when("the baseline", |reading| reading.prompt_tokens == Some(0.0));
     started("Process-Start-Time-Unix: 1795221617\r\n", 15);
     watched.reading_when("five tokens", |reading| reading.prompt_tokens == Some(5.0));
@@ -67,7 +67,7 @@ fn cached_tokens_of_llamacpp_are_counted() {
         ));
     };
     page(100, 0);
-    let watched = Watched::start(&fake, Some(Kind::LlamaCpp), Scrape::On);
+    let watched = Watched::start(&fake, Some(ServerKind::LlamaCpp), Scrape::On);
     watched.reading_when("the baseline", |reading| reading.prompt_tokens == Some(0.0));
     page(110, 30);
     let reading = watched.reading_when("both", |reading| reading.prompt_tokens == Some(40.0));
@@ -80,7 +80,7 @@ fn cached_tokens_of_llamacpp_are_counted() {
 fn baseline_survives_network_outage() {
     let fake = Fake::start();
     fake.page(&vllm(10, 1));
-    let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
+    let watched = Watched::start(&fake, Some(ServerKind::Vllm), Scrape::Auto);
     watched.reading_when("the baseline", |reading| reading.up == Some(true));
     watched.reach.note(0, false);
     watched.reading_when("the outage", |reading| reading.up == Some(false));
@@ -102,7 +102,7 @@ fn cache_hits_without_cached_usage_are_hidden() {
     };
     let fake = Fake::start();
     fake.page(&page(0, 0));
-    let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
+    let watched = Watched::start(&fake, Some(ServerKind::Vllm), Scrape::Auto);
     let first = watched.reading_when("the baseline", |reading| reading.prompt_tokens == Some(0.0));
     assert!(!first.hides_cached_tokens());
     watched.set_totals(1000, 10);

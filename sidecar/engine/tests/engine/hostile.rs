@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use engine::Scrape;
 use metrics::EngineReading;
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::fake::{Fake, Reply};
 use crate::watched::Watched;
@@ -26,8 +26,9 @@ fn unreadable_page_is_reading_without_values() {
     ] {
         let fake = Fake::start();
         fake.set("/metrics", says.clone());
-        let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
-        let none = EngineReading { up: Some(false), kind: Some(Kind::Vllm), ..EngineReading::default() };
+        let watched = Watched::start(&fake, Some(ServerKind::Vllm), Scrape::Auto);
+        let none =
+            EngineReading { up: Some(false), kind: Some(ServerKind::Vllm), ..EngineReading::default() };
         assert_eq!(watched.reading(), none, "{says:?}");
     }
 }
@@ -36,7 +37,7 @@ fn unreadable_page_is_reading_without_values() {
 fn silent_server_times_out_and_is_retried() {
     let fake = Fake::start();
     fake.set("/metrics", Reply::Nothing);
-    let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
+    let watched = Watched::start(&fake, Some(ServerKind::Vllm), Scrape::Auto);
     assert_eq!(watched.reading().up, Some(false));
     fake.page("vllm:num_requests_running 3\n");
     let reading = watched.reading_when("the page", |reading| reading.up == Some(true));
@@ -48,7 +49,7 @@ fn failure_is_retried_and_denial_is_not() {
     for (status, repeats) in [(404, false), (501, false), (401, false), (503, true), (500, true)] {
         let fake = Fake::start();
         fake.set("/metrics", Reply::Status(status, String::new()));
-        let watched = Watched::start(&fake, Some(Kind::Tgi), Scrape::Auto);
+        let watched = Watched::start(&fake, Some(ServerKind::Tgi), Scrape::Auto);
         assert_eq!(watched.reading().up, Some(false));
         if repeats {
             assert_eq!(watched.reading().up, Some(false), "{status} is asked again");
@@ -72,7 +73,7 @@ fn invalid_lines_affect_no_other() {
         "vllm:num_requests_running{engine=\"0\"} 1\r\nvllm:num_requests_waiting{engine=\"0} 5\r\n\
          vllm:kv_cache_usage_perc NaN\nvllm:generation_tokens_total one\nvllm:prompt_tokens_total 5 # {} 1\n\u{1b}[31m\n",
     );
-    let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
+    let watched = Watched::start(&fake, Some(ServerKind::Vllm), Scrape::Auto);
     let reading = watched.reading();
     assert_eq!((reading.up, reading.running_requests), (Some(true), Some(1.0)));
     assert_eq!((reading.waiting_requests, reading.kv_cache_usage_ratio), (None, None));
@@ -85,11 +86,11 @@ fn page_of_another_kind_restarts_detection() {
     fake.set("/v1/models", Reply::Page("", "{\"owned_by\":\"vllm\"}".to_owned()));
     fake.page("vllm:num_requests_running 1\n");
     let watched = Watched::start(&fake, None, Scrape::Auto);
-    assert_eq!(watched.detected().kind, Kind::Vllm);
+    assert_eq!(watched.detected().kind, ServerKind::Vllm);
     watched.reading_when("the page", |reading| reading.up == Some(true));
     // Replaced behind a proxy, so that it was always reachable.
     fake.set("/v1/models", Reply::Page("", "{\"owned_by\":\"lmdeploy\"}".to_owned()));
     fake.page("lmdeploy:num_requests_running 2\n");
-    assert_eq!(watched.detected().kind, Kind::Lmdeploy);
+    assert_eq!(watched.detected().kind, ServerKind::Lmdeploy);
     watched.reading_when("its page", |reading| reading.running_requests == Some(2.0));
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use engine::{Detected, Hooks, Plan, ProxyTotals, Reach, Running, Scrape, Target};
 use metrics::EngineReading;
-use relay::Kind;
+use metrics::ServerKind;
 
 use crate::fake::Fake;
 
@@ -25,19 +25,19 @@ pub(crate) struct Watched {
 
 impl Watched {
     /// Watches a fake that is reachable from the start.
-    pub(crate) fn start(fake: &Fake, kind: Option<Kind>, scrape: Scrape) -> Self {
+    pub(crate) fn start(fake: &Fake, kind: Option<ServerKind>, scrape: Scrape) -> Self {
         let watched = Self::unreached(fake, kind, scrape);
         watched.reach.note(0, true);
         watched
     }
 
     /// Watches a fake that was not reported reachable yet.
-    pub(crate) fn unreached(fake: &Fake, kind: Option<Kind>, scrape: Scrape) -> Self {
+    pub(crate) fn unreached(fake: &Fake, kind: Option<ServerKind>, scrape: Scrape) -> Self {
         Self::below(fake, "", kind, scrape)
     }
 
     /// Watches a server whose paths have a prefix.
-    pub(crate) fn below(fake: &Fake, prefix: &str, kind: Option<Kind>, scrape: Scrape) -> Self {
+    pub(crate) fn below(fake: &Fake, prefix: &str, kind: Option<ServerKind>, scrape: Scrape) -> Self {
         let totals: Arc<[AtomicU64; 3]> = Arc::default();
         let (tell_detected, detected) = channel();
         let (tell_reading, readings) = channel();

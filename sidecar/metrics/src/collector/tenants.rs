@@ -2,8 +2,8 @@
 
 use std::fmt::Result;
 
+use meter::Refusal;
 use meter::{Ending, TokenType};
-use relay::Refusal;
 
 use crate::family::Family;
 use crate::totals::Totals;

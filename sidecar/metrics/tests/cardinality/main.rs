@@ -6,8 +6,8 @@
     reason = "in a test a panic is the report; clippy knows only #[test] functions"
 )]
 
+use meter::Observer;
 use metrics::{Basis, Metrics, Objective, Options};
-use relay::Observer;
 
 use openmetrics::Page;
 use records::plain;

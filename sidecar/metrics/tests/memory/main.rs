@@ -10,10 +10,10 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use meter::Observer;
 use meter::TokenType;
 use meter::edges::CONCURRENCY;
 use metrics::{Format, Metrics, Options, Value};
-use relay::Observer;
 use scan::ServerReport;
 
 use records::{plain, types};

@@ -3,10 +3,10 @@
 use std::io;
 
 use meter::Record;
+use meter::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
+use meter::{RuleKind, TokenRejection};
 use metrics::{Basis, Format, Metric, Metrics, Options, Semconv, UNPRICED, Upstream, WorkerCells};
 use proptest::prelude::*;
-use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
-use tenant::{Distrust, RuleKind};
 
 use crate::openmetrics;
 use crate::random::any_record;
@@ -26,7 +26,7 @@ enum Step {
     Refuse(Refusal),
     TenantRefusal(&'static str, Refusal),
     Usage(UsageStep),
-    Tenant(RuleKind, bool, Option<Distrust>),
+    Tenant(RuleKind, bool, Option<TokenRejection>),
     Charge(&'static str, usize, Basis, u64),
     Unpriced(usize, &'static str),
     Lose(Dropped, u64),
@@ -48,7 +48,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => (
             prop::sample::select(RuleKind::ALL.to_vec()),
             any::<bool>(),
-            prop::option::of(prop::sample::select(Distrust::ALL.to_vec())),
+            prop::option::of(prop::sample::select(TokenRejection::ALL.to_vec())),
         )
             .prop_map(|(rule, untrusted, why)| Step::Tenant(rule, untrusted, why)),
         2 => (

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use meter::Observer;
 use metrics::{AttributionReading, Basis, Metrics, ModelShare, Options};
-use relay::Observer;
 
 use crate::openmetrics::{self, Page};
 use crate::records::plain;

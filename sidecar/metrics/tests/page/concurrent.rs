@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
+use meter::Observer;
 use metrics::{Format, Metrics, Options, WorkerCells};
-use relay::Observer;
 
 use crate::openmetrics::{self, Page};
 use crate::records::plain;

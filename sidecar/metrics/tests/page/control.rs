@@ -7,7 +7,7 @@ use metrics::{
     Options, Share, SignalReading, TelemetryReading, TenantShare,
 };
 
-use relay::Observer;
+use meter::Observer;
 
 use crate::openmetrics::{self, Page};
 

@@ -1,7 +1,7 @@
 //! Escaping of names from clients and settings: none breaks a line, and no two names become one.
 
+use meter::Observer;
 use metrics::{Metrics, Options};
-use relay::Observer;
 
 use crate::openmetrics::{self, Page};
 use crate::records::plain;

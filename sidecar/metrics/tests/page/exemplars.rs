@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
+use meter::Observer;
 use meter::{Body, Close, Identity, LoadSpan, Meter, Record, Tick, Trace, Weight};
 use metrics::{Exemplar, Metric, Metrics, Options, Reading, Value};
-use relay::Observer;
 use scan::{Dialect, Event, Extent, Piece, Request, Sink};
 
 use crate::records::plain;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use meter::Observer;
 use metrics::{Format, Metrics, Options, Reading, Value};
-use relay::Observer;
 
 use crate::openmetrics::Series;
 use crate::protobuf::Native;

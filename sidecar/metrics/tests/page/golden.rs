@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::{env, fs};
 
+use meter::{Class, Dropped, Observer, Passthrough, Refusal, ServerKind};
 use meter::{Ending, Provenance, Role, Timing, TokenType, Tokens, Weight};
 use metrics::{EngineReading, Metrics, Objective, Options, Upstream};
-use relay::{Class, Dropped, Kind, Observer, Passthrough, Refusal};
 use scan::Dialect;
 use text::Glob;
 
@@ -36,7 +36,7 @@ fn page_of_two_workers_is_golden() {
         "gpu-1",
         EngineReading {
             up: Some(true),
-            kind: Some(Kind::Vllm),
+            kind: Some(ServerKind::Vllm),
             running_requests: Some(2.0),
             waiting_requests: Some(0.0),
             kv_cache_usage_ratio: Some(0.125),

@@ -1,8 +1,8 @@
 //! The live counter: an overcount is subtracted from later tokens, so that the counter never decreases and does not
 //! stay ahead.
 
+use meter::Observer;
 use metrics::{Metrics, Options};
-use relay::Observer;
 
 use crate::openmetrics;
 

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
+use meter::{Dropped, Passthrough, Refusal, ServerKind, UsageStep};
 use meter::{Ending, Provenance, Role, TokenType, Weight};
+use meter::{RuleKind, TokenRejection};
 use metrics::{Basis, Format, Kind, LABELS, Metric, ReloadedFile, Verdict, attribute};
-use relay::{Dropped, Kind as ServerKind, Passthrough, Refusal, UsageStep};
 use scan::Dialect;
-use tenant::{Distrust, RuleKind};
 
 use crate::golden::compare;
 use crate::meanings;
@@ -156,7 +156,7 @@ fn by_metric() -> [(&'static str, Lists); 3] {
         (Metric::Passthrough, Passthrough::ALL.map(Passthrough::name).to_vec()),
         (Metric::Refused, Refusal::ALL.map(Refusal::name).to_vec()),
         (Metric::TenantRefused, Refusal::ALL.map(Refusal::name).to_vec()),
-        (Metric::UntrustedTokens, Distrust::ALL.map(Distrust::name).to_vec()),
+        (Metric::UntrustedTokens, TokenRejection::ALL.map(TokenRejection::name).to_vec()),
         (Metric::NoFirstToken, no_first_token.collect()),
         (Metric::GpuThrottled, metrics::GPU_THROTTLES.to_vec()),
         (Metric::Unpriced, metrics::UNPRICED.to_vec()),

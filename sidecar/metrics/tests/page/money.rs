@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use meter::Observer;
 use metrics::{
     BUDGET_THRESHOLDS, Basis, BookReading, BudgetReading, Currency, LedgerReading, Metric, Metrics, Options,
     ReloadedFile, ShipReading, Unit,
 };
-use relay::Observer;
 
 use crate::openmetrics::{self, Page};
 use crate::records::plain;

@@ -127,11 +127,11 @@ fn closed_lists_are_in_order_of_declaration() {
     in_order(&meter::Provenance::ALL, |one| one as usize);
     in_order(&meter::TokenType::ALL, |one| one as usize);
     in_order(&[meter::Weight::Exact, meter::Weight::Spread], |one| one as usize);
-    in_order(&relay::Passthrough::ALL, |one| one as usize);
-    in_order(&relay::Refusal::ALL, |one| one as usize);
-    in_order(&relay::Dropped::ALL, |one| one as usize);
-    in_order(&tenant::RuleKind::ALL, |one| one as usize);
-    in_order(&tenant::Distrust::ALL, |one| one as usize);
+    in_order(&meter::Passthrough::ALL, |one| one as usize);
+    in_order(&meter::Refusal::ALL, |one| one as usize);
+    in_order(&meter::Dropped::ALL, |one| one as usize);
+    in_order(&meter::RuleKind::ALL, |one| one as usize);
+    in_order(&meter::TokenRejection::ALL, |one| one as usize);
     in_order(&metrics::Verdict::ALL, |one| one as usize);
     in_order(&metrics::Basis::ALL, |one| one as usize);
     in_order(&metrics::ReloadedFile::ALL, |one| one as usize);
@@ -147,12 +147,12 @@ fn new_process_exports_informative_zeros() {
     let zeros =
         |name: &str| page.samples.iter().filter(|(series, n)| series.name == name && **n == 0.0).count();
     assert_eq!(zeros("tokenmeter_exchanges_in_flight"), 1);
-    assert_eq!(zeros("tokenmeter_passthrough_total"), relay::Passthrough::ALL.len());
-    assert_eq!(zeros("tokenmeter_tenant_rule_total"), tenant::RuleKind::ALL.len());
+    assert_eq!(zeros("tokenmeter_passthrough_total"), meter::Passthrough::ALL.len());
+    assert_eq!(zeros("tokenmeter_tenant_rule_total"), meter::RuleKind::ALL.len());
     assert_eq!(zeros("tokenmeter_untrusted_tenant_headers_total"), 1);
-    assert_eq!(zeros("tokenmeter_untrusted_tenant_tokens_total"), tenant::Distrust::ALL.len());
-    assert_eq!(zeros("tokenmeter_refused_total"), relay::Refusal::ALL.len());
-    assert_eq!(zeros("tokenmeter_dropped_total"), relay::Dropped::ALL.len() + 1);
+    assert_eq!(zeros("tokenmeter_untrusted_tenant_tokens_total"), meter::TokenRejection::ALL.len());
+    assert_eq!(zeros("tokenmeter_refused_total"), meter::Refusal::ALL.len());
+    assert_eq!(zeros("tokenmeter_dropped_total"), meter::Dropped::ALL.len() + 1);
     assert_eq!(page.get("tokenmeter_build_info", &[("version", env!("CARGO_PKG_VERSION"))]), Some(1.0));
     if cfg!(target_os = "linux") {
         assert!(page.get("process_resident_memory_bytes", &[]).unwrap() > 1e5);

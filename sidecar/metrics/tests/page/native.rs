@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use meter::Observer;
 use metrics::{Metric, Metrics, Options};
 use proptest::prelude::*;
-use relay::Observer;
 
 use crate::openmetrics::Series;
 use crate::protobuf;

@@ -1,8 +1,8 @@
 //! Objectives on the page, and the cap of tenants.
 
 use meter::Ending;
+use meter::Observer;
 use metrics::{Metrics, Options};
-use relay::Observer;
 
 use crate::openmetrics;
 use crate::records::{plain, refused};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use meter::Observer;
 use meter::{Ending, Provenance, TokenType};
 use metrics::{Metric, Metrics, Options, Semconv, Upstream};
-use relay::Observer;
 use scan::Dialect;
 
 use crate::openmetrics::{self, Page};

@@ -1,8 +1,8 @@
 //! The snapshot for the live page.
 
 use meter::Ending;
+use meter::{Observer, Passthrough, Refusal};
 use metrics::{Metrics, Options};
-use relay::{Observer, Passthrough, Refusal};
 
 use crate::records::{plain, refused};
 

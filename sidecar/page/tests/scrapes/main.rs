@@ -20,9 +20,9 @@ use std::thread;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
+use meter::Observer;
 use metrics::{Format, Metrics, Options};
 use page::{AllowedHosts, Readiness, Scrape, Source, View};
-use relay::Observer;
 
 use openmetrics::Page;
 use records::plain;

@@ -2,7 +2,7 @@
 //! for no counts. Budgets are read at the start only, and so are these consequences.
 
 use ::price::Book;
-use relay::Kind;
+use relay::ServerKind;
 use usage::Policy;
 
 use super::values::Reader;
@@ -50,7 +50,7 @@ impl Reader<'_> {
             return;
         }
         for relay::Upstream { name, kind, .. } in upstreams {
-            let (is_llama_cpp, provider) = (*kind == Some(Kind::LlamaCpp), kind.map(Kind::name));
+            let (is_llama_cpp, provider) = (*kind == Some(ServerKind::LlamaCpp), kind.map(ServerKind::name));
             if !(is_llama_cpp || kind.is_none()) || !book.is_chosen_by_name(provider, name) {
                 continue;
             }

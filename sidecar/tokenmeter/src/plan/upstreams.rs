@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use engine::Scrape;
 use gpu::Gpus;
 use meter::Role;
-use relay::{Kind, RoleSource};
+use relay::{RoleSource, ServerKind};
 use usage::Policy;
 
 use super::values::Reader;
@@ -29,7 +29,7 @@ pub(super) struct UpstreamDraft {
     url: Option<Url>,
     url_origin: Origin,
     /// `None` if it is to be detected.
-    kind: Option<Kind>,
+    kind: Option<ServerKind>,
     usage: Policy,
     role: RoleSource,
     pub(super) listen: Option<ListenAddress>,
@@ -48,7 +48,7 @@ impl UpstreamDraft {
             port: url.port,
             prefix: url.prefix.as_str().into(),
             kind: self.kind,
-            provider: self.kind.unwrap_or(Kind::Openai).name().into(),
+            provider: self.kind.unwrap_or(ServerKind::Openai).name().into(),
             usage: self.usage,
             role: self.role,
         })
@@ -225,10 +225,10 @@ impl Reader<'_> {
         text.clone()
     }
 
-    fn kind(&mut self, written: Option<&Value>) -> Option<Kind> {
+    fn kind(&mut self, written: Option<&Value>) -> Option<ServerKind> {
         match written.map(|written| self.one_of(written, &KINDS)) {
             None | Some(AUTO) => None,
-            Some(name) => Kind::from_name(name),
+            Some(name) => ServerKind::from_name(name),
         }
     }
 

@@ -2,16 +2,16 @@
 
 use budget::Period;
 use metrics::PRESETS;
-use relay::{Kind, UnknownPaths};
+use relay::{ServerKind, UnknownPaths};
 
 use crate::file;
 
 /// The values of `kind`: [`AUTO`], then the server types, which are values of `gen_ai.provider.name`.
-pub const KINDS: [&str; Kind::ALL.len() + 1] = {
-    let mut names = [AUTO; Kind::ALL.len() + 1];
+pub const KINDS: [&str; ServerKind::ALL.len() + 1] = {
+    let mut names = [AUTO; ServerKind::ALL.len() + 1];
     let mut at = 0;
-    while at < Kind::ALL.len() {
-        names[at + 1] = Kind::ALL[at].name();
+    while at < ServerKind::ALL.len() {
+        names[at + 1] = ServerKind::ALL[at].name();
         at += 1;
     }
     names

@@ -1,7 +1,7 @@
 //! Describes why a rule does not match: the part that the request lacks or that is not trusted. The text repeats
 //! nothing of a key or a token (law 11).
 
-use tenant::{Distrust, Miss, Rule};
+use tenant::{Miss, Rule, TokenRejection};
 
 use super::describe::member;
 
@@ -11,25 +11,31 @@ pub(super) fn reason(rule: &Rule, miss: Miss) -> String {
         (Rule::Jwt(jwt), Miss::Token(why)) => {
             let list = |texts: &[Box<str>]| texts.join(" or ");
             match why {
-                Distrust::Malformed => "jwt: the token is malformed or of an unsupported form".to_owned(),
-                Distrust::Algorithm => "jwt: the token's algorithm is not among `algorithms`".to_owned(),
-                Distrust::UnknownKey if jwt.keys.is_empty() => {
+                TokenRejection::Malformed => {
+                    "jwt: the token is malformed or of an unsupported form".to_owned()
+                }
+                TokenRejection::Algorithm => {
+                    "jwt: the token's algorithm is not among `algorithms`".to_owned()
+                }
+                TokenRejection::UnknownKey if jwt.keys.is_empty() => {
                     format!("jwt: there are no keys of {} to check the token with", shown(&jwt.source))
                 }
-                Distrust::UnknownKey => {
+                TokenRejection::UnknownKey => {
                     format!("jwt: the token's key id is not in {}", shown(&jwt.source))
                 }
-                Distrust::Signature => {
+                TokenRejection::Signature => {
                     format!("jwt: no key of {} made the token's signature", shown(&jwt.source))
                 }
-                Distrust::Issuer => format!("jwt: the token's `iss` is not {}", list(&jwt.issuers)),
-                Distrust::Audience => format!("jwt: the token's `aud` is not {}", list(&jwt.audiences)),
-                Distrust::Times => "jwt: the token has no `exp`, or one of its times is no number".to_owned(),
-                Distrust::Tenant => {
+                TokenRejection::Issuer => format!("jwt: the token's `iss` is not {}", list(&jwt.issuers)),
+                TokenRejection::Audience => format!("jwt: the token's `aud` is not {}", list(&jwt.audiences)),
+                TokenRejection::Times => {
+                    "jwt: the token has no `exp`, or one of its times is no number".to_owned()
+                }
+                TokenRejection::Tenant => {
                     format!("jwt: the token's claim `{}` is missing, or no name", jwt.tenant.0.join("` → `"))
                 }
-                Distrust::Early => "jwt: the token is not valid yet (`nbf`)".to_owned(),
-                Distrust::Expired => "jwt: the token is expired (`exp`)".to_owned(),
+                TokenRejection::Early => "jwt: the token is not valid yet (`nbf`)".to_owned(),
+                TokenRejection::Expired => "jwt: the token is expired (`exp`)".to_owned(),
             }
         }
         (Rule::Jwt(jwt), _) => {

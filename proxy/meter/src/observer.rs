@@ -1,8 +1,7 @@
 //! The events that the data plane reports while it works. Each worker owns one observer and calls it on its own
 //! thread, so an implementation needs no lock: it writes plain cells that a scrape reads.
 
-use meter::Record;
-use tenant::{Distrust, RuleKind};
+use crate::{Record, RuleKind, TokenRejection};
 
 /// A model's slot in one worker's cells; cheap to copy, valid on that worker only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -298,7 +297,7 @@ pub trait Observer {
     /// A peer that is not trusted sent a field that says whose its request is.
     fn untrusted_header(&mut self);
     /// A request has tokens that say whose it is, and none of them was believed.
-    fn untrusted_token(&mut self, why: Distrust);
+    fn untrusted_token(&mut self, why: TokenRejection);
     /// Something was done, or left, about a request's usage.
     fn usage(&mut self, step: UsageStep);
     /// Something was lost.

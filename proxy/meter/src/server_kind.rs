@@ -1,9 +1,9 @@
-//! The inference servers we know by name. One list for everyone who must tell them apart: the
-//! relay by their dialects, the control plane by their metrics, a person by the setting `kind`.
+//! The known inference servers: the relay distinguishes them by dialect, the control plane by metrics, and the operator
+//! by the setting `kind`.
 
 /// A kind of inference server, or of hosted interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ServerKind {
     /// vLLM, behind either of its front ends.
     Vllm,
     /// Hugging Face's text-generation-inference.
@@ -32,7 +32,7 @@ pub enum Kind {
     Gemini,
 }
 
-impl Kind {
+impl ServerKind {
     /// Every kind, in the order in which they are listed to people.
     pub const ALL: [Self; 13] = [
         Self::Vllm,
@@ -77,15 +77,15 @@ impl Kind {
 
 #[cfg(test)]
 mod tests {
-    use super::Kind;
+    use super::ServerKind;
 
     #[test]
     fn names_lead_back_to_their_kinds() {
-        for (at, kind) in Kind::ALL.into_iter().enumerate() {
-            assert_eq!(Kind::from_name(kind.name()), Some(kind));
+        for (at, kind) in ServerKind::ALL.into_iter().enumerate() {
+            assert_eq!(ServerKind::from_name(kind.name()), Some(kind));
             assert_eq!(kind as usize, at, "in the order of the declaration");
         }
-        assert_eq!(Kind::from_name("llama.cpp"), None);
-        assert_eq!(Kind::from_name(""), None);
+        assert_eq!(ServerKind::from_name("llama.cpp"), None);
+        assert_eq!(ServerKind::from_name(""), None);
     }
 }
