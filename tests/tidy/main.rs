@@ -1,6 +1,7 @@
 //! The house rules no compiler knows: which crate may depend on what, how long a file may get,
 //! that the documents name what exists and lead where they say.
 
+mod arrows;
 mod dependencies;
 mod documents;
 mod engines;

@@ -47,5 +47,6 @@ pub use role::RoleSource;
 pub use shares::Shares;
 pub use start::{Held, HeldOf, Running, StartError, start};
 pub use upstream_profile::UpstreamProfile;
+pub use usage::Policy as UsagePolicy;
 
 pub(crate) use exchange::Exchange;

@@ -2,8 +2,7 @@
 //! for no counts. Budgets are read at the start only, and so are these consequences.
 
 use ::price::Book;
-use relay::ServerKind;
-use usage::Policy;
+use relay::{ServerKind, UsagePolicy};
 
 use super::values::Reader;
 use crate::diagnostic::Diagnostic;
@@ -24,13 +23,13 @@ impl Reader<'_> {
     }
 
     /// Returns the usage policy of an upstream that sets none.
-    pub(super) fn default_usage(&self) -> Policy {
-        if self.enforces() { Policy::Continuous } else { Policy::Inject }
+    pub(super) fn default_usage(&self) -> UsagePolicy {
+        if self.enforces() { UsagePolicy::Continuous } else { UsagePolicy::Inject }
     }
 
     /// Warns of a policy under which a client can leave a stream uncounted.
-    pub(super) fn check_usage(&mut self, written: &Value, policy: Policy) {
-        if policy == Policy::Continuous || !self.enforces() {
+    pub(super) fn check_usage(&mut self, written: &Value, policy: UsagePolicy) {
+        if policy == UsagePolicy::Continuous || !self.enforces() {
             return;
         }
         let what = format!(

@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use engine::Scrape;
 use gpu::Gpus;
 use meter::Role;
-use relay::{RoleSource, ServerKind};
-use usage::Policy;
+use relay::{RoleSource, ServerKind, UsagePolicy};
 
 use super::values::Reader;
 use crate::diagnostic::Diagnostic;
@@ -30,7 +29,7 @@ pub(super) struct UpstreamDraft {
     url_origin: Origin,
     /// `None` if it is to be detected.
     kind: Option<ServerKind>,
-    usage: Policy,
+    usage: UsagePolicy,
     role: RoleSource,
     pub(super) listen: Option<ListenAddress>,
     scrape: Scrape,
@@ -240,10 +239,10 @@ impl Reader<'_> {
         }
     }
 
-    fn usage(&mut self, written: Option<&Value>) -> Policy {
+    fn usage(&mut self, written: Option<&Value>) -> UsagePolicy {
         let Some(written) = written else { return self.default_usage() };
         let name = self.one_of(written, &USAGE);
-        let policy = Policy::ALL.into_iter().find(|policy| policy.name() == name).unwrap_or_default();
+        let policy = UsagePolicy::ALL.into_iter().find(|policy| policy.name() == name).unwrap_or_default();
         self.check_usage(written, policy);
         policy
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use scan::limits::MAX_WANTED_MEMBERS;
+use relay::limits::MAX_WANTED_MEMBERS;
 use tenant::{
     Algorithm, ApiKeys, BodyKey, Claim, Jwt, KEY_FIELDS, KeyHash, KeySet, Name, Owner, Rule, begins_path,
 };
