@@ -26,7 +26,7 @@ const TRIES: usize = 5;
 
 /// One file of a backup and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Copy {
+pub struct MonthCopy {
     /// The copy, a file of the backup.
     pub path: PathBuf,
     /// Its month; `None` if the file could not be read.
@@ -34,12 +34,12 @@ pub struct Copy {
     /// Exchanges ever entered into it.
     pub rows: u64,
     /// The outcome.
-    pub done: Result<Done, Error>,
+    pub done: Result<CopyOutcome, Error>,
 }
 
 /// The outcome of backing up one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum CopyOutcome {
     /// It was copied, and the copy verified.
     Copied,
     /// The same, and the damaged copy that was there has this name now.
@@ -55,7 +55,7 @@ pub enum Done {
 /// # Errors
 /// There is no such ledger or folder, or the folder is the ledger's own or that of another ledger. Then nothing is
 /// written.
-pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Error> {
+pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<MonthCopy>, Error> {
     let named = |error: io::Error| Error::from(error).of(path.display());
     let refused = |said: &str| Error::new(Fault::Other, said).of(folder.display());
     files::is_whole(path).map_err(named)?;
@@ -95,7 +95,7 @@ pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Erro
         for month in files::signed_off(path).map_err(named)? {
             let (from, to) = (files::sign_off(path, month), files::sign_off(&target, month));
             if let Some(error) = sign_off(&from, &to).err() {
-                copies.push(Copy { path: to, month: Some(month), rows: 0, done: Err(error) });
+                copies.push(MonthCopy { path: to, month: Some(month), rows: 0, done: Err(error) });
             }
         }
         return Ok(copies);
@@ -192,11 +192,11 @@ fn refuse_other_ledger(names: &[PathBuf], target: &Path) -> Result<(), Error> {
 }
 
 /// The copies of months of which the ledger has no file any more.
-fn without_original(copies: &[Copy], target: &Path) -> io::Result<Vec<Copy>> {
+fn without_original(copies: &[MonthCopy], target: &Path) -> io::Result<Vec<MonthCopy>> {
     let names = files::list(target)?;
     let others = names.into_iter().filter(|path| copies.iter().all(|copy| copy.path != *path));
     let found = others.filter_map(|path| {
-        let mut kept = Copy { path, month: None, rows: 0, done: Ok(Done::Kept) };
+        let mut kept = MonthCopy { path, month: None, rows: 0, done: Ok(CopyOutcome::Kept) };
         let verified = File::open_read(&kept.path).and_then(|file| {
             kept.month = Some(file.month);
             if copies.iter().any(|copy| copy.month == kept.month) {
@@ -207,7 +207,7 @@ fn without_original(copies: &[Copy], target: &Path) -> io::Result<Vec<Copy>> {
         });
         let damage = match verified {
             Ok(differences) => differences.join("; "),
-            Err(error) => error.said,
+            Err(error) => error.message,
         };
         if !damage.is_empty() {
             let said =
@@ -225,9 +225,9 @@ fn rows(file: &File) -> Result<u64, Error> {
 }
 
 /// Copies one file of the ledger whose copy is at `target`.
-fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64) -> Copy {
+fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64) -> MonthCopy {
     let to = folder.join(from.file_name().unwrap_or_default());
-    let mut copy = Copy { path: to.clone(), month: None, rows: 0, done: Ok(Done::Unchanged) };
+    let mut copy = MonthCopy { path: to.clone(), month: None, rows: 0, done: Ok(CopyOutcome::Unchanged) };
     copy.done = (|| {
         let source = store::open(from)?;
         copy.month = Some(source.month);
@@ -237,17 +237,17 @@ fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64) -> Copy {
         }
         let there = There::find(&to, &source)?;
         if matches!(there, There::Unchanged) {
-            return Ok(Done::Unchanged);
+            return Ok(CopyOutcome::Unchanged);
         }
         let new = files::beside(&to, ".new");
         let made = write(&source, &new, now_us).and_then(|()| {
             let done = match there {
                 There::OfMonth(there) => {
                     move_away(there, target)?;
-                    Done::Copied
+                    CopyOutcome::Copied
                 }
-                There::Damaged => Done::Replaced(quarantine::move_away(&to, now_us)?),
-                There::Nothing | There::Unchanged | There::Outdated => Done::Copied,
+                There::Damaged => CopyOutcome::Replaced(quarantine::move_away(&to, now_us)?),
+                There::Nothing | There::Unchanged | There::Outdated => CopyOutcome::Copied,
             };
             files::rename(&new, &to)?;
             Ok(done)
@@ -360,7 +360,7 @@ fn move_away(there: File, target: &Path) -> Result<(), Error> {
     }
     let compared = File::open_read(&to).and_then(|to| lacks(&to, &there));
     let refused = |why: &str| kept(&format!("{}: {why}", to.display())).of(there.path.display());
-    match compared.map_err(|error| refused(&error.said))? {
+    match compared.map_err(|error| refused(&error.message))? {
         Some(lacks) => Err(refused(&lacks)),
         None => Ok(()),
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{Copy, Done, backup};
+use super::{CopyOutcome, MonthCopy, backup};
 use crate::running::Ledger;
 use crate::source::{DAY_US, Gap, Month, Range, Source};
 use crate::testing::{NOON_US, Place, notes, row};
@@ -49,12 +49,12 @@ fn two_months(place: &Place) -> Ledger {
     ledger
 }
 
-fn copies(place: &Place, folder: &Place) -> Vec<Copy> {
+fn copies(place: &Place, folder: &Place) -> Vec<MonthCopy> {
     backup(&place.ledger(), folder.as_ref(), november_us() + 5).unwrap()
 }
 
 #[track_caller]
-fn all_are(copies: &[Copy], done: Done) {
+fn all_are(copies: &[MonthCopy], done: CopyOutcome) {
     assert!(copies.iter().all(|copy| copy.done.as_ref() == Ok(&done)), "{copies:#?}");
 }
 
@@ -88,14 +88,14 @@ fn backup_beside_a_writer_restores_its_ledger() {
         }
     });
     let first = copies(&place, &folder);
-    all_are(&first, Done::Copied);
+    all_are(&first, CopyOutcome::Copied);
     acknowledged(&ledger, first[1].rows + 50);
     let second = copies(&place, &folder);
     is_over.store(true, Ordering::Relaxed);
     writer.join().unwrap();
     assert_eq!(
         second.iter().map(|copy| copy.done.clone()).collect::<Vec<_>>(),
-        [Ok(Done::Unchanged), Ok(Done::Copied)]
+        [Ok(CopyOutcome::Unchanged), Ok(CopyOutcome::Copied)]
     );
     assert!(first[0].rows == 10 && second[1].rows > first[1].rows, "{first:?} {second:?}");
     assert_eq!(folder.names(), ["x-2026-10.db", "x-2026-10.json", "x.db", "x.db.lock"]);
@@ -170,17 +170,17 @@ fn copy_is_replaced_only_by_a_complete_one() {
     let (place, folder) = (Place::new(), Place::new());
     let ledger = two_months(&place);
     let early = Place::new();
-    all_are(&copies(&place, &early), Done::Copied);
+    all_are(&copies(&place, &early), CopyOutcome::Copied);
     (200..300).for_each(|n| ledger.enter(of_november(n)));
     acknowledged(&ledger, 105);
-    all_are(&copies(&place, &folder), Done::Copied);
+    all_are(&copies(&place, &folder), CopyOutcome::Copied);
     assert!(ledger.shutdown(LONG));
     let good = fs::read(folder.ledger()).unwrap();
     let refused = |said: &str| {
         let copies = copies(&place, &folder);
-        assert_eq!(copies[0].done, Ok(Done::Unchanged));
+        assert_eq!(copies[0].done, Ok(CopyOutcome::Unchanged));
         let error = copies[1].done.clone().unwrap_err();
-        assert!(error.said.contains(said), "{error}");
+        assert!(error.message.contains(said), "{error}");
         assert_eq!(fs::read(folder.ledger()).unwrap(), good);
         assert_eq!(folder.names(), ["x-2026-10.db", "x-2026-10.json", "x.db", "x.db.lock"]);
     };
@@ -207,7 +207,7 @@ fn copy_is_replaced_only_by_a_complete_one() {
     // A copy that is damaged is no copy.
     fs::write(place.ledger(), &whole).unwrap();
     fs::write(folder.ledger(), "this is none").unwrap();
-    assert!(matches!(copies(&place, &folder)[1].done, Ok(Done::Replaced(_))));
+    assert!(matches!(copies(&place, &folder)[1].done, Ok(CopyOutcome::Replaced(_))));
     assert_eq!(differences(&folder.ledger()), Vec::<String>::new());
 }
 
@@ -215,14 +215,14 @@ fn copy_is_replaced_only_by_a_complete_one() {
 fn damaged_copy_is_moved_aside_and_replaced() {
     let (place, folder) = (Place::new(), Place::new());
     assert!(two_months(&place).shutdown(LONG));
-    all_are(&copies(&place, &folder), Done::Copied);
+    all_are(&copies(&place, &folder), CopyOutcome::Copied);
     let whole = fs::read(folder.ledger()).unwrap();
     for pages in [3..8, 8..whole.len() / 4096, 1..whole.len() / 4096] {
         let mut damaged = fs::read(folder.ledger()).unwrap();
         damaged[pages.start * 4096..pages.end * 4096].fill(0xa5);
         fs::write(folder.ledger(), &damaged).unwrap();
         let done = copies(&place, &folder)[1].done.clone();
-        let Ok(Done::Replaced(aside)) = done else { panic!("{done:?}") };
+        let Ok(CopyOutcome::Replaced(aside)) = done else { panic!("{done:?}") };
         assert_eq!(fs::read(aside).unwrap(), damaged);
         assert_eq!(differences(&folder.ledger()), [""; 0]);
     }
@@ -246,8 +246,8 @@ fn other_ledgers_folder_is_refused_unwritten() {
     assert!(ledger.shutdown(LONG));
     let two = Place::new();
     assert!(two_months(&two).shutdown(LONG));
-    all_are(&copies(&two, &its_copies), Done::Copied);
-    all_are(&copies(&place, &fork), Done::Copied);
+    all_are(&copies(&two, &its_copies), CopyOutcome::Copied);
+    all_are(&copies(&place, &fork), CopyOutcome::Copied);
     let ledger = written_at(november_us() + 60, &fork.ledger());
     ledger.enter(of_november(200));
     assert!(ledger.shutdown(LONG));
@@ -255,7 +255,7 @@ fn other_ledgers_folder_is_refused_unwritten() {
     for folder in [&stopped, &its_copies, &fork] {
         let before: Vec<_> = folder.names().iter().map(|name| fs::read(folder.path(name)).unwrap()).collect();
         let names = folder.names();
-        let said = backup(&place.ledger(), folder.as_ref(), november_us() + 90).unwrap_err().said;
+        let said = backup(&place.ledger(), folder.as_ref(), november_us() + 90).unwrap_err().message;
         let id = |path: &Path| {
             let file = crate::file::File::open_read(path).unwrap();
             crate::digest::hex(&crate::file::bytes(&file.connection, "instance").unwrap().unwrap())
@@ -273,7 +273,7 @@ fn other_ledgers_folder_is_refused_unwritten() {
 fn copy_without_its_original_is_kept_and_named() {
     let (place, folder) = (Place::new(), Place::new());
     assert!(two_months(&place).shutdown(LONG));
-    all_are(&copies(&place, &folder), Done::Copied);
+    all_are(&copies(&place, &folder), CopyOutcome::Copied);
     for name in ["x-2026-10.db", "x-2026-10.json"] {
         fs::remove_file(place.path(name)).unwrap();
     }
@@ -281,14 +281,14 @@ fn copy_without_its_original_is_kept_and_named() {
     let kept = copies(&place, &folder).pop().unwrap();
     assert_eq!(
         kept,
-        Copy { path: copy.clone(), month: Some(october()), rows: 10, done: Ok(Done::Kept) },
+        MonthCopy { path: copy.clone(), month: Some(october()), rows: 10, done: Ok(CopyOutcome::Kept) },
         "the copy of October"
     );
     close::read_only(&copy, false).unwrap();
     let mut damaged = fs::read(&copy).unwrap();
     damaged[4096 * 8..].fill(0xa5);
     fs::write(&copy, damaged).unwrap();
-    let said = copies(&place, &folder).pop().unwrap().done.unwrap_err().said;
+    let said = copies(&place, &folder).pop().unwrap().done.unwrap_err().message;
     assert!(said.contains("no file of this month any more, and its copy is damaged"), "{said}");
 }
 
@@ -296,7 +296,7 @@ fn copy_without_its_original_is_kept_and_named() {
 fn restored_ledger_notes_the_gap_in_earlier_months() {
     let (place, folder) = (Place::new(), Place::new());
     let ledger = two_months(&place);
-    all_are(&copies(&place, &folder), Done::Copied);
+    all_are(&copies(&place, &folder), CopyOutcome::Copied);
     assert!(ledger.shutdown(LONG));
     let noted = |place: &Place, month| notes(&place.ledger(), month, "(restored)");
     assert_eq!(noted(&folder, october()), [""; 0], "it is a copy");
@@ -325,7 +325,7 @@ fn restored_past_month_has_a_gap() {
     (0..10).for_each(|n| ledger.enter(row(n)));
     assert!(ledger.shutdown(LONG));
     assert!(written_at(november_us(), &place.ledger()).shutdown(LONG));
-    all_are(&copies(&place, &folder), Done::Copied);
+    all_are(&copies(&place, &folder), CopyOutcome::Copied);
     fs::copy(folder.path("x-2026-10.db"), place.path("x-2026-10.db")).unwrap();
     let closed = place.copy();
     close(&closed.ledger(), october(), "ann", november_us() + 60).unwrap();
@@ -400,14 +400,14 @@ fn copy_is_renamed_when_its_month_ends() {
     let ledger = written_at(NOON_US, &place.ledger());
     (0..10).for_each(|n| ledger.enter(row(n)));
     acknowledged(&ledger, 10);
-    all_are(&copies(&place, &folder), Done::Copied);
+    all_are(&copies(&place, &folder), CopyOutcome::Copied);
     assert!(ledger.shutdown(LONG));
     fs::remove_file(place.ledger()).unwrap();
     let ledger = written_at(november_us(), &place.ledger());
     ledger.enter(of_november(1));
     acknowledged(&ledger, 1);
     let done: Vec<_> = copies(&place, &folder).into_iter().map(|copy| copy.done).collect();
-    assert_eq!(done, [Ok(Done::Copied), Ok(Done::Kept)]);
+    assert_eq!(done, [Ok(CopyOutcome::Copied), Ok(CopyOutcome::Kept)]);
     assert_eq!(folder.names(), ["x-2026-10.db", "x.db", "x.db.lock"]);
     assert_eq!(contents(&folder.ledger()).0, [(october(), 10), (october() + 1, 1)]);
     assert!(ledger.shutdown(LONG));
@@ -417,9 +417,9 @@ fn copy_is_renamed_when_its_month_ends() {
 fn folder_that_cannot_be_the_backups_is_refused() {
     let place = Place::new();
     let refused = |path: &Path, folder: &Path| backup(path, folder, NOON_US).unwrap_err();
-    assert!(refused(&place.ledger(), &place.path("nowhere")).said.contains("create or mount it"));
-    assert!(refused(&place.ledger(), place.as_ref()).said.contains("give another one"));
-    assert!(refused(&place.ledger(), Place::new().as_ref()).said.contains("is the path right"));
+    assert!(refused(&place.ledger(), &place.path("nowhere")).message.contains("create or mount it"));
+    assert!(refused(&place.ledger(), place.as_ref()).message.contains("give another one"));
+    assert!(refused(&place.ledger(), Place::new().as_ref()).message.contains("is the path right"));
     let ledger = two_months(&place);
     let other = Place::new();
     let writer = written_at(NOON_US, &other.ledger());
@@ -436,7 +436,7 @@ fn copy_under_a_former_name_is_removed() {
     assert!(two_months(&place).shutdown(LONG));
     let former = files::of_month(&folder.ledger(), october() + 1);
     fs::copy(place.ledger(), &former).unwrap();
-    all_are(&copies(&place, &folder), Done::Copied);
+    all_are(&copies(&place, &folder), CopyOutcome::Copied);
     assert!(!former.exists());
     assert_eq!(differences(&folder.ledger()), [""; 0]);
     assert_eq!(contents(&folder.ledger()).0, contents(&place.ledger()).0);
@@ -448,7 +448,7 @@ fn one_file_under_two_names_is_no_ledger() {
     assert!(two_months(&place).shutdown(LONG));
     let twice = files::of_month(&place.ledger(), october() + 1);
     fs::copy(place.ledger(), &twice).unwrap();
-    let said = Store::open_read(&place.ledger()).err().unwrap().said;
+    let said = Store::open_read(&place.ledger()).err().unwrap().message;
     assert!(said.contains("the same ledger file as") && said.contains("count twice"), "{said}");
     assert!(differences(&place.ledger()).iter().any(|said| said.contains("the same ledger file as")));
 }
@@ -457,7 +457,7 @@ fn one_file_under_two_names_is_no_ledger() {
 fn restored_copy_of_stopped_ledger_has_gap() {
     let (place, folder) = (Place::new(), Place::new());
     assert!(two_months(&place).shutdown(LONG));
-    all_are(&copies(&place, &folder), Done::Copied);
+    all_are(&copies(&place, &folder), CopyOutcome::Copied);
     assert_eq!(differences(&folder.ledger()), [""; 0]);
     let restored = written_at(november_us() + DAY_US, &folder.ledger());
     restored.enter(of_november(7));

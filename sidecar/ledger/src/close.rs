@@ -34,7 +34,7 @@ pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignO
             utc(now_us)
         )));
     }
-    move_out(path, wanted, who, now_us).map_err(|error| refused(error.said))?;
+    move_out(path, wanted, who, now_us).map_err(|error| refused(error.message))?;
     let to = files::of_month(path, wanted);
     if !to.try_exists()? {
         return Err(refused(format!("there is no file of it beside {}", path.display())));

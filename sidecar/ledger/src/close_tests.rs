@@ -12,7 +12,7 @@ use crate::running::Ledger;
 use crate::source::{Correction, DAY_US, Month, Range, Source, Used};
 use crate::testing::{NOON_US, Place, rate, row};
 use crate::{
-    Amendment, EnergyRow, Line, Plan, Row, Store, Sums, TotalKey, amend, files, month, start, verify,
+    Amendment, DailyTotal, EnergyRow, Plan, Row, Store, Sums, TotalKey, amend, files, month, start, verify,
 };
 
 const LONG: Duration = Duration::from_secs(30);
@@ -77,7 +77,7 @@ fn closing_signs_sums_and_is_idempotent() {
     let place = with_october();
     well(&place);
     let early = close(&place.ledger(), october(), "ann", NOON_US).unwrap_err();
-    assert!(early.said.contains("it can be closed from 2026-11-01T00:00:00Z on"), "{early}");
+    assert!(early.message.contains("it can be closed from 2026-11-01T00:00:00Z on"), "{early}");
     let sign_off = close(&place.ledger(), october(), "ann", november_us()).unwrap();
     assert_eq!(place.names(), ["x-2026-10.db", "x-2026-10.json", "x.db", "x.db.lock"]);
     let text = std::fs::read_to_string(place.path("x-2026-10.json")).unwrap();
@@ -178,7 +178,7 @@ fn month_is_closed_beside_the_writer() {
     };
     enter(row(0));
     let held = close(&place.ledger(), october(), "ann", november_us()).unwrap_err();
-    assert!(held.said.contains("try again in a minute"), "{held}");
+    assert!(held.message.contains("try again in a minute"), "{held}");
     hands.store(november_us(), Ordering::SeqCst);
     enter(Row { ended_us: november_us(), ..row(1) });
     enter(row(2)); // late, so that the writer has October open
@@ -199,7 +199,7 @@ fn closed_months_form_a_chain() {
     let december = month::begin_us(october() + 2);
     hands.store(december, Ordering::SeqCst);
     let early = close(&place.ledger(), october() + 1, "ann", december).unwrap_err();
-    assert!(early.said.contains("2026-10 is not closed"), "{early}");
+    assert!(early.message.contains("2026-10 is not closed"), "{early}");
     let first = close(&place.ledger(), october(), "ann", december).unwrap();
     let second = close(&place.ledger(), october() + 1, "ann", december).unwrap();
     assert_eq!(second.document["previous_digest"], first.document["digest"]);
@@ -236,7 +236,7 @@ fn month_after_an_absent_one_is_not_closed() {
     let (there, away) = (place.path("x-2026-10.db"), place.path("away"));
     std::fs::rename(&there, &away).unwrap();
     let refused = close(&place.ledger(), october() + 1, "ann", december).unwrap_err();
-    assert!(refused.said.contains("the file of 2026-10 is gone (it was signed off)"), "{refused}");
+    assert!(refused.message.contains("the file of 2026-10 is gone (it was signed off)"), "{refused}");
     std::fs::rename(&away, &there).unwrap();
     close(&place.ledger(), october() + 1, "ann", december).unwrap();
     well(&place);
@@ -247,7 +247,8 @@ fn late_correction_is_billed_in_open_month() {
     let place = with_october();
     close(&place.ledger(), october(), "ann", november_us()).unwrap();
     let price::Charge::Priced { rate: new, .. } = rate(50) else { unreachable!() };
-    let mut line = Line { key: TotalKey::of_row(&row(1), crate::Class::Correction), sums: Sums::default() };
+    let mut line =
+        DailyTotal { key: TotalKey::of_row(&row(1), crate::Class::Correction), sums: Sums::default() };
     line.key.rate = Some(new.id);
     line.sums.cost_pico = -5;
     let correction = Correction {
@@ -335,14 +336,14 @@ fn totals_are_compared_with_their_rows() {
     let place = with_october();
     let mut file = crate::file::File::open(&place.ledger()).unwrap();
     let mut txn = crate::txn::Txn::begin(&mut file).unwrap();
-    let mut line = Line { key: TotalKey::of_row(&row(1), crate::Class::Usage), sums: Sums::default() };
+    let mut line = DailyTotal { key: TotalKey::of_row(&row(1), crate::Class::Usage), sums: Sums::default() };
     line.sums.cost_pico = 1;
     txn.total(&line.key, &line.sums);
     txn.commit().unwrap();
     drop(file);
     differs(&place, "its rows come to");
     let refused = close(&place.ledger(), october(), "ann", november_us()).unwrap_err();
-    assert!(refused.said.contains("does not verify"), "{refused}");
+    assert!(refused.message.contains("does not verify"), "{refused}");
 }
 
 /// Retention's first look, at which it cannot know that the clock is right.
@@ -483,7 +484,7 @@ fn unreadable_month_keeps_no_other() {
             other => break other.unwrap_err(),
         }
     };
-    assert!(steps > 0 && said.said.contains("x-2026-09.db"), "{steps} {said}");
+    assert!(steps > 0 && said.message.contains("x-2026-09.db"), "{steps} {said}");
     let file = crate::file::File::open_read(&place.path("x-2026-10.db")).unwrap();
     let rows: i64 = file.connection.query_row("SELECT count(*) FROM exchange", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 0);
@@ -525,7 +526,7 @@ fn nothing_is_billed_in_a_future_month() {
     };
     let lock = crate::lock::Lock::take(&place.ledger()).unwrap();
     let told = amend(&place.ledger(), &act).unwrap_err();
-    assert!(told.said.contains("the clock was or is wrong"), "{told}");
+    assert!(told.message.contains("the clock was or is wrong"), "{told}");
     drop(lock);
     for acts in 1..=2 {
         amend(&place.ledger(), &act).unwrap();

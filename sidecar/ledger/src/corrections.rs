@@ -4,9 +4,9 @@
 use meter::ExchangeId;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::source::{Correction, Month, Range, Source, Trouble};
+use crate::source::{Correction, Month, Range, Source, SourceError};
 use crate::temporary::{self, no_room};
-use crate::{Class, Line, Row, Sums, TotalKey};
+use crate::{Class, DailyTotal, Row, Sums, TotalKey};
 
 /// Corrections by exchange.
 #[derive(Debug)]
@@ -41,10 +41,10 @@ pub struct ChargeChange {
 
 impl ChargeChange {
     /// Returns the line of the correction of a row.
-    pub fn line(&self, row: &Row) -> Line {
+    pub fn line(&self, row: &Row) -> DailyTotal {
         let key = TotalKey { rate: self.rate, ..TotalKey::of_row(row, Class::Correction) };
         let exchanges = u64::from(self.first_price);
-        Line { key, sums: Sums { exchanges, cost_pico: self.delta_pico, ..Sums::default() } }
+        DailyTotal { key, sums: Sums { exchanges, cost_pico: self.delta_pico, ..Sums::default() } }
     }
 }
 
@@ -53,7 +53,7 @@ impl Corrections {
     ///
     /// # Errors
     /// If the source cannot be read, or the temporary file cannot be written.
-    pub fn read(source: &dyn Source, range: &Range) -> Result<Self, Trouble> {
+    pub fn read(source: &dyn Source, range: &Range) -> Result<Self, SourceError> {
         let file = temporary::open(TABLE)?;
         let mut count = 0;
         {
@@ -84,7 +84,7 @@ impl Corrections {
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn of(&self, row: &Row) -> Result<Vec<ChargeChange>, Trouble> {
+    pub fn of(&self, row: &Row) -> Result<Vec<ChargeChange>, SourceError> {
         if self.count == 0 {
             return Ok(Vec::new());
         }
@@ -111,7 +111,7 @@ impl Corrections {
     ///
     /// # Errors
     /// If the temporary file cannot be written.
-    pub fn see(&self, exchange: &ExchangeId) -> Result<(), Trouble> {
+    pub fn see(&self, exchange: &ExchangeId) -> Result<(), SourceError> {
         self.file.prepare_cached(SEE).and_then(|mut see| see.execute([exchange.0])).map_err(no_room)?;
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Corrections {
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn has_unseen(&self) -> Result<bool, Trouble> {
+    pub fn has_unseen(&self) -> Result<bool, SourceError> {
         Ok(self.file.query_row(HAS_UNSEEN, [], |found| found.get(0)).map_err(no_room)?)
     }
 
@@ -128,7 +128,7 @@ impl Corrections {
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub fn unseen_unpriced(&self, made: &Correction) -> Result<Option<bool>, Trouble> {
+    pub fn unseen_unpriced(&self, made: &Correction) -> Result<Option<bool>, SourceError> {
         let mut find = self.file.prepare_cached(UNSEEN_UNPRICED).map_err(no_room)?;
         Ok(find.query_row([made.exchange.0], |found| found.get(0)).optional().map_err(no_room)?)
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use chance::Chance;
 
 use crate::source::Used;
-use crate::source::{Range, Source, Trouble};
+use crate::source::{Range, Source, SourceError};
 use crate::testing::{NOON_US, Place, row};
 use crate::{EnergyRow, Plan, Store, start, verify};
 
@@ -38,7 +38,7 @@ struct Read {
     gaps: usize,
 }
 
-fn read(path: &Path) -> Result<Read, Trouble> {
+fn read(path: &Path) -> Result<Read, SourceError> {
     let store = Store::open_read(path)?;
     let mut lines = Vec::new();
     store.lines(&Range::ALL, &mut |_, line| {

@@ -46,7 +46,7 @@ pub struct Error {
     /// The kind.
     pub fault: Fault,
     /// The event and the remedy.
-    pub said: String,
+    pub message: String,
     /// True if the row is at fault, and not the file.
     pub(crate) of_row: bool,
     /// True if it is of another file than the open one, which is well.
@@ -54,17 +54,17 @@ pub struct Error {
 }
 
 impl Error {
-    pub(crate) fn new(fault: Fault, said: impl Into<String>) -> Self {
-        Self { fault, said: said.into(), of_row: false, elsewhere: false }
+    pub(crate) fn new(fault: Fault, message: impl Into<String>) -> Self {
+        Self { fault, message: message.into(), of_row: false, elsewhere: false }
     }
 
-    pub(crate) fn corrupt(said: impl Into<String>) -> Self {
-        Self::new(Fault::Corrupt, said)
+    pub(crate) fn corrupt(message: impl Into<String>) -> Self {
+        Self::new(Fault::Corrupt, message)
     }
 
     /// Returns the error of a row that no file can hold.
-    pub(crate) fn row(said: impl Into<String>) -> Self {
-        Self { of_row: true, ..Self::new(Fault::Other, said) }
+    pub(crate) fn row(message: impl Into<String>) -> Self {
+        Self { of_row: true, ..Self::new(Fault::Other, message) }
     }
 
     /// The same, of another file than the open one.
@@ -74,13 +74,13 @@ impl Error {
 
     /// Puts the name of the file or the month before the sentence.
     pub(crate) fn of(self, what: impl fmt::Display) -> Self {
-        Self { said: format!("{what}: {}", self.said), ..self }
+        Self { message: format!("{what}: {}", self.message), ..self }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.said)
+        f.write_str(&self.message)
     }
 }
 

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 
 use crate::source::{Range, Source, Used};
 use crate::testing::{NOON_US, Place, rate, row};
-use crate::{EnergyRow, Line, Plan, Row, Store, start, verify};
+use crate::{DailyTotal, EnergyRow, Plan, Row, Store, start, verify};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -38,8 +38,8 @@ fn rows(path: &Path) -> Vec<Row> {
     rows
 }
 
-fn sum(path: &Path) -> Line {
-    let mut sum: Option<Line> = None;
+fn sum(path: &Path) -> DailyTotal {
+    let mut sum: Option<DailyTotal> = None;
     let store = Store::open_read(path).unwrap();
     store
         .lines(&Range::ALL, &mut |_, line| {

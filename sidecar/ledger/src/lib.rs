@@ -11,19 +11,19 @@ mod check;
 mod close;
 mod continuity;
 pub mod corrections;
+pub mod daily_total;
 #[cfg(test)]
 mod damage_tests;
 mod digest;
 mod energy;
 mod error;
+pub mod export;
 #[cfg(test)]
 mod fault_tests;
-pub mod feed;
 mod file;
 mod files;
 #[cfg(test)]
 mod legs_tests;
-pub mod line;
 mod lock;
 #[cfg(test)]
 mod model_tests;
@@ -62,19 +62,19 @@ mod writer;
 mod yield_policy;
 
 pub use amend::{Amendment, amend};
-pub use backup::{Copy, Done, backup};
+pub use backup::{CopyOutcome, MonthCopy, backup};
 pub use check::LACKS_LOG;
 pub use close::close;
+pub use daily_total::DailyTotal;
 pub use energy::EnergyRow;
 pub use error::{Error, Fault};
-pub use line::Line;
 pub use lock::writer_on_this_host;
 pub use overview::{Facts, Overview, Part, overview};
 pub use planned_corrections::PlannedCorrections;
 pub use row::Row;
 pub use running::{Clock, Ledger, MayForget, Plan, now_us, start};
 pub use sign_off::{SignOff, utc};
-pub use source::{Range, Source, Trouble};
+pub use source::{Range, Source, SourceError};
 pub use status::Status;
 pub use store::Store;
 pub use sums::{GpuSums, Sums};

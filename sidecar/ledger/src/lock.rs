@@ -123,7 +123,7 @@ mod tests {
         let first = Lock::take(&place.ledger()).unwrap();
         let refused = Lock::take(&place.ledger()).unwrap_err();
         assert_eq!(refused.fault, Fault::Locked);
-        assert!(refused.said.contains(&std::process::id().to_string()), "{refused}");
+        assert!(refused.message.contains(&std::process::id().to_string()), "{refused}");
         drop(first);
         Lock::take(&place.ledger()).unwrap();
     }

@@ -10,7 +10,7 @@ use meter::Provenance;
 use price::{Charge, Rate};
 
 use crate::energy::EnergyRow;
-use crate::source::{DeviceLine, Gap};
+use crate::source::{DeviceTotal, Gap};
 use crate::{Class, GpuSums, Row, Sums, TotalKey};
 
 /// Keys whose totals are kept apart, of each of three kinds: all keys as they are; tenant, model and
@@ -25,7 +25,7 @@ const OTHER: &str = "_other";
 pub(crate) struct OverflowTotals {
     totals: [HashMap<TotalKey, Sums>; 3],
     rates: HashMap<[u8; 16], Arc<Rate>>,
-    devices: HashMap<(i32, Arc<str>, &'static str), DeviceLine>,
+    devices: HashMap<(i32, Arc<str>, &'static str), DeviceTotal>,
     kept: Span,
     lost: Span,
 }
@@ -92,12 +92,12 @@ impl OverflowTotals {
     }
 
     /// Adds GPU use without an exchange. Returns false if there was no room.
-    pub(crate) fn device(&mut self, line: &DeviceLine) -> bool {
+    pub(crate) fn device(&mut self, line: &DeviceTotal) -> bool {
         let key = (line.day, Arc::clone(&line.hw_id), line.share.name());
         if self.devices.len() >= KEYS && !self.devices.contains_key(&key) {
             return false;
         }
-        let none = || DeviceLine { sums: GpuSums::default(), ..line.clone() };
+        let none = || DeviceTotal { sums: GpuSums::default(), ..line.clone() };
         self.devices.entry(key).or_insert_with(none).sums.add(&line.sums);
         true
     }
@@ -133,7 +133,7 @@ impl OverflowTotals {
     }
 
     /// Returns the GPU use without an exchange.
-    pub(crate) fn devices(&self) -> impl Iterator<Item = &DeviceLine> {
+    pub(crate) fn devices(&self) -> impl Iterator<Item = &DeviceTotal> {
         self.devices.values()
     }
 

@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn overview_names_files_writer_and_gaps() {
         let place = Place::new();
-        assert!(overview(&place.ledger()).unwrap_err().said.contains("is the path right"));
+        assert!(overview(&place.ledger()).unwrap_err().message.contains("is the path right"));
         std::fs::write(place.ledger(), "no ledger").unwrap();
         let ledger = start(Plan::new(place.ledger()));
         (0..3).for_each(|n| ledger.enter(row(n)));

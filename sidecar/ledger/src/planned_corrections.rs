@@ -8,7 +8,7 @@ use price::Rate;
 use rusqlite::Connection;
 
 use crate::error::Error;
-use crate::source::{Correction, Trouble};
+use crate::source::{Correction, SourceError};
 use crate::table::{self, CORRECTION};
 use crate::values::{self, Columns, Names};
 use crate::{schema, temporary};
@@ -51,8 +51,8 @@ impl PlannedCorrections {
     /// The temporary file cannot be read, or the callback's.
     pub fn each(
         &self,
-        mut to: impl FnMut(Correction, &Arc<Rate>) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        mut to: impl FnMut(Correction, &Arc<Rate>) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let (mut names, mut scratch) = (Names::default(), Vec::new());
         let mut statement = self
             .file

@@ -35,7 +35,7 @@ pub(crate) fn replace(
         file = %path.display(), moved_to = %to.display(), reason = %reason,
         "a file of the ledger is damaged; a new one is begun"
     );
-    let moved = Moved { name: name(&to), reason: Some(&reason.said) };
+    let moved = Moved { name: name(&to), reason: Some(&reason.message) };
     begin(ledger, path, month, Some(moved), who, now_us).map(|(_, gaps)| gaps)
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::Row;
 use crate::energy::EnergyRow;
 use crate::overflow::OverflowTotals;
-use crate::source::DeviceLine;
+use crate::source::DeviceTotal;
 
 /// The most items that wait; one is about a kilobyte.
 pub(crate) const QUEUE_MAX_ITEMS: usize = 65_536;
@@ -29,7 +29,7 @@ const COMMIT_MAX_ITEMS: usize = 4_096;
 pub(crate) enum Item {
     Row(Box<Row>),
     Energy(Box<EnergyRow>),
-    Device(Box<DeviceLine>),
+    Device(Box<DeviceTotal>),
     Audit(Box<AuditEvent>),
 }
 
@@ -308,12 +308,12 @@ mod tests {
     use super::{AuditEvent, COMMIT_MAX_ITEMS, End, Item, QUEUE_MAX_ITEMS, Queue};
     use crate::EnergyRow;
     use crate::GpuSums;
-    use crate::source::{DeviceLine, Share, Used};
+    use crate::source::{DeviceTotal, Share, Used};
     use crate::testing::row;
 
     /// One of each kind that is not a row.
     fn others() -> [Item; 3] {
-        let share = DeviceLine {
+        let share = DeviceTotal {
             day: 1,
             hw_id: "GPU-0".into(),
             share: Share::Idle,

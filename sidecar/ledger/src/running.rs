@@ -14,7 +14,7 @@ use crate::energy::EnergyRow;
 use crate::error::Fault;
 use crate::queue::{AuditEvent, End, Item};
 use crate::row::bounded;
-use crate::source::DeviceLine;
+use crate::source::DeviceTotal;
 use crate::status::Status;
 use crate::writer::{Shared, Writer};
 
@@ -137,7 +137,7 @@ impl Ledger {
     }
 
     /// Adds GPU use without an exchange.
-    pub fn device(&self, added: Vec<DeviceLine>) {
+    pub fn device(&self, added: Vec<DeviceTotal>) {
         for line in added {
             self.shared.queue.put(Item::Device(Box::new(line)));
         }

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::{Ledger, Plan, start};
 use crate::GpuSums;
-use crate::source::{DAY_US, DeviceLine, Gap, Range, Share, Source, Used};
+use crate::source::{DAY_US, DeviceTotal, Gap, Range, Share, Source, Used};
 use crate::testing::{NOON_US, Place, row};
-use crate::{EnergyRow, Fault, Line, Row, Store, month};
+use crate::{DailyTotal, EnergyRow, Fault, Row, Store, month};
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(30);
@@ -48,7 +48,7 @@ fn acknowledged(ledger: &Ledger, rows: u64) {
     });
 }
 
-fn lines(place: &Place) -> Vec<Line> {
+fn lines(place: &Place) -> Vec<DailyTotal> {
     let mut lines = Vec::new();
     let store = Store::open_read(&place.ledger()).unwrap();
     store
@@ -77,7 +77,7 @@ fn gaps(place: &Place) -> Vec<Gap> {
 }
 
 /// Exchanges, all tokens, money.
-fn sums(lines: &[Line]) -> (u64, u64, i128) {
+fn sums(lines: &[DailyTotal]) -> (u64, u64, i128) {
     (
         lines.iter().map(|line| line.sums.exchanges).sum(),
         lines.iter().map(|line| line.sums.tokens.iter().sum::<u64>()).sum(),
@@ -174,7 +174,7 @@ fn energy_joins_whenever_it_comes() {
 fn idle_shares_add_up() {
     let place = Place::new();
     let ledger = begin(&place, &Hands::at(NOON_US));
-    let line = |day, n: i128| DeviceLine {
+    let line = |day, n: i128| DeviceTotal {
         day,
         hw_id: "GPU-0".into(),
         share: Share::Idle,
@@ -246,7 +246,7 @@ fn ended_month_gets_its_own_file() {
     assert!(ledger.shutdown(LONG));
     assert_eq!(place.names(), ["x-2026-10.db", "x.db", "x.db.lock"]);
     let store = Store::open_read(&place.ledger()).unwrap();
-    let mut by_month = std::collections::BTreeMap::<_, Vec<Line>>::new();
+    let mut by_month = std::collections::BTreeMap::<_, Vec<DailyTotal>>::new();
     store
         .lines(&Range::ALL, &mut |month, line| {
             by_month.entry(month::name(month)).or_default().push(line.clone());

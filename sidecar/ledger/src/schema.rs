@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(kind(&ours).unwrap(), Kind::Ledger(VERSION));
         ours.pragma_update(None, "user_version", VERSION + 1).unwrap();
         assert_eq!(kind(&ours).unwrap(), Kind::Newer(VERSION + 1));
-        assert!(known(&ours).unwrap_err().said.contains("newer tokenmeter"));
+        assert!(known(&ours).unwrap_err().message.contains("newer tokenmeter"));
         ours.pragma_update(None, "user_version", 0).unwrap();
         assert_eq!(kind(&ours).unwrap(), Kind::Nothing);
         let other = Connection::open_in_memory().unwrap();

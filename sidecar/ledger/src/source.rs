@@ -8,10 +8,10 @@ use std::sync::Arc;
 use meter::ExchangeId;
 use price::Rate;
 
-use crate::{GpuSums, Line, Row};
+use crate::{DailyTotal, GpuSums, Row};
 
 /// The reason why a store could not be read, with the remedy; or the callback's own error.
-pub type Trouble = Box<dyn Error + Send + Sync>;
+pub type SourceError = Box<dyn Error + Send + Sync>;
 
 /// A month: how many since January 1970.
 pub type Month = i32;
@@ -80,7 +80,7 @@ pub struct Used {
 
 /// The use of a GPU in a day that belongs to no exchange, or to none that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceLine {
+pub struct DeviceTotal {
     /// Days since 1970-01-01, UTC.
     pub day: i32,
     /// `hw.id`.
@@ -178,7 +178,7 @@ pub struct Correction {
     pub exchange: ExchangeId,
     /// The line it adds to: `exchanges` is 1 if it had no price before and else 0, `cost_pico` the
     /// difference, `rate` the one that holds from now on; tokens and GPU are zero.
-    pub line: Line,
+    pub line: DailyTotal,
     /// When the exchange ended: the period of the charge.
     pub ended_us: i64,
 }
@@ -194,29 +194,29 @@ pub trait Source {
     fn lines(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble>;
+        each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError>;
 
     /// Every rate that a line, row or correction of any time names.
-    fn rates(&self) -> Result<Vec<Arc<Rate>>, Trouble>;
+    fn rates(&self) -> Result<Vec<Arc<Rate>>, SourceError>;
 
     /// Every row that ended within the range and whose detail is still kept, in any order, each once, with
     /// what it used of the GPUs if that is known.
     fn rows(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble>;
+        each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError>;
 
     /// Every correction of an exchange that ended within the range, in any order, each once.
     fn corrections(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble>;
+        each: &mut dyn FnMut(Month, &Correction) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError>;
 
     /// Returns true if a priced exchange that ended within the range was repriced.
-    fn has_repriced(&self, range: &Range) -> Result<bool, Trouble> {
+    fn has_repriced(&self, range: &Range) -> Result<bool, SourceError> {
         let mut has = false;
         self.corrections(range, &mut |_, made| {
             has |= made.line.sums.exchanges == 0;
@@ -230,40 +230,44 @@ pub trait Source {
     fn first_price_lines(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble>;
+        each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError>;
 
     /// Every correction by which an exchange that ended within the range was priced first, in any order, each once;
     /// with the exchange as [`Source::rows`] hands it, if its detail is still kept.
     fn first_prices(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Correction, Option<(Month, &Row, Option<&Used>)>) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble>;
+        each: &mut dyn FnMut(
+            Month,
+            &Correction,
+            Option<(Month, &Row, Option<&Used>)>,
+        ) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError>;
 
     /// Returns the GPU use without an exchange on the days that the range touches.
-    fn devices(&self, range: &Range) -> Result<Vec<DeviceLine>, Trouble>;
+    fn devices(&self, range: &Range) -> Result<Vec<DeviceTotal>, SourceError>;
 
     /// Returns the gaps of the range.
-    fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble>;
+    fn gaps(&self, range: &Range) -> Result<Vec<Gap>, SourceError>;
 
     /// The files that were copied without their log and from which something of the range may be missing.
-    fn without_log(&self, _range: &Range) -> Result<Vec<PathBuf>, Trouble> {
+    fn without_log(&self, _range: &Range) -> Result<Vec<PathBuf>, SourceError> {
         Ok(Vec::new())
     }
 
     /// Months of any time that are known to have been there and are not.
-    fn gone(&self) -> Result<Vec<Gone>, Trouble> {
+    fn gone(&self) -> Result<Vec<Gone>, SourceError> {
         Ok(Vec::new())
     }
 
     /// Returns whether a month is closed; `None` if the store does not know.
-    fn is_closed(&self, month: Month) -> Result<Option<bool>, Trouble> {
+    fn is_closed(&self, month: Month) -> Result<Option<bool>, SourceError> {
         Ok(Some(self.digest(month)?.is_some()))
     }
 
     /// The digest under which a month was closed, if it is.
-    fn digest(&self, _month: Month) -> Result<Option<Arc<str>>, Trouble> {
+    fn digest(&self, _month: Month) -> Result<Option<Arc<str>>, SourceError> {
         Ok(None)
     }
 }

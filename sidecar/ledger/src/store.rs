@@ -19,10 +19,10 @@ use crate::error::Error;
 use crate::file::{self, File};
 use crate::files;
 use crate::seen_files::SeenFiles;
-use crate::source::{Correction, DeviceLine, Gap, Gone, Month, Range, Source, Trouble, Used};
+use crate::source::{Correction, DeviceTotal, Gap, Gone, Month, Range, Source, SourceError, Used};
 use crate::table::{CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values::{Columns, Names};
-use crate::{Class, Line, Row, check, digest, month, overview};
+use crate::{Class, DailyTotal, Row, check, digest, month, overview};
 
 /// The number of attempts to find files that are renamed meanwhile.
 const TRIES: usize = 5;
@@ -100,8 +100,8 @@ impl Store {
         &self,
         range: &Range,
         told: &Cell<bool>,
-        mut each: impl FnMut(Month, &Connection) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        mut each: impl FnMut(Month, &Connection) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         self.has_all(range)?;
         for file in &self.files {
             told.set(false);
@@ -126,8 +126,8 @@ impl Store {
         &self,
         range: &Range,
         told: &Cell<bool>,
-        mut each: impl FnMut(Month, &Connection) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        mut each: impl FnMut(Month, &Connection) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let asked = days(range);
         self.within_range(range, told, |month, connection| match file::days(connection)? {
             Some(has) if has.end() < asked.start() || asked.end() < has.start() => Ok(()),
@@ -157,15 +157,18 @@ impl Store {
     }
 
     /// Reads in each file.
-    fn within(&self, mut each: impl FnMut(Month, &Connection) -> Result<(), Trouble>) -> Result<(), Trouble> {
+    fn within(
+        &self,
+        mut each: impl FnMut(Month, &Connection) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         self.files.iter().try_for_each(|file| self.within_file(file, &mut each))
     }
 
     fn within_file(
         &self,
         file: &File,
-        each: &mut impl FnMut(Month, &Connection) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut impl FnMut(Month, &Connection) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let alone = file.connection.is_autocommit().then(|| file.connection.unchecked_transaction());
         let _one_state = alone.transpose().map_err(|error| named(&file.path, error))?;
         each(file.month, &file.connection).map_err(|error| match error.downcast::<Error>() {
@@ -224,12 +227,12 @@ pub(crate) fn open(path: &Path) -> Result<File, Error> {
 
 /// The remedy where a month is needed that cannot be read.
 fn left_out(error: Error) -> Error {
-    let said = format!(
+    let message = format!(
         "{}; put it back from a backup, ask for a time after its month, or move it out of the ledger's folder to \
          have reports without what is in it",
-        error.said
+        error.message
     );
-    Error { said, ..error }
+    Error { message, ..error }
 }
 
 /// The days that a range touches.
@@ -241,11 +244,11 @@ fn days(range: &Range) -> std::ops::RangeInclusive<i32> {
 struct Call<'a, T: ?Sized> {
     each: &'a mut T,
     told: &'a Cell<bool>,
-    trouble: Option<Trouble>,
+    trouble: Option<SourceError>,
 }
 
 impl<T: ?Sized> Call<'_, T> {
-    fn of(&mut self, call: impl FnOnce(&mut T) -> Result<(), Trouble>) -> Result<(), Error> {
+    fn of(&mut self, call: impl FnOnce(&mut T) -> Result<(), SourceError>) -> Result<(), Error> {
         self.told.set(true);
         call(self.each).map_err(|trouble| {
             let stop = Error::new(crate::error::Fault::Other, "the reader stopped");
@@ -254,7 +257,7 @@ impl<T: ?Sized> Call<'_, T> {
         })
     }
 
-    fn end(self, result: Result<(), Error>) -> Result<(), Trouble> {
+    fn end(self, result: Result<(), Error>) -> Result<(), SourceError> {
         match self.trouble {
             Some(trouble) => Err(trouble),
             None => Ok(result?),
@@ -286,8 +289,8 @@ impl Source for Store {
     fn lines(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let (days, mut names, told) = (days(range), Names::default(), Cell::new(false));
         self.within_days(range, &told, |month, connection| {
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
@@ -300,7 +303,7 @@ impl Source for Store {
         })
     }
 
-    fn rates(&self) -> Result<Vec<Arc<Rate>>, Trouble> {
+    fn rates(&self) -> Result<Vec<Arc<Rate>>, SourceError> {
         let mut all = HashMap::new();
         self.within(|_, connection| {
             for (id, rate) in rates(connection)? {
@@ -315,8 +318,8 @@ impl Source for Store {
     fn rows(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let (mut names, told) = (Names::default(), Cell::new(false));
         self.within_days(range, &told, |month, connection| {
             let rates = rates(connection)?;
@@ -340,8 +343,8 @@ impl Source for Store {
     fn corrections(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &Correction) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let (mut names, told) = (Names::default(), Cell::new(false));
         self.within_days(range, &told, |month, connection| {
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
@@ -360,8 +363,8 @@ impl Source for Store {
     fn first_price_lines(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let (days, mut names, told) = (days(range), Names::default(), Cell::new(false));
         self.within_days(range, &told, |month, connection| {
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
@@ -377,8 +380,12 @@ impl Source for Store {
     fn first_prices(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Correction, Option<(Month, &Row, Option<&Used>)>) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(
+            Month,
+            &Correction,
+            Option<(Month, &Row, Option<&Used>)>,
+        ) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let (mut names, told) = (Names::default(), Cell::new(false));
         self.within_days(range, &told, |month, connection| {
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
@@ -394,7 +401,7 @@ impl Source for Store {
         })
     }
 
-    fn devices(&self, range: &Range) -> Result<Vec<DeviceLine>, Trouble> {
+    fn devices(&self, range: &Range) -> Result<Vec<DeviceTotal>, SourceError> {
         let (days, mut names, mut devices) = (days(range), Names::default(), Vec::new());
         let told = Cell::new(false);
         self.within_range(range, &told, |_, connection| {
@@ -411,7 +418,7 @@ impl Source for Store {
         Ok(devices)
     }
 
-    fn digest(&self, of: Month) -> Result<Option<Arc<str>>, Trouble> {
+    fn digest(&self, of: Month) -> Result<Option<Arc<str>>, SourceError> {
         let mut digest = None;
         if let Some(unread) = self.unread.iter().find(|unread| unread.month == of) {
             return Err(Box::new(unread.error.clone()));
@@ -425,7 +432,7 @@ impl Source for Store {
         Ok(digest)
     }
 
-    fn gone(&self) -> Result<Vec<Gone>, Trouble> {
+    fn gone(&self) -> Result<Vec<Gone>, SourceError> {
         let Some(path) = &self.path else { return Ok(Vec::new()) };
         let mut missing = AbsentMonths::new(path).map_err(|error| named(path, error))?;
         self.unread.iter().for_each(|unread| missing.seen(unread.month));
@@ -433,7 +440,7 @@ impl Source for Store {
         Ok(missing.all(path))
     }
 
-    fn without_log(&self, range: &Range) -> Result<Vec<PathBuf>, Trouble> {
+    fn without_log(&self, range: &Range) -> Result<Vec<PathBuf>, SourceError> {
         let Some(path) = &self.path else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         for file in self.files.iter().filter(|file| range.since_us < month::begin_us(file.month + 1)) {
@@ -448,7 +455,7 @@ impl Source for Store {
         Ok(found)
     }
 
-    fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble> {
+    fn gaps(&self, range: &Range) -> Result<Vec<Gap>, SourceError> {
         let (mut names, mut gaps, told) = (Names::default(), Vec::new(), Cell::new(false));
         self.within_range(range, &told, |_, connection| {
             file::whole(connection, &GAP, |values| {

@@ -10,12 +10,12 @@ use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
 use crate::file::File;
-use crate::source::{Correction, DeviceLine, Gap, Month, Used};
+use crate::source::{Correction, DeviceTotal, Gap, Month, Used};
 #[cfg(test)]
 use crate::source::{Range, Source};
 use crate::table::LATER_TOKENS;
 use crate::txn::Txn;
-use crate::{EnergyRow, Line, Row, files};
+use crate::{DailyTotal, EnergyRow, Row, files};
 #[cfg(test)]
 use crate::{Store, month};
 
@@ -115,11 +115,11 @@ pub struct Contents<'c> {
     /// Rows, each with its GPU use.
     pub rows: Vec<&'c (Month, Row, Option<Used>)>,
     /// Totals without rows.
-    pub shed: Vec<&'c Line>,
+    pub shed: Vec<&'c DailyTotal>,
     /// Corrections.
     pub corrections: Vec<&'c Correction>,
     /// GPU use without an exchange.
-    pub devices: Vec<&'c DeviceLine>,
+    pub devices: Vec<&'c DeviceTotal>,
     /// Gaps.
     pub gaps: &'c [Gap],
 }
@@ -142,7 +142,7 @@ pub fn write_month(ledger: &Path, month: Month, is_open: bool, contents: &Conten
 }
 
 /// Adds totals without rows to the file of the open month.
-pub fn add_total(ledger: &Path, line: &Line) {
+pub fn add_total(ledger: &Path, line: &DailyTotal) {
     let mut file = File::open(ledger).unwrap();
     let mut txn = Txn::begin(&mut file).unwrap();
     txn.total(&line.key, &line.sums);

@@ -12,7 +12,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::energy::EnergyRow;
 use crate::error::{Error, Fault};
 use crate::file::{self, File, TableDigest};
-use crate::source::{Correction, DeviceLine, Gap, Month};
+use crate::source::{Correction, DeviceTotal, Gap, Month};
 use crate::table::{self, ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 use crate::values::{self, Columns, Names};
 use crate::{Class, Row, Sums, TotalKey, month};
@@ -148,9 +148,9 @@ impl<'f> Txn<'f> {
     /// Adds GPU use without an exchange.
     pub(crate) fn devices<'r>(
         &mut self,
-        added: impl IntoIterator<Item = &'r DeviceLine>,
+        added: impl IntoIterator<Item = &'r DeviceTotal>,
     ) -> Result<(), Error> {
-        let mut sums: BTreeMap<(i32, &str, &str), DeviceLine> = BTreeMap::new();
+        let mut sums: BTreeMap<(i32, &str, &str), DeviceTotal> = BTreeMap::new();
         for line in added {
             sums.entry((line.day, &line.hw_id, line.share.name()))
                 .and_modify(|sum| sum.sums.add(&line.sums))

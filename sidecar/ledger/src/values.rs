@@ -12,9 +12,9 @@ use rusqlite::types::ValueRef;
 
 use crate::energy::EnergyRow;
 use crate::error::Error;
-use crate::source::{Correction, DeviceLine, Gap, Share, Used};
+use crate::source::{Correction, DeviceTotal, Gap, Share, Used};
 use crate::table::{FIRST_TOKENS, LATER_TOKENS, Values, places};
-use crate::{Class, GpuSums, Line, Row, Sums, TotalKey};
+use crate::{Class, DailyTotal, GpuSums, Row, Sums, TotalKey};
 
 /// The first number beyond the low half of a sum.
 const LOW: i128 = 1_000_000;
@@ -224,7 +224,7 @@ fn gpu(sums: &GpuSums) -> Result<Values<'static>, Error> {
 }
 
 /// Of the table `device`.
-pub(crate) fn of_device(line: &DeviceLine) -> Result<Values<'_>, Error> {
+pub(crate) fn of_device(line: &DeviceTotal) -> Result<Values<'_>, Error> {
     let mut values = vec![ValueRef::Integer(i64::from(line.day)), text(&line.hw_id), text(line.share.name())];
     values.extend(gpu(&line.sums)?);
     Ok(values)
@@ -496,7 +496,7 @@ impl<'a, 'v> Columns<'a, 'v> {
     }
 
     /// Of the table `line`.
-    pub(crate) fn line(&mut self) -> Result<Line, Error> {
+    pub(crate) fn line(&mut self) -> Result<DailyTotal, Error> {
         let key = TotalKey {
             day: i32::try_from(self.number()?).map_err(|_| senseless())?,
             tenant: self.text()?,
@@ -518,7 +518,7 @@ impl<'a, 'v> Columns<'a, 'v> {
             gpu: self.gpu()?,
         };
         self.later_tokens(&mut sums.tokens)?;
-        Ok(Line { key, sums })
+        Ok(DailyTotal { key, sums })
     }
 
     /// Of the table `energy`, from `class` on: the line's keys, if they are said.
@@ -551,13 +551,13 @@ impl<'a, 'v> Columns<'a, 'v> {
         let tenant = self.text()?;
         let key = self.key(crate::month::day(ended_us), tenant, Class::Correction)?;
         let (exchanges, cost_pico) = (self.count()?, i128::from(self.number()?));
-        let line = Line { key, sums: Sums { exchanges, cost_pico, ..Sums::default() } };
+        let line = DailyTotal { key, sums: Sums { exchanges, cost_pico, ..Sums::default() } };
         Ok(Correction { id, made_us, exchange, line, ended_us })
     }
 
     /// Of the table `device`.
-    pub(crate) fn device(&mut self) -> Result<DeviceLine, Error> {
-        Ok(DeviceLine {
+    pub(crate) fn device(&mut self) -> Result<DeviceTotal, Error> {
+        Ok(DeviceTotal {
             day: i32::try_from(self.number()?).map_err(|_| senseless())?,
             hw_id: self.text()?,
             share: {

@@ -22,7 +22,7 @@ use crate::sign_off::SignOff;
 use crate::source::Month;
 use crate::table::{self, ACT, CORRECTION, DEVICE, Digest, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 use crate::values::{Columns, Names};
-use crate::{Class, Line, Sums, TotalKey};
+use crate::{Class, DailyTotal, Sums, TotalKey};
 use crate::{check, digest, files, month};
 
 /// Rows of each table that are read in one transaction: a fraction of a second.
@@ -63,7 +63,7 @@ pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Error> {
             Ok(file) => {
                 verdict.month = Some(file.month);
                 missing.read(&file);
-                verdict.differences.extend(once.see(&file).err().map(|error| error.said));
+                verdict.differences.extend(once.see(&file).err().map(|error| error.message));
                 let wanted = only.is_none_or(|month| month == file.month);
                 if !wanted && file::number(&file.connection, "closed_us").is_ok_and(|closed| closed.is_none())
                 {
@@ -71,12 +71,12 @@ pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Error> {
                 }
                 let closed = look(path, &file, previous.as_ref(), &mut verdict, wanted);
                 closed.unwrap_or_else(|error| {
-                    verdict.differences.push(error.said);
+                    verdict.differences.push(error.message);
                     None
                 })
             }
             Err(error) => {
-                verdict.differences.push(error.said);
+                verdict.differences.push(error.message);
                 None
             }
         };
@@ -156,13 +156,13 @@ fn look(
                 digest::hex(&made),
                 digest::hex(stored)
             )),
-            Err(error) => verdict.differences.push(error.said),
+            Err(error) => verdict.differences.push(error.message),
         }
         let signed = files::sign_off(path, file.month);
         match SignOff::of(connection, &file.path).map(|sign_off| sign_off.differs_from(&signed)) {
             Ok(Some(difference)) => verdict.differences.push(difference),
             Ok(None) => {}
-            Err(error) => verdict.differences.push(error.said),
+            Err(error) => verdict.differences.push(error.message),
         }
     }
     Ok(closed)
@@ -184,7 +184,7 @@ pub(crate) fn contents(file: &File) -> Result<Contents, Error> {
 /// The same in steps of so many rows, between which no transaction is open.
 fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result<Contents, Error> {
     let mut differences = Vec::new();
-    let mut note = |result: Result<(), Error>| differences.extend(result.err().map(|error| error.said));
+    let mut note = |result: Result<(), Error>| differences.extend(result.err().map(|error| error.message));
     note(match check::lacks_log(file) {
         Ok(true) => Err(Error::corrupt(check::LACKS_LOG)),
         other => other.map(|_| ()),
@@ -216,7 +216,7 @@ fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result
     differences.extend(sums.wrong.said());
     match compared {
         Err(error) => {
-            differences.push(error.said);
+            differences.push(error.message);
             differences.push("so its lines were not compared with its rows".to_owned());
         }
         // What lines are the sums of is not there any more; they have their own table digest.
@@ -236,7 +236,7 @@ struct Wrong {
 impl Wrong {
     fn tell(&mut self, error: Error) {
         match self.told.len() < TOLD {
-            true => self.told.push(error.said),
+            true => self.told.push(error.message),
             false => self.more += 1,
         }
     }
@@ -455,7 +455,11 @@ fn number(value: ValueRef<'_>) -> Result<i64, Error> {
 }
 
 /// A stored line and the sum of its rows, where the two differ; `None` for a side that is absent.
-pub fn line_difference(currency: Option<&str>, made: Option<&Line>, stored: Option<&Line>) -> Option<String> {
+pub fn line_difference(
+    currency: Option<&str>,
+    made: Option<&DailyTotal>,
+    stored: Option<&DailyTotal>,
+) -> Option<String> {
     let key = &stored.or(made)?.key;
     Some(difference(key, currency, made.map(|total| &total.sums), stored.map(|total| &total.sums)))
 }

@@ -17,7 +17,7 @@ use crate::month_files::{MonthFiles, gone};
 use crate::queue::{AuditEvent, Batch, End, Item, Queue};
 use crate::retain::{self, Next};
 use crate::running::MayForget;
-use crate::source::{DeviceLine, Month};
+use crate::source::{DeviceTotal, Month};
 use crate::status::Status;
 use crate::table::{ENERGY, EXCHANGE};
 use crate::txn::Txn;
@@ -496,7 +496,7 @@ impl Writer {
 struct Part<'b> {
     rows: Vec<&'b Row>,
     energies: Vec<&'b crate::EnergyRow>,
-    devices: Vec<&'b DeviceLine>,
+    devices: Vec<&'b DeviceTotal>,
     totals: Vec<(&'b crate::TotalKey, &'b crate::Sums)>,
     audit: Vec<&'b AuditEvent>,
     gaps: &'b [crate::source::Gap],

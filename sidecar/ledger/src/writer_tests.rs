@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Shared, Writer};
 use crate::GpuSums;
 use crate::queue::{Batch, Item};
-use crate::source::{DeviceLine, Range, Share, Source, Used};
+use crate::source::{DeviceTotal, Range, Share, Source, Used};
 use crate::testing::{NOON_US, Place, row};
 use crate::{EnergyRow, Plan, Store, close, month};
 
@@ -18,7 +18,7 @@ fn rows_entered_before_close_are_not_repeated() {
     let place = Place::new();
     let mut writer = Writer::new(Plan::new(place.ledger()), Arc::new(Shared::default()));
     writer.month_files.ready(november_us).unwrap();
-    let device = DeviceLine {
+    let device = DeviceTotal {
         day: month::day(NOON_US),
         hw_id: "GPU-0".into(),
         share: Share::Idle,

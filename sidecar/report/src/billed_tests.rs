@@ -45,7 +45,7 @@ fn cost(book: &Book, rows: &[Row]) -> i128 {
 fn billed(place: &Place, of: Month) -> i128 {
     let mut sum = 0;
     let store = Store::open_read(&place.ledger()).unwrap();
-    let mut add = |month: Month, line: &ledger::Line| {
+    let mut add = |month: Month, line: &ledger::DailyTotal| {
         sum += if month == of { line.sums.cost_pico } else { 0 };
         Ok(())
     };

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use ledger::corrections::ChargeChange;
-use ledger::source::{Month, Range, Source, Trouble};
-use ledger::{Class, Line, Sums, TotalKey};
+use ledger::source::{Month, Range, Source, SourceError};
+use ledger::{Class, DailyTotal, Sums, TotalKey};
 
 use super::key::Key;
 use super::pieces::{Detail, Piece, Sink};
@@ -57,9 +57,9 @@ pub(crate) struct FirstPrices {
 #[derive(Default)]
 struct PendingTotals {
     /// Usage that was charged without a price, by the month it is billed in.
-    unpriced: Vec<(Month, Line)>,
+    unpriced: Vec<(Month, DailyTotal)>,
     /// The corrections, by the month they are billed in and their rate.
-    given: Vec<(Month, Line)>,
+    given: Vec<(Month, DailyTotal)>,
     /// The known facts of its exchanges one by one.
     moved: Vec<MovedCounts>,
     /// Exchanges that are still without a price and were handed on already, by the month they are billed in.
@@ -70,19 +70,19 @@ struct PendingTotals {
 struct MovedCounts {
     billed: Month,
     corrected: Month,
-    line: Line,
+    line: DailyTotal,
     /// Exchanges that were handed on already and are not in the line.
     seen: u64,
 }
 
 /// The key of the line in which an exchange without a price was counted.
-fn unpriced(line: &Line) -> TotalKey {
+fn unpriced(line: &DailyTotal) -> TotalKey {
     TotalKey { rate: None, class: Class::Usage, ..line.key.clone() }
 }
 
 impl FirstPrices {
     /// Returns those of the days that a range touches.
-    pub(crate) fn read(source: &dyn Source, range: &Range, reading: Reading) -> Result<Self, Trouble> {
+    pub(crate) fn read(source: &dyn Source, range: &Range, reading: Reading) -> Result<Self, SourceError> {
         let mut read = Self { reading, places: HashMap::new() };
         source.first_price_lines(range, &mut |_, line| {
             read.places.entry(unpriced(line)).or_default();
@@ -93,20 +93,20 @@ impl FirstPrices {
 
     /// Notes a row that was charged without a price and is handed on already, with the month and the rate of its first
     /// price, if it has one: energy that came later follows its exchanges.
-    pub(crate) fn see(&mut self, billed: Month, line: &Line, first: Option<&ChargeChange>) {
+    pub(crate) fn see(&mut self, billed: Month, line: &DailyTotal, first: Option<&ChargeChange>) {
         let Some(held) = self.places.get_mut(&unpriced(line)) else { return };
         match first {
             None => *held.seen.entry(billed).or_default() += line.sums.exchanges,
             Some(first) => {
                 let key = TotalKey { rate: first.rate, ..unpriced(line) };
-                let moved = Line { key, sums: Sums::default() };
+                let moved = DailyTotal { key, sums: Sums::default() };
                 held.add_moved(billed, first.billed, moved, line.sums.exchanges);
             }
         }
     }
 
     /// Takes a line that waits for [`Self::settle`]; returns false of any other.
-    pub(crate) fn take(&mut self, billed: Month, line: &Line) -> bool {
+    pub(crate) fn take(&mut self, billed: Month, line: &DailyTotal) -> bool {
         let is_given = line.key.class == Class::Correction && line.sums.exchanges > 0;
         let waits = is_given || (line.key.class == Class::Usage && line.key.rate.is_none());
         let Some(held) = waits.then(|| self.places.get_mut(&unpriced(line))).flatten() else { return false };
@@ -122,7 +122,7 @@ impl FirstPrices {
         range: &Range,
         from_rows: bool,
         to: &mut Sink<'_>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SourceError> {
         let reading = self.reading;
         let needs_each = |held: &PendingTotals| !from_rows && !held.moves_whole(reading);
         if self.places.values().any(|held| !held.given.is_empty() && needs_each(held)) {
@@ -131,7 +131,7 @@ impl FirstPrices {
                 let row = row.filter(|(billed, ..)| reading.moves(corrected, *billed));
                 if let Some((billed, row, used)) = row.filter(|_| needs_each(held)) {
                     let rate = correction.line.key.rate;
-                    let mut line = Line::of_row(row, used);
+                    let mut line = DailyTotal::of_row(row, used);
                     line.key.rate = rate;
                     held.add_moved(billed, corrected, line, 0);
                 }
@@ -159,7 +159,7 @@ impl PendingTotals {
         }
     }
 
-    fn add_moved(&mut self, billed: Month, corrected: Month, line: Line, seen: u64) {
+    fn add_moved(&mut self, billed: Month, corrected: Month, line: DailyTotal, seen: u64) {
         let same = |moved: &&mut MovedCounts| {
             (moved.billed, moved.corrected, moved.line.key.rate) == (billed, corrected, line.key.rate)
         };
@@ -172,7 +172,7 @@ impl PendingTotals {
         }
     }
 
-    fn settle(mut self, reading: Reading, to: &mut Sink<'_>) -> Result<(), Trouble> {
+    fn settle(mut self, reading: Reading, to: &mut Sink<'_>) -> Result<(), SourceError> {
         let mut rests = std::mem::take(&mut self.unpriced);
         for (billed, rest) in &mut rests {
             for moved in self.moved.iter().filter(|moved| moved.billed == *billed) {
@@ -184,7 +184,8 @@ impl PendingTotals {
             self.move_exchanges(reading, *billed, rest);
         }
         // Energy may be billed later than its exchange.
-        let has_none = |billed, rest: &Line| rest.sums.exchanges + self.seen.get(billed).unwrap_or(&0) == 0;
+        let has_none =
+            |billed, rest: &DailyTotal| rest.sums.exchanges + self.seen.get(billed).unwrap_or(&0) == 0;
         let any_month = reading != Reading::Billed
             && rests.iter().all(|(_, rest)| rest.sums.exchanges == 0)
             && self.seen.values().all(|seen| *seen == 0);
@@ -229,7 +230,7 @@ impl PendingTotals {
 
     /// Moves the exchanges of which no row is kept, as many as were priced. Their tokens and their GPU use are not
     /// known one by one: they follow where no exchange of the line is left without a price.
-    fn move_exchanges(&mut self, reading: Reading, billed: Month, rest: &mut Line) {
+    fn move_exchanges(&mut self, reading: Reading, billed: Month, rest: &mut DailyTotal) {
         for at in 0..self.given.len() {
             let (corrected, given) = &self.given[at];
             if !reading.moves(*corrected, billed) {
@@ -242,7 +243,7 @@ impl PendingTotals {
             if exchanges > 0 {
                 rest.sums.exchanges -= exchanges;
                 let key = TotalKey { rate: given.key.rate, ..unpriced(rest) };
-                let line = Line { key, sums: Sums { exchanges, ..Sums::default() } };
+                let line = DailyTotal { key, sums: Sums { exchanges, ..Sums::default() } };
                 self.add_moved(billed, *corrected, line, 0);
             }
         }
@@ -250,7 +251,7 @@ impl PendingTotals {
 }
 
 /// Adds a line to the one of the same month and rate.
-fn collect(lines: &mut Vec<(Month, Line)>, billed: Month, line: &Line) {
+fn collect(lines: &mut Vec<(Month, DailyTotal)>, billed: Month, line: &DailyTotal) {
     match lines.iter_mut().find(|(month, has)| (*month, has.key.rate) == (billed, line.key.rate)) {
         Some((_, has)) => has.sums.add(&line.sums),
         None => lines.push((billed, line.clone())),

@@ -12,7 +12,7 @@ mod usage;
 
 use std::io::{self, Write};
 
-use ledger::source::{Source, Trouble};
+use ledger::source::{Source, SourceError};
 use price::Book;
 
 use super::notes::Notes;
@@ -81,7 +81,7 @@ pub fn write(
     options: &Options,
     book: Option<&Book>,
     to: &mut dyn Write,
-) -> Result<Notes, Trouble> {
+) -> Result<Notes, SourceError> {
     let (charges, notes) = gather::charges(source, query, book)?;
     put(&charges, options, to)?;
     Ok(notes)

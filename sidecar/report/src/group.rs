@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ledger::Class;
 use ledger::period;
-use ledger::source::{DeviceLine, Share, Source, Trouble};
+use ledger::source::{DeviceTotal, Share, Source, SourceError};
 use meter::Provenance;
 use price::{Currency, Rate};
 use text::{Decimal, money};
@@ -111,7 +111,7 @@ type Parts = Vec<((In, Option<Share>), Sums)>;
 ///
 /// # Errors
 /// If the store cannot be read, or there are more than [`GROUPS`].
-pub fn make(source: &dyn Source, query: &Query) -> Result<Report, Trouble> {
+pub fn make(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
     whole_days_if_gpu(query)?;
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
     let mut groups: HashMap<Box<[Value]>, Parts> = HashMap::new();
@@ -165,7 +165,7 @@ pub fn make(source: &dyn Source, query: &Query) -> Result<Report, Trouble> {
 
 /// Checks that a query by GPU cost is of whole days: GPU use without an exchange is kept by day, and a part of a day
 /// has no sum to be conserved.
-pub(crate) fn whole_days_if_gpu(query: &Query) -> Result<(), Trouble> {
+pub(crate) fn whole_days_if_gpu(query: &Query) -> Result<(), SourceError> {
     if query.basis == Basis::Gpu && !query.range.is_whole_days() {
         return Err("what idle GPUs cost is kept by day: give --since and --until as days or months".into());
     }
@@ -175,7 +175,7 @@ pub(crate) fn whole_days_if_gpu(query: &Query) -> Result<(), Trouble> {
 pub(crate) fn rate_of<'a>(
     piece: &Piece<'_>,
     rates: &'a HashMap<[u8; 16], Arc<Rate>>,
-) -> Result<Option<&'a Rate>, Trouble> {
+) -> Result<Option<&'a Rate>, SourceError> {
     let Some(id) = piece.line.key.rate else { return Ok(None) };
     match rates.get(&id) {
         Some(rate) => Ok(Some(rate)),
@@ -218,7 +218,7 @@ pub(crate) fn leave_out(
     piece: &Piece<'_>,
     rates: &HashMap<[u8; 16], Arc<Rate>>,
     left_out: &mut i128,
-) -> Result<(), Trouble> {
+) -> Result<(), SourceError> {
     let rate = rate_of(piece, rates)?;
     if query.billed.is_none_or(|month| month == piece.billed)
         && may_be_selected(&query.filters, query.basis, piece, rate)
@@ -278,7 +278,7 @@ fn part<'a>(
     groups: &'a mut HashMap<Box<[Value]>, Parts>,
     values: &[Value],
     is: (In, Option<Share>),
-) -> Result<&'a mut Sums, Trouble> {
+) -> Result<&'a mut Sums, SourceError> {
     // By the slice first: most pieces fall into a group that is there.
     if !groups.contains_key(values) {
         if groups.len() >= GROUPS_MAX {
@@ -303,7 +303,7 @@ fn mark_stands_at(by: &[Key]) -> Option<Key> {
     tenant.or_else(|| by.iter().copied().find(|key| !key.is_time() && *key != Key::Currency))
 }
 
-fn value_of(device: &DeviceLine, key: Key, mark: Option<Key>) -> Value {
+fn value_of(device: &DeviceTotal, key: Key, mark: Option<Key>) -> Value {
     match key {
         Key::Day => Value::Day(device.day),
         Key::Week => Value::week_of(device.day),
@@ -314,7 +314,7 @@ fn value_of(device: &DeviceLine, key: Key, mark: Option<Key>) -> Value {
     }
 }
 
-pub(crate) fn selects_device(query: &Query, device: &DeviceLine) -> bool {
+pub(crate) fn selects_device(query: &Query, device: &DeviceTotal) -> bool {
     query.billed.is_none_or(|month| month == period::month_at(device.day))
         && query.filters.iter().all(|filter| filter.accepts(&value_of(device, filter.key, Some(Key::Tenant))))
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use chance::Chance;
 use ledger::corrections::id_of;
 use ledger::period;
-use ledger::source::{Correction, DAY_US, DeviceLine, Gap, Month, Range, Share, Source, Trouble, Used};
-use ledger::{Class, GpuSums, Line, Row, Sums, TotalKey};
+use ledger::source::{Correction, DAY_US, DeviceTotal, Gap, Month, Range, Share, Source, SourceError, Used};
+use ledger::{Class, DailyTotal, GpuSums, Row, Sums, TotalKey};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
@@ -19,9 +19,9 @@ pub(crate) struct Memory {
     /// Rows that ended on earlier days are not kept; their lines are.
     pub(crate) kept_since_us: i64,
     /// Lines without rows.
-    pub(crate) shed: Vec<(Month, Line)>,
+    pub(crate) shed: Vec<(Month, DailyTotal)>,
     pub(crate) corrections: Vec<(Month, Correction)>,
-    pub(crate) devices: Vec<DeviceLine>,
+    pub(crate) devices: Vec<DeviceTotal>,
     pub(crate) gaps: Vec<Gap>,
 }
 
@@ -29,11 +29,12 @@ impl Source for Memory {
     fn lines(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let days = range.to_whole_days().whole_days();
-        let mut sums: HashMap<String, (Month, Line)> = HashMap::new();
-        let rows = self.rows.iter().map(|(billed, row, used)| (*billed, Line::of_row(row, used.as_ref())));
+        let mut sums: HashMap<String, (Month, DailyTotal)> = HashMap::new();
+        let rows =
+            self.rows.iter().map(|(billed, row, used)| (*billed, DailyTotal::of_row(row, used.as_ref())));
         let shed = self.shed.iter().cloned();
         let corrections = self.corrections.iter().map(|(billed, made)| (*billed, made.line.clone()));
         for (billed, line) in rows.chain(shed).chain(corrections) {
@@ -64,15 +65,15 @@ impl Source for Memory {
         sums.values().try_for_each(|(billed, line)| each(*billed, line))
     }
 
-    fn rates(&self) -> Result<Vec<Arc<Rate>>, Trouble> {
+    fn rates(&self) -> Result<Vec<Arc<Rate>>, SourceError> {
         Ok(self.rates.clone())
     }
 
     fn rows(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let kept = |us| range.holds(us) && us >= self.kept_since_us;
         let rows = self.rows.iter().filter(|(_, row, _)| kept(row.ended_us));
         rows.into_iter().try_for_each(|(billed, row, used)| each(*billed, row, used.as_ref()))
@@ -81,8 +82,8 @@ impl Source for Memory {
     fn corrections(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &Correction) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let made = self.corrections.iter().filter(|(_, made)| range.holds(made.ended_us));
         made.into_iter().try_for_each(|(billed, made)| each(*billed, made))
     }
@@ -90,8 +91,8 @@ impl Source for Memory {
     fn first_price_lines(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         self.lines(range, &mut |billed, line| match line.key.class {
             Class::Correction if line.sums.exchanges > 0 => each(billed, line),
             _ => Ok(()),
@@ -101,8 +102,12 @@ impl Source for Memory {
     fn first_prices(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Correction, Option<(Month, &Row, Option<&Used>)>) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(
+            Month,
+            &Correction,
+            Option<(Month, &Row, Option<&Used>)>,
+        ) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         self.corrections(range, &mut |corrected, made| {
             if made.line.sums.exchanges == 0 {
                 return Ok(());
@@ -113,12 +118,12 @@ impl Source for Memory {
         })
     }
 
-    fn devices(&self, range: &Range) -> Result<Vec<DeviceLine>, Trouble> {
+    fn devices(&self, range: &Range) -> Result<Vec<DeviceTotal>, SourceError> {
         let days = range.to_whole_days().whole_days();
         Ok(self.devices.iter().filter(|line| days.contains(&line.day)).cloned().collect())
     }
 
-    fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble> {
+    fn gaps(&self, range: &Range) -> Result<Vec<Gap>, SourceError> {
         Ok(self.gaps.iter().filter(|gap| gap.concerns(range)).cloned().collect())
     }
 }
@@ -181,7 +186,10 @@ impl Memory {
             match chance.below(8) {
                 0 => memory.shed.push((
                     billed,
-                    Line { key: TotalKey::of_row(&row, Class::Shed), ..Line::of_row(&row, used.as_ref()) },
+                    DailyTotal {
+                        key: TotalKey::of_row(&row, Class::Shed),
+                        ..DailyTotal::of_row(&row, used.as_ref())
+                    },
                 )),
                 _ => {
                     memory.correct(&mut chance, &row, billed);
@@ -191,7 +199,7 @@ impl Memory {
         }
         for day in 0..i32::try_from(DAYS).expect("small") {
             for share in Share::ALL {
-                memory.devices.push(DeviceLine {
+                memory.devices.push(DeviceTotal {
                     day: FIRST_DAY + day,
                     hw_id: "GPU-1".into(),
                     share,
@@ -214,7 +222,7 @@ impl Memory {
     pub(crate) fn with_late_energy(mut self) -> Self {
         for (billed, row, used) in self.rows.iter_mut().step_by(3) {
             let Some(used) = used.take() else { continue };
-            let mut late = Line::of_row(row, Some(&used));
+            let mut late = DailyTotal::of_row(row, Some(&used));
             late.sums = Sums { exchanges: 0, tokens: [0; TokenType::ALL.len()], cost_pico: 0, ..late.sums };
             self.shed.push((*billed + 1, late));
         }
@@ -243,13 +251,13 @@ impl Memory {
         if chance.below(10) > if is_unpriced { 4 } else { 2 } || row.rate() == Some(self.rates[2].id) {
             return;
         }
-        let (mut billed, mut before) = (billed, Line::of_row(row, None));
+        let (mut billed, mut before) = (billed, DailyTotal::of_row(row, None));
         for made in 0..=usize::from(chance.below(3) == 0) {
             let to = self.rates[usize::try_from(chance.below(2)).expect("small")].clone();
             let after = i128::from(cost(&to, &row.tokens));
             let (exchanges, cost_pico) =
                 (u64::from(before.key.rate.is_none()), after - before.sums.cost_pico);
-            let line = Line {
+            let line = DailyTotal {
                 key: TotalKey { rate: Some(to.id), class: Class::Correction, ..before.key.clone() },
                 sums: Sums { exchanges, cost_pico, ..Sums::default() },
             };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ledger::LACKS_LOG;
 use ledger::period;
-use ledger::source::{Gap, Gone, Month, Range, Source, Trouble};
+use ledger::source::{Gap, Gone, Month, Range, Source, SourceError};
 use text::in_threes;
 
 use super::months::{self, MonthState};
@@ -57,7 +57,7 @@ pub struct Notes {
 
 impl Notes {
     /// Adds the gaps and absent months of a query.
-    pub(crate) fn missing(&mut self, source: &dyn Source, query: &Query) -> Result<(), Trouble> {
+    pub(crate) fn missing(&mut self, source: &dyn Source, query: &Query) -> Result<(), SourceError> {
         self.gaps = source.gaps(&query.range)?;
         let billed = query.billed.map_or(query.range, |month| Range {
             since_us: period::month_start_us(month),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use ledger::corrections::{ChargeChange, Corrections};
 use ledger::period;
-use ledger::source::{Month, Range, Source, Trouble};
-use ledger::{Class, Line, Row, Sums, TotalKey};
+use ledger::source::{Month, Range, Source, SourceError};
+use ledger::{Class, DailyTotal, Row, Sums, TotalKey};
 use meter::Provenance;
 use price::{Charge, Rate, Unpriced};
 
@@ -19,7 +19,7 @@ use super::query::{Query, RowsFor};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
     /// The key and the sums.
-    pub(crate) line: &'a Line,
+    pub(crate) line: &'a DailyTotal,
     /// The month it is billed in.
     pub(crate) billed: Month,
     /// The details that only rows have.
@@ -87,7 +87,7 @@ impl Piece<'_> {
 }
 
 /// The callback that takes pieces.
-pub(crate) type Sink<'a> = dyn FnMut(Piece<'_>) -> Result<(), Trouble> + 'a;
+pub(crate) type Sink<'a> = dyn FnMut(Piece<'_>) -> Result<(), SourceError> + 'a;
 
 /// Hands over each piece that a report is made of, once; and to `left_out` each total, or the rest of one, of which
 /// only deleted rows knew what falls into the range. Returns why rows were read, if they were.
@@ -97,7 +97,7 @@ pub(crate) fn each(
     reading: Reading,
     left_out: &mut Sink<'_>,
     to: &mut Sink<'_>,
-) -> Result<Option<RowsFor>, Trouble> {
+) -> Result<Option<RowsFor>, SourceError> {
     // The line of prefill legs whose GPU use is not known makes no group of zeros.
     let mut to = |piece: Piece<'_>| match piece.line.key.class {
         _ if piece.line.sums != Sums::default() => to(piece),
@@ -135,14 +135,14 @@ pub(crate) fn from_rows(
     reading: Reading,
     left_out: &mut Sink<'_>,
     to: &mut Sink<'_>,
-) -> Result<(), Trouble> {
+) -> Result<(), SourceError> {
     let corrections = Corrections::read(source, range)?;
     let mut first_prices = FirstPrices::read(source, range, reading)?;
     // What the rows of whole days and their corrections sum to, day by day: there are many more lines than days.
     let mut days: HashMap<Place, Sums> = HashMap::new();
     let day = Day::default();
     source.rows(&range.to_whole_days(), &mut |billed, row, used| {
-        let mut line = Line::of_row(row, used);
+        let mut line = DailyTotal::of_row(row, used);
         add(&mut days, billed, day.of(&line.key), &line.sums);
         if !range.holds(row.ended_us) {
             return Ok(());
@@ -197,11 +197,11 @@ pub(crate) fn from_rows(
     if beyond.is_empty() {
         return Ok(());
     }
-    let is_beyond = |billed: Month, line: &Line| beyond.contains_key(&(billed, day.of(&line.key)));
+    let is_beyond = |billed: Month, line: &DailyTotal| beyond.contains_key(&(billed, day.of(&line.key)));
     let mut summed: HashMap<Place, Sums> = HashMap::new();
     if beyond.keys().any(|place| days.contains_key(place)) {
         source.rows(&range.to_whole_days(), &mut |billed, row, used| {
-            let line = Line::of_row(row, used);
+            let line = DailyTotal::of_row(row, used);
             if is_beyond(billed, &line) {
                 add(&mut summed, billed, line.key, &line.sums);
             }
@@ -218,17 +218,18 @@ pub(crate) fn from_rows(
     let whole = range.whole_days();
     // A line without rows goes on as it is; one with rows waits, for a store may hand it in parts.
     let mut waiting: HashMap<Place, Sums> = HashMap::new();
-    let mut settled = |billed: Month, line: &Line, first_price: bool, first_prices: &mut FirstPrices| {
-        let piece = Piece { line, billed, detail: Detail::None, first_price, with_counts: false };
-        // Part of a day: which of its exchanges fall into the range only rows say. A correction whose exchange has no
-        // row is left out where its exchange is.
-        match (whole.contains(&line.key.day), line.key.class) {
-            (true, _) if first_prices.take(billed, line) => Ok(()),
-            (true, _) => to(piece),
-            (false, Class::Correction) => Ok(()),
-            (false, _) => left_out(piece),
-        }
-    };
+    let mut settled =
+        |billed: Month, line: &DailyTotal, first_price: bool, first_prices: &mut FirstPrices| {
+            let piece = Piece { line, billed, detail: Detail::None, first_price, with_counts: false };
+            // Part of a day: which of its exchanges fall into the range only rows say. A correction whose exchange has no
+            // row is left out where its exchange is.
+            match (whole.contains(&line.key.day), line.key.class) {
+                (true, _) if first_prices.take(billed, line) => Ok(()),
+                (true, _) => to(piece),
+                (false, Class::Correction) => Ok(()),
+                (false, _) => left_out(piece),
+            }
+        };
     source.lines(range, &mut |billed, line| {
         if !is_beyond(billed, line) {
             return Ok(());
@@ -241,13 +242,13 @@ pub(crate) fn from_rows(
         settled(billed, line, false, &mut first_prices)
     })?;
     for (place, sums) in waiting {
-        let mut line = Line { key: place.1.clone(), sums };
+        let mut line = DailyTotal { key: place.1.clone(), sums };
         if let Some(summed) = summed.get(&place) {
             line.sums = line.sums.without(summed).ok_or_else(|| disagree(&line))?;
         }
         for unpriced in unpriced.iter().filter_map(|sums| sums.get(&place)) {
             line.sums = line.sums.without(unpriced).ok_or_else(|| disagree(&line))?;
-            let unpriced = Line { key: place.1.clone(), sums: *unpriced };
+            let unpriced = DailyTotal { key: place.1.clone(), sums: *unpriced };
             settled(place.0, &unpriced, true, &mut first_prices)?;
         }
         if line.sums != Sums::default() {
@@ -286,7 +287,7 @@ fn add(sums: &mut HashMap<Place, Sums>, billed: Month, key: TotalKey, more: &Sum
     sums.entry((billed, key)).or_default().add(more);
 }
 
-fn disagree(line: &Line) -> Trouble {
+fn disagree(line: &DailyTotal) -> SourceError {
     format!(
         "the ledger's rows of {} for tenant `{}` and model `{}` sum to more than its daily totals: it was changed by hand or is damaged; run `tokenmeter ledger verify` with the same `--ledger`",
         period::day(line.key.day),

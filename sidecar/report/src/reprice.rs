@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ledger::PlannedCorrections;
 use ledger::corrections::{ChargeChange, id_of};
-use ledger::source::{Correction, Month, Range, Source, Trouble};
+use ledger::source::{Correction, Month, Range, Source, SourceError};
 use ledger::{Amendment, amend};
 use ledger::{Class, Row, Store, month};
 use price::{Book, Charge, Currency, Rate, Unpriced, Usage, has_tiers};
@@ -95,7 +95,7 @@ pub struct Outcome {
 ///
 /// # Errors
 /// If the store cannot be read, or an exchange was charged in another currency than the book's.
-pub fn rehearse(source: &dyn Source, request: &Reprice<'_>) -> Result<Outcome, Trouble> {
+pub fn rehearse(source: &dyn Source, request: &Reprice<'_>) -> Result<Outcome, SourceError> {
     let mut outcome = Outcome::default();
     each(source, request, &mut outcome, &mut |_, _| Ok(()))?;
     Ok(outcome)
@@ -107,7 +107,7 @@ pub fn rehearse(source: &dyn Source, request: &Reprice<'_>) -> Result<Outcome, T
 ///
 /// # Errors
 /// As [`rehearse`], or if one of these months cannot be written.
-pub fn reprice(path: &Path, request: &Reprice<'_>) -> Result<Outcome, Trouble> {
+pub fn reprice(path: &Path, request: &Reprice<'_>) -> Result<Outcome, SourceError> {
     let (mut outcome, mut planned) = (Outcome::default(), PlannedCorrections::new()?);
     // All is read before anything is entered, and the files are let go of.
     each(&Store::open_read(path)?, request, &mut outcome, &mut |correction, rate| {
@@ -115,7 +115,7 @@ pub fn reprice(path: &Path, request: &Reprice<'_>) -> Result<Outcome, Trouble> {
     })?;
     let mut waiting: BTreeMap<Month, Part> = BTreeMap::new();
     let (mut part, mut entered) = (0, 0);
-    let mut enter = |waiting: &mut Part| -> Result<(), Trouble> {
+    let mut enter = |waiting: &mut Part| -> Result<(), SourceError> {
         part += 1;
         entered += waiting.enter(path, request, &outcome, part)?;
         Ok(())
@@ -150,7 +150,7 @@ impl Part {
         request: &Reprice<'_>,
         planned: &Outcome,
         part: u64,
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, SourceError> {
         let Self { corrections, rates, delta_pico } = std::mem::take(self);
         let rates: Vec<_> = rates.values().map(|rate| &**rate).collect();
         // Sums are text: they may be more than a number of JSON holds.
@@ -202,16 +202,16 @@ impl CurrentCharge {
 }
 
 /// The callback that takes corrections, each with its rate.
-type Sink<'a> = dyn FnMut(Correction, &Arc<Rate>) -> Result<(), Trouble> + 'a;
+type Sink<'a> = dyn FnMut(Correction, &Arc<Rate>) -> Result<(), SourceError> + 'a;
 
 fn each(
     source: &dyn Source,
     request: &Reprice<'_>,
     outcome: &mut Outcome,
     to: &mut Sink<'_>,
-) -> Result<(), Trouble> {
+) -> Result<(), SourceError> {
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
-    let rate_of = |id: Option<[u8; 16]>| -> Result<Option<&Arc<Rate>>, Trouble> {
+    let rate_of = |id: Option<[u8; 16]>| -> Result<Option<&Arc<Rate>>, SourceError> {
         let Some(id) = id else { return Ok(None) };
         let rate = rates.get(&id);
         Ok(Some(rate.ok_or("the ledger names a rate that it does not have; run `tokenmeter ledger verify` with the same `--ledger`")?))
@@ -324,7 +324,7 @@ pub(crate) fn usage(row: &Row) -> Usage<'_> {
     }
 }
 
-fn other_currency(row: &Row, old: Currency, new: Currency) -> Trouble {
+fn other_currency(row: &Row, old: Currency, new: Currency) -> SourceError {
     format!(
         "exchange {} was charged in {} and the price book is in {}: a difference of two currencies is no \
          money; leave it out with --where currency!={}, or price it in {}",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ledger::source::{Correction, DAY_US, Range, Source};
 use ledger::testing::{NOON_US, row};
-use ledger::{Amendment, Class, Line, Row, Store, amend, month};
+use ledger::{Amendment, Class, DailyTotal, Row, Store, amend, month};
 use price::{Book, Charge};
 use text::Glob;
 
@@ -229,7 +229,7 @@ fn left_out_counts_only_selected_models() {
     let book = prices(PRICES);
     let first_us = i64::from(FIRST_DAY) * DAY_US;
     let range = Range { since_us: first_us + 1, until_us: first_us + DAY_US / 2 };
-    let rows = memory.rows.iter().map(|(_, row, _)| Line::of_row(row, None));
+    let rows = memory.rows.iter().map(|(_, row, _)| DailyTotal::of_row(row, None));
     let models: Vec<_> = rows
         .chain(memory.shed.iter().map(|(_, line)| line.clone()))
         .filter(|line| line.key.day == FIRST_DAY)

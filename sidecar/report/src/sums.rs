@@ -1,7 +1,7 @@
 //! The sums of a group, and the provenance of its counts.
 
-use ledger::source::DeviceLine;
-use ledger::{GpuSums, Line};
+use ledger::source::DeviceTotal;
+use ledger::{DailyTotal, GpuSums};
 use meter::{Provenance, TokenType};
 use price::Currency;
 
@@ -38,7 +38,7 @@ pub struct Sums {
 
 impl Sums {
     /// Adds a line, of a class that is no correction.
-    pub(crate) fn add(&mut self, line: &Line) {
+    pub(crate) fn add(&mut self, line: &DailyTotal) {
         let exchanges = i128::from(line.sums.exchanges);
         self.exchanges += exchanges;
         for (kind, &count) in TokenType::ALL.iter().zip(&line.sums.tokens) {
@@ -60,13 +60,13 @@ impl Sums {
     }
 
     /// Adds a correction, which is money alone: the counts of its exchange are in the exchange's own line.
-    pub(crate) fn correct(&mut self, line: &Line) {
+    pub(crate) fn correct(&mut self, line: &DailyTotal) {
         self.priced = true;
         self.cost_pico += line.sums.cost_pico;
     }
 
     /// Adds GPU use without an exchange.
-    pub(crate) fn add_device(&mut self, device: &DeviceLine) {
+    pub(crate) fn add_device(&mut self, device: &DeviceTotal) {
         self.gpu.add(&device.sums);
     }
 
@@ -118,13 +118,13 @@ impl Sums {
 }
 
 /// Returns true if the exchanges of a total ended well.
-pub(crate) fn went_well(line: &Line) -> bool {
+pub(crate) fn went_well(line: &DailyTotal) -> bool {
     matches!(&*line.key.ending, "complete" | "length")
 }
 
 /// Returns how many exchanges of a total were answered, at least in part, and have no count of their prompt: most often
 /// their clients left before the server reported it.
-pub(crate) fn uncounted_prompts(line: &Line) -> i128 {
+pub(crate) fn uncounted_prompts(line: &DailyTotal) -> i128 {
     let generated =
         || TokenType::ALL.into_iter().any(|kind| !kind.is_input() && line.sums.tokens[kind as usize] > 0);
     match line.key.input_provenance {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ledger::source::{DAY_US, Gap};
-use ledger::{Class, Line};
+use ledger::{Class, DailyTotal};
 use ledger::{Range, period};
 use meter::{Provenance, TokenType};
 use price::Charge;
@@ -94,7 +94,7 @@ proptest! {
         let touched = |day: i32| range.to_whole_days().whole_days().contains(&day);
         let (mut only, mut left_out) = (memory.clone(), 0);
         only.rows.retain(|(_, row, _)| {
-            let (day, kept) = (Line::of_row(row, None).key.day, row.ended_us >= memory.kept_since_us);
+            let (day, kept) = (DailyTotal::of_row(row, None).key.day, row.ended_us >= memory.kept_since_us);
             left_out += i128::from(touched(day) && !whole(day) && !kept);
             whole(day) || kept && range.holds(row.ended_us)
         });
@@ -113,7 +113,7 @@ proptest! {
         let memory = Memory::of_chance(seed, 100);
         let asked = Query { basis: Basis::Gpu, ..query(&[Key::Month, Key::Tenant]) };
         let report = report(&memory, &asked);
-        let of_rows: i128 = memory.rows.iter().map(|(_, row, used)| Line::of_row(row, used.as_ref()))
+        let of_rows: i128 = memory.rows.iter().map(|(_, row, used)| DailyTotal::of_row(row, used.as_ref()))
             .chain(memory.shed.iter().map(|(_, line)| line.clone()))
             .map(|line| line.sums.gpu.gpu_hours_pico + line.sums.gpu.gpu_energy_pico).sum();
         let of_devices: i128 = memory.devices.iter().map(|line| line.sums.gpu_hours_pico + line.sums.gpu_energy_pico).sum();
@@ -312,8 +312,8 @@ fn uncounted_prompts_are_shown_by_row() {
 #[test]
 fn total_is_shown_for_several_groups() {
     let mut memory = Memory::of_chance(3, 50);
-    let dollars = |line: &Line| line.key.model.starts_with("llama");
-    memory.rows.retain(|(_, row, used)| dollars(&Line::of_row(row, used.as_ref())));
+    let dollars = |line: &DailyTotal| line.key.model.starts_with("llama");
+    memory.rows.retain(|(_, row, used)| dollars(&DailyTotal::of_row(row, used.as_ref())));
     memory.shed.retain(|(_, line)| dollars(line));
     memory.corrections.retain(|(_, made)| dollars(&made.line));
     for (by, basis, lines) in [
@@ -370,7 +370,7 @@ fn filters_and_billing_months() {
     let filters = filters.iter().map(|text| Filter::read(text).expect("a filter")).collect();
     let filtered = report(&memory, &Query { filters, ..query(&[Key::Model]) });
     let november = period::month_of("2026-11").expect("a month");
-    let day = |line: &Line| period::month_at(line.key.day) < november;
+    let day = |line: &DailyTotal| period::month_at(line.key.day) < november;
     let expected = twin(&memory, &[Key::Model], |line| {
         &*line.key.tenant == "acme" && !line.key.ending.starts_with("error") && day(line)
     });
@@ -389,7 +389,8 @@ fn left_out_counts_only_selected_exchanges() {
     let memory = Memory { kept_since_us: i64::MAX, ..Memory::of_chance(13, 300) };
     let first_us = i64::from(FIRST_DAY) * DAY_US;
     let range = Range { since_us: first_us + DAY_US / 4, until_us: first_us + DAY_US / 2 };
-    let rows = memory.rows.iter().map(|(billed, row, used)| (*billed, Line::of_row(row, used.as_ref())));
+    let rows =
+        memory.rows.iter().map(|(billed, row, used)| (*billed, DailyTotal::of_row(row, used.as_ref())));
     let lines: Vec<_> =
         rows.chain(memory.shed.iter().cloned()).filter(|(_, line)| line.key.day == FIRST_DAY).collect();
     let options = Options {
@@ -407,10 +408,10 @@ fn left_out_counts_only_selected_exchanges() {
         assert_eq!(notes.left_out, report.notes.left_out);
         report.notes.left_out
     };
-    let count = |keep: &dyn Fn(&Line) -> bool| {
+    let count = |keep: &dyn Fn(&DailyTotal) -> bool| {
         i128::try_from(lines.iter().filter(|(_, line)| keep(line)).count()).expect("few")
     };
-    let dollars = |line: &Line| line.key.model.starts_with("llama");
+    let dollars = |line: &DailyTotal| line.key.model.starts_with("llama");
     for (filters, expected) in [
         (&[][..], count(&|_| true)),
         (&["tenant=acme"], count(&|line| &*line.key.tenant == "acme")),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ledger::period;
-use ledger::{Class, Line, Row, TotalKey};
+use ledger::{Class, DailyTotal, Row, TotalKey};
 use meter::{ExchangeId, TokenType};
 
 use super::memory::Memory;
@@ -12,7 +12,7 @@ use super::{Group, Key, Report};
 /// Exchanges, tokens by type, cost and unpriced of each (keys, currency), added up one by one.
 pub(crate) type Twin = BTreeMap<(Vec<String>, String), (i128, Vec<i128>, i128, i128)>;
 
-fn word(memory: &Memory, line: &Line, billed: i32, key: Key) -> String {
+fn word(memory: &Memory, line: &DailyTotal, billed: i32, key: Key) -> String {
     let rate = line.key.rate.map(|id| memory.rates.iter().find(|rate| rate.id == id).expect("one of them"));
     let maybe = |name: Option<&std::sync::Arc<str>>| name.map(|name| name.to_string()).unwrap_or_default();
     match key {
@@ -43,7 +43,7 @@ fn word(memory: &Memory, line: &Line, billed: i32, key: Key) -> String {
     }
 }
 
-pub(crate) fn twin(memory: &Memory, by: &[Key], keep: impl Fn(&Line) -> bool) -> Twin {
+pub(crate) fn twin(memory: &Memory, by: &[Key], keep: impl Fn(&DailyTotal) -> bool) -> Twin {
     let mut twin = Twin::new();
     let is_billed = by.contains(&Key::Billed);
     // What was given another price counts by the last one, where its row is kept; what a month billed stays as it was
@@ -54,7 +54,7 @@ pub(crate) fn twin(memory: &Memory, by: &[Key], keep: impl Fn(&Line) -> bool) ->
             .and_then(|(_, made)| made.line.key.rate)
     };
     let rows = memory.rows.iter().map(|(billed, row, used)| {
-        let mut line = Line::of_row(row, used.as_ref());
+        let mut line = DailyTotal::of_row(row, used.as_ref());
         let first = memory.corrections.iter().find(|(at, made)| {
             made.exchange == row.id && made.line.sums.exchanges > 0 && (at == billed || !is_billed)
         });
@@ -64,7 +64,7 @@ pub(crate) fn twin(memory: &Memory, by: &[Key], keep: impl Fn(&Line) -> bool) ->
     });
     let corrections = memory.corrections.iter().map(|(billed, made)| {
         let rate = last(&made.exchange, *billed, made.ended_us).or(made.line.key.rate);
-        (*billed, Line { key: TotalKey { rate, ..made.line.key.clone() }, sums: made.line.sums })
+        (*billed, DailyTotal { key: TotalKey { rate, ..made.line.key.clone() }, sums: made.line.sums })
     });
     for (billed, line) in rows.chain(memory.shed.iter().cloned()).chain(corrections) {
         if !keep(&line) {

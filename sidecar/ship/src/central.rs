@@ -7,8 +7,8 @@ mod verify;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ledger::source::{Correction, DAY_US, DeviceLine, Gap, Month, Range, Source, Trouble, Used};
-use ledger::{Line, Row};
+use ledger::source::{Correction, DAY_US, DeviceTotal, Gap, Month, Range, Source, SourceError, Used};
+use ledger::{DailyTotal, Row};
 use meter::TokenType;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::{ToSql, Type};
@@ -62,8 +62,8 @@ impl Central {
         &self,
         since: i32,
         currency: &str,
-        ours: impl FnOnce() -> Result<Vec<[u8; 16]>, Trouble>,
-    ) -> Result<Vec<TenantSpend>, Trouble> {
+        ours: impl FnOnce() -> Result<Vec<[u8; 16]>, SourceError>,
+    ) -> Result<Vec<TenantSpend>, SourceError> {
         self.each("SELECT FROM tokenmeter.version LIMIT 1", &[], |_| Ok(()))?;
         let ours: Vec<Id> = ours()?.into_iter().map(Id).collect();
         let sql = "SELECT l.day - date '1970-01-01' AS day, l.tenant, sum(l.cost_pico)::text AS everybody, \
@@ -76,7 +76,7 @@ impl Central {
         let mut all = Vec::new();
         self.each(sql, &parameters, |row| {
             let pico =
-                |column: &str| -> Result<i128, Trouble> { Ok(row.try_get::<_, &str>(column)?.parse()?) };
+                |column: &str| -> Result<i128, SourceError> { Ok(row.try_get::<_, &str>(column)?.parse()?) };
             all.push(TenantSpend {
                 tenant: row.try_get::<_, &str>("tenant")?.into(),
                 day: row.try_get("day")?,
@@ -93,8 +93,8 @@ impl Central {
         &self,
         sql: &str,
         parameters: &[(&(dyn ToSql + Sync), Type)],
-        mut each: impl FnMut(&Columns) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        mut each: impl FnMut(&Columns) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         let parameters = parameters.iter().map(|(value, kind)| (*value, kind.clone()));
         let mut rows = client.query_typed_raw(sql, parameters).map_err(crate::ShipError::from)?;
@@ -109,8 +109,8 @@ impl Central {
         &self,
         condition: &str,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let (first, last) = days(range);
         let sql = format!(
             "SELECT {MONTH_OF_DAY} AS billed, day - date '1970-01-01' AS day, tenant, principal, upstream, \
@@ -130,8 +130,8 @@ impl Central {
         &self,
         condition: &str,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &Correction) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let sql = format!(
             "SELECT {MONTH_OF_END} AS billed, x.* \
              FROM tokenmeter.correction x LEFT JOIN tokenmeter.file f USING (instance) \
@@ -143,7 +143,7 @@ impl Central {
         })
     }
 
-    fn rates_by_id(&self) -> Result<HashMap<[u8; 16], Arc<Rate>>, Trouble> {
+    fn rates_by_id(&self) -> Result<HashMap<[u8; 16], Arc<Rate>>, SourceError> {
         Ok(self.rates()?.into_iter().map(|rate| (rate.id, rate)).collect())
     }
 }
@@ -158,12 +158,12 @@ impl Source for Central {
     fn lines(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         self.lines_where("true", range, each)
     }
 
-    fn has_repriced(&self, range: &Range) -> Result<bool, Trouble> {
+    fn has_repriced(&self, range: &Range) -> Result<bool, SourceError> {
         let sql = "SELECT EXISTS (SELECT FROM tokenmeter.correction x \
                    WHERE x.ended_at >= $1 AND x.ended_at < $2 AND NOT x.unpriced) AS has";
         let (since, until) = (Instant(range.since_us), Instant(range.until_us));
@@ -178,16 +178,20 @@ impl Source for Central {
     fn first_price_lines(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         self.lines_where("class = 'correction' AND exchanges > 0", range, each)
     }
 
     fn first_prices(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Correction, Option<(Month, &Row, Option<&Used>)>) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(
+            Month,
+            &Correction,
+            Option<(Month, &Row, Option<&Used>)>,
+        ) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let (since, until) = (Instant(range.since_us), Instant(range.until_us));
         let within: [(&(dyn ToSql + Sync), Type); 2] =
             [(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)];
@@ -213,7 +217,7 @@ impl Source for Central {
         self.corrections_where(without_row, range, &mut |corrected, made| each(corrected, made, None))
     }
 
-    fn rates(&self) -> Result<Vec<Arc<Rate>>, Trouble> {
+    fn rates(&self) -> Result<Vec<Arc<Rate>>, SourceError> {
         let mut rates = Vec::new();
         self.each("SELECT * FROM tokenmeter.rate ORDER BY id", &[], |row| {
             rates.push(Arc::new(columns::rate(row)?));
@@ -225,8 +229,8 @@ impl Source for Central {
     fn rows(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let rates = self.rates_by_id()?;
         let sql = format!(
             "SELECT {MONTH_OF_END} AS billed, x.*, {USED} \
@@ -243,17 +247,17 @@ impl Source for Central {
     fn corrections(
         &self,
         range: &Range,
-        each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        each: &mut dyn FnMut(Month, &Correction) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         self.corrections_where("true", range, each)
     }
 
     /// Returns `None`: months are closed in each node's own ledger.
-    fn is_closed(&self, _: Month) -> Result<Option<bool>, Trouble> {
+    fn is_closed(&self, _: Month) -> Result<Option<bool>, SourceError> {
         Ok(None)
     }
 
-    fn devices(&self, range: &Range) -> Result<Vec<DeviceLine>, Trouble> {
+    fn devices(&self, range: &Range) -> Result<Vec<DeviceTotal>, SourceError> {
         let (first, last) = days(range);
         let sql = "SELECT day - date '1970-01-01' AS day, hw_id, share, sum(energy_nj)::text AS energy_nj, \
                    sum(gpu_ns)::text AS gpu_ns, sum(gpu_hours_pico)::text AS gpu_hours_pico, \
@@ -268,7 +272,7 @@ impl Source for Central {
         Ok(devices)
     }
 
-    fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble> {
+    fn gaps(&self, range: &Range) -> Result<Vec<Gap>, SourceError> {
         // A lost file concerns every earlier month, so only the end of a gap selects here.
         let sql = "SELECT * FROM tokenmeter.gaps WHERE until >= $1 ORDER BY since, until, instance, why";
         let mut gaps = Vec::new();

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::path::Path;
 
-use ledger::feed::{Cursor, Origin};
+use ledger::export::{Cursor, Origin};
 use postgres::error::SqlState;
 
 use crate::address::Address;

@@ -4,8 +4,8 @@
 //! Columns are sent as arrays in unnamed statements: one round trip per table, and no session state, so that a
 //! connection pooler may stand between.
 
-use ledger::Line;
-use ledger::feed::{Cursor, Energy, Origin, Parcel};
+use ledger::DailyTotal;
+use ledger::export::{Cursor, Energy, Origin, ShipBatch};
 use ledger::source::{Correction, Gap};
 use meter::TokenType;
 use postgres::types::{ToSql, Type};
@@ -23,7 +23,7 @@ pub(crate) fn send(
     client: &mut Client,
     origin: Origin,
     host: &str,
-    batch: &Parcel,
+    batch: &ShipBatch,
 ) -> Result<u64, ShipError> {
     ensure_months(client, batch)?;
     let mut transaction = client.transaction()?;
@@ -44,7 +44,7 @@ pub(crate) fn send(
     Ok(new)
 }
 
-fn ensure_months(client: &mut Client, batch: &Parcel) -> Result<(), ShipError> {
+fn ensure_months(client: &mut Client, batch: &ShipBatch) -> Result<(), ShipError> {
     let mut days: Vec<i32> = batch.rows.iter().map(|row| day(row.ended_us)).collect();
     days.extend(batch.energy.iter().map(|one| day(one.ended_us)));
     days.extend(batch.corrections.iter().map(|(_, one)| day(one.ended_us)));
@@ -68,7 +68,7 @@ fn hold_partitions(to: &mut Transaction<'_>) -> Result<(), ShipError> {
 }
 
 /// Locks the file's row, and checks that the store still has everything before the batch.
-fn begin(to: &mut Transaction<'_>, origin: Origin, host: &str, batch: &Parcel) -> Result<(), ShipError> {
+fn begin(to: &mut Transaction<'_>, origin: Origin, host: &str, batch: &ShipBatch) -> Result<(), ShipError> {
     let host = text(host);
     let row = to.query_typed(
         "SELECT exchange, energy, correction, act, gap FROM tokenmeter.begin($1, $2, $3, $4)",
@@ -94,7 +94,7 @@ pub(crate) fn cursor(row: &Row) -> Cursor {
     }
 }
 
-fn rates(to: &mut Transaction<'_>, batch: &Parcel) -> Result<(), ShipError> {
+fn rates(to: &mut Transaction<'_>, batch: &ShipBatch) -> Result<(), ShipError> {
     let all = &batch.rates;
     let mut columns = Columns::default();
     columns.add("id", Type::UUID_ARRAY, all.iter().map(|r| Id(r.id)));
@@ -111,7 +111,7 @@ fn rates(to: &mut Transaction<'_>, batch: &Parcel) -> Result<(), ShipError> {
     columns.insert(to, "rate", None, all.len()).map(drop)
 }
 
-fn exchanges(to: &mut Transaction<'_>, origin: Origin, batch: &Parcel) -> Result<u64, ShipError> {
+fn exchanges(to: &mut Transaction<'_>, origin: Origin, batch: &ShipBatch) -> Result<u64, ShipError> {
     let all = &batch.rows;
     let mut columns = Columns::default();
     columns.add("ended_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|r| Instant(r.ended_us)));
@@ -182,7 +182,7 @@ fn energy(to: &mut Transaction<'_>, origin: Origin, all: &[Energy]) -> Result<()
     columns.insert(to, "energy", Some(origin), all.len()).map(drop)
 }
 
-fn acts(to: &mut Transaction<'_>, origin: Origin, batch: &Parcel) -> Result<(), ShipError> {
+fn acts(to: &mut Transaction<'_>, origin: Origin, batch: &ShipBatch) -> Result<(), ShipError> {
     let all = &batch.acts;
     let mut columns = Columns::default();
     columns.add("seq", Type::INT8_ARRAY, all.iter().map(|a| a.seq));
@@ -237,7 +237,12 @@ fn gaps(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Gap)]) -> Result<
     columns.insert(to, "gap", Some(origin), all.len()).map(drop)
 }
 
-fn lines(to: &mut Transaction<'_>, origin: Origin, put: &'static str, all: &[Line]) -> Result<(), ShipError> {
+fn lines(
+    to: &mut Transaction<'_>,
+    origin: Origin,
+    put: &'static str,
+    all: &[DailyTotal],
+) -> Result<(), ShipError> {
     let mut columns = Columns::default();
     columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.key.tenant)));
     columns.add(
@@ -273,7 +278,7 @@ fn lines(to: &mut Transaction<'_>, origin: Origin, put: &'static str, all: &[Lin
     columns.call(to, put, origin, all.iter().map(|l| l.key.day))
 }
 
-fn devices(to: &mut Transaction<'_>, origin: Origin, batch: &Parcel) -> Result<(), ShipError> {
+fn devices(to: &mut Transaction<'_>, origin: Origin, batch: &ShipBatch) -> Result<(), ShipError> {
     let all = &batch.devices;
     let mut columns = Columns::default();
     columns.add("hw_id", Type::TEXT_ARRAY, all.iter().map(|d| text(&d.hw_id)));
@@ -285,7 +290,12 @@ fn devices(to: &mut Transaction<'_>, origin: Origin, batch: &Parcel) -> Result<(
     columns.call(to, "put_device", origin, all.iter().map(|d| d.day))
 }
 
-fn progress(to: &mut Transaction<'_>, origin: Origin, host: &str, batch: &Parcel) -> Result<(), ShipError> {
+fn progress(
+    to: &mut Transaction<'_>,
+    origin: Origin,
+    host: &str,
+    batch: &ShipBatch,
+) -> Result<(), ShipError> {
     let next = batch.next;
     let host = text(host);
     let last = batch.rows.last().map(|row| Id(row.id.0));

@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ledger::feed::{Cursor, Feed, Opened, Origin, Parcel};
-use ledger::source::{DeviceLine, Month};
-use ledger::{Line, month, now_us};
+use ledger::export::{Cursor, ExportReader, Opened, Origin, ShipBatch};
+use ledger::source::{DeviceTotal, Month};
+use ledger::{DailyTotal, month, now_us};
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::Type;
 use postgres::{Client, Row};
@@ -121,7 +121,7 @@ pub fn start(plan: Plan) -> std::io::Result<Shipper> {
     let shared = Arc::new(Mutex::new(Shared::default()));
     let (stop, stopped) = mpsc::channel();
     let mut worker = Worker {
-        feed: Feed::of(&plan.ledger),
+        feed: ExportReader::of(&plan.ledger),
         plan,
         shared: Arc::clone(&shared),
         client: None,
@@ -196,7 +196,7 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 
 struct Worker {
     plan: Plan,
-    feed: Feed,
+    feed: ExportReader,
     shared: Arc<Mutex<Shared>>,
     client: Option<Client>,
     /// Time of the last refresh over this connection.
@@ -216,7 +216,7 @@ struct Worker {
     stopped: Receiver<()>,
 }
 
-type Totals = (Vec<Line>, Vec<DeviceLine>);
+type Totals = (Vec<DailyTotal>, Vec<DeviceTotal>);
 
 /// The store's progress with a file.
 #[derive(Default)]
@@ -228,7 +228,7 @@ struct FileProgress {
     is_resend: bool,
 }
 
-fn totals(batch: &Parcel) -> Totals {
+fn totals(batch: &ShipBatch) -> Totals {
     (batch.shed.clone(), batch.devices.clone())
 }
 
@@ -333,7 +333,7 @@ impl Worker {
             // The end is read after the cursor: in the other order a second shipper could have passed it.
             let read = || -> Result<_, ledger::Error> {
                 let there = (opened.at(after.exchange)?, opened.act_at(after.act)?);
-                Ok((opened.end()?, there, opened.parcel(after, self.plan.batch_max_rows, &self.forgotten)?))
+                Ok((opened.end()?, there, opened.batch(after, self.plan.batch_max_rows, &self.forgotten)?))
             };
             let (end, there, batch) = match read() {
                 Ok(read) => read,
@@ -409,7 +409,7 @@ impl Worker {
         }
     }
 
-    fn send_batch(&mut self, origin: Origin, batch: &Parcel) -> Result<(), ShipError> {
+    fn send_batch(&mut self, origin: Origin, batch: &ShipBatch) -> Result<(), ShipError> {
         let host = Arc::clone(&self.plan.host);
         send(self.client()?, origin, &host, batch)?;
         self.cursors.insert(origin, batch.next);

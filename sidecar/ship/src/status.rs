@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ledger::feed::{Cursor, Origin};
+use ledger::export::{Cursor, Origin};
 
 use crate::error::Reason;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use budget::day_of;
 use ledger::Store;
 use ledger::source::DAY_US;
-use ledger::{Range, Source, Trouble};
+use ledger::{Range, Source, SourceError};
 use price::Currency;
 use report::{Basis, Key, Order, Query, make};
 
@@ -26,7 +26,7 @@ pub(crate) fn in_ledger(path: &Path, currency: &str, since: i32) -> Result<Sums,
     };
     let (mut sums, mut left, mut read) = (Sums::new(), Vec::new(), false);
     for file in files {
-        let of_file = file.map_err(Trouble::from).and_then(|store| of(&store, currency, since));
+        let of_file = file.map_err(SourceError::from).and_then(|store| of(&store, currency, since));
         match of_file {
             Ok(more) => {
                 read = true;
@@ -78,7 +78,7 @@ pub(crate) fn today(path: &Path, currency: Currency, now_us: i64) -> Option<Vec<
 }
 
 /// Returns the sums of a source. Charges in another currency are left out: currencies are not converted.
-pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums, Trouble> {
+pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums, SourceError> {
     let rates = source.rates()?;
     let ours: HashMap<[u8; 16], bool> =
         rates.iter().map(|rate| (rate.id, rate.currency.code() == currency)).collect();
@@ -96,51 +96,51 @@ pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums
 
 #[cfg(test)]
 mod tests {
-    use ledger::source::{Correction, DeviceLine, Gap, Month, Used};
-    use ledger::{Class, Line, Row, Sums, TotalKey};
+    use ledger::source::{Correction, DeviceTotal, Gap, Month, Used};
+    use ledger::{Class, DailyTotal, Row, Sums, TotalKey};
     use meter::{Provenance, TokenType};
     use price::Rate;
 
     use super::*;
 
     /// A store with these daily totals.
-    struct FakeStore(Vec<Line>);
+    struct FakeStore(Vec<DailyTotal>);
 
     impl Source for FakeStore {
         fn lines(
             &self,
             range: &Range,
-            each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
-        ) -> Result<(), Trouble> {
-            let within = |line: &&Line| range.holds(i64::from(line.key.day) * DAY_US);
+            each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
+        ) -> Result<(), SourceError> {
+            let within = |line: &&DailyTotal| range.holds(i64::from(line.key.day) * DAY_US);
             self.0.iter().filter(within).try_for_each(|line| each(0, line))
         }
 
-        fn rates(&self) -> Result<Vec<Arc<Rate>>, Trouble> {
+        fn rates(&self) -> Result<Vec<Arc<Rate>>, SourceError> {
             Ok(vec![rate(1, Currency::USD), rate(2, Currency::USD), rate(3, Currency(*b"EUR"))])
         }
 
         fn rows(
             &self,
             _: &Range,
-            _: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), Trouble>,
-        ) -> Result<(), Trouble> {
+            _: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), SourceError>,
+        ) -> Result<(), SourceError> {
             unreachable!("rows may be gone; lines are not")
         }
 
         fn corrections(
             &self,
             _: &Range,
-            _: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
-        ) -> Result<(), Trouble> {
+            _: &mut dyn FnMut(Month, &Correction) -> Result<(), SourceError>,
+        ) -> Result<(), SourceError> {
             unreachable!("they are among the lines")
         }
 
         fn first_price_lines(
             &self,
             _: &Range,
-            _: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
-        ) -> Result<(), Trouble> {
+            _: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
+        ) -> Result<(), SourceError> {
             unreachable!("money is the same by whichever rate")
         }
 
@@ -151,16 +151,16 @@ mod tests {
                 Month,
                 &Correction,
                 Option<(Month, &Row, Option<&Used>)>,
-            ) -> Result<(), Trouble>,
-        ) -> Result<(), Trouble> {
+            ) -> Result<(), SourceError>,
+        ) -> Result<(), SourceError> {
             unreachable!("money is the same by whichever rate")
         }
 
-        fn devices(&self, _: &Range) -> Result<Vec<DeviceLine>, Trouble> {
+        fn devices(&self, _: &Range) -> Result<Vec<DeviceTotal>, SourceError> {
             unreachable!("they are no tenant's")
         }
 
-        fn gaps(&self, _: &Range) -> Result<Vec<Gap>, Trouble> {
+        fn gaps(&self, _: &Range) -> Result<Vec<Gap>, SourceError> {
             unreachable!("what is missing is not spent")
         }
     }
@@ -179,7 +179,7 @@ mod tests {
         })
     }
 
-    fn line(tenant: &str, day: i32, rate: Option<u8>, class: Class, cost_pico: i128) -> Line {
+    fn line(tenant: &str, day: i32, rate: Option<u8>, class: Class, cost_pico: i128) -> DailyTotal {
         let key = TotalKey {
             day,
             tenant: tenant.into(),
@@ -193,7 +193,7 @@ mod tests {
             rate: rate.map(|id| [id; 16]),
             class,
         };
-        Line { key, sums: Sums { exchanges: 1, cost_pico, ..Sums::default() } }
+        DailyTotal { key, sums: Sums { exchanges: 1, cost_pico, ..Sums::default() } }
     }
 
     #[test]

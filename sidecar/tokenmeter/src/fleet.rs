@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use budget::{Budget, Budgets, Observed};
-use ledger::feed::Feed;
+use ledger::export::ExportReader;
 use price::Currency;
 use ship::{Address, Central};
 
@@ -37,7 +37,7 @@ pub(crate) fn start(
 /// The state of the thread.
 struct Fleet {
     address: Address,
-    feed: Feed,
+    feed: ExportReader,
     /// Determines the first day whose sums matter.
     budgets: Budgets,
     currency: Currency,
@@ -53,7 +53,7 @@ impl Fleet {
     fn new(ship: &ship::Plan, budgets: Vec<Budget>, currency: Currency) -> Self {
         Self {
             address: ship.address.clone(),
-            feed: Feed::of(&ship.ledger),
+            feed: ExportReader::of(&ship.ledger),
             budgets: Budgets::new(budgets, currency.code()),
             currency,
             every: MIN_INTERVAL,

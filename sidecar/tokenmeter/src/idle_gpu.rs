@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gpu::{AttributionReading, Cost, DeviceUse};
 use ledger::GpuSums;
 use ledger::Ledger;
-use ledger::source::{DeviceLine, Share};
+use ledger::source::{DeviceTotal, Share};
 
 /// The interval of entries.
 const ENTRY_INTERVAL: Duration = Duration::from_secs(10);
@@ -46,7 +46,7 @@ impl IdleGpu {
     fn enter(&mut self) {
         let today = ledger::now_us().div_euclid(ledger::source::DAY_US);
         let Ok(day) = i32::try_from(today) else { return };
-        let lines: Vec<DeviceLine> = self
+        let lines: Vec<DeviceTotal> = self
             .latest
             .iter()
             .flat_map(|device| Share::ALL.map(|share| (device, share)))
@@ -68,7 +68,7 @@ impl Drop for IdleGpu {
 }
 
 /// Returns the difference of a share since `before`, and updates `before`; `None` if it is zero.
-fn added(day: i32, device: &DeviceUse, share: Share, before: &mut Sums) -> Option<DeviceLine> {
+fn added(day: i32, device: &DeviceUse, share: Share, before: &mut Sums) -> Option<DeviceTotal> {
     let now = match share {
         Share::Idle => Sums { energy_nj: device.idle_nj, gpu_ns: device.idle_ns, cost: device.idle_cost },
         Share::Unattributed => Sums {
@@ -79,7 +79,7 @@ fn added(day: i32, device: &DeviceUse, share: Share, before: &mut Sums) -> Optio
     };
     let was = std::mem::replace(before, now);
     let grown = |now: u128, was: u128| now.cast_signed() - was.cast_signed();
-    (now != was).then(|| DeviceLine {
+    (now != was).then(|| DeviceTotal {
         day,
         hw_id: Arc::clone(&device.uuid),
         share,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ledger::Class;
 use ledger::period;
-use ledger::source::{DAY_US, Month, Share, Source, Trouble};
+use ledger::source::{DAY_US, Month, Share, Source, SourceError};
 use meter::TokenType;
 use price::{About, Book, Currency, Rate};
 use serde_json::json;
@@ -84,7 +84,7 @@ pub(super) fn charges(
     source: &dyn Source,
     query: &Query,
     book: Option<&Book>,
-) -> Result<(Vec<Charge>, Notes), Trouble> {
+) -> Result<(Vec<Charge>, Notes), SourceError> {
     if let Some(key) = query.by.iter().find(|key| !KEYS.contains(key)) {
         let keys: Vec<_> = KEYS.iter().map(|key| key.name()).collect();
         return Err(format!(
@@ -216,7 +216,7 @@ fn first_day(query: &Query, day: i32) -> i32 {
     }
 }
 
-fn devices(source: &dyn Source, query: &Query, sums: &mut BTreeMap<Place, Usage>) -> Result<(), Trouble> {
+fn devices(source: &dyn Source, query: &Query, sums: &mut BTreeMap<Place, Usage>) -> Result<(), SourceError> {
     for device in source.devices(&query.range)? {
         if !group::selects_device(query, &device) {
             continue;

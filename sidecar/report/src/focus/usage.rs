@@ -2,8 +2,8 @@
 //!
 //! Law: the provenance of one kind of token is that of no other.
 
-use ledger::Line;
-use ledger::source::DeviceLine;
+use ledger::DailyTotal;
+use ledger::source::DeviceTotal;
 use meter::{Provenance, TokenType};
 
 use crate::sums::{PROVENANCES, Sums, TYPES};
@@ -19,7 +19,7 @@ pub(super) struct Usage {
 
 impl Usage {
     /// Adds a line, of a class that is no correction.
-    pub(super) fn add(&mut self, line: &Line) {
+    pub(super) fn add(&mut self, line: &DailyTotal) {
         self.sums.add(line);
         for (kind, &count) in TokenType::ALL.into_iter().zip(&line.sums.tokens) {
             let provenance: Provenance =
@@ -29,12 +29,12 @@ impl Usage {
     }
 
     /// Adds a correction.
-    pub(super) fn correct(&mut self, line: &Line) {
+    pub(super) fn correct(&mut self, line: &DailyTotal) {
         self.sums.correct(line);
     }
 
     /// Adds GPU use without an exchange.
-    pub(super) fn add_device(&mut self, device: &DeviceLine) {
+    pub(super) fn add_device(&mut self, device: &DeviceTotal) {
         self.sums.add_device(device);
     }
 

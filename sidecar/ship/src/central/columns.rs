@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ledger::source::{Correction, DeviceLine, Gap, Share, Trouble, Used};
-use ledger::{Class, GpuSums, Line, Row, Sums, TotalKey};
+use ledger::source::{Correction, DeviceTotal, Gap, Share, SourceError, Used};
+use ledger::{Class, DailyTotal, GpuSums, Row, Sums, TotalKey};
 use meter::{ExchangeId, Provenance, Role, TokenType, Tokens};
 use postgres::Row as Columns;
 use postgres::types::FromSql;
@@ -12,7 +12,7 @@ use price::{Charge, Currency, Rate, Unpriced};
 
 use crate::values::{Id, Instant, day};
 
-pub(super) fn row(row: &Columns, rates: &HashMap<[u8; 16], Arc<Rate>>) -> Result<Row, Trouble> {
+pub(super) fn row(row: &Columns, rates: &HashMap<[u8; 16], Arc<Rate>>) -> Result<Row, SourceError> {
     let charge = match (get::<Option<Id>>(row, "rate")?, get::<Option<i64>>(row, "cost_pico")?) {
         (Some(rate), Some(cost)) => {
             let rate = rates.get(&rate.0).ok_or("a row names a rate that the central store does not have")?;
@@ -56,7 +56,7 @@ pub(super) fn row(row: &Columns, rates: &HashMap<[u8; 16], Arc<Rate>>) -> Result
     })
 }
 
-pub(super) fn used(row: &Columns) -> Result<Used, Trouble> {
+pub(super) fn used(row: &Columns) -> Result<Used, SourceError> {
     Ok(Used {
         energy_nj: get::<Option<i64>>(row, "energy_nj")?.map(i64::unsigned_abs),
         gpu_ns: get::<Option<i64>>(row, "gpu_ns")?.map(i64::unsigned_abs),
@@ -65,8 +65,8 @@ pub(super) fn used(row: &Columns) -> Result<Used, Trouble> {
     })
 }
 
-pub(super) fn line(row: &Columns) -> Result<Line, Trouble> {
-    Ok(Line {
+pub(super) fn line(row: &Columns) -> Result<DailyTotal, SourceError> {
+    Ok(DailyTotal {
         key: TotalKey {
             principal: text_if(row, "principal")?.filter(|name| !name.is_empty()),
             rate: Some(get::<Id>(row, "rate")?.0).filter(|id| *id != [0; 16]),
@@ -82,13 +82,13 @@ pub(super) fn line(row: &Columns) -> Result<Line, Trouble> {
     })
 }
 
-pub(super) fn correction(row: &Columns) -> Result<Correction, Trouble> {
+pub(super) fn correction(row: &Columns) -> Result<Correction, SourceError> {
     let ended_us = instant(row, "ended_at")?;
     Ok(Correction {
         id: exchange_id(row, "id")?,
         made_us: instant(row, "made_at")?,
         exchange: exchange_id(row, "exchange")?,
-        line: Line {
+        line: DailyTotal {
             key: TotalKey {
                 rate: Some(get::<Id>(row, "rate")?.0),
                 ..key(row, day(ended_us), Class::Correction)?
@@ -104,12 +104,12 @@ pub(super) fn correction(row: &Columns) -> Result<Correction, Trouble> {
 }
 
 /// Reads the correction that gave a row its first price.
-pub(super) fn first_price(columns: &Columns, row: &Row) -> Result<Correction, Trouble> {
+pub(super) fn first_price(columns: &Columns, row: &Row) -> Result<Correction, SourceError> {
     Ok(Correction {
         id: exchange_id(columns, "correction")?,
         made_us: instant(columns, "made_at")?,
         exchange: row.id,
-        line: Line {
+        line: DailyTotal {
             key: TotalKey {
                 rate: Some(get::<Id>(columns, "first_rate")?.0),
                 ..TotalKey::of_row(row, Class::Correction)
@@ -124,8 +124,8 @@ pub(super) fn first_price(columns: &Columns, row: &Row) -> Result<Correction, Tr
     })
 }
 
-pub(super) fn device(row: &Columns) -> Result<DeviceLine, Trouble> {
-    Ok(DeviceLine {
+pub(super) fn device(row: &Columns) -> Result<DeviceTotal, SourceError> {
+    Ok(DeviceTotal {
         day: get(row, "day")?,
         hw_id: text(row, "hw_id")?,
         share: one_of(&Share::ALL, Share::name, get(row, "share")?)?,
@@ -133,7 +133,7 @@ pub(super) fn device(row: &Columns) -> Result<DeviceLine, Trouble> {
     })
 }
 
-fn gpu(row: &Columns) -> Result<GpuSums, Trouble> {
+fn gpu(row: &Columns) -> Result<GpuSums, SourceError> {
     Ok(GpuSums {
         energy_nj: sum(row, "energy_nj")?,
         gpu_ns: sum(row, "gpu_ns")?,
@@ -142,7 +142,7 @@ fn gpu(row: &Columns) -> Result<GpuSums, Trouble> {
     })
 }
 
-pub(super) fn gap(row: &Columns) -> Result<Gap, Trouble> {
+pub(super) fn gap(row: &Columns) -> Result<Gap, SourceError> {
     Ok(Gap {
         from_us: instant(row, "since")?,
         until_us: instant(row, "until")?,
@@ -152,7 +152,7 @@ pub(super) fn gap(row: &Columns) -> Result<Gap, Trouble> {
     })
 }
 
-pub(super) fn rate(row: &Columns) -> Result<Rate, Trouble> {
+pub(super) fn rate(row: &Columns) -> Result<Rate, SourceError> {
     let mut per_token = [None; TokenType::ALL.len()];
     for (kind, price) in TokenType::ALL.iter().zip(&mut per_token) {
         *price = get(row, kind.name())?;
@@ -172,7 +172,7 @@ pub(super) fn rate(row: &Columns) -> Result<Rate, Trouble> {
 }
 
 /// Returns the key of a total, without its rate.
-fn key(row: &Columns, day: i32, class: Class) -> Result<TotalKey, Trouble> {
+fn key(row: &Columns, day: i32, class: Class) -> Result<TotalKey, SourceError> {
     Ok(TotalKey {
         day,
         tenant: text(row, "tenant")?,
@@ -188,7 +188,7 @@ fn key(row: &Columns, day: i32, class: Class) -> Result<TotalKey, Trouble> {
     })
 }
 
-fn tokens(row: &Columns) -> Result<[u64; TokenType::ALL.len()], Trouble> {
+fn tokens(row: &Columns) -> Result<[u64; TokenType::ALL.len()], SourceError> {
     let mut counts = [0; TokenType::ALL.len()];
     for (kind, number) in TokenType::ALL.iter().zip(&mut counts) {
         *number = count(row, kind.name())?;
@@ -196,40 +196,40 @@ fn tokens(row: &Columns) -> Result<[u64; TokenType::ALL.len()], Trouble> {
     Ok(counts)
 }
 
-fn provenance(row: &Columns, column: &str) -> Result<Provenance, Trouble> {
+fn provenance(row: &Columns, column: &str) -> Result<Provenance, SourceError> {
     one_of(&Provenance::ALL, Provenance::name, get(row, column)?)
 }
 
-fn count(row: &Columns, column: &str) -> Result<u64, Trouble> {
+fn count(row: &Columns, column: &str) -> Result<u64, SourceError> {
     Ok(get::<i64>(row, column)?.unsigned_abs())
 }
 
-fn sum(row: &Columns, column: &str) -> Result<i128, Trouble> {
+fn sum(row: &Columns, column: &str) -> Result<i128, SourceError> {
     let digits: &str = get(row, column)?;
     digits.parse().map_err(|_| format!("the central store's {column} is not a whole number").into())
 }
 
-fn exchange_id(row: &Columns, column: &str) -> Result<ExchangeId, Trouble> {
+fn exchange_id(row: &Columns, column: &str) -> Result<ExchangeId, SourceError> {
     Ok(ExchangeId(get::<Id>(row, column)?.0))
 }
 
-fn instant(row: &Columns, column: &str) -> Result<i64, Trouble> {
+fn instant(row: &Columns, column: &str) -> Result<i64, SourceError> {
     Ok(get::<Instant>(row, column)?.0)
 }
 
-fn text(row: &Columns, column: &str) -> Result<Arc<str>, Trouble> {
+fn text(row: &Columns, column: &str) -> Result<Arc<str>, SourceError> {
     Ok(get::<&str>(row, column)?.into())
 }
 
-fn text_if(row: &Columns, column: &str) -> Result<Option<Arc<str>>, Trouble> {
+fn text_if(row: &Columns, column: &str) -> Result<Option<Arc<str>>, SourceError> {
     Ok(get::<Option<&str>>(row, column)?.map(Into::into))
 }
 
-fn get<'a, T: FromSql<'a>>(row: &'a Columns, column: &str) -> Result<T, Trouble> {
+fn get<'a, T: FromSql<'a>>(row: &'a Columns, column: &str) -> Result<T, SourceError> {
     Ok(row.try_get(column)?)
 }
 
-fn one_of<T: Copy>(all: &[T], name: fn(T) -> &'static str, word: &str) -> Result<T, Trouble> {
+fn one_of<T: Copy>(all: &[T], name: fn(T) -> &'static str, word: &str) -> Result<T, SourceError> {
     let found = all.iter().copied().find(|one| name(*one) == word);
     found.ok_or_else(|| format!("the central store has an unknown value: {word}").into())
 }

@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use ledger::source::{Month, Source, Trouble};
-use ledger::{Line, line_difference};
+use ledger::source::{Month, Source, SourceError};
+use ledger::{DailyTotal, line_difference};
 use meter::TokenType;
 use postgres::types::Type;
 
@@ -33,7 +33,7 @@ impl Central {
     ///
     /// # Errors
     /// If the store cannot be read, or has nothing of the month.
-    pub fn verify(&self, only: Option<Month>) -> Result<Vec<Verdict>, Trouble> {
+    pub fn verify(&self, only: Option<Month>) -> Result<Vec<Verdict>, SourceError> {
         let rates = self.rates()?;
         let currencies: HashMap<_, _> = rates.iter().map(|rate| (rate.id, rate.currency)).collect();
         let mut months = Vec::new();
@@ -57,7 +57,7 @@ impl Central {
                 Ok(())
             })?;
             // Differing lines: as stored, and as computed from rows; either may be missing.
-            let mut pairs: Vec<[Option<Line>; 2]> = Vec::new();
+            let mut pairs: Vec<[Option<DailyTotal>; 2]> = Vec::new();
             let mut more = 0_u64;
             self.each(&differing(), &[(&first_day, Type::INT4), (&is_forgotten, Type::BOOL)], |row| {
                 let (is_made, is_stored_too) = (row.try_get("is_made")?, row.try_get("is_stored_too")?);

@@ -2,9 +2,9 @@
 
 use std::thread;
 
-use ledger::feed::{Cursor, Origin, Parcel};
-use ledger::source::{Correction, DeviceLine, Gap, Range, Share, Source};
-use ledger::{Class, GpuSums, Line, Sums, TotalKey};
+use ledger::export::{Cursor, Origin, ShipBatch};
+use ledger::source::{Correction, DeviceTotal, Gap, Range, Share, Source};
+use ledger::{Class, DailyTotal, GpuSums, Sums, TotalKey};
 use meter::ExchangeId;
 use report::{Basis, Key, Order, Query, make};
 
@@ -26,7 +26,7 @@ fn connected(url: &str) -> postgres::Client {
     client
 }
 
-fn lines(url: &str) -> Vec<Line> {
+fn lines(url: &str) -> Vec<DailyTotal> {
     let (mut lines, central) = (Vec::new(), Central::open(&Address::parse(url).unwrap()).unwrap());
     central
         .lines(&Range::ALL, &mut |_, line| {
@@ -70,9 +70,9 @@ fn energy_of_another_line_is_not_its_rows() {
     let (url, mut client) = store();
     used[1].class = Class::Shed;
     let later = used.split_off(2);
-    send(&mut client, origin(1), "host", &Parcel { energy: used, ..batch(all) }).unwrap();
+    send(&mut client, origin(1), "host", &ShipBatch { energy: used, ..batch(all) }).unwrap();
     let november = Origin { month: 682, ..origin(2) };
-    send(&mut client, november, "host", &Parcel { energy: later, ..Parcel::default() }).unwrap();
+    send(&mut client, november, "host", &ShipBatch { energy: later, ..ShipBatch::default() }).unwrap();
     let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
     let mut with = 0;
     central
@@ -102,8 +102,8 @@ fn energy_joins_its_exchange_in_either_order() {
     let all = rows(0..300);
     let used: Vec<_> = all.iter().enumerate().filter_map(|(at, row)| energy(row, at as u64)).collect();
     let expected = added_up(&all, &used);
-    let only_energy = Parcel { energy: used.clone(), ..Parcel::default() };
-    let both = Parcel { energy: used.clone(), ..batch(all.clone()) };
+    let only_energy = ShipBatch { energy: used.clone(), ..ShipBatch::default() };
+    let both = ShipBatch { energy: used.clone(), ..batch(all.clone()) };
     for batches in [
         vec![both.clone()],
         vec![both.clone(), both],
@@ -123,7 +123,7 @@ fn energy_joins_its_exchange_in_either_order() {
 fn energy_in_a_later_file_is_of_that_file_in_either_order() {
     let all = rows(0..30);
     let used = all.iter().enumerate().filter_map(|(at, row)| energy(row, at as u64)).collect();
-    let (first, later) = (batch(all), Parcel { energy: used, ..Parcel::default() });
+    let (first, later) = (batch(all), ShipBatch { energy: used, ..ShipBatch::default() });
     let november = Origin { month: 682, ..origin(2) };
     for is_later_first in [false, true] {
         let (url, mut client) = store();
@@ -149,7 +149,7 @@ fn energy_in_a_later_file_is_of_that_file_in_either_order() {
 #[ignore = "needs PostgreSQL"]
 fn totals_without_rows_replace_earlier_ones() {
     let (url, mut client) = store();
-    let shed = |exchanges| Line {
+    let shed = |exchanges| DailyTotal {
         key: TotalKey { class: Class::Shed, rate: None, ..line().key },
         sums: Sums {
             exchanges,
@@ -158,7 +158,7 @@ fn totals_without_rows_replace_earlier_ones() {
             ..Sums::default()
         },
     };
-    let device = |gpu_ns| DeviceLine {
+    let device = |gpu_ns| DeviceTotal {
         day: 20_741,
         hw_id: "GPU-1".into(),
         share: Share::Idle,
@@ -166,7 +166,7 @@ fn totals_without_rows_replace_earlier_ones() {
     };
     for (exchanges, gpu_ns) in [(3, 10), (5, 20), (5, 20)] {
         let batch =
-            Parcel { shed: vec![shed(exchanges)], devices: vec![device(gpu_ns)], ..Parcel::default() };
+            ShipBatch { shed: vec![shed(exchanges)], devices: vec![device(gpu_ns)], ..ShipBatch::default() };
         send(&mut client, origin(1), "host", &batch).unwrap();
     }
     assert_eq!(lines(&url), [shed(5)]);
@@ -182,7 +182,7 @@ fn totals_of_removed_rows_complete_their_lines() {
     let ((whole_url, mut whole), (url, mut client)) = (store(), store());
     send(&mut whole, origin(1), "host", &batch(rows(0..750))).unwrap();
     send(&mut client, origin(1), "host", &batch(rows(0..500))).unwrap();
-    let totals = Parcel { usage: lines(&whole_url), ..batch(Vec::new()) };
+    let totals = ShipBatch { usage: lines(&whole_url), ..batch(Vec::new()) };
     for _ in 0..2 {
         send(&mut client, origin(1), "host", &totals).unwrap();
         assert_eq!(by_key(&lines(&url)), added_up(&rows(0..750), &[]));
@@ -202,7 +202,7 @@ fn store_keeps_its_last_exchange() {
     let mut owner = shared().client(database).unwrap();
     let mut last =
         || -> Option<Id> { owner.query_one("SELECT last FROM tokenmeter.file", &[]).unwrap().get(0) };
-    let at = |exchange, rows| Parcel { next: Cursor { exchange, ..Cursor::default() }, ..batch(rows) };
+    let at = |exchange, rows| ShipBatch { next: Cursor { exchange, ..Cursor::default() }, ..batch(rows) };
     let id = |number| Some(Id(row(number).id.0));
     send(&mut client, origin(1), "host", &at(10, rows(0..10))).unwrap();
     assert_eq!(last(), id(9));
@@ -225,7 +225,7 @@ fn lost_file_is_noted_in_earlier_ranges() {
         lost_rows: None,
         totals_kept: false,
     };
-    let batch = Parcel { gaps: vec![(1, gap("crash")), (2, gap("corrupt"))], ..batch(Vec::new()) };
+    let batch = ShipBatch { gaps: vec![(1, gap("crash")), (2, gap("corrupt"))], ..batch(Vec::new()) };
     send(&mut client, origin(1), "host", &batch).unwrap();
     let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
     let within = |since_us, until_us| central.gaps(&Range { since_us, until_us }).unwrap();
@@ -242,7 +242,7 @@ fn corrections_and_gaps_are_read_back_unchanged() {
         id: ExchangeId([3; 16]),
         made_us: NOON_US + 5,
         exchange: row(1).id,
-        line: Line { sums: Sums { exchanges: 1, ..correction(-17).sums }, ..correction(-17) },
+        line: DailyTotal { sums: Sums { exchanges: 1, ..correction(-17).sums }, ..correction(-17) },
         ended_us: NOON_US,
     };
     let gap = Gap {
@@ -252,7 +252,7 @@ fn corrections_and_gaps_are_read_back_unchanged() {
         lost_rows: None,
         totals_kept: false,
     };
-    let batch = Parcel {
+    let batch = ShipBatch {
         corrections: vec![(4, correction.clone())],
         gaps: vec![(1, gap.clone())],
         ..batch(Vec::new())
@@ -346,15 +346,15 @@ fn values_that_the_store_cannot_hold_are_replaced() {
 }
 
 /// A total of a correction that changes a charge.
-pub(super) fn correction(delta_pico: i128) -> Line {
-    Line {
+pub(super) fn correction(delta_pico: i128) -> DailyTotal {
+    DailyTotal {
         key: TotalKey { class: Class::Correction, ..line().key },
         sums: Sums { cost_pico: delta_pico, ..Sums::default() },
     }
 }
 
 /// A total of zeros.
-pub(super) fn line() -> Line {
+pub(super) fn line() -> DailyTotal {
     let key = TotalKey {
         day: 20_741,
         tenant: "t".into(),
@@ -368,5 +368,5 @@ pub(super) fn line() -> Line {
         rate: Some(super::rows::rate(0).id),
         class: Class::Usage,
     };
-    Line { key, sums: Sums::default() }
+    DailyTotal { key, sums: Sums::default() }
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ledger::source::{Correction, DAY_US, DeviceLine, Range, Share, Source, Used};
-use ledger::{EnergyRow, GpuSums, Ledger, Line, Row, Store, TotalKey};
+use ledger::source::{Correction, DAY_US, DeviceTotal, Range, Share, Source, Used};
+use ledger::{DailyTotal, EnergyRow, GpuSums, Ledger, Row, Store, TotalKey};
 use meter::TokenType;
 
 use super::rows::{NOON_US, energy, leg, row};
@@ -65,7 +65,7 @@ impl TestLedger {
             }
         }
         self.entered += rows;
-        let device = DeviceLine {
+        let device = DeviceTotal {
             day: (NOON_US / DAY_US) as i32,
             hw_id: "GPU-1".into(),
             share: Share::Idle,
@@ -121,7 +121,7 @@ struct Everything {
     lines: BTreeMap<String, [i128; 7 + TokenType::ALL.len()]>,
     rows: BTreeMap<[u8; 16], (i32, Row, Option<Used>)>,
     corrections: BTreeMap<[u8; 16], (i32, Correction)>,
-    devices: Vec<DeviceLine>,
+    devices: Vec<DeviceTotal>,
     gaps: usize,
     rates: usize,
 }
@@ -175,7 +175,7 @@ fn everything(source: &dyn Source) -> Everything {
     all
 }
 
-fn key(month: i32, line: &Line) -> String {
+fn key(month: i32, line: &DailyTotal) -> String {
     let TotalKey { day, tenant, principal, upstream, provider, model, ending, .. } = &line.key;
     let known = (line.key.input_provenance, line.key.output_provenance, line.key.rate, line.key.class);
     format!("{month} {day} {tenant} {principal:?} {upstream} {provider} {model} {ending} {known:?}")

@@ -166,7 +166,7 @@ fn views_match_those_of_the_ledger() {
                unpriced_exchanges || ' ' || input_tokens || ' ' || output_tokens || ' ' || uncounted_prompts || ' ' || \
                cost";
     let mut ours = BTreeSet::new();
-    for path in ledger::feed::Feed::of(&book.path()).files().unwrap() {
+    for path in ledger::export::ExportReader::of(&book.path()).files().unwrap() {
         let file = Connection::open(path).unwrap();
         let mut statement =
             file.prepare(&format!("{sql} FROM spend_monthly WHERE cost IS NOT NULL")).unwrap();

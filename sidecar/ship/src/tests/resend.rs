@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ledger::feed::{Cursor, Feed, Parcel};
+use ledger::export::{Cursor, ExportReader, ShipBatch};
 use ledger::source::{Correction, DAY_US, Gap, Range, Source};
-use ledger::{Class, Line};
+use ledger::{Class, DailyTotal};
 use meter::ExchangeId;
 use postgres::Client;
 use price::Book as Prices;
@@ -25,9 +25,9 @@ pub(crate) fn central(database: &str) -> Central {
     Central::open(&Address::parse(&shared().url(database)).unwrap()).unwrap()
 }
 
-fn lines(database: &str) -> Vec<Line> {
+fn lines(database: &str) -> Vec<DailyTotal> {
     let mut lines = Vec::new();
-    let mut keep = |_, line: &Line| {
+    let mut keep = |_, line: &DailyTotal| {
         lines.push(line.clone());
         Ok(())
     };
@@ -71,7 +71,7 @@ fn forgotten_month_that_is_sent_again_counts_once() {
     book.enter(200);
     let local = ledger::Store::open_read(&book.path()).unwrap();
     let mut expected = Vec::new();
-    let mut keep = |_, line: &Line| {
+    let mut keep = |_, line: &DailyTotal| {
         expected.push(line.clone());
         Ok(())
     };
@@ -146,7 +146,7 @@ fn batch_of_a_month_forgotten_meanwhile_is_refused() {
     let error = send(&mut owner, origin(1), "host", &batch(vec![row(1)])).unwrap_err();
     assert_eq!(error.scope, Scope::File, "{error}");
     let used: Vec<_> = energy(&row(3), 3).into_iter().collect();
-    let only_energy = Parcel { energy: used, ..Parcel::default() };
+    let only_energy = ShipBatch { energy: used, ..ShipBatch::default() };
     assert!(send(&mut owner, origin(1), "host", &only_energy).is_err());
 }
 
@@ -197,7 +197,7 @@ fn file_that_was_not_put_back_is_sent_again_and_counts_once() {
 
 /// The months' files, to be put back later.
 fn files(book: &TestLedger) -> Vec<PathBuf> {
-    Feed::of(&book.path()).files().unwrap()
+    ExportReader::of(&book.path()).files().unwrap()
 }
 
 pub(crate) fn backup(path: &Path) -> PathBuf {
@@ -288,7 +288,7 @@ fn correction_with_the_id_of_another_is_refused() {
         let line = correction(delta_pico);
         let (id, exchange, ended_us) = (ExchangeId([3; 16]), row(1).id, row(1).ended_us);
         let correction = Correction { id, made_us: NOON_US, exchange, line, ended_us };
-        Parcel { corrections: vec![(1, correction)], next: Cursor::default(), ..batch(Vec::new()) }
+        ShipBatch { corrections: vec![(1, correction)], next: Cursor::default(), ..batch(Vec::new()) }
     };
     send(&mut owner, origin(1), "host", &made(17)).unwrap();
     send(&mut owner, origin(1), "host", &made(17)).unwrap();
@@ -301,7 +301,7 @@ fn correction_with_the_id_of_another_is_refused() {
     assert_eq!(lines(&database).iter().map(|line| line.sums.cost_pico).sum::<i128>(), 17);
     // Sent again, its file has another one in its place.
     send_again(&mut owner);
-    let rest = Parcel { is_rest: true, ..made(5) };
+    let rest = ShipBatch { is_rest: true, ..made(5) };
     send(&mut owner, origin(1), "host", &rest).unwrap();
     assert_eq!(lines(&database).iter().map(|line| line.sums.cost_pico).sum::<i128>(), 5);
 }
@@ -322,7 +322,7 @@ fn rows_that_the_store_had_are_no_gap_when_their_file_is_sent_again() {
             totals_kept: true,
         };
         let next = Cursor { exchange: rows as i64, ..Cursor::default() };
-        Parcel { gaps: vec![(-1, gap)], next, ..Parcel::default() }
+        ShipBatch { gaps: vec![(-1, gap)], next, ..ShipBatch::default() }
     };
     let lost = |rows: Option<u64>| {
         let mut gaps = central(&database).gaps(&Range::ALL).unwrap();
@@ -354,7 +354,7 @@ fn corrections_of_a_lost_file_give_way_to_those_of_another() {
         let (id, exchange, ended_us) = (ExchangeId([3; 16]), row(1).id, row(1).ended_us);
         let correction = Correction { id, made_us: NOON_US, exchange, line, ended_us };
         let batch =
-            Parcel { corrections: vec![(1, correction)], next: Cursor::default(), ..batch(Vec::new()) };
+            ShipBatch { corrections: vec![(1, correction)], next: Cursor::default(), ..batch(Vec::new()) };
         send(&mut shared().client(&database).unwrap(), origin(from), "host", &batch)
     };
     made(1, 17).unwrap();
@@ -380,7 +380,7 @@ fn batch_after_what_the_store_has_is_refused() {
     let mut owner = shared().client(&database).unwrap();
     schema::ensure(&mut owner).unwrap();
     send(&mut owner, origin(1), "host", &batch(vec![row(1), row(2)])).unwrap();
-    let later = Parcel { after: Cursor { exchange: 3, ..Cursor::default() }, ..batch(vec![row(4)]) };
+    let later = ShipBatch { after: Cursor { exchange: 3, ..Cursor::default() }, ..batch(vec![row(4)]) };
     let error = send(&mut owner, origin(1), "host", &later).unwrap_err();
     assert_eq!(error.scope, Scope::Batch);
     assert_eq!(by_key(&lines(&database)), added_up(&[row(1), row(2)], &[]));

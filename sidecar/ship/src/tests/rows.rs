@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ledger::feed::{Energy, Origin, Parcel};
+use ledger::export::{Energy, Origin, ShipBatch};
 use ledger::source::{DAY_US, Used};
-use ledger::{Class, Line, Row};
+use ledger::{Class, DailyTotal, Row};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
@@ -117,8 +117,8 @@ pub(crate) fn origin(number: u8) -> Origin {
 }
 
 /// Returns a batch of rows, with their rates.
-pub(crate) fn batch(rows: Vec<Row>) -> Parcel {
-    let mut batch = Parcel { rows, rates: vec![rate(0), rate(1)], ..Parcel::default() };
+pub(crate) fn batch(rows: Vec<Row>) -> ShipBatch {
+    let mut batch = ShipBatch { rows, rates: vec![rate(0), rate(1)], ..ShipBatch::default() };
     batch.next.exchange = batch.rows.len() as i64;
     batch
 }
@@ -130,7 +130,7 @@ pub(crate) type Key = (i32, String, String, String, String, String, Option<[u8; 
 pub(crate) type Sums = (u64, u64, i128, u64, i128);
 
 /// Returns the sums of lines by key.
-pub(crate) fn by_key<'l>(lines: impl IntoIterator<Item = &'l Line>) -> BTreeMap<Key, Sums> {
+pub(crate) fn by_key<'l>(lines: impl IntoIterator<Item = &'l DailyTotal>) -> BTreeMap<Key, Sums> {
     let mut all = BTreeMap::new();
     for line in lines {
         let key = (

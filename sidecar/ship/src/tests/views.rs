@@ -18,7 +18,7 @@ fn store() -> Client {
         row.ended_us += month * 31 * DAY_US;
         row.id.0[0] = month as u8;
         let used = energy(&row, 3).into_iter().collect();
-        let batch = ledger::feed::Parcel { energy: used, ..batch(vec![row]) };
+        let batch = ledger::export::ShipBatch { energy: used, ..batch(vec![row]) };
         send(&mut client, origin(1), "host", &batch).unwrap();
     }
     client

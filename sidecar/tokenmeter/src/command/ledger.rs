@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Arg, ArgMatches, Command};
-use ledger::source::Trouble;
-use ledger::{Copy, Done, Error, Overview, Part, Verdict, backup, close, month, overview, verify};
+use ledger::source::SourceError;
+use ledger::{
+    CopyOutcome, Error, MonthCopy, Overview, Part, Verdict, backup, close, month, overview, verify,
+};
 use ship::Central;
 use ship::address::is_postgres;
 
@@ -222,7 +224,7 @@ fn print(text: &str) {
     let _ = writeln!(io::stdout(), "{text}");
 }
 
-fn verify_central(named: &str, month: Option<i32>) -> Result<Vec<ship::Verdict>, Trouble> {
+fn verify_central(named: &str, month: Option<i32>) -> Result<Vec<ship::Verdict>, SourceError> {
     let address = store::address_for_command(named, &ThisMachine).map_err(|refused| refused.to_string())?;
     Central::open(&address)?.verify(month)
 }
@@ -260,19 +262,19 @@ fn file_verdict(verdict: &Verdict) -> String {
     format!("{month}  DIFFERS  {path}:{}", listed(&verdict.differences))
 }
 
-fn copied(copy: &Copy) -> String {
+fn copied(copy: &MonthCopy) -> String {
     let month = copy.month.map_or_else(|| "?".to_owned(), month::name);
     let (path, rows) = (copy.path.display(), closed::count(copy.rows, "row"));
     match &copy.done {
-        Ok(Done::Copied) => format!("{month}  copied     {path}: {rows}, verified"),
-        Ok(Done::Replaced(aside)) => {
+        Ok(CopyOutcome::Copied) => format!("{month}  copied     {path}: {rows}, verified"),
+        Ok(CopyOutcome::Replaced(aside)) => {
             let aside = aside.display();
             format!(
                 "{month}  copied     {path}: {rows}, verified; the damaged copy that was there is now {aside}"
             )
         }
-        Ok(Done::Unchanged) => format!("{month}  unchanged  {path}: {rows}, verified"),
-        Ok(Done::Kept) => {
+        Ok(CopyOutcome::Unchanged) => format!("{month}  unchanged  {path}: {rows}, verified"),
+        Ok(CopyOutcome::Kept) => {
             format!(
                 "{month}  kept       {path}: {rows}, verified; the ledger has no file of this month any more"
             )
@@ -340,7 +342,7 @@ folder, copy the files of DIR back, verify, start the proxy.";
 pub(crate) enum LedgerError {
     NoLedger(NoLedger),
     Central,
-    Store(Trouble),
+    Store(SourceError),
     Ledger(Error),
     Reprice(RepriceError),
 }
@@ -365,7 +367,7 @@ impl std::error::Error for LedgerError {}
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use ledger::{Copy, Done, Error, Facts, Overview, Part, Verdict};
+    use ledger::{CopyOutcome, Error, Facts, MonthCopy, Overview, Part, Verdict};
 
     use super::{LedgerArgs, central_verdict, command, copied, file_verdict, state};
 
@@ -425,19 +427,19 @@ mod tests {
     #[test]
     fn copies_are_rendered() {
         for (done, said) in [
-            (Done::Copied, "2026-10  copied     b/x.db: 7 rows, verified"),
-            (Done::Unchanged, "2026-10  unchanged  b/x.db: 7 rows, verified"),
+            (CopyOutcome::Copied, "2026-10  copied     b/x.db: 7 rows, verified"),
+            (CopyOutcome::Unchanged, "2026-10  unchanged  b/x.db: 7 rows, verified"),
             (
-                Done::Replaced("b/x.db.corrupt-1".into()),
+                CopyOutcome::Replaced("b/x.db.corrupt-1".into()),
                 "2026-10  copied     b/x.db: 7 rows, verified; the damaged copy that was there is now b/x.db.corrupt-1",
             ),
             (
-                Done::Kept,
+                CopyOutcome::Kept,
                 "2026-10  kept       b/x.db: 7 rows, verified; the ledger has no file of this month any more",
             ),
         ] {
             assert_eq!(
-                copied(&Copy { path: "b/x.db".into(), month: Some(681), rows: 7, done: Ok(done) }),
+                copied(&MonthCopy { path: "b/x.db".into(), month: Some(681), rows: 7, done: Ok(done) }),
                 said
             );
         }

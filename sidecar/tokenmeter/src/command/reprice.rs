@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ledger::Store;
-use ledger::{Range, Trouble, period};
+use ledger::{Range, SourceError, period};
 use price::{Book, LineError};
 use report::{Change, Outcome, Reprice};
 use report::{Filter, Key};
@@ -265,7 +265,7 @@ pub(crate) enum RepriceError {
     Remote,
     Unread(PathBuf, io::Error),
     Prices(PathBuf, Vec<LineError>),
-    Ledger(Trouble),
+    Ledger(SourceError),
 }
 
 impl fmt::Display for RepriceError {

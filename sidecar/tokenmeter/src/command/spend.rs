@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ledger::Store;
 use ledger::source::Month;
-use ledger::{Range, Source, Trouble, period};
+use ledger::{Range, Source, SourceError, period};
 use price::Book;
 use report::focus::{self, Billing, Options, Version};
 use report::notes::{Notes, shell_word};
@@ -459,7 +459,7 @@ pub(crate) enum SpendError {
     NoColumn(Vec<String>),
     /// Columns are named for a format that has its own.
     ColumnsOf(&'static str),
-    Ledger(Trouble),
+    Ledger(SourceError),
     /// The price file cannot be read.
     Unread(String, io::Error),
     /// The price file is invalid.

@@ -143,7 +143,7 @@ fn verifies(ledger: &Path, place: &str) {
 fn said(ledger: &Path) -> Said {
     let store = Store::open_read(ledger).expect("it is a ledger");
     let mut said = Said { lines: BTreeMap::new(), corrections: 0, closed: Vec::new() };
-    let mut add = |month, line: &ledger::Line| {
+    let mut add = |month, line: &ledger::DailyTotal| {
         let names = (line.key.tenant.to_string(), line.key.model.to_string());
         let sums: &mut [i128; 3] =
             said.lines.entry((month, line.key.day, names.0, names.1, line.key.class)).or_default();

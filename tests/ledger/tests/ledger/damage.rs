@@ -7,7 +7,7 @@ use std::fs;
 
 use chance::Chance;
 use ledger::Store;
-use ledger::{Range, Source, Trouble};
+use ledger::{Range, Source, SourceError};
 
 use crate::life::Desk;
 
@@ -97,7 +97,7 @@ fn restore(desk: &Desk, files: &Files) {
 }
 
 /// Exchanges and money, by the lines and by the rows.
-fn sums(desk: &Desk) -> Result<[[i128; 2]; 2], Trouble> {
+fn sums(desk: &Desk) -> Result<[[i128; 2]; 2], SourceError> {
     let store = Store::open_read(&desk.ledger())?;
     let mut sums = [[0; 2]; 2];
     store.lines(&Range::ALL, &mut |_, line| {

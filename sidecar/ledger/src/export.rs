@@ -16,14 +16,14 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::error::Error;
 use crate::file::{self, File};
 use crate::files;
-use crate::source::{Correction, DeviceLine, Gap, Month, Used};
+use crate::source::{Correction, DeviceTotal, Gap, Month, Used};
 use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 use crate::values::{Columns, Names};
-use crate::{Class, Line, Row, month};
+use crate::{Class, DailyTotal, Row, month};
 
 /// The files of a ledger, for the shipper.
 #[derive(Clone, Debug)]
-pub struct Feed {
+pub struct ExportReader {
     path: PathBuf,
 }
 
@@ -77,7 +77,7 @@ pub struct Energy {
 
 /// An event of the audit trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Act {
+pub struct AuditEvent {
     /// Its place in the file.
     pub seq: i64,
     /// The time, microseconds since 1970.
@@ -92,39 +92,39 @@ pub struct Act {
 
 /// The rows of a file after a cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parcel {
+pub struct ShipBatch {
     /// The cursor that it comes after.
     pub after: Cursor,
     /// Exchanges, without those of months that the reader has forgotten.
     pub rows: Vec<Row>,
-    /// The rates that anything in the parcel names.
+    /// The rates that anything in the batch names.
     pub rates: Vec<Arc<Rate>>,
-    /// Energy of exchanges that are in the file by this parcel at the latest, or in another file.
+    /// Energy of exchanges that are in the file by this batch at the latest, or in another file.
     pub energy: Vec<Energy>,
     /// Corrections, each with the `seq` of the act it is part of.
     pub corrections: Vec<(i64, Correction)>,
     /// Acts.
-    pub acts: Vec<Act>,
+    pub acts: Vec<AuditEvent>,
     /// Gaps, each with its `seq`; one of ours, for rows that were taken away unread, has one below zero.
     pub gaps: Vec<(i64, Gap)>,
     /// Exchanges that retention took away before the reader had them.
     pub taken: u64,
     /// All lines of class `usage`, if anything was taken away before the reader had it: no sum of rows says
-    /// what they are. Else those on days of forgotten months, if the parcel passes over rows of them.
-    pub usage: Vec<Line>,
+    /// what they are. Else those on days of forgotten months, if the batch passes over rows of them.
+    pub usage: Vec<DailyTotal>,
     /// True if the batch reaches the file's last exchange, so that all else follows.
     pub is_rest: bool,
-    /// All lines of class `shed`, if the parcel reaches the file's end: totals without rows.
-    pub shed: Vec<Line>,
+    /// All lines of class `shed`, if the batch reaches the file's end: totals without rows.
+    pub shed: Vec<DailyTotal>,
     /// All GPU use without an exchange, if the batch reaches the file's end.
-    pub devices: Vec<DeviceLine>,
+    pub devices: Vec<DeviceTotal>,
     /// The cursor after this batch.
     pub next: Cursor,
     /// Exchanges that wait behind it.
     pub behind: u64,
 }
 
-impl Parcel {
+impl ShipBatch {
     /// Returns true if it has nothing but totals.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -136,7 +136,7 @@ impl Parcel {
     }
 }
 
-impl Feed {
+impl ExportReader {
     /// The ledger whose open month is this file.
     pub fn of(path: &Path) -> Self {
         Self { path: path.to_owned() }
@@ -226,34 +226,39 @@ impl Opened {
     ///
     /// # Errors
     /// If the file cannot be read, or is not as it was written.
-    pub fn parcel(&self, after: Cursor, limit: usize, forgotten: &BTreeSet<Month>) -> Result<Parcel, Error> {
+    pub fn batch(
+        &self,
+        after: Cursor,
+        limit: usize,
+        forgotten: &BTreeSet<Month>,
+    ) -> Result<ShipBatch, Error> {
         self.snapshot(after, limit, forgotten).map_err(|error| error.of(self.file.path.display()))
     }
 
-    fn snapshot(&self, after: Cursor, limit: usize, forgotten: &BTreeSet<Month>) -> Result<Parcel, Error> {
+    fn snapshot(&self, after: Cursor, limit: usize, forgotten: &BTreeSet<Month>) -> Result<ShipBatch, Error> {
         let snapshot = self.file.connection.unchecked_transaction()?;
         let mut reader =
             Reader { snapshot: &snapshot, limit, forgotten, names: Names::default(), rates: BTreeMap::new() };
-        let mut parcel = Parcel { after, next: after, ..Parcel::default() };
-        self.skip_taken(&mut reader, &mut parcel)?;
-        let begin = parcel.next;
-        parcel.rows = reader.rows(&mut parcel.next.exchange)?;
-        parcel.is_rest = parcel.rows.len() < limit;
-        if parcel.is_rest {
-            reader.rest(&mut parcel)?;
+        let mut batch = ShipBatch { after, next: after, ..ShipBatch::default() };
+        self.skip_taken(&mut reader, &mut batch)?;
+        let begin = batch.next;
+        batch.rows = reader.rows(&mut batch.next.exchange)?;
+        batch.is_rest = batch.rows.len() < limit;
+        if batch.is_rest {
+            reader.rest(&mut batch)?;
         } else {
-            parcel.behind = behind(&snapshot, parcel.next.exchange)?;
+            batch.behind = behind(&snapshot, batch.next.exchange)?;
         }
-        reader.lines_of_forgotten(begin, &mut parcel)?;
-        parcel.rates = reader.rates.into_values().collect();
-        Ok(parcel)
+        reader.lines_of_forgotten(begin, &mut batch)?;
+        batch.rates = reader.rates.into_values().collect();
+        Ok(batch)
     }
 
     /// Goes past what retention has taken or is about to take, and hands on the totals instead. A reader
     /// meets it that was put back to an earlier day, or that begins after retention did. Rows that are still
     /// there are in those totals, and may not come after them.
-    fn skip_taken(&self, reader: &mut Reader<'_>, parcel: &mut Parcel) -> Result<(), Error> {
-        let (snapshot, next) = (reader.snapshot, &mut parcel.next);
+    fn skip_taken(&self, reader: &mut Reader<'_>, batch: &mut ShipBatch) -> Result<(), Error> {
+        let (snapshot, next) = (reader.snapshot, &mut batch.next);
         let exchange = file::compacted(snapshot, &EXCHANGE)?.entered;
         let energy = file::compacted(snapshot, &ENERGY)?.entered;
         if exchange <= next.exchange && energy <= next.energy {
@@ -263,19 +268,19 @@ impl Opened {
         let whole = file::table_digest(snapshot, &EXCHANGE)?.entered == exchange
             && file::table_digest(snapshot, &ENERGY)?.entered == energy;
         if whole {
-            parcel.usage = reader.lines(Class::Usage, |_| true)?;
+            batch.usage = reader.lines(Class::Usage, |_| true)?;
         }
-        parcel.taken = (exchange - next.exchange).max(0).unsigned_abs();
-        if parcel.taken > 0 {
+        batch.taken = (exchange - next.exchange).max(0).unsigned_abs();
+        if batch.taken > 0 {
             let gap = Gap {
                 from_us: month::begin_us(self.file.month),
                 until_us: month::begin_us(self.file.month + 1) - 1,
                 why: "retention".into(),
-                lost_rows: Some(parcel.taken),
+                lost_rows: Some(batch.taken),
                 totals_kept: whole,
             };
             // The same gap has the same number, and none of the file's own.
-            parcel.gaps.push((-1 - next.exchange, gap));
+            batch.gaps.push((-1 - next.exchange, gap));
         }
         next.exchange = next.exchange.max(exchange);
         next.energy = next.energy.max(energy);
@@ -329,15 +334,15 @@ impl Reader<'_> {
         self.forgotten.iter().map(kept).collect()
     }
 
-    /// Adds the lines on days of forgotten months, if the parcel passes over rows of them.
-    fn lines_of_forgotten(&mut self, begin: Cursor, parcel: &mut Parcel) -> Result<(), Error> {
+    /// Adds the lines on days of forgotten months, if the batch passes over rows of them.
+    fn lines_of_forgotten(&mut self, begin: Cursor, batch: &mut ShipBatch) -> Result<(), Error> {
         let forgotten = self.forgotten;
-        if forgotten.is_empty() || !parcel.usage.is_empty() {
+        if forgotten.is_empty() || !batch.usage.is_empty() {
             return Ok(());
         }
         let mut passed = false;
         for (table, from, to) in
-            [(&*EXCHANGE, begin.exchange, parcel.next.exchange), (&*ENERGY, begin.energy, parcel.next.energy)]
+            [(&*EXCHANGE, begin.exchange, batch.next.exchange), (&*ENERGY, begin.energy, batch.next.energy)]
         {
             let sql = format!(
                 "SELECT EXISTS (SELECT 1 FROM {} WHERE seq > ?1 AND seq <= ?2 AND NOT (TRUE {}))",
@@ -347,28 +352,28 @@ impl Reader<'_> {
             passed |= self.snapshot.query_row(&sql, [from, to], |row| row.get::<_, bool>(0))?;
         }
         if passed {
-            parcel.usage =
+            batch.usage =
                 self.lines(Class::Usage, |line| forgotten.contains(&month::of_day(line.key.day)))?;
         }
         Ok(())
     }
 
-    fn rest(&mut self, parcel: &mut Parcel) -> Result<(), Error> {
+    fn rest(&mut self, batch: &mut ShipBatch) -> Result<(), Error> {
         let kept = self.kept();
         let (snapshot, limit, names) = (self.snapshot, self.limit, &mut self.names);
-        let next = &mut parcel.next;
+        let next = &mut batch.next;
         each(snapshot, &ENERGY, &kept, &mut next.energy, limit, |values| {
             let mut columns = Columns::new(&values[3..], names);
             let (used, class) = (columns.used()?, columns.class()?);
             let [id, ended_us] = [&values[1], &values[2]];
             let id = id.as_blob().ok().and_then(|id| id.try_into().ok()).ok_or_else(senseless)?;
             let ended_us = ended_us.as_i64().map_err(|_| senseless())?;
-            parcel.energy.push(Energy { id: ExchangeId(id), ended_us, used, class });
+            batch.energy.push(Energy { id: ExchangeId(id), ended_us, used, class });
             Ok(())
         })?;
         each(snapshot, &ACT, "", &mut next.act, limit, |values| {
             let mut columns = Columns::new(values, names);
-            parcel.acts.push(Act {
+            batch.acts.push(AuditEvent {
                 seq: columns.number()?,
                 at_us: columns.number()?,
                 what: columns.text()?,
@@ -380,29 +385,33 @@ impl Reader<'_> {
         each(snapshot, &CORRECTION, "", &mut next.correction, limit, |values| {
             let correction = Columns::new(&values[1..], names).correction()?;
             let act = values[3].as_i64().map_err(|_| senseless())?;
-            parcel.corrections.push((act, correction));
+            batch.corrections.push((act, correction));
             Ok(())
         })?;
         each(snapshot, &GAP, "", &mut next.gap, limit, |values| {
             let seq = values[0].as_i64().map_err(|_| senseless())?;
-            parcel.gaps.push((seq, Columns::new(&values[1..], names).gap()?));
+            batch.gaps.push((seq, Columns::new(&values[1..], names).gap()?));
             Ok(())
         })?;
         file::whole(snapshot, &DEVICE, |values| {
-            parcel.devices.push(Columns::new(values, names).device()?);
+            batch.devices.push(Columns::new(values, names).device()?);
             Ok(())
         })?;
-        self.pass_over(&ENERGY, parcel.energy.len(), &mut parcel.next.energy)?;
-        parcel.shed = self.lines(Class::Shed, |_| true)?;
-        for id in parcel.corrections.iter().filter_map(|(_, correction)| correction.line.key.rate) {
+        self.pass_over(&ENERGY, batch.energy.len(), &mut batch.next.energy)?;
+        batch.shed = self.lines(Class::Shed, |_| true)?;
+        for id in batch.corrections.iter().filter_map(|(_, correction)| correction.line.key.rate) {
             rate(snapshot, &mut self.rates, &id)?;
         }
         Ok(())
     }
 
     /// The lines of a class that are wanted.
-    fn lines(&mut self, class: Class, is_wanted: impl Fn(&Line) -> bool) -> Result<Vec<Line>, Error> {
-        let mut lines: Vec<Line> = Vec::new();
+    fn lines(
+        &mut self,
+        class: Class,
+        is_wanted: impl Fn(&DailyTotal) -> bool,
+    ) -> Result<Vec<DailyTotal>, Error> {
+        let mut lines: Vec<DailyTotal> = Vec::new();
         LINE.each(self.snapshot, &format!("WHERE class = '{}'", class.name()), &[], |values, _| {
             let line = Columns::new(values, &mut self.names).line()?;
             if is_wanted(&line) {
@@ -464,5 +473,5 @@ const COUNT: &str = "SELECT count(*) FROM exchange WHERE seq > ?1";
 const FIRST: &str = "SELECT ended_us FROM exchange WHERE seq > ?1 ORDER BY seq LIMIT 1";
 
 #[cfg(test)]
-#[path = "feed_tests.rs"]
+#[path = "export_tests.rs"]
 mod tests;

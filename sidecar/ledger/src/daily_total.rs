@@ -7,14 +7,14 @@ use crate::total_key::{Class, TotalKey};
 
 /// The sums of a day's exchanges with equal keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct DailyTotal {
     /// The keys.
     pub key: TotalKey,
     /// The sums.
     pub sums: Sums,
 }
 
-impl Line {
+impl DailyTotal {
     /// Returns the total of a row alone.
     pub fn of_row(row: &Row, used: Option<&Used>) -> Self {
         let mut sums = Sums::default();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use price::Charge;
 
-use super::{Cursor, Feed, Parcel};
+use super::{Cursor, ExportReader, ShipBatch};
 use crate::file::File;
 use crate::month;
 use crate::retain;
@@ -39,9 +39,9 @@ fn step(place: &Place, now_us: i64) -> retain::Next {
     retain::step(&place.ledger(), 20, &|_| true, "test", now_us).unwrap()
 }
 
-fn parcel(place: &Place, exchange: i64) -> Parcel {
-    let opened = Feed::of(&place.ledger()).open(&place.path("x-2026-10.db")).unwrap();
-    opened.parcel(Cursor { exchange, ..Cursor::default() }, 1_000, &BTreeSet::new()).unwrap()
+fn batch(place: &Place, exchange: i64) -> ShipBatch {
+    let opened = ExportReader::of(&place.ledger()).open(&place.path("x-2026-10.db")).unwrap();
+    opened.batch(Cursor { exchange, ..Cursor::default() }, 1_000, &BTreeSet::new()).unwrap()
 }
 
 #[test]
@@ -50,22 +50,22 @@ fn rows_deleted_before_export_leave_gap() {
     let later = NOON_US + 100 * DAY_US;
     // The clock is trusted after a day.
     assert_eq!(step(&place, later - DAY_US), retain::Next::Nothing);
-    assert_eq!(parcel(&place, 0).gaps, []);
+    assert_eq!(batch(&place, 0).gaps, []);
     assert_eq!(step(&place, later), retain::Next::Step);
     // Some are still there, and in the totals too.
     for (at, lost) in [(0, 2_500), (1_500, 1_000), (2_400, 100)] {
-        assert_eq!(parcel(&place, at).taken, lost, "at {at}");
+        assert_eq!(batch(&place, at).taken, lost, "at {at}");
     }
     while step(&place, later) == retain::Next::Step {}
     for (at, lost) in [(0, 2_500), (1_500, 1_000), (2_499, 1), (2_500, 0)] {
-        let parcel = parcel(&place, at);
-        assert_eq!((parcel.taken, parcel.next.exchange, parcel.rows.len()), (lost, ROWS, 0), "at {at}");
-        assert_eq!(parcel.is_empty(), lost == 0, "it is sent once");
-        let totals: u64 = parcel.usage.iter().map(|line| line.sums.exchanges).sum();
+        let batch = batch(&place, at);
+        assert_eq!((batch.taken, batch.next.exchange, batch.rows.len()), (lost, ROWS, 0), "at {at}");
+        assert_eq!(batch.is_empty(), lost == 0, "it is sent once");
+        let totals: u64 = batch.usage.iter().map(|line| line.sums.exchanges).sum();
         assert_eq!(totals, if lost > 0 { ROWS as u64 } else { 0 }, "at {at}");
-        assert_eq!(parcel.rates.len(), if lost > 0 { 2 } else { 0 }, "what the totals name");
-        assert_eq!(parcel.gaps.len(), usize::from(lost > 0));
-        for (number, gap) in parcel.gaps {
+        assert_eq!(batch.rates.len(), if lost > 0 { 2 } else { 0 }, "what the totals name");
+        assert_eq!(batch.gaps.len(), usize::from(lost > 0));
+        for (number, gap) in batch.gaps {
             assert_eq!((number, gap.lost_rows), (-1 - at, Some(lost)));
             assert!(gap.from_us <= NOON_US && gap.until_us > NOON_US && gap.totals_kept, "{gap:?}");
         }
@@ -75,7 +75,7 @@ fn rows_deleted_before_export_leave_gap() {
     let mut txn = Txn::begin(&mut file).unwrap();
     assert_eq!(txn.exchanges(&[row(ROWS as u64 + 6)]).unwrap(), 1);
     txn.commit().unwrap();
-    let late = parcel(&place, 0);
+    let late = batch(&place, 0);
     assert_eq!((late.rows.len(), late.usage.len(), late.next.exchange), (1, 0, ROWS + 1));
     assert!(!late.gaps[0].1.totals_kept);
 }
