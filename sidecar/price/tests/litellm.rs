@@ -160,6 +160,8 @@ fn model_with_any_cost_is_not_free() {
         (r#""off_peak_pricing": {"windows": [{"weekdays": [1, 2]}], "input_cost_per_token": 1e-7}"#, false),
         (r#""tiered_pricing": [{"range": [0, 32000], "input_cost_per_token": 0}]"#, true),
         (r#""tiered_pricing": [{"range": [0, 32000], "input_cost_per_query": 1}]"#, false),
+        // A list of another name has no prices.
+        (r#""examples": [{"input_cost_per_query": 1}]"#, true),
         // By how much nothing is multiplied, and what is free of it.
         (r#""regional_endpoint_uplift_multiplier": 1.1, "search_free_requests": {"a_day": 100}"#, true),
         (r#""provider_specific_entry": {"us": 1.1}"#, true),
@@ -206,6 +208,28 @@ fn unusable_prices_are_skipped_and_listed() {
     assert_eq!(import.skipped.len(), 10);
     let twice = book.entries().iter().find(|entry| &**entry.models.text() == "twice").expect("it is there");
     assert_eq!(twice.offers[0].rate.per_token[0], Some(2_000_000));
+}
+
+#[test]
+fn name_that_a_price_file_cannot_hold_is_skipped() {
+    for (name, is_held) in [
+        ("m", true),
+        (&*"m".repeat(512), true),
+        (&*"m".repeat(513), false),
+        ("", false),
+        (" m", false),
+        ("m ", false),
+        ("m\\u0007m", false),
+        ("m m", true),
+    ] {
+        let (import, book) = imported(&format!(r#"{{"{name}": {{"input_cost_per_token": 1e-6}}}}"#));
+        assert_eq!(
+            (import.models, book.entries().len()),
+            (usize::from(is_held), usize::from(is_held)),
+            "{name:?}"
+        );
+        assert_eq!(import.skipped.len(), usize::from(!is_held), "{name:?}: {:?}", import.skipped);
+    }
 }
 
 #[test]
