@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use meter::{ExchangeId, Record, Role, Tokens};
-use price::{Charge, has_tiers};
+use price::{Book, Charge, Unpriced, Usage, has_tiers};
 
 /// One exchange. Columns of the table `exchange` have the same names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,10 +63,64 @@ pub struct Row {
 }
 
 impl Row {
-    /// The row of a finished exchange.
+    /// Returns the row of a finished exchange, charged by a price book if there is one.
+    pub fn charged(record: &Record, book: Option<&Book>) -> Self {
+        let mut row = Self::uncharged(record);
+        row.charge = match book {
+            _ if !row.role.is_counted() => Charge::Unpriced(Unpriced::Leg),
+            None => Charge::Unpriced(Unpriced::NoBook),
+            Some(book) => book.charge(&row.inputs(record.identity.tier_said)),
+        };
+        row.keep_charged_tier(record.identity.tier_said);
+        row
+    }
+
+    /// Returns the row of a finished exchange with this charge.
     pub fn of(record: &Record, charge: Charge) -> Self {
+        let mut row = Self { charge, ..Self::uncharged(record) };
+        row.keep_charged_tier(record.identity.tier_said);
+        row
+    }
+
+    /// Returns the charge of the exchange by another book. The row's tier is the one that it was charged by.
+    pub fn charge_again(&self, book: &Book) -> Charge {
+        book.charge(&self.inputs(true))
+    }
+
+    /// Returns the inputs of a charge; `tier_said` if the response, and not only the request, names the tier. The only
+    /// builder of them: if charging and charging again read an exchange differently, corrections appear by themselves.
+    fn inputs(&self, tier_said: bool) -> Usage<'_> {
+        let tier = self.service_tier.as_deref();
+        let is_said = self.is_tier_said(tier_said);
+        Usage {
+            model: &self.model,
+            response_model: self.response_model.as_deref(),
+            provider: &self.provider,
+            upstream: &self.upstream,
+            tier: tier.filter(|_| is_said),
+            requested_tier: tier.filter(|_| !is_said),
+            at_us: self.ended_us,
+            tokens: &self.tokens.by_type,
+            success: (200..300).contains(&self.status),
+            processed: meter::is_processed(self.status, self.upstream_attempts),
+            counted: self.tokens.is_counted(),
+        }
+    }
+
+    /// A server without tiers repeats the request's tier, so it says none.
+    fn is_tier_said(&self, tier_said: bool) -> bool {
+        tier_said && has_tiers(&self.provider)
+    }
+
+    /// Removes a tier that was only requested, unless the exchange was charged by it.
+    fn keep_charged_tier(&mut self, tier_said: bool) {
+        let is_said = self.is_tier_said(tier_said);
+        self.service_tier = self.service_tier.take().filter(|tier| is_said || self.charge.is_of(tier));
+    }
+
+    /// The row of a finished exchange, with the tier of its response or its request.
+    fn uncharged(record: &Record) -> Self {
         let identity = &record.identity;
-        let is_said = identity.tier_said && has_tiers(&identity.provider);
         let micros = |ns: u64| i64::try_from(ns / 1000).unwrap_or(i64::MAX);
         Self {
             id: identity.exchange,
@@ -81,14 +135,14 @@ impl Row {
             model: Arc::clone(&identity.model),
             response_model: identity.response_model.clone(),
             response_id: identity.response_id.clone(),
-            service_tier: identity.service_tier.clone().filter(|tier| is_said || charge.is_of(tier)),
+            service_tier: identity.service_tier.clone(),
             ending: record.ending.name().into(),
             status: record.status,
             streamed: record.streamed,
             tokens: record.tokens,
             duration_us: micros(record.timing.duration_ns),
             first_token_us: record.timing.first_token_ns.map(micros),
-            charge,
+            charge: Charge::Unpriced(Unpriced::NoBook),
             trace: identity.trace.as_ref().map(|trace| trace.trace_id),
             role: identity.role,
             request_id: identity.request_id.clone(),
@@ -96,6 +150,7 @@ impl Row {
             cached_excess: record.cached_excess,
         }
     }
+
     /// The id of the rate it was charged by, if it was.
     pub fn rate(&self) -> Option<[u8; 16]> {
         match &self.charge {

@@ -8,7 +8,6 @@ use ledger::testing::{NOON_US, Place, row};
 use ledger::{Ledger, Plan, Row, Store, close, month, start, verify};
 use price::{Book, Charge};
 
-use crate::reprice::usage;
 use crate::{Reprice, reprice};
 
 const LONG: Duration = Duration::from_secs(30);
@@ -34,7 +33,7 @@ fn of_october<'a>(book: &'a Book) -> Reprice<'a> {
 }
 
 fn cost(book: &Book, rows: &[Row]) -> i128 {
-    let of = |row: &Row| match book.charge(&usage(row)) {
+    let of = |row: &Row| match row.charge_again(book) {
         Charge::Priced { cost, .. } => i128::from(cost),
         Charge::Unpriced(why) => panic!("{why:?}"),
     };

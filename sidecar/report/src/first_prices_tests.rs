@@ -127,7 +127,7 @@ fn expected(version: &str, models: &[&str], prices: &str) -> (String, i128, i128
     let (book, _) = Book::read(prices).unwrap_or_else(|problems| panic!("{problems:?}"));
     let rows: Vec<_> = (0..ROWS).map(exchange).filter(|row| models.contains(&&*row.model)).collect();
     let tokens = rows.iter().flat_map(|row| row.tokens.by_type).map(i128::from).sum();
-    let cost = |row: &Row| i128::from(book.charge(&reprice::usage(row)).cost().unwrap());
+    let cost = |row: &Row| i128::from(row.charge_again(&book).cost().unwrap());
     (version.to_owned(), i128::try_from(rows.len()).unwrap(), tokens, rows.iter().map(cost).sum())
 }
 

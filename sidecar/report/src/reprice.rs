@@ -14,7 +14,7 @@ use ledger::corrections::{ChargeChange, id_of};
 use ledger::source::{Correction, Month, Range, Source, SourceError};
 use ledger::{Amendment, amend};
 use ledger::{Class, Row, Store, month};
-use price::{Book, Charge, Currency, Rate, Unpriced, Usage, has_tiers};
+use price::{Book, Charge, Currency, Rate, Unpriced};
 use text::Glob;
 
 use crate::first_prices::Reading;
@@ -251,7 +251,7 @@ fn each(
             return Ok(());
         }
         outcome.exchanges += 1;
-        let (rate, cost) = match request.book.charge(&usage(row)) {
+        let (rate, cost) = match row.charge_again(request.book) {
             Charge::Priced { rate, cost } => (rate, cost),
             Charge::Unpriced(why) => {
                 list(&mut outcome.unpriced, (Arc::clone(&row.model), why), 1, &mut outcome.unlisted);
@@ -302,25 +302,6 @@ fn list<K: Ord>(listed: &mut BTreeMap<K, u64>, key: K, exchanges: u64, unlisted:
         None => {
             listed.insert(key, exchanges);
         }
-    }
-}
-
-/// Returns the usage of a row, as it was charged. The tier of a row is the one that counted then; at a server without
-/// tiers only the request asked for it.
-pub(crate) fn usage(row: &Row) -> Usage<'_> {
-    let (tier, is_said) = (row.service_tier.as_deref(), has_tiers(&row.provider));
-    Usage {
-        model: &row.model,
-        response_model: row.response_model.as_deref(),
-        provider: &row.provider,
-        upstream: &row.upstream,
-        tier: tier.filter(|_| is_said),
-        requested_tier: tier.filter(|_| !is_said),
-        at_us: row.ended_us,
-        tokens: &row.tokens.by_type,
-        success: (200..300).contains(&row.status),
-        processed: meter::is_processed(row.status, row.upstream_attempts),
-        counted: row.tokens.is_counted(),
     }
 }
 

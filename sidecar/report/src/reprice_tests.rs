@@ -8,7 +8,7 @@ use ledger::{Amendment, Class, DailyTotal, Row, Store, amend, month};
 use price::{Book, Charge};
 use text::Glob;
 
-use super::{Reprice, each, rehearse, reprice, usage};
+use super::{Reprice, each, rehearse, reprice};
 use crate::disk_tests::book;
 use crate::memory::{FIRST_DAY, Memory};
 use crate::tests::query;
@@ -50,7 +50,7 @@ fn tier_lowers_price_only_with_server_tiers() {
     ] {
         let plain = Row { provider: provider.into(), service_tier: None, ..row(1) };
         let tiered = Row { service_tier: Some(tier.into()), ..plain.clone() };
-        let cost = |row: &Row| book.charge(&usage(row)).cost().unwrap() as f64;
+        let cost = |row: &Row| row.charge_again(&book).cost().unwrap() as f64;
         assert!(cost(&plain) > 0.0);
         assert_eq!(cost(&tiered), times * cost(&plain), "{provider} {tier}");
     }
@@ -72,7 +72,7 @@ fn repricing_charges_by_new_book_and_is_idempotent() {
             .iter()
             // Others may be charged as the model that answered, and are not asked about.
             .filter(|(_, row, _)| row.model.starts_with("llama-") || row.model.starts_with("unlisted"))
-            .filter_map(|(_, row, _)| match book.charge(&usage(row)) {
+            .filter_map(|(_, row, _)| match row.charge_again(&book) {
                 Charge::Priced { cost, .. } => Some(i128::from(cost)),
                 // What the new book has no price for keeps the charge it has.
                 Charge::Unpriced(_) => row.charge.cost().map(i128::from),

@@ -9,7 +9,7 @@ use ledger::source;
 use ledger::{EnergyRow, Ledger, Row};
 use meter::Record;
 use metrics::{Basis, BookReading, Metrics};
-use price::{Book, Charge, Currency, Unpriced, Usage, has_tiers};
+use price::{Book, Charge, Currency, Unpriced};
 use serde_json::json;
 
 use crate::daily_spend::{DailySpend, Sum};
@@ -59,34 +59,28 @@ impl Charger {
     pub(crate) fn enter(&self, record: &Record) -> Charge {
         let Parts { prices, ledger, metrics, on_charge, tiers, today } = &*self.0;
         let identity = &record.identity;
-        if !identity.role.is_counted() {
-            if let Some(ledger) = ledger {
-                ledger.enter(Row::of(record, Charge::Unpriced(Unpriced::Leg)));
-            }
-            return Charge::Unpriced(Unpriced::Leg);
-        }
-        let book = prices.load();
-        let usage = usage(record);
-        let charge = match &*book {
-            Some(book) => book.charge(&usage),
-            None => Charge::Unpriced(Unpriced::NoBook),
-        };
+        let row = Row::charged(record, prices.load().as_deref());
+        let charge = row.charge.clone();
         match &charge {
             Charge::Priced { rate, cost } => {
                 metrics.charge(&identity.tenant, &identity.model, Basis::Price, i128::from(*cost));
-                if let Some(tier) = usage.tier.filter(|tier| !rate.is_of(tier)) {
+                if let Some(tier) = row.service_tier.as_deref().filter(|tier| !rate.is_of(tier)) {
                     metrics.unpriced_tier(&identity.model);
                     tiers.record(rate, tier);
                 }
-                on_charge(&identity.tenant, usage.at_us, *cost);
+                on_charge(&identity.tenant, row.ended_us, *cost);
             }
             // Without prices and ledger, exchanges are not expected to have a price.
             Charge::Unpriced(Unpriced::NoBook) if ledger.is_none() => return charge,
+            // A prefill leg is charged as part of its request.
+            Charge::Unpriced(Unpriced::Leg) => {}
             Charge::Unpriced(why) => metrics.unpriced(&identity.model, why.name()),
         }
-        today.enter(metrics.tenant_label(&identity.tenant), usage.at_us, &charge, ledger::now_us());
+        if identity.role.is_counted() {
+            today.enter(metrics.tenant_label(&identity.tenant), row.ended_us, &charge, ledger::now_us());
+        }
         if let Some(ledger) = ledger {
-            ledger.enter(Row::of(record, charge.clone()));
+            ledger.enter(row);
         }
         charge
     }
@@ -133,26 +127,6 @@ impl Charger {
     /// Returns the ledger.
     pub(crate) fn ledger(&self) -> Option<&Ledger> {
         self.0.ledger.as_ref()
-    }
-}
-
-/// Returns the inputs of a charge.
-fn usage(record: &Record) -> Usage<'_> {
-    let identity = &record.identity;
-    let tier = identity.service_tier.as_deref();
-    let is_said = identity.tier_said && has_tiers(&identity.provider);
-    Usage {
-        model: &identity.model,
-        response_model: identity.response_model.as_deref(),
-        provider: &identity.provider,
-        upstream: &identity.upstream,
-        tier: tier.filter(|_| is_said),
-        requested_tier: tier.filter(|_| !is_said),
-        at_us: i64::try_from(record.ended_unix_ns() / 1000).unwrap_or(i64::MAX),
-        tokens: &record.tokens.by_type,
-        success: (200..300).contains(&record.status),
-        processed: meter::is_processed(record.status, record.upstream_attempts),
-        counted: record.tokens.is_counted(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The charge and the row of a record: which tier and which model apply.
 
-use meter::{Body, Close, Identity, LoadSpan, Meter, Tick};
+use meter::{Body, Close, ExchangeId, Identity, LoadSpan, Meter, Role, Tick};
 use metrics::Options;
 use relay::{Observer, ServerKind};
 use scan::Dialect;
@@ -130,4 +130,69 @@ fn uncounted_exchange_has_no_price() {
     let mut free = uncounted(200);
     free.identity.model = "free".into();
     assert_eq!(spend.enter(&free).cost(), Some(0), "a free model costs nothing");
+}
+
+/// Records of every kind, charged, written and charged again by the same book. No charge overflows.
+#[test]
+fn charged_row_reprices_to_nothing() {
+    const BOOK: &str = "version: v\ncurrency: EUR\nmodels:\n  \
+        - {name: m, input: 3, output: 7, cached_input: 1, per_request: 4, \
+           tiers: {flex: {multiply: 0.5}, priority: {multiply: 2}, dear: {multiply: 9}}}\n  \
+        - {name: other, input: 5, output: 6, tiers: {priority: {multiply: 0.1}, flex: {multiply: 3}}}\n  \
+        - {pattern: 'm-*', provider: vllm, input: 2, output: 2}\n  \
+        - {name: late, valid_from: 2026-10-15, input: 2, output: 2}\n";
+    /// The 31st of October 2026, noon, and a day.
+    const NOON_US: i64 = 1_793_448_000_000_000;
+    const DAY_US: u64 = 86_400_000_000;
+    let folder = crate::folder::Folder::new("charged-again");
+    let path = folder.at("x.db");
+    let mut chance = chance::Chance::new(7);
+    let mut pick = |names: &[&'static str]| names[chance.place(names.len())];
+    let mut records: Vec<Record> = (0..2_000)
+        .map(|_| {
+            let tier = pick(&["", "flex", "priority", "dear", "turbo", "default", "Priority"]);
+            let tier = (!tier.is_empty()).then(|| (tier, pick(&["said", "requested"]) == "said"));
+            let answered = pick(&["", "m", "other", "m-1", "late"]);
+            let models = ["m", "other", "m-1", "late", "made-up"];
+            let mut record = record(pick(&models), (!answered.is_empty()).then_some(answered), tier);
+            record.identity.provider = pick(&["openai", "anthropic", "vllm"]).into();
+            record.identity.role = match pick(&["whole", "whole", "prefill", "decode"]) {
+                "whole" => Role::Whole,
+                "prefill" => Role::Prefill,
+                _ => Role::Decode,
+            };
+            record.status = pick(&["200", "200", "404", "0"]).parse().unwrap();
+            record
+        })
+        .collect();
+    for (n, record) in records.iter_mut().enumerate() {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&(n as u64 + 1).to_be_bytes());
+        record.identity.exchange = ExchangeId(bytes);
+        record.identity.started_unix_ns = 1_000 * (NOON_US as u64 - chance.below(30 * DAY_US));
+        record.upstream_attempts = u8::try_from(chance.below(3)).unwrap();
+        if chance.below(4) > 0 {
+            record.tokens.input_provenance = meter::Provenance::Reported;
+            record.tokens.by_type.iter_mut().take(3).for_each(|count| *count = chance.below(1 << 30));
+        }
+    }
+    let book = Book::read(BOOK).unwrap().0;
+    let ledger =
+        ledger::start(ledger::Plan { clock: Arc::new(|| NOON_US), ..ledger::Plan::new(path.clone()) });
+    let prices = Arc::new(ArcSwapOption::from_pointee(book.clone()));
+    let metrics = Metrics::new(Options::default());
+    let spend = Charger::new(prices, Some(ledger.clone()), metrics, Box::new(|_, _, _| {}));
+    let priced = records.iter().filter(|record| spend.enter(record).cost().is_some()).count();
+    assert!(ledger.shutdown(std::time::Duration::from_secs(60)), "{:?}", ledger.status());
+    let request = report::Reprice {
+        range: source::Range::ALL,
+        filters: &[],
+        unpriced_only: false,
+        book: &book,
+        who: "a test",
+        at_us: ledger::now_us(),
+    };
+    let outcome = report::rehearse(&ledger::Store::open_read(&path).unwrap(), &request).unwrap();
+    assert_eq!((outcome.differing, outcome.unchanged), (0, priced as u64), "{outcome:?}");
+    assert!(priced > 500);
 }
