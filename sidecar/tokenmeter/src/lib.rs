@@ -19,37 +19,20 @@ pub mod plan;
 mod url;
 
 // The parts of the control plane that belong to this crate, and the assembly of all parts.
-mod access;
 pub mod assemble;
-mod billing;
-mod budget_restore;
-mod budget_state_file;
-mod budgets;
-mod daily_spend;
-mod fleet;
 pub mod log;
-mod missing_tiers;
-mod model_gate;
 mod probe;
 mod readiness;
-mod records;
 pub mod reload;
 mod source;
 mod start_error;
-mod tokenizer_stage;
-mod totals;
 
 // The commands.
-mod charger;
 pub mod command;
 pub mod curve;
 mod demo;
-mod exports;
 #[cfg(test)]
 mod folder;
-mod gpu_link;
-mod idle_gpu;
-mod pipeline;
 mod resource_usage;
 mod run;
 mod signals;

@@ -8,15 +8,15 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The target of access lines, one per exchange.
-pub const ACCESS: &str = "access";
+use accounting::access_log::ACCESS;
 
 /// The target of the start line, which is never filtered.
 const STARTED: &str = "started";
 
 /// The crates of this workspace, to which the level applies.
-const OWN_CRATES: [&str; 14] = [
+const OWN_CRATES: [&str; 15] = [
     "tokenmeter",
+    "accounting",
     "relay",
     "engine",
     "gpu",

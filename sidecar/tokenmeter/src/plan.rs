@@ -35,8 +35,7 @@ use crate::settings::{RawSettings, Value};
 use upstreams::{ListenAddress, UpstreamDraft};
 use values::Reader;
 
-pub use budgets::BudgetsPlan;
-pub use ledger::LedgerPlan;
+pub use accounting::{BudgetsPlan, LedgerPlan};
 pub use telemetry::Telemetry;
 use tenants::Tenancy;
 

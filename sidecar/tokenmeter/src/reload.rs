@@ -5,6 +5,7 @@
 
 mod fetch;
 mod keys;
+pub(crate) mod prices;
 mod tenancy;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use accounting::billing;
+use accounting::export_link::Exports;
+use accounting::pipeline::Tally;
 use metrics::{Format, Metrics};
 use relay::ServerKind;
 
-use crate::billing;
 use crate::cli;
-use crate::exports::Exports;
-use crate::pipeline::Tally;
 use crate::readiness::Readiness;
 use crate::resource_usage::ResourceUsage;
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 
+use accounting::BudgetsPlan;
 use budget::{Budget, Endpoint, Period, Secret};
 use relay::{Terms, UnknownPaths};
 use rust_decimal::Decimal;
@@ -16,17 +17,6 @@ use crate::origin::Origin;
 use crate::settings::{
     BUDGET_DURATIONS, BUDGET_LIST, BUDGET_UNKNOWN_PATHS, BUDGET_UNPRICED, Entry, Value, setting,
 };
-
-/// The budgets and their alerts.
-#[derive(Clone, Debug, Default)]
-pub struct BudgetsPlan {
-    /// The budgets, in file order.
-    pub budgets: Vec<Budget>,
-    /// The terms of each budget, in the same order, for requests that cannot be metered in full.
-    pub terms: Vec<Terms>,
-    /// The webhook that receives alerts.
-    pub webhook: Option<budget::Plan>,
-}
 
 impl Reader<'_> {
     pub(super) fn budgets(&mut self) -> BudgetsPlan {

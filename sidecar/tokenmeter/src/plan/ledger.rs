@@ -4,23 +4,13 @@ use std::path::{Path, PathBuf};
 
 use ::ship::address::is_postgres;
 use ::ship::redact;
+use accounting::LedgerPlan;
 
 use super::store::PASSWORD;
 use super::values::Reader;
 use crate::diagnostic::Diagnostic;
 use crate::machine::Machine;
 use crate::settings::Value;
-
-/// The ledger and the central store.
-#[derive(Clone, Debug, Default)]
-pub struct LedgerPlan {
-    /// The ledger file.
-    pub ledger: Option<::ledger::Plan>,
-    /// The shipping to a central store.
-    pub ship: Option<::ship::Plan>,
-    /// Starts even if another process of this host writes the ledger.
-    pub wait: bool,
-}
 
 impl Reader<'_> {
     pub(super) fn ledger(&mut self, machine: &dyn Machine) -> LedgerPlan {

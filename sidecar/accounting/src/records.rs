@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use relay::{Finished, Missed, Notice};
 
-use crate::access;
+use crate::access_log;
 use crate::charger::Charger;
 use crate::pipeline::Pipeline;
 use crate::tokenizer_stage::TokenizerStage;
 
 /// Starts the thread. It ends when the last outbox is dropped and every record is entered.
-pub(crate) fn take(
+pub fn take(
     inbox: relay::Inbox,
     missed: Missed,
     pipeline: Arc<Pipeline>,
@@ -63,7 +63,7 @@ fn enter(notice: Notice, pipeline: &Pipeline, tokenizer_stage: &TokenizerStage) 
                 None => pipeline.enter(record),
             }
         }
-        Notice::Rejection(told) => access::rejected(&told.rejection),
+        Notice::Rejection(told) => access_log::rejected(&told.rejection),
     }
 }
 

@@ -16,14 +16,14 @@ use crate::daily_spend::{DailySpend, Sum};
 use crate::missing_tiers::MissingTiers;
 
 /// The current price book, which a reload replaces atomically.
-pub(crate) type Prices = Arc<ArcSwapOption<Book>>;
+pub type Prices = Arc<ArcSwapOption<Book>>;
 
 /// Receives each charge: the tenant, the end of the exchange (microseconds since 1970) and pico-units.
 pub(crate) type OnCharge = Box<dyn Fn(&Arc<str>, i64, i64) + Send + Sync>;
 
 /// Charges exchanges. A clone shares the parts.
 #[derive(Clone)]
-pub(crate) struct Charger(Arc<Parts>);
+pub struct Charger(Arc<Parts>);
 
 struct Parts {
     prices: Prices,
@@ -42,8 +42,35 @@ impl Charger {
         spend
     }
 
+    /// Replaces the price book, by one of the same currency. Returns whether it differs; `file` is its name in messages.
+    pub fn replace_book(&self, book: Book, file: &str) -> Result<bool, String> {
+        let prices = &self.0.prices;
+        let before = prices.load();
+        if before.as_ref().is_some_and(|before| before.hash() == book.hash()) {
+            return Ok(false);
+        }
+        if let Some(before) = before.as_ref().filter(|before| before.currency() != book.currency()) {
+            let (now, was) = (book.currency(), before.currency());
+            return Err(format!(
+                "{file} is in {} now and was in {}: the names of metrics include the currency; restart to load it",
+                now.code(),
+                was.code()
+            ));
+        }
+        if before.as_ref().is_some_and(|before| before.version() == book.version()) {
+            let version = book.version();
+            tracing::warn!(
+                "{file} has changed under the same version `{version}`: write a new version, or bills cannot tell \
+                 the prices apart by it"
+            );
+        }
+        prices.store(Some(Arc::new(book)));
+        self.repriced();
+        Ok(true)
+    }
+
     /// Records a new price book in the audit trail and the metrics.
-    pub(crate) fn repriced(&self) {
+    fn repriced(&self) {
         let book = self.0.prices.load();
         if let (Some(book), Some(ledger)) = (&*book, &self.0.ledger) {
             let detail = json!({"version": &**book.version(), "hash": &**book.hash()});

@@ -12,7 +12,7 @@ use price::{Charge, Unpriced};
 
 /// A handle to the exporter, if there is one. A clone shares it.
 #[derive(Clone)]
-pub(crate) struct Exports {
+pub struct Exports {
     metrics: Metrics,
     /// Empty if nothing is exported.
     exporter: Arc<OnceLock<Exporter>>,
@@ -20,12 +20,12 @@ pub(crate) struct Exports {
 
 impl Exports {
     /// Creates a handle that exports nothing.
-    pub(crate) fn none(metrics: &Metrics) -> Self {
+    pub fn none(metrics: &Metrics) -> Self {
         Self { metrics: metrics.clone(), exporter: Arc::default() }
     }
 
     /// Starts the export of the plan. `refresh_others` updates the metrics before each reading.
-    pub(crate) fn start(
+    pub fn start(
         plan: Option<otlp::Plan>,
         metrics: &Metrics,
         refresh_others: impl Fn() + Send + 'static,
@@ -55,12 +55,12 @@ impl Exports {
     }
 
     /// Updates the exporter's own metrics.
-    pub(crate) fn refresh(&self) {
+    pub fn refresh(&self) {
         refresh(&self.metrics, &self.exporter);
     }
 
     /// Sends the queues and ends; items that cannot be sent in time are dropped and counted.
-    pub(crate) fn shutdown(&self) {
+    pub fn shutdown(&self) {
         if let Some(exporter) = self.exporter.get() {
             exporter.shutdown(SHUTDOWN);
         }

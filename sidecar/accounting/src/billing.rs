@@ -10,19 +10,17 @@ use arc_swap::ArcSwapOption;
 use budget::Budget;
 use ledger::{Ledger, MayForget};
 use metrics::{LedgerReading, Metrics, ShipReading};
-use price::Currency;
+use price::{Book, Currency};
 use relay::{Gate, Terms};
 use ship::{Shipper, StatusReader};
 
 use crate::budget_restore;
 use crate::budget_state_file::BudgetStateFile;
-use crate::budgets::{self, Charges, Hooks, Sums};
+use crate::budgets::{self, BudgetsPlan, Charges, Hooks, Sums};
 use crate::charger::{Charger, Prices};
 use crate::daily_spend::DailySpend;
 use crate::fleet;
 use crate::model_gate::ModelGate;
-use crate::plan::{BudgetsPlan, Plan, prices};
-use crate::reload::{FileKind, FileWatch};
 
 /// The longest wait of a stop for the ledger's queue; its slowest commits are well below.
 const LAST_COMMIT: Duration = Duration::from_secs(5);
@@ -30,10 +28,31 @@ const LAST_COMMIT: Duration = Duration::from_secs(5);
 /// The longest wait of a stop for the shipping; the rest is sent after the next start.
 const LAST_SHIPMENT: Duration = Duration::from_secs(5);
 
+/// Settings of billing: the price book, the budgets and the ledger.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    /// The price book of the start.
+    pub prices: Option<&'a Arc<Book>>,
+    /// The budgets.
+    pub budgets: &'a BudgetsPlan,
+    /// The ledger.
+    pub ledger: &'a LedgerPlan,
+}
+
+/// The ledger and the central store.
+#[derive(Clone, Debug, Default)]
+pub struct LedgerPlan {
+    /// The ledger file.
+    pub ledger: Option<ledger::Plan>,
+    /// The shipping to a central store.
+    pub ship: Option<ship::Plan>,
+    /// Starts even if another process of this host writes the ledger.
+    pub wait: bool,
+}
+
 /// The running parts of billing.
-pub(crate) struct Billing {
+pub struct Billing {
     charger: Charger,
-    prices: Prices,
     ledger: Option<Ledger>,
     shipper: Option<Shipper>,
     budgets: Option<budgets::Running>,
@@ -44,10 +63,10 @@ pub(crate) struct Billing {
 
 impl Billing {
     /// Starts the parts of the plan.
-    pub(crate) fn open(plan: &Plan, metrics: &Metrics) -> io::Result<Self> {
-        let prices: Prices = Arc::new(ArcSwapOption::from(plan.prices.clone()));
-        let currency = plan.prices.as_ref().map_or(Currency::USD, |book| book.currency());
-        let gate = gate(&plan.budgets, &prices);
+    pub fn open(plan: Plan<'_>, metrics: &Metrics) -> io::Result<Self> {
+        let prices: Prices = Arc::new(ArcSwapOption::from(plan.prices.cloned()));
+        let currency = plan.prices.map_or(Currency::USD, |book| book.currency());
+        let gate = gate(plan.budgets, &prices);
         let (charges, budgets) = match plan.budgets.budgets.is_empty() {
             true => (Charges::default(), None),
             false => {
@@ -100,62 +119,27 @@ impl Billing {
             shipped.get_or_init(|| shipper.status_reader());
         }
         let told = Box::new(move |tenant: &Arc<str>, ended_us, pico| charges.charge(tenant, ended_us, pico));
-        let charger = Charger::new(Arc::clone(&prices), ledger.clone(), metrics.clone(), told);
+        let charger = Charger::new(prices, ledger.clone(), metrics.clone(), told);
         if let Some(today) = today {
             charger.restore_today(today, currency, now_us);
         }
-        Ok(Self { charger, prices, ledger, shipper, budgets, fleet, gate })
+        Ok(Self { charger, ledger, shipper, budgets, fleet, gate })
     }
 
     /// Returns the charger of exchanges.
-    pub(crate) fn charger(&self) -> &Charger {
+    pub fn charger(&self) -> &Charger {
         &self.charger
     }
 
     /// Returns the gate for the relay.
-    pub(crate) fn gate(&self) -> Option<Arc<Gate>> {
+    pub fn gate(&self) -> Option<Arc<Gate>> {
         self.gate.clone()
     }
 
     /// Returns a handle to the state of billing.
-    pub(crate) fn state(&self, metrics: &Metrics) -> State {
+    pub fn state(&self, metrics: &Metrics) -> State {
         let shipper = self.shipper.as_ref().map(Shipper::status_reader);
         State { metrics: metrics.clone(), today: self.charger.today(), ledger: self.ledger.clone(), shipper }
-    }
-
-    /// Returns the watch of the price file at `path`: a new book of the same currency replaces the current one.
-    pub(crate) fn watch_prices(&self, path: &Path) -> FileWatch {
-        let (prices, charger, shown) =
-            (Arc::clone(&self.prices), self.charger.clone(), path.display().to_string());
-        FileWatch::new(FileKind::Prices, path, prices::FILE_BYTES, move |text| {
-            let (book, warnings) = prices::parse(&shown, text)
-                .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
-            let before = prices.load();
-            if before.as_ref().is_some_and(|before| before.hash() == book.hash()) {
-                return Ok(());
-            }
-            if let Some(before) = before.as_ref().filter(|before| before.currency() != book.currency()) {
-                let (now, was) = (book.currency(), before.currency());
-                return Err(format!(
-                    "{shown} is in {} now and was in {}: the names of metrics include the currency; restart to load it",
-                    now.code(),
-                    was.code()
-                ));
-            }
-            for warning in warnings {
-                tracing::warn!("{warning}");
-            }
-            if before.as_ref().is_some_and(|before| before.version() == book.version()) {
-                let version = book.version();
-                tracing::warn!(
-                    "{shown} has changed under the same version `{version}`: write a new version, or bills cannot \
-                     tell the prices apart by it"
-                );
-            }
-            prices.store(Some(Arc::new(book)));
-            charger.repriced();
-            Ok(())
-        })
     }
 }
 
@@ -196,7 +180,7 @@ fn refused(why: budget::Rejection) -> relay::Refused {
 
 /// A handle to the state of billing.
 #[derive(Clone)]
-pub(crate) struct State {
+pub struct State {
     metrics: Metrics,
     today: Arc<DailySpend>,
     ledger: Option<Ledger>,
@@ -205,7 +189,7 @@ pub(crate) struct State {
 
 impl State {
     /// Updates the metrics.
-    pub(crate) fn refresh(&self) {
+    pub fn refresh(&self) {
         if let Some(ledger) = &self.ledger {
             self.metrics.ledger(ledger_reading(&ledger.status()));
         }
@@ -215,12 +199,12 @@ impl State {
     }
 
     /// Returns today's spend for the live page.
-    pub(crate) fn today(&self) -> Option<page::Spend> {
+    pub fn today(&self) -> Option<page::Spend> {
         self.today.shown(ledger::now_us())
     }
 
     /// Returns the current problems, one per line.
-    pub(crate) fn troubles(&self) -> Vec<String> {
+    pub fn troubles(&self) -> Vec<String> {
         let ledger = self.ledger.as_ref().and_then(|ledger| ledger.status().trouble);
         let shipper = self.shipper.as_ref().and_then(|shipper| shipper.status().error);
         let named = |name: &str, trouble: Option<String>| trouble.map(|trouble| format!("{name}: {trouble}"));

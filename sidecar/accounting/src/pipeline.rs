@@ -12,11 +12,11 @@ use crate::totals::Totals;
 
 /// Output tokens by provenance.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tally(Arc<[AtomicU64; Provenance::ALL.len()]>);
+pub struct Tally(Arc<[AtomicU64; Provenance::ALL.len()]>);
 
 impl Tally {
     /// Returns name and count of each provenance, the most reliable first.
-    pub(crate) fn read(&self) -> Vec<(&'static str, u64)> {
+    pub fn read(&self) -> Vec<(&'static str, u64)> {
         let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
         Provenance::ALL.iter().map(|provenance| provenance.name()).zip(counts).collect()
     }
@@ -27,7 +27,7 @@ impl Tally {
 }
 
 /// The first stage, shared by the threads of the control plane.
-pub(crate) struct Pipeline {
+pub struct Pipeline {
     tally: Tally,
     totals: Totals,
     /// Worker cells for exchanges that a tokenizer counts.
@@ -36,15 +36,16 @@ pub(crate) struct Pipeline {
 }
 
 /// The next stage of a record; it never waits.
-pub(crate) type NextStage = Box<dyn Fn(Arc<Record>) + Send + Sync>;
+pub type NextStage = Box<dyn Fn(Arc<Record>) + Send + Sync>;
 
 impl Pipeline {
-    pub(crate) fn new(tally: Tally, totals: Totals, cells: WorkerCells, next: NextStage) -> Self {
+    /// Creates the stage; `cells` are of its own.
+    pub fn new(tally: Tally, totals: Totals, cells: WorkerCells, next: NextStage) -> Self {
         Self { tally, totals, cells: Mutex::new(cells), next }
     }
 
     /// Enters a record whose worker has updated the metrics.
-    pub(crate) fn enter(&self, record: Record) {
+    pub fn enter(&self, record: Record) {
         if record.identity.role.is_counted() {
             self.tally.add(record.tokens.output_provenance, record.tokens.output());
         }
@@ -55,7 +56,7 @@ impl Pipeline {
 
     /// Updates the metrics for a record that its worker left out, with `output` tokens if a tokenizer counted them, and
     /// enters it.
-    pub(crate) fn enter_uncounted(&self, mut record: Record, output: Option<u64>) {
+    pub fn enter_uncounted(&self, mut record: Record, output: Option<u64>) {
         let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
         let model = match &*record.identity.model {
             metrics::UNKNOWN => cells.unknown_model(),

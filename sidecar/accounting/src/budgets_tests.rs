@@ -1,5 +1,6 @@
 //! Charges, alerts, rejections, and the state that survives a restart.
 
+use crate::BudgetsPlan;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, mpsc};
@@ -9,7 +10,6 @@ use metrics::{Format, Metrics};
 
 use super::{BudgetThread, Charges, Hooks, QUEUE_MAX_ITEMS, Refuse, Sums, start};
 use crate::budget_state_file::BudgetStateFile;
-use crate::plan::BudgetsPlan;
 
 const UNIT: i64 = 1_000_000_000_000;
 

@@ -10,12 +10,23 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{io, mem};
 
-use budget::{Budgets, Notice, Observed, Rejection, Webhook, day_of, tightest};
+use budget::{Budget, Budgets, Notice, Observed, Rejection, Webhook, day_of, tightest};
 use ledger::now_us;
 use metrics::{BudgetReading, Metrics};
+use relay::Terms;
 
 use crate::budget_state_file::BudgetStateFile;
-use crate::plan::BudgetsPlan;
+
+/// The budgets and their alerts.
+#[derive(Clone, Debug, Default)]
+pub struct BudgetsPlan {
+    /// The budgets, in file order.
+    pub budgets: Vec<Budget>,
+    /// The terms of each budget, in the same order, for requests that cannot be metered in full.
+    pub terms: Vec<Terms>,
+    /// The webhook that receives alerts.
+    pub webhook: Option<budget::Plan>,
+}
 
 /// The connections of the budgets to other parts.
 pub(crate) struct Hooks {

@@ -1,52 +1,58 @@
 //! Counts the tokens of responses whose server reports no counts, by the configured tokenizers. They need the
 //! feature `tokenizer`.
 
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use meter::Record;
 
 use crate::pipeline::Pipeline;
-use crate::plan::TokenizerFile;
-use crate::start_error::StartError;
+
+/// The error of a start.
+#[derive(Debug)]
+pub enum Error {
+    /// Tokenizers could not be read; the error of each.
+    Tokenizers(Vec<String>),
+    /// The thread could not be created.
+    Thread(io::Error),
+}
 
 /// The stage that counts the text of a record before it enters the pipeline.
-pub(crate) struct TokenizerStage {
+pub struct TokenizerStage {
     pipeline: Arc<Pipeline>,
     #[cfg(feature = "tokenizer")]
     counting: Option<tokenizer::Counting<Box<Record>>>,
 }
 
 impl TokenizerStage {
-    /// Loads the tokenizers and starts their thread, if any are configured.
+    /// Loads the tokenizers, each a model and the path of its file, and starts their thread, if there are any.
     #[cfg(feature = "tokenizer")]
-    pub(crate) fn start(files: &[TokenizerFile], pipeline: &Arc<Pipeline>) -> Result<Self, StartError> {
+    pub fn start(files: Vec<(String, PathBuf)>, pipeline: &Arc<Pipeline>) -> Result<Self, Error> {
         use tokenizer::{Counting, Tokenizers};
         let pipeline = Arc::clone(pipeline);
         if files.is_empty() {
             return Ok(Self { pipeline, counting: None });
         }
-        let named = files.iter().map(|file| (file.model.clone(), file.path.clone()));
-        let tokenizers = Tokenizers::load(named).map_err(|errors| {
-            let errors = errors.iter().map(ToString::to_string).collect();
-            StartError::Tokenizers { errors, origin: files[0].origin.clone() }
-        })?;
+        let tokenizers = Tokenizers::load(files.into_iter())
+            .map_err(|errors| Error::Tokenizers(errors.iter().map(ToString::to_string).collect()))?;
         let uncounted = Arc::clone(&pipeline);
         let counting = Counting::start(Arc::new(tokenizers), move |record: Box<Record>, tokens| {
             uncounted.enter_uncounted(*record, tokens);
         })
-        .map_err(StartError::Thread)?;
+        .map_err(Error::Thread)?;
         Ok(Self { pipeline, counting: Some(counting) })
     }
 
     /// Returns a stage without tokenizers; the plan rejects configured ones.
     #[cfg(not(feature = "tokenizer"))]
-    pub(crate) fn start(_files: &[TokenizerFile], pipeline: &Arc<Pipeline>) -> Result<Self, StartError> {
+    pub fn start(_files: Vec<(String, PathBuf)>, pipeline: &Arc<Pipeline>) -> Result<Self, Error> {
         Ok(Self { pipeline: Arc::clone(pipeline) })
     }
 
     /// Counts a record's text. The record enters the pipeline even if it cannot be counted.
     #[cfg(feature = "tokenizer")]
-    pub(crate) fn submit(&self, record: Record, text: relay::Text) {
+    pub fn submit(&self, record: Record, text: relay::Text) {
         let text = plain(text.as_bytes()).and_then(tokenizer::Text::new);
         let refused = match (&self.counting, text) {
             (Some(counting), Some(text)) => {
@@ -62,7 +68,7 @@ impl TokenizerStage {
 
     /// Enters a record without counting its text.
     #[cfg(not(feature = "tokenizer"))]
-    pub(crate) fn submit(&self, record: Record, _text: relay::Text) {
+    pub fn submit(&self, record: Record, _text: relay::Text) {
         self.pipeline.enter_uncounted(record, None);
     }
 }

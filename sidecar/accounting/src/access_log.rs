@@ -6,8 +6,10 @@ use meter::{Provenance, Record};
 use price::Charge;
 use relay::Rejection;
 
-use crate::exports::otlp_charge;
-use crate::log::ACCESS;
+use crate::export_link::otlp_charge;
+
+/// The target of access lines, one per exchange.
+pub const ACCESS: &str = "access";
 
 /// Logs an exchange. The members for money are those of OTLP's log records.
 pub(crate) fn exchange(record: &Record, charge: &Charge) {

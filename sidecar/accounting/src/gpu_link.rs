@@ -15,13 +15,13 @@ use otlp::Energy;
 use price::Charge;
 use relay::clock;
 
-use crate::access;
+use crate::access_log;
 use crate::charger::Charger;
-use crate::exports::Exports;
+use crate::export_link::Exports;
 use crate::idle_gpu::IdleGpu;
 
 /// Starts the GPU readings. `loads` are the upstreams' load cells, in the plan's order.
-pub(crate) fn start(
+pub fn start(
     plan: gpu::Plan,
     loads: Vec<Arc<Mutex<Load>>>,
     metrics: &Metrics,
@@ -69,7 +69,7 @@ pub(crate) fn start(
 }
 
 /// An exchange whose share of the GPU work is not attributed yet.
-pub(crate) struct PendingAttribution {
+pub struct PendingAttribution {
     record: Arc<Record>,
     /// The label of its model.
     model: Arc<str>,
@@ -78,24 +78,27 @@ pub(crate) struct PendingAttribution {
 }
 
 /// The stage of ended exchanges that charges and logs them, has their GPU use attributed, and exports them.
-pub(crate) struct ChargeStage {
+pub struct ChargeStage {
     /// The upstreams' names, in the plan's order.
-    pub(crate) upstreams: Vec<Arc<str>>,
+    pub upstreams: Vec<Arc<str>>,
     /// Empty without GPU readings, and until they have started.
-    pub(crate) notices: Arc<OnceLock<Notices<PendingAttribution>>>,
-    pub(crate) metrics: Metrics,
-    pub(crate) charger: Charger,
-    pub(crate) exports: Exports,
+    pub notices: Arc<OnceLock<Notices<PendingAttribution>>>,
+    /// The metrics.
+    pub metrics: Metrics,
+    /// Charges exchanges.
+    pub charger: Charger,
+    /// Exports exchanges.
+    pub exports: Exports,
     /// True if the access log is on.
-    pub(crate) access: bool,
+    pub access: bool,
 }
 
 impl ChargeStage {
     /// Enters an ended exchange. Without GPU readings, or if their queue is full, it is exported without energy.
-    pub(crate) fn enter(&self, record: Arc<Record>) {
+    pub fn enter(&self, record: Arc<Record>) {
         let charge = self.charger.enter(&record);
         if self.access {
-            access::exchange(&record, &charge);
+            access_log::exchange(&record, &charge);
         }
         let identity = &record.identity;
         let upstream = self.upstreams.iter().position(|name| *name == identity.upstream);

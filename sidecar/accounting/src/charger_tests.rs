@@ -144,8 +144,8 @@ fn charged_row_reprices_to_nothing() {
     /// The 31st of October 2026, noon, and a day.
     const NOON_US: i64 = 1_793_448_000_000_000;
     const DAY_US: u64 = 86_400_000_000;
-    let folder = crate::folder::Folder::new("charged-again");
-    let path = folder.at("x.db");
+    let place = ledger::testing::Place::new();
+    let path = place.ledger();
     let mut chance = chance::Chance::new(7);
     let mut pick = |names: &[&'static str]| names[chance.place(names.len())];
     let mut records: Vec<Record> = (0..2_000)

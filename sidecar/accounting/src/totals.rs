@@ -4,12 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use engine::ProxyTotals;
 use meter::{Record, TokenType};
 
 /// The totals, by the upstreams' numbers. A clone shares them.
 #[derive(Clone, Debug)]
-pub(crate) struct Totals(Arc<[Total]>);
+pub struct Totals(Arc<[Total]>);
 
 #[derive(Debug)]
 struct Total {
@@ -19,9 +18,20 @@ struct Total {
     output: AtomicU64,
 }
 
+/// The tokens of one upstream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UpstreamTotals {
+    /// Input tokens, cached ones included.
+    pub input: u64,
+    /// Cached input tokens.
+    pub cached: u64,
+    /// Output tokens.
+    pub output: u64,
+}
+
 impl Totals {
     /// Creates totals of zero for upstreams of these names.
-    pub(crate) fn new<'a>(upstreams: impl IntoIterator<Item = &'a Arc<str>>) -> Self {
+    pub fn new<'a>(upstreams: impl IntoIterator<Item = &'a Arc<str>>) -> Self {
         let total = |name: &Arc<str>| Total {
             upstream: Arc::clone(name),
             input: AtomicU64::new(0),
@@ -32,7 +42,7 @@ impl Totals {
     }
 
     /// Adds an exchange.
-    pub(crate) fn add(&self, record: &Record) {
+    pub fn add(&self, record: &Record) {
         let its = |total: &&Total| total.upstream == record.identity.upstream;
         if let Some(total) = self.0.iter().find(its) {
             total.input.fetch_add(record.tokens.input(), Ordering::Relaxed);
@@ -42,8 +52,8 @@ impl Totals {
     }
 
     /// Returns the totals of an upstream.
-    pub(crate) fn read(&self, upstream: usize) -> ProxyTotals {
-        self.0.get(upstream).map_or_else(ProxyTotals::default, |total| ProxyTotals {
+    pub fn read(&self, upstream: usize) -> UpstreamTotals {
+        self.0.get(upstream).map_or_else(UpstreamTotals::default, |total| UpstreamTotals {
             input: total.input.load(Ordering::Relaxed),
             cached: total.cached.load(Ordering::Relaxed),
             output: total.output.load(Ordering::Relaxed),

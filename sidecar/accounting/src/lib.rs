@@ -1,0 +1,27 @@
+//! Accounts for finished exchanges, from the outbox to the ledger.
+//!
+//! `records` reads the outbox; `pipeline` takes each record to the totals, the charge, the day's spend, the budgets, the
+//! ledger, the access log, the attribution of GPU use and the export. `billing` starts and stops what is behind it.
+//!
+//! Laws: nothing here waits on the way of a record, and no failure here affects traffic.
+
+pub mod access_log;
+pub mod billing;
+mod budget_restore;
+mod budget_state_file;
+mod budgets;
+pub mod charger;
+mod daily_spend;
+pub mod export_link;
+mod fleet;
+pub mod gpu_link;
+mod idle_gpu;
+mod missing_tiers;
+mod model_gate;
+pub mod pipeline;
+pub mod records;
+pub mod tokenizer_stage;
+pub mod totals;
+
+pub use billing::{Billing, LedgerPlan};
+pub use budgets::BudgetsPlan;
