@@ -55,6 +55,27 @@ fn every_path_in_the_documents_exists() {
 }
 
 #[test]
+fn integrity_pieces_have_a_file_and_a_test() {
+    let rows = read("sidecar/ledger/integrity.md");
+    let sources: String = super::files(&["sidecar/ledger/src"], "rs")
+        .iter()
+        .map(|path| std::fs::read_to_string(path).expect("a source file can be read"))
+        .collect();
+    let rows = table_rows(&rows);
+    assert!(rows.len() > 15, "{} pieces", rows.len());
+    for cells in rows {
+        let test = cells[3].trim_matches('`');
+        assert!(sources.contains(&format!("fn {test}()")), "integrity.md names {test}, which is no test");
+        for file in cells[1].split(", ").map(|file| file.trim_matches('`')) {
+            assert!(
+                super::root().join("sidecar/ledger/src").join(file).exists(),
+                "integrity.md names {file}"
+            );
+        }
+    }
+}
+
+#[test]
 fn documents_at_the_root_stay_short() {
     for (document, most) in [("README.md", 120), ("ARCHITECTURE.md", 200), ("CONTRIBUTING.md", 60)] {
         let lines = read(document).lines().count();

@@ -44,3 +44,21 @@ fn keyed(connection: &Connection, table: &Table) -> Result<Digest, Error> {
 pub(crate) fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::file::File;
+    use crate::testing::{NOON_US, Place};
+
+    /// A month is closed on the digest of the one before: exchanging that for another makes this one differ.
+    #[test]
+    fn digest_depends_on_the_month_before() {
+        let place = Place::new();
+        let month = crate::month::of(NOON_US);
+        let file = File::create(&place.ledger(), month, NOON_US, |_| Ok(())).unwrap();
+        let of = |previous| super::month(&file.connection, month, previous).unwrap();
+        assert_eq!(of(Some(&[1; 32])), of(Some(&[1; 32])));
+        assert_ne!(of(Some(&[1; 32])), of(Some(&[2; 32])));
+        assert_ne!(of(Some(&[1; 32])), of(None));
+    }
+}

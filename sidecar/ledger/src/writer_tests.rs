@@ -54,3 +54,23 @@ fn rows_entered_before_close_are_not_repeated() {
     assert_eq!(months, [(october, 1, 5)]);
     assert_eq!(store.devices(&Range::ALL).unwrap(), [device]);
 }
+
+/// The commit was on the disk and its answer was an error, so that the batch is tried again; totals have no id.
+#[test]
+fn repeated_batch_adds_its_totals_once() {
+    let place = Place::new();
+    let mut writer = Writer::new(Plan::new(place.ledger()), Arc::new(Shared::default()));
+    writer.month_files.ready(NOON_US).unwrap();
+    let device = DeviceTotal {
+        day: month::day(NOON_US),
+        hw_id: "GPU-0".into(),
+        share: Share::Idle,
+        sums: GpuSums { energy_nj: 5, gpu_ns: 5, gpu_hours_pico: 0, gpu_energy_pico: 0 },
+    };
+    let batch = Batch { items: [Item::Device(Box::new(device.clone()))].into(), ..Batch::default() };
+    for _ in 0..2 {
+        writer.enter_whole(&batch, &[1; 16], &mut BTreeSet::new(), NOON_US).unwrap();
+    }
+    writer.month_files.end(NOON_US).unwrap();
+    assert_eq!(Store::open_read(&place.ledger()).unwrap().devices(&Range::ALL).unwrap(), [device]);
+}
