@@ -210,6 +210,53 @@ fn unusable_prices_are_skipped_and_listed() {
     assert_eq!(twice.offers[0].rate.per_token[0], Some(2_000_000));
 }
 
+/// Returns the imported price of cached tokens of the model `m`.
+fn cached(fields: &str) -> Option<i64> {
+    let (_, book) = imported(&format!(r#"{{"m": {{{fields}}}}}"#));
+    book.entries()[0].offers[0].rate.per_token[TokenType::InputCached as usize]
+}
+
+#[test]
+fn older_name_of_a_cache_read_counts_only_alone() {
+    let (input, read, hit) = (
+        r#""input_cost_per_token": 4e-6"#,
+        r#""cache_read_input_token_cost": 1e-6"#,
+        r#""input_cost_per_token_cache_hit": 2e-6"#,
+    );
+    assert_eq!(cached(&format!("{input}, {hit}")), Some(2_000_000));
+    assert_eq!(cached(&format!("{input}, {read}, {hit}")), Some(1_000_000));
+    assert_eq!(cached(&format!("{hit}, {read}, {input}")), Some(1_000_000));
+}
+
+#[test]
+fn range_has_standard_prices_only() {
+    let (import, book) = imported(
+        r#"{"m": {"tiered_pricing": [{"range": [0, 10], "input_cost_per_token": 1e-6, "input_cost_per_token_batches": 5e-7,
+        "output_cost_per_token_above_200k_tokens": 3e-6}]}}"#,
+    );
+    assert_eq!(
+        book.rates().map(|rate| (&*rate.tier, rate.above_input_tokens)).collect::<Vec<_>>(),
+        [("standard", 0)]
+    );
+    let uncharged: Vec<&str> = import.uncharged.keys().map(String::as_str).collect();
+    assert_eq!(
+        uncharged,
+        [
+            "tiered_pricing: input_cost_per_token_batches",
+            "tiered_pricing: output_cost_per_token_above_200k_tokens"
+        ]
+    );
+}
+
+#[test]
+fn provider_is_a_comment_of_the_entry() {
+    let (import, _) = imported(
+        r#"{"a": {"input_cost_per_token": 1e-6, "litellm_provider": "x y\n"}, "b": {"input_cost_per_token": 1e-6}}"#,
+    );
+    let names: Vec<&str> = import.file.lines().filter(|line| line.contains("- name:")).collect();
+    assert_eq!(names, ["  - name: \"a\"  # xy", "  - name: \"b\""]);
+}
+
 #[test]
 fn name_that_a_price_file_cannot_hold_is_skipped() {
     for (name, is_held) in [
