@@ -191,9 +191,11 @@ const INTRODUCTION: &str = "\
 
 <!-- Generated from the table in src/table.rs by tests/page/manual.rs. `UPDATE_GOLDEN=1 cargo test -p tokenmeter-metrics` rewrites it. -->
 
-The page `/metrics` has three formats, chosen by `Accept`: OpenMetrics 1.0 text, Prometheus' protobuf, and text 0.0.4
-for every other request (`curl`, a browser, older agents). Every metric below has its HELP and TYPE lines from the
-start. A series appears with its first event, or with 0 if a zero is informative (no refusal, no loss, an idle model).
+The admin address (`--admin`, 127.0.0.1:9464 by default) serves `/metrics`; [helm/README.md](../../helm/README.md) has a
+scrape configuration, rules and dashboards. The page has three formats, chosen by `Accept`: OpenMetrics 1.0 text,
+Prometheus' protobuf, and text 0.0.4 for every other request (`curl`, a browser, older agents). Every enabled metric has
+its HELP and TYPE lines from the start; `--semconv` disables some of `gen_ai_client_*`. A series appears with its first
+event, or with 0 if a zero is informative (no refusal, no loss, an idle model).
 
 ## Start with these twelve
 
@@ -221,19 +223,20 @@ A token count is as reliable as its source. Each count carries its `provenance`,
 | `reported` | the server's final usage, covering every choice |
 | `running` | the server's running counter, seen before a cut or covering only some of the choices |
 | `ids` | token ids or log-probability entries in the frames |
-| `tokenized` | a local tokenizer on the text (`--tokenizers`): an estimate of the sampled tokens |
-| `frames` | one token per content frame: an estimate |
+| `tokenized` | a local tokenizer (`--tokenizers`) on the delivered text: close to the server's count, not always equal |
+| `frames` | one token per content frame: the only estimate |
 | `none` | none: the exchange is counted, its tokens are unknown |
 
-Bill from `provenance=\"reported\"` and monitor the rest. `tokenmeter_usage_provenance_total` counts the exchanges
-of each source.
+For a bill use the ledger (`tokenmeter spend`): it charges every count, estimates included, and shows their share.
+`provenance=\"reported\"` selects the tokens that the server itself reported. `tokenmeter_usage_provenance_total` counts
+the exchanges of each source.
 
 The `type`s of `tokenmeter_tokens_total` are disjoint: `input` excludes `input_cached`, `output` excludes
 `output_reasoning`. A sum over `type` counts every token once. Reasoning is separate only if the source of the count
 separates it: a server's usage may not, while the frames of an aborted stream do. Tokens are added when an exchange
 ends. For tokens as they are generated use `tokenmeter_live_output_tokens_total`, which is at most a second behind. If
-it was ahead (the server's final count is below the running one), it stands still until the difference is used up; it
-never decreases.
+the server's final count is below its running one, it stands still until later tokens make up the difference; it never
+decreases.
 
 Endings, times and speeds have the label `upstream`; sum over it for the values of a model. A model has series only at
 the upstreams where an exchange of it ended.
