@@ -286,3 +286,21 @@ fn writer_that_fails_leaves_its_log() {
     again.end(november_us() + 1).unwrap();
     assert_eq!(read(&place).1.iter().map(|gap| &*gap.why).collect::<Vec<_>>(), ["crash"]);
 }
+
+/// A total that no new row adds to: the writer itself would never read it, and no report could.
+#[test]
+fn damage_in_unread_total_is_found_at_opening() {
+    let place = Place::new();
+    let mut month_files = ready(&place, OCTOBER_US);
+    enter(&mut month_files, october(), &row(1), OCTOBER_US);
+    month_files.end(OCTOBER_US).unwrap();
+    drop(month_files);
+    let connection = rusqlite::Connection::open(place.ledger()).unwrap();
+    assert_eq!(connection.execute("UPDATE line SET exchanges = exchanges + 1", []).unwrap(), 1);
+    connection.close().unwrap();
+    let mut again = ready(&place, OCTOBER_US + 1);
+    assert_eq!(again.update.quarantined, 1);
+    enter(&mut again, october(), &row(2), OCTOBER_US + 1);
+    again.end(OCTOBER_US + 1).unwrap();
+    assert_eq!(read(&place).0, [(october(), 1)], "the new row is in a sound file");
+}
