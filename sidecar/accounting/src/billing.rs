@@ -53,6 +53,9 @@ pub struct LedgerPlan {
 /// The running parts of billing.
 pub struct Billing {
     charger: Charger,
+    daily_spend: Arc<DailySpend>,
+    /// The budgets' queue of charges.
+    charges: Option<Charges>,
     ledger: Option<Ledger>,
     shipper: Option<Shipper>,
     budgets: Option<budgets::Running>,
@@ -68,7 +71,7 @@ impl Billing {
         let currency = plan.prices.map_or(Currency::USD, |book| book.currency());
         let gate = gate(plan.budgets, &prices);
         let (charges, budgets) = match plan.budgets.budgets.is_empty() {
-            true => (Charges::default(), None),
+            true => (None, None),
             false => {
                 let path = plan.ledger.ledger.as_ref().map(|ledger| ledger.path.clone());
                 let state_file = path.as_deref().map_or_else(BudgetStateFile::none, BudgetStateFile::beside);
@@ -89,11 +92,11 @@ impl Billing {
                 };
                 let (charges, running) =
                     budgets::start(plan.budgets.clone(), currency.code(), metrics, hooks)?;
-                (charges, Some(running))
+                (Some(charges), Some(running))
             }
         };
-        let fleet = match (&plan.ledger.ship, plan.budgets.budgets.is_empty()) {
-            (Some(ship), false) => {
+        let fleet = match (&plan.ledger.ship, &charges) {
+            (Some(ship), Some(charges)) => {
                 let told = charges.clone();
                 let on_observed = Box::new(move |all| told.observe(all));
                 Some(fleet::start(ship, plan.budgets.budgets.clone(), currency, on_observed)?)
@@ -118,17 +121,28 @@ impl Billing {
         if let Some(shipper) = &shipper {
             shipped.get_or_init(|| shipper.status_reader());
         }
-        let told = Box::new(move |tenant: &Arc<str>, ended_us, pico| charges.charge(tenant, ended_us, pico));
-        let charger = Charger::new(prices, ledger.clone(), metrics.clone(), told);
+        let charger = Charger::new(prices, ledger.clone(), metrics.clone());
+        let daily_spend = Arc::new(DailySpend::new(now_us));
         if let Some(today) = today {
-            charger.restore_today(today, currency, now_us);
+            let labelled = today.into_iter().map(|(tenant, sum)| (metrics.tenant_label(&tenant), sum));
+            daily_spend.restore(labelled.collect(), currency, now_us);
         }
-        Ok(Self { charger, ledger, shipper, budgets, fleet, gate })
+        Ok(Self { charger, daily_spend, charges, ledger, shipper, budgets, fleet, gate })
     }
 
     /// Returns the charger of exchanges.
     pub fn charger(&self) -> &Charger {
         &self.charger
+    }
+
+    /// Returns the spend of the day.
+    pub(crate) fn daily_spend(&self) -> &Arc<DailySpend> {
+        &self.daily_spend
+    }
+
+    /// Returns the budgets' queue of charges, if there are budgets.
+    pub(crate) fn charges(&self) -> Option<&Charges> {
+        self.charges.as_ref()
     }
 
     /// Returns the gate for the relay.
@@ -139,7 +153,12 @@ impl Billing {
     /// Returns a handle to the state of billing.
     pub fn state(&self, metrics: &Metrics) -> State {
         let shipper = self.shipper.as_ref().map(Shipper::status_reader);
-        State { metrics: metrics.clone(), today: self.charger.today(), ledger: self.ledger.clone(), shipper }
+        State {
+            metrics: metrics.clone(),
+            today: Arc::clone(&self.daily_spend),
+            ledger: self.ledger.clone(),
+            shipper,
+        }
     }
 }
 

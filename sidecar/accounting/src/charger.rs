@@ -1,5 +1,4 @@
-//! Charges finished exchanges by the current price book, and enters the charge in the ledger, the metrics and the
-//! budgets. The law: nothing here waits, and no failure here affects the caller.
+//! Charges finished exchanges by the current price book, and enters charges and GPU use in the metrics. The law: nothing here waits, and no failure here affects the caller.
 
 use std::sync::Arc;
 
@@ -9,17 +8,13 @@ use ledger::source;
 use ledger::{EnergyRow, Ledger, Row};
 use meter::Record;
 use metrics::{Basis, BookReading, Metrics};
-use price::{Book, Charge, Currency, Unpriced};
+use price::{Book, Charge, Unpriced};
 use serde_json::json;
 
-use crate::daily_spend::{DailySpend, Sum};
 use crate::missing_tiers::MissingTiers;
 
 /// The current price book, which a reload replaces atomically.
 pub type Prices = Arc<ArcSwapOption<Book>>;
-
-/// Receives each charge: the tenant, the end of the exchange (microseconds since 1970) and pico-units.
-pub(crate) type OnCharge = Box<dyn Fn(&Arc<str>, i64, i64) + Send + Sync>;
 
 /// Charges exchanges. A clone shares the parts.
 #[derive(Clone)]
@@ -29,17 +24,14 @@ struct Parts {
     prices: Prices,
     ledger: Option<Ledger>,
     metrics: Metrics,
-    on_charge: OnCharge,
     tiers: MissingTiers,
-    today: Arc<DailySpend>,
 }
 
 impl Charger {
-    pub(crate) fn new(prices: Prices, ledger: Option<Ledger>, metrics: Metrics, on_charge: OnCharge) -> Self {
-        let (tiers, today) = (MissingTiers::default(), Arc::new(DailySpend::new(ledger::now_us())));
-        let spend = Self(Arc::new(Parts { prices, ledger, metrics, on_charge, tiers, today }));
-        spend.repriced();
-        spend
+    pub(crate) fn new(prices: Prices, ledger: Option<Ledger>, metrics: Metrics) -> Self {
+        let charger = Self(Arc::new(Parts { prices, ledger, metrics, tiers: MissingTiers::default() }));
+        charger.repriced();
+        charger
     }
 
     /// Replaces the price book, by one of the same currency. Returns whether it differs; `file` is its name in messages.
@@ -82,34 +74,26 @@ impl Charger {
         self.0.metrics.price_book(reading);
     }
 
-    /// Charges a finished exchange.
-    pub(crate) fn enter(&self, record: &Record) -> Charge {
-        let Parts { prices, ledger, metrics, on_charge, tiers, today } = &*self.0;
+    /// Charges a finished exchange, and updates the metrics of charges.
+    pub fn charge(&self, record: &Record) -> Row {
+        let Parts { prices, ledger, metrics, tiers } = &*self.0;
         let identity = &record.identity;
         let row = Row::charged(record, prices.load().as_deref());
-        let charge = row.charge.clone();
-        match &charge {
+        match &row.charge {
             Charge::Priced { rate, cost } => {
                 metrics.charge(&identity.tenant, &identity.model, Basis::Price, i128::from(*cost));
                 if let Some(tier) = row.service_tier.as_deref().filter(|tier| !rate.is_of(tier)) {
                     metrics.unpriced_tier(&identity.model);
                     tiers.record(rate, tier);
                 }
-                on_charge(&identity.tenant, row.ended_us, *cost);
             }
-            // Without prices and ledger, exchanges are not expected to have a price.
-            Charge::Unpriced(Unpriced::NoBook) if ledger.is_none() => return charge,
             // A prefill leg is charged as part of its request.
             Charge::Unpriced(Unpriced::Leg) => {}
+            // Without prices and ledger, exchanges are not expected to have a price.
+            Charge::Unpriced(Unpriced::NoBook) if ledger.is_none() => {}
             Charge::Unpriced(why) => metrics.unpriced(&identity.model, why.name()),
         }
-        if identity.role.is_counted() {
-            today.enter(metrics.tenant_label(&identity.tenant), row.ended_us, &charge, ledger::now_us());
-        }
-        if let Some(ledger) = ledger {
-            ledger.enter(row);
-        }
-        charge
+        row
     }
 
     /// Enters the GPU use of a charged exchange.
@@ -130,18 +114,6 @@ impl Charger {
             };
             ledger.energy(EnergyRow::of(&Row::of(record, charge), used));
         }
-    }
-
-    /// Adds the ledger's sums to today's. Tenants get their labels in the order of `sums`.
-    pub(crate) fn restore_today(&self, sums: Vec<(Arc<str>, Sum)>, currency: Currency, now_us: i64) {
-        let Parts { metrics, today, .. } = &*self.0;
-        let labelled = sums.into_iter().map(|(tenant, sum)| (metrics.tenant_label(&tenant), sum));
-        today.restore(labelled.collect(), currency, now_us);
-    }
-
-    /// Returns today's spend.
-    pub(crate) fn today(&self) -> Arc<DailySpend> {
-        Arc::clone(&self.0.today)
     }
 
     /// Enters a gap for exchanges whose records were lost.

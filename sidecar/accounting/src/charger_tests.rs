@@ -27,7 +27,7 @@ fn record(model: &str, response_model: Option<&str>, tier: Option<(&str, bool)>)
 fn spend(metrics: &Metrics) -> Charger {
     let (book, _) = Book::read(PRICES).unwrap();
     let prices = Arc::new(ArcSwapOption::from_pointee(book));
-    Charger::new(prices, None, metrics.clone(), Box::new(|_, _, _| {}))
+    Charger::new(prices, None, metrics.clone())
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn requested_tier_never_lowers_the_price() {
         (Some(("turbo", true)), 4, Some("turbo")),
     ] {
         let record = record("m", None, tier);
-        let charge = spend.enter(&record);
+        let charge = spend.charge(&record).charge;
         assert_eq!(charge.cost(), Some(units * UNIT), "{tier:?}");
         // A later price book charges by the tier of the row.
         assert_eq!(Row::of(&record, charge).service_tier.as_deref(), kept, "{tier:?}");
@@ -65,7 +65,7 @@ fn repeated_request_tier_never_lowers_the_price() {
             record.identity.provider = kind.name().into();
             let has_tiers = matches!(kind, ServerKind::Openai | ServerKind::Anthropic | ServerKind::Gemini);
             let units = if has_tiers { own } else { repeated };
-            let charge = spend.enter(&record);
+            let charge = spend.charge(&record).charge;
             assert_eq!(charge.cost(), Some(units * UNIT), "{tier} of {kind:?}");
             let kept = (has_tiers || tier == "priority").then_some(tier);
             assert_eq!(Row::of(&record, charge).service_tier.as_deref(), kept, "{tier} of {kind:?}");
@@ -82,7 +82,7 @@ fn unpriced_model_is_charged_as_the_response_model() {
         ("made-up", None, None),
         ("m", Some("other"), Some(4 * UNIT)),
     ] {
-        assert_eq!(spend.enter(&record(model, answered, None)).cost(), cost, "{model} {answered:?}");
+        assert_eq!(spend.charge(&record(model, answered, None)).charge.cost(), cost, "{model} {answered:?}");
     }
 }
 
@@ -93,13 +93,15 @@ fn unpriced_tier_is_counted_and_logged_once() {
     worker.model("m");
     let spend = spend(&metrics);
     for tier in [("turbo", true), ("turbo", true), ("turbo", false), ("flex", true), ("default", true)] {
-        spend.enter(&record("m", None, Some(tier)));
+        spend.charge(&record("m", None, Some(tier)));
     }
     let page = metrics.text();
     let line = "tokenmeter_unpriced_tier_exchanges_total{model=\"m\"} 2\n";
     assert!(page.contains(line), "{page}");
 
-    let Charge::Priced { rate, .. } = spend.enter(&record("m", None, None)) else { panic!("it has a price") };
+    let Charge::Priced { rate, .. } = spend.charge(&record("m", None, None)).charge else {
+        panic!("it has a price")
+    };
     let tiers = MissingTiers::default();
     assert_eq!([tiers.record(&rate, "turbo"), tiers.record(&rate, "turbo")], [true, false]);
     let named = (0..100).filter(|n| tiers.record(&rate, &n.to_string())).count();
@@ -111,25 +113,33 @@ fn unpriced_tier_is_counted_and_logged_once() {
 fn uncounted_exchange_has_no_price() {
     let book = "version: v\ncurrency: EUR\nmodels:\n  - {name: m, input: 1, output: 1}\n  - {name: free, input: 0, output: 0}\n";
     let prices = Arc::new(ArcSwapOption::from_pointee(Book::read(book).unwrap().0));
-    let spend = Charger::new(prices, None, Metrics::new(Options::default()), Box::new(|_, _, _| {}));
+    let spend = Charger::new(prices, None, Metrics::new(Options::default()));
     let uncounted = |status| {
         let mut record = record("m", None, None);
         (record.tokens, record.status) = (meter::Tokens::NONE, status);
         record
     };
-    assert_eq!(spend.enter(&uncounted(200)), Charge::Unpriced(Unpriced::Uncounted));
-    assert_eq!(spend.enter(&uncounted(0)), Charge::Unpriced(Unpriced::Uncounted), "its client disconnected");
-    assert_eq!(spend.enter(&uncounted(101)), Charge::Unpriced(Unpriced::Uncounted));
-    assert_eq!(spend.enter(&uncounted(400)).cost(), Some(0), "a rejected request has no cost");
+    assert_eq!(spend.charge(&uncounted(200)).charge, Charge::Unpriced(Unpriced::Uncounted));
+    assert_eq!(
+        spend.charge(&uncounted(0)).charge,
+        Charge::Unpriced(Unpriced::Uncounted),
+        "its client disconnected"
+    );
+    assert_eq!(spend.charge(&uncounted(101)).charge, Charge::Unpriced(Unpriced::Uncounted));
+    assert_eq!(spend.charge(&uncounted(400)).charge.cost(), Some(0), "a rejected request has no cost");
     let mut unsent = uncounted(0);
     unsent.upstream_attempts = 0;
-    assert_eq!(spend.enter(&unsent).cost(), Some(0), "a request that never went upstream has no cost");
+    assert_eq!(
+        spend.charge(&unsent).charge.cost(),
+        Some(0),
+        "a request that never went upstream has no cost"
+    );
     let mut counted = uncounted(200);
     counted.tokens.input_provenance = meter::Provenance::Reported;
-    assert_eq!(spend.enter(&counted).cost(), Some(0), "a counted zero costs nothing");
+    assert_eq!(spend.charge(&counted).charge.cost(), Some(0), "a counted zero costs nothing");
     let mut free = uncounted(200);
     free.identity.model = "free".into();
-    assert_eq!(spend.enter(&free).cost(), Some(0), "a free model costs nothing");
+    assert_eq!(spend.charge(&free).charge.cost(), Some(0), "a free model costs nothing");
 }
 
 /// Records of every kind, charged, written and charged again by the same book. No charge overflows.
@@ -181,8 +191,10 @@ fn charged_row_reprices_to_nothing() {
         ledger::start(ledger::Plan { clock: Arc::new(|| NOON_US), ..ledger::Plan::new(path.clone()) });
     let prices = Arc::new(ArcSwapOption::from_pointee(book.clone()));
     let metrics = Metrics::new(Options::default());
-    let spend = Charger::new(prices, Some(ledger.clone()), metrics, Box::new(|_, _, _| {}));
-    let priced = records.iter().filter(|record| spend.enter(record).cost().is_some()).count();
+    let spend = Charger::new(prices, Some(ledger.clone()), metrics);
+    let rows: Vec<_> = records.iter().map(|record| spend.charge(record)).collect();
+    let priced = rows.iter().filter(|row| row.rate().is_some()).count();
+    rows.into_iter().for_each(|row| ledger.enter(row));
     assert!(ledger.shutdown(std::time::Duration::from_secs(60)), "{:?}", ledger.status());
     let request = report::Reprice {
         range: source::Range::ALL,

@@ -15,7 +15,6 @@ use otlp::Energy;
 use price::Charge;
 use relay::clock;
 
-use crate::access_log;
 use crate::charger::Charger;
 use crate::export_link::Exports;
 use crate::idle_gpu::IdleGpu;
@@ -77,33 +76,33 @@ pub struct PendingAttribution {
     charge: Charge,
 }
 
-/// The stage of ended exchanges that charges and logs them, has their GPU use attributed, and exports them.
-pub struct ChargeStage {
+/// The queue of exchanges whose GPU use is attributed next. A clone shares it.
+#[derive(Clone)]
+pub struct AttributionQueue {
     /// The upstreams' names, in the plan's order.
-    pub upstreams: Vec<Arc<str>>,
+    upstreams: Vec<Arc<str>>,
+    metrics: Metrics,
     /// Empty without GPU readings, and until they have started.
-    pub notices: Arc<OnceLock<Notices<PendingAttribution>>>,
-    /// The metrics.
-    pub metrics: Metrics,
-    /// Charges exchanges.
-    pub charger: Charger,
-    /// Exports exchanges.
-    pub exports: Exports,
-    /// True if the access log is on.
-    pub access: bool,
+    notices: Arc<OnceLock<Notices<PendingAttribution>>>,
 }
 
-impl ChargeStage {
-    /// Enters an ended exchange. Without GPU readings, or if their queue is full, it is exported without energy.
-    pub fn enter(&self, record: Arc<Record>) {
-        let charge = self.charger.enter(&record);
-        if self.access {
-            access_log::exchange(&record, &charge);
-        }
+impl AttributionQueue {
+    /// Creates the queue; it rejects exchanges until [`Self::open`].
+    pub fn new(upstreams: Vec<Arc<str>>, metrics: &Metrics) -> Self {
+        Self { upstreams, metrics: metrics.clone(), notices: Arc::default() }
+    }
+
+    /// Opens the queue to the running GPU readings.
+    pub fn open(&self, gpus: &Running<PendingAttribution>) {
+        self.notices.get_or_init(|| gpus.notices());
+    }
+
+    /// Submits a charged exchange; `Err` returns it without GPU readings, or if the queue is full. Never waits.
+    pub(crate) fn submit(&self, record: Arc<Record>, charge: Charge) -> Result<(), (Arc<Record>, Charge)> {
         let identity = &record.identity;
         let upstream = self.upstreams.iter().position(|name| *name == identity.upstream);
         let (Some(notices), Some(upstream)) = (self.notices.get(), upstream) else {
-            return self.exports.submit(record, &charge, None);
+            return Err((record, charge));
         };
         let model = self.metrics.model_label(&identity.model);
         let ended = Ended {
@@ -116,9 +115,7 @@ impl ChargeStage {
             output_tokens: if identity.role.is_counted() { record.tokens.output() } else { 0 },
             context: PendingAttribution { record, model, charge },
         };
-        if let Err(ticket) = notices.ended(ended) {
-            self.exports.submit(ticket.record, &ticket.charge, None);
-        }
+        notices.ended(ended).map_err(|exchange| (exchange.record, exchange.charge))
     }
 }
 

@@ -1,13 +1,20 @@
-//! The first stage of finished exchanges: the tally of output tokens by provenance, the totals by upstream, and, for
-//! exchanges that a tokenizer counts, the metrics that their worker left out. Then each goes to the next stage.
+//! The way of a finished exchange, from its record to the export: [`Pipeline::enter`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use meter::{Provenance, Record};
-use metrics::WorkerCells;
+use metrics::{Metrics, WorkerCells};
+use price::{Charge, Unpriced};
 use relay::{Dropped, Observer};
 
+use crate::access_log;
+use crate::billing::Billing;
+use crate::budgets::Charges;
+use crate::charger::Charger;
+use crate::daily_spend::DailySpend;
+use crate::export_link::Exports;
+use crate::gpu_link::AttributionQueue;
 use crate::totals::Totals;
 
 /// Output tokens by provenance.
@@ -26,32 +33,88 @@ impl Tally {
     }
 }
 
-/// The first stage, shared by the threads of the control plane.
+/// Everything that a record passes, shared by the threads of the control plane.
 pub struct Pipeline {
     tally: Tally,
     totals: Totals,
+    metrics: Metrics,
     /// Worker cells for exchanges that a tokenizer counts.
     cells: Mutex<WorkerCells>,
-    next: NextStage,
+    charger: Charger,
+    daily_spend: Arc<DailySpend>,
+    budgets: Option<Charges>,
+    gpus: AttributionQueue,
+    exports: Exports,
+    /// True if the access log is on.
+    access: bool,
 }
 
-/// The next stage of a record; it never waits.
-pub type NextStage = Box<dyn Fn(Arc<Record>) + Send + Sync>;
-
 impl Pipeline {
-    /// Creates the stage; `cells` are of its own.
-    pub fn new(tally: Tally, totals: Totals, cells: WorkerCells, next: NextStage) -> Self {
-        Self { tally, totals, cells: Mutex::new(cells), next }
+    /// Creates the way to the parts of `billing`, and to the others.
+    pub fn new(
+        (tally, totals): (Tally, Totals),
+        metrics: &Metrics,
+        billing: &Billing,
+        gpus: AttributionQueue,
+        exports: Exports,
+        access: bool,
+    ) -> Self {
+        Self {
+            tally,
+            totals,
+            metrics: metrics.clone(),
+            cells: Mutex::new(metrics.worker()),
+            charger: billing.charger().clone(),
+            daily_spend: Arc::clone(billing.daily_spend()),
+            budgets: billing.charges().cloned(),
+            gpus,
+            exports,
+            access,
+        }
     }
 
-    /// Enters a record whose worker has updated the metrics.
+    /// Accounts for an exchange whose tokens are counted and in the metrics. Never waits. A record with a text to count
+    /// comes by way of [`crate::tokenizer_stage`] and [`Self::enter_uncounted`].
     pub fn enter(&self, record: Record) {
-        if record.identity.role.is_counted() {
+        let identity = &record.identity;
+
+        // Totals: the server's own counters include the tokens of prefill legs, too.
+        if identity.role.is_counted() {
             self.tally.add(record.tokens.output_provenance, record.tokens.output());
         }
-        // The server's own counters include the tokens of prefill legs, too.
         self.totals.add(&record);
-        (self.next)(Arc::new(record));
+
+        // Charge.
+        let row = self.charger.charge(&record);
+        let charge = row.charge.clone();
+
+        // Daily spend: nothing without prices and ledger. The decode leg pays for its prefill leg.
+        let ledger = self.charger.ledger();
+        let is_billed = ledger.is_some() || charge != Charge::Unpriced(Unpriced::NoBook);
+        if is_billed && identity.role.is_counted() {
+            let tenant = self.metrics.tenant_label(&identity.tenant);
+            self.daily_spend.enter(tenant, row.ended_us, &charge, ledger::now_us());
+        }
+
+        // Budgets.
+        if let (Some(budgets), Some(cost)) = (&self.budgets, charge.cost()) {
+            budgets.charge(&identity.tenant, row.ended_us, cost);
+        }
+
+        // Ledger.
+        if let Some(ledger) = ledger {
+            ledger.enter(row);
+        }
+
+        // Access log.
+        if self.access {
+            access_log::exchange(&record, &charge);
+        }
+
+        // GPU attribution, which exports the exchange when its share is known; else the export.
+        if let Err((record, charge)) = self.gpus.submit(Arc::new(record), charge) {
+            self.exports.submit(record, &charge, None);
+        }
     }
 
     /// Updates the metrics for a record that its worker left out, with `output` tokens if a tokenizer counted them, and

@@ -6,8 +6,8 @@
 //!             │                ▲ engine: their own pages
 //!             ▼                  │                    ▼
 //!           metrics ◀────────────┴──────────────→ page ← scrapes, probes, people
-//!             outbox ─→ records ─→ totals ─→ billing ─→ access log ─→ gpus ─→ exports ─→ a collector
-//!                                              └─→ ledger ─→ a central store
+//!             outbox ─→ records ─→ pipeline ─→ access log ─→ gpus ─→ exports ─→ a collector
+//!                                     └─→ budgets, ledger ─→ a central store
 //! ```
 //!
 //! A stop reverses the start: readiness fails, the relay drains, the outbox empties, a last sample of the GPUs
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use accounting::Billing;
 use accounting::billing;
 use accounting::export_link::Exports;
-use accounting::gpu_link::{self, ChargeStage, PendingAttribution};
+use accounting::gpu_link::{self, AttributionQueue, PendingAttribution};
 use accounting::pipeline::{Pipeline, Tally};
 use accounting::records;
 use accounting::tokenizer_stage::{self, TokenizerStage};
@@ -103,17 +103,12 @@ impl Process {
 
         let (outbox, inbox) = relay::outbox(plan.outbox_records);
         let totals = Totals::new(plan.relay.upstreams.iter().map(|upstream| &upstream.name));
-        let watched = Arc::new(OnceLock::new());
-        let charge_stage = ChargeStage {
-            upstreams: plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect(),
-            notices: Arc::clone(&watched),
-            metrics: metrics.clone(),
-            charger: billing.charger().clone(),
-            exports: exports.clone(),
-            access: plan.log.access,
-        };
-        let after = Box::new(move |record| charge_stage.enter(record));
-        let pipeline = Arc::new(Pipeline::new(tally, totals.clone(), metrics.worker(), after));
+        let upstreams = plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name));
+        let attribution = AttributionQueue::new(upstreams.collect(), &metrics);
+        let counters = (tally, totals.clone());
+        let (to_gpus, to_export) = (attribution.clone(), exports.clone());
+        let pipeline =
+            Arc::new(Pipeline::new(counters, &metrics, &billing, to_gpus, to_export, plan.log.access));
         let tokenizer_stage = tokenizers(plan, &pipeline)?;
         let records =
             records::take(inbox, outbox.missed(), pipeline, tokenizer_stage, billing.charger().clone())
@@ -148,7 +143,7 @@ impl Process {
             }
         };
         if let Some(gpus) = &gpus {
-            watched.get_or_init(|| gpus.notices());
+            attribution.open(gpus);
         }
         shared_addresses.get_or_init(|| addresses.clone());
         readiness.serving();
