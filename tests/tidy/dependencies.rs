@@ -217,6 +217,23 @@ fn dependencies_point_left_along_the_line() {
     }
 }
 
+/// A build for production may leave out the demonstration and the tokenizers.
+#[test]
+fn binary_without_features_has_neither_simulator_nor_tokenizer() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--package=tokenmeter", "--no-default-features", "--edges=normal", "--prefix=none"])
+        .args(["--locked", "--offline"])
+        .current_dir(super::root())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8(output.stdout).expect("names of packages");
+    assert!(tree.contains("tokenmeter-accounting "), "{tree}");
+    for left_out in ["tokenmeter-simulator ", "tokenmeter-tokenizer ", "tokenizers "] {
+        assert!(!tree.contains(left_out), "{tree}");
+    }
+}
+
 #[test]
 fn the_scanner_needs_nothing_but_memchr() {
     let uses: Vec<_> = dependencies().remove("tokenmeter-scan").expect("it exists").into_iter().collect();

@@ -8,9 +8,13 @@ use std::sync::LazyLock;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, ArgMatches, Command};
+#[cfg(feature = "demo")]
+use clap::{Args, FromArgMatches};
 
 use crate::command::{ledger, prices, spend, tenants};
 use crate::curve::{self, CurveArgs};
+#[cfg(feature = "demo")]
+use crate::demo::DemoArgs;
 use crate::settings::{Form, Group, SETTINGS, Setting, variable};
 
 /// A parsed command line.
@@ -36,14 +40,8 @@ pub enum Action {
     /// Manage price files.
     Prices(prices::PricesArgs),
     /// Run the demonstration.
-    Demo {
-        /// The duration in seconds; without one, until it is interrupted.
-        seconds: Option<u64>,
-        /// The address of the proxy.
-        listen: Option<String>,
-        /// The admin address.
-        admin: Option<String>,
-    },
+    #[cfg(feature = "demo")]
+    Demo(DemoArgs),
 }
 
 /// The settings given as flags.
@@ -67,11 +65,8 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Action, cla
         Some(("spend", matches)) => Action::Spend(Box::new(spend::SpendArgs::of(matches))),
         Some(("tenants", matches)) => Action::Tenants(tenants::TenantsArgs::of(matches)),
         Some(("prices", matches)) => Action::Prices(prices::PricesArgs::of(matches)),
-        Some(("demo", matches)) => Action::Demo {
-            seconds: matches.get_one("seconds").copied(),
-            listen: matches.get_one("listen").cloned(),
-            admin: matches.get_one("admin").cloned(),
-        },
+        #[cfg(feature = "demo")]
+        Some(("demo", matches)) => Action::Demo(DemoArgs::from_arg_matches(matches)?),
         Some((_, matches)) => Action::Run(flags(matches)),
         None => Action::Run(flags(&matches)),
     })
@@ -100,19 +95,19 @@ pub fn version() -> &'static str {
 }
 
 fn command() -> Command {
-    Command::new("tokenmeter")
+    let command = Command::new("tokenmeter")
         .version(version())
         .about("An electricity meter for LLM inference: a proxy that counts tokens and times them")
-        .after_help(MORE)
-        .after_long_help(EXAMPLES)
+        .after_help(examples(MORE))
+        .after_long_help(examples(EXAMPLES))
         .args_conflicts_with_subcommands(true)
         .subcommand_negates_reqs(true)
         .args(settings())
         .subcommand(
             Command::new("run")
                 .about("Run the proxy (the default command)")
-                .after_help(MORE)
-                .after_long_help(EXAMPLES)
+                .after_help(examples(MORE))
+                .after_long_help(examples(EXAMPLES))
                 .args(settings()),
         )
         .subcommand(
@@ -130,30 +125,10 @@ fn command() -> Command {
         .subcommand(spend::command())
         .subcommand(tenants::command())
         .subcommand(prices::command())
-        .subcommand(ledger::command())
-        .subcommand(demo())
-}
-
-fn demo() -> Command {
-    Command::new("demo")
-        .about("Run a simulated server, the proxy and clients in one process")
-        .after_help(DEMO_EXAMPLES)
-        .arg(
-            Arg::new("seconds")
-                .long("seconds")
-                .value_name("N")
-                .value_parser(clap::value_parser!(u64).range(1..=86_400))
-                .help("Duration in seconds; without it the demonstration runs until Ctrl-C"),
-        )
-        .arg(
-            Arg::new("listen")
-                .long("listen")
-                .value_name("ADDR")
-                .help("Address of the proxy [default: 127.0.0.1:9800, or a free port if that is in use]"),
-        )
-        .arg(Arg::new("admin").long("admin").value_name("ADDR").help(
-            "Address of the live page and /metrics [default: 127.0.0.1:9464, or a free port if that is in use]",
-        ))
+        .subcommand(ledger::command());
+    #[cfg(feature = "demo")]
+    let command = command.subcommand(DemoArgs::augment_args(Command::new("demo")));
+    command
 }
 
 fn settings() -> impl Iterator<Item = Arg> {
@@ -246,10 +221,11 @@ precedes them all. A settings file for two servers:
 Signals: SIGTERM or SIGINT drains and exits 0, a second one exits at once.
 Exit codes: 1 failure, 2 invalid settings.";
 
-const DEMO_EXAMPLES: &str = "\
-Examples:
-  tokenmeter demo
-  tokenmeter demo --seconds 60 --listen 127.0.0.1:9800 --admin 127.0.0.1:9464";
+/// Removes the examples of commands that this build lacks.
+fn examples(text: &str) -> String {
+    let is_here = |line: &&str| cfg!(feature = "demo") || line.trim() != "tokenmeter demo";
+    text.lines().filter(is_here).collect::<Vec<_>>().join("\n")
+}
 
 #[cfg(test)]
 #[path = "cli_tests.rs"]

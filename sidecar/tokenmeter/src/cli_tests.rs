@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 
 use super::{Action, FIRST_SETTINGS, Flags, command, read};
+#[cfg(feature = "demo")]
+use crate::demo::DemoArgs;
 use crate::settings::{Form, Group, SETTINGS, Setting};
 
 fn parse(line: &str) -> Result<Action, clap::Error> {
@@ -111,9 +113,11 @@ fn help_has_variable_unit_and_default_of_settings() {
     }
 }
 
+#[cfg(feature = "demo")]
 #[test]
 fn demo_takes_its_own_flags_only() {
-    let expected = Action::Demo { seconds: Some(3), listen: None, admin: Some("127.0.0.1:0".to_owned()) };
+    let expected =
+        Action::Demo(DemoArgs { seconds: Some(3), listen: None, admin: Some("127.0.0.1:0".to_owned()) });
     assert_eq!(parse("tokenmeter demo --seconds 3 --admin 127.0.0.1:0").unwrap(), expected);
     assert!(parse("tokenmeter demo --upstream http://gpu:8000").is_err());
     assert!(parse("tokenmeter demo --seconds 0").is_err());

@@ -15,7 +15,8 @@ use std::process::ExitCode;
 
 use crate::cli::{Action, Flags};
 use crate::curve;
-use crate::demo::{self, DemoError};
+#[cfg(feature = "demo")]
+use crate::demo::{self, DemoArgs, DemoError};
 use crate::diagnostic::Diagnostics;
 use crate::file;
 use crate::machine::{Machine, ThisMachine};
@@ -38,7 +39,8 @@ pub fn execute(action: Action) -> ExitCode {
         Action::Spend(args) => spend::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Tenants(args) => tenants(&args),
         Action::Prices(args) => prices::run(&args).unwrap_or_else(|error| fail(&error)),
-        Action::Demo { seconds, listen, admin } => demo(seconds, listen, admin),
+        #[cfg(feature = "demo")]
+        Action::Demo(args) => demo(args),
     }
 }
 
@@ -57,8 +59,9 @@ fn tenants(args: &tenants::TenantsArgs) -> ExitCode {
     }
 }
 
-fn demo(seconds: Option<u64>, listen: Option<String>, admin: Option<String>) -> ExitCode {
-    match demo::run(seconds, listen, admin) {
+#[cfg(feature = "demo")]
+fn demo(args: DemoArgs) -> ExitCode {
+    match demo::run(args) {
         Ok(code) => code,
         Err(DemoError::Settings(errors)) => invalid_settings(&errors),
         Err(DemoError::Start(error)) => fail(&error),

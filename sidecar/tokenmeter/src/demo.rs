@@ -11,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::Args;
 use files::{DemoFiles, TENANT_HEADER, TENANTS};
 use metrics::Snapshot;
 use report as spend;
@@ -29,6 +30,26 @@ use crate::settings::{RawSettings, setting};
 use crate::signals::Signals;
 use crate::start_error::StartError;
 
+/// Run a simulated server, the proxy and clients in one process.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct DemoArgs {
+    /// Duration in seconds; without it the demonstration runs until Ctrl-C.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub seconds: Option<u64>,
+    /// Address of the proxy [default: 127.0.0.1:9800, or a free port if that is in use].
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<String>,
+    /// Address of the live page and /metrics [default: 127.0.0.1:9464, or a free port if that is in use].
+    #[arg(long, value_name = "ADDR")]
+    pub admin: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tokenmeter demo
+  tokenmeter demo --seconds 60 --listen 127.0.0.1:9800 --admin 127.0.0.1:9464";
+
 /// The error of the demonstration.
 #[derive(Debug)]
 pub(crate) enum DemoError {
@@ -42,11 +63,7 @@ pub(crate) enum DemoError {
 
 /// Runs for `seconds`, or until it is interrupted. Without `listen` and `admin`, it uses the default ports, or free ones
 /// if those are in use.
-pub(crate) fn run(
-    seconds: Option<u64>,
-    listen: Option<String>,
-    admin: Option<String>,
-) -> Result<ExitCode, DemoError> {
+pub(crate) fn run(DemoArgs { seconds, listen, admin }: DemoArgs) -> Result<ExitCode, DemoError> {
     // Server and clients share a thread: both wait most of the time, and the proxy has its own threads.
     let runtime = Builder::new_current_thread().enable_all().build().map_err(DemoError::Simulation)?;
     runtime.block_on(async {

@@ -30,7 +30,8 @@ mod start_error;
 // The commands.
 pub mod command;
 pub mod curve;
-mod demo;
+#[cfg(feature = "demo")]
+pub mod demo;
 #[cfg(test)]
 mod folder;
 mod resource_usage;
