@@ -10,7 +10,7 @@ use crate::limits::{MAX_RATIO, RATIO_FREE_BYTES, SLICE_MAX_BYTES};
 
 /// The reason a body is no longer decoded. Its bytes still reach the client; the meter sees no more of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum GaveUp {
+pub enum DecodeError {
     /// More than [`MAX_RATIO`] decoded bytes per encoded byte.
     Ratio,
     /// More than [`SLICE_MAX_BYTES`] decoded bytes from one slice, or no memory for the decoder.
@@ -19,7 +19,7 @@ pub enum GaveUp {
     Broken,
 }
 
-impl GaveUp {
+impl DecodeError {
     /// The value of a metric label.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -30,7 +30,7 @@ impl GaveUp {
     }
 }
 
-impl fmt::Display for GaveUp {
+impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ratio => {
@@ -44,7 +44,7 @@ impl fmt::Display for GaveUp {
     }
 }
 
-impl std::error::Error for GaveUp {}
+impl std::error::Error for DecodeError {}
 
 /// The decoding cost of a body so far, in bytes.
 #[derive(Debug, Default)]
@@ -61,14 +61,14 @@ impl Budget {
     }
 
     /// Counts a step. Returns an error if its output exceeds a limit and must not be passed on.
-    pub(crate) fn spend(&mut self, read: usize, written: usize) -> Result<(), GaveUp> {
+    pub(crate) fn spend(&mut self, read: usize, written: usize) -> Result<(), DecodeError> {
         self.encoded = self.encoded.saturating_add(read as u64);
         self.decoded = self.decoded.saturating_add(written as u64);
         self.decoded_of_slice = self.decoded_of_slice.saturating_add(written as u64);
         if self.decoded > RATIO_FREE_BYTES && self.decoded > self.encoded.saturating_mul(MAX_RATIO) {
-            Err(GaveUp::Ratio)
+            Err(DecodeError::Ratio)
         } else if self.decoded_of_slice > SLICE_MAX_BYTES {
-            Err(GaveUp::Size)
+            Err(DecodeError::Size)
         } else {
             Ok(())
         }

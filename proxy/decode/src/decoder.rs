@@ -2,7 +2,7 @@
 //! up.
 
 use crate::brotli::Brotli;
-use crate::budget::{Budget, GaveUp};
+use crate::budget::{Budget, DecodeError};
 use crate::coding::Coding;
 use crate::deflate::Deflate;
 use crate::gzip::Gzip;
@@ -24,7 +24,7 @@ enum State {
     Deflate(Deflate),
     Brotli(Brotli),
     Zstd(Zstd),
-    GaveUp(GaveUp),
+    Failed(DecodeError),
 }
 
 impl Decoder {
@@ -34,7 +34,7 @@ impl Decoder {
             Coding::Gzip => State::Gzip(Gzip::new()),
             Coding::Deflate => State::Deflate(Deflate::new()),
             Coding::Brotli => State::Brotli(Brotli::new()),
-            Coding::Zstd => Zstd::new().map_or(State::GaveUp(GaveUp::Size), State::Zstd),
+            Coding::Zstd => Zstd::new().map_or(State::Failed(DecodeError::Size), State::Zstd),
         };
         Self { state, budget: Budget::default(), piece: vec![0; PIECE_MAX_BYTES].into_boxed_slice() }
     }
@@ -47,7 +47,7 @@ impl Decoder {
     ///
     /// Returns an error if decoding was given up, now or earlier. The output before that is valid and there
     /// is no more of it; further calls return the same error.
-    pub fn feed(&mut self, mut bytes: &[u8], out: &mut dyn FnMut(&[u8])) -> Result<(), GaveUp> {
+    pub fn feed(&mut self, mut bytes: &[u8], out: &mut dyn FnMut(&[u8])) -> Result<(), DecodeError> {
         self.budget.next_slice();
         while !bytes.is_empty() {
             let (read, space_left) = self.step(bytes, out)?;
@@ -66,33 +66,33 @@ impl Decoder {
     ///
     /// Returns an error if decoding was given up earlier, or if the body is cut off before its end. An empty
     /// body is complete: a response without content has one.
-    pub fn end(&mut self) -> Result<(), GaveUp> {
+    pub fn end(&mut self) -> Result<(), DecodeError> {
         let whole = match &self.state {
             State::Gzip(gzip) => gzip.is_whole(),
             State::Deflate(deflate) => deflate.is_whole(),
             State::Brotli(brotli) => brotli.is_whole(),
             State::Zstd(zstd) => zstd.is_whole(),
-            State::GaveUp(why) => return Err(*why),
+            State::Failed(why) => return Err(*why),
         };
-        if whole { Ok(()) } else { self.give_up(GaveUp::Broken) }
+        if whole { Ok(()) } else { self.give_up(DecodeError::Broken) }
     }
 
     /// The reason decoding was given up, if it was.
-    pub fn gave_up(&self) -> Option<GaveUp> {
+    pub fn gave_up(&self) -> Option<DecodeError> {
         match self.state {
-            State::GaveUp(why) => Some(why),
+            State::Failed(why) => Some(why),
             _ => None,
         }
     }
 
     /// Runs one step. Returns the number of bytes read from `bytes`, and true if the piece had space left.
-    fn step(&mut self, bytes: &[u8], out: &mut dyn FnMut(&[u8])) -> Result<(usize, bool), GaveUp> {
+    fn step(&mut self, bytes: &[u8], out: &mut dyn FnMut(&[u8])) -> Result<(usize, bool), DecodeError> {
         let step = match &mut self.state {
             State::Gzip(gzip) => gzip.step(bytes, &mut self.piece),
             State::Deflate(deflate) => deflate.step(bytes, &mut self.piece),
             State::Brotli(brotli) => brotli.step(bytes, &mut self.piece),
             State::Zstd(zstd) => zstd.step(bytes, &mut self.piece),
-            State::GaveUp(why) => return Err(*why),
+            State::Failed(why) => return Err(*why),
         };
         if let Err(why) = self.budget.spend(step.read, step.written) {
             return self.give_up(why).map(|()| (0, true));
@@ -103,14 +103,14 @@ impl Decoder {
         // A step that neither reads nor writes would repeat forever.
         let stuck = step.read == 0 && step.written == 0 && !bytes.is_empty();
         if step.broken || stuck {
-            return self.give_up(GaveUp::Broken).map(|()| (0, true));
+            return self.give_up(DecodeError::Broken).map(|()| (0, true));
         }
         Ok((step.read, step.written < self.piece.len()))
     }
 
     /// Frees the window and the piece.
-    fn give_up(&mut self, why: GaveUp) -> Result<(), GaveUp> {
-        self.state = State::GaveUp(why);
+    fn give_up(&mut self, why: DecodeError) -> Result<(), DecodeError> {
+        self.state = State::Failed(why);
         self.piece = Box::default();
         Err(why)
     }

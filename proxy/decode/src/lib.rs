@@ -37,6 +37,6 @@ mod zstd;
 mod budget;
 pub mod limits;
 
-pub use budget::GaveUp;
+pub use budget::DecodeError;
 pub use coding::{Coding, Codings};
 pub use decoder::Decoder;

@@ -1,7 +1,7 @@
 //! Bombs are given up after a bounded number of bytes; long legitimate streams are not.
 
 use decode::limits::{MAX_RATIO, PIECE_MAX_BYTES, RATIO_FREE_BYTES, SLICE_MAX_BYTES};
-use decode::{Decoder, GaveUp};
+use decode::{DecodeError, Decoder};
 
 use crate::encode::Encoding;
 use crate::{Decoded, decode, decode_whole, noise};
@@ -14,7 +14,7 @@ fn a_bomb_is_given_up_at_the_ratio() {
         assert!(bomb.len() < 200_000, "{encoding:?}: {} bytes are no bomb", bomb.len());
         for step in [1, 1000, usize::MAX] {
             let decoded = decode(encoding.coding(), bomb.chunks(step));
-            assert_eq!(decoded.end, Err(GaveUp::Ratio), "{encoding:?} in steps of {step}");
+            assert_eq!(decoded.end, Err(DecodeError::Ratio), "{encoding:?} in steps of {step}");
             let max = RATIO_FREE_BYTES.max(MAX_RATIO * bomb.len() as u64) as usize;
             assert!(decoded.plain.len() <= max, "{encoding:?}: {} bytes", decoded.plain.len());
             // At this ratio, none of the codings passes the first free bytes.
@@ -34,11 +34,11 @@ fn incompressible_bytes_raise_the_limit_of_a_bomb() {
     for encoding in Encoding::ALL {
         let bomb = encoding.whole(&plain);
         let whole = decode_whole(encoding.coding(), &bomb);
-        assert_eq!(whole.end, Err(GaveUp::Size), "{encoding:?}");
+        assert_eq!(whole.end, Err(DecodeError::Size), "{encoding:?}");
         assert!(whole.plain.len() as u64 <= SLICE_MAX_BYTES, "{encoding:?}: {}", whole.plain.len());
         let cut = decode(encoding.coding(), bomb.chunks(100));
         // Brotli encodes 8 MiB of zeros in less than a hundred bytes; the others exceed the ratio.
-        let why = if encoding == Encoding::Brotli { GaveUp::Size } else { GaveUp::Ratio };
+        let why = if encoding == Encoding::Brotli { DecodeError::Size } else { DecodeError::Ratio };
         assert_eq!(cut.end, Err(why), "{encoding:?}");
         assert!(cut.plain.len() as u64 <= MAX_RATIO * bomb.len() as u64, "{encoding:?}: {}", cut.plain.len());
     }
@@ -104,7 +104,7 @@ fn a_bomb_leaves_no_memory_behind() {
         let mut decoder = None;
         let used = allocation_counter::measure(|| {
             let decoder = decoder.insert(Decoder::new(encoding.coding()));
-            assert_eq!(decoder.feed(&bomb, &mut |_| ()), Err(GaveUp::Ratio));
+            assert_eq!(decoder.feed(&bomb, &mut |_| ()), Err(DecodeError::Ratio));
         });
         println!("{encoding:?}: {} bytes", used.bytes_max);
         assert!(used.bytes_max < 16_000_000, "{encoding:?}: {} bytes", used.bytes_max);

@@ -1,7 +1,7 @@
 //! Bodies that are cut off, damaged or not in the declared coding: the decodable part comes out, nothing
 //! else, and the result is `Broken`.
 
-use decode::{Coding, GaveUp};
+use decode::{Coding, DecodeError};
 use harness::Transcript;
 
 use crate::encode::Encoding;
@@ -25,7 +25,7 @@ fn a_cut_body_yields_its_complete_part() {
             for step in [1, usize::MAX] {
                 let decoded = decode(encoding.coding(), body[..cut].chunks(step));
                 let case = format!("{encoding:?} cut at {cut} of {} in steps of {step}", body.len());
-                assert_eq!(decoded.end, Err(GaveUp::Broken), "{case}");
+                assert_eq!(decoded.end, Err(DecodeError::Broken), "{case}");
                 assert!(plain.starts_with(&decoded.plain), "{case}");
                 let flushed = marks.iter().rev().find(|(encoded, _)| *encoded <= cut).expect("0").1;
                 assert!(decoded.plain.len() >= flushed, "{case}: {} of {flushed}", decoded.plain.len());
@@ -52,7 +52,7 @@ fn garbage_yields_nothing() {
     for (coding, body) in table {
         for step in [1, usize::MAX] {
             let decoded = decode(coding, body.chunks(step));
-            let broken = Decoded { plain: vec![], end: Err(GaveUp::Broken) };
+            let broken = Decoded { plain: vec![], end: Err(DecodeError::Broken) };
             assert_eq!(decoded, broken, "{coding:?} {body:?} in steps of {step}");
         }
     }
@@ -70,7 +70,7 @@ fn wrong_checksums_are_detected() {
             bad[at] ^= 0x10;
             assert_eq!(
                 decode_whole(encoding.coding(), &bad).end,
-                Err(GaveUp::Broken),
+                Err(DecodeError::Broken),
                 "{encoding:?}, {back} from the end"
             );
         }
@@ -83,7 +83,7 @@ fn gzip_with_reserved_flags_is_broken() {
     for flags in [0x20, 0x40, 0x80] {
         let mut body = Encoding::Gzip.whole(b"data: [DONE]\n\n");
         body[3] |= flags;
-        let broken = Decoded { plain: vec![], end: Err(GaveUp::Broken) };
+        let broken = Decoded { plain: vec![], end: Err(DecodeError::Broken) };
         assert_eq!(decode_whole(Coding::Gzip, &body), broken, "{flags:#x}");
     }
 }
@@ -107,9 +107,12 @@ fn bytes_after_the_end_are_padding() {
     }
     // But a member that begins must end, and in zstd only frames may follow.
     let body = [&Encoding::Gzip.whole(&plain)[..], b"\x1f\x8b"].concat();
-    assert_eq!(decode_whole(Coding::Gzip, &body), Decoded { plain: plain.clone(), end: Err(GaveUp::Broken) });
+    assert_eq!(
+        decode_whole(Coding::Gzip, &body),
+        Decoded { plain: plain.clone(), end: Err(DecodeError::Broken) }
+    );
     let body = [&Encoding::Zstd.whole(&plain)[..], b"garbage"].concat();
-    assert_eq!(decode_whole(Coding::Zstd, &body), Decoded { plain, end: Err(GaveUp::Broken) });
+    assert_eq!(decode_whole(Coding::Zstd, &body), Decoded { plain, end: Err(DecodeError::Broken) });
 }
 
 #[test]

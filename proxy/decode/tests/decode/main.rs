@@ -6,13 +6,13 @@ mod encode;
 mod flushed;
 mod round_trip;
 
-use decode::{Coding, Decoder, GaveUp};
+use decode::{Coding, DecodeError, Decoder};
 
 /// The output of a body and its result.
 #[derive(Debug, PartialEq, Eq)]
 struct Decoded {
     plain: Vec<u8>,
-    end: Result<(), GaveUp>,
+    end: Result<(), DecodeError>,
 }
 
 /// Decodes the slices and checks the laws of every body: bounded pieces, and a permanent error.

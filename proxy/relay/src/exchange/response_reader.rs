@@ -1,7 +1,7 @@
 //! The reader of a response body for the meter: it sniffs where the type is missing, decodes where the body is
 //! compressed, and scans. What it reads is a side copy; the client gets the body as it came.
 
-use decode::{Codings, Decoder, GaveUp};
+use decode::{Codings, DecodeError, Decoder};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use meter::Body;
@@ -107,7 +107,7 @@ impl ResponseReader {
 
     /// Reads the next slice. Says how the body can be read if that was found out only now, and
     /// fails if it has to be given up.
-    pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<Body>, GaveUp> {
+    pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<Body>, DecodeError> {
         let Self { dialect, decoder, sight, locates } = self;
         if let BodyFraming::Unreadable = sight {
             return Ok(None);
