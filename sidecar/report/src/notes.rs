@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ledger::LACKS_LOG;
 use ledger::period;
 use ledger::source::{Gap, Gone, Month, Range, Source, SourceError};
-use text::in_threes;
+use text::group_thousands;
 
 use super::months::{self, MonthState};
 use super::query::{Query, RowsFor};
@@ -149,7 +149,7 @@ impl Notes {
         }));
         if self.not_listed > 0 {
             let (rows, are) = if self.not_listed == 1 { ("row", "is") } else { ("rows", "are") };
-            let more = in_threes(&self.not_listed.to_string());
+            let more = group_thousands(&self.not_listed.to_string());
             said.push(format!("{more} more {rows} {are} not listed; the total includes them"));
         }
         said.extend(months::sentence(self.months.iter()));
@@ -166,7 +166,9 @@ impl Notes {
         let named: Vec<_> = models
             .iter()
             .take(NAMED_MAX)
-            .map(|(model, count)| format!("{} ({})", model.escape_debug(), in_threes(&count.to_string())))
+            .map(|(model, count)| {
+                format!("{} ({})", model.escape_debug(), group_thousands(&count.to_string()))
+            })
             .collect();
         let have = if all == 1 { "has" } else { "have" };
         let said = format!("{} {have} no price, not in the cost: {}", exchanges(all), named.join(", "));
@@ -188,7 +190,7 @@ impl Notes {
         let more = match left {
             0 => "others".to_owned(),
             1 => format!("{least}1 model more"),
-            _ => format!("{least}{} models more", in_threes(&left.to_string())),
+            _ => format!("{least}{} models more", group_thousands(&left.to_string())),
         };
         Some(format!("{said} and {more}; `--by model,unpriced --where 'unpriced!='` lists all, {why}"))
     }
@@ -208,7 +210,7 @@ pub fn shell_word(text: &str) -> Option<String> {
 fn exchanges(count: i128) -> String {
     match count {
         1 => "1 exchange".to_owned(),
-        _ => format!("{} exchanges", in_threes(&count.to_string())),
+        _ => format!("{} exchanges", group_thousands(&count.to_string())),
     }
 }
 
@@ -239,9 +241,11 @@ fn of_gap(gap: &Gap, range: &Range) -> String {
         (None, true) => "how many rows were lost is not known, their totals are in".to_owned(),
         (None, false) => "what it lacks is not known".to_owned(),
         (Some(lost), true) => {
-            format!("{} rows were lost, their totals are in", in_threes(&lost.to_string()))
+            format!("{} rows were lost, their totals are in", group_thousands(&lost.to_string()))
         }
-        (Some(lost), false) => format!("{} rows were lost and are not in", in_threes(&lost.to_string())),
+        (Some(lost), false) => {
+            format!("{} rows were lost and are not in", group_thousands(&lost.to_string()))
+        }
     };
     format!(
         "gap from {} to {} ({}): {lost}",

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 
 use ledger::period;
-use text::{Decimal, in_threes, nano, table};
+use text::{Decimal, group_thousands, nano, table};
 
 use super::column::rounded;
 use super::group::{Group, Report};
@@ -88,7 +88,7 @@ fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
         push("share", false, rows().enumerate().map(share).collect());
     }
     let counts =
-        |of: &dyn Fn(&Group) -> i128| rows().map(|group| in_threes(&of(group).to_string())).collect();
+        |of: &dyn Fn(&Group) -> i128| rows().map(|group| group_thousands(&of(group).to_string())).collect();
     push("exchanges", true, counts(&|group| group.sums.exchanges));
     push("input", true, counts(&|group| group.sums.input()));
     push("output", true, counts(&|group| group.sums.output()));
@@ -162,7 +162,7 @@ fn aligned(decimals: impl Iterator<Item = Option<Decimal>>) -> Vec<String> {
             None => format!("?{}", " ".repeat(longest + usize::from(longest > 0))),
             Some((before, after)) => {
                 let point = if after.is_empty() { if longest > 0 { " " } else { "" } } else { "." };
-                format!("{}{point}{after:<longest$}", in_threes(&before))
+                format!("{}{point}{after:<longest$}", group_thousands(&before))
             }
         })
         .collect()

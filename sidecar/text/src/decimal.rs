@@ -73,7 +73,7 @@ impl fmt::Display for Decimal {
 }
 
 /// Groups the digits of a whole number by thousands: `1,234,567`.
-pub fn in_threes(digits: &str) -> String {
+pub fn group_thousands(digits: &str) -> String {
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
     let mut text = String::from(sign);
     for (at, digit) in digits.chars().enumerate() {
@@ -87,7 +87,7 @@ pub fn in_threes(digits: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_threes, money, nano, per_million};
+    use super::{group_thousands, money, nano, per_million};
 
     #[test]
     fn money_has_all_digits_and_at_least_two() {
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn digits_are_grouped_by_thousands() {
         for (digits, text) in [("0", "0"), ("999", "999"), ("1000", "1,000"), ("-1234567", "-1,234,567")] {
-            assert_eq!(in_threes(digits), text);
+            assert_eq!(group_thousands(digits), text);
         }
     }
 }

@@ -6,7 +6,7 @@ mod glob;
 mod nearest;
 mod table;
 
-pub use decimal::{Decimal, in_threes, money, nano, per_million};
+pub use decimal::{Decimal, group_thousands, money, nano, per_million};
 pub use glob::Glob;
 pub use nearest::nearest;
 pub use table::table;

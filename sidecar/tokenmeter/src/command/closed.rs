@@ -8,7 +8,7 @@ use std::path::Path;
 use ledger::{Range, Source, period};
 use ledger::{SignOff, Store, utc};
 use report::notes::{Notes, shell_word};
-use text::in_threes;
+use text::group_thousands;
 
 /// Renders the sign-off of a month. `now_us` is the time of the command.
 pub(crate) fn summary(sign_off: &SignOff, ledger: &Path, now_us: i64) -> String {
@@ -32,14 +32,14 @@ pub(crate) fn summary(sign_off: &SignOff, ledger: &Path, now_us: i64) -> String 
     };
     line("sign-off", folder.join(signed).display().to_string());
     line("digest", sign_off.digest.clone());
-    line("exchanges", in_threes(&number("exchanges").to_string()));
+    line("exchanges", group_thousands(&number("exchanges").to_string()));
     line(
         "rows",
         format!(
             "{}, {}, {} of GPU use",
             count(number("rows"), "exchange"),
             count(number("correction_rows"), "correction"),
-            in_threes(&number("energy_rows").to_string())
+            group_thousands(&number("energy_rows").to_string())
         ),
     );
     let costs = document["cost"].as_object().into_iter().flatten();
@@ -88,14 +88,14 @@ pub(crate) fn unpriced(exchanges: u64, month: &str, ledger: &Path) -> String {
         "{} of its exchanges {have} no price and {are} in no total: `tokenmeter spend --ledger {ledger} --month {month} \
          --by model,unpriced --where 'unpriced!='` lists their models, and `ledger reprice` charges them by \
          corrections",
-        in_threes(&exchanges.to_string())
+        group_thousands(&exchanges.to_string())
     )
 }
 
 /// Renders a count with its noun, which takes an `s` in the plural.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", in_threes(&number.to_string()))
+    format!("{} {noun}{plural}", group_thousands(&number.to_string()))
 }
 
 #[cfg(test)]

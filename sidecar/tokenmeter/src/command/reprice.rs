@@ -13,7 +13,7 @@ use ledger::{Range, SourceError, period};
 use price::{Book, LineError};
 use report::{Change, Outcome, Reprice};
 use report::{Filter, Key};
-use text::{Glob, in_threes, money, table};
+use text::{Glob, group_thousands, money, table};
 
 use super::ledger_path::{self, NoLedger};
 use super::operator;
@@ -155,7 +155,7 @@ fn book(path: &Path) -> Result<Book, RepriceError> {
 }
 
 fn summary(outcome: &Outcome, book: &Book, dry: bool) -> String {
-    let number = |count: u64| in_threes(&count.to_string());
+    let number = |count: u64| group_thousands(&count.to_string());
     let code = book.currency();
     let code = code.code();
     let mut lines = vec![
@@ -221,8 +221,8 @@ fn changes(outcome: &Outcome, code: &str) -> Vec<String> {
         [
             tenant.escape_debug().to_string(),
             model.escape_debug().to_string(),
-            in_threes(&change.exchanges.to_string()),
-            in_threes(&change.newly_priced.to_string()),
+            group_thousands(&change.exchanges.to_string()),
+            group_thousands(&change.newly_priced.to_string()),
             money(before).to_string(),
             money(after).to_string(),
             money(after - before).to_string(),
@@ -253,7 +253,7 @@ fn changes(outcome: &Outcome, code: &str) -> Vec<String> {
 fn exchanges(count: u64) -> String {
     match count {
         1 => "1 exchange".to_owned(),
-        _ => format!("{} exchanges", in_threes(&count.to_string())),
+        _ => format!("{} exchanges", group_thousands(&count.to_string())),
     }
 }
 
