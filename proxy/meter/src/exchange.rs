@@ -155,12 +155,12 @@ impl Meter {
     }
 
     /// Limits every count to `tokens`, in place of [`TOKENS_MAX`]. Must be called before any other method.
-    pub fn believe_up_to(&mut self, tokens: u64) {
+    pub fn set_max_tokens(&mut self, tokens: u64) {
         self.resolver = UsageResolver::new(tokens);
     }
 
     /// Sets the dialect once the request's body determines it.
-    pub fn speaks(&mut self, dialect: Dialect) {
+    pub fn set_dialect(&mut self, dialect: Dialect) {
         self.dialect = dialect;
         self.request = self.request.of(dialect);
     }
@@ -185,17 +185,17 @@ impl Meter {
     pub fn answered(&mut self, status: u16, body: Body) {
         self.status = status;
         self.streamed = body == Body::Frames;
-        self.unreadable = body == Body::Unseen;
+        self.unreadable = body == Body::Unknown;
         self.resolver.is_body = body == Body::Whole;
     }
 
     /// Sets the way the body can be read, once its first byte determines it.
-    pub fn found(&mut self, body: Body) {
+    pub fn set_body(&mut self, body: Body) {
         self.answered(self.status, body);
     }
 
     /// Marks the rest of the body as unreadable: the counts so far are part of an unknown total.
-    pub fn blinded(&mut self) {
+    pub fn mark_unreadable(&mut self) {
         self.unreadable = true;
         self.became_unreadable = true;
     }
@@ -212,7 +212,7 @@ impl Meter {
     }
 
     /// Records `ns` nanoseconds for which a frame was ready and the client's socket was not.
-    pub fn client_waited(&mut self, ns: u64) {
+    pub fn add_client_wait(&mut self, ns: u64) {
         self.client_wait_ns = self.client_wait_ns.saturating_add(ns);
     }
 

@@ -23,7 +23,7 @@ pub struct Identity {
     pub service_tier: Option<Arc<str>>,
     /// True if the response states that tier. If not, only the client requested it, and no server confirmed
     /// it.
-    pub tier_said: bool,
+    pub is_tier_reported: bool,
     /// Name of the upstream, as configured.
     pub upstream: Arc<str>,
     /// `gen_ai.provider.name` of that upstream.
@@ -66,7 +66,7 @@ impl Identity {
             principal: None,
             consumer: None,
             service_tier: None,
-            tier_said: false,
+            is_tier_reported: false,
             upstream: upstream.into(),
             provider: provider.into(),
             role: Role::Whole,

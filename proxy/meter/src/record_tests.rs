@@ -118,9 +118,9 @@ fn finished_answer_does_not_stall() {
 #[test]
 fn client_wait_is_no_stall() {
     let mut fixture = Fixture::new(Dialect::OpenaiChat);
-    fixture.0.client_waited(500 * MS);
+    fixture.0.add_client_wait(500 * MS);
     fixture.frame(100, &[text(0)]);
-    fixture.0.client_waited(700 * MS);
+    fixture.0.add_client_wait(700 * MS);
     let ended = fixture.end(Close::ClientGone { whole: false }, 2000);
     assert_eq!(stalls(&ended), (1, 1200), "1900 ms less the 700 since that token");
     assert_eq!(ended.timing.client_wait_ns, 1200 * MS);

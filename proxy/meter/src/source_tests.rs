@@ -51,7 +51,7 @@ fn output(tokens: &Tokens) -> (Provenance, u64) {
 fn ended(limit: Option<u64>, usage: Counts) -> Record {
     let mut fixture = Fixture::new(Dialect::OpenaiChat);
     if let Some(tokens) = limit {
-        fixture.0.believe_up_to(tokens);
+        fixture.0.set_max_tokens(tokens);
     }
     fixture.frame(200, &[text(0), Event::Usage(Usage { scope: Scope::Whole, counts: usage })]);
     fixture.end(Close::Cut, 210)
@@ -187,7 +187,7 @@ fn untimed_choice_counts_once_in_a_frame() {
 fn detected_body_type_replaces_the_declared_one() {
     let mut fixture = Fixture::new(Dialect::OpenaiChat);
     fixture.0.answered(200, Body::Whole);
-    fixture.0.found(Body::Frames);
+    fixture.0.set_body(Body::Frames);
     fixture.frame(200, &[text(0)]);
     let record = fixture.end(Close::Cut, 210);
     assert_eq!(

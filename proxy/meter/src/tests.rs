@@ -405,7 +405,7 @@ fn positions_are_spread_with_the_tokens() {
 fn a_slow_client_is_no_stall() {
     let mut fixture = Fixture::new(Dialect::OpenaiChat);
     fixture.frame(200, &[text(0)]).frame(900, &[Event::Ping]).frame(1700, &[text(0)]);
-    fixture.0.client_waited(1900 * MS);
+    fixture.0.add_client_wait(1900 * MS);
     fixture.frame(3700, &[text(0)]).frame(3701, &[stop(0)]).frame(3701, &[Event::Done]);
     let timing = fixture.end(CLEAN, 9000).timing;
     assert_eq!((timing.stalls, timing.stalled_ns), (1, 1500 * MS));
@@ -573,7 +573,7 @@ fn an_unreadable_body_has_no_count() {
         counts: Counts { input: Some(5), output: Some(5), ..Counts::default() },
     };
     fixture.frame(110, &[text(0), Event::Usage(running)]);
-    fixture.0.blinded();
+    fixture.0.mark_unreadable();
     let record = fixture.end(Close::Clean { whole: false }, 150);
     assert_eq!((record.tokens.output(), record.tokens.output_provenance), (0, Provenance::None));
     assert_eq!((record.tokens.input(), record.tokens.input_provenance), (0, Provenance::None));

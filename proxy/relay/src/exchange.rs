@@ -114,7 +114,7 @@ impl Exchange {
             _ => Dialect::Unknown,
         };
         let mut meter = Meter::new(dialect, at, stall_ns);
-        meter.believe_up_to(plan.tokens_max);
+        meter.set_max_tokens(plan.tokens_max);
         let started_unix_ns = clock::wall_unix_ns();
         let kind = plan.upstreams[upstream].kind.or_else(|| worker.profiles[upstream].found_kind());
         let mut place = TracePosition::of(headers, plan.trace.as_ref(), &worker.ids);
@@ -167,7 +167,7 @@ impl Exchange {
         let Some(mut request) = self.request.take() else { return };
         let facts = self.settle(&mut request);
         if let Some(meter) = &mut self.meter {
-            meter.speaks(self.dialect);
+            meter.set_dialect(self.dialect);
             meter.requested(facts, at);
         }
     }
@@ -220,8 +220,8 @@ impl Exchange {
         }
         let (framing, body, unread) = match readable {
             Readable::As(framing) => (Some(framing), response_reader::body(framing), None),
-            Readable::Sniffed => (None, Body::Unseen, None),
-            Readable::Not(reason) => (None, Body::Unseen, Some(reason)),
+            Readable::Sniffed => (None, Body::Unknown, None),
+            Readable::Not(reason) => (None, Body::Unknown, Some(reason)),
         };
         let form = match body {
             Body::Frames => Form::Frames,
@@ -234,7 +234,7 @@ impl Exchange {
         let editable = may_stream && answers && codings == decode::Codings::Identity && !is_sealed(headers);
         let edits = self.added.filter(|_| editable);
         if let Some(meter) = &mut self.meter {
-            meter.speaks(self.dialect);
+            meter.set_dialect(self.dialect);
             meter.answered(status, body);
             if status < 400 {
                 header_facts::read(self.dialect, headers, meter.request().best_of, &mut meter.tail(at));
@@ -293,7 +293,7 @@ impl Exchange {
         match fed {
             Ok(None) => {}
             Ok(Some(body)) => {
-                meter.found(body);
+                meter.set_body(body);
                 if body == Body::Frames {
                     response.form = Form::Frames;
                 } else {
@@ -302,7 +302,7 @@ impl Exchange {
             }
             Err(_) => {
                 response.reader = None;
-                meter.blinded();
+                meter.mark_unreadable();
                 self.worker.lose(Dropped::Decoding);
                 return;
             }
@@ -315,9 +315,9 @@ impl Exchange {
     }
 
     /// A frame was ready for `ns` nanoseconds while the client's socket was not.
-    pub(crate) fn client_waited(&mut self, ns: u64) {
+    pub(crate) fn add_client_wait(&mut self, ns: u64) {
         if let Some(meter) = &mut self.meter {
-            meter.client_waited(ns);
+            meter.add_client_wait(ns);
         }
     }
 
@@ -340,7 +340,7 @@ impl Exchange {
     pub(crate) fn answered_locally(&mut self, reason: Refusal, status: u16, at: Tick) {
         self.refusal = Some(reason);
         if let Some(meter) = &mut self.meter {
-            meter.answered(status, Body::Unseen);
+            meter.answered(status, Body::Unknown);
         }
         self.end(Close::Local, at);
     }
@@ -445,7 +445,7 @@ impl Exchange {
         if let Some(mut request) = self.request.take() {
             // It ended before its request was complete.
             let facts = self.settle(&mut request);
-            meter.speaks(self.dialect);
+            meter.set_dialect(self.dialect);
             meter.requested(facts, at);
         }
         let (mut close, mut over) = (close, BodySummary::default());
@@ -466,7 +466,7 @@ impl Exchange {
         let is_tentative = was_unknown && !self.is_streamed();
         if is_tentative && let Some(dialect) = answered {
             self.dialect = dialect;
-            meter.speaks(dialect);
+            meter.set_dialect(dialect);
         }
         // Of two readings of the request, the answer says which was the server's.
         let is_other = self.model.is_other(&response_model);
@@ -477,7 +477,7 @@ impl Exchange {
         }
         let (provider, upstream) = self.place();
         let who = self.tenant.take(&self.worker);
-        let tier_said = !tier.is_empty();
+        let is_tier_reported = !tier.is_empty();
         let tier = [tier, self.tier].into_iter().find(|tier| !tier.is_empty());
         let identity = Identity {
             exchange: self.id,
@@ -485,7 +485,7 @@ impl Exchange {
             principal: who.principal,
             consumer: who.consumer,
             service_tier: tier.map(|tier| tier.as_str().into()),
-            tier_said,
+            is_tier_reported,
             upstream,
             provider,
             role: self.role,

@@ -408,7 +408,7 @@ fn the_answers_tier_counts_before_the_requests() {
         let proxy = server.proxy(Policy::Observe);
         exchange(&mut proxy.connect(), post(CHAT, "", r#"{"service_tier":"flex"}"#));
         let identity = record(&proxy).identity;
-        assert_eq!((identity.service_tier.as_deref(), identity.tier_said), (tier, said));
+        assert_eq!((identity.service_tier.as_deref(), identity.is_tier_reported), (tier, said));
     }
     let server = Server::start(|peer, _| answer(peer, r#"{"choices":[]}"#));
     let proxy = server.proxy(Policy::Observe);

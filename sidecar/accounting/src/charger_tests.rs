@@ -18,7 +18,7 @@ fn record(model: &str, response_model: Option<&str>, tier: Option<(&str, bool)>)
     let identity = Identity {
         response_model: response_model.map(Into::into),
         service_tier: tier.map(|(tier, _)| tier.into()),
-        tier_said: tier.is_some_and(|(_, said)| said),
+        is_tier_reported: tier.is_some_and(|(_, said)| said),
         ..Identity::new("u", "openai", Dialect::OpenaiChat, model)
     };
     meter.end(identity, Close::Clean { whole: true }, LoadSpan::single(), Tick(1))

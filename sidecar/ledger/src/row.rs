@@ -69,16 +69,16 @@ impl Row {
         row.charge = match book {
             _ if !row.role.is_counted() => Charge::Unpriced(Unpriced::Leg),
             None => Charge::Unpriced(Unpriced::NoBook),
-            Some(book) => book.charge(&row.inputs(record.identity.tier_said)),
+            Some(book) => book.charge(&row.inputs(record.identity.is_tier_reported)),
         };
-        row.keep_charged_tier(record.identity.tier_said);
+        row.keep_charged_tier(record.identity.is_tier_reported);
         row
     }
 
     /// Returns the row of a finished exchange with this charge.
     pub fn of(record: &Record, charge: Charge) -> Self {
         let mut row = Self { charge, ..Self::uncharged(record) };
-        row.keep_charged_tier(record.identity.tier_said);
+        row.keep_charged_tier(record.identity.is_tier_reported);
         row
     }
 
@@ -87,11 +87,11 @@ impl Row {
         book.charge(&self.inputs(true))
     }
 
-    /// Returns the inputs of a charge; `tier_said` if the response, and not only the request, names the tier. The only
+    /// Returns the inputs of a charge; `is_tier_reported` if the response, and not only the request, names the tier. The only
     /// builder of them: if charging and charging again read an exchange differently, corrections appear by themselves.
-    fn inputs(&self, tier_said: bool) -> Usage<'_> {
+    fn inputs(&self, is_tier_reported: bool) -> Usage<'_> {
         let tier = self.service_tier.as_deref();
-        let is_said = self.is_tier_said(tier_said);
+        let is_said = self.is_tier_said(is_tier_reported);
         Usage {
             model: &self.model,
             response_model: self.response_model.as_deref(),
@@ -108,13 +108,13 @@ impl Row {
     }
 
     /// A server without tiers repeats the request's tier, so it says none.
-    fn is_tier_said(&self, tier_said: bool) -> bool {
-        tier_said && has_tiers(&self.provider)
+    fn is_tier_said(&self, is_tier_reported: bool) -> bool {
+        is_tier_reported && has_tiers(&self.provider)
     }
 
     /// Removes a tier that was only requested, unless the exchange was charged by it.
-    fn keep_charged_tier(&mut self, tier_said: bool) {
-        let is_said = self.is_tier_said(tier_said);
+    fn keep_charged_tier(&mut self, is_tier_reported: bool) {
+        let is_said = self.is_tier_said(is_tier_reported);
         self.service_tier = self.service_tier.take().filter(|tier| is_said || self.charge.is_of(tier));
     }
 

@@ -169,7 +169,7 @@ impl InFlight {
         if self.is_http1 {
             let ns = self.client.take_waited();
             if ns > 0 {
-                self.metered.borrow_mut().with(|exchange| exchange.client_waited(ns));
+                self.metered.borrow_mut().with(|exchange| exchange.add_client_wait(ns));
             }
         }
     }
