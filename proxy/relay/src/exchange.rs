@@ -130,7 +130,7 @@ impl Exchange {
             place,
             started_unix_ns,
             meter: Some(meter),
-            request: Some(RequestReader::new(dialect, kind, headers, tenant.wanted())),
+            request: Some(RequestReader::new(dialect, kind, headers, tenant.selected_members())),
             model: RequestedModel::in_path(route.model),
             tenant,
             tier: Tier::default(),
@@ -177,7 +177,7 @@ impl Exchange {
         let facts = request.end();
         self.tier = request.service_tier();
         self.tenant.body(&self.worker, request.values().filter(|_| facts.whole));
-        self.model.settle(facts.model, request.other_model(), facts.whole && !facts.model_is_odd);
+        self.model.settle(facts.model, request.other_model(), facts.whole && !facts.is_model_invalid);
         if let Some(dialect) = self.speaks.settle(&facts) {
             self.dialect = dialect;
         }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 /// Maximum body members that tenant rules may read.
-pub use scan::limits::MAX_WANTED_MEMBERS;
+pub use scan::limits::MAX_SELECTED_MEMBERS;
 
 /// Bytes of one message head, and of one connection's read and write buffer each: the longest
 /// head seen from real clients is under 8 KiB, and a slow reader must stop its upstream soon.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use scan::{Member, Wanted};
+use scan::{Member, SelectedMembers};
 use tenant::{BodyKey, Rules};
 
 use crate::capacity::Capacity;
@@ -37,7 +37,7 @@ pub(crate) struct WorkerState {
     /// The source of the ids this worker gives.
     pub(crate) ids: IdSource,
     /// The body members that the last rules asked for, and those rules.
-    pub(crate) wanted: RefCell<Option<(Arc<Rules>, Arc<Wanted>)>>,
+    pub(crate) selected_members: RefCell<Option<(Arc<Rules>, Arc<SelectedMembers>)>>,
     /// The resources that clients share, in all workers.
     pub(crate) capacities: Capacities,
     /// The capacity for texts that are kept to be counted; shared by all workers.
@@ -88,14 +88,14 @@ impl WorkerState {
     }
 
     /// Returns the body members that these rules ask for; made anew only when the rules change.
-    pub(crate) fn wanted(&self, rules: &Arc<Rules>) -> Arc<Wanted> {
-        let mut kept = self.wanted.borrow_mut();
+    pub(crate) fn selected_members(&self, rules: &Arc<Rules>) -> Arc<SelectedMembers> {
+        let mut kept = self.selected_members.borrow_mut();
         match &*kept {
-            Some((of, wanted)) if Arc::ptr_eq(of, rules) => Arc::clone(wanted),
+            Some((of, selected_members)) if Arc::ptr_eq(of, rules) => Arc::clone(selected_members),
             _ => {
-                let wanted = Arc::new(members(rules));
-                *kept = Some((Arc::clone(rules), Arc::clone(&wanted)));
-                wanted
+                let selected_members = Arc::new(members(rules));
+                *kept = Some((Arc::clone(rules), Arc::clone(&selected_members)));
+                selected_members
             }
         }
     }
@@ -123,8 +123,8 @@ impl WorkerState {
     }
 }
 
-fn members(rules: &Rules) -> Wanted {
-    Wanted::new(rules.wanted().iter().map(|key| match key {
+fn members(rules: &Rules) -> SelectedMembers {
+    SelectedMembers::new(rules.wanted().iter().map(|key| match key {
         BodyKey::User => Member::User,
         BodyKey::SafetyIdentifier => Member::SafetyIdentifier,
         BodyKey::Metadata(key) => Member::Metadata(key.clone()),

@@ -72,7 +72,7 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
         profiles,
         // On the worker's own thread, so that its keys are no other's.
         ids: IdSource::new(),
-        wanted: RefCell::default(),
+        selected_members: RefCell::default(),
         capacities,
         texts,
         cutting: Cell::new(false),

@@ -171,7 +171,7 @@ pub(crate) enum Field {
     /// Request. The object `metadata`, whose members the client chooses.
     Metadata,
     /// Request. Word: a configured member that identifies a person or account, by its index.
-    Wanted(u8),
+    Selected(u8),
     /// Request. Flag: a stream is requested.
     Stream,
     /// Request. Number: the requested answers, by member.
@@ -243,7 +243,7 @@ impl Field {
 
     /// Returns true if a word that does not fit the buffer counts as absent.
     pub(crate) fn is_exact(self) -> bool {
-        matches!(self, Self::ServiceTier | Self::Wanted(_))
+        matches!(self, Self::ServiceTier | Self::Selected(_))
     }
 
     /// Returns true if two frames of one shape may differ in it.

@@ -80,7 +80,7 @@ pub(crate) struct Frame {
     /// The last service tier in any frame: a Responses stream begins with the requested one.
     pub(crate) tier: Tier,
     /// In an answer of unknown dialect: the dialect that it names.
-    pub(crate) answered: Option<Dialect>,
+    pub(crate) response_dialect: Option<Dialect>,
     /// Counts of earlier frames: Anthropic's, and those of a stream of unknown dialect.
     earlier: Counts,
     /// The earlier frames of SGLang.
@@ -125,7 +125,7 @@ impl Frame {
             model: Name::default(),
             id: Name::default(),
             tier: Tier::default(),
-            answered: None,
+            response_dialect: None,
             earlier: Counts::default(),
             cumulative: Cumulative::default(),
         }
@@ -213,7 +213,7 @@ impl Frame {
         self.pending.release(whole, sink);
         if let Some(usage) = usage {
             if self.dialect == Dialect::Unknown {
-                self.answered = usage::dialect(self.answered, &usage.counts);
+                self.response_dialect = usage::dialect(self.response_dialect, &usage.counts);
             }
             sink.event(Event::Usage(usage));
         }
@@ -398,7 +398,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 }
                 frame.typed.read_object(word);
                 if frame.dialect == Dialect::Unknown {
-                    frame.answered = Dialect::of_object(word).or(frame.answered);
+                    frame.response_dialect = Dialect::of_object(word).or(frame.response_dialect);
                 }
             }
             (Field::Choices, _) => {

@@ -48,7 +48,7 @@ pub use multipart::MultipartFields;
 pub use name::{BoundedText, Name, Tier};
 pub use request::{
     Casing, ENCODING_FORMATS, KvTransfer, Links, Member, OutputLimits, OutputType, ReasoningLevel, Request,
-    RequestScanner, RequestedCounts, Sampling, Shape, Wanted,
+    RequestScanner, RequestedCounts, Sampling, SelectedMembers, Shape,
 };
 pub use scanner::{Framing, Scanner, Tail, Work};
 

@@ -14,7 +14,7 @@ pub const TIER_BYTES: usize = 32;
 
 /// Members of a request that may be configured to identify a person or account: `user`, `safety_identifier`,
 /// and keys of `metadata` (OpenAI allows 16).
-pub const MAX_WANTED_MEMBERS: usize = 32;
+pub const MAX_SELECTED_MEMBERS: usize = 32;
 
 /// Open objects and arrays with a known kind. Deeper, where no path leads, brackets are only counted, and
 /// their kinds are not compared. The client controls the depth of an answer that repeats its tools, and must

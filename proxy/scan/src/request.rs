@@ -5,9 +5,9 @@ mod casing;
 mod links;
 mod requested_counts;
 mod sampling;
+mod selected_members;
 mod shape;
 mod transfer;
-mod wanted;
 
 use std::sync::{Arc, LazyLock};
 
@@ -27,11 +27,11 @@ pub(crate) use requested_counts::CountMember;
 pub use requested_counts::RequestedCounts;
 pub(crate) use sampling::SamplingParam;
 pub use sampling::{ENCODING_FORMATS, OutputType, ReasoningLevel, Sampling};
+pub use selected_members::{Member, SelectedMembers};
 pub(crate) use shape::Key;
 pub use shape::Shape;
 pub(crate) use transfer::LimitName;
 pub use transfer::{KvTransfer, OutputLimits};
-pub use wanted::{Member, Wanted};
 
 /// The facts of a request. Absent members have their dialect's default.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,12 +40,12 @@ pub struct Request {
     pub model: Name,
     /// True if the model's last value is neither a string nor `null`: some servers convert it to a name,
     /// others use their default.
-    pub model_is_odd: bool,
+    pub is_model_invalid: bool,
     /// True if a stream is requested, `None` if absent; in any value that servers in Python accept
     /// ([`flag`]).
     pub stream: Option<bool>,
     /// True if that value is neither `true` nor `false`, so that servers may read it differently.
-    pub stream_is_odd: bool,
+    pub is_stream_invalid: bool,
     /// The requested answers: `n`, by the dialect's name for it, times the number of prompts. This and the
     /// next two consider every dialect's names until [`Request::of`] selects one.
     pub answers: u32,
@@ -70,7 +70,7 @@ pub struct Request {
     /// True if llama.cpp is asked to leave a token count out of the answer (`response_fields`).
     pub hides_counts: bool,
     /// True if vLLM is asked for the bytes of an embedding only (`encoding_format`).
-    pub octets_only: bool,
+    pub is_embedding_bytes_only: bool,
     /// True if a transcript is requested in a format without a token count (`response_format`).
     pub plain_transcript: bool,
     /// True if TGI is asked for the details of the answer, with its counts (`parameters.details`).
@@ -98,7 +98,7 @@ impl Request {
 
     /// Returns true if every server reads it as a request for a stream.
     pub fn streams_in_any_reading(&self) -> bool {
-        self.stream == Some(true) && !self.stream_is_odd
+        self.stream == Some(true) && !self.is_stream_invalid
     }
 
     /// The answers requested by llama.cpp's names, in any dialect: llama.cpp reads them in OpenAI dialects
@@ -123,7 +123,7 @@ pub struct RequestScanner {
     casing: Casing,
     /// The facts as a server in Go reads them; present once a member in other letter case differs.
     cased: Option<Box<Facts>>,
-    wanted: Option<Arc<Wanted>>,
+    selected: Option<Arc<SelectedMembers>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -132,7 +132,7 @@ struct Facts {
     max_completion_tokens: Option<u64>,
     tier: Tier,
     /// The values of the configured members, in their order; empty where absent.
-    wanted_values: Box<[Name]>,
+    selected_values: Box<[Name]>,
     /// Bit p: the member at index p is one of `metadata`.
     metadata: u32,
     /// The number of elements in `response_fields`, if it is a list, and the counts it names.
@@ -273,15 +273,18 @@ impl RequestScanner {
             facts: Facts::default(),
             casing: Casing::default(),
             cased: None,
-            wanted: None,
+            selected: None,
         }
     }
 
-    /// The same, with the values of the `wanted` members.
-    pub fn wanting(wanted: Arc<Wanted>) -> Self {
-        let facts =
-            Facts { wanted_values: wanted.empty_values(), metadata: wanted.metadata(), ..Facts::default() };
-        Self { facts, wanted: Some(wanted), ..Self::new() }
+    /// The same, with the values of the `selected` members.
+    pub fn selecting(selected: Arc<SelectedMembers>) -> Self {
+        let facts = Facts {
+            selected_values: selected.empty_values(),
+            metadata: selected.metadata(),
+            ..Facts::default()
+        };
+        Self { facts, selected: Some(selected), ..Self::new() }
     }
 
     /// The same, for a server with this reading of member names.
@@ -292,8 +295,8 @@ impl RequestScanner {
 
     /// Reads the next slice.
     pub fn feed(&mut self, bytes: &[u8]) {
-        let Self { encoding, json, facts, casing, cased, wanted } = self;
-        let fields = wanted.as_deref().map_or(&*FIELDS, |wanted| &wanted.fields);
+        let Self { encoding, json, facts, casing, cased, selected } = self;
+        let fields = selected.as_deref().map_or(&*FIELDS, |selected| &selected.fields);
         let mut readings = Readings { fields, casing: *casing, exact: facts, cased };
         if encoding.is_utf8() {
             json.feed(fields, bytes, 0, &mut readings);
@@ -304,8 +307,8 @@ impl RequestScanner {
 
     /// Ends the body. Returns the request.
     pub fn end(&mut self) -> Request {
-        let Self { encoding, json, facts, casing, cased, wanted } = self;
-        let fields = wanted.as_deref().map_or(&*FIELDS, |wanted| &wanted.fields);
+        let Self { encoding, json, facts, casing, cased, selected } = self;
+        let fields = selected.as_deref().map_or(&*FIELDS, |selected| &selected.fields);
         let mut readings = Readings { fields, casing: *casing, exact: facts, cased };
         if !encoding.is_utf8() {
             encoding.end(|utf8| json.feed(fields, utf8, 0, &mut readings));
@@ -336,10 +339,10 @@ impl RequestScanner {
         self.facts.links.as_deref().copied().unwrap_or_default()
     }
 
-    /// The values of the configured members, in the order of [`Wanted::members`]; empty where one is absent,
+    /// The values of the configured members, in the order of [`SelectedMembers::members`]; empty where one is absent,
     /// no string, or longer than a name.
-    pub fn said(&self) -> &[Name] {
-        &self.facts.wanted_values
+    pub fn selected_values(&self) -> &[Name] {
+        &self.facts.selected_values
     }
 
     /// The model named so far.
@@ -430,12 +433,12 @@ impl Facts {
                     Value::Word(word) => Name::cut(word),
                     _ => Name::default(),
                 };
-                self.request.model_is_odd = !matches!(value, Value::Word(_) | Value::Null);
+                self.request.is_model_invalid = !matches!(value, Value::Word(_) | Value::Null);
             }
             (Field::ServiceTier, Value::Word(word)) => self.tier = Tier::of(word).unwrap_or_default(),
             (Field::ServiceTier, _) => self.tier = Tier::default(),
-            (Field::Wanted(place), value) => {
-                if let Some(slot) = self.wanted_values.get_mut(usize::from(place)) {
+            (Field::Selected(place), value) => {
+                if let Some(slot) = self.selected_values.get_mut(usize::from(place)) {
                     *slot = match value {
                         Value::Word(word) => Name::whole(word).unwrap_or_default(),
                         _ => Name::default(),
@@ -444,7 +447,7 @@ impl Facts {
             }
             (Field::Metadata, _) => {
                 // The last of two objects counts.
-                let values = self.wanted_values.iter_mut().enumerate();
+                let values = self.selected_values.iter_mut().enumerate();
                 let metadata = self.metadata;
                 values
                     .filter(|(place, _)| metadata >> place & 1 == 1)
@@ -452,7 +455,7 @@ impl Facts {
             }
             (Field::Stream, value) => {
                 self.request.stream = truth(value);
-                self.request.stream_is_odd = !matches!(value, Value::Bool(_) | Value::Null);
+                self.request.is_stream_invalid = !matches!(value, Value::Bool(_) | Value::Null);
             }
             (Field::Answers(member), Value::Number(number)) => self.counts().answers(member, answers(number)),
             (Field::Echo, _) => self.request.echo = yes,
@@ -467,7 +470,7 @@ impl Facts {
             (Field::RequestDetails, _) => self.request.details = yes,
             (Field::BestOf, value) => {
                 self.request.best_of =
-                    sampling::number(value).and_then(count).is_some_and(|wanted| wanted > 1);
+                    sampling::number(value).and_then(count).is_some_and(|selected| selected > 1);
             }
             (Field::AnswerMembers, value) => {
                 self.response_fields = (value == Value::List).then(Default::default);
@@ -501,7 +504,7 @@ impl Facts {
                 self.request.kv_transfer.remote_prefill = transfer::is_true(value)
             }
             (Field::SamplingParam(SamplingParam::EncodingFormat), value) => {
-                self.request.octets_only = value == Value::Word(b"bytes_only");
+                self.request.is_embedding_bytes_only = value == Value::Word(b"bytes_only");
                 self.request.sampling.take(SamplingParam::EncodingFormat, value);
             }
             (Field::SamplingParam(param), value) => self.request.sampling.take(param, value),

@@ -185,8 +185,8 @@ impl Scanner {
     }
 
     /// The dialect that an answer scanned as [`Dialect::Unknown`] names in `object`.
-    pub fn answered(&self) -> Option<Dialect> {
-        self.frame.answered
+    pub fn response_dialect(&self) -> Option<Dialect> {
+        self.frame.response_dialect
     }
 
     /// The last service tier in the body that fits a tier.
@@ -195,7 +195,7 @@ impl Scanner {
     }
 
     /// The start of an unfinished SSE block in the body.
-    pub fn unfinished(&self) -> Option<u64> {
+    pub fn unfinished_from(&self) -> Option<u64> {
         match &self.lines {
             Lines::Sse(sse) => sse.is_open().then_some(self.begun),
             Lines::Ndjson | Lines::Json => None,

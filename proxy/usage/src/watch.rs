@@ -93,7 +93,7 @@ impl Watch {
     #[inline]
     pub fn marks(&mut self, scanner: &Scanner) -> &mut Marks {
         let armed = self.added.is_running() || self.added.include && self.finished >= self.min_finished;
-        self.marks.hold = if armed && !self.unasked { scanner.unfinished() } else { None };
+        self.marks.hold = if armed && !self.unasked { scanner.unfinished_from() } else { None };
         &mut self.marks
     }
 

@@ -118,7 +118,7 @@ impl Exchange {
             Dialect::OpenaiResponses => {
                 request.named_answers() > 1 && self.asks_for_frames() && is_llama_cpp()
             }
-            Dialect::Embeddings | Dialect::Rerank => request.octets_only || !request.whole,
+            Dialect::Embeddings | Dialect::Rerank => request.is_embedding_bytes_only || !request.whole,
             Dialect::Transcription => {
                 let is_counted = match self.kind() {
                     Some(ServerKind::LlamaCpp | ServerKind::Openai) => true,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use scan::{Casing, Dialect, Links, MultipartFields, Name, Request, RequestScanner, Tier, Wanted};
+use scan::{Casing, Dialect, Links, MultipartFields, Name, Request, RequestScanner, SelectedMembers, Tier};
 
 use crate::ServerKind;
 
@@ -20,14 +20,14 @@ impl RequestReader {
         dialect: Dialect,
         kind: Option<ServerKind>,
         headers: &HeaderMap,
-        wanted: Option<&Arc<Wanted>>,
+        selected_members: Option<&Arc<SelectedMembers>>,
     ) -> Self {
         let form = headers.get(CONTENT_TYPE).filter(|_| dialect == Dialect::Transcription);
         match form.and_then(|value| MultipartFields::from_content_type(value.as_bytes())) {
             Some(fields) => Self::Form(Box::new(fields)),
             None => {
-                let scanner = match wanted {
-                    Some(wanted) => RequestScanner::wanting(Arc::clone(wanted)),
+                let scanner = match selected_members {
+                    Some(selected_members) => RequestScanner::selecting(Arc::clone(selected_members)),
                     None => RequestScanner::new(),
                 };
                 Self::Json(Box::new(scanner.casing(casing(kind))))
@@ -63,7 +63,7 @@ impl RequestReader {
     /// The values of the wanted members; `None` of a body that has no members.
     pub(crate) fn values(&self) -> Option<&[Name]> {
         match self {
-            Self::Json(scanner) => Some(scanner.said()),
+            Self::Json(scanner) => Some(scanner.selected_values()),
             Self::Form(_) => None,
         }
     }

@@ -143,7 +143,7 @@ impl ResponseReader {
         let BodyFraming::Known(mut scanner) = self.sight else { return BodySummary::default() };
         let tail = scanner.end(sink);
         let (model, id, tier) = (*scanner.model(), *scanner.id(), *scanner.service_tier());
-        let (answered, unparsed) = (scanner.answered(), scanner.work().unparsed);
+        let (answered, unparsed) = (scanner.response_dialect(), scanner.work().unparsed);
         BodySummary { tail, model, id, tier, answered, unparsed, text: scanner.take_text() }
     }
 }

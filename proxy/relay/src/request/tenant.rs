@@ -10,7 +10,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 use meter::DEFAULT_TENANT;
-use scan::{Member, Name, Wanted};
+use scan::{Member, Name, SelectedMembers};
 use tenant::{BodyFacts, Head, Pending, RuleKind, Rules, Said, Who};
 
 use crate::request::headers;
@@ -74,11 +74,11 @@ impl TenantResolver {
                     TenantResolution::Resolved(who)
                 }
                 Said::AskBody(pending) => {
-                    let wanted = worker.wanted(&self.rules);
+                    let selected_members = worker.selected_members(&self.rules);
                     TenantResolution::Unresolved(Box::new(Unresolved {
                         rules: Arc::clone(&self.rules),
                         pending,
-                        wanted,
+                        selected_members,
                     }))
                 }
             }
@@ -99,15 +99,15 @@ pub(crate) enum TenantResolution {
 pub(crate) struct Unresolved {
     rules: Arc<Rules>,
     pending: Pending,
-    wanted: Arc<Wanted>,
+    selected_members: Arc<SelectedMembers>,
 }
 
 impl TenantResolution {
     /// The body members that the rules ask for.
-    pub(crate) fn wanted(&self) -> Option<&Arc<Wanted>> {
+    pub(crate) fn selected_members(&self) -> Option<&Arc<SelectedMembers>> {
         match self {
             Self::Resolved(_) => None,
-            Self::Unresolved(unresolved) => Some(&unresolved.wanted),
+            Self::Unresolved(unresolved) => Some(&unresolved.selected_members),
         }
     }
 
@@ -131,10 +131,10 @@ impl TenantResolution {
     pub(crate) fn body(&mut self, worker: &WorkerState, values: Option<&[Name]>) {
         let Self::Unresolved(_) = self else { return };
         let Self::Unresolved(unresolved) = std::mem::take(self) else { return };
-        let Unresolved { rules, pending, wanted } = *unresolved;
+        let Unresolved { rules, pending, selected_members } = *unresolved;
         let known = guarded(worker, || {
             let who = match values {
-                Some(values) => facts(&wanted, values, |facts| rules.body(pending, facts)),
+                Some(values) => facts(&selected_members, values, |facts| rules.body(pending, facts)),
                 None => pending.unread(),
             };
             worker.observer.borrow_mut().tenant(who.rule);
@@ -165,10 +165,12 @@ fn default_identity() -> Who {
 }
 
 /// Gives the values of the wanted members to `ask`, as the rules take them.
-fn facts<R>(wanted: &Wanted, values: &[Name], ask: impl FnOnce(&BodyFacts<'_>) -> R) -> R {
+fn facts<R>(selected_members: &SelectedMembers, values: &[Name], ask: impl FnOnce(&BodyFacts<'_>) -> R) -> R {
     let mut facts = BodyFacts::default();
     let mut metadata = Vec::new();
-    for (member, value) in wanted.members().iter().zip(values).filter(|(_, value)| !value.is_empty()) {
+    for (member, value) in
+        selected_members.members().iter().zip(values).filter(|(_, value)| !value.is_empty())
+    {
         let value = value.as_str().as_bytes();
         match member {
             Member::User => facts.user = Some(value),

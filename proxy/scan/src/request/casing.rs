@@ -57,12 +57,14 @@ impl Casing {
             Self::Any => cased,
             Self::Either => Request {
                 model: if request.model.is_empty() { cased.model } else { request.model },
-                model_is_odd: request.model_is_odd || cased.model_is_odd,
+                is_model_invalid: request.is_model_invalid || cased.is_model_invalid,
                 stream: match cased.stream {
                     Some(true) => cased.stream,
                     stream => request.stream.or(stream),
                 },
-                stream_is_odd: request.stream_is_odd || cased.stream_is_odd || request.stream != cased.stream,
+                is_stream_invalid: request.is_stream_invalid
+                    || cased.is_stream_invalid
+                    || request.stream != cased.stream,
                 stream_options: request.stream_options || cased.stream_options,
                 background: request.background || cased.background,
                 shape: request.shape.or(cased.shape),

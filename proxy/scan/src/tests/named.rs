@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::scan_every_way;
-use crate::{Dialect, Framing, Member, RequestScanner, Wanted};
+use crate::{Dialect, Framing, Member, RequestScanner, SelectedMembers};
 
-fn wanted() -> Arc<Wanted> {
-    Arc::new(Wanted::new([
+fn selected() -> Arc<SelectedMembers> {
+    Arc::new(SelectedMembers::new([
         Member::User,
         Member::Metadata("user_id".into()),
         Member::SafetyIdentifier,
@@ -16,12 +16,13 @@ fn wanted() -> Arc<Wanted> {
 
 /// The values of the configured members, and the tier; equal for the whole body and every cut in two.
 fn values(body: &str) -> ([String; 4], String) {
-    let wanted = wanted();
+    let selected = selected();
     let read = |slices: [&[u8]; 2]| {
-        let mut scanner = RequestScanner::wanting(Arc::clone(&wanted));
+        let mut scanner = RequestScanner::selecting(Arc::clone(&selected));
         slices.iter().for_each(|slice| scanner.feed(slice));
         let request = scanner.end();
-        let words: Vec<String> = scanner.said().iter().map(|name| name.as_str().to_owned()).collect();
+        let words: Vec<String> =
+            scanner.selected_values().iter().map(|name| name.as_str().to_owned()).collect();
         let model = request.model.as_str().to_owned();
         (
             words.try_into().expect("four members are configured"),
@@ -73,17 +74,17 @@ fn nothing_is_kept_without_configured_members() {
     let mut scanner = RequestScanner::new();
     scanner.feed(br#"{"user":"u1","metadata":{"user_id":"m1"},"model":"m"}"#);
     assert_eq!(scanner.end().model.as_str(), "m");
-    assert!(scanner.said().is_empty());
+    assert!(scanner.selected_values().is_empty());
 }
 
 #[test]
 fn members_beyond_the_limit_are_ignored() {
     let members = (0..40).map(|n| Member::Metadata(format!("k{n}").into()));
-    let wanted = Arc::new(Wanted::new(members));
-    let mut scanner = RequestScanner::wanting(wanted);
+    let selected = Arc::new(SelectedMembers::new(members));
+    let mut scanner = RequestScanner::selecting(selected);
     scanner.feed(br#"{"metadata":{"k0":"first","k31":"last","k32":"none"}}"#);
-    let values: Vec<&str> = scanner.said().iter().map(|name| name.as_str()).collect();
-    assert_eq!((values.len(), values[0], values[31]), (crate::limits::MAX_WANTED_MEMBERS, "first", "last"));
+    let values: Vec<&str> = scanner.selected_values().iter().map(|name| name.as_str()).collect();
+    assert_eq!((values.len(), values[0], values[31]), (crate::limits::MAX_SELECTED_MEMBERS, "first", "last"));
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn object_names_the_dialect_of_an_answer() {
             let mut scanner = Scanner::new(scanned, Framing::Json);
             scanner.feed(body.as_bytes(), &mut Ignore);
             scanner.end(&mut Ignore);
-            assert_eq!(scanner.answered(), expected, "{body}");
+            assert_eq!(scanner.response_dialect(), expected, "{body}");
         }
     }
 }

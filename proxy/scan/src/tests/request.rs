@@ -116,7 +116,7 @@ fn formats_without_counts_are_recognised() {
         ("{}", false, false),
     ] {
         let request = read(body);
-        assert_eq!((request.octets_only, request.plain_transcript), (octets, plain), "{body}");
+        assert_eq!((request.is_embedding_bytes_only, request.plain_transcript), (octets, plain), "{body}");
     }
     assert!(read(r#"{"encoding_format":"float"}"#).sampling.encoding_formats[0]);
 }
@@ -458,7 +458,7 @@ fn a_model_of_another_type_is_odd() {
         (r#"{"model":""}"#, false),
         ("{}", false),
     ] {
-        assert_eq!(read(body).model_is_odd, is_odd, "{body}");
+        assert_eq!(read(body).is_model_invalid, is_odd, "{body}");
     }
 }
 

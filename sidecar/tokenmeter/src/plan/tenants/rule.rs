@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use relay::limits::MAX_WANTED_MEMBERS;
+use relay::limits::MAX_SELECTED_MEMBERS;
 use tenant::{
     Algorithm, ApiKeys, BodyKey, Claim, Jwt, KEY_FIELDS, KeyHash, KeySet, Name, Owner, Rule, begins_path,
 };
@@ -173,11 +173,12 @@ impl Reading<'_> {
             }
         };
         // The first member over the limit is kept, too, so that it is reported once.
-        if !self.members.contains(&key) && self.members.len() <= MAX_WANTED_MEMBERS {
+        if !self.members.contains(&key) && self.members.len() <= MAX_SELECTED_MEMBERS {
             self.members.push(key.clone());
-            if self.members.len() > MAX_WANTED_MEMBERS {
-                let what = format!("the rules need more than {MAX_WANTED_MEMBERS} members of a body");
-                let remedy = format!("keep {MAX_WANTED_MEMBERS} distinct ones, those of `end_user` included");
+            if self.members.len() > MAX_SELECTED_MEMBERS {
+                let what = format!("the rules need more than {MAX_SELECTED_MEMBERS} members of a body");
+                let remedy =
+                    format!("keep {MAX_SELECTED_MEMBERS} distinct ones, those of `end_user` included");
                 self.report_error(origin, what, remedy);
             }
         }

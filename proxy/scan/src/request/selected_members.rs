@@ -2,7 +2,7 @@
 //! configures them (law 11).
 
 use crate::field::{Field, Fields};
-use crate::limits::MAX_WANTED_MEMBERS;
+use crate::limits::MAX_SELECTED_MEMBERS;
 use crate::name::Name;
 
 /// A member of a request that identifies a person or account.
@@ -18,18 +18,18 @@ pub enum Member {
 
 /// The configured members, built once for all requests.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct SelectedMembers {
     pub(super) fields: Fields,
     members: Box<[Member]>,
 }
 
-impl Wanted {
-    /// Selects the first [`MAX_WANTED_MEMBERS`] of `members`.
+impl SelectedMembers {
+    /// Selects the first [`MAX_SELECTED_MEMBERS`] of `members`.
     pub fn new(members: impl IntoIterator<Item = Member>) -> Self {
-        let members: Box<[Member]> = members.into_iter().take(MAX_WANTED_MEMBERS).collect();
+        let members: Box<[Member]> = members.into_iter().take(MAX_SELECTED_MEMBERS).collect();
         let mut fields = super::fields();
         for (place, member) in (0..).zip(&members) {
-            let field = Field::Wanted(place);
+            let field = Field::Selected(place);
             match member {
                 Member::User => fields.add_path(["user"], field),
                 Member::SafetyIdentifier => fields.add_path(["safety_identifier"], field),
@@ -54,7 +54,7 @@ impl Wanted {
 
     /// Bit p: the member at index p is one of `metadata`.
     pub(super) fn metadata(&self) -> u32 {
-        const { assert!(MAX_WANTED_MEMBERS <= 32) };
+        const { assert!(MAX_SELECTED_MEMBERS <= 32) };
         let bit = |(place, member)| u32::from(matches!(member, &Member::Metadata(_))) << place;
         (0..).zip(&self.members).map(bit).sum()
     }
