@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use scan::{Dialect, Framing, Scanner};
-use usage::{Added, Ask, Asking, Editor, Watch};
+use usage::{Added, Editor, Injection, UsageFilter, UsageOptions};
 
 use crate::dice::Dice;
 use crate::seen::Nothing;
@@ -28,17 +28,17 @@ pub fn edited<'a>(
 ) -> Edited {
     let mut scanner = Scanner::new(dialect, Framing::Sse);
     let asked = added.is_some_and(|added| !added.include);
-    let mut watch = Watch::new(added, asked);
-    watch.arm(&mut scanner);
+    let mut filter = UsageFilter::new(added, asked);
+    filter.arm(&mut scanner);
     let (mut editor, mut body) = (Editor::new(), Vec::new());
     for slice in slices {
-        scanner.feed(slice, &mut watch.listen(&mut Nothing));
-        let out = editor.edit(Bytes::copy_from_slice(slice), watch.marks(&scanner));
+        scanner.feed(slice, &mut filter.listen(&mut Nothing));
+        let out = editor.edit(Bytes::copy_from_slice(slice), filter.cuts(&scanner));
         body.extend_from_slice(&out);
     }
-    scanner.end(&mut watch.listen(&mut Nothing));
+    scanner.end(&mut filter.listen(&mut Nothing));
     body.extend_from_slice(&editor.release());
-    Edited { body, missed: editor.missed(), unasked: watch.unasked() }
+    Edited { body, missed: editor.missed(), unasked: filter.sends_unrequested() }
 }
 
 /// Holds the laws of the edit over one made stream, however it is cut.
@@ -73,12 +73,12 @@ pub fn check_stream(dice: &mut Dice<'_>) {
 }
 
 /// Holds the laws of the question: what is edited reads as it should, and nothing else changes.
-pub fn check_request(body: &[u8], want: Ask) {
+pub fn check_request(body: &[u8], want: UsageOptions) {
     let text = String::from_utf8_lossy(body);
     let expected = naive::asked(body, want);
-    match usage::ask(body, want) {
-        Asking::Nothing(why) => assert!(expected.is_none(), "{why:?}: {text}"),
-        Asking::Edit { edit, .. } => {
+    match usage::inject_usage(body, want) {
+        Injection::Nothing(why) => assert!(expected.is_none(), "{why:?}: {text}"),
+        Injection::Edit { edit, .. } => {
             let original = Bytes::copy_from_slice(body);
             let after = edit.apply(&original).collect::<Vec<_>>().concat();
             assert_eq!(after.len(), edit.new_len(body.len()), "{text}");

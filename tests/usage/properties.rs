@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use harness::dice::Dice;
 use harness::{counted, edited, naive};
 use proptest::prelude::*;
-use usage::Ask;
+use usage::UsageOptions;
 
 fn config() -> ProptestConfig {
     chance::cases(3_000)
@@ -54,13 +54,13 @@ const WORDS: [&str; 25] = [
 ];
 
 /// Every question that is asked of some server.
-const ASKS: [Ask; 6] = [
-    Ask { include: true, continuous: false, timings: false, alone_is_void: false, is_strict: false },
-    Ask { include: true, continuous: true, timings: false, alone_is_void: false, is_strict: false },
-    Ask { include: true, continuous: true, timings: false, alone_is_void: true, is_strict: false },
-    Ask { include: false, continuous: true, timings: false, alone_is_void: false, is_strict: false },
-    Ask { include: false, continuous: false, timings: true, alone_is_void: true, is_strict: false },
-    Ask { include: true, continuous: false, timings: true, alone_is_void: true, is_strict: false },
+const ASKS: [UsageOptions; 6] = [
+    UsageOptions { include: true, continuous: false, timings: false, alone_is_void: false, is_strict: false },
+    UsageOptions { include: true, continuous: true, timings: false, alone_is_void: false, is_strict: false },
+    UsageOptions { include: true, continuous: true, timings: false, alone_is_void: true, is_strict: false },
+    UsageOptions { include: false, continuous: true, timings: false, alone_is_void: false, is_strict: false },
+    UsageOptions { include: false, continuous: false, timings: true, alone_is_void: true, is_strict: false },
+    UsageOptions { include: true, continuous: false, timings: true, alone_is_void: true, is_strict: false },
 ];
 
 #[test]

@@ -13,7 +13,7 @@ mod response;
 mod response_reader;
 mod rest;
 pub(crate) mod trace;
-mod watch;
+mod usage_filter;
 
 use std::rc::Rc;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ use meter::{
     Body, Close, ExchangeId, Identity, Load, LoadReading, LoadSpan, Meter, Provenance, Record, Role, Tick,
 };
 use scan::{Dialect, Framing, Links, Request, Tier};
-use usage::{Added, Marks, Watch};
+use usage::{Added, Cuts, UsageFilter};
 
 use self::guard::InFlightGuard;
 use self::model::RequestedModel;
@@ -242,10 +242,10 @@ impl Exchange {
         }
         let mut response = Response::new(form);
         if may_stream && (usage_policy::has_stream_options(self.dialect) || edits.is_some()) {
-            response.watch = Some(self.watch_for(edits));
+            response.usage_filter = Some(self.usage_filter(edits));
         }
         if unread.is_none() {
-            let locates = response.watch.as_ref().is_some_and(Watch::locates);
+            let locates = response.usage_filter.as_ref().is_some_and(UsageFilter::locates);
             let mut reader = ResponseReader::new(self.dialect, framing, codings, locates);
             if status < 400
                 && self.wants_text(at)
@@ -273,18 +273,18 @@ impl Exchange {
         Some(Head { unread, edited: edits.is_some() })
     }
 
-    /// A slice of the response body was read at `at`. `marks` takes what is to be cut out of it.
-    pub(crate) fn response_body(&mut self, bytes: &[u8], at: Tick, marks: &mut Marks) {
+    /// A slice of the response body was read at `at`. `cuts` takes what is to be cut out of it.
+    pub(crate) fn response_body(&mut self, bytes: &[u8], at: Tick, cuts: &mut Cuts) {
         self.note_beginning(bytes);
         let (Some(meter), Some(response)) = (&mut self.meter, &mut self.response) else { return };
         // Bytes that are read without the client are no part of its time.
         let mut reading = if let Some(left) = response.left { meter.tail(left) } else { meter.read(at) };
         let Some(reader) = &mut response.reader else { return };
-        let fed = match &mut response.watch {
-            Some(watch) => {
-                let fed = reader.feed(bytes, &mut watch.listen(&mut reading));
+        let fed = match &mut response.usage_filter {
+            Some(usage_filter) => {
+                let fed = reader.feed(bytes, &mut usage_filter.listen(&mut reading));
                 if let Some(scanner) = reader.scanner() {
-                    std::mem::swap(watch.marks(scanner), marks);
+                    std::mem::swap(usage_filter.cuts(scanner), cuts);
                 }
                 fed
             }
@@ -297,7 +297,7 @@ impl Exchange {
                 if body == Body::Frames {
                     response.form = Form::Frames;
                 } else {
-                    response.watch = None;
+                    response.usage_filter = None;
                 }
             }
             Err(_) => {
@@ -393,9 +393,9 @@ impl Exchange {
 
     /// Notes in the upstream's profile if a stream that ended had counts, and if it had them without being asked.
     fn learn(&self, record: &Record, at: Tick) {
-        let watch = self.response.as_ref().and_then(|response| response.watch.as_ref());
-        let unasked = watch.is_some_and(Watch::unasked);
-        if unasked {
+        let usage_filter = self.response.as_ref().and_then(|response| response.usage_filter.as_ref());
+        let sends_unrequested = usage_filter.is_some_and(UsageFilter::sends_unrequested);
+        if sends_unrequested {
             self.profile().sends_usage(at);
         }
         let counted = record.tokens.output_provenance;
@@ -407,8 +407,8 @@ impl Exchange {
             return;
         }
         self.profile().reports(counted != Provenance::Frames, at);
-        let asked = watch.is_none_or(Watch::asked);
-        if !unasked && !asked && counted != Provenance::Reported {
+        let asked = usage_filter.is_none_or(UsageFilter::asked);
+        if !sends_unrequested && !asked && counted != Provenance::Reported {
             self.profile().sends_no_usage();
         }
     }
@@ -453,8 +453,8 @@ impl Exchange {
             && let Some(reader) = response.reader.take()
         {
             let mut reading = meter.tail(at);
-            over = match &mut response.watch {
-                Some(watch) => reader.end(&mut watch.listen(&mut reading)),
+            over = match &mut response.usage_filter {
+                Some(usage_filter) => reader.end(&mut usage_filter.listen(&mut reading)),
                 None => reader.end(&mut reading),
             };
             if let Close::Clean { whole } | Close::ClientGone { whole } = &mut close {

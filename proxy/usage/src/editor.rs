@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::block;
-use crate::mark::{Cut, Marks, Part};
+use crate::cut::{Cut, Cuts, Part};
 
 /// The limit of held bytes. The longest recorded usage events have less than 1 KiB; a longer event has an
 /// answer's content, whose usage member (`continuous`) then stays.
@@ -51,14 +51,14 @@ impl Editor {
     }
 
     /// Takes the next slice and returns the bytes to pass on: the slice itself if nothing changes, or new
-    /// bytes, possibly none. Empties `marks`.
+    /// bytes, possibly none. Empties `cuts`.
     #[inline]
-    pub fn edit(&mut self, slice: Bytes, marks: &mut Marks) -> Bytes {
-        if marks.cuts.is_empty() && marks.hold.is_none() && self.held.is_empty() && !self.after_cr {
+    pub fn edit(&mut self, slice: Bytes, cuts: &mut Cuts) -> Bytes {
+        if cuts.cuts.is_empty() && cuts.hold.is_none() && self.held.is_empty() && !self.after_cr {
             self.position += slice.len() as u64;
             return slice;
         }
-        self.edit_marked(slice, marks)
+        self.edit_marked(slice, cuts)
     }
 
     /// Returns the held bytes: their time is over, the body ended, or an error occurred. The rest of their
@@ -88,14 +88,14 @@ impl Editor {
         self.missed
     }
 
-    fn edit_marked(&mut self, slice: Bytes, marks: &mut Marks) -> Bytes {
-        let hold = marks.hold.take();
+    fn edit_marked(&mut self, slice: Bytes, cuts: &mut Cuts) -> Bytes {
+        let hold = cuts.hold.take();
         let bytes = if self.held.is_empty() {
             slice
         } else {
             self.held.extend_from_slice(&slice);
             // Without a cut, a held event that continues stays held up to the limit.
-            let goes_on = marks.cuts.is_empty() && hold.is_some_and(|from| from <= self.position);
+            let goes_on = cuts.cuts.is_empty() && hold.is_some_and(|from| from <= self.position);
             if goes_on && self.held.len() <= HOLD_MAX_BYTES {
                 return Bytes::new();
             }
@@ -108,7 +108,7 @@ impl Editor {
                 draft.remove(0, 1);
             }
         }
-        for cut in marks.cuts.drain(..) {
+        for cut in cuts.cuts.drain(..) {
             if draft.make(cut, self.position).is_none() {
                 self.missed += 1;
             }

@@ -18,7 +18,7 @@ use crate::splice::Splices;
 
 /// The usage options that may be injected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ask {
+pub struct UsageOptions {
     /// Usage at the end: `stream_options.include_usage`.
     pub include: bool,
     /// Running counts in each frame: `stream_options.continuous_usage_stats` (vLLM, SGLang).
@@ -51,7 +51,7 @@ impl Added {
 
 /// The decision about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asking {
+pub enum Injection {
     /// The request is edited.
     Edit {
         /// The edit.
@@ -86,15 +86,15 @@ const TIMINGS: &str = "timings_per_token";
 
 /// Merges the `allowed` options into the request `body`. Takes time proportional to the body and does not
 /// recurse.
-pub fn ask(body: &[u8], allowed: Ask) -> Asking {
+pub fn inject_usage(body: &[u8], allowed: UsageOptions) -> Injection {
     let merged = match merge(body, allowed) {
         // A server that refuses such a body refuses it with the options, too.
         Err(Why::NotJson) => python::as_json(body).map_or(Err(Why::NotJson), |copy| merge(&copy, allowed)),
         merged => merged,
     };
     match merged {
-        Ok(Merged { edit, added, plain }) => Asking::Edit { edit, added, plain },
-        Err(why) => Asking::Nothing(why),
+        Ok(Merged { edit, added, plain }) => Injection::Edit { edit, added, plain },
+        Err(why) => Injection::Nothing(why),
     }
 }
 
@@ -104,7 +104,7 @@ struct Merged {
     plain: bool,
 }
 
-fn merge(body: &[u8], allowed: Ask) -> Result<Merged, Why> {
+fn merge(body: &[u8], allowed: UsageOptions) -> Result<Merged, Why> {
     let top: Members<'_> = serde_json::from_slice(body).map_err(|error| match error.classify() {
         Category::Data => Why::Odd,
         _ => Why::NotJson,
@@ -128,7 +128,7 @@ impl Merged {
     fn inject_timings(
         &mut self,
         body: &[u8],
-        allowed: Ask,
+        allowed: UsageOptions,
         written: Option<&RawValue>,
         end: usize,
     ) -> Result<(), Why> {
@@ -146,7 +146,7 @@ impl Merged {
     fn inject_options(
         &mut self,
         body: &[u8],
-        allowed: Ask,
+        allowed: UsageOptions,
         options: Option<&RawValue>,
         end: usize,
     ) -> Result<(), Why> {
@@ -250,7 +250,7 @@ enum Flag {
 }
 
 impl Flag {
-    fn of(body: &[u8], allowed: Ask, value: Option<&RawValue>) -> Result<Self, Why> {
+    fn of(body: &[u8], allowed: UsageOptions, value: Option<&RawValue>) -> Result<Self, Why> {
         if allowed.is_strict && !is_plain(value) {
             return Err(Why::Odd);
         }

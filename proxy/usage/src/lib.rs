@@ -2,13 +2,13 @@
 //! request them must not receive them. This crate adds the request for usage and removes its effects from
 //! the response. It knows no HTTP and no clock.
 //!
-//! For a request, [`ask`] returns the insertions ([`Splices`]) and the [`Added`] options. For the response,
+//! For a request, [`inject_usage`] returns the insertions ([`Splices`]) and the [`Added`] options. For the response,
 //! for each slice:
 //!
 //! ```
 //! use bytes::Bytes;
 //! use scan::{Dialect, Event, Extent, Framing, Scanner, Sink};
-//! use usage::{Added, Editor, Watch};
+//! use usage::{Added, Editor, UsageFilter};
 //!
 //! struct Meter;
 //! impl Sink for Meter {
@@ -17,13 +17,13 @@
 //! }
 //!
 //! let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
-//! let mut watch = Watch::new(Some(Added { include: true, continuous: false, timings: false }), false);
-//! watch.arm(&mut scanner);
+//! let mut filter = UsageFilter::new(Some(Added { include: true, continuous: false, timings: false }), false);
+//! filter.arm(&mut scanner);
 //! let mut editor = Editor::new();
 //!
 //! let slice = Bytes::from("data: {\"choices\":[],\"usage\":{\"completion_tokens\":2}}\n\ndata: [DONE]\n\n");
-//! scanner.feed(&slice, &mut watch.listen(&mut Meter));
-//! let seen = editor.edit(slice, watch.marks(&scanner));
+//! scanner.feed(&slice, &mut filter.listen(&mut Meter));
+//! let seen = editor.edit(slice, filter.cuts(&scanner));
 //! assert_eq!(seen, "data: [DONE]\n\n");
 //! ```
 //!
@@ -33,20 +33,20 @@
 //! Modules in the order of the bytes:
 
 mod block;
+mod cut;
 mod editor;
 mod inject_usage;
-mod mark;
 mod policy;
 mod python;
 mod splice;
-mod watch;
+mod usage_filter;
 
+pub use cut::{Cut, Cuts, Part};
 pub use editor::{Editor, HOLD_MAX_BYTES, HOLD_TIME};
-pub use inject_usage::{Added, Ask, Asking, Why, ask};
-pub use mark::{Cut, Marks, Part};
+pub use inject_usage::{Added, Injection, UsageOptions, Why, inject_usage};
 pub use policy::Policy;
 pub use splice::Splices;
-pub use watch::{Listen, Watch};
+pub use usage_filter::{FilterSink, UsageFilter};
 
 #[cfg(test)]
 mod tests;

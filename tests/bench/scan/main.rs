@@ -15,7 +15,7 @@ use bytes::Bytes;
 use meter::{Body, Meter, Tick};
 use scan::{Dialect, Event, Framing, Scanner, Sink};
 use serde::Deserialize;
-use usage::{Added, Editor, Watch};
+use usage::{Added, Editor, UsageFilter};
 
 use frames::Stream;
 
@@ -90,12 +90,12 @@ fn edited() {
             let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
             let mut meter = Meter::new(Dialect::OpenaiChat, Tick(0), 1_000_000_000);
             meter.answered(200, Body::Frames);
-            let (mut watch, mut editor) = (Watch::new(added, false), Editor::new());
+            let (mut watch, mut editor) = (UsageFilter::new(added, false), Editor::new());
             watch.arm(&mut scanner);
             for (tick, read) in stream.reads().enumerate() {
                 let slice = Bytes::copy_from_slice(read);
                 scanner.feed(&slice, &mut watch.listen(&mut meter.read(Tick(tick as u64 * 10_000_000))));
-                black_box(editor.edit(slice, watch.marks(&scanner)));
+                black_box(editor.edit(slice, watch.cuts(&scanner)));
             }
             black_box(meter.live_output());
         });

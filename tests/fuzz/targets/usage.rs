@@ -7,12 +7,12 @@
 use harness::dice::Dice;
 use harness::edited;
 use libfuzzer_sys::fuzz_target;
-use usage::Ask;
+use usage::UsageOptions;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, rest)) = data.split_first() else { return };
     if choice & 0x80 == 0 {
-        let want = Ask {
+        let want = UsageOptions {
             include: choice & 1 == 0,
             continuous: choice & 2 != 0,
             timings: choice & 4 != 0,

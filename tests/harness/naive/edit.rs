@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use usage::{Added, Ask};
+use usage::{Added, UsageOptions};
 
 /// The body an event stream's client should get if `added` was asked for in its name.
 pub fn edit(body: &[u8], added: Added) -> Vec<u8> {
@@ -31,7 +31,7 @@ pub fn edit(body: &[u8], added: Added) -> Vec<u8> {
 
 /// The request `body` should be after `want` is merged in; `None` if it should not be touched, or
 /// if that is a matter of opinion.
-pub fn asked(body: &[u8], want: Ask) -> Option<Value> {
+pub fn asked(body: &[u8], want: UsageOptions) -> Option<Value> {
     let mut request: Value = serde_json::from_slice(body).ok()?;
     let request_map = request.as_object()?;
     if request_map.get("stream").and_then(truth) != Some(true) {
@@ -63,7 +63,7 @@ pub fn asked(body: &[u8], want: Ask) -> Option<Value> {
 }
 
 /// Merges the members of `stream_options` in; false if nothing is missing, `None` if nothing should be touched.
-fn asked_by_options(request: &mut Map<String, Value>, want: Ask) -> Option<bool> {
+fn asked_by_options(request: &mut Map<String, Value>, want: UsageOptions) -> Option<bool> {
     let written = request.get("stream_options").cloned();
     let mut options = match written {
         None | Some(Value::Null) => Map::new(),

@@ -1,7 +1,7 @@
 //! The response of an exchange, from its head on.
 
 use meter::Tick;
-use usage::Watch;
+use usage::UsageFilter;
 
 use super::response_reader::ResponseReader;
 use crate::capacity::Permit;
@@ -12,7 +12,7 @@ pub(super) struct Response {
     /// Reads the body; `None` if it cannot be read.
     pub(super) reader: Option<ResponseReader>,
     /// Notes the usage in the body, where a client may ask for it or not.
-    pub(super) watch: Option<Watch>,
+    pub(super) usage_filter: Option<UsageFilter>,
     /// The capacity taken for the answer's text, if that is kept.
     pub(super) text: Option<Permit>,
     /// The time at which the client left, where the rest of the body is read without it.
@@ -31,7 +31,7 @@ pub(super) enum Form {
 impl Response {
     /// A response whose body is not read yet.
     pub(super) fn new(form: Form) -> Self {
-        Self { form, reader: None, watch: None, text: None, left: None }
+        Self { form, reader: None, usage_filter: None, text: None, left: None }
     }
 
     /// Returns true if the body is a stream of frames.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use http::{HeaderMap, Request, StatusCode, request};
 use scan::Dialect;
-use usage::{Added, Asking, Why};
+use usage::{Added, Injection, Why};
 
 use super::body::{Gathered, Upload};
 use super::in_flight::InFlight;
@@ -83,8 +83,8 @@ pub(crate) async fn inject<B: ClientBody>(
     upload: &mut Upload<B>,
     gathered: Option<Gathered>,
 ) -> Result<Option<Original>, BodyError> {
-    let ask = match question {
-        Some(Ok(ask)) => ask,
+    let options = match question {
+        Some(Ok(options)) => options,
         Some(Err(step)) => {
             in_flight.usage(step);
             return Ok(None);
@@ -111,15 +111,15 @@ pub(crate) async fn inject<B: ClientBody>(
         if !exchange.asks_for_frames() {
             return Err(UsageStep::NotStreamed);
         }
-        match usage::ask(&body, ask) {
-            Asking::Edit { edit, added, plain } => {
+        match usage::inject_usage(&body, options) {
+            Injection::Edit { edit, added, plain } => {
                 exchange.asked_more(Some(added));
                 let slices: Vec<Bytes> = edit.apply(&body).collect();
                 Ok((slices, edit.new_len(body.len()), added, plain))
             }
-            Asking::Nothing(Why::NotStreamed) => Err(UsageStep::NotStreamed),
-            Asking::Nothing(Why::AskedAlready) => Err(UsageStep::ClientAsked),
-            Asking::Nothing(Why::NotJson | Why::Odd) => Err(UsageStep::Unreadable),
+            Injection::Nothing(Why::NotStreamed) => Err(UsageStep::NotStreamed),
+            Injection::Nothing(Why::AskedAlready) => Err(UsageStep::ClientAsked),
+            Injection::Nothing(Why::NotJson | Why::Odd) => Err(UsageStep::Unreadable),
         }
     });
     let (slices, length, added, plain) = match edited {

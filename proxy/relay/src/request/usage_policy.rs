@@ -5,7 +5,7 @@
 use http::HeaderMap;
 use meter::Tick;
 use scan::Dialect;
-use usage::{Ask, Policy};
+use usage::{Policy, UsageOptions};
 
 use super::headers::{self, is_sealed};
 use super::route::Speaks;
@@ -27,7 +27,7 @@ fn kind_of(upstream: &Upstream, profile: &UpstreamProfile) -> Option<ServerKind>
 }
 
 /// The usage to ask for, or the reason why none is asked for.
-pub(crate) type Question = Result<Ask, UsageStep>;
+pub(crate) type Question = Result<UsageOptions, UsageStep>;
 
 /// The rules by which usage is asked for in one request.
 #[derive(Clone, Copy)]
@@ -98,7 +98,7 @@ impl UsagePolicy<'_> {
         let continuous = include && running && kind.is_some_and(|kind| counts_continuously(kind, profile));
         let alone_is_void =
             continuous && kind == Some(ServerKind::Vllm) || kind == Some(ServerKind::LlamaCpp);
-        Ok(Ask {
+        Ok(UsageOptions {
             include,
             continuous,
             timings,

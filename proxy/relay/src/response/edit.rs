@@ -8,7 +8,7 @@ use std::task::Context;
 
 use bytes::Bytes;
 use tokio::time::Sleep;
-use usage::{Editor, Marks};
+use usage::{Cuts, Editor};
 
 use crate::Dropped;
 use crate::request::in_flight::InFlight;
@@ -17,7 +17,7 @@ use crate::request::in_flight::InFlight;
 #[derive(Default)]
 pub(crate) struct Edit {
     editor: Editor,
-    pub(crate) marks: Marks,
+    pub(crate) cuts: Cuts,
     /// Runs while bytes wait, and where in the body those bytes begin.
     overdue: Option<(u64, Pin<Box<Sleep>>)>,
     /// Cuts that failed and were counted.
@@ -33,11 +33,11 @@ impl Edit {
         if self.failed {
             return slice;
         }
-        let Self { editor, marks, .. } = self;
+        let Self { editor, cuts, .. } = self;
         // Only a torn event waits, so this copies what is little or nothing.
         let waiting = Bytes::copy_from_slice(editor.held());
         let given = slice.clone();
-        match catch_unwind(AssertUnwindSafe(|| editor.edit(given, marks))) {
+        match catch_unwind(AssertUnwindSafe(|| editor.edit(given, cuts))) {
             Ok(edited) => {
                 self.tell(in_flight);
                 if last { joined(edited, self.editor.release()) } else { edited }
@@ -98,8 +98,8 @@ mod tests {
     use super::*;
 
     fn hold(edit: &mut Edit, from: u64, slice: &'static str) {
-        edit.marks.hold(Some(from));
-        let _ = edit.editor.edit(Bytes::from_static(slice.as_bytes()), &mut edit.marks);
+        edit.cuts.hold(Some(from));
+        let _ = edit.editor.edit(Bytes::from_static(slice.as_bytes()), &mut edit.cuts);
         assert!(edit.editor.is_holding());
     }
 

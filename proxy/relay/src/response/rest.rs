@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Waker};
 
 use http_body::Body;
-use usage::Marks;
+use usage::Cuts;
 
 use crate::connections::{UpstreamConnection, UpstreamResponse};
 use crate::engine::{Connection, Engine};
@@ -40,7 +40,7 @@ impl<E: Engine> Rest<E> {
         let Some(Ok(frame)) = frame.await else { return false };
         let Ok(bytes) = frame.into_data() else { return false };
         let is_open = self.metered.with(|exchange: &mut Exchange| {
-            exchange.response_body(&bytes, clock::now(), &mut Marks::default());
+            exchange.response_body(&bytes, clock::now(), &mut Cuts::default());
             exchange.is_counted_at_its_end()
         });
         is_open == Some(true)

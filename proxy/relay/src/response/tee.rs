@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use meter::Tick;
-use usage::Marks;
+use usage::Cuts;
 
 use super::edit::Edit;
 use super::rest::Rest;
@@ -265,10 +265,10 @@ fn show(
     last: bool,
 ) -> Bytes {
     let mut metered = in_flight.metered.borrow_mut();
-    let mut unmarked = Marks::default();
-    let marks = edit.as_deref_mut().map_or(&mut unmarked, |edit| &mut edit.marks);
+    let mut uncut = Cuts::default();
+    let cuts = edit.as_deref_mut().map_or(&mut uncut, |edit| &mut edit.cuts);
     if metered.is_watching() {
-        metered.with(|exchange| exchange.response_body(&bytes, at, marks));
+        metered.with(|exchange| exchange.response_body(&bytes, at, cuts));
         *slices = slices.wrapping_add(1);
         if slices.is_multiple_of(limits::SPENT_SAMPLE) {
             let ns = clock::now().since(at).saturating_mul(u64::from(limits::SPENT_SAMPLE));

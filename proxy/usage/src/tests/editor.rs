@@ -3,27 +3,27 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use crate::{Cut, Editor, HOLD_MAX_BYTES, Marks, Part};
+use crate::{Cut, Cuts, Editor, HOLD_MAX_BYTES, Part};
 
 fn event(from: usize, to: usize) -> Cut {
     Cut { frame: (from as u64, to as u64), part: Part::Event }
 }
 
-fn holding(from: usize) -> Marks {
-    let mut marks = Marks::new();
-    marks.hold(Some(from as u64));
-    marks
+fn holding(from: usize) -> Cuts {
+    let mut cuts = Cuts::new();
+    cuts.hold(Some(from as u64));
+    cuts
 }
 
 /// Cuts the event between `[` and `]`, which are not part of the body, in one slice.
 fn without_event(marked: &str) -> (String, u64) {
     let (from, to) = (marked.find('[').expect("["), marked.find(']').expect("]"));
     let body = marked.replace(['[', ']'], "");
-    let mut marks = Marks::new();
-    marks.cut(event(from, to - 1));
+    let mut cuts = Cuts::new();
+    cuts.cut(event(from, to - 1));
     let mut editor = Editor::new();
-    let out = editor.edit(Bytes::from(body), &mut marks);
-    assert_eq!(marks, Marks::new(), "marks are emptied");
+    let out = editor.edit(Bytes::from(body), &mut cuts);
+    assert_eq!(cuts, Cuts::new(), "marks are emptied");
     assert!(!editor.is_holding());
     (String::from_utf8(out.to_vec()).expect("UTF-8"), editor.missed())
 }
@@ -83,10 +83,10 @@ fn a_member_is_cut_with_one_comma() {
                 frame: (from as u64, to as u64),
                 part: Part::Member(usage as u64, (usage + USAGE.len()) as u64),
             };
-            let mut marks = Marks::new();
-            marks.cut(cut);
+            let mut cuts = Cuts::new();
+            cuts.cut(cut);
             let mut editor = Editor::new();
-            let out = editor.edit(Bytes::from(body.clone()), &mut marks);
+            let out = editor.edit(Bytes::from(body.clone()), &mut cuts);
             let kept = ends(&format!(": c\ndata: {kept_before}{kept_after}\n\ndata: [DONE]\n\n"));
             assert_eq!((out, editor.missed()), (Bytes::from(kept), 0), "{body:?}");
         }
@@ -107,10 +107,10 @@ fn a_range_that_is_no_member_stays() {
         ((16, 26), (at("\"x\""), at("\"x\"") + 6)),
         ((7, 13), (7, 13)),
     ] {
-        let mut marks = Marks::new();
-        marks.cut(Cut { frame, part: Part::Member(member.0, member.1) });
+        let mut cuts = Cuts::new();
+        cuts.cut(Cut { frame, part: Part::Member(member.0, member.1) });
         let mut editor = Editor::new();
-        let out = editor.edit(Bytes::from(body), &mut marks);
+        let out = editor.edit(Bytes::from(body), &mut cuts);
         assert_eq!((&out[..], editor.missed()), (body.as_bytes(), 1), "{frame:?} {member:?}");
     }
 }
@@ -119,7 +119,7 @@ fn a_range_that_is_no_member_stays() {
 fn an_unmarked_slice_passes_without_a_copy() {
     let slice = Bytes::from("data: a\n\n".repeat(9));
     let mut editor = Editor::new();
-    let out = editor.edit(slice.clone(), &mut Marks::new());
+    let out = editor.edit(slice.clone(), &mut Cuts::new());
     assert_eq!((out.as_ptr(), out.len()), (slice.as_ptr(), slice.len()));
     // The part before a torn tail is not copied either.
     let out = editor.edit(slice.clone(), &mut holding(2 * slice.len() - 9));
@@ -131,15 +131,15 @@ fn an_unmarked_slice_passes_without_a_copy() {
 #[test]
 fn a_torn_event_is_held_and_cut() {
     let mut editor = Editor::new();
-    let mut marks = holding(3);
-    assert_eq!(editor.edit(Bytes::from("a\n\ndata: "), &mut marks), "a\n\n");
+    let mut cuts = holding(3);
+    assert_eq!(editor.edit(Bytes::from("a\n\ndata: "), &mut cuts), "a\n\n");
     assert_eq!(editor.edit(Bytes::from("u"), &mut holding(3)), "");
     assert_eq!(editor.edit(Bytes::new(), &mut holding(3)), "");
-    let mut marks = holding(14);
-    marks.cut(event(3, 12));
-    assert_eq!(editor.edit(Bytes::from("\n\n: c\ndat"), &mut marks), ": ");
+    let mut cuts = holding(14);
+    cuts.cut(event(3, 12));
+    assert_eq!(editor.edit(Bytes::from("\n\n: c\ndat"), &mut cuts), ": ");
     assert!(editor.is_holding());
-    assert_eq!(editor.edit(Bytes::from("a"), &mut Marks::new()), "c\ndata");
+    assert_eq!(editor.edit(Bytes::from("a"), &mut Cuts::new()), "c\ndata");
     assert!(!editor.is_holding());
     assert_eq!(editor.missed(), 0);
 }
@@ -148,28 +148,28 @@ fn a_torn_event_is_held_and_cut() {
 fn a_line_feed_in_the_next_slice_is_cut() {
     for (next, kept) in [("\ndata", "data"), ("\n", ""), ("\n\n", "\n"), ("data", "data"), ("\r\n", "\r\n")] {
         let mut editor = Editor::new();
-        let mut marks = Marks::new();
-        marks.cut(event(0, 10));
-        assert_eq!(editor.edit(Bytes::from("data: u\r\n\r"), &mut marks), "");
-        assert_eq!(editor.edit(Bytes::new(), &mut Marks::new()), "");
-        assert_eq!(editor.edit(Bytes::from(next), &mut Marks::new()), kept, "{next:?}");
-        assert_eq!(editor.edit(Bytes::from("\n"), &mut Marks::new()), "\n", "only one");
+        let mut cuts = Cuts::new();
+        cuts.cut(event(0, 10));
+        assert_eq!(editor.edit(Bytes::from("data: u\r\n\r"), &mut cuts), "");
+        assert_eq!(editor.edit(Bytes::new(), &mut Cuts::new()), "");
+        assert_eq!(editor.edit(Bytes::from(next), &mut Cuts::new()), kept, "{next:?}");
+        assert_eq!(editor.edit(Bytes::from("\n"), &mut Cuts::new()), "\n", "only one");
     }
     // A CR that was not cut keeps its LF.
     let mut editor = Editor::new();
-    let mut marks = Marks::new();
-    marks.cut(event(0, 9));
-    assert_eq!(editor.edit(Bytes::from("data: u\r\rdata: a\r\n\r"), &mut marks), "data: a\r\n\r");
-    assert_eq!(editor.edit(Bytes::from("\n"), &mut Marks::new()), "\n");
+    let mut cuts = Cuts::new();
+    cuts.cut(event(0, 9));
+    assert_eq!(editor.edit(Bytes::from("data: u\r\rdata: a\r\n\r"), &mut cuts), "data: a\r\n\r");
+    assert_eq!(editor.edit(Bytes::from("\n"), &mut Cuts::new()), "\n");
 }
 
 #[test]
 fn a_hold_inside_a_cut_is_ignored() {
     for at in 0..18 {
-        let mut marks = holding(at);
-        marks.cut(event(0, 9));
+        let mut cuts = holding(at);
+        cuts.cut(event(0, 9));
         let mut editor = Editor::new();
-        let out = editor.edit(Bytes::from("data: u\n\ndata: b\n\n"), &mut marks);
+        let out = editor.edit(Bytes::from("data: u\n\ndata: b\n\n"), &mut cuts);
         assert_eq!(editor.is_holding(), at >= 9, "{at}");
         assert_eq!([out, editor.release()].concat(), b"data: b\n\n", "{at}");
     }
@@ -184,10 +184,10 @@ fn released_bytes_pass_unchanged() {
     // The event continues: it is neither held again nor cut.
     assert_eq!(editor.edit(Bytes::from("u\n"), &mut holding(0)), "u\n");
     assert!(!editor.is_holding());
-    let mut marks = Marks::new();
-    marks.cut(event(0, 9));
-    marks.cut(event(9, 18));
-    assert_eq!(editor.edit(Bytes::from("\ndata: u\n\nx"), &mut marks), "\nx");
+    let mut cuts = Cuts::new();
+    cuts.cut(event(0, 9));
+    cuts.cut(event(9, 18));
+    assert_eq!(editor.edit(Bytes::from("\ndata: u\n\nx"), &mut cuts), "\nx");
     assert_eq!(editor.missed(), 1);
 }
 
@@ -201,9 +201,9 @@ fn the_hold_is_bounded() {
     assert!(!editor.is_holding());
     assert_eq!(editor.edit(half.clone(), &mut holding(0)), half);
     assert_eq!(editor.missed(), 0, "nothing was to be cut yet");
-    let mut marks = Marks::new();
-    marks.cut(event(0, HOLD_MAX_BYTES * 3 / 2 + 3));
-    assert_eq!(editor.edit(Bytes::from("\n\n"), &mut marks), "\n\n");
+    let mut cuts = Cuts::new();
+    cuts.cut(event(0, HOLD_MAX_BYTES * 3 / 2 + 3));
+    assert_eq!(editor.edit(Bytes::from("\n\n"), &mut cuts), "\n\n");
     assert_eq!(editor.missed(), 1);
     // A slice above the limit passes at once, but its tail is held.
     let mut editor = Editor::new();
@@ -240,18 +240,18 @@ proptest! {
         let body = words.concat().into_bytes();
         let mut editor = Editor::new();
         let (mut rest, mut out, mut marked) = (&body[..], Vec::new(), 0);
-        for (take, cuts, hold, release) in steps.iter().cycle().take(400) {
+        for (take, changes, hold, release) in steps.iter().cycle().take(400) {
             let (slice, after) = rest.split_at((*take).min(rest.len()));
             rest = after;
-            let mut marks = Marks::new();
-            for &(from, to, member) in cuts {
+            let mut cuts = Cuts::new();
+            for &(from, to, member) in changes {
                 let part = member.map_or(Part::Event, |(from, to)| Part::Member(from, to));
-                marks.cut(Cut { frame: (from, to), part });
+                cuts.cut(Cut { frame: (from, to), part });
                 let (from, to) = member.unwrap_or((from, to));
                 marked += (to.min(400).saturating_sub(from) as usize) + 200;
             }
-            marks.hold(*hold);
-            out.extend_from_slice(&editor.edit(Bytes::copy_from_slice(slice), &mut marks));
+            cuts.hold(*hold);
+            out.extend_from_slice(&editor.edit(Bytes::copy_from_slice(slice), &mut cuts));
             if *release {
                 out.extend_from_slice(&editor.release());
             }
@@ -282,9 +282,9 @@ proptest! {
         for (take, hold, release) in steps.iter().cycle() {
             let (slice, after) = rest.split_at((*take).min(rest.len()));
             rest = after;
-            let mut marks = Marks::new();
-            marks.hold(*hold);
-            out.extend_from_slice(&editor.edit(Bytes::copy_from_slice(slice), &mut marks));
+            let mut cuts = Cuts::new();
+            cuts.hold(*hold);
+            out.extend_from_slice(&editor.edit(Bytes::copy_from_slice(slice), &mut cuts));
             if *release {
                 out.extend_from_slice(&editor.release());
             }

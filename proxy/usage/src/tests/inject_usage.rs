@@ -2,20 +2,20 @@
 
 use bytes::Bytes;
 
-use crate::{Added, Ask, Asking, Policy, Why, ask};
+use crate::{Added, Injection, Policy, UsageOptions, Why, inject_usage};
 
-const INJECT: Ask =
-    Ask { include: true, continuous: false, timings: false, alone_is_void: false, is_strict: false };
-const CONTINUOUS: Ask =
-    Ask { include: true, continuous: true, timings: false, alone_is_void: false, is_strict: false };
-const RUNNING: Ask =
-    Ask { include: false, continuous: true, timings: false, alone_is_void: false, is_strict: false };
+const INJECT: UsageOptions =
+    UsageOptions { include: true, continuous: false, timings: false, alone_is_void: false, is_strict: false };
+const CONTINUOUS: UsageOptions =
+    UsageOptions { include: true, continuous: true, timings: false, alone_is_void: false, is_strict: false };
+const RUNNING: UsageOptions =
+    UsageOptions { include: false, continuous: true, timings: false, alone_is_void: false, is_strict: false };
 
 /// The body after the edit, or the reason that there is none.
-fn inject(body: &str, allowed: Ask) -> Result<(String, Added), Why> {
-    match ask(body.as_bytes(), allowed) {
-        Asking::Nothing(why) => Err(why),
-        Asking::Edit { edit, added, .. } => {
+fn inject(body: &str, allowed: UsageOptions) -> Result<(String, Added), Why> {
+    match inject_usage(body.as_bytes(), allowed) {
+        Injection::Nothing(why) => Err(why),
+        Injection::Edit { edit, added, .. } => {
             let original = Bytes::copy_from_slice(body.as_bytes());
             let parts: Vec<Bytes> = edit.apply(&original).collect();
             assert!(parts.iter().all(|part| !part.is_empty()), "{body}");
@@ -238,7 +238,7 @@ fn any_true_value_requests_a_stream() {
     let long = format!("0.{}", "0".repeat(40));
     for value in ["0", "-0.0", "null", "false", r#""""#, r#""off""#, &long] {
         let body = format!(r#"{{"stream":{value}}}"#);
-        assert_eq!(ask(body.as_bytes(), INJECT), Asking::Nothing(Why::NotStreamed), "{body}");
+        assert_eq!(inject_usage(body.as_bytes(), INJECT), Injection::Nothing(Why::NotStreamed), "{body}");
     }
 }
 
@@ -252,7 +252,7 @@ fn input_that_python_accepts_is_edited() {
         (b"{\"\xED\xA0\x80\":1,\"stream\":true", b",\"z\":\"\xED\xA0\x80\"}"),
     ] {
         let body = Bytes::from([before, after].concat());
-        let Asking::Edit { edit, .. } = ask(&body, INJECT) else { panic!("an edit: {body:?}") };
+        let Injection::Edit { edit, .. } = inject_usage(&body, INJECT) else { panic!("an edit: {body:?}") };
         let edited: Vec<u8> = edit.apply(&body).flatten().collect();
         assert_eq!(edited, [before, options, after].concat());
     }
@@ -268,7 +268,9 @@ fn json_booleans_are_plain_flags() {
         (r#"{"stream":true,"stream_options":{"include_usage":0}}"#, false),
         (r#"{"stream":true,"stream_options":{"continuous_usage_stats":"no"}}"#, false),
     ] {
-        let Asking::Edit { plain, .. } = ask(body.as_bytes(), INJECT) else { panic!("an edit: {body}") };
+        let Injection::Edit { plain, .. } = inject_usage(body.as_bytes(), INJECT) else {
+            panic!("an edit: {body}")
+        };
         assert_eq!(plain, expected, "{body}");
     }
 }
@@ -302,7 +304,13 @@ fn other_requests_stay_unchanged() {
         ),
         (
             r#"{"stream":true}"#,
-            Ask { include: false, continuous: false, timings: false, alone_is_void: false, is_strict: false },
+            UsageOptions {
+                include: false,
+                continuous: false,
+                timings: false,
+                alone_is_void: false,
+                is_strict: false,
+            },
             Why::AskedAlready,
         ),
         (r#"{"stream":true,"stream_options":[]}"#, INJECT, Why::Odd),
@@ -330,7 +338,7 @@ fn other_requests_stay_unchanged() {
     ] {
         assert_eq!(inject(body, allowed), Err(why), "{body}");
     }
-    assert_eq!(ask(b"{\0\"\0s\0", INJECT), Asking::Nothing(Why::NotJson));
+    assert_eq!(inject_usage(b"{\0\"\0s\0", INJECT), Injection::Nothing(Why::NotJson));
 }
 
 #[test]
@@ -353,7 +361,7 @@ fn depth_and_size_are_no_limit() {
 #[test]
 fn an_edit_copies_nothing() {
     let body = Bytes::from_static(br#"{"stream_options":{"include_usage":false},"stream":true}"#);
-    let Asking::Edit { edit, .. } = ask(&body, CONTINUOUS) else { panic!("an edit") };
+    let Injection::Edit { edit, .. } = inject_usage(&body, CONTINUOUS) else { panic!("an edit") };
     let parts: Vec<Bytes> = edit.apply(&body).collect();
     let own = parts.iter().filter(|part| body.as_ptr_range().contains(&part.as_ptr())).count();
     assert_eq!((parts.len(), own), (5, 3), "{parts:?}");
@@ -362,7 +370,7 @@ fn an_edit_copies_nothing() {
 #[test]
 fn an_edit_made_for_another_body_does_not_panic() {
     let body = br#"{"stream_options":{"include_usage":false},"stream":true}"#;
-    let Asking::Edit { edit, .. } = ask(body, CONTINUOUS) else { panic!("an edit") };
+    let Injection::Edit { edit, .. } = inject_usage(body, CONTINUOUS) else { panic!("an edit") };
     for len in 0..body.len() {
         let other = Bytes::copy_from_slice(&body[..len]);
         let kept: Vec<u8> = edit.apply(&other).flatten().collect();
@@ -375,8 +383,8 @@ fn policy_names_are_the_settings() {
     assert_eq!(Policy::ALL.map(Policy::name), ["inject", "continuous", "observe"]);
 }
 
-const TIMINGS: Ask =
-    Ask { include: true, continuous: false, timings: true, alone_is_void: true, is_strict: true };
+const TIMINGS: UsageOptions =
+    UsageOptions { include: true, continuous: false, timings: true, alone_is_void: true, is_strict: true };
 
 #[test]
 fn timings_are_injected_beside_usage_options() {
@@ -411,7 +419,7 @@ fn timings_are_injected_beside_usage_options() {
     ] {
         assert_eq!(injected(body, TIMINGS), (expected.to_owned(), added), "{body}");
     }
-    let only = Ask { include: false, ..TIMINGS };
+    let only = UsageOptions { include: false, ..TIMINGS };
     let body = r#"{"stream":true,"stream_options":[]}"#;
     let expected = r#"{"stream":true,"timings_per_token":true,"stream_options":[]}"#;
     assert_eq!(injected(body, only), (expected.to_owned(), alone), "options stay unchanged");
@@ -426,22 +434,27 @@ fn timings_are_injected_beside_usage_options() {
         (r#"{"stream":true,"timings_per_token":true}"#, only, Why::AskedAlready),
         (r#"{"stream":false}"#, TIMINGS, Why::NotStreamed),
     ] {
-        assert_eq!(ask(body.as_bytes(), allowed), Asking::Nothing(why), "{body}");
+        assert_eq!(inject_usage(body.as_bytes(), allowed), Injection::Nothing(why), "{body}");
     }
 }
 
 #[test]
 fn ineffective_running_counts_become_added() {
     let body = r#"{"stream":true,"stream_options":{"include_usage":false,"continuous_usage_stats":true}}"#;
-    assert_eq!(ask(body.as_bytes(), CONTINUOUS), Asking::Nothing(Why::AskedAlready));
+    assert_eq!(inject_usage(body.as_bytes(), CONTINUOUS), Injection::Nothing(Why::AskedAlready));
     let expected = r#"{"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}"#;
     let added = Added { include: true, continuous: true, timings: false };
-    assert_eq!(injected(body, Ask { alone_is_void: true, ..CONTINUOUS }), (expected.to_owned(), added));
+    assert_eq!(
+        injected(body, UsageOptions { alone_is_void: true, ..CONTINUOUS }),
+        (expected.to_owned(), added)
+    );
 }
 
 /// The edited body and the added options.
-fn injected(body: &str, allowed: Ask) -> (String, Added) {
-    let Asking::Edit { edit, added, .. } = ask(body.as_bytes(), allowed) else { panic!("no edit of {body}") };
+fn injected(body: &str, allowed: UsageOptions) -> (String, Added) {
+    let Injection::Edit { edit, added, .. } = inject_usage(body.as_bytes(), allowed) else {
+        panic!("no edit of {body}")
+    };
     let parts: Vec<u8> = edit.apply(&Bytes::copy_from_slice(body.as_bytes())).flatten().collect();
     (String::from_utf8(parts).expect("UTF-8"), added)
 }

@@ -3,4 +3,4 @@
 
 mod editor;
 mod inject_usage;
-mod watch;
+mod usage_filter;

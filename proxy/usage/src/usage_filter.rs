@@ -1,21 +1,21 @@
-//! Finds the parts of a response that are not for the client. A [`Watch`] stands between scanner and meter:
-//! it passes every event on and marks the frames that exist only due to injected options.
+//! Finds the parts of a response that are not for the client. A [`UsageFilter`] stands between scanner and meter:
+//! it passes every event on and cuts the frames that exist only due to injected options.
 //!
 //! A server that sends usage without a request sends it to every client. Once a stream proves that, nothing
 //! more is cut from it.
 
 use scan::{Counts, Event, Extent, Scanner, Scope, Sink, Usage};
 
+use crate::cut::{Cut, Cuts, Part};
 use crate::inject_usage::Added;
-use crate::mark::{Cut, Marks, Part};
 
-/// Watches one response.
+/// Filters one response.
 #[derive(Debug)]
-pub struct Watch {
+pub struct UsageFilter {
     added: Added,
     /// The client requested usage itself.
     asked: bool,
-    unasked: bool,
+    sends_unrequested: bool,
     /// Nothing to cut and nothing to detect: events only pass.
     idle: bool,
     /// Number of finished answers.
@@ -28,7 +28,7 @@ pub struct Watch {
     running_usage: bool,
     /// The facts of the current frame.
     frame: Facts,
-    marks: Marks,
+    cuts: Cuts,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,30 +43,30 @@ struct Facts {
     ends: bool,
 }
 
-impl Watch {
-    /// A watch for the response to a request with these `added` options; `client_asked` if the client
-    /// requested usage itself, final or running. Only an event stream may be watched: an unstreamed answer
+impl UsageFilter {
+    /// Creates the filter of the response to a request with these `added` options; `client_asked` if the client
+    /// requested usage itself, final or running. Only an event stream may be filtered: an unstreamed answer
     /// always has usage.
     pub fn new(added: Option<Added>, client_asked: bool) -> Self {
         let added = added.unwrap_or_default();
         Self {
             added,
             asked: client_asked,
-            unasked: false,
+            sends_unrequested: false,
             idle: client_asked && added == Added::default(),
             finished: 0,
             min_finished: 1,
             content_without_usage: false,
             running_usage: false,
             frame: Facts::default(),
-            marks: Marks::new(),
+            cuts: Cuts::new(),
         }
     }
 
     /// Lets bytes be held (without running counts) only after this number of finished answers, in place of
     /// one: for servers that report all counts at the end.
     #[must_use]
-    pub fn awaiting(mut self, answers: u32) -> Self {
+    pub fn expecting(mut self, answers: u32) -> Self {
         self.min_finished = answers.max(1);
         self
     }
@@ -76,25 +76,25 @@ impl Watch {
         self.added.is_running()
     }
 
-    /// Configures the scanner for this watch. Must be called before the first byte.
+    /// Configures the scanner for this filter. Must be called before the first byte.
     pub fn arm(&self, scanner: &mut Scanner) {
         if self.locates() {
             scanner.locate_usage();
         }
     }
 
-    /// A sink that passes everything on to `sink` and to this watch.
+    /// A sink that passes everything on to `sink` and to this filter.
     #[inline]
-    pub fn listen<'a, S: Sink>(&'a mut self, sink: &'a mut S) -> Listen<'a, S> {
-        Listen { watch: self, sink }
+    pub fn listen<'a, S: Sink>(&'a mut self, sink: &'a mut S) -> FilterSink<'a, S> {
+        FilterSink { filter: self, sink }
     }
 
     /// The changes for the slice that `scanner` just read; the editor removes them.
     #[inline]
-    pub fn marks(&mut self, scanner: &Scanner) -> &mut Marks {
+    pub fn cuts(&mut self, scanner: &Scanner) -> &mut Cuts {
         let armed = self.added.is_running() || self.added.include && self.finished >= self.min_finished;
-        self.marks.hold = if armed && !self.unasked { scanner.unfinished_from() } else { None };
-        &mut self.marks
+        self.cuts.hold = if armed && !self.sends_unrequested { scanner.unfinished_from() } else { None };
+        &mut self.cuts
     }
 
     /// Returns true if the client or the proxy requested usage.
@@ -103,8 +103,8 @@ impl Watch {
     }
 
     /// Returns true if the server sent usage without a request.
-    pub fn unasked(&self) -> bool {
-        self.unasked
+    pub fn sends_unrequested(&self) -> bool {
+        self.sends_unrequested
     }
 
     #[inline]
@@ -172,7 +172,7 @@ impl Watch {
     }
 
     fn cut(&mut self, extent: Extent, part: Part) {
-        self.marks.cut(Cut { frame: (extent.from, extent.to), part });
+        self.cuts.cut(Cut { frame: (extent.from, extent.to), part });
     }
 
     fn end_counted_frame(&mut self, extent: Extent, content: bool, finish: bool) {
@@ -190,7 +190,7 @@ impl Watch {
     }
 
     fn disarm(&mut self) {
-        self.unasked = true;
+        self.sends_unrequested = true;
         self.idle = true;
     }
 }
@@ -200,26 +200,26 @@ fn is_above_zero(counts: &Counts) -> bool {
     counts.input.is_some_and(|n| n > 0) || counts.output.is_some_and(|n| n > 0)
 }
 
-/// Passes everything on to a sink and to its watch. See [`Watch::listen`].
+/// Passes everything on to a sink and to its filter. See [`UsageFilter::listen`].
 #[derive(Debug)]
-pub struct Listen<'a, S> {
-    watch: &'a mut Watch,
+pub struct FilterSink<'a, S> {
+    filter: &'a mut UsageFilter,
     sink: &'a mut S,
 }
 
-impl<S: Sink> Sink for Listen<'_, S> {
+impl<S: Sink> Sink for FilterSink<'_, S> {
     #[inline]
     fn event(&mut self, event: Event) {
-        if !self.watch.idle {
-            self.watch.event(event);
+        if !self.filter.idle {
+            self.filter.event(event);
         }
         self.sink.event(event);
     }
 
     #[inline]
     fn frame(&mut self, extent: Extent) {
-        if !self.watch.idle {
-            self.watch.end_frame(extent);
+        if !self.filter.idle {
+            self.filter.end_frame(extent);
         }
         self.sink.frame(extent);
     }

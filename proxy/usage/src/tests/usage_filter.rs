@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use scan::{Dialect, Event, Extent, Framing, Scanner, Sink};
 
-use crate::{Added, Editor, Watch};
+use crate::{Added, Editor, UsageFilter};
 
 const END: Option<Added> = Some(Added { include: true, continuous: false, timings: false });
 const BOTH: Option<Added> = Some(Added { include: true, continuous: true, timings: false });
@@ -29,24 +29,24 @@ impl Sink for Counter {
 #[derive(Debug, PartialEq)]
 struct Outcome {
     body: String,
-    unasked: bool,
+    sends_unrequested: bool,
     missed: u64,
 }
 
 fn watched(added: Option<Added>, asked: bool, slices: &[&str]) -> Outcome {
     let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
-    let mut watch = Watch::new(added, asked);
-    watch.arm(&mut scanner);
+    let mut filter = UsageFilter::new(added, asked);
+    filter.arm(&mut scanner);
     let (mut editor, mut body) = (Editor::new(), Vec::new());
     for slice in slices {
-        scanner.feed(slice.as_bytes(), &mut watch.listen(&mut Counter::default()));
-        let out = editor.edit(Bytes::copy_from_slice(slice.as_bytes()), watch.marks(&scanner));
+        scanner.feed(slice.as_bytes(), &mut filter.listen(&mut Counter::default()));
+        let out = editor.edit(Bytes::copy_from_slice(slice.as_bytes()), filter.cuts(&scanner));
         body.extend_from_slice(&out);
     }
-    scanner.end(&mut watch.listen(&mut Counter::default()));
+    scanner.end(&mut filter.listen(&mut Counter::default()));
     body.extend_from_slice(&editor.release());
     let body = String::from_utf8(body).expect("UTF-8");
-    Outcome { body, unasked: watch.unasked(), missed: editor.missed() }
+    Outcome { body, sends_unrequested: filter.sends_unrequested(), missed: editor.missed() }
 }
 
 fn text(usage: &str) -> String {
@@ -64,13 +64,19 @@ const LAST: &str = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":4,\"compl
 const DONE: &str = "data: [DONE]\n\n";
 
 /// Checks a stream of these frames against the expected outcome.
-fn check(case: &str, (added, asked): (Option<Added>, bool), frames: &[&str], kept: &[&str], unasked: bool) {
+fn check(
+    case: &str,
+    (added, asked): (Option<Added>, bool),
+    frames: &[&str],
+    kept: &[&str],
+    sends_unrequested: bool,
+) {
     let got = watched(added, asked, &[&frames.concat()]);
-    assert_eq!(got, Outcome { body: kept.concat(), unasked, missed: 0 }, "{case}");
+    assert_eq!(got, Outcome { body: kept.concat(), sends_unrequested, missed: 0 }, "{case}");
     let whole = frames.concat();
     let bytes: Vec<&str> = (0..whole.len()).map(|at| &whole[at..at + 1]).collect();
     let pieces = watched(added, asked, &bytes);
-    assert_eq!(pieces, Outcome { body: kept.concat(), unasked, missed: 0 }, "{case}, byte by byte");
+    assert_eq!(pieces, Outcome { body: kept.concat(), sends_unrequested, missed: 0 }, "{case}, byte by byte");
 }
 
 #[test]
@@ -178,20 +184,20 @@ fn usage_beside_a_bare_choice_is_cut() {
 #[test]
 fn the_servers_own_times_are_no_usage() {
     // llama.cpp's `timings_per_token` counts, too, but the client requested only that.
-    let mut watch = Watch::new(END, false);
+    let mut filter = UsageFilter::new(END, false);
     let mut sink = Counter::default();
     let counts = scan::Counts { output: Some(3), ..scan::Counts::default() };
     let usage = scan::Usage { scope: scan::Scope::Running(0), counts };
     let extent = Extent { from: 0, to: 9, whole: true, is_usage: false, usage: None, timings: None };
-    let mut listen = watch.listen(&mut sink);
+    let mut listen = filter.listen(&mut sink);
     listen.event(Event::Usage(usage));
     listen.event(Event::Server(scan::ServerReport::default()));
     listen.frame(extent);
-    assert!(!watch.unasked());
-    let mut listen = watch.listen(&mut sink);
+    assert!(!filter.sends_unrequested());
+    let mut listen = filter.listen(&mut sink);
     listen.event(Event::Usage(usage));
     listen.frame(extent);
-    assert!(watch.unasked());
+    assert!(filter.sends_unrequested());
     assert_eq!((sink.events, sink.frames), (3, 2), "everything passes on");
 }
 
@@ -199,11 +205,11 @@ fn the_servers_own_times_are_no_usage() {
 fn inject_holds_nothing_before_a_finish() {
     let (plain, end) = (text(""), finish(""));
     let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
-    let mut watch = Watch::new(END, false);
+    let mut filter = UsageFilter::new(END, false);
     let mut editor = Editor::new();
     let mut pass = |text: &str| {
-        scanner.feed(text.as_bytes(), &mut watch.listen(&mut Counter::default()));
-        let out = editor.edit(Bytes::copy_from_slice(text.as_bytes()), watch.marks(&scanner));
+        scanner.feed(text.as_bytes(), &mut filter.listen(&mut Counter::default()));
+        let out = editor.edit(Bytes::copy_from_slice(text.as_bytes()), filter.cuts(&scanner));
         (out.len() == text.len(), editor.is_holding())
     };
     assert_eq!(pass(&plain[..30]), (true, false));
@@ -214,7 +220,10 @@ fn inject_holds_nothing_before_a_finish() {
     assert_eq!(pass("d"), (false, true));
     // Before any finish, a torn usage event has already passed.
     let got = watched(END, false, &[&plain, &LAST[..20], &LAST[20..], &end, DONE]);
-    assert_eq!(got, Outcome { body: [&plain, LAST, &end, DONE].concat(), unasked: false, missed: 1 });
+    assert_eq!(
+        got,
+        Outcome { body: [&plain, LAST, &end, DONE].concat(), sends_unrequested: false, missed: 1 }
+    );
 }
 
 #[test]
@@ -223,7 +232,7 @@ fn a_torn_end_is_released() {
     for cut in 1..LAST.len() {
         let got = watched(END, false, &[&end, &LAST[..cut]]);
         let kept = [&end, &LAST[..cut]].concat();
-        assert_eq!(got, Outcome { body: kept, unasked: false, missed: 0 }, "{cut}");
+        assert_eq!(got, Outcome { body: kept, sends_unrequested: false, missed: 0 }, "{cut}");
     }
 }
 
@@ -279,7 +288,7 @@ fn injected_timings_are_cut_from_verbose_frames() {
         let bytes: Vec<String> = sent.chars().map(String::from).collect();
         let cut: Vec<&str> = bytes.iter().map(String::as_str).collect();
         assert_eq!(watched(added, false, &cut), whole, "in single bytes");
-        assert_eq!((whole.unasked, whole.missed), (false, 0));
+        assert_eq!((whole.sends_unrequested, whole.missed), (false, 0));
         whole.body
     };
     assert_eq!(got(TIMINGS, &asked), plain);

@@ -1,4 +1,4 @@
-//! The marks that the watch sets for the editor. Offsets count from the start of the body, as in
+//! The cuts that the filter sets for the editor. Offsets count from the start of the body, as in
 //! [`scan::Extent`].
 
 /// A change.
@@ -23,12 +23,12 @@ pub enum Part {
 
 /// The cuts, in the order of the bytes, and the position from which bytes are held.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Marks {
+pub struct Cuts {
     pub(crate) cuts: Vec<Cut>,
     pub(crate) hold: Option<u64>,
 }
 
-impl Marks {
+impl Cuts {
     /// Marks without cuts and holds.
     pub const fn new() -> Self {
         Self { cuts: Vec::new(), hold: None }
