@@ -124,7 +124,7 @@ impl WorkerState {
 }
 
 fn members(rules: &Rules) -> SelectedMembers {
-    SelectedMembers::new(rules.wanted().iter().map(|key| match key {
+    SelectedMembers::new(rules.body_keys().iter().map(|key| match key {
         BodyKey::User => Member::User,
         BodyKey::SafetyIdentifier => Member::SafetyIdentifier,
         BodyKey::Metadata(key) => Member::Metadata(key.clone()),

@@ -7,8 +7,8 @@ use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use relay::{Dropped, Passthrough, Plan, RuleKind, TokenRejection};
 use tenant::{
-    Algorithm, ApiKeys, BodyKey, Claim, EndUser, HashKey, Head, Jwt, KeySet, Live, Name, Nets, Owner, Rule,
-    Rules, Said, Spec,
+    Algorithm, ApiKeys, BodyKey, Claim, EndUser, HashKey, Head, Jwt, KeySet, Live, Name, Nets, Owner,
+    Resolution, Rule, Rules, Spec,
 };
 use usage::Policy;
 
@@ -88,7 +88,7 @@ fn rules_that_nobody_wrote_cost_nothing() {
         let rules = live.load();
         assert_eq!((rules.untrusted(peer).count(), rules.strip(CHAT)), (0, 0));
         let said = rules.head(&Head { peer, path: CHAT, field: &|_, _| None, now_unix_s: 0 });
-        assert!(matches!(said, Said::Is(_)));
+        assert!(matches!(said, Resolution::Resolved(_)));
     });
     assert_eq!(paid.count_total, 0);
 }

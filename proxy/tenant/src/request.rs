@@ -21,10 +21,10 @@ pub struct Head<'a> {
     pub now_unix_s: u64,
 }
 
-/// The members of a request's body that the rules read ([`Rules::wanted`]). Values are JSON strings,
+/// The members of a request's body that the rules read ([`Rules::body_keys`]). Values are JSON strings,
 /// unescaped; a value that is no string, or too long for a name, is absent.
 ///
-/// [`Rules::wanted`]: crate::Rules::wanted
+/// [`Rules::body_keys`]: crate::Rules::body_keys
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BodyFacts<'a> {
     /// `user`, at the top level.
@@ -77,30 +77,30 @@ impl<'a> BodyFacts<'a> {
 
 /// The result of the rules for a head.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Resolution {
     /// The tenant and all names are determined.
-    Is(Who),
+    Resolved(TenantIdentity),
     /// A rule on the body comes first, or the end user is named there: pass this to
     /// [`Rules::body`](crate::Rules::body) with the facts of the body.
-    AskBody(Pending),
+    NeedsBody(PendingTenant),
 }
 
 /// The result for the head, until the body has been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pending {
+pub struct PendingTenant {
     /// Body rules before this index of the list come first.
     pub(crate) until: usize,
     /// End users before this index of their list come first.
     pub(crate) consumer_until: usize,
     /// The result if the body names none.
-    pub(crate) otherwise: Who,
+    pub(crate) otherwise: TenantIdentity,
     /// The result if the body cannot be read.
-    pub(crate) unread: Who,
+    pub(crate) unread: TenantIdentity,
     /// True if only the end user is still open.
     pub(crate) decided: bool,
 }
 
-impl Pending {
+impl PendingTenant {
     /// The tenant, if the body can only add the end user: its budget can be checked at once.
     pub fn tenant(&self) -> Option<&Arc<str>> {
         self.decided.then_some(&self.otherwise.tenant)
@@ -109,14 +109,14 @@ impl Pending {
     /// The result if the body is not read, because it is too long or no JSON: the default tenant where a
     /// body rule comes first. A later rule must not apply, or a client could choose its tenant by the length
     /// of its body.
-    pub fn unread(self) -> Who {
+    pub fn unread(self) -> TenantIdentity {
         self.unread
     }
 }
 
 /// The identity of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Who {
+pub struct TenantIdentity {
     /// The paying tenant. Never empty.
     pub tenant: Arc<str>,
     /// The principal within the tenant: an API key's name, or a claim, hashed unless configured as plain.

@@ -14,7 +14,7 @@ use crate::miss::Miss;
 use crate::name::{Name, Names, bounded};
 use crate::nets::Nets;
 use crate::path::covered;
-use crate::request::{BodyFacts, Head, Pending, Said, Who};
+use crate::request::{BodyFacts, Head, PendingTenant, Resolution, TenantIdentity};
 use crate::rule::{ApiKeys, BodyKey, EndUser, Rule};
 use crate::token_cache::TokenCache;
 
@@ -47,7 +47,7 @@ pub struct Rules {
     names: Names,
     /// The fields that only trusted peers may send.
     trusted_only_fields: Box<[Box<str>]>,
-    wanted: Box<[BodyKey]>,
+    body_keys: Box<[BodyKey]>,
     /// One per rule, by index; empty for rules without tokens.
     token_caches: Box<[TokenCache]>,
 }
@@ -122,10 +122,10 @@ impl Rules {
             EndUser::Body(key) => Some(key),
             EndUser::Header(_) => None,
         });
-        let mut wanted: Vec<BodyKey> = Vec::new();
+        let mut body_keys: Vec<BodyKey> = Vec::new();
         for key in rule_keys.chain(end_users) {
-            if !wanted.contains(key) {
-                wanted.push(key.clone());
+            if !body_keys.contains(key) {
+                body_keys.push(key.clone());
             }
         }
         let default = spec.default.as_ref().map_or_else(|| DEFAULT.into(), |name| name.text().clone());
@@ -133,7 +133,7 @@ impl Rules {
             default,
             names: Names::default(),
             trusted_only_fields: trusted_only_fields.into(),
-            wanted: wanted.into(),
+            body_keys: body_keys.into(),
             token_caches: spec.rules.iter().map(|_| TokenCache::default()).collect(),
             spec,
         }
@@ -141,12 +141,12 @@ impl Rules {
 
     /// Returns true if a rule, or the end user, needs the body.
     pub fn needs_body(&self) -> bool {
-        !self.wanted.is_empty()
+        !self.body_keys.is_empty()
     }
 
     /// The members of the body that are read; nothing else of it is.
-    pub fn wanted(&self) -> &[BodyKey] {
-        &self.wanted
+    pub fn body_keys(&self) -> &[BodyKey] {
+        &self.body_keys
     }
 
     /// Returns true if this peer is trusted to name tenants.
@@ -178,24 +178,24 @@ impl Rules {
     }
 
     /// Returns the tenant of a request with this head.
-    pub fn head(&self, head: &Head<'_>) -> Said {
-        self.judge(head).0
+    pub fn head(&self, head: &Head<'_>) -> Resolution {
+        self.resolve_head(head).0
     }
 
     /// Returns the same, and the reason its tokens were rejected, if it has tokens and none was accepted: of
     /// several the one that passed most checks.
-    pub fn judge(&self, head: &Head<'_>) -> (Said, Option<TokenRejection>) {
-        let mut distrust = None;
+    pub fn resolve_head(&self, head: &Head<'_>) -> (Resolution, Option<TokenRejection>) {
+        let mut rejection = None;
         let hit = self.spec.rules.iter().enumerate().find_map(|(index, rule)| {
             match self.hit(index, rule, head) {
                 Ok((hit, kind)) => return Some((index, hit, kind)),
-                Err(Miss::Token(why)) => distrust = distrust.max(Some(why)),
+                Err(Miss::Token(why)) => rejection = rejection.max(Some(why)),
                 Err(_) => {}
             }
             None
         });
-        let distrust = distrust.filter(|_| !matches!(hit, Some((.., RuleKind::Jwt))));
-        (self.resolve(head, hit), distrust)
+        let rejection = rejection.filter(|_| !matches!(hit, Some((.., RuleKind::Jwt))));
+        (self.resolve(head, hit), rejection)
     }
 
     /// Returns each rule before the matching one, and the reason that it did not match; `facts` are the
@@ -222,33 +222,33 @@ impl Rules {
         misses
     }
 
-    fn resolve(&self, head: &Head<'_>, hit: Option<(usize, Hit, RuleKind)>) -> Said {
+    fn resolve(&self, head: &Head<'_>, hit: Option<(usize, Hit, RuleKind)>) -> Resolution {
         let (until, hit, rule) = hit.unwrap_or_else(|| {
             let default = Hit { tenant: self.default.clone(), principal: None };
             (self.spec.rules.len(), default, RuleKind::Default)
         });
         let (consumer, consumer_until) = self.end_user_of_head(head);
-        let otherwise = Who { tenant: hit.tenant, principal: hit.principal, consumer, rule };
+        let otherwise = TenantIdentity { tenant: hit.tenant, principal: hit.principal, consumer, rule };
         let is_body = |rule: &Rule| matches!(rule, Rule::Body(_));
         let decided = !self.spec.rules[..until].iter().any(is_body);
         let names_end_user = |end_user: &EndUser| matches!(end_user, EndUser::Body(_));
         if decided && !self.spec.end_user[..consumer_until].iter().any(names_end_user) {
-            return Said::Is(otherwise);
+            return Resolution::Resolved(otherwise);
         }
         let unread = match decided {
             true => otherwise.clone(),
-            false => Who {
+            false => TenantIdentity {
                 tenant: self.default.clone(),
                 principal: None,
                 consumer: otherwise.consumer.clone(),
                 rule: RuleKind::Default,
             },
         };
-        Said::AskBody(Pending { until, consumer_until, otherwise, unread, decided })
+        Resolution::NeedsBody(PendingTenant { until, consumer_until, otherwise, unread, decided })
     }
 
     /// Returns the result for a body that was read.
-    pub fn body(&self, pending: Pending, facts: &BodyFacts<'_>) -> Who {
+    pub fn body(&self, pending: PendingTenant, facts: &BodyFacts<'_>) -> TenantIdentity {
         let mut who = pending.otherwise;
         let rules = self.spec.rules.iter().take(pending.until);
         let named = rules.filter_map(|rule| match rule {
@@ -256,7 +256,7 @@ impl Rules {
             _ => None,
         });
         if let Some(tenant) = { named }.next() {
-            who = Who { tenant, principal: None, consumer: who.consumer, rule: RuleKind::Body };
+            who = TenantIdentity { tenant, principal: None, consumer: who.consumer, rule: RuleKind::Body };
         }
         let end_users = self.spec.end_user.iter().take(pending.consumer_until);
         let named = end_users.filter_map(|end_user| match end_user {

@@ -10,7 +10,7 @@ use crate::jwk::{Algorithm, KeySet};
 use crate::jwt::{Claim, Jwt};
 use crate::name::Name;
 use crate::nets::Nets;
-use crate::request::{BodyFacts, Head, Said, Who};
+use crate::request::{BodyFacts, Head, Resolution, TenantIdentity};
 use crate::rule::{ApiKeys, BodyKey, EndUser, Owner, Rule};
 use meter::{RuleKind, TokenRejection};
 
@@ -30,15 +30,15 @@ struct Request {
 }
 
 impl Request {
-    fn resolve(&self, rules: &Rules, read_body: bool) -> Who {
+    fn resolve(&self, rules: &Rules, read_body: bool) -> TenantIdentity {
         let field = |name: &str, at| self.values(name).nth(at).map(str::as_bytes);
         let head = Head { peer: IpAddr::from(self.peer), path: self.path, field: &field, now_unix_s: 0 };
         let metadata: Vec<(&str, &[u8])> = self.team.iter().map(|team| ("team", team.as_bytes())).collect();
         let facts =
             BodyFacts { user: self.user.map(str::as_bytes), safety_identifier: None, metadata: &metadata };
         match rules.head(&head) {
-            Said::Is(who) => who,
-            Said::AskBody(pending) => {
+            Resolution::Resolved(who) => who,
+            Resolution::NeedsBody(pending) => {
                 assert!(rules.needs_body());
                 match read_body {
                     true => rules.body(pending, &facts),
@@ -291,8 +291,8 @@ fn a_cached_token_counts_in_its_time_only() {
         let ask = |now_unix_s| {
             let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &field, now_unix_s };
             match rules.head(&head) {
-                Said::Is(who) => who,
-                Said::AskBody(_) => unreachable!("no rule here needs the body"),
+                Resolution::Resolved(who) => who,
+                Resolution::NeedsBody(_) => unreachable!("no rule here needs the body"),
             }
         };
         // A valid time first: the cached result must not outlive it.
@@ -321,7 +321,7 @@ fn each_needed_member_is_wanted_once() {
         end_user: vec![EndUser::Body(BodyKey::User), EndUser::Header("x-user".into())],
         ..Spec::default()
     });
-    assert_eq!(rules.wanted(), [BodyKey::User, BodyKey::Metadata("team".into())]);
+    assert_eq!(rules.body_keys(), [BodyKey::User, BodyKey::Metadata("team".into())]);
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn a_decided_tenant_is_known_before_the_end_user() {
             Rules::new(Spec { rules, end_user: end_user.clone(), hash: Some(key()), ..Spec::default() });
         let none = |_: &str, _| None;
         let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &none, now_unix_s: 0 };
-        let Said::AskBody(pending) = rules.head(&head) else { panic!("the end user is in the body") };
+        let Resolution::NeedsBody(pending) = rules.head(&head) else { panic!("the end user is in the body") };
         assert_eq!(pending.tenant().map(|tenant| &**tenant), tenant);
     }
 }
@@ -447,7 +447,7 @@ fn a_token_accepted_by_a_rule_is_not_rejected() {
         let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &field, now_unix_s: now };
         // The second time from the cache.
         for _ in 0..2 {
-            assert_eq!(rules.judge(&head).1, why, "{names:?} {now}");
+            assert_eq!(rules.resolve_head(&head).1, why, "{names:?} {now}");
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use crate::{
-    ApiKeys, BodyFacts, EndUser, HashKey, Head, Name, Nets, Owner, Rule, RuleKind, Rules, Said, Spec, Who,
+    ApiKeys, BodyFacts, EndUser, HashKey, Head, Name, Nets, Owner, Rule, RuleKind, Rules, Resolution, Spec, TenantIdentity,
 };
 
 fn key() -> HashKey {
@@ -36,7 +36,7 @@ fn rules(key_first: bool) -> Rules {
 }
 
 /// Resolves a request with these fields; a name may occur several times.
-fn resolve(rules: &Rules, peer: &str, fields: &[(&str, &str)]) -> Who {
+fn resolve(rules: &Rules, peer: &str, fields: &[(&str, &str)]) -> TenantIdentity {
     let field = |name: &str, at| {
         let mut values = fields.iter().filter(|(known, _)| *known == name).map(|(_, value)| value.as_bytes());
         values.nth(at)
@@ -44,8 +44,8 @@ fn resolve(rules: &Rules, peer: &str, fields: &[(&str, &str)]) -> Who {
     let peer: IpAddr = peer.parse().unwrap();
     let head = Head { peer, path: "/v1/chat/completions", field: &field, now_unix_s: 1_800_000_000 };
     match rules.head(&head) {
-        Said::Is(who) => who,
-        Said::AskBody(pending) => rules.body(pending, &BodyFacts::default()),
+        Resolution::Resolved(who) => who,
+        Resolution::NeedsBody(pending) => rules.body(pending, &BodyFacts::default()),
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tenant::{Head, Live, Said};
+use tenant::{Head, Live, Resolution};
 
 use super::keys::FetchIntervals;
 use super::{FileKind, FileWatch, ReloadResult, TenantsWatch, Watch, start_at};
@@ -37,8 +37,8 @@ fn who(live: &Live) -> String {
     let field = |name: &str, at| (name == "authorization" && at == 0).then_some(token.as_bytes());
     let peer = IpAddr::from([10, 0, 0, 1]);
     match live.load().head(&Head { peer, path: "/", field: &field, now_unix_s: 1_800_000_000 }) {
-        Said::Is(who) => who.tenant.to_string(),
-        Said::AskBody(_) => unreachable!("no rule here asks the body"),
+        Resolution::Resolved(who) => who.tenant.to_string(),
+        Resolution::NeedsBody(_) => unreachable!("no rule here asks the body"),
     }
 }
 

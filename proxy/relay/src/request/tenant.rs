@@ -11,7 +11,7 @@ use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 use meter::DEFAULT_TENANT;
 use scan::{Member, Name, SelectedMembers};
-use tenant::{BodyFacts, Head, Pending, RuleKind, Rules, Said, Who};
+use tenant::{BodyFacts, Head, PendingTenant, Resolution, RuleKind, Rules, TenantIdentity};
 
 use crate::request::headers;
 use crate::state::WorkerState;
@@ -64,16 +64,16 @@ impl TenantResolver {
         let now_unix_s = clock::wall_unix_ns() / 1_000_000_000;
         let resolved = guarded(worker, || {
             let head = Head { peer: self.peer, path, field: &field, now_unix_s };
-            let (resolved, distrust) = self.rules.judge(&head);
-            if let Some(why) = distrust {
+            let (resolved, rejection) = self.rules.resolve_head(&head);
+            if let Some(why) = rejection {
                 worker.observer.borrow_mut().untrusted_token(why);
             }
             match resolved {
-                Said::Is(who) => {
+                Resolution::Resolved(who) => {
                     worker.observer.borrow_mut().tenant(who.rule);
                     TenantResolution::Resolved(who)
                 }
-                Said::AskBody(pending) => {
+                Resolution::NeedsBody(pending) => {
                     let selected_members = worker.selected_members(&self.rules);
                     TenantResolution::Unresolved(Box::new(Unresolved {
                         rules: Arc::clone(&self.rules),
@@ -90,7 +90,7 @@ impl TenantResolver {
 /// The tenant of a request, as far as it is resolved.
 pub(crate) enum TenantResolution {
     /// It is resolved.
-    Resolved(Who),
+    Resolved(TenantIdentity),
     /// It depends on the body.
     Unresolved(Box<Unresolved>),
 }
@@ -98,7 +98,7 @@ pub(crate) enum TenantResolution {
 /// The rules that wait for a body.
 pub(crate) struct Unresolved {
     rules: Arc<Rules>,
-    pending: Pending,
+    pending: PendingTenant,
     selected_members: Arc<SelectedMembers>,
 }
 
@@ -144,7 +144,7 @@ impl TenantResolution {
     }
 
     /// Takes the identity at the exchange's end. A tenant that is not resolved by then is resolved without the body.
-    pub(crate) fn take(&mut self, worker: &WorkerState) -> Who {
+    pub(crate) fn take(&mut self, worker: &WorkerState) -> TenantIdentity {
         self.body(worker, None);
         match std::mem::take(self) {
             Self::Resolved(who) => who,
@@ -160,8 +160,8 @@ impl Default for TenantResolution {
 }
 
 /// The identity of a request whose rules failed.
-fn default_identity() -> Who {
-    Who { tenant: DEFAULT_TENANT.into(), principal: None, consumer: None, rule: RuleKind::Default }
+fn default_identity() -> TenantIdentity {
+    TenantIdentity { tenant: DEFAULT_TENANT.into(), principal: None, consumer: None, rule: RuleKind::Default }
 }
 
 /// Gives the values of the wanted members to `ask`, as the rules take them.

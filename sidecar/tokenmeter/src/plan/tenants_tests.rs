@@ -92,7 +92,7 @@ fn too_many_members_of_a_body_are_an_error() {
     let members = |range: std::ops::Range<usize>| range.map(|n| format!("  - body: metadata.m{n}\n"));
     let file = |rules: String| format!("end_user: [body.user, body.metadata.m0]\nrules:\n{rules}");
     let [most, more] = [31, 40].map(|end| file(members(0..end).collect()));
-    assert_eq!(tenant::Rules::new(read(&most).spec).wanted().len(), 32);
+    assert_eq!(tenant::Rules::new(read(&most).spec).body_keys().len(), 32);
     let again: String = members(0..31).chain(members(0..31)).collect();
     assert_eq!(read(&file(again)).spec.rules.len(), 62, "the same members again");
     let expected = "t.yaml:34: the rules need more than 32 members of a body; keep 32 distinct ones, those of `end_user` included";

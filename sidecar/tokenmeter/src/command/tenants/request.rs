@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use serde_json::Value;
-use tenant::{BodyFacts, Head, Rules, Said};
+use tenant::{BodyFacts, Head, Resolution, Rules};
 
 use super::misses;
 
@@ -67,9 +67,9 @@ impl<'a> Request<'a> {
             }
         });
         let who = match (rules.head(&head), &facts) {
-            (Said::Is(who), _) => who,
-            (Said::AskBody(pending), None) => pending.unread(),
-            (Said::AskBody(pending), Some(facts)) => rules.body(pending, facts),
+            (Resolution::Resolved(who), _) => who,
+            (Resolution::NeedsBody(pending), None) => pending.unread(),
+            (Resolution::NeedsBody(pending), Some(facts)) => rules.body(pending, facts),
         };
         let mut text = format!("tenant: {}\nrule: {}\n", who.tenant, who.rule.name());
         let names = [("principal", &who.principal), ("end user", &who.consumer)];
