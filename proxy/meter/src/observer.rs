@@ -279,15 +279,15 @@ pub trait Observer {
     fn begin(&mut self, model: ModelSlot);
     /// An exchange's model became known: it moves from one in-flight gauge to another.
     fn admit(&mut self, from: ModelSlot, to: ModelSlot);
-    /// Output tokens seen since the last call for this exchange: the live counter. `owed` is
+    /// Output tokens seen since the last call for this exchange: the live counter. `overcounted` is
     /// what an ended exchange had counted too many; it is held against the next tokens.
-    fn live(&mut self, model: ModelSlot, tokens: u64, owed: u64);
+    fn live(&mut self, model: ModelSlot, tokens: u64, overcounted: u64);
     /// An exchange ended; its in-flight slot is given back.
     fn end(&mut self, model: ModelSlot, record: &Record);
     /// An exchange's meter failed: its in-flight slot is given back, nothing else is known.
     fn abandon(&mut self, model: ModelSlot);
     /// A request passed unmetered.
-    fn pass(&mut self, reason: Passthrough);
+    fn passthrough(&mut self, reason: Passthrough);
     /// A request was answered by the proxy.
     fn refuse(&mut self, reason: Refusal);
     /// It was this tenant's: told besides [`Self::refuse`], where that is known.
@@ -301,7 +301,7 @@ pub trait Observer {
     /// Something was done, or left, about a request's usage.
     fn usage(&mut self, step: UsageStep);
     /// Something was lost.
-    fn lose(&mut self, what: Dropped, count: u64);
+    fn dropped(&mut self, what: Dropped, count: u64);
     /// The proxy's own time for one exchange: from the request complete to its head sent, and
     /// from each read to the hand-over, summed.
     fn overhead(&mut self, class: Class, ns: u64);

@@ -183,7 +183,7 @@ impl Permit {
         }
     }
 
-    /// The same as [`grow`](Self::grow), after waiting for at most [`limits::ROOM_WAIT_NS`] until
+    /// The same as [`grow`](Self::grow), after waiting for at most [`limits::CAPACITY_WAIT_NS`] until
     /// room is made. A holder above its share gets no wait.
     pub(crate) async fn grow_soon(&mut self, bytes: usize) -> bool {
         let begun = clock::now();
@@ -192,10 +192,10 @@ impl Permit {
                 return true;
             }
             let waited = clock::now().since(begun);
-            if waited >= limits::ROOM_WAIT_NS || self.room.excess(self.holder.as_ref()) > 0 {
+            if waited >= limits::CAPACITY_WAIT_NS || self.room.excess(self.holder.as_ref()) > 0 {
                 return false;
             }
-            tokio::time::sleep(limits::ROOM_PAUSE).await;
+            tokio::time::sleep(limits::CAPACITY_RETRY_PAUSE).await;
         }
     }
 

@@ -103,9 +103,9 @@ impl<E: Engine> Connections<E> {
     pub(crate) async fn socket(&self, for_request: &InFlight) -> Option<Permit> {
         let mut socket = self.worker.capacities.sockets.permit(for_request.holder.clone());
         let begun = clock::now();
-        let mut pause = limits::ROOM_PAUSE;
+        let mut pause = limits::CAPACITY_RETRY_PAUSE;
         while !socket.grow(1) {
-            if clock::now().since(begun) >= limits::ROOM_WAIT_NS {
+            if clock::now().since(begun) >= limits::CAPACITY_WAIT_NS {
                 return None;
             }
             self.make_place(&for_request.client);
@@ -149,7 +149,7 @@ impl<E: Engine> Connections<E> {
         let Some(number) = idle.or_else(|| self.slowest(asking).filter(|_| !is_greedy)) else { return false };
         let ended = self.clients.borrow_mut().remove(&number);
         if let Some((_, task)) = &ended {
-            self.worker.lose(Dropped::Connection);
+            self.worker.dropped(Dropped::Connection);
             task.abort();
         }
         ended.is_some()

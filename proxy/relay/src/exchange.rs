@@ -267,7 +267,7 @@ impl Exchange {
                 self.profile().accepts(added, at);
             }
             if answers && !editable && framing != Some(Framing::Json) {
-                self.worker.lose(Dropped::UsageEdit);
+                self.worker.dropped(Dropped::UsageEdit);
             }
         }
         Some(Head { unread, edited: edits.is_some() })
@@ -303,7 +303,7 @@ impl Exchange {
             Err(_) => {
                 response.reader = None;
                 meter.mark_unreadable();
-                self.worker.lose(Dropped::Decoding);
+                self.worker.dropped(Dropped::Decoding);
                 return;
             }
         }
@@ -508,7 +508,7 @@ impl Exchange {
         record.identity.role = self.role;
         if is_tentative && (tokens.input_provenance, tokens.output_provenance) == UNCOUNTED {
             // Nothing of inference was seen: the seat is given back, and there is no record.
-            return self.worker.pass(Passthrough::Path);
+            return self.worker.passthrough(Passthrough::Path);
         }
         if was_unknown || is_other || says_model {
             self.admit(true);
@@ -527,8 +527,8 @@ impl Exchange {
         }
         let output = if self.role.is_counted() { record.tokens.output() } else { 0 };
         if output != self.live {
-            let (more, owed) = (output.saturating_sub(self.live), self.live.saturating_sub(output));
-            observer.live(self.slot, more, owed);
+            let (more, overcounted) = (output.saturating_sub(self.live), self.live.saturating_sub(output));
+            observer.live(self.slot, more, overcounted);
         }
         // A record whose text will be counted elsewhere is booked there, with that count.
         let counted_elsewhere = text.is_some();
@@ -543,7 +543,7 @@ impl Exchange {
             (Dropped::CachedExcess, u64::from(record.cached_excess > 0)),
         ] {
             if count > 0 {
-                observer.lose(what, count);
+                observer.dropped(what, count);
             }
         }
         match self.worker.outbox.put(record, text) {
@@ -553,7 +553,7 @@ impl Exchange {
                 if counted_elsewhere {
                     observer.end(self.slot, &back.record);
                 }
-                observer.lose(Dropped::Record, 1);
+                observer.dropped(Dropped::Record, 1);
             }
         }
         guard.taken = false;

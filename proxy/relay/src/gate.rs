@@ -20,9 +20,9 @@ pub struct Gate {
 /// waits for nothing.
 pub trait Models: Send + Sync + fmt::Debug {
     /// Returns true if a request of this tenant may be refused for its model.
-    fn minds(&self, tenant: &str) -> bool;
+    fn restricts(&self, tenant: &str) -> bool;
     /// The message to the client if it is refused; it is sent as it is.
-    fn refused(&self, tenant: &str, wanted: &Wanted<'_>) -> Option<Box<str>>;
+    fn refused(&self, tenant: &str, requested: &RequestedModel<'_>) -> Option<Box<str>>;
     /// Returns the terms for this tenant's requests that cannot be metered in full.
     fn terms(&self, tenant: &str) -> Terms {
         let _ = tenant;
@@ -96,7 +96,7 @@ impl Gap {
 
 /// The model and place that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted<'a> {
+pub struct RequestedModel<'a> {
     /// The model it names. At most 128 bytes.
     pub model: &'a str,
     /// `gen_ai.provider.name` of the upstream.
@@ -115,14 +115,14 @@ pub struct Refused {
 }
 
 impl Gate {
-    /// One that minds which models are asked for.
-    pub fn minding(models: Box<dyn Models>) -> Self {
+    /// Creates a gate with model rules.
+    pub fn with_models(models: Box<dyn Models>) -> Self {
         Self { models: Some(models), ..Self::default() }
     }
 
     /// The model rules, if they hold for this tenant.
     pub(crate) fn models(&self, tenant: &str) -> Option<&dyn Models> {
-        self.models.as_deref().filter(|models| models.minds(tenant))
+        self.models.as_deref().filter(|models| models.restricts(tenant))
     }
 
     /// Returns the terms for this tenant's requests that cannot be metered in full.

@@ -37,7 +37,7 @@ pub mod upstream_profile;
 
 pub use engine::EngineKind;
 pub use exchange::trace::{Draw, Sampler, Tracing};
-pub use gate::{Gap, Gate, Models, Refused, Terms, UnknownPaths, Wanted};
+pub use gate::{Gap, Gate, Models, Refused, RequestedModel, Terms, UnknownPaths};
 pub use meter::observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 pub use meter::{RuleKind, ServerKind, TokenRejection};
 pub use outbox::{Finished, Inbox, Missed, Notice, Outbox, ReportedRejection, Text, outbox};
@@ -45,7 +45,7 @@ pub use plan::{Plan, Upstream};
 pub use rejection::{Known, Rejection};
 pub use role::RoleSource;
 pub use shares::Shares;
-pub use start::{Held, HeldOf, Running, StartError, start};
+pub use start::{CapacityReading, CapacityUse, Running, StartError, start};
 pub use upstream_profile::UpstreamProfile;
 pub use usage::Policy as UsagePolicy;
 

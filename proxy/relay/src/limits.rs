@@ -107,10 +107,10 @@ pub const SHARES_BIND_NS: u64 = 60_000_000_000;
 pub const SHORT_NS: u64 = 2 * 1_000_000_000;
 
 /// Time for which a request waits for room that is being made: two sweeps, and what they take.
-pub const ROOM_WAIT_NS: u64 = 3_000_000_000;
+pub const CAPACITY_WAIT_NS: u64 = 3_000_000_000;
 
 /// Pause between two looks for room.
-pub const ROOM_PAUSE: Duration = Duration::from_millis(10);
+pub const CAPACITY_RETRY_PAUSE: Duration = Duration::from_millis(10);
 
 /// Sweeps for which an upload has to be silent, or slow, before it gives way to another holder's request, though
 /// its own holder is within its share.

@@ -143,7 +143,7 @@ fn open<E: Engine>(
     let may_pause = !is_http1 && route == Ok(Speaks::Anything) && headers::is_grpc(&parts.headers);
     let in_flight = connections.request(index, client, metered, (is_http1, may_pause));
     if let (Err(reason), false) = (route, upgrade) {
-        worker.pass(reason);
+        worker.passthrough(reason);
     }
     Ok(Opened { in_flight, resolver, target, upgrade, is_batch, route, client: client_key, question, begun })
 }

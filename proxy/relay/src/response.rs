@@ -41,20 +41,20 @@ pub(crate) async fn respond<E: Engine>(
     policy::check_response(head.status, &head.headers, upgrade).map_err(invalid)?;
     let switching = head.status == StatusCode::SWITCHING_PROTOCOLS;
     if upgrade && let Some(reason) = unmetered {
-        worker.pass(if switching { Passthrough::Upgrade } else { reason });
+        worker.passthrough(if switching { Passthrough::Upgrade } else { reason });
     }
     let shown = {
         let mut metered = in_flight.metered.borrow_mut();
         let shown = metered.with(|exchange| exchange.response_head(head.status.as_u16(), &head.headers, at));
         if shown == Some(None) {
             // Not an answer we meter.
-            worker.pass(Passthrough::Path);
+            worker.passthrough(Passthrough::Path);
             metered.finish();
         }
         shown.flatten().unwrap_or_default()
     };
     if let Some(reason) = shown.unread {
-        worker.pass(reason);
+        worker.passthrough(reason);
     }
 
     head.version = Version::HTTP_11;

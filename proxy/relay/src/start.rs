@@ -141,15 +141,15 @@ impl Running {
     }
 
     /// Reads what clients hold at this moment of what they share.
-    pub fn held(&self) -> Held {
+    pub fn held(&self) -> CapacityReading {
         self.reader()()
     }
 
     /// Reads that at any time.
-    pub fn reader(&self) -> impl Fn() -> Held + Send + Sync + use<> {
+    pub fn reader(&self) -> impl Fn() -> CapacityReading + Send + Sync + use<> {
         let capacities = self.capacities.clone();
-        let of = |room: &Capacity| HeldOf { taken: room.taken(), most: room.most() };
-        move || Held {
+        let of = |room: &Capacity| CapacityUse { taken: room.taken(), most: room.most() };
+        move || CapacityReading {
             connections: of(&capacities.connections),
             gathered_bytes: of(&capacities.gathered_bytes),
             upstream_connections: capacities.upstreams.iter().map(of).collect(),
@@ -187,18 +187,18 @@ impl Running {
 
 /// The parts that clients hold of what they share.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct CapacityReading {
     /// Connections of clients.
-    pub connections: HeldOf,
+    pub connections: CapacityUse,
     /// Bytes of request bodies that are gathered.
-    pub gathered_bytes: HeldOf,
+    pub gathered_bytes: CapacityUse,
     /// Connections that carry a request, by upstream in the plan's order.
-    pub upstream_connections: Vec<HeldOf>,
+    pub upstream_connections: Vec<CapacityUse>,
 }
 
 /// The amount taken of one thing, and its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeldOf {
+pub struct CapacityUse {
     /// The amount that is taken.
     pub taken: usize,
     /// The amount that may be taken.

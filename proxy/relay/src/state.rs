@@ -66,8 +66,8 @@ pub(crate) struct Capacities {
 
 impl WorkerState {
     /// Counts a request that passes unmetered.
-    pub(crate) fn pass(&self, reason: Passthrough) {
-        self.observer.borrow_mut().pass(reason);
+    pub(crate) fn passthrough(&self, reason: Passthrough) {
+        self.observer.borrow_mut().passthrough(reason);
     }
 
     /// Counts a request that was answered here.
@@ -83,7 +83,7 @@ impl WorkerState {
         let (reason, status) = answer;
         let upstream = Arc::clone(&self.plan.upstreams[upstream].name);
         if !self.outbox.tell(Rejection { upstream, reason, status, known }) {
-            self.lose(Dropped::Refusal);
+            self.dropped(Dropped::Refusal);
         }
     }
 
@@ -106,9 +106,9 @@ impl WorkerState {
     }
 
     /// Counts a loss. A loss inside the observer itself is not counted.
-    pub(crate) fn lose(&self, what: Dropped) {
+    pub(crate) fn dropped(&self, what: Dropped) {
         if let Ok(mut observer) = self.observer.try_borrow_mut() {
-            observer.lose(what, 1);
+            observer.dropped(what, 1);
         }
     }
 
@@ -136,7 +136,7 @@ pub(crate) async fn contain(worker: Rc<WorkerState>, task: impl Future<Output = 
     let mut task = pin!(task);
     std::future::poll_fn(|cx| {
         catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx))).unwrap_or_else(|_panic| {
-            worker.lose(Dropped::Panic);
+            worker.dropped(Dropped::Panic);
             Poll::Ready(())
         })
     })

@@ -57,7 +57,7 @@ fn judge<E: Engine>(connections: &Connections<E>) {
         }
         let takes = in_flight.stream.is_some() && in_flight.answering.get();
         if takes && !in_flight.downloading.sweep(taken) {
-            connections.worker.lose(Dropped::SlowClient);
+            connections.worker.dropped(Dropped::SlowClient);
             in_flight.cut();
         }
         if !sends && !takes {
@@ -114,7 +114,7 @@ fn give_way<E: Engine>(
 
 fn end<E: Engine>(connections: &Connections<E>, in_flight: &InFlight, verdict: Verdict) {
     if verdict == Verdict::Ungathered {
-        connections.worker.lose(Dropped::Gathering);
+        connections.worker.dropped(Dropped::Gathering);
     }
     in_flight.uploading.decide(verdict);
 }
@@ -129,7 +129,7 @@ fn unread<E: Engine>(connections: &Connections<E>) {
             client.end_unread_after(shares.client_stall);
         }
         if !client.taking.sweep(least) {
-            connections.worker.lose(Dropped::SlowClient);
+            connections.worker.dropped(Dropped::SlowClient);
             task.abort();
         }
     }

@@ -135,7 +135,7 @@ async fn accept<E: Engine>(
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                connections.worker.lose(Dropped::Accept);
+                connections.worker.dropped(Dropped::Accept);
                 if error.kind() != io::ErrorKind::ConnectionAborted {
                     let now = clock::now();
                     if warned.is_none_or(|before| now.since(before) > limits::ACCEPT_WARNING_NS) {
@@ -210,7 +210,7 @@ async fn serve_connection<E: Engine>(connections: Rc<Connections<E>>, upstream: 
         drop(in_flight);
     }
     if client.has_timed_out() {
-        connections.worker.lose(Dropped::SlowClient);
+        connections.worker.dropped(Dropped::SlowClient);
     }
 }
 
@@ -244,7 +244,7 @@ async fn place<E: Engine>(
     places: &Arc<Semaphore>,
 ) -> Option<Place> {
     let capacities = &connections.worker.capacities;
-    let mut pause = limits::ROOM_PAUSE;
+    let mut pause = limits::CAPACITY_RETRY_PAUSE;
     loop {
         if let Some(place) = place_at_once(&connections.worker, client, places) {
             return Some(place);
@@ -263,7 +263,7 @@ async fn place<E: Engine>(
         let holder = client.holder.as_ref();
         let is_bound = capacities.connections.binds(holder) || capacities.sockets.binds(holder);
         if !is_made && (is_bound || connections.is_greedy(client) && connections.is_clogged()) {
-            connections.worker.lose(Dropped::Connection);
+            connections.worker.dropped(Dropped::Connection);
             return None;
         }
         tokio::time::sleep(pause).await;

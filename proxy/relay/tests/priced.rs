@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use relay::{Gate, Models, Refusal, Wanted};
+use relay::{Gate, Models, Refusal, RequestedModel};
 use tenant::{BodyKey, Rule};
 
 use crate::support::{CANCEL, DEADLINE, Proxy};
@@ -19,21 +19,21 @@ const KEY_B: &str = "x-api-key: key-b\r\n";
 struct Known;
 
 impl Models for Known {
-    fn minds(&self, tenant: &str) -> bool {
+    fn restricts(&self, tenant: &str) -> bool {
         assert_ne!(tenant, "panics");
         tenant == "a"
     }
 
-    fn refused(&self, _: &str, wanted: &Wanted<'_>) -> Option<Box<str>> {
-        assert_eq!((wanted.provider, wanted.upstream), ("openai", "under-test"));
-        (wanted.model != "known").then(|| "It has no price.".into())
+    fn refused(&self, _: &str, requested: &RequestedModel<'_>) -> Option<Box<str>> {
+        assert_eq!((requested.provider, requested.upstream), ("openai", "under-test"));
+        (requested.model != "known").then(|| "It has no price.".into())
     }
 }
 
 fn proxy(server: &Server, spec: tenant::Spec) -> Proxy {
     Proxy::with(server.upstream.address, |plan| {
         in_force(spec)(plan);
-        plan.gate = Some(Arc::new(Gate::minding(Box::new(Known))));
+        plan.gate = Some(Arc::new(Gate::with_models(Box::new(Known))));
     })
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use relay::{Gap, Gate, Models, Refusal, ServerKind, Terms, UnknownPaths, UsageStep, Wanted};
+use relay::{Gap, Gate, Models, Refusal, RequestedModel, ServerKind, Terms, UnknownPaths, UsageStep};
 use usage::Policy;
 
 use crate::support::{Proxy, Upstream, eventually, upstream_body};
@@ -22,12 +22,12 @@ pub(crate) struct Under {
 }
 
 impl Models for Under {
-    fn minds(&self, tenant: &str) -> bool {
+    fn restricts(&self, tenant: &str) -> bool {
         self.minds && tenant == "a"
     }
 
-    fn refused(&self, _: &str, wanted: &Wanted<'_>) -> Option<Box<str>> {
-        (wanted.model != "known").then(|| "It has no price.".into())
+    fn refused(&self, _: &str, requested: &RequestedModel<'_>) -> Option<Box<str>> {
+        (requested.model != "known").then(|| "It has no price.".into())
     }
 
     fn terms(&self, tenant: &str) -> Terms {
@@ -44,7 +44,7 @@ fn proxy(upstream: &Upstream, terms: Terms, minds: bool) -> Proxy {
         in_force(keys())(plan);
         plan.upstreams[0].usage = Policy::Inject;
         plan.upstreams[0].kind = Some(ServerKind::Vllm);
-        plan.gate = Some(Arc::new(Gate::minding(Box::new(Under { terms, minds }))));
+        plan.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds }))));
     })
 }
 
@@ -129,7 +129,7 @@ fn both_names_of_a_model_need_a_price() {
         let proxy = Proxy::with(upstream.address, |plan| {
             in_force(keys())(plan);
             plan.upstreams[0].kind = kind;
-            plan.gate = Some(Arc::new(Gate::minding(Box::new(under))));
+            plan.gate = Some(Arc::new(Gate::with_models(Box::new(under))));
         });
         for (body, expected) in [
             r#"{"model":"known","MODEL":"other"}"#,
@@ -220,7 +220,7 @@ fn an_observed_stream_is_uncountable() {
     let proxy = Proxy::with(server.upstream.address, |plan| {
         in_force(keys())(plan);
         plan.upstreams[0].usage = Policy::Observe;
-        plan.gate = Some(Arc::new(Gate::minding(Box::new(Under { terms: strict, minds: false }))));
+        plan.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms: strict, minds: false }))));
     });
     assert_eq!(status(&proxy, post(CHAT, KEY_A, r#"{"stream":true}"#)).0, "403");
     assert_eq!(status(&proxy, post(CHAT, KEY_A, "{}")).0, "200");

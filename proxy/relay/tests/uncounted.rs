@@ -214,7 +214,7 @@ fn uncountable_is_refused_where_the_terms_say_so() {
                 let proxy = Proxy::with(upstream.address, |plan| {
                     in_force(keys())(plan);
                     (plan.upstreams[0].usage, plan.upstreams[0].kind) = (Policy::Inject, kind);
-                    plan.gate = Some(Arc::new(Gate::minding(Box::new(Under { terms, minds: false }))));
+                    plan.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
                 });
                 let (head, told) = exchange(&mut proxy.connect(), post(path, KEY_A, body));
                 let expected = if refused { "403" } else { "200" };
@@ -271,7 +271,7 @@ fn terms_refuse_transcripts_without_tokens() {
                 let proxy = Proxy::with(upstream.address, |plan| {
                     in_force(keys())(plan);
                     plan.upstreams[0].kind = kind;
-                    plan.gate = Some(Arc::new(Gate::minding(Box::new(Under { terms, minds: false }))));
+                    plan.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
                 });
                 let request = post("/v1/audio/transcriptions", &head, &form);
                 let (told, _) = exchange(&mut proxy.connect(), request);

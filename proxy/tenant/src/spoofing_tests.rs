@@ -4,7 +4,8 @@
 use std::net::IpAddr;
 
 use crate::{
-    ApiKeys, BodyFacts, EndUser, HashKey, Head, Name, Nets, Owner, Rule, RuleKind, Rules, Resolution, Spec, TenantIdentity,
+    ApiKeys, BodyFacts, EndUser, HashKey, Head, Name, Nets, Owner, Resolution, Rule, RuleKind, Rules, Spec,
+    TenantIdentity,
 };
 
 fn key() -> HashKey {

@@ -190,7 +190,7 @@ fn gate(plan: &BudgetsPlan, prices: &Prices) -> Option<Arc<Gate>> {
     let all = plan.budgets.iter().cloned().zip(plan.terms.iter().copied());
     let enforced: Vec<(Budget, Terms)> = all.filter(|(budget, _)| budget.enforce).collect();
     let is_enforced = !enforced.is_empty();
-    is_enforced.then(|| Arc::new(Gate::minding(Box::new(ModelGate::new(enforced, Arc::clone(prices))))))
+    is_enforced.then(|| Arc::new(Gate::with_models(Box::new(ModelGate::new(enforced, Arc::clone(prices))))))
 }
 
 fn refused(why: budget::Rejection) -> relay::Refused {

@@ -4,7 +4,7 @@
 
 use budget::Budget;
 use ledger::now_us;
-use relay::{Gap, Models, Terms, UnknownPaths, Wanted};
+use relay::{Gap, Models, RequestedModel, Terms, UnknownPaths};
 
 use crate::charger::Prices;
 
@@ -31,13 +31,13 @@ impl ModelGate {
 }
 
 impl Models for ModelGate {
-    fn minds(&self, tenant: &str) -> bool {
+    fn restricts(&self, tenant: &str) -> bool {
         self.budget_requiring_price(tenant).is_some()
     }
 
-    fn refused(&self, tenant: &str, wanted: &Wanted<'_>) -> Option<Box<str>> {
+    fn refused(&self, tenant: &str, requested: &RequestedModel<'_>) -> Option<Box<str>> {
         let budget = self.budget_requiring_price(tenant)?;
-        let Wanted { model, provider, upstream } = *wanted;
+        let RequestedModel { model, provider, upstream } = *requested;
         let book = self.prices.load();
         if book.as_ref()?.find(model, provider, upstream, now_us()).is_some() {
             return None;
@@ -137,7 +137,7 @@ mod tests {
         let prices = "version: v\ncurrency: USD\nmodels:\n- {name: m, aliases: [n], input: 1, output: 1}\n\
                       - {pattern: spot-*, upstream: spot, input: 1, output: 1}\n";
         let gate = gate(Some(prices));
-        assert_eq!(["trial-1", "gold"].map(|tenant| gate.minds(tenant)), [true, false]);
+        assert_eq!(["trial-1", "gold"].map(|tenant| gate.restricts(tenant)), [true, false]);
         for (tenant, model, upstream, refused) in [
             ("trial-1", "m", "u", false),
             ("trial-1", "n", "u", false),
@@ -146,7 +146,7 @@ mod tests {
             ("trial-1", "spot-1", "u", true),
             ("gold", "unheard-of", "u", false),
         ] {
-            let told = gate.refused(tenant, &Wanted { model, provider: "openai", upstream });
+            let told = gate.refused(tenant, &RequestedModel { model, provider: "openai", upstream });
             assert_eq!(told.is_some(), refused, "{tenant} {model} {upstream}");
             assert!(told.is_none_or(|told| told.contains("'trial'") && !told.contains(model)));
         }
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn no_model_is_rejected_without_a_price_book() {
-        let wanted = Wanted { model: "m", provider: "openai", upstream: "u" };
-        assert_eq!(gate(None).refused("trial-1", &wanted), None);
+        let requested = RequestedModel { model: "m", provider: "openai", upstream: "u" };
+        assert_eq!(gate(None).refused("trial-1", &requested), None);
     }
 }

@@ -132,7 +132,7 @@ impl Pipeline {
                 cells.live(model, output.saturating_sub(estimate), estimate.saturating_sub(output));
                 record.recount(output);
             }
-            None => cells.lose(Dropped::Tokenizing, 1),
+            None => cells.dropped(Dropped::Tokenizing, 1),
         }
         cells.begin(model);
         cells.end(model, &record);

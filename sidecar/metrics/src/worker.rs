@@ -303,7 +303,7 @@ impl Observer for WorkerCells {
         self.cells(model).in_flight.take(1);
     }
 
-    fn pass(&mut self, reason: Passthrough) {
+    fn passthrough(&mut self, reason: Passthrough) {
         self.proxy.passthrough[reason as usize].add(1);
     }
 
@@ -332,7 +332,7 @@ impl Observer for WorkerCells {
         self.proxy.usage[step as usize].add(1);
     }
 
-    fn lose(&mut self, what: Dropped, count: u64) {
+    fn dropped(&mut self, what: Dropped, count: u64) {
         self.proxy.dropped[what as usize].add(count);
     }
 

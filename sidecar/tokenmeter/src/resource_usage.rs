@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock};
 
 use metrics::{Bounded, Metrics, ResourceReading};
-use relay::{Held, HeldOf};
+use relay::{CapacityReading, CapacityUse};
 
 /// Reads the use of shared resources once the data plane runs.
 #[derive(Clone, Default)]
 pub(crate) struct ResourceUsage(Arc<OnceLock<Running>>);
 
 struct Running {
-    read: Box<dyn Fn() -> Held + Send + Sync>,
+    read: Box<dyn Fn() -> CapacityReading + Send + Sync>,
     upstreams: Vec<Arc<str>>,
 }
 
@@ -37,6 +37,6 @@ impl ResourceUsage {
     }
 }
 
-fn bounded(of: HeldOf) -> Bounded {
+fn bounded(of: CapacityUse) -> Bounded {
     Bounded { used: of.taken as u64, limit: of.most as u64 }
 }

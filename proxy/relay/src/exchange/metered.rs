@@ -32,7 +32,7 @@ impl Metered {
         let begin = AssertUnwindSafe(|| {
             Box::new(Exchange::begin(worker, upstream, route, headers, (whose, role), at))
         });
-        let exchange = catch_unwind(begin).map_err(|_panic| worker.lose(Dropped::Panic)).ok();
+        let exchange = catch_unwind(begin).map_err(|_panic| worker.dropped(Dropped::Panic)).ok();
         Self { worker: Rc::clone(worker), exchange }
     }
 
@@ -57,7 +57,7 @@ impl Metered {
         match catch_unwind(AssertUnwindSafe(|| show(exchange))) {
             Ok(said) => Some(said),
             Err(_panic) => {
-                self.worker.lose(Dropped::Panic);
+                self.worker.dropped(Dropped::Panic);
                 if let Some(mut exchange) = self.exchange.take() {
                     // Should this fail too, the exchange's seat is given back all the same.
                     let _ = catch_unwind(AssertUnwindSafe(|| exchange.meter_failed(clock::now())));
@@ -71,7 +71,7 @@ impl Metered {
     pub(crate) fn finish(&mut self) {
         let Some(exchange) = self.exchange.take() else { return };
         if catch_unwind(AssertUnwindSafe(|| drop(exchange))).is_err() {
-            self.worker.lose(Dropped::Panic);
+            self.worker.dropped(Dropped::Panic);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The watch over a stream that notes the usage in it, and what of that the client did not ask for.
+//! Creates the filter of a stream: it removes the usage that the client did not request.
 
 use usage::{Added, UsageFilter};
 
@@ -6,12 +6,12 @@ use super::Exchange;
 use crate::request::usage_policy;
 
 impl Exchange {
-    /// A watch over a stream from which `edits` is to be taken out.
+    /// Returns the filter of a stream from which the effects of `edits` are removed.
     pub(super) fn usage_filter(&self, edits: Option<Added>) -> UsageFilter {
         let Some(meter) = &self.meter else { return UsageFilter::new(edits, true) };
         let request = meter.request();
         let client_asked = match self.added {
-            // Who asked for running counts gets them, and may not have been readable in asking.
+            // The client keeps running counts if it asked for them, or if its request could not be parsed.
             Some(added) => !added.include || request.continuous_usage || !request.whole,
             // What could not be read may have asked.
             None => request.stream_options || !request.whole,

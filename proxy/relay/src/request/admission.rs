@@ -16,7 +16,7 @@ use crate::engine::ClientBody;
 use crate::limits;
 use crate::rejection::Known;
 use crate::state::WorkerState;
-use crate::{Exchange, Gap, Gate, Terms, UnknownPaths, UsageStep, Wanted};
+use crate::{Exchange, Gap, Gate, RequestedModel, Terms, UnknownPaths, UsageStep};
 
 /// A request that goes on: its body, if that had to be gathered, and the terms of its tenant.
 type Admitted = (Option<Gathered>, Terms);
@@ -161,7 +161,7 @@ fn unpriced(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
     let (provider, upstream) = exchange.place();
     // Of two names either may be the server's.
     let message = exchange.models().find_map(|model| {
-        models.refused(tenant, &Wanted { model, provider: &provider, upstream: &upstream })
+        models.refused(tenant, &RequestedModel { model, provider: &provider, upstream: &upstream })
     })?;
     Some(Answer::unpriced(exchange.dialect(), message))
 }

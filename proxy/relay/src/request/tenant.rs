@@ -183,5 +183,5 @@ fn facts<R>(selected_members: &SelectedMembers, values: &[Name], ask: impl FnOnc
 
 /// Calls the rules. A panic is counted, and the answer is missing.
 fn guarded<R>(worker: &WorkerState, ask: impl FnOnce() -> R) -> Option<R> {
-    catch_unwind(AssertUnwindSafe(ask)).map_err(|_panic| worker.lose(Dropped::Panic)).ok()
+    catch_unwind(AssertUnwindSafe(ask)).map_err(|_panic| worker.dropped(Dropped::Panic)).ok()
 }

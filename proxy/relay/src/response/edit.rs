@@ -43,7 +43,7 @@ impl Edit {
                 if last { joined(edited, self.editor.release()) } else { edited }
             }
             Err(_panic) => {
-                in_flight.worker.lose(Dropped::Panic);
+                in_flight.worker.dropped(Dropped::Panic);
                 self.editor = Editor::new();
                 self.failed = true;
                 joined(waiting, slice)
@@ -77,7 +77,7 @@ impl Edit {
     fn tell(&mut self, in_flight: &InFlight) {
         while self.counted < self.editor.missed() {
             self.counted += 1;
-            in_flight.worker.lose(Dropped::UsageEdit);
+            in_flight.worker.dropped(Dropped::UsageEdit);
         }
     }
 }

@@ -170,7 +170,7 @@ impl Observer for Recorder {
     fn abandon(&mut self, _: ModelSlot) {
         self.0.lock().unwrap().seated -= 1;
     }
-    fn pass(&mut self, reason: Passthrough) {
+    fn passthrough(&mut self, reason: Passthrough) {
         let panics = {
             let mut seen = self.0.lock().unwrap();
             seen.passed.push(reason);
@@ -198,7 +198,7 @@ impl Observer for Recorder {
     fn usage(&mut self, step: UsageStep) {
         self.0.lock().unwrap().usage.push(step);
     }
-    fn lose(&mut self, what: Dropped, _: u64) {
+    fn dropped(&mut self, what: Dropped, _: u64) {
         self.0.lock().unwrap().lost.push(what);
     }
     fn overhead(&mut self, _: Class, _: u64) {}

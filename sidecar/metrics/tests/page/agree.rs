@@ -106,7 +106,7 @@ fn play(at: usize, metrics: &Metrics, worker: &mut Worker, step: &Step, twin: &m
             twin.objective(label, record);
         }
         Step::Pass(reason) => {
-            cells.pass(*reason);
+            cells.passthrough(*reason);
             twin.add("tokenmeter_passthrough_total", &[("reason", reason.name())], 1.0);
         }
         Step::Refuse(reason) => {
@@ -147,7 +147,7 @@ fn play(at: usize, metrics: &Metrics, worker: &mut Worker, step: &Step, twin: &m
             twin.add("tokenmeter_unpriced_exchanges_total", &labels, 1.0);
         }
         Step::Lose(what, n) => {
-            cells.lose(*what, *n);
+            cells.dropped(*what, *n);
             twin.add("tokenmeter_dropped_total", &[("what", what.name())], *n as f64);
         }
         Step::Overhead(class, ns) => {

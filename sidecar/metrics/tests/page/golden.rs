@@ -105,9 +105,9 @@ fn page_of_two_workers_is_golden() {
     let running = two.unknown_model();
     two.begin(running);
 
-    two.pass(Passthrough::Path);
+    two.passthrough(Passthrough::Path);
     two.refuse(Refusal::Framing);
-    two.lose(Dropped::UsageRejected, 3);
+    two.dropped(Dropped::UsageRejected, 3);
 
     let text = metrics.text();
     openmetrics::read(&text);

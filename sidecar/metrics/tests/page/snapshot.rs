@@ -28,7 +28,7 @@ fn snapshot_sums_workers_and_interpolates_quantiles() {
         worker.begin(model);
         worker.end(model, &meter::Record { ending: Ending::ClientAbort, ..refused("qwen3-8b") });
         worker.begin(model);
-        worker.pass(Passthrough::Path);
+        worker.passthrough(Passthrough::Path);
         worker.refuse(Refusal::Host);
     }
 
