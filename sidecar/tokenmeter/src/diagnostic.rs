@@ -11,26 +11,26 @@ pub struct Diagnostic {
     /// The file and line, the flag or the variable.
     pub place: String,
     /// The problem.
-    pub what: String,
+    pub message: String,
     /// The action that solves it.
     pub remedy: String,
 }
 
 impl Diagnostic {
     /// Creates a diagnostic for a value written at `origin`.
-    pub fn at(origin: &Origin, what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { place: origin.to_string(), what: what.into(), remedy: remedy.into() }
+    pub fn at(origin: &Origin, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { place: origin.to_string(), message: message.into(), remedy: remedy.into() }
     }
 
     /// Creates a diagnostic for a value that is missing, or not a setting, at `place`.
-    pub fn missing(place: &str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { place: place.to_owned(), what: what.into(), remedy: remedy.into() }
+    pub fn missing(place: &str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { place: place.to_owned(), message: message.into(), remedy: remedy.into() }
     }
 }
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; {}", self.place, self.what, self.remedy)
+        write!(f, "{}: {}; {}", self.place, self.message, self.remedy)
     }
 }
 

@@ -9,14 +9,14 @@ pub struct Diagnostic {
     /// The variable.
     pub variable: String,
     /// The error, without the value.
-    pub what: String,
+    pub message: String,
     /// The remedy.
     pub remedy: String,
 }
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}: {}", self.variable, self.what, self.remedy)
+        write!(f, "{} {}: {}", self.variable, self.message, self.remedy)
     }
 }
 
@@ -35,18 +35,21 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds an error once, although three signals may read the variable.
-    pub(super) fn error(&mut self, variable: &str, what: &str, remedy: &str) {
-        let error =
-            Diagnostic { variable: variable.to_owned(), what: what.to_owned(), remedy: remedy.to_owned() };
+    pub(super) fn error(&mut self, variable: &str, message: &str, remedy: &str) {
+        let error = Diagnostic {
+            variable: variable.to_owned(),
+            message: message.to_owned(),
+            remedy: remedy.to_owned(),
+        };
         if !self.errors.contains(&error) {
             self.errors.push(error);
         }
     }
 
     /// Adds an error that prevents the export of the signal.
-    pub(super) fn target_error(&mut self, variable: &str, what: &str, remedy: &str) {
+    pub(super) fn target_error(&mut self, variable: &str, message: &str, remedy: &str) {
         self.has_invalid_target = true;
-        self.error(variable, what, remedy);
+        self.error(variable, message, remedy);
     }
 
     pub(super) fn warn(&mut self, sentence: &str) {

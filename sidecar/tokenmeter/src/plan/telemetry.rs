@@ -78,7 +78,8 @@ impl Reader<'_> {
         let settings = resolve(&|name| machine.variable(name), &overrides);
         for error in settings.errors {
             let standard = error.variable.starts_with("OTEL_");
-            let diagnostic = Diagnostic { place: error.variable, what: error.what, remedy: error.remedy };
+            let diagnostic =
+                Diagnostic { place: error.variable, message: error.message, remedy: error.remedy };
             // The standard variables may be set for other programs, too, so an error in one must not
             // prevent the start.
             if standard { self.warnings.push(diagnostic) } else { self.errors.push(diagnostic) }

@@ -55,7 +55,7 @@ fn settings_precede_standard_variables_with_a_warning() {
     assert_eq!((logs.target.uri.host(), logs.target.protocol), (Some("c"), Protocol::Grpc));
     assert!(otlp.metrics.is_some() && otlp.spans.is_none());
     assert!(plan.telemetry.trace.is_none(), "no spans, so no trace headers");
-    assert!(plan.warnings.iter().any(|warning| warning.what.contains("OTEL_EXPORTER_OTLP_ENDPOINT")));
+    assert!(plan.warnings.iter().any(|warning| warning.message.contains("OTEL_EXPORTER_OTLP_ENDPOINT")));
 }
 
 #[test]
