@@ -14,6 +14,12 @@
 //! attributes pending exchanges, the ledger commits its queue, the last telemetry is sent, and the admin listener
 //! closes last, so that operators can follow the stop.
 
+mod probe;
+mod readiness;
+mod resource_usage;
+mod source;
+pub(crate) mod start_error;
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -32,17 +38,17 @@ use engine::{Detected, FrontEnd, Hooks, ProxyTotals};
 use metrics::{Currency, Metrics, ReloadedFile};
 use relay::{Observer, UpstreamProfile};
 
+use crate::assemble::probe::{Prober, Target};
+use crate::assemble::readiness::Readiness;
+use crate::assemble::resource_usage::ResourceUsage;
+use crate::assemble::source::Source;
+use crate::assemble::start_error::StartError;
 use crate::cli;
-use crate::loops;
-use crate::machine::ThisMachine;
-use crate::origin::Origin;
 use crate::plan::Plan;
-use crate::probe::{Prober, Target};
-use crate::readiness::Readiness;
+use crate::plan::loops;
+use crate::plan::machine::ThisMachine;
 use crate::reload::{self, FileKind, Reload, TenantsWatch, Watch};
-use crate::resource_usage::ResourceUsage;
-use crate::source::Source;
-use crate::start_error::StartError;
+use crate::settings::origin::Origin;
 
 /// A running tokenmeter with open listeners.
 pub struct Process {

@@ -11,8 +11,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 #[cfg(feature = "demo")]
 use clap::{Args, FromArgMatches};
 
-use crate::command::{ledger, prices, spend, tenants};
-use crate::curve::{self, CurveArgs};
+use crate::commands::curve::{self, CurveArgs};
+use crate::commands::{ledger, prices, spend, tenants};
 #[cfg(feature = "demo")]
 use crate::demo::DemoArgs;
 use crate::settings::{Form, Group, SETTINGS, Setting, variable};

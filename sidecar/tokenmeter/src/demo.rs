@@ -22,13 +22,13 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use crate::assemble::Process;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::assemble::start_error::StartError;
 use crate::log;
-use crate::machine::ThisMachine;
 use crate::plan::Plan;
+use crate::plan::machine::ThisMachine;
+use crate::run::signals::Signals;
+use crate::settings::diagnostic::{Diagnostic, Diagnostics};
 use crate::settings::{RawSettings, setting};
-use crate::signals::Signals;
-use crate::start_error::StartError;
 
 /// Run a simulated server, the proxy and clients in one process.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]

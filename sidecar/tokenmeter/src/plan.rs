@@ -2,9 +2,12 @@
 //! error. No part reads a setting (law 13).
 
 mod budgets;
+pub mod effective;
 mod enforcement;
 mod gpu;
 mod ledger;
+pub(crate) mod loops;
+pub mod machine;
 #[cfg(test)]
 mod names_tests;
 mod objectives;
@@ -14,6 +17,7 @@ pub(crate) mod store;
 mod telemetry;
 pub mod tenants;
 mod upstreams;
+pub(crate) mod url;
 mod values;
 mod variables;
 
@@ -25,11 +29,11 @@ use std::time::Duration;
 
 use metrics::Objective;
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::effective::Effective;
 use crate::log;
-use crate::machine::Machine;
-use crate::origin::Origin;
+use crate::plan::effective::Effective;
+use crate::plan::machine::Machine;
+use crate::settings::diagnostic::{Diagnostic, Diagnostics};
+use crate::settings::origin::Origin;
 use crate::settings::{RawSettings, Value};
 
 use upstreams::{ListenAddress, UpstreamDraft};

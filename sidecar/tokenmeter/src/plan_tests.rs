@@ -8,8 +8,8 @@ use engine::Scrape;
 use relay::ServerKind;
 
 use super::Plan;
-use crate::file;
-use crate::machine::Machine;
+use crate::plan::machine::Machine;
+use crate::settings::file;
 use crate::settings::{RawSettings, SETTINGS};
 
 /// A machine with six cores, one host name and loopback addresses only.

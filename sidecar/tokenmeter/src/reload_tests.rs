@@ -15,8 +15,8 @@ use tenant::{Head, Live, Resolution};
 use super::keys::FetchIntervals;
 use super::{FileKind, FileWatch, ReloadResult, TenantsWatch, Watch, start_at};
 use crate::folder::Folder;
-use crate::origin::Origin;
 use crate::plan::tenants::{Tenancy, TenantFiles, load};
+use crate::settings::origin::Origin;
 
 const KEYS: &str = include_str!("../../../proxy/tenant/tests/tokens/keys.json");
 const TOKENS: &str = include_str!("../../../proxy/tenant/tests/tokens/tokens.json");

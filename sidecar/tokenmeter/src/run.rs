@@ -1,15 +1,17 @@
 //! Runs the proxy, from the plan to the exit code: start, wait for a signal, drain.
 
+pub(crate) mod signals;
+
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use tokio::runtime::Builder;
 
 use crate::assemble::Process;
+use crate::assemble::start_error::StartError;
 use crate::log;
 use crate::plan::Plan;
-use crate::signals::{Signals, Stop};
-use crate::start_error::StartError;
+use crate::run::signals::{Signals, Stop};
 
 /// Runs until a signal. `Err` if the process did not start.
 pub(crate) fn run(plan: &Plan) -> Result<ExitCode, StartError> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{Form, RawSettings, SETTINGS, Value, setting};
-use crate::file;
-use crate::origin::Origin;
+use crate::settings::file;
+use crate::settings::origin::Origin;
 
 fn merge(flag: Option<&str>, env: Option<&str>, yaml: &str) -> RawSettings {
     let flags: BTreeMap<_, _> = flag.map(|text| ("stall_ms", text.to_owned())).into_iter().collect();

@@ -11,9 +11,9 @@ use rust_decimal::prelude::ToPrimitive;
 use tenant::Spec;
 
 use super::values::Reader;
-use crate::diagnostic::Diagnostic;
-use crate::file;
-use crate::origin::Origin;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::file;
+use crate::settings::origin::Origin;
 use crate::settings::{
     BUDGET_DURATIONS, BUDGET_LIST, BUDGET_UNKNOWN_PATHS, BUDGET_UNPRICED, Entry, Value, setting,
 };

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use budget::{Budget, Period};
 use text::{Glob, money};
 
-use crate::file;
-use crate::machine::Alone;
-use crate::origin::Origin;
 use crate::plan::Plan;
+use crate::plan::machine::Alone;
+use crate::settings::file;
+use crate::settings::origin::Origin;
 use crate::settings::{BUDGET_DURATIONS, RawSettings, Value};
 
 /// Merges the file with these settings.

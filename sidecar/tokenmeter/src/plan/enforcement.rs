@@ -5,9 +5,9 @@ use ::price::Book;
 use relay::{ServerKind, UsagePolicy};
 
 use super::values::Reader;
-use crate::diagnostic::Diagnostic;
-use crate::file;
 use crate::settings::Value;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::file;
 
 /// The note that `check-config` prints and the start logs.
 pub(super) const NOTE: &str = "a budget is enforced, so upstreams without their own `usage` are `continuous`: \

@@ -7,12 +7,12 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
 use super::values::Reader;
-use crate::diagnostic::Diagnostic;
-use crate::file;
-use crate::machine::Machine;
-use crate::origin::Origin;
+use crate::plan::machine::Machine;
+use crate::plan::url::Url;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::file;
+use crate::settings::origin::Origin;
 use crate::settings::{Form, OFF, Value, setting};
-use crate::url::Url;
 
 impl Reader<'_> {
     /// Plans the GPU readings; `None` if they are off.

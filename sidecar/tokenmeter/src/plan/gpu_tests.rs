@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use gpu::{GpuName, Gpus, SourceChoice};
 
-use crate::diagnostic::Diagnostics;
-use crate::file;
-use crate::machine::Alone;
 use crate::plan::Plan;
+use crate::plan::machine::Alone;
 use crate::settings::RawSettings;
+use crate::settings::diagnostic::Diagnostics;
+use crate::settings::file;
 
 fn make(yaml: &str) -> Result<Plan, Diagnostics> {
     make_on(Alone(&[]), yaml)

@@ -8,9 +8,9 @@ use accounting::LedgerPlan;
 
 use super::store::PASSWORD;
 use super::values::Reader;
-use crate::diagnostic::Diagnostic;
-use crate::machine::Machine;
+use crate::plan::machine::Machine;
 use crate::settings::Value;
+use crate::settings::diagnostic::Diagnostic;
 
 impl Reader<'_> {
     pub(super) fn ledger(&mut self, machine: &dyn Machine) -> LedgerPlan {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::machine::Alone;
+use crate::plan::machine::Alone;
 use crate::plan::{LedgerPlan, Plan};
 use crate::settings::RawSettings;
 

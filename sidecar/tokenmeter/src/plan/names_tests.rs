@@ -7,8 +7,8 @@ use chance::Chance;
 use tenant::Rule;
 
 use super::tenants::{Hash, parse};
-use crate::file;
 use crate::settings::RawSettings;
+use crate::settings::file;
 
 /// Plain values that YAML reads as a number or a boolean.
 const NUMBERS_AND_BOOLEANS: [&str; 24] = [

@@ -6,8 +6,8 @@ use metrics::{Objective, PRESETS, Preset, TARGET_RATIO};
 use text::Glob;
 
 use super::values::Reader;
-use crate::diagnostic::Diagnostic;
-use crate::origin::Origin;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::origin::Origin;
 use crate::settings::{Entry, OBJECTIVE_LIST, OBJECTIVES, Value};
 
 impl Reader<'_> {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use metrics::{Objective, PRESETS};
 
-use crate::file;
-use crate::machine::Alone;
 use crate::plan::Plan;
+use crate::plan::machine::Alone;
+use crate::settings::file;
 use crate::settings::{OBJECTIVES, RawSettings, setting};
 
 /// Merges the file and the flag `--objective`.

@@ -7,8 +7,8 @@ use std::io::{self, Read};
 
 use ::price::{Book, LineError, Warning};
 
-use crate::diagnostic::Diagnostic;
-use crate::origin::Origin;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::origin::Origin;
 
 use super::values::Reader;
 

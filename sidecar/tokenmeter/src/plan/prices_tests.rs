@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::read;
-use crate::machine::ThisMachine;
-use crate::origin::Origin;
 use crate::plan::Plan;
+use crate::plan::machine::ThisMachine;
 use crate::settings::RawSettings;
+use crate::settings::origin::Origin;
 
 /// A temporary file, removed on drop.
 struct File(PathBuf);

@@ -3,7 +3,7 @@
 use relay::Shares;
 
 use super::values::Reader;
-use crate::machine::Machine;
+use crate::plan::machine::Machine;
 
 impl Reader<'_> {
     /// Returns the limits for the data plane in `relay`.

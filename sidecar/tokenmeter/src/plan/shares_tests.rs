@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::machine::Machine;
 use crate::plan::Plan;
+use crate::plan::machine::Machine;
 use crate::settings::{RawSettings, SETTINGS};
 
 /// A machine with two cores and this number of descriptors.

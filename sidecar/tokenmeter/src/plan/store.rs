@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use ::ship::Address;
 
-use crate::diagnostic::Diagnostic;
-use crate::machine::Machine;
-use crate::origin::Origin;
+use crate::plan::machine::Machine;
 use crate::plan::values::Reader;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::origin::Origin;
 use crate::settings::{Value, setting, variable};
 
 impl Reader<'_> {

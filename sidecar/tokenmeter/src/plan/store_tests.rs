@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::machine::Machine;
-use crate::origin::Origin;
+use crate::plan::machine::Machine;
 use crate::plan::values::Reader;
+use crate::settings::origin::Origin;
 use crate::settings::{RawSettings, Value};
 
 struct Fake(&'static [(&'static str, &'static str)]);
@@ -48,7 +48,8 @@ fn diagnostics(written: &[(&'static str, &str)], machine: &Fake) -> (Vec<String>
     let written = RawSettings { values, ..RawSettings::default() };
     let mut reader = Reader { written: &written, errors: Vec::new(), warnings: Vec::new() };
     reader.ledger(machine);
-    let texts = |list: &[crate::diagnostic::Diagnostic]| list.iter().map(ToString::to_string).collect();
+    let texts =
+        |list: &[crate::settings::diagnostic::Diagnostic]| list.iter().map(ToString::to_string).collect();
     (texts(&reader.errors), texts(&reader.warnings))
 }
 

@@ -8,9 +8,9 @@ use otlp::{Detail, EventName, Protocol, Signal};
 use relay::{Draw, Sampler, Tracing};
 
 use super::values::Reader;
-use crate::diagnostic::Diagnostic;
-use crate::machine::Machine;
-use crate::origin::Origin;
+use crate::plan::machine::Machine;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::origin::Origin;
 use crate::settings::{AUTO, ON, Value};
 
 /// The export of metrics, spans and log records.

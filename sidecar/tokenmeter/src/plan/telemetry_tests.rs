@@ -6,14 +6,14 @@ use metrics::Semconv;
 use otlp::Protocol;
 use relay::{Draw, Sampler};
 
-use crate::machine::Alone;
+use crate::plan::machine::Alone;
 use crate::plan::{Plan, Telemetry};
 use crate::settings::{RawSettings, SETTINGS};
 
 fn make(
     flags: &[(&str, &str)],
     variables: &'static [(&'static str, &'static str)],
-) -> Result<Plan, crate::diagnostic::Diagnostics> {
+) -> Result<Plan, crate::settings::diagnostic::Diagnostics> {
     let known = |key: &str| SETTINGS.iter().find(|row| row.key == key).expect("a setting").key;
     let mut written: BTreeMap<_, _> =
         flags.iter().map(|(key, value)| (known(key), (*value).to_owned())).collect();

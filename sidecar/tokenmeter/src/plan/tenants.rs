@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use tenant::{EndUser, HashKey, KeySet, Name, Spec};
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::file::{self, Node, Shape};
-use crate::origin::Origin;
 use crate::plan::values::Reader;
+use crate::settings::diagnostic::{Diagnostic, Diagnostics};
+use crate::settings::file::{self, Node, Shape};
+use crate::settings::origin::Origin;
 
 use reading::Reading;
 

@@ -6,7 +6,7 @@ use tenant::{BodyKey, EndUser, HashKey, Rule};
 
 use super::{Hash, Place, TenantFiles, Tenants, load, parse, warn_if_public};
 use crate::folder::Folder;
-use crate::origin::Origin;
+use crate::settings::origin::Origin;
 
 /// The hash key of the documented example.
 fn key() -> HashKey {

@@ -8,12 +8,12 @@ use meter::Role;
 use relay::{RoleSource, ServerKind, UsagePolicy};
 
 use super::values::Reader;
-use crate::diagnostic::Diagnostic;
-use crate::loops;
-use crate::machine::Machine;
-use crate::origin::Origin;
+use crate::plan::loops;
+use crate::plan::machine::Machine;
+use crate::plan::url::Url;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::origin::Origin;
 use crate::settings::{AUTO, Entry, KINDS, OFF, ON, ROLES, SCRAPES, UPSTREAMS, USAGE, Value, setting};
-use crate::url::Url;
 
 /// An address and its origin.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use text::nearest;
 
-use crate::diagnostic::Diagnostic;
-use crate::file;
-use crate::origin::Origin;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::file;
+use crate::settings::origin::Origin;
 use crate::settings::{Form, RawSettings, Value, choice, setting};
 
 /// Parses settings, and collects errors and warnings.

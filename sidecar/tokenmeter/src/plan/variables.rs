@@ -4,8 +4,8 @@
 use text::nearest;
 
 use super::values::Reader;
-use crate::diagnostic::Diagnostic;
-use crate::machine::Machine;
+use crate::plan::machine::Machine;
+use crate::settings::diagnostic::Diagnostic;
 use crate::settings::{SETTINGS, variable};
 
 /// The prefix of every variable that mirrors a setting.

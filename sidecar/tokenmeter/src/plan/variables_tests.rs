@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::is_service_link;
-use crate::machine::{Alone, Machine};
 use crate::plan::Plan;
+use crate::plan::machine::{Alone, Machine};
 use crate::settings::RawSettings;
 
 /// The warnings of a run with these variables.

@@ -9,8 +9,8 @@ use tenant::{KeySet, Live, Rules, Spec};
 
 use super::keys::{FETCH_INTERVALS, FetchIntervals, KeysWatch};
 use super::{FileKind, LastRead, ReloadResult, Watch};
-use crate::origin::Origin;
 use crate::plan::tenants::{HASH_KEY_BYTES, KeySource, TENANTS_BYTES, Tenancy, TenantFiles, load_rules};
+use crate::settings::origin::Origin;
 
 /// Keeps the current rules equal to the files.
 pub struct TenantsWatch {

@@ -4,7 +4,7 @@ use budget::Period;
 use metrics::PRESETS;
 use relay::{ServerKind, UnknownPaths};
 
-use crate::file;
+use crate::settings::file;
 
 /// The values of `kind`: [`AUTO`], then the server types, which are values of `gen_ai.provider.name`.
 pub const KINDS: [&str; ServerKind::ALL.len() + 1] = {

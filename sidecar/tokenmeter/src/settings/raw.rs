@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use text::nearest;
 
 use super::{BUDGET_LIST, List, OBJECTIVE_LIST, SETTINGS, UPSTREAMS};
-use crate::diagnostic::Diagnostic;
-use crate::file::{Node, Shape};
-use crate::origin::Origin;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::file::{Node, Shape};
+use crate::settings::origin::Origin;
 
 /// A value and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use tenant::{BodyKey, Nets};
 use text::nearest;
 
 use super::{Hash, KeySource};
-use crate::diagnostic::Diagnostic;
-use crate::file::{self, Node, Shape};
-use crate::origin::Origin;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::file::{self, Node, Shape};
+use crate::settings::origin::Origin;
 
 /// The state of reading: findings so far.
 pub(super) struct Reading<'a> {

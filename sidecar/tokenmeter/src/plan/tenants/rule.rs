@@ -11,9 +11,9 @@ use text::nearest;
 
 use super::reading::{Fields, Reading};
 use super::{Hash, KeySource, Place};
-use crate::diagnostic::Diagnostic;
-use crate::file::{self, Node, Shape};
-use crate::origin::Origin;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::file::{self, Node, Shape};
+use crate::settings::origin::Origin;
 
 /// Rules of one file: each request tries them in order.
 const RULES_MAX: usize = 1024;

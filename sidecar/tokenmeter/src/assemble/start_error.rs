@@ -5,8 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::origin::Origin;
 use crate::plan::Plan;
+use crate::settings::origin::Origin;
 use crate::settings::setting;
 
 /// The error of a start. Every part that had started was stopped again.
@@ -139,7 +139,7 @@ mod tests {
     use std::io::{Error, ErrorKind};
 
     use super::StartError;
-    use crate::origin::Origin;
+    use crate::settings::origin::Origin;
 
     fn bind(origin: Origin, kind: ErrorKind) -> String {
         let cause = Error::new(kind, "no");

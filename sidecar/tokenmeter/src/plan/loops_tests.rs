@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use super::reaches;
-use crate::machine::Machine;
+use crate::plan::machine::Machine;
 
 /// A machine whose own address is 10.0.0.7 and whose name server knows three names.
 struct Lan;

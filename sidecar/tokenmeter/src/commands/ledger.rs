@@ -17,7 +17,7 @@ use super::closed;
 use super::ledger_path::{self, NoLedger};
 use super::operator;
 use super::reprice::{self, RepriceError};
-use crate::machine::ThisMachine;
+use crate::plan::machine::ThisMachine;
 use crate::plan::store;
 
 /// The subcommands of `ledger`.

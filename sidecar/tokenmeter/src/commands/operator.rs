@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use crate::machine::Machine;
+use crate::plan::machine::Machine;
 
 /// Returns the operator's name.
 pub(crate) fn name(given: Option<&str>, machine: &dyn Machine) -> String {
@@ -31,7 +31,7 @@ fn find_user(users: &str, uid: u32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{find_user, name};
-    use crate::machine::Alone;
+    use crate::plan::machine::Alone;
 
     #[test]
     fn given_name_precedes_variables_and_system() {

@@ -1,9 +1,9 @@
 //! Reads a setting of the proxy for commands beside it: like `run`, from the flag, the variable or the
 //! settings file.
 
-use crate::diagnostic::Diagnostic;
-use crate::file::{self, Shape};
-use crate::machine::Machine;
+use crate::plan::machine::Machine;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::file::{self, Shape};
 use crate::settings::variable;
 
 /// Returns a setting from the flag, else the variable, else the settings file.

@@ -1,6 +1,7 @@
 //! The commands, from the flags to the exit code: 0 success, 1 failure, 2 invalid settings.
 
 mod closed;
+pub mod curve;
 pub(crate) mod ledger;
 pub(crate) mod ledger_path;
 pub(crate) mod operator;
@@ -14,14 +15,13 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::cli::{Action, Flags};
-use crate::curve;
 #[cfg(feature = "demo")]
 use crate::demo::{self, DemoArgs, DemoError};
-use crate::diagnostic::Diagnostics;
-use crate::file;
-use crate::machine::{Machine, ThisMachine};
 use crate::plan::Plan;
+use crate::plan::machine::{Machine, ThisMachine};
 use crate::run;
+use crate::settings::diagnostic::Diagnostics;
+use crate::settings::file;
 use crate::settings::{RawSettings, variable};
 
 use tenants::TenantsError;

@@ -22,9 +22,9 @@ use text::nearest;
 
 use super::ledger_path::{self, NoLedger};
 use super::setting;
-use crate::diagnostic::Diagnostic;
-use crate::machine::ThisMachine;
+use crate::plan::machine::ThisMachine;
 use crate::plan::{prices, store};
+use crate::settings::diagnostic::Diagnostic;
 use crate::settings::variable;
 
 /// The arguments of `spend`.

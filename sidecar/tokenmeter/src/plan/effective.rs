@@ -7,9 +7,9 @@ use metrics::Objective;
 use relay::{ServerKind, Terms};
 use text::{Glob, money};
 
-use crate::file;
-use crate::origin::Origin;
 use crate::plan::{BudgetsPlan, Telemetry};
+use crate::settings::file;
+use crate::settings::origin::Origin;
 use crate::settings::{AUTO, BUDGET_UNPRICED, Entry, Form, RawSettings, SETTINGS, Setting, Value, choice};
 
 /// The effective settings, in the order of the table.

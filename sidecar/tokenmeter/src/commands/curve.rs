@@ -14,8 +14,8 @@ use text::nearest;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 
+use crate::plan::url::{URL_REMEDY, Url};
 use crate::settings::setting;
-use crate::url::{URL_REMEDY, Url};
 
 /// The arguments of `curve`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use tenant::{HashKey, Rules};
 
 use super::request::Request;
 use super::{describe, hashes};
-use crate::origin::Origin;
 use crate::plan::tenants::{Hash, TenantFiles, load, parse};
+use crate::settings::origin::Origin;
 
 fn key() -> HashKey {
     HashKey::of(b"an example, known to everybody: make your own").unwrap()

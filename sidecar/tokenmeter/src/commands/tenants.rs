@@ -17,11 +17,11 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use clap::{Arg, ArgMatches, Command};
 use tenant::{HashKey, Live};
 
-use crate::diagnostic::Diagnostics;
-use crate::machine::{Machine, ThisMachine};
-use crate::origin::Origin;
+use crate::plan::machine::{Machine, ThisMachine};
 use crate::plan::tenants::{Tenancy, TenantFiles, hash_key, load, warn_if_public};
 use crate::reload::{TenantsWatch, Watch};
+use crate::settings::diagnostic::Diagnostics;
+use crate::settings::origin::Origin;
 use crate::settings::{setting, variable};
 
 use request::Request;

@@ -14,9 +14,9 @@ use ::price::litellm::{self, Import};
 use ::price::{Book, Currency, LineError, instant};
 use clap::{Arg, ArgMatches, Command};
 
-use crate::diagnostic::Diagnostic;
-use crate::machine::ThisMachine;
+use crate::plan::machine::ThisMachine;
 use crate::plan::prices::text;
+use crate::settings::diagnostic::Diagnostic;
 use crate::settings::variable;
 
 pub(crate) use self::init::Init;

@@ -7,8 +7,8 @@ use std::path::Path;
 use clap::Arg;
 
 use super::setting;
-use crate::diagnostic::Diagnostic;
-use crate::machine::{Machine, ThisMachine};
+use crate::plan::machine::{Machine, ThisMachine};
+use crate::settings::diagnostic::Diagnostic;
 use crate::settings::variable;
 
 /// Returns the flags that name the ledger, for commands that also read a central store.
@@ -91,7 +91,7 @@ impl std::error::Error for NoLedger {}
 #[cfg(test)]
 mod tests {
     use super::find;
-    use crate::machine::Alone;
+    use crate::plan::machine::Alone;
 
     #[test]
     fn flag_precedes_variable_and_variable_precedes_file() {

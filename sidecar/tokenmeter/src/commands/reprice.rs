@@ -18,7 +18,7 @@ use text::{Glob, group_thousands, money, table};
 use super::ledger_path::{self, NoLedger};
 use super::operator;
 use super::spend::filters;
-use crate::machine::ThisMachine;
+use crate::plan::machine::ThisMachine;
 
 /// The arguments of `ledger reprice`.
 #[derive(Clone, Debug, PartialEq, Eq)]

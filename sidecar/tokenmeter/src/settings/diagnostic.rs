@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::origin::Origin;
+use crate::settings::origin::Origin;
 
 /// An error or a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use accounting::pipeline::Tally;
 use metrics::{Format, Metrics};
 use relay::ServerKind;
 
+use crate::assemble::readiness::Readiness;
+use crate::assemble::resource_usage::ResourceUsage;
 use crate::cli;
-use crate::readiness::Readiness;
-use crate::resource_usage::ResourceUsage;
 
 /// The parts that the admin listener reads.
 pub(crate) struct Source {

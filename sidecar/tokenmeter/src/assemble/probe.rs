@@ -11,7 +11,7 @@ use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::readiness::{Reachability, Readiness};
+use crate::assemble::readiness::{Reachability, Readiness};
 
 /// An upstream to probe.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::machine::Machine;
+use crate::plan::machine::Machine;
 
 /// Returns the first of `own` that a connection to `host:port` reaches. Port 0 in `own` matches nothing: the port
 /// is not known yet.

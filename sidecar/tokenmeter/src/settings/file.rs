@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use rust_decimal::Decimal;
 
-use crate::diagnostic::Diagnostic;
-use crate::origin::Origin;
+use crate::settings::diagnostic::Diagnostic;
+use crate::settings::origin::Origin;
 
 /// A value in the file.
 #[derive(Clone, Debug)]
