@@ -182,7 +182,7 @@ fn invalid_key_file_keeps_the_last_keys() {
 #[test]
 fn mutated_files_load_or_change_nothing() {
     const EXAMPLE: &str = include_str!("../../../proxy/tenant/tenants.md");
-    let example = EXAMPLE.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let example = EXAMPLE.split("```yaml\n").nth(2).unwrap().split("```").next().unwrap();
     // Without the rules that need a key file or a server.
     let plain: String = example.split("  # 3.").nth(1).map(|rest| format!("  # 3.{rest}")).unwrap();
     let base = format!("trusted_peers: [10.0.0.0/8]\nhash_principals: false\nrules:\n{plain}");

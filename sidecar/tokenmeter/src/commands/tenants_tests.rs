@@ -15,7 +15,7 @@ fn key() -> HashKey {
 
 fn example() -> crate::plan::tenants::Tenants {
     let document = include_str!("../../../../proxy/tenant/tenants.md");
-    let example = document.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let example = document.split("```yaml\n").nth(2).unwrap().split("```").next().unwrap();
     parse("t.yaml", example, Hash::Key(key())).unwrap()
 }
 

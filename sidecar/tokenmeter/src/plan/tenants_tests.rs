@@ -26,10 +26,21 @@ fn errors(yaml: &str) -> Vec<String> {
     errors_with(yaml, Hash::Key(key()))
 }
 
-/// Returns the example of the documentation.
-fn example() -> String {
+/// Returns the `nth` file of the documentation, from 1.
+fn documented(nth: usize) -> String {
     let document = include_str!("../../../../proxy/tenant/tenants.md");
-    document.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
+    document.split("```yaml\n").nth(nth).unwrap().split("```").next().unwrap().to_owned()
+}
+
+/// Returns the complete example of the documentation.
+fn example() -> String {
+    documented(2)
+}
+
+#[test]
+fn smallest_documented_file_is_valid() {
+    let tenants = parse("t.yaml", &documented(1), Hash::None).unwrap_or_else(|errors| panic!("{errors:?}"));
+    assert_eq!((tenants.spec.rules.len(), tenants.warnings.len()), (1, 0));
 }
 
 #[test]
