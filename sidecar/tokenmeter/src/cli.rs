@@ -7,12 +7,11 @@ use std::sync::LazyLock;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, ArgAction, ArgMatches, Command};
-#[cfg(feature = "demo")]
-use clap::{Args, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use crate::commands::curve::{self, CurveArgs};
-use crate::commands::{ledger, prices, spend, tenants};
+use crate::commands::curve::CurveArgs;
+use crate::commands::tenants::TenantsArgs;
+use crate::commands::{ledger, prices, spend};
 #[cfg(feature = "demo")]
 use crate::demo::DemoArgs;
 use crate::settings::{Form, Group, SETTINGS, Setting, variable};
@@ -36,7 +35,7 @@ pub enum Action {
     /// Report the spend.
     Spend(Box<spend::SpendArgs>),
     /// Hash API keys, check a tenants file or try a request.
-    Tenants(tenants::TenantsArgs),
+    Tenants(TenantsArgs),
     /// Manage price files.
     Prices(prices::PricesArgs),
     /// Run the demonstration.
@@ -60,10 +59,10 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Action, cla
         Some(("check-config", matches)) => {
             Action::CheckConfig { flags: flags(matches), show_origin: matches.get_flag("show-origin") }
         }
-        Some(("curve", matches)) => Action::Curve(CurveArgs::of(matches)),
+        Some(("curve", matches)) => Action::Curve(CurveArgs::from_arg_matches(matches)?),
         Some(("ledger", matches)) => Action::Ledger(ledger::LedgerArgs::of(matches)),
         Some(("spend", matches)) => Action::Spend(Box::new(spend::SpendArgs::of(matches))),
-        Some(("tenants", matches)) => Action::Tenants(tenants::TenantsArgs::of(matches)),
+        Some(("tenants", matches)) => Action::Tenants(TenantsArgs::from_arg_matches(matches)?),
         Some(("prices", matches)) => Action::Prices(prices::PricesArgs::of(matches)),
         #[cfg(feature = "demo")]
         Some(("demo", matches)) => Action::Demo(DemoArgs::from_arg_matches(matches)?),
@@ -121,9 +120,9 @@ fn command() -> Command {
                         .help("Show the origin of each setting: flag, variable, file and line, or default"),
                 ),
         )
-        .subcommand(curve::command())
+        .subcommand(CurveArgs::augment_args(Command::new("curve")))
         .subcommand(spend::command())
-        .subcommand(tenants::command())
+        .subcommand(TenantsArgs::augment_args(Command::new("tenants")))
         .subcommand(prices::command())
         .subcommand(ledger::command());
     #[cfg(feature = "demo")]

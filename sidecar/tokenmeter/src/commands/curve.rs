@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Args, ValueEnum};
 use curve::{Curves, Reading, ReadingError, Window};
 use scrape::{Error, Fetcher};
 use text::nearest;
@@ -18,81 +18,40 @@ use crate::plan::url::{URL_REMEDY, Url};
 use crate::settings::setting;
 
 /// The arguments of `curve`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(
+    about = "Show how streams slow down under concurrency",
+    long_about = "Show how streams slow down under concurrency, from the metrics of a running tokenmeter",
+    after_help = EXAMPLES
+)]
 pub struct CurveArgs {
+    /// Admin address of that tokenmeter, http://HOST:PORT.
+    #[arg(long, value_name = "URL", default_value = default_admin(), value_parser = admin)]
     from: Url,
+    /// Only this model; by default every timed one.
+    #[arg(long, value_name = "NAME")]
     model: Option<String>,
+    /// Only streams of a window from now on, as in 60s or 5m; by default all since its start.
+    #[arg(long, value_name = "TIME", value_parser = over)]
     over: Option<Duration>,
+    /// Output format.
+    #[arg(long, value_name = "NAME", value_enum, default_value = "table")]
     format: Format,
+    /// Output file; by default stdout.
+    #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     Table,
     Json,
     Svg,
 }
 
-impl CurveArgs {
-    /// Reads the parsed flags.
-    pub(crate) fn of(matches: &ArgMatches) -> Self {
-        Self {
-            from: matches.get_one::<Url>("from").cloned().expect("it has a default"),
-            model: matches.get_one("model").cloned(),
-            over: matches.get_one("over").copied(),
-            format: match matches.get_one::<String>("format").map(String::as_str) {
-                Some("json") => Format::Json,
-                Some("svg") => Format::Svg,
-                _ => Format::Table,
-            },
-            output: matches.get_one("output").cloned(),
-        }
-    }
-}
-
-/// The command line of `curve`.
-pub(crate) fn command() -> Command {
-    // Clap requires a static default; the command line is built once per process.
-    let usual: &'static str = format!("http://{}", setting("admin").default).leak();
-    Command::new("curve")
-        .about("Show how streams slow down under concurrency")
-        .long_about("Show how streams slow down under concurrency, from the metrics of a running tokenmeter")
-        .after_help(EXAMPLES)
-        .arg(
-            Arg::new("from")
-                .long("from")
-                .value_name("URL")
-                .default_value(usual)
-                .value_parser(admin)
-                .help("Admin address of that tokenmeter, http://HOST:PORT"),
-        )
-        .arg(
-            Arg::new("model")
-                .long("model")
-                .value_name("NAME")
-                .help("Only this model; by default every timed one"),
-        )
-        .arg(
-            Arg::new("over").long("over").value_name("TIME").value_parser(over).help(
-                "Only streams of a window from now on, as in 60s or 5m; by default all since its start",
-            ),
-        )
-        .arg(
-            Arg::new("format")
-                .long("format")
-                .value_name("NAME")
-                .value_parser(["table", "json", "svg"])
-                .default_value("table")
-                .help("Output format"),
-        )
-        .arg(
-            Arg::new("output")
-                .long("output")
-                .value_name("FILE")
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("Output file; by default stdout"),
-        )
+/// Returns the default admin address. Clap requires a static one; the command line is built once per process.
+fn default_admin() -> &'static str {
+    format!("http://{}", setting("admin").default).leak()
 }
 
 /// Scrapes, and prints the curves.

@@ -2,10 +2,16 @@
 
 use std::time::Duration;
 
-use super::{CurveArgs, CurveError, admin, command, over};
+use clap::{Args, Command, FromArgMatches};
+
+use super::{CurveArgs, CurveError, admin, over};
+
+fn command() -> Command {
+    CurveArgs::augment_args(Command::new("curve"))
+}
 
 fn args(line: &str) -> CurveArgs {
-    CurveArgs::of(&command().try_get_matches_from(line.split(' ')).unwrap())
+    CurveArgs::from_arg_matches(&command().try_get_matches_from(line.split(' ')).unwrap()).unwrap()
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Args, Subcommand};
 use tenant::{HashKey, Live};
 
 use crate::plan::machine::{Machine, ThisMachine};
@@ -26,107 +26,80 @@ use crate::settings::{setting, variable};
 
 use request::Request;
 
-/// The arguments of `tenants`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Hash API keys, check a tenants file, try a request on it.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct TenantsArgs {
-    subcommand: Subcommand,
-    hash_key: Option<PathBuf>,
+    #[command(subcommand)]
+    action: Action,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Subcommand {
-    /// Print the hashes of API keys.
-    HashKey,
-    /// Describe a tenants file.
-    Check { file: PathBuf },
-    /// Determine the tenant of a request.
-    Who { file: PathBuf, peer: IpAddr },
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+enum Action {
+    /// Print the hash of each API key on stdin, one per line, for a tenants file.
+    HashKey {
+        #[command(flatten)]
+        hash_key: HashKeyFile,
+    },
+    /// Describe the rules of a tenants file, or print all errors with exit code 2.
+    Check {
+        /// Tenants file.
+        file: PathBuf,
+        #[command(flatten)]
+        hash_key: HashKeyFile,
+    },
+    /// Print the tenant of the request on stdin: request line, header lines, an empty line, the body.
+    Who {
+        /// Tenants file.
+        file: PathBuf,
+        #[command(flatten)]
+        hash_key: HashKeyFile,
+        /// Address of the peer that sends the request.
+        #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+        peer: IpAddr,
+    },
 }
 
-impl TenantsArgs {
-    /// Reads the parsed flags.
-    pub(crate) fn of(matches: &ArgMatches) -> Self {
-        let (name, matches) = matches.subcommand().expect("clap requires a subcommand");
-        let file = || matches.get_one::<PathBuf>("file").cloned().expect("clap requires it");
+/// The file of the key of hashes, as the setting of the proxy.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+struct HashKeyFile {
+    #[arg(
+        long = "hash-key-file",
+        value_name = "FILE",
+        help = format!("{} [env: {}]", setting("hash_key_file").help, variable("hash_key_file"))
+    )]
+    path: Option<PathBuf>,
+}
+
+impl HashKeyFile {
+    /// Returns the path of the flag, or else of the variable.
+    fn path(&self) -> Option<PathBuf> {
         let variable = || ThisMachine.variable(&variable("hash_key_file")).filter(|path| !path.is_empty());
-        Self {
-            subcommand: match name {
-                "hash-key" => Subcommand::HashKey,
-                "check" => Subcommand::Check { file: file() },
-                _ => Subcommand::Who {
-                    file: file(),
-                    peer: *matches.get_one("peer").expect("it has a default"),
-                },
-            },
-            hash_key: matches.get_one("hash-key-file").cloned().or_else(|| variable().map(PathBuf::from)),
-        }
+        self.path.clone().or_else(|| variable().map(PathBuf::from))
     }
-}
-
-/// The command line of `tenants`.
-pub(crate) fn command() -> Command {
-    let hash_key = || {
-        let help = format!("{} [env: {}]", setting("hash_key_file").help, variable("hash_key_file"));
-        let path = Arg::new("hash-key-file").long("hash-key-file").value_name("FILE");
-        path.value_parser(clap::value_parser!(PathBuf)).help(help)
-    };
-    let file = || {
-        let path = Arg::new("file").value_name("FILE").required(true);
-        path.value_parser(clap::value_parser!(PathBuf)).help("Tenants file")
-    };
-    Command::new("tenants")
-        .about("Hash API keys, check a tenants file, try a request on it")
-        .after_help(EXAMPLES)
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommand(
-            Command::new("hash-key")
-                .about("Print the hash of each API key on stdin, one per line, for a tenants file")
-                .arg(hash_key()),
-        )
-        .subcommand(
-            Command::new("check")
-                .about("Describe the rules of a tenants file, or print all errors with exit code 2")
-                .arg(file())
-                .arg(hash_key()),
-        )
-        .subcommand(
-            Command::new("who")
-                .about("Print the tenant of the request on stdin: request line, header lines, an empty line, the body")
-                .arg(file())
-                .arg(hash_key())
-                .arg(
-                    Arg::new("peer")
-                        .long("peer")
-                        .value_name("ADDRESS")
-                        .value_parser(clap::value_parser!(IpAddr))
-                        .default_value("127.0.0.1")
-                        .help("Address of the peer that sends the request"),
-                ),
-        )
 }
 
 /// Executes the subcommand.
 pub(crate) fn run(args: &TenantsArgs) -> Result<ExitCode, TenantsError> {
-    let text = match &args.subcommand {
-        Subcommand::HashKey => {
-            let path = args.hash_key.as_ref().ok_or(TenantsError::NoHashKey)?;
+    let text = match &args.action {
+        Action::HashKey { hash_key: file } => {
+            let path = &file.path().ok_or(TenantsError::NoHashKey)?;
             let key = hash_key(path).map_err(TenantsError::HashKey)?;
             if let Some(warning) = warn_if_public(path, &Origin::Flag(setting("hash_key_file").flag())) {
                 let _ = writeln!(io::stderr(), "tokenmeter: warning: {warning}");
             }
             hashes(&key, &stdin("the API keys, one per line")?)?
         }
-        Subcommand::Check { file } => {
-            let tenancy = tenancy(file, args)?;
+        Action::Check { file, hash_key } => {
+            let tenancy = tenancy(file, hash_key)?;
             for warning in &tenancy.now.warnings {
                 // Without a stderr the message has no reader.
                 let _ = writeln!(io::stderr(), "tokenmeter: warning: {warning}");
             }
             describe::rules(&tenancy.now)
         }
-        Subcommand::Who { file, peer } => {
-            let tenancy = tenancy(file, args)?;
+        Action::Who { file, hash_key, peer } => {
+            let tenancy = tenancy(file, hash_key)?;
             let live = Arc::new(Live::default());
             let mut results = Vec::new();
             TenantsWatch::new(tenancy, Arc::clone(&live)).check(Instant::now(), false, &mut results);
@@ -144,8 +117,8 @@ pub(crate) fn run(args: &TenantsArgs) -> Result<ExitCode, TenantsError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn tenancy(file: &std::path::Path, args: &TenantsArgs) -> Result<Tenancy, TenantsError> {
-    let files = TenantFiles { rules: Some(file.to_owned()), hash_key: args.hash_key.clone() };
+fn tenancy(file: &std::path::Path, hash_key: &HashKeyFile) -> Result<Tenancy, TenantsError> {
+    let files = TenantFiles { rules: Some(file.to_owned()), hash_key: hash_key.path() };
     let origins = (Origin::Flag("FILE".to_owned()), Origin::Flag(setting("hash_key_file").flag()));
     let now = load(&files, (&origins.0, &origins.1)).map_err(TenantsError::Diagnostics)?;
     Ok(Tenancy { files, now })
