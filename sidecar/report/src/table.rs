@@ -30,7 +30,7 @@ pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Res
     let query = &report.query;
     writeln!(to, "{}", title(query))?;
     if report.groups.is_empty() {
-        writeln!(to, "Nothing was spent in that time, or nothing of it was asked for.")?;
+        writeln!(to, "No exchange of this time matches.")?;
     } else {
         grid(&columns(report, round), report.groups.len(), to)?;
     }

@@ -404,6 +404,8 @@ fn left_out_counts_only_selected_exchanges() {
         let asked = Query { range, billed, filters, ..query(&[Key::Tenant]) };
         let report = report(&memory, &asked);
         assert!(report.groups.is_empty(), "{:?}", report.groups);
+        let text = text(|to| table::write(&report, None, to).expect("memory takes it"));
+        assert!(text.contains("\nNo exchange of this time matches.\n"), "{text}");
         let notes = focus::write(&memory, &asked, &options, None, &mut Vec::new()).expect("memory takes it");
         assert_eq!(notes.left_out, report.notes.left_out);
         report.notes.left_out
