@@ -1,4 +1,4 @@
-//! What `sidecar/ledger/finance.md` promises to people of finance: every command, query and script in it
+//! The promises of `sidecar/ledger/finance.md`, `focus.md` and `sql.md`: every command, query and script in them
 //! is run, on a ledger of two months, and a sum that two of them say is the same.
 
 mod book;
