@@ -1,4 +1,4 @@
-//! The way of a finished exchange, from its record to the export: [`Pipeline::enter`].
+//! The steps of a finished exchange, from its record to the export: [`Pipeline::enter`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +33,7 @@ impl Tally {
     }
 }
 
-/// Everything that a record passes, shared by the threads of the control plane.
+/// The steps of accounting, shared by the threads of the control plane.
 pub struct Pipeline {
     tally: Tally,
     totals: Totals,
@@ -50,7 +50,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Creates the way to the parts of `billing`, and to the others.
+    /// Creates the pipeline with the parts of `billing` and the others.
     pub fn new(
         (tally, totals): (Tally, Totals),
         metrics: &Metrics,
@@ -74,7 +74,7 @@ impl Pipeline {
     }
 
     /// Accounts for an exchange whose tokens are counted and in the metrics. Never waits. A record with a text to count
-    /// comes by way of [`crate::tokenizer_stage`] and [`Self::enter_uncounted`].
+    /// passes [`crate::tokenizer_stage`] and [`Self::enter_uncounted`] first.
     pub fn enter(&self, record: Record) {
         let identity = &record.identity;
 
@@ -88,7 +88,7 @@ impl Pipeline {
         let row = self.charger.charge(&record);
         let charge = row.charge.clone();
 
-        // Daily spend: nothing without prices and ledger. The decode leg pays for its prefill leg.
+        // Daily spend, if there are prices or a ledger. A prefill leg is charged with its decode leg.
         let ledger = self.charger.ledger();
         let is_billed = ledger.is_some() || charge != Charge::Unpriced(Unpriced::NoBook);
         if is_billed && identity.role.is_counted() {

@@ -88,7 +88,7 @@ impl Row {
     }
 
     /// Returns the inputs of a charge; `is_tier_reported` if the response, and not only the request, names the tier. The only
-    /// builder of them: if charging and charging again read an exchange differently, corrections appear by themselves.
+    /// builder of them: if charging and repricing read an exchange differently, repricing would add false corrections.
     fn inputs(&self, is_tier_reported: bool) -> Usage<'_> {
         let tier = self.service_tier.as_deref();
         let is_said = self.is_tier_said(is_tier_reported);
@@ -107,7 +107,7 @@ impl Row {
         }
     }
 
-    /// A server without tiers repeats the request's tier, so it says none.
+    /// Returns true if the response confirms the tier. A server without tiers only repeats that of the request.
     fn is_tier_said(&self, is_tier_reported: bool) -> bool {
         is_tier_reported && has_tiers(&self.provider)
     }
@@ -118,7 +118,7 @@ impl Row {
         self.service_tier = self.service_tier.take().filter(|tier| is_said || self.charge.is_of(tier));
     }
 
-    /// The row of a finished exchange, with the tier of its response or its request.
+    /// Returns the row of a finished exchange without a charge, with the tier of its response or its request.
     fn uncharged(record: &Record) -> Self {
         let identity = &record.identity;
         let micros = |ns: u64| i64::try_from(ns / 1000).unwrap_or(i64::MAX);

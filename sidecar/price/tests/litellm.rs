@@ -249,6 +249,26 @@ fn range_has_standard_prices_only() {
 }
 
 #[test]
+fn bounds_of_prices_and_ranges_are_inclusive() {
+    let price = |written: &str| {
+        let (import, book) = imported(&format!(r#"{{"m": {{"input_cost_per_token": {written}}}}}"#));
+        (import.models, book.rates().next().and_then(|rate| rate.per_token[TokenType::Input as usize]))
+    };
+    assert_eq!(price("1"), (1, Some(1_000_000_000_000)));
+    assert_eq!(price("1.000000000001"), (0, None));
+    let lengths = |from: &str| {
+        let (_, book) = imported(&format!(
+            r#"{{"m": {{"input_cost_per_token": 1e-6, "tiered_pricing": [{{"range": [{from}, 9e9], "input_cost_per_token": 2e-6}}]}}}}"#
+        ));
+        book.rates().map(|rate| rate.above_input_tokens).collect::<Vec<_>>()
+    };
+    assert_eq!(lengths("1e9"), [0, 1_000_000_000]);
+    for not_a_length in ["1000000001", "1.5", "-1", "\"10\""] {
+        assert_eq!(lengths(not_a_length), [0], "{not_a_length}");
+    }
+}
+
+#[test]
 fn provider_is_a_comment_of_the_entry() {
     let (import, _) = imported(
         r#"{"a": {"input_cost_per_token": 1e-6, "litellm_provider": "x y\n"}, "b": {"input_cost_per_token": 1e-6}}"#,

@@ -31,7 +31,7 @@ fn with_october() -> Place {
     place
 }
 
-/// What reports say of October being gone; nothing if it is there or was not asked for.
+/// Returns the note of a report about the absent file of October; empty if the file exists or is outside the query.
 #[test]
 fn report_notes_an_absent_month() {
     let place = with_october();

@@ -1,43 +1,14 @@
 //! Errors of a store's address, and the sources of its password.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
-use crate::plan::machine::Machine;
+use crate::plan::machine::Alone;
 use crate::plan::values::Reader;
 use crate::settings::origin::Origin;
 use crate::settings::{RawSettings, Value};
 
-struct Fake(&'static [(&'static str, &'static str)]);
-
-impl Machine for Fake {
-    fn cores(&self) -> usize {
-        1
-    }
-
-    fn resolve(&self, _: &str) -> Vec<IpAddr> {
-        Vec::new()
-    }
-
-    fn owns(&self, _: IpAddr) -> bool {
-        false
-    }
-
-    fn host(&self) -> String {
-        "node-1".to_owned()
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-    }
-
-    fn variables(&self, _: &str) -> Vec<String> {
-        Vec::new()
-    }
-}
-
 /// Returns the errors and the warnings of these settings.
-fn diagnostics(written: &[(&'static str, &str)], machine: &Fake) -> (Vec<String>, Vec<String>) {
+fn diagnostics(written: &[(&'static str, &str)], machine: &Alone) -> (Vec<String>, Vec<String>) {
     let values: BTreeMap<_, _> = written
         .iter()
         .map(|(key, text)| {
@@ -55,7 +26,7 @@ fn diagnostics(written: &[(&'static str, &str)], machine: &Fake) -> (Vec<String>
 
 #[test]
 fn errors_have_a_remedy_and_no_password() {
-    let machine = Fake(&[]);
+    let machine = Alone(&[]);
     for (written, part) in [
         (vec![("ledger_ship", "postgres://u:hunter2@h/x")], "set `ledger` to a file"),
         (
@@ -90,16 +61,16 @@ fn password_is_found_in_every_source() {
     let home: &'static str = folder.to_str().unwrap().to_owned().leak();
     let (plain, one) = ("postgres://u@h/spend", format!("{home}/one"));
     let with_passfile = format!("{plain}?passfile={home}/pgpass");
-    let at_home = Fake(vec![("HOME", home)].leak());
-    let with_variable = Fake(vec![("HOME", home), ("PGPASSWORD", "from-variable")].leak());
+    let at_home = Alone(vec![("HOME", home)].leak());
+    let with_variable = Alone(vec![("HOME", home), ("PGPASSWORD", "from-variable")].leak());
     for (url, file, machine, has) in [
         ("postgres://u:own@h/spend", Some(&*one), &with_variable, true),
-        (plain, Some(&*one), &Fake(&[]), true),
+        (plain, Some(&*one), &Alone(&[]), true),
         (plain, None, &with_variable, true),
         (plain, None, &at_home, true),
-        (&*with_passfile, None, &Fake(&[]), true),
+        (&*with_passfile, None, &Alone(&[]), true),
         ("postgres://other@h/spend", None, &at_home, false),
-        (plain, None, &Fake(&[]), false),
+        (plain, None, &Alone(&[]), false),
     ] {
         let address = super::address(url, file, machine).unwrap();
         assert_eq!(address.has_password(), has, "{url} {file:?}");
