@@ -9,7 +9,24 @@ use crate::row::cut;
 use crate::source::Used;
 use crate::{Class, Row, TotalKey};
 
-/// The GPU use of an exchange, and the key of its daily total.
+/// The GPU use of an exchange, as its row has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Energy {
+    /// The exchange's id; the row's key.
+    pub id: ExchangeId,
+    /// The time at which the exchange ended, microseconds since 1970.
+    pub ended_us: i64,
+    /// The GPU use and its cost.
+    pub used: Used,
+    /// The class of the daily total that it was added to.
+    pub class: Class,
+    /// The key of that total, if the exchange's row is in another file or was never written.
+    pub key: Option<TotalKey>,
+    /// The part of a request that the exchange is.
+    pub role: Role,
+}
+
+/// The GPU use of an exchange, to be entered, and the key of its daily total.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnergyRow {
     /// The exchange's name; the row's key.
@@ -48,6 +65,18 @@ impl EnergyRow {
         let texts = [&mut key.tenant, &mut key.upstream, &mut key.provider, &mut key.model, &mut key.ending];
         texts.into_iter().chain(&mut key.principal).for_each(cut);
         self
+    }
+
+    /// Returns the row; with the key of its total where the exchange is not in the file.
+    pub(crate) fn row(&self, class: Class, with_key: bool) -> Energy {
+        Energy {
+            id: self.id,
+            ended_us: self.ended_us,
+            used: self.used,
+            class,
+            key: with_key.then(|| self.key(class)),
+            role: self.role,
+        }
     }
 
     /// The key of the total of a class that it is added to.

@@ -13,12 +13,15 @@ use price::Rate;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::audit_event::AuditEvent;
+use crate::column::RowReader;
+use crate::energy::Energy;
 use crate::error::Error;
 use crate::file::{self, File};
 use crate::files;
-use crate::source::{Correction, DeviceTotal, Gap, Month, Used};
+use crate::source::{DeviceTotal, Gap, MadeCorrection, Month};
 use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
-use crate::values::{Columns, Names};
+use crate::values;
 use crate::{Class, DailyTotal, Row, month};
 
 /// The files of a ledger, for the shipper.
@@ -62,34 +65,6 @@ impl Cursor {
     }
 }
 
-/// The GPU use of an exchange, entered after it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Energy {
-    /// The exchange's name.
-    pub id: ExchangeId,
-    /// When it ended.
-    pub ended_us: i64,
-    /// The GPU use.
-    pub used: Used,
-    /// The class of the daily total that it was added to: that of its exchange's row, or `shed`.
-    pub class: Class,
-}
-
-/// An event of the audit trail.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuditEvent {
-    /// Its place in the file.
-    pub seq: i64,
-    /// The time, microseconds since 1970.
-    pub at_us: i64,
-    /// The action.
-    pub what: Arc<str>,
-    /// The actor.
-    pub who: Arc<str>,
-    /// JSON.
-    pub detail: Arc<str>,
-}
-
 /// The rows of a file after a cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShipBatch {
@@ -101,10 +76,10 @@ pub struct ShipBatch {
     pub rates: Vec<Arc<Rate>>,
     /// Energy of exchanges that are in the file by this batch at the latest, or in another file.
     pub energy: Vec<Energy>,
-    /// Corrections, each with the `seq` of the act it is part of.
-    pub corrections: Vec<(i64, Correction)>,
-    /// Acts.
-    pub acts: Vec<AuditEvent>,
+    /// Corrections.
+    pub corrections: Vec<MadeCorrection>,
+    /// Events of the audit trail, each with its `seq`.
+    pub acts: Vec<(i64, AuditEvent)>,
     /// Gaps, each with its `seq`; one of ours, for rows that were taken away unread, has one below zero.
     pub gaps: Vec<(i64, Gap)>,
     /// Exchanges that retention took away before the reader had them.
@@ -237,8 +212,7 @@ impl Opened {
 
     fn snapshot(&self, after: Cursor, limit: usize, forgotten: &BTreeSet<Month>) -> Result<ShipBatch, Error> {
         let snapshot = self.file.connection.unchecked_transaction()?;
-        let mut reader =
-            Reader { snapshot: &snapshot, limit, forgotten, names: Names::default(), rates: BTreeMap::new() };
+        let mut reader = Reader { snapshot: &snapshot, limit, forgotten, rates: BTreeMap::new() };
         let mut batch = ShipBatch { after, next: after, ..ShipBatch::default() };
         self.skip_taken(&mut reader, &mut batch)?;
         let begin = batch.next;
@@ -293,25 +267,19 @@ struct Reader<'a> {
     snapshot: &'a Connection,
     limit: usize,
     forgotten: &'a BTreeSet<Month>,
-    names: Names,
     rates: BTreeMap<[u8; 16], Arc<Rate>>,
 }
 
 impl Reader<'_> {
     fn rows(&mut self, after: &mut i64) -> Result<Vec<Row>, Error> {
         let (snapshot, mut rows) = (self.snapshot, Vec::new());
-        each(snapshot, &EXCHANGE, &self.kept(), after, self.limit, |values| {
-            let (rates, mut failed) = (&mut self.rates, None);
-            let row = Columns::new(&values[1..], &mut self.names).row(|id| match rate(snapshot, rates, id) {
-                Ok(rate) => rate,
-                Err(error) => {
-                    failed = Some(error);
-                    None
-                }
-            });
-            rows.push(failed.map_or(row, Err)?);
+        let (kept, rates) = (self.kept(), &mut self.rates);
+        let mut reader = RowReader::with_rates(|id| rate(snapshot, rates, id));
+        each(snapshot, &EXCHANGE, &kept, after, self.limit, |values| {
+            rows.push(values::read(values, &mut reader)?);
             Ok(())
         })?;
+        drop(reader);
         self.pass_over(&EXCHANGE, rows.len(), after)?;
         Ok(rows)
     }
@@ -360,46 +328,31 @@ impl Reader<'_> {
 
     fn rest(&mut self, batch: &mut ShipBatch) -> Result<(), Error> {
         let kept = self.kept();
-        let (snapshot, limit, names) = (self.snapshot, self.limit, &mut self.names);
-        let next = &mut batch.next;
+        let (snapshot, limit) = (self.snapshot, self.limit);
+        let (next, reader) = (&mut batch.next, &mut RowReader::new());
         each(snapshot, &ENERGY, &kept, &mut next.energy, limit, |values| {
-            let mut columns = Columns::new(&values[3..], names);
-            let (used, class) = (columns.used()?, columns.class()?);
-            let [id, ended_us] = [&values[1], &values[2]];
-            let id = id.as_blob().ok().and_then(|id| id.try_into().ok()).ok_or_else(senseless)?;
-            let ended_us = ended_us.as_i64().map_err(|_| senseless())?;
-            batch.energy.push(Energy { id: ExchangeId(id), ended_us, used, class });
+            batch.energy.push(values::read(values, reader)?);
             Ok(())
         })?;
         each(snapshot, &ACT, "", &mut next.act, limit, |values| {
-            let mut columns = Columns::new(values, names);
-            batch.acts.push(AuditEvent {
-                seq: columns.number()?,
-                at_us: columns.number()?,
-                what: columns.text()?,
-                who: columns.text()?,
-                detail: columns.text()?,
-            });
+            batch.acts.push((seq(values)?, values::read(values, reader)?));
             Ok(())
         })?;
         each(snapshot, &CORRECTION, "", &mut next.correction, limit, |values| {
-            let correction = Columns::new(&values[1..], names).correction()?;
-            let act = values[3].as_i64().map_err(|_| senseless())?;
-            batch.corrections.push((act, correction));
+            batch.corrections.push(values::read(values, reader)?);
             Ok(())
         })?;
         each(snapshot, &GAP, "", &mut next.gap, limit, |values| {
-            let seq = values[0].as_i64().map_err(|_| senseless())?;
-            batch.gaps.push((seq, Columns::new(&values[1..], names).gap()?));
+            batch.gaps.push((seq(values)?, values::read(values, reader)?));
             Ok(())
         })?;
         file::whole(snapshot, &DEVICE, |values| {
-            batch.devices.push(Columns::new(values, names).device()?);
+            batch.devices.push(values::read(values, reader)?);
             Ok(())
         })?;
         self.pass_over(&ENERGY, batch.energy.len(), &mut batch.next.energy)?;
         batch.shed = self.lines(Class::Shed, |_| true)?;
-        for id in batch.corrections.iter().filter_map(|(_, correction)| correction.line.key.rate) {
+        for id in batch.corrections.iter().filter_map(|made| made.correction.line.key.rate) {
             rate(snapshot, &mut self.rates, &id)?;
         }
         Ok(())
@@ -411,9 +364,9 @@ impl Reader<'_> {
         class: Class,
         is_wanted: impl Fn(&DailyTotal) -> bool,
     ) -> Result<Vec<DailyTotal>, Error> {
-        let mut lines: Vec<DailyTotal> = Vec::new();
+        let (mut lines, mut reader) = (Vec::<DailyTotal>::new(), RowReader::new());
         LINE.each(self.snapshot, &format!("WHERE class = '{}'", class.name()), &[], |values, _| {
-            let line = Columns::new(values, &mut self.names).line()?;
+            let line = values::read(values, &mut reader)?;
             if is_wanted(&line) {
                 lines.push(line);
             }
@@ -439,9 +392,14 @@ fn each(
     let bounds = [*after, i64::try_from(limit).unwrap_or(i64::MAX)];
     table.each(snapshot, &rest, &bounds, |values, _| {
         one(values)?;
-        *after = values[0].as_i64().map_err(|_| senseless())?;
+        *after = seq(values)?;
         Ok(())
     })
+}
+
+/// The number of a row.
+fn seq(values: &[ValueRef<'_>]) -> Result<i64, Error> {
+    values[0].as_i64().map_err(|_| Error::corrupt("a row has no number"))
 }
 
 fn rate(
@@ -456,17 +414,13 @@ fn rate(
     let mut rows = statement.query([&id[..]])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let (values, _) = RATE.read(row, &mut Vec::new())?;
-    let rate = Arc::new(Columns::new(&values, &mut Names::default()).rate()?);
+    let rate = Arc::new(values::read::<Rate>(&values, &mut RowReader::new())?);
     known.insert(*id, Arc::clone(&rate));
     Ok(Some(rate))
 }
 
 fn behind(connection: &Connection, exchange: i64) -> Result<u64, Error> {
     Ok(connection.query_row(COUNT, [exchange], |row| row.get::<_, i64>(0))?.unsigned_abs())
-}
-
-fn senseless() -> Error {
-    Error::corrupt("a column holds what it cannot hold")
 }
 
 const COUNT: &str = "SELECT count(*) FROM exchange WHERE seq > ?1";

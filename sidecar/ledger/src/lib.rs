@@ -6,9 +6,12 @@
 
 mod absent_months;
 mod amend;
+mod audit_event;
 mod backup;
 mod check;
 mod close;
+pub mod column;
+pub mod columns;
 mod continuity;
 pub mod corrections;
 pub mod daily_total;
@@ -62,11 +65,12 @@ mod writer;
 mod yield_policy;
 
 pub use amend::{Amendment, amend};
+pub use audit_event::AuditEvent;
 pub use backup::{CopyOutcome, MonthCopy, backup};
 pub use check::LACKS_LOG;
 pub use close::close;
 pub use daily_total::DailyTotal;
-pub use energy::EnergyRow;
+pub use energy::{Energy, EnergyRow};
 pub use error::{Error, Fault};
 pub use lock::writer_on_this_host;
 pub use overview::{Facts, Overview, Part, overview};

@@ -67,7 +67,7 @@ impl OverflowTotals {
     /// Adds a row's counts and money. Returns false if there was no room.
     pub(crate) fn row(&mut self, row: &Row) -> bool {
         // A row that no file can hold would take the line's others with it.
-        let fits = crate::values::of_row(0, row).is_ok();
+        let fits = crate::values::numbered(0, row).is_ok();
         let Some(sums) = fits.then(|| self.sums(TotalKey::of_row(row, Class::Shed))).flatten() else {
             self.lost.add(row.ended_us, 1);
             return false;

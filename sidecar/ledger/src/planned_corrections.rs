@@ -7,11 +7,11 @@ use std::sync::Arc;
 use price::Rate;
 use rusqlite::Connection;
 
+use crate::column::RowReader;
 use crate::error::Error;
-use crate::source::{Correction, SourceError};
+use crate::source::{Correction, MadeCorrection, SourceError};
 use crate::table::{self, CORRECTION};
-use crate::values::{self, Columns, Names};
-use crate::{schema, temporary};
+use crate::{schema, temporary, values};
 
 /// The corrections, and the rates that they name.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl PlannedCorrections {
     /// # Errors
     /// The temporary file cannot be made.
     pub fn new() -> Result<Self, Error> {
-        let file = temporary::open(schema::TABLES)?;
+        let file = temporary::open(&schema::first_version())?;
         Ok(Self { file, rates: HashMap::new(), count: 0, scratch: Vec::new() })
     }
 
@@ -39,7 +39,8 @@ impl PlannedCorrections {
     pub fn add(&mut self, correction: &Correction, rate: &Arc<Rate>) -> Result<(), Error> {
         self.rates.entry(rate.id).or_insert_with(|| Arc::clone(rate));
         self.count += 1;
-        let values = values::of_correction(self.count, 0, correction)?;
+        let made = MadeCorrection { act: 0, correction: correction.clone() };
+        let values = values::numbered(self.count, &made)?;
         let digest = CORRECTION.digest(&values, &mut self.scratch);
         let mut insert = self.file.prepare_cached(CORRECTION.insert()).map_err(temporary::no_room)?;
         table::execute(&mut insert, &values, &digest).map(|_| ()).map_err(temporary::no_room)
@@ -53,7 +54,7 @@ impl PlannedCorrections {
         &self,
         mut to: impl FnMut(Correction, &Arc<Rate>) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (mut names, mut scratch) = (Names::default(), Vec::new());
+        let (mut reader, mut scratch) = (RowReader::new(), Vec::new());
         let mut statement = self
             .file
             .prepare(&format!("{} ORDER BY seq", CORRECTION.select()))
@@ -61,7 +62,7 @@ impl PlannedCorrections {
         let mut rows = statement.query([]).map_err(temporary::no_room)?;
         while let Some(row) = rows.next().map_err(temporary::no_room)? {
             let (values, _) = CORRECTION.read(row, &mut scratch)?;
-            let correction = Columns::new(&values[1..], &mut names).correction()?;
+            let MadeCorrection { correction, .. } = values::read(&values, &mut reader)?;
             let rate = correction
                 .line
                 .key

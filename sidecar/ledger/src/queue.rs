@@ -8,6 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::Row;
+use crate::audit_event::AuditEvent;
 use crate::energy::EnergyRow;
 use crate::overflow::OverflowTotals;
 use crate::source::DeviceTotal;
@@ -48,14 +49,6 @@ impl Item {
             Self::Audit(_) => 3,
         }
     }
-}
-
-/// An event of the audit trail.
-#[derive(Clone, Debug)]
-pub(crate) struct AuditEvent {
-    pub at_us: i64,
-    pub what: Box<str>,
-    pub detail: String,
 }
 
 /// The items of one commit.
@@ -287,7 +280,11 @@ impl Inner {
             }
             Item::Audit(act) => {
                 self.lost_others += 1;
-                tracing::error!(what = act.what, detail = act.detail, "an act cannot be kept in the ledger");
+                tracing::error!(
+                    what = &*act.what,
+                    detail = &*act.detail,
+                    "an act cannot be kept in the ledger"
+                );
             }
         }
     }
@@ -305,11 +302,11 @@ impl Inner {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{AuditEvent, COMMIT_MAX_ITEMS, End, Item, QUEUE_MAX_ITEMS, Queue};
-    use crate::EnergyRow;
+    use super::{COMMIT_MAX_ITEMS, End, Item, QUEUE_MAX_ITEMS, Queue};
     use crate::GpuSums;
     use crate::source::{DeviceTotal, Share, Used};
     use crate::testing::row;
+    use crate::{AuditEvent, EnergyRow};
 
     /// One of each kind that is not a row.
     fn others() -> [Item; 3] {
@@ -319,7 +316,7 @@ mod tests {
             share: Share::Idle,
             sums: GpuSums { energy_nj: 1, gpu_ns: 1, gpu_hours_pico: 0, gpu_energy_pico: 0 },
         };
-        let act = AuditEvent { at_us: 1, what: "price_book".into(), detail: "{}".into() };
+        let act = AuditEvent { at_us: 1, what: "price_book".into(), who: "test".into(), detail: "{}".into() };
         [
             Item::Energy(Box::new(EnergyRow::of(&row(1), Used::default()))),
             Item::Device(Box::new(share)),

@@ -10,9 +10,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::Row;
+use crate::audit_event::AuditEvent;
 use crate::energy::EnergyRow;
 use crate::error::Fault;
-use crate::queue::{AuditEvent, End, Item};
+use crate::queue::{End, Item};
 use crate::row::bounded;
 use crate::source::DeviceTotal;
 use crate::status::Status;
@@ -70,6 +71,7 @@ pub fn now_us() -> i64 {
 /// A ledger that is being written.
 #[derive(Clone, Debug)]
 pub struct Ledger {
+    who: Arc<str>,
     shared: Arc<Shared>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
 }
@@ -79,6 +81,7 @@ pub struct Ledger {
 pub fn start(plan: Plan) -> Ledger {
     let shared = Arc::new(Shared::default());
     let its = Arc::clone(&shared);
+    let who = Arc::clone(&plan.who);
     let thread = std::thread::Builder::new().name("ledger".into()).spawn(move || keep_writing(&plan, &its));
     let thread = match thread {
         Ok(thread) => Some(thread),
@@ -89,7 +92,7 @@ pub fn start(plan: Plan) -> Ledger {
             None
         }
     };
-    Ledger { shared, thread: Arc::new(Mutex::new(thread)) }
+    Ledger { who, shared, thread: Arc::new(Mutex::new(thread)) }
 }
 
 /// Writes until the end, also after a panic: else rows would wait for ever without notice.
@@ -145,7 +148,9 @@ impl Ledger {
 
     /// Keeps in the audit trail what was done: `price_book`, and JSON that says which.
     pub fn act(&self, at_us: i64, what: &str, detail: String) {
-        self.shared.queue.put(Item::Audit(Box::new(AuditEvent { at_us, what: what.into(), detail })));
+        let who = Arc::clone(&self.who);
+        let event = AuditEvent { at_us, what: what.into(), who, detail: detail.into() };
+        self.shared.queue.put(Item::Audit(Box::new(event)));
     }
 
     /// Returns its state.

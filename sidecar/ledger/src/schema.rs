@@ -3,27 +3,150 @@
 //! Law: a file of every version that was ever released opens, and one of a version that does not exist
 //! yet is refused and not touched.
 
+use price::Rate;
 use rusqlite::Connection;
 
+use crate::audit_event::AuditEvent;
+use crate::column::{Absent, Column, Sql, Stored};
+use crate::columns::VERSION;
+use crate::energy::Energy;
 use crate::error::{Error, Fault};
-
-/// The version that this program writes.
-pub(crate) const VERSION: i64 = 2;
+use crate::source::{DeviceTotal, Gap, MadeCorrection};
+use crate::{DailyTotal, Row};
 
 /// `application_id`: what tells a ledger from another program's SQLite file.
 pub(crate) const APPLICATION: i64 = 0x746d_6c67;
 
-/// The tables of version 1.
-pub(crate) const TABLES: &str = include_str!("schema/1.sql");
+/// The tables about the file itself.
+const OF_FILE: &str = include_str!("schema/file.sql");
 
 /// The views for SQL.
 const VIEWS: &str = include_str!("schema/views.sql");
 
-/// The steps from one version to the next, from version 1 on.
-const STEPS: &[&str] = &[include_str!("schema/2.sql")];
+/// The place in [`VIEWS`] of the columns of `exchange` that came after version 2.
+const LATER_COLUMNS: &str = "/* later columns */";
 
-/// Shows a connection that only reads the tables of a file of version 1 as those of [`VERSION`].
-const OLD_AS_NEW: &str = include_str!("schema/1_as_2.sql");
+/// The columns of a type, one table.
+struct Columns {
+    table: &'static str,
+    is_keyed: bool,
+    constraints: &'static str,
+    /// Each with the version that added it.
+    definitions: Vec<(i64, String, &'static str)>,
+    keys: Vec<String>,
+}
+
+impl Columns {
+    fn of<T: Stored>() -> Self {
+        let definitions = T::columns().iter().flat_map(|column| {
+            let definition = definition(column);
+            names(column).into_iter().map(move |name| (column.version, name, definition))
+        });
+        Self {
+            table: T::TABLE,
+            is_keyed: T::KEYS > 0,
+            constraints: T::CONSTRAINTS,
+            definitions: definitions.collect(),
+            keys: T::columns()[..T::KEYS].iter().flat_map(names).collect(),
+        }
+    }
+
+    /// The columns that a version added: name, and definition.
+    fn added(&self, version: i64) -> impl Iterator<Item = (&str, &'static str)> {
+        self.definitions
+            .iter()
+            .filter(move |column| column.0 == version)
+            .map(|(_, name, sql)| (&**name, *sql))
+    }
+
+    /// Makes the table of version 1.
+    fn create(&self) -> String {
+        let columns: Vec<_> = self.added(1).map(|(name, sql)| format!("{name} {sql}")).collect();
+        let (before, key, after) = match self.is_keyed {
+            true => ("", format!(", PRIMARY KEY ({})", self.keys.join(", ")), ", WITHOUT ROWID"),
+            false if columns[0].starts_with("id ") => {
+                ("seq INTEGER PRIMARY KEY, ", ", UNIQUE (id)".to_owned(), "")
+            }
+            false => ("seq INTEGER PRIMARY KEY, ", String::new(), ""),
+        };
+        format!(
+            "CREATE TABLE {} ({before}{}, mark INTEGER NOT NULL{key}{}) STRICT{after};\n",
+            self.table,
+            columns.join(", "),
+            self.constraints
+        )
+    }
+
+    /// Adds the columns of a version.
+    fn alter(&self, version: i64) -> String {
+        let add = |(name, sql)| format!("ALTER TABLE {} ADD COLUMN {name} {sql};\n", self.table);
+        self.added(version).map(add).collect()
+    }
+
+    /// Shows a connection the table of a file of an earlier version as that of [`VERSION`]: as a view that stands before
+    /// the table of its name.
+    fn show_as_newest(&self, version: i64) -> String {
+        let missing: String = { version + 1..=VERSION }
+            .flat_map(|version| self.added(version))
+            .map(|(name, _)| format!(", NULL AS {name}"))
+            .collect();
+        match missing.is_empty() {
+            true => String::new(),
+            false => format!("CREATE TEMP VIEW {0} AS SELECT *{missing} FROM main.{0};\n", self.table),
+        }
+    }
+}
+
+/// The names of a column in a file: two of a sum.
+pub(crate) fn names<T>(column: &Column<T>) -> Vec<String> {
+    match column.sql {
+        Sql::Sum(name) => ["high", "low"].map(|half| format!("{name}_{half}")).to_vec(),
+        _ => vec![column.name.to_owned()],
+    }
+}
+
+/// The type of a column in a file, and what it may hold.
+fn definition<T>(column: &Column<T>) -> &'static str {
+    match (column.sql, column.absent) {
+        (Sql::Text, Absent::Null | Absent::Usual(_)) => "TEXT",
+        (Sql::Text, Absent::Never | Absent::Empty) => "TEXT NOT NULL",
+        (Sql::Id, Absent::Null | Absent::Usual(_)) => "BLOB",
+        (Sql::Id, Absent::Never | Absent::Empty) => "BLOB NOT NULL",
+        (_, Absent::Null | Absent::Usual(_)) => "INTEGER",
+        (_, Absent::Never | Absent::Empty) => "INTEGER NOT NULL",
+    }
+}
+
+/// Every table of a type.
+fn tables() -> [Columns; 8] {
+    [
+        Columns::of::<Row>(),
+        Columns::of::<Rate>(),
+        Columns::of::<Energy>(),
+        Columns::of::<DailyTotal>(),
+        Columns::of::<DeviceTotal>(),
+        Columns::of::<MadeCorrection>(),
+        Columns::of::<AuditEvent>(),
+        Columns::of::<Gap>(),
+    ]
+}
+
+/// The statements that make the tables of version 1.
+pub(crate) fn first_version() -> String {
+    tables().iter().map(Columns::create).chain([OF_FILE.to_owned()]).collect()
+}
+
+/// The statements that bring a file from a version to the next.
+fn step(to: i64) -> String {
+    tables().iter().map(|table| table.alter(to)).collect()
+}
+
+/// The statements that make the views anew.
+fn views() -> String {
+    let later = Row::columns().iter().filter(|column| column.version > 2);
+    let later: String = later.map(|column| format!(",\n  exchange.{0} AS {0}", column.name)).collect();
+    VIEWS.replace(LATER_COLUMNS, &later)
+}
 
 /// The kind of a file, by its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +163,9 @@ pub(crate) enum Kind {
 
 /// Makes the tables in an empty file.
 pub(crate) fn create(connection: &Connection) -> Result<(), Error> {
-    connection.execute_batch(TABLES)?;
-    STEPS.iter().try_for_each(|step| connection.execute_batch(step))?;
-    connection.execute_batch(VIEWS)?;
+    connection.execute_batch(&first_version())?;
+    (2..=VERSION).try_for_each(|version| connection.execute_batch(&step(version)))?;
+    connection.execute_batch(&views())?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", VERSION)?;
     Ok(())
@@ -82,28 +205,32 @@ pub(crate) fn known(connection: &Connection) -> Result<i64, Error> {
 
 /// Makes a file that is only read, and stays as it is, look like one of [`VERSION`].
 pub(crate) fn read_as_newest(connection: &Connection) -> Result<(), Error> {
-    if known(connection)? < VERSION {
-        connection.execute_batch(OLD_AS_NEW)?;
+    let version = known(connection)?;
+    if version < VERSION {
+        // In memory, because nothing may be writable.
+        let views: String = tables().iter().map(|table| table.show_as_newest(version)).collect();
+        connection.execute_batch(&format!("PRAGMA temp_store = MEMORY;\n{views}"))?;
     }
     Ok(())
 }
 
 /// Brings a file up to [`VERSION`], each step in a transaction of its own.
 pub(crate) fn migrate(connection: &Connection) -> Result<(), Error> {
-    migrate_by(connection, STEPS)
+    migrate_by(connection, step)
 }
 
-fn migrate_by(connection: &Connection, steps: &[&str]) -> Result<(), Error> {
+fn migrate_by(connection: &Connection, step: impl Fn(i64) -> String) -> Result<(), Error> {
     loop {
         let version = known(connection)?;
-        let Some(step) = usize::try_from(version - 1).ok().and_then(|at| steps.get(at)) else {
+        if version == VERSION {
             return Ok(());
-        };
+        }
+        let (step, views) = (step(version + 1), views());
         connection.execute_batch("BEGIN IMMEDIATE")?;
         // Another process may have taken the step meanwhile.
         let taken = match known(connection) {
             Ok(now) if now == version => connection
-                .execute_batch(&format!("{step}; {VIEWS}; PRAGMA user_version = {}; COMMIT", version + 1))
+                .execute_batch(&format!("{step}; {views}; PRAGMA user_version = {}; COMMIT", version + 1))
                 .map_err(Error::from),
             Ok(_) => connection.execute_batch("ROLLBACK").map_err(Error::from),
             Err(error) => Err(error),
@@ -120,7 +247,7 @@ fn migrate_by(connection: &Connection, steps: &[&str]) -> Result<(), Error> {
 mod tests {
     use rusqlite::Connection;
 
-    use super::{Kind, STEPS, VERSION, create, kind, known, migrate_by};
+    use super::{Kind, VERSION, create, kind, known, migrate, migrate_by, tables};
 
     fn new() -> Connection {
         let connection = Connection::open_in_memory().unwrap();
@@ -129,8 +256,10 @@ mod tests {
     }
 
     #[test]
-    fn every_version_has_a_migration() {
-        assert_eq!(i64::try_from(STEPS.len()).unwrap(), VERSION - 1);
+    fn every_version_adds_columns() {
+        let versions: std::collections::BTreeSet<_> =
+            tables().iter().flat_map(|table| table.definitions.iter().map(|column| column.0)).collect();
+        assert!(versions.into_iter().eq(1..=VERSION));
     }
 
     #[test]
@@ -151,7 +280,7 @@ mod tests {
     /// A file of version 1, as it was made before there was another.
     fn first() -> Connection {
         let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(super::TABLES).unwrap();
+        connection.execute_batch(&super::first_version()).unwrap();
         connection.execute_batch("CREATE VIEW exchanges AS SELECT id FROM exchange").unwrap();
         connection.pragma_update(None, "application_id", super::APPLICATION).unwrap();
         connection.pragma_update(None, "user_version", 1).unwrap();
@@ -171,7 +300,7 @@ mod tests {
     #[test]
     fn migrated_file_equals_new_one() {
         let old = first();
-        migrate_by(&old, STEPS).unwrap();
+        migrate(&old).unwrap();
         assert_eq!(kind(&old).unwrap(), Kind::Ledger(VERSION));
         let new = new();
         for name in ["exchange", "rate", "energy", "line", "exchanges", "spend_daily", "prices", "requests"] {
@@ -194,10 +323,10 @@ mod tests {
     #[test]
     fn failed_step_leaves_the_file_as_it_was() {
         let connection = first();
-        assert!(migrate_by(&connection, &["CREATE TABLE a (x); CREATE TABLE a (x)"]).is_err());
+        assert!(migrate_by(&connection, |_| "CREATE TABLE a (x); CREATE TABLE a (x)".to_owned()).is_err());
         assert!(connection.is_autocommit());
         assert_eq!(kind(&connection).unwrap(), Kind::Ledger(1));
-        migrate_by(&connection, &["CREATE TABLE a (x)"]).unwrap();
+        migrate_by(&connection, |_| "CREATE TABLE a (x)".to_owned()).unwrap();
         assert_eq!(kind(&connection).unwrap(), Kind::Ledger(2));
     }
 

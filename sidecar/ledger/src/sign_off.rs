@@ -8,17 +8,19 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use meter::TokenType;
+use price::Rate;
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 use text::{money, nano};
 
+use crate::column::RowReader;
+use crate::columns;
 use crate::error::Error;
 use crate::file;
 use crate::files;
 use crate::source::Month;
-use crate::table::{CORRECTION, ENERGY, EXCHANGE, GAP, LATER_TOKENS, LINE, RATE};
-use crate::values::{Columns, Names};
-use crate::{Class, digest, month};
+use crate::table::{CORRECTION, ENERGY, EXCHANGE, GAP, LINE, RATE};
+use crate::{Class, DailyTotal, digest, month, values};
 
 /// A sign-off.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,10 +104,10 @@ impl SignOff {
 
 /// Returns the sums of the daily totals.
 fn sums(connection: &Connection, month: Month) -> Result<Value, Error> {
-    let mut names = Names::default();
+    let mut reader = RowReader::new();
     let mut currencies: BTreeMap<[u8; 16], String> = BTreeMap::new();
     file::whole(connection, &RATE, |values| {
-        let rate = Columns::new(values, &mut names).rate()?;
+        let rate: Rate = values::read(values, &mut reader)?;
         currencies.insert(rate.id, rate.currency.code().to_owned());
         Ok(())
     })?;
@@ -114,7 +116,7 @@ fn sums(connection: &Connection, month: Month) -> Result<Value, Error> {
     let mut cost: BTreeMap<&str, i128> = BTreeMap::new();
     let (mut hours, mut energy, mut joules) = (0_i128, 0_i128, 0_i128);
     file::whole(connection, &LINE, |values| {
-        let line = Columns::new(values, &mut names).line()?;
+        let line: DailyTotal = values::read(values, &mut reader)?;
         match line.key.class {
             // Of a correction it is not a count of exchanges, but of those that it gave a price; those of another
             // month were counted when that was closed.
@@ -146,7 +148,7 @@ fn sums(connection: &Connection, month: Month) -> Result<Value, Error> {
         .map(|(currency, pico)| (currency.to_owned(), money(pico).to_string().into()))
         .collect();
     // Months that were signed off before version 2 say nothing of its types, so those without tokens are left out.
-    let is_named = |kind: &TokenType, sum: u128| sum > 0 || !LATER_TOKENS.contains(&kind.name());
+    let is_named = |kind: &TokenType, sum: u128| sum > 0 || columns::is_first_type(*kind);
     let tokens: Map<String, Value> = TokenType::ALL
         .iter()
         .zip(tokens)

@@ -183,6 +183,15 @@ pub struct Correction {
     pub ended_us: i64,
 }
 
+/// A correction in a ledger's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MadeCorrection {
+    /// The number of the event of the audit trail that it is part of.
+    pub act: i64,
+    /// The correction.
+    pub correction: Correction,
+}
+
 /// A store that reports can be made from.
 ///
 /// The month beside a value is the one it is **billed** in: its own, or, where that was closed before

@@ -15,13 +15,17 @@ use price::Rate;
 use rusqlite::Connection;
 
 use crate::absent_months::AbsentMonths;
+use crate::column::RowReader;
+use crate::energy::Energy;
 use crate::error::Error;
 use crate::file::{self, File};
 use crate::files;
 use crate::seen_files::SeenFiles;
-use crate::source::{Correction, DeviceTotal, Gap, Gone, Month, Range, Source, SourceError, Used};
+use crate::source::{
+    Correction, DeviceTotal, Gap, Gone, MadeCorrection, Month, Range, Source, SourceError, Used,
+};
 use crate::table::{CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
-use crate::values::{Columns, Names};
+use crate::values;
 use crate::{Class, DailyTotal, Row, check, digest, month, overview};
 
 /// The number of attempts to find files that are renamed meanwhile.
@@ -139,7 +143,7 @@ impl Store {
     fn unpriced_row(
         &self,
         correction: &Correction,
-        names: &mut Names,
+        reader: &mut RowReader<'_>,
     ) -> Result<Option<(Month, Row, Option<Used>)>, Error> {
         let own = month::of(correction.ended_us);
         // A row that came late is in the file of another month.
@@ -150,8 +154,8 @@ impl Store {
             let mut found = find.query([&correction.exchange.0[..]])?;
             let Some(found) = found.next()? else { continue };
             let (values, _) = EXCHANGE.read(found, &mut Vec::new())?;
-            let row = Columns::new(&values[1..], names).row(|_| None)?;
-            return Ok(Some((file.month, row, used_of(&file.connection, &correction.exchange, names)?)));
+            let row = values::read(&values, reader)?;
+            return Ok(Some((file.month, row, used_of(&file.connection, &correction.exchange, reader)?)));
         }
         Ok(None)
     }
@@ -267,9 +271,9 @@ impl<T: ?Sized> Call<'_, T> {
 
 /// Every rate of a file, by its id.
 fn rates(connection: &Connection) -> Result<HashMap<[u8; 16], Arc<Rate>>, Error> {
-    let (mut rates, mut names) = (HashMap::new(), Names::default());
+    let (mut rates, mut reader) = (HashMap::new(), RowReader::new());
     file::whole(connection, &RATE, |values| {
-        let rate = Columns::new(values, &mut names).rate()?;
+        let rate: Rate = values::read(values, &mut reader)?;
         rates.insert(rate.id, Arc::new(rate));
         Ok(())
     })?;
@@ -277,12 +281,16 @@ fn rates(connection: &Connection) -> Result<HashMap<[u8; 16], Arc<Rate>>, Error>
 }
 
 /// Returns the GPU use of an exchange of a file, if it is known.
-fn used_of(connection: &Connection, id: &ExchangeId, names: &mut Names) -> Result<Option<Used>, Error> {
+fn used_of(
+    connection: &Connection,
+    id: &ExchangeId,
+    reader: &mut RowReader<'_>,
+) -> Result<Option<Used>, Error> {
     let mut find = connection.prepare_cached(&format!("{} WHERE id = ?", ENERGY.select()))?;
     let mut found = find.query([&id.0[..]])?;
     let Some(found) = found.next()? else { return Ok(None) };
     let (values, _) = ENERGY.read(found, &mut Vec::new())?;
-    Ok(Some(Columns::new(&values[3..], names).used()?))
+    Ok(Some(values::read::<Energy>(&values, reader)?.used))
 }
 
 impl Source for Store {
@@ -291,12 +299,12 @@ impl Source for Store {
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (days, mut names, told) = (days(range), Names::default(), Cell::new(false));
+        let (days, mut reader, told) = (days(range), RowReader::new(), Cell::new(false));
         self.within_days(range, &told, |month, connection| {
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
             // The whole table is read even for one day of it: only so does a missing line show.
             let result = file::whole(connection, &LINE, |values| {
-                let line = Columns::new(values, &mut names).line()?;
+                let line: DailyTotal = values::read(values, &mut reader)?;
                 if days.contains(&line.key.day) { call.of(|each| each(month, &line)) } else { Ok(()) }
             });
             call.end(result.map(|_| ()))
@@ -320,9 +328,10 @@ impl Source for Store {
         range: &Range,
         each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (mut names, told) = (Names::default(), Cell::new(false));
+        let told = Cell::new(false);
         self.within_days(range, &told, |month, connection| {
             let rates = rates(connection)?;
+            let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
             let gone = file::compacted(connection, &EXCHANGE)?.entered;
             let bounds = [gone, range.since_us, range.until_us];
@@ -331,8 +340,8 @@ impl Source for Store {
                 "WHERE seq > ? AND ended_us >= ? AND ended_us < ? ORDER BY seq",
                 &bounds,
                 |values, _| {
-                    let row = Columns::new(&values[1..], &mut names).row(|id| rates.get(id).cloned())?;
-                    let used = used_of(connection, &row.id, &mut names)?;
+                    let row: Row = values::read(values, &mut reader)?;
+                    let used = used_of(connection, &row.id, &mut reader)?;
                     call.of(|each| each(month, &row, used.as_ref()))
                 },
             );
@@ -345,11 +354,11 @@ impl Source for Store {
         range: &Range,
         each: &mut dyn FnMut(Month, &Correction) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (mut names, told) = (Names::default(), Cell::new(false));
+        let (mut reader, told) = (RowReader::new(), Cell::new(false));
         self.within_days(range, &told, |month, connection| {
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
             let result = file::whole(connection, &CORRECTION, |values| {
-                let correction = Columns::new(&values[1..], &mut names).correction()?;
+                let MadeCorrection { correction, .. } = values::read(values, &mut reader)?;
                 if range.holds(correction.ended_us) {
                     call.of(|each| each(month, &correction))
                 } else {
@@ -365,12 +374,12 @@ impl Source for Store {
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (days, mut names, told) = (days(range), Names::default(), Cell::new(false));
+        let (days, mut reader, told) = (days(range), RowReader::new(), Cell::new(false));
         self.within_days(range, &told, |month, connection| {
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
             let first = format!("WHERE class = '{}' AND exchanges > 0", Class::Correction.name());
             let result = LINE.each(connection, &first, &[], |values, _| {
-                let line = Columns::new(values, &mut names).line()?;
+                let line: DailyTotal = values::read(values, &mut reader)?;
                 if days.contains(&line.key.day) { call.of(|each| each(month, &line)) } else { Ok(()) }
             });
             call.end(result)
@@ -386,14 +395,14 @@ impl Source for Store {
             Option<(Month, &Row, Option<&Used>)>,
         ) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (mut names, told) = (Names::default(), Cell::new(false));
+        let (mut reader, told) = (RowReader::new(), Cell::new(false));
         self.within_days(range, &told, |month, connection| {
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
             let bounds = [range.since_us, range.until_us];
             let first = "WHERE unpriced = 1 AND ended_us >= ? AND ended_us < ?";
             let result = CORRECTION.each(connection, first, &bounds, |values, _| {
-                let correction = Columns::new(&values[1..], &mut names).correction()?;
-                let found = self.unpriced_row(&correction, &mut names)?;
+                let MadeCorrection { correction, .. } = values::read(values, &mut reader)?;
+                let found = self.unpriced_row(&correction, &mut reader)?;
                 let row = found.as_ref().map(|(billed, row, used)| (*billed, row, used.as_ref()));
                 call.of(|each| each(month, &correction, row))
             });
@@ -402,11 +411,11 @@ impl Source for Store {
     }
 
     fn devices(&self, range: &Range) -> Result<Vec<DeviceTotal>, SourceError> {
-        let (days, mut names, mut devices) = (days(range), Names::default(), Vec::new());
+        let (days, mut reader, mut devices) = (days(range), RowReader::new(), Vec::new());
         let told = Cell::new(false);
         self.within_range(range, &told, |_, connection| {
             file::whole(connection, &DEVICE, |values| {
-                let device = Columns::new(values, &mut names).device()?;
+                let device: DeviceTotal = values::read(values, &mut reader)?;
                 if days.contains(&device.day) {
                     told.set(true);
                     devices.push(device);
@@ -456,10 +465,10 @@ impl Source for Store {
     }
 
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, SourceError> {
-        let (mut names, mut gaps, told) = (Names::default(), Vec::new(), Cell::new(false));
+        let (mut reader, mut gaps, told) = (RowReader::new(), Vec::new(), Cell::new(false));
         self.within_range(range, &told, |_, connection| {
             file::whole(connection, &GAP, |values| {
-                let gap = Columns::new(&values[1..], &mut names).gap()?;
+                let gap: Gap = values::read(values, &mut reader)?;
                 if gap.concerns(range) {
                     told.set(true);
                     gaps.push(gap);

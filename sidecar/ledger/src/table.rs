@@ -5,11 +5,16 @@
 
 use std::sync::LazyLock;
 
-use meter::TokenType;
+use price::Rate;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, Row, Statement};
+use rusqlite::{Connection, Row as Found, Statement};
 
+use crate::audit_event::AuditEvent;
+use crate::column::{Column, Stored};
+use crate::energy::Energy;
 use crate::error::Error;
+use crate::source::{DeviceTotal, Gap, MadeCorrection};
+use crate::{DailyTotal, Row, schema};
 
 /// A row's columns, in the order of the table's, without the row checksum.
 pub(crate) type Values<'a> = Vec<ValueRef<'a>>;
@@ -18,10 +23,10 @@ pub(crate) type Values<'a> = Vec<ValueRef<'a>>;
 pub(crate) struct Table {
     pub name: &'static str,
     /// All but the row checksum. The first of a numbered table is `seq`; those of later versions are the last.
-    pub columns: Vec<&'static str>,
+    pub columns: Vec<String>,
     /// Columns of version 1; a later one is hashed only where it is not NULL, so that rows from before it
     /// keep their row checksums.
-    first: usize,
+    pub first: usize,
     /// The number of first columns that are the key; 0 if rows are numbered.
     keys: usize,
     sql: Sql,
@@ -47,15 +52,18 @@ pub(crate) fn row_checksum(digest: &Digest) -> i64 {
 }
 
 impl Table {
-    fn numbered(name: &'static str, columns: impl IntoIterator<Item = &'static str>) -> Self {
-        Self::new(name, std::iter::once("seq").chain(columns).collect(), 0)
+    /// Returns the table of a type.
+    fn of<T: Stored>() -> Self {
+        let (first, later): (Vec<_>, Vec<_>) = T::columns().iter().partition(|column| column.version == 1);
+        let names =
+            |columns: Vec<&Column<T>>| columns.into_iter().flat_map(schema::names).collect::<Vec<_>>();
+        let seq = if T::KEYS == 0 { vec!["seq".to_owned()] } else { Vec::new() };
+        Self::new(T::TABLE, T::KEYS, [seq, names(first)].concat(), names(later))
     }
 
-    fn keyed(name: &'static str, keys: usize, columns: impl IntoIterator<Item = &'static str>) -> Self {
-        Self::new(name, columns.into_iter().collect(), keys)
-    }
-
-    fn new(name: &'static str, columns: Vec<&'static str>, keys: usize) -> Self {
+    fn new(name: &'static str, keys: usize, first: Vec<String>, later: Vec<String>) -> Self {
+        let number = first.len();
+        let columns = [first, later].concat();
         let all = columns.join(", ");
         let key: Vec<_> = columns[..keys].iter().map(|column| format!("{column} = ?")).collect();
         let places = vec!["?"; columns.len() + 1].join(", ");
@@ -68,15 +76,7 @@ impl Table {
             insert_new: format!("{} ON CONFLICT (id) DO NOTHING", insert("INSERT")),
             replace: insert("INSERT OR REPLACE"),
         };
-        let first = columns.len();
-        Self { name, columns, first, keys, sql }
-    }
-
-    /// The table with columns that a later version of the schema added.
-    fn with(self, later: impl IntoIterator<Item = &'static str>) -> Self {
-        let Self { name, mut columns, first, keys, .. } = self;
-        columns.extend(later);
-        Self { first, ..Self::new(name, columns, keys) }
+        Self { name, columns, first: number, keys, sql }
     }
 
     /// Returns true if rows are numbered, so that the table digest is a chain; else they have a key, and it is a sum.
@@ -135,7 +135,7 @@ impl Table {
     /// A row as it was read by [`Self::select`], if its row checksum is right.
     pub(crate) fn read<'a>(
         &self,
-        row: &'a Row<'_>,
+        row: &'a Found<'_>,
         scratch: &mut Vec<u8>,
     ) -> Result<(Values<'a>, Digest), Error> {
         match self.read_as_it_is(row, scratch)? {
@@ -147,7 +147,7 @@ impl Table {
     /// A row as it is, and whether its row checksum is right.
     pub(crate) fn read_as_it_is<'a>(
         &self,
-        row: &'a Row<'_>,
+        row: &'a Found<'_>,
         scratch: &mut Vec<u8>,
     ) -> Result<(Values<'a>, Digest, bool), Error> {
         let values = (0..self.columns.len()).map(|at| row.get_ref(at)).collect::<Result<Values<'_>, _>>()?;
@@ -159,7 +159,7 @@ impl Table {
     /// Returns the error of a row whose checksum is wrong, with the row's key.
     pub(crate) fn changed(&self, values: &[ValueRef<'_>]) -> Error {
         let named = ["seq", "id", "day", "tenant", "model", "name", "version", "entry"];
-        let each = self.columns.iter().zip(values).filter(|(column, _)| named.contains(column));
+        let each = self.columns.iter().zip(values).filter(|(column, _)| named.contains(&column.as_str()));
         let each: Vec<_> = each
             .filter_map(|(column, value)| match value {
                 ValueRef::Integer(number) => Some(format!("{column} {number}")),
@@ -251,166 +251,26 @@ pub(crate) fn write(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-/// The types of token that version 1 has columns for.
-pub(crate) const FIRST_TOKENS: [&str; 7] = [
-    "input",
-    "input_cached",
-    "input_cache_write",
-    "input_audio",
-    "output",
-    "output_reasoning",
-    "output_audio",
-];
-
-/// The types of token that version 2 added columns for; NULL is 0, or no price.
-pub(crate) const LATER_TOKENS: [&str; 4] = ["input_image", "input_video", "output_image", "output_video"];
-
-/// The place of each of these types in [`TokenType::ALL`].
-pub(crate) fn places<const N: usize>(names: &[&str; N]) -> [Option<usize>; N] {
-    names.map(|name| TokenType::ALL.iter().position(|kind| kind.name() == name))
-}
-
-/// One row for each exchange.
-pub(crate) static EXCHANGE: LazyLock<Table> = LazyLock::new(|| {
-    let before = [
-        "id",
-        "started_us",
-        "ended_us",
-        "tenant",
-        "principal",
-        "consumer",
-        "upstream",
-        "provider",
-        "dialect",
-        "model",
-        "response_model",
-        "response_id",
-        "service_tier",
-        "ending",
-        "status",
-        "streamed",
-    ];
-    let after = [
-        "input_provenance",
-        "output_provenance",
-        "duration_us",
-        "first_token_us",
-        "rate",
-        "cost_pico",
-        "unpriced",
-        "trace",
-    ];
-    Table::numbered("exchange", before.into_iter().chain(FIRST_TOKENS).chain(after))
-        .with(["role", "request_id", "upstream_attempts", "cached_excess"].into_iter().chain(LATER_TOKENS))
-});
-
-/// The unit prices that rows were charged by.
-pub(crate) static RATE: LazyLock<Table> = LazyLock::new(|| {
-    let before = ["id", "version", "book", "entry", "tier", "above_input_tokens", "currency"];
-    Table::keyed("rate", 1, before.into_iter().chain(FIRST_TOKENS).chain(["per_request"])).with(LATER_TOKENS)
-});
-
-/// The GPU use of exchanges.
-pub(crate) static ENERGY: LazyLock<Table> = LazyLock::new(|| {
-    Table::numbered(
-        "energy",
-        [
-            "id",
-            "ended_us",
-            "energy_nj",
-            "gpu_ns",
-            "gpu_hours_pico",
-            "gpu_energy_pico",
-            "class",
-            "tenant",
-            "principal",
-            "upstream",
-            "provider",
-            "model",
-            "ending",
-            "input_provenance",
-            "output_provenance",
-            "rate",
-        ],
-    )
-    .with(["role"])
-});
-
-const GPU_COLUMNS: [&str; 8] = [
-    "energy_high",
-    "energy_low",
-    "gpu_ns_high",
-    "gpu_ns_low",
-    "gpu_hours_high",
-    "gpu_hours_low",
-    "gpu_energy_high",
-    "gpu_energy_low",
-];
-
-/// Totals of what has every key in common.
-pub(crate) static LINE: LazyLock<Table> = LazyLock::new(|| {
-    let before = [
-        "day",
-        "tenant",
-        "principal",
-        "upstream",
-        "provider",
-        "model",
-        "ending",
-        "input_provenance",
-        "output_provenance",
-        "rate",
-        "class",
-        "exchanges",
-    ];
-    let between = ["cost_high", "cost_low", "energy_exchanges"];
-    Table::keyed("line", 11, before.into_iter().chain(FIRST_TOKENS).chain(between).chain(GPU_COLUMNS))
-        .with(LATER_TOKENS)
-});
-
-/// The GPU use without an exchange.
-pub(crate) static DEVICE: LazyLock<Table> =
-    LazyLock::new(|| Table::keyed("device", 3, ["day", "hw_id", "share"].into_iter().chain(GPU_COLUMNS)));
-
-/// Later changes of charges.
-pub(crate) static CORRECTION: LazyLock<Table> = LazyLock::new(|| {
-    Table::numbered(
-        "correction",
-        [
-            "id",
-            "made_us",
-            "act",
-            "exchange",
-            "ended_us",
-            "tenant",
-            "principal",
-            "upstream",
-            "provider",
-            "model",
-            "ending",
-            "input_provenance",
-            "output_provenance",
-            "rate",
-            "unpriced",
-            "delta_pico",
-        ],
-    )
-});
-
-/// The audit trail.
-pub(crate) static ACT: LazyLock<Table> =
-    LazyLock::new(|| Table::numbered("act", ["at_us", "what", "who", "detail"]));
-
-/// Times of which something is missing.
-pub(crate) static GAP: LazyLock<Table> =
-    LazyLock::new(|| Table::numbered("gap", ["from_us", "until_us", "why", "lost_rows", "totals_kept"]));
+/// The tables of the ledger's types; their columns are in [`crate::columns`].
+pub(crate) static EXCHANGE: LazyLock<Table> = LazyLock::new(Table::of::<Row>);
+pub(crate) static RATE: LazyLock<Table> = LazyLock::new(Table::of::<Rate>);
+pub(crate) static ENERGY: LazyLock<Table> = LazyLock::new(Table::of::<Energy>);
+pub(crate) static LINE: LazyLock<Table> = LazyLock::new(Table::of::<DailyTotal>);
+pub(crate) static DEVICE: LazyLock<Table> = LazyLock::new(Table::of::<DeviceTotal>);
+pub(crate) static CORRECTION: LazyLock<Table> = LazyLock::new(Table::of::<MadeCorrection>);
+pub(crate) static ACT: LazyLock<Table> = LazyLock::new(Table::of::<AuditEvent>);
+pub(crate) static GAP: LazyLock<Table> = LazyLock::new(Table::of::<Gap>);
 
 /// The digest of each other table.
-pub(crate) static SEAL: LazyLock<Table> =
-    LazyLock::new(|| Table::keyed("seal", 1, ["name", "entered", "digest"]));
+pub(crate) static SEAL: LazyLock<Table> = LazyLock::new(|| of_file("seal", &["name", "entered", "digest"]));
 
 /// Facts about the file.
-pub(crate) static FACT: LazyLock<Table> = LazyLock::new(|| Table::keyed("fact", 1, ["name", "value"]));
+pub(crate) static FACT: LazyLock<Table> = LazyLock::new(|| of_file("fact", &["name", "value"]));
+
+/// A table about the file itself, whose key is the first column.
+fn of_file(name: &'static str, columns: &[&str]) -> Table {
+    Table::new(name, 1, columns.iter().map(|&column| column.to_owned()).collect(), Vec::new())
+}
 
 /// Every table that has a digest.
 pub(crate) fn digested_tables() -> [&'static Table; 8] {
@@ -422,8 +282,8 @@ mod tests {
     use rusqlite::Connection;
     use rusqlite::types::ValueRef;
 
-    use super::{FACT, SEAL, digested_tables, row_checksum};
-    use crate::schema;
+    use super::{FACT, SEAL, Table, digested_tables, of_file, row_checksum};
+    use crate::{Row, schema};
 
     /// The code's columns are the schema's, in the schema's order; the row checksum is behind those of version 1.
     #[test]
@@ -434,40 +294,41 @@ mod tests {
             let mut statement = connection.prepare(&format!("PRAGMA table_info({})", table.name)).unwrap();
             let names: Vec<String> =
                 statement.query_map([], |row| row.get(1)).unwrap().map(Result::unwrap).collect();
-            let mut ours: Vec<_> = table.columns.clone();
-            ours.insert(table.first, "mark");
-            assert_eq!(names, ours, "{}", table.name);
+            let mut expected = table.columns.clone();
+            expected.insert(table.first, "mark".to_owned());
+            assert_eq!(names, expected, "{}", table.name);
         }
     }
 
     #[test]
     fn row_checksum_covers_columns_and_table() {
         let values = [ValueRef::Integer(1), ValueRef::Text(b"ab"), ValueRef::Null];
-        let (name, rest) = (|v: &[ValueRef<'_>]| FACT_LIKE.digest(v, &mut Vec::new()), ());
-        let () = rest;
-        let right = name(&values);
+        let digest = |values: &[ValueRef<'_>]| FACT_LIKE.digest(values, &mut Vec::new());
+        let right = digest(&values);
         for other in [
             [ValueRef::Integer(2), ValueRef::Text(b"ab"), ValueRef::Null],
             [ValueRef::Integer(1), ValueRef::Blob(b"ab"), ValueRef::Null],
             [ValueRef::Integer(1), ValueRef::Text(b"ab"), ValueRef::Text(b"")],
             [ValueRef::Integer(1), ValueRef::Null, ValueRef::Text(b"ab")],
         ] {
-            assert_ne!(row_checksum(&name(&other)), row_checksum(&right));
+            assert_ne!(row_checksum(&digest(&other)), row_checksum(&right));
         }
         assert_ne!(SEAL.digest(&values, &mut Vec::new()), right, "another table");
     }
 
     #[test]
     fn every_token_type_has_a_column() {
-        let columns: Vec<_> = super::FIRST_TOKENS.into_iter().chain(super::LATER_TOKENS).collect();
-        assert!(meter::TokenType::ALL.iter().all(|kind| columns.contains(&kind.name())));
-        assert_eq!(super::places(&super::FIRST_TOKENS).iter().flatten().count(), 7);
+        let table = Table::of::<Row>();
+        assert!(
+            meter::TokenType::ALL.iter().all(|kind| table.columns.iter().any(|name| name == kind.name()))
+        );
     }
 
     #[test]
     fn null_in_later_column_keeps_checksum() {
-        let table = super::Table::keyed("like", 1, ["a", "b"]);
-        let later = super::Table::keyed("like", 1, ["a", "b"]).with(["c", "d"]);
+        let names = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+        let table = Table::new("like", 1, names(["a", "b"]), Vec::new());
+        let later = Table::new("like", 1, names(["a", "b"]), names(["c", "d"]));
         let (one, null) = (ValueRef::Integer(1), ValueRef::Null);
         let digest = |values: &[ValueRef<'_>]| later.digest(values, &mut Vec::new());
         assert_eq!(digest(&[one, one, null, null]), table.digest(&[one, one], &mut Vec::new()));
@@ -475,6 +336,6 @@ mod tests {
         assert_ne!(digest(&[one, one, one, null]), digest(&[one, one, null, one]));
     }
 
-    static FACT_LIKE: std::sync::LazyLock<super::Table> =
-        std::sync::LazyLock::new(|| super::Table::keyed("like", 1, ["a", "b", "c"]));
+    static FACT_LIKE: std::sync::LazyLock<Table> =
+        std::sync::LazyLock::new(|| of_file("like", &["a", "b", "c"]));
 }

@@ -13,7 +13,6 @@ use crate::file::File;
 use crate::source::{Correction, DeviceTotal, Gap, Month, Used};
 #[cfg(test)]
 use crate::source::{Range, Source};
-use crate::table::LATER_TOKENS;
 use crate::txn::Txn;
 use crate::{DailyTotal, EnergyRow, Row, files};
 #[cfg(test)]
@@ -159,7 +158,7 @@ pub fn rate(n: u64) -> Charge {
     let mut id = [7; 16];
     id[..8].copy_from_slice(&n.to_le_bytes());
     // Images and videos have no price of their own, so that a file of version 1 can hold the rate.
-    let per_token = TokenType::ALL.map(|kind| (!LATER_TOKENS.contains(&kind.name())).then_some(1_000_000));
+    let per_token = TokenType::ALL.map(|kind| crate::columns::is_first_type(kind).then_some(1_000_000));
     let rate = Rate {
         id,
         version: "2026-10".into(),

@@ -59,6 +59,23 @@ impl Class {
 }
 
 impl TotalKey {
+    /// Returns a key without values.
+    pub(crate) fn blank() -> Self {
+        Self {
+            day: 0,
+            tenant: Arc::default(),
+            principal: None,
+            upstream: Arc::default(),
+            provider: Arc::default(),
+            model: Arc::default(),
+            ending: Arc::default(),
+            input_provenance: Provenance::None,
+            output_provenance: Provenance::None,
+            rate: None,
+            class: Class::Usage,
+        }
+    }
+
     /// Returns the key of the total that a row is added to.
     pub fn of_row(row: &Row, class: Class) -> Self {
         Self {

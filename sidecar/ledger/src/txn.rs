@@ -9,13 +9,15 @@ use price::Rate;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use crate::audit_event::AuditEvent;
+use crate::column::{RowReader, Stored};
 use crate::energy::EnergyRow;
 use crate::error::{Error, Fault};
 use crate::file::{self, File, TableDigest};
-use crate::source::{Correction, DeviceTotal, Gap, Month};
+use crate::source::{Correction, DeviceTotal, Gap, MadeCorrection, Month};
 use crate::table::{self, ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
-use crate::values::{self, Columns, Names};
-use crate::{Class, Row, Sums, TotalKey, month};
+use crate::values;
+use crate::{Class, DailyTotal, Row, Sums, TotalKey, month};
 
 /// A transaction beside which no other process can write. Dropped without a commit, it changes nothing.
 pub(crate) struct Txn<'f> {
@@ -24,7 +26,7 @@ pub(crate) struct Txn<'f> {
     table_digests: BTreeMap<&'static str, (&'static Table, TableDigest)>,
     totals: HashMap<TotalKey, Sums>,
     scratch: Vec<u8>,
-    names: Names,
+    reader: RowReader<'static>,
 }
 
 impl<'f> Txn<'f> {
@@ -38,7 +40,7 @@ impl<'f> Txn<'f> {
             table_digests: BTreeMap::new(),
             totals: HashMap::new(),
             scratch: Vec::new(),
-            names: Names::default(),
+            reader: RowReader::new(),
         })
     }
 
@@ -75,7 +77,7 @@ impl<'f> Txn<'f> {
         let mut table_digest = self.table_digest(&RATE)?;
         let mut insert = self.transaction.prepare_cached(RATE.insert_new())?;
         for rate in rates {
-            let values = values::of_rate(rate)?;
+            let values = values::of(rate)?;
             let digest = RATE.digest(&values, &mut self.scratch);
             if table::execute(&mut insert, &values, &digest)? {
                 table_digest.add(&digest);
@@ -92,7 +94,7 @@ impl<'f> Txn<'f> {
         let mut new = 0;
         let mut insert = self.transaction.prepare_cached(EXCHANGE.insert_new())?;
         for row in rows {
-            let values = values::of_row(table_digest.entered + 1, row)?;
+            let values = values::numbered(table_digest.entered + 1, row)?;
             let digest = EXCHANGE.digest(&values, &mut self.scratch);
             if !table::execute(&mut insert, &values, &digest)? {
                 continue;
@@ -122,7 +124,8 @@ impl<'f> Txn<'f> {
             // not here was shed.
             let kept = here || month::of(row.ended_us) != self.month;
             let class = if kept { Class::Usage } else { Class::Shed };
-            let values = values::of_energy(table_digest.entered + 1, row, class, !here)?;
+            let entered = row.row(class, !here);
+            let values = values::numbered(table_digest.entered + 1, &entered)?;
             let digest = ENERGY.digest(&values, &mut self.scratch);
             if !table::execute(&mut insert, &values, &digest)? {
                 continue;
@@ -160,15 +163,15 @@ impl<'f> Txn<'f> {
         let mut find = self.transaction.prepare_cached(DEVICE.select_one())?;
         let mut replace = self.transaction.prepare_cached(DEVICE.replace())?;
         for mut line in sums.into_values() {
-            table::bind(&mut find, DEVICE.key(&values::of_device(&line)?))?;
+            table::bind(&mut find, DEVICE.key(&values::of(&line)?))?;
             let mut found = find.raw_query();
             if let Some(row) = found.next()? {
                 let (old, digest) = DEVICE.read(row, &mut self.scratch)?;
-                line.sums.add(&Columns::new(&old, &mut self.names).device()?.sums);
+                line.sums.add(&values::read::<DeviceTotal>(&old, &mut self.reader)?.sums);
                 table_digest.take(&digest);
             }
             drop(found);
-            let values = values::of_device(&line)?;
+            let values = values::of(&line)?;
             let digest = DEVICE.digest(&values, &mut self.scratch);
             table::execute(&mut replace, &values, &digest)?;
             table_digest.add(&digest);
@@ -188,7 +191,8 @@ impl<'f> Txn<'f> {
         let mut new = 0;
         let mut insert = self.transaction.prepare_cached(CORRECTION.insert_new())?;
         for correction in corrections {
-            let values = values::of_correction(table_digest.entered + 1, act, correction)?;
+            let made = MadeCorrection { act, correction: correction.clone() };
+            let values = values::numbered(table_digest.entered + 1, &made)?;
             let digest = CORRECTION.digest(&values, &mut self.scratch);
             if !table::execute(&mut insert, &values, &digest)? {
                 continue;
@@ -196,7 +200,7 @@ impl<'f> Txn<'f> {
             table_digest.chain(&digest);
             new += 1;
             // What a store reads back, so that the line is the sum of what is read.
-            let read = Columns::new(&values[1..], &mut self.names).correction()?.line;
+            let read = values::read::<MadeCorrection>(&values, &mut self.reader)?.correction.line;
             self.totals.entry(read.key).or_default().add(&read.sums);
         }
         drop(insert);
@@ -206,22 +210,17 @@ impl<'f> Txn<'f> {
 
     /// Enters a gap.
     pub(crate) fn gap(&mut self, gap: &Gap) -> Result<(), Error> {
-        self.append(&GAP, |seq| values::of_gap(seq, gap)).map(|_| ())
+        self.append(&GAP, gap).map(|_| ())
     }
 
     /// Enters an event of the audit trail. Returns its number.
     pub(crate) fn audit(&mut self, at_us: i64, what: &str, who: &str, detail: &str) -> Result<i64, Error> {
-        let [what, who, detail] = [what, who, detail].map(|text| ValueRef::Text(text.as_bytes()));
-        self.append(&ACT, |seq| Ok(vec![ValueRef::Integer(seq), ValueRef::Integer(at_us), what, who, detail]))
+        self.append(&ACT, &AuditEvent { at_us, what: what.into(), who: who.into(), detail: detail.into() })
     }
 
-    fn append<'v>(
-        &mut self,
-        table: &'static Table,
-        values: impl FnOnce(i64) -> Result<table::Values<'v>, Error>,
-    ) -> Result<i64, Error> {
+    fn append<T: Stored>(&mut self, table: &'static Table, item: &T) -> Result<i64, Error> {
         let mut table_digest = self.table_digest(table)?;
-        let values = values(table_digest.entered + 1)?;
+        let values = values::numbered(table_digest.entered + 1, item)?;
         let digest = table.digest(&values, &mut self.scratch);
         let mut insert = self.transaction.prepare_cached(table.insert())?;
         table::execute(&mut insert, &values, &digest)?;
@@ -262,17 +261,17 @@ impl<'f> Txn<'f> {
         let mut table_digest = self.table_digest(&LINE)?;
         let mut find = self.transaction.prepare_cached(LINE.select_one())?;
         let mut replace = self.transaction.prepare_cached(LINE.replace())?;
-        for (key, mut sums) in lines {
-            let mut values = values::of_key(&key);
-            table::bind(&mut find, &values)?;
+        for (key, sums) in lines {
+            let mut line = DailyTotal { key, sums };
+            table::bind(&mut find, LINE.key(&values::of(&line)?))?;
             let mut found = find.raw_query();
             if let Some(row) = found.next()? {
                 let (old, digest) = LINE.read(row, &mut self.scratch)?;
-                sums.add(&Columns::new(&old, &mut self.names).line()?.sums);
+                line.sums.add(&values::read::<DailyTotal>(&old, &mut self.reader)?.sums);
                 table_digest.take(&digest);
             }
             drop(found);
-            values.extend(values::of_sums(&sums)?);
+            let values = values::of(&line)?;
             let digest = LINE.digest(&values, &mut self.scratch);
             table::execute(&mut replace, &values, &digest)?;
             table_digest.add(&digest);

@@ -14,15 +14,17 @@ use rusqlite::types::ValueRef;
 use text::{money, nano};
 
 use crate::absent_months::AbsentMonths;
+use crate::column::RowReader;
+use crate::energy::Energy;
 use crate::error::Error;
 use crate::file::{self, File, TableDigest};
 use crate::period;
 use crate::seen_files::SeenFiles;
 use crate::sign_off::SignOff;
-use crate::source::Month;
+use crate::source::{MadeCorrection, Month};
 use crate::table::{self, ACT, CORRECTION, DEVICE, Digest, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
-use crate::values::{Columns, Names};
-use crate::{Class, DailyTotal, Sums, TotalKey};
+use crate::values;
+use crate::{Class, DailyTotal, Row, Sums, TotalKey};
 use crate::{check, digest, files, month};
 
 /// Rows of each table that are read in one transaction: a fraction of a second.
@@ -340,24 +342,21 @@ struct Recount {
 impl Recount {
     /// Reads rows that were not read yet, so many of each table at most; whether there were any.
     fn step(&mut self, connection: &Connection, rows: i64) -> Result<bool, Error> {
-        let mut names = Names::default();
         self.read_rates(connection)?;
         self.compacted = file::compacted(connection, &EXCHANGE)?.entered > 0;
         let Self { wrong, made, compacted, rates, by_id, .. } = self;
         let mut find = connection.prepare(&format!("{} WHERE id = ?", EXCHANGE.select()))?;
+        let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
         let mut any = self.exchanges.step(connection, &EXCHANGE, rows, *by_id, wrong, |values| {
             self.rows += 1;
-            let row = Columns::new(&values[1..], &mut names).row(|id| rates.get(id).cloned())?;
+            let row: Row = values::read(values, &mut reader)?;
             made.entry(TotalKey::of_row(&row, Class::Usage)).or_default().add_row(&row);
             Ok(())
         })?;
         let mut scratch = Vec::new();
         any |= self.energies.step(connection, &ENERGY, rows, *by_id, wrong, |values| {
-            let mut columns = Columns::new(&values[2..], &mut names);
-            let (ended_us, used) = (columns.number()?, columns.used()?);
-            let (class, key) = columns.energy_key(month::day(ended_us))?;
-            let role = Columns::new(&values[values.len() - 1..], &mut names).role()?;
-            let key = match key {
+            let energy: Energy = values::read(values, &mut reader)?;
+            let key = match energy.key {
                 Some(key) => key,
                 None => {
                     table::bind(&mut find, &[values[1]])?;
@@ -369,17 +368,14 @@ impl Recount {
                         return Err(Error::corrupt("the exchange of an energy is not there"));
                     };
                     let (values, ..) = EXCHANGE.read_as_it_is(row, &mut scratch)?;
-                    TotalKey::of_row(
-                        &Columns::new(&values[1..], &mut names).row(|id| rates.get(id).cloned())?,
-                        class,
-                    )
+                    TotalKey::of_row(&values::read(&values, &mut reader)?, energy.class)
                 }
             };
-            made.entry(key).or_default().add_used(&used, role);
+            made.entry(key).or_default().add_used(&energy.used, energy.role);
             Ok(())
         })?;
         any |= self.corrections.step(connection, &CORRECTION, rows, *by_id, wrong, |values| {
-            let line = Columns::new(&values[1..], &mut names).correction()?.line;
+            let line = values::read::<MadeCorrection>(values, &mut reader)?.correction.line;
             made.entry(line.key).or_default().add(&line.sums);
             Ok(())
         })?;
@@ -393,9 +389,9 @@ impl Recount {
         exchanges.end(connection, &EXCHANGE, wrong)?;
         energies.end(connection, &ENERGY, wrong)?;
         corrections.end(connection, &CORRECTION, wrong)?;
-        let mut names = Names::default();
+        let mut reader = RowReader::new();
         file::whole(connection, &LINE, |values| {
-            let line = Columns::new(values, &mut names).line()?;
+            let line: DailyTotal = values::read(values, &mut reader)?;
             self.named.extend(line.key.rate);
             self.stored.insert(line.key, line.sums);
             Ok(())
@@ -409,9 +405,9 @@ impl Recount {
         if i64::try_from(self.rates.len()).is_ok_and(|read| read == entered) {
             return Ok(());
         }
-        let mut names = Names::default();
+        let mut reader = RowReader::new();
         file::whole(connection, &RATE, |values| {
-            let rate = Columns::new(values, &mut names).rate()?;
+            let rate: Rate = values::read(values, &mut reader)?;
             self.rates.insert(rate.id, Arc::new(rate));
             Ok(())
         })?;

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use price::{Charge, Rate};
 use rusqlite::types::ValueRef;
 
+use crate::audit_event::AuditEvent;
 use crate::error::{Error, Fault};
 use crate::month_files::{MonthFiles, gone};
-use crate::queue::{AuditEvent, Batch, End, Item, Queue};
+use crate::queue::{Batch, End, Item, Queue};
 use crate::retain::{self, Next};
 use crate::running::MayForget;
 use crate::source::{DeviceTotal, Month};
@@ -378,7 +379,7 @@ impl Writer {
             }
             part.totals.iter().for_each(|(key, sums)| txn.total(key, sums));
             for act in &part.audit {
-                txn.audit(act.at_us, &act.what, &self.who, &act.detail)?;
+                txn.audit(act.at_us, &act.what, &act.who, &act.detail)?;
             }
             for gap in part.gaps {
                 txn.gap(gap)?;

@@ -1,15 +1,17 @@
 //! The central store as a source of reports: the same values as from ledger files, summed over all nodes
 //! that ship there.
 
-mod columns;
 mod verify;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ledger::source::{Correction, DAY_US, DeviceTotal, Gap, Month, Range, Source, SourceError, Used};
-use ledger::{DailyTotal, Row};
-use meter::TokenType;
+use ledger::column::RowReader;
+use ledger::source::{
+    Correction, DAY_US, DeviceTotal, Gap, MadeCorrection, Month, Range, Source, SourceError, Used,
+};
+use ledger::{Class, DailyTotal, Row, Sums, TotalKey};
+use meter::{ExchangeId, TokenType};
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Row as Columns};
@@ -18,6 +20,7 @@ use price::Rate;
 pub use verify::Verdict;
 
 use crate::address::Address;
+use crate::columns;
 use crate::connect::connect;
 use crate::schema;
 use crate::values::{Id, Instant};
@@ -111,7 +114,7 @@ impl Central {
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (first, last) = days(range);
+        let ((first, last), mut reader) = (days(range), RowReader::new());
         let sql = format!(
             "SELECT {MONTH_OF_DAY} AS billed, day - date '1970-01-01' AS day, tenant, principal, upstream, \
              provider, model, ending, input_provenance, output_provenance, rate, class, {} \
@@ -121,7 +124,7 @@ impl Central {
             counts()
         );
         self.each(&sql, &[(&first, Type::INT4), (&last, Type::INT4)], |row| {
-            each(row.try_get("billed")?, &columns::line(row)?)
+            each(row.try_get("billed")?, &columns::read(row, &mut reader)?)
         })
     }
 
@@ -137,9 +140,10 @@ impl Central {
              FROM tokenmeter.correction x LEFT JOIN tokenmeter.file f USING (instance) \
              WHERE x.ended_at >= $1 AND x.ended_at < $2 AND {condition}"
         );
-        let (since, until) = (Instant(range.since_us), Instant(range.until_us));
+        let (since, until, mut reader) = (Instant(range.since_us), Instant(range.until_us), RowReader::new());
         self.each(&sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
-            each(row.try_get("billed")?, &columns::correction(row)?)
+            let made: MadeCorrection = columns::read(row, &mut reader)?;
+            each(row.try_get("billed")?, &made.correction)
         })
     }
 
@@ -196,6 +200,7 @@ impl Source for Central {
         let within: [(&(dyn ToSql + Sync), Type); 2] =
             [(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)];
         let rates = self.rates_by_id()?;
+        let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
         let sql = format!(
             "SELECT {MONTH_OF_END} AS billed, {corrected} AS corrected, c.id AS correction, c.made_at, \
              c.rate AS first_rate, c.delta_pico, x.*, {USED} \
@@ -206,9 +211,8 @@ impl Source for Central {
             corrected = MONTH_OF_END.replace("f.month", "g.month"),
         );
         self.each(&sql, &within, |columns| {
-            let row = columns::row(columns, &rates)?;
-            let used = if columns.try_get("used")? { Some(columns::used(columns)?) } else { None };
-            let correction = columns::first_price(columns, &row)?;
+            let row = columns::read(columns, &mut reader)?;
+            let (used, correction) = (used(columns)?, first_price(columns, &row)?);
             let billed = columns.try_get("billed")?;
             each(columns.try_get("corrected")?, &correction, Some((billed, &row, used.as_ref())))
         })?;
@@ -218,9 +222,9 @@ impl Source for Central {
     }
 
     fn rates(&self) -> Result<Vec<Arc<Rate>>, SourceError> {
-        let mut rates = Vec::new();
+        let (mut rates, mut reader) = (Vec::new(), RowReader::new());
         self.each("SELECT * FROM tokenmeter.rate ORDER BY id", &[], |row| {
-            rates.push(Arc::new(columns::rate(row)?));
+            rates.push(Arc::new(columns::read(row, &mut reader)?));
             Ok(())
         })?;
         Ok(rates)
@@ -232,6 +236,7 @@ impl Source for Central {
         each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
         let rates = self.rates_by_id()?;
+        let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
         let sql = format!(
             "SELECT {MONTH_OF_END} AS billed, x.*, {USED} \
              FROM tokenmeter.exchange x LEFT JOIN tokenmeter.file f USING (instance) {JOIN_ENERGY} \
@@ -239,8 +244,7 @@ impl Source for Central {
         );
         let (since, until) = (Instant(range.since_us), Instant(range.until_us));
         self.each(&sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
-            let used = if row.try_get("used")? { Some(columns::used(row)?) } else { None };
-            each(row.try_get("billed")?, &columns::row(row, &rates)?, used.as_ref())
+            each(row.try_get("billed")?, &columns::read(row, &mut reader)?, used(row)?.as_ref())
         })
     }
 
@@ -264,9 +268,9 @@ impl Source for Central {
                    sum(gpu_energy_pico)::text AS gpu_energy_pico FROM tokenmeter.device \
                    WHERE day BETWEEN date '1970-01-01' + $1 AND date '1970-01-01' + $2 \
                    GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
-        let mut devices = Vec::new();
+        let (mut devices, mut reader) = (Vec::new(), RowReader::new());
         self.each(sql, &[(&first, Type::INT4), (&last, Type::INT4)], |row| {
-            devices.push(columns::device(row)?);
+            devices.push(columns::read(row, &mut reader)?);
             Ok(())
         })?;
         Ok(devices)
@@ -274,10 +278,11 @@ impl Source for Central {
 
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, SourceError> {
         // A lost file concerns every earlier month, so only the end of a gap selects here.
-        let sql = "SELECT * FROM tokenmeter.gaps WHERE until >= $1 ORDER BY since, until, instance, why";
-        let mut gaps = Vec::new();
+        let sql = "SELECT since AS from_at, until AS until_at, why, lost_rows, totals_kept FROM tokenmeter.gaps \
+                   WHERE until >= $1 ORDER BY since, until, instance, why";
+        let (mut gaps, mut reader) = (Vec::<Gap>::new(), RowReader::new());
         self.each(sql, &[(&Instant(range.since_us), Type::TIMESTAMPTZ)], |row| {
-            let gap = columns::gap(row)?;
+            let gap: Gap = columns::read(row, &mut reader)?;
             if gap.concerns(range) {
                 gaps.push(gap);
             }
@@ -285,6 +290,38 @@ impl Source for Central {
         })?;
         Ok(gaps)
     }
+}
+
+/// Reads the GPU use of an exchange, if it is known.
+fn used(row: &Columns) -> Result<Option<Used>, SourceError> {
+    if !row.try_get::<_, bool>("used")? {
+        return Ok(None);
+    }
+    Ok(Some(Used {
+        energy_nj: row.try_get::<_, Option<i64>>("energy_nj")?.map(i64::unsigned_abs),
+        gpu_ns: row.try_get::<_, Option<i64>>("gpu_ns")?.map(i64::unsigned_abs),
+        gpu_hours_pico: row.try_get("gpu_hours_pico")?,
+        gpu_energy_pico: row.try_get("gpu_energy_pico")?,
+    }))
+}
+
+/// Reads the correction that gave a row its first price.
+fn first_price(columns: &Columns, row: &Row) -> Result<Correction, SourceError> {
+    let rate = columns.try_get::<_, Id>("first_rate")?.0;
+    Ok(Correction {
+        id: ExchangeId(columns.try_get::<_, Id>("correction")?.0),
+        made_us: columns.try_get::<_, Instant>("made_at")?.0,
+        exchange: row.id,
+        line: DailyTotal {
+            key: TotalKey { rate: Some(rate), ..TotalKey::of_row(row, Class::Correction) },
+            sums: Sums {
+                exchanges: 1,
+                cost_pico: columns.try_get::<_, i64>("delta_pico")?.into(),
+                ..Sums::default()
+            },
+        },
+        ended_us: row.ended_us,
+    })
 }
 
 /// Returns the first and the last day of a range, within the limits of the store.

@@ -5,6 +5,7 @@
 
 pub mod address;
 mod central;
+mod columns;
 mod connect;
 mod error;
 mod schema;
@@ -19,6 +20,5 @@ mod tests;
 pub use address::{Address, redact};
 pub use central::{Central, TenantSpend, Verdict};
 pub use error::{Reason, ShipError};
-pub use schema::DDL;
 pub use shipper::{Plan, Shipper, StatusReader, start};
 pub use status::{FileStatus, Status};

@@ -1,25 +1,14 @@
 //! The store's schema: created or upgraded by one of several concurrent processes, and refused if it is newer
 //! than this version.
 
+use ledger::Row;
+use ledger::column::{Column, Stored};
 use postgres::error::SqlState;
+use postgres::types::Type;
 use postgres::{Client, GenericClient};
 
+use crate::columns;
 use crate::error::ShipError;
-
-/// The statements that create the schema, for an operator who runs them by hand.
-pub const DDL: &str = concat!(
-    include_str!("schema/1.sql"),
-    "\n",
-    include_str!("schema/2.sql"),
-    "\n",
-    include_str!("schema/3.sql"),
-    "\n",
-    include_str!("schema/4.sql"),
-    "\n",
-    include_str!("schema/views.sql"),
-    "\n",
-    include_str!("schema/comments.sql")
-);
 
 /// The statements of each version's tables, in order; the first creates version 1.
 pub(crate) const STEPS: [&str; 4] = [
@@ -31,6 +20,29 @@ pub(crate) const STEPS: [&str; 4] = [
 
 /// The views, created or replaced after the last version's tables.
 pub(crate) const VIEWS: &str = include_str!("schema/views.sql");
+
+/// The version of the ledger's schema whose columns [`STEPS`] create. Columns of `exchange` that later versions add may
+/// be NULL, so the store gets them without a version of its own: who does not know them neither reads nor writes them.
+const COLUMNS_OF_STEPS: i64 = 2;
+
+/// The place in [`VIEWS`] of those in the view `exchanges`.
+const LATER_COLUMNS: &str = "/* later columns */";
+
+/// The columns of `exchange` that [`STEPS`] do not create.
+fn later_columns() -> impl Iterator<Item = &'static Column<Row>> {
+    Row::columns().iter().filter(|column| column.version > COLUMNS_OF_STEPS && !column.is_local)
+}
+
+/// The statements that create those that are missing, and the views with them.
+pub(crate) fn columns_and_views() -> String {
+    let (mut sql, mut in_view) = (String::new(), String::new());
+    for column in later_columns() {
+        let (name, kind) = (columns::name(column), columns::sql_type(column));
+        sql.push_str(&format!("ALTER TABLE tokenmeter.exchange ADD COLUMN IF NOT EXISTS {name} {kind};\n"));
+        in_view.push_str(&format!(",\n  exchange.{name} AS {name}"));
+    }
+    sql + &VIEWS.replace(LATER_COLUMNS, &in_view)
+}
 
 /// The comments on tables, views and columns, applied last.
 pub(crate) const COMMENTS: &str = include_str!("schema/comments.sql");
@@ -45,8 +57,21 @@ pub(crate) fn ensure(client: &mut Client) -> Result<(), ShipError> {
             "the central store's schema is version {found}, and this tokenmeter supports up to {known}; \
              upgrade tokenmeter here"
         ))),
+        _ if !has_columns(client)? => apply(client),
         _ => Ok(()),
     }
+}
+
+/// Returns whether the store has the columns that came after the last step.
+fn has_columns(client: &mut impl GenericClient) -> Result<bool, ShipError> {
+    let later: Vec<String> = later_columns().map(|column| columns::name(column).into_owned()).collect();
+    if later.is_empty() {
+        return Ok(true);
+    }
+    let sql = "SELECT count(*) FROM pg_attribute WHERE attrelid = 'tokenmeter.exchange'::regclass \
+               AND attname = ANY ($1) AND NOT attisdropped";
+    let rows = client.query_typed(sql, &[(&later, Type::TEXT_ARRAY)])?;
+    Ok(rows.first().map(|row| row.get::<_, i64>(0)) == i64::try_from(later.len()).ok())
 }
 
 /// Checks that the store has a schema of this version, for reading.
@@ -76,7 +101,9 @@ fn apply(client: &mut Client) -> Result<(), ShipError> {
         None => savepoint.rollback()?,
     }
     let steps = &STEPS[STEPS.len().min(found.unwrap_or(0).unsigned_abs() as usize)..];
-    let last: &[&str] = if steps.is_empty() { &[] } else { &[VIEWS, COMMENTS] };
+    let has_all = found.is_some() && steps.is_empty() && has_columns(&mut transaction)?;
+    let last = columns_and_views();
+    let last: &[&str] = if has_all { &[] } else { &[&last, COMMENTS] };
     for step in steps.iter().chain(last) {
         transaction.batch_execute(step).map_err(|error| match error.code() {
             Some(&SqlState::INSUFFICIENT_PRIVILEGE) => ShipError::refused(

@@ -4,14 +4,15 @@
 //! Columns are sent as arrays in unnamed statements: one round trip per table, and no session state, so that a
 //! connection pooler may stand between.
 
+use std::borrow::Cow;
+
 use ledger::DailyTotal;
-use ledger::export::{Cursor, Energy, Origin, ShipBatch};
-use ledger::source::{Correction, Gap};
-use meter::TokenType;
+use ledger::column::Stored;
+use ledger::export::{Cursor, Origin, ShipBatch};
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Row, Transaction};
-use price::Charge;
 
+use crate::columns;
 use crate::error::ShipError;
 use crate::values::{Id, Instant, day, text};
 
@@ -30,11 +31,11 @@ pub(crate) fn send(
     hold_partitions(&mut transaction)?;
     begin(&mut transaction, origin, host, batch)?;
     rates(&mut transaction, batch)?;
-    let new = exchanges(&mut transaction, origin, batch)?;
-    energy(&mut transaction, origin, &batch.energy)?;
+    let new = Columns::of(batch.rows.iter(), &[]).insert(&mut transaction, Some(origin))?;
+    Columns::of(batch.energy.iter(), &[]).insert(&mut transaction, Some(origin))?;
     acts(&mut transaction, origin, batch)?;
-    corrections(&mut transaction, origin, &batch.corrections)?;
-    gaps(&mut transaction, origin, &batch.gaps)?;
+    Columns::of(batch.corrections.iter(), &[]).insert(&mut transaction, Some(origin))?;
+    gaps(&mut transaction, origin, batch)?;
     lines(&mut transaction, origin, "put_shed", &batch.shed)?;
     // After the rows, because their triggers add to the same lines.
     lines(&mut transaction, origin, "put_usage", &batch.usage)?;
@@ -47,7 +48,7 @@ pub(crate) fn send(
 fn ensure_months(client: &mut Client, batch: &ShipBatch) -> Result<(), ShipError> {
     let mut days: Vec<i32> = batch.rows.iter().map(|row| day(row.ended_us)).collect();
     days.extend(batch.energy.iter().map(|one| day(one.ended_us)));
-    days.extend(batch.corrections.iter().map(|(_, one)| day(one.ended_us)));
+    days.extend(batch.corrections.iter().map(|made| day(made.correction.ended_us)));
     days.extend(batch.shed.iter().chain(&batch.usage).map(|line| line.key.day));
     days.sort_unstable();
     days.dedup();
@@ -95,199 +96,32 @@ pub(crate) fn cursor(row: &Row) -> Cursor {
 }
 
 fn rates(to: &mut Transaction<'_>, batch: &ShipBatch) -> Result<(), ShipError> {
-    let all = &batch.rates;
-    let mut columns = Columns::default();
-    columns.add("id", Type::UUID_ARRAY, all.iter().map(|r| Id(r.id)));
-    columns.add("version", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.version)));
-    columns.add("book", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.book)));
-    columns.add("entry", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.entry)));
-    columns.add("tier", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.tier)));
-    columns.add("above_input_tokens", Type::INT8_ARRAY, all.iter().map(|r| signed(r.above_input_tokens)));
-    columns.add("currency", Type::TEXT_ARRAY, all.iter().map(|r| r.currency.code().to_owned()));
-    for kind in TokenType::ALL {
-        columns.add(kind.name(), Type::INT8_ARRAY, all.iter().map(|r| r.per_token[kind as usize]));
-    }
-    columns.add("per_request", Type::INT8_ARRAY, all.iter().map(|r| r.per_request));
-    columns.insert(to, "rate", None, all.len()).map(drop)
-}
-
-fn exchanges(to: &mut Transaction<'_>, origin: Origin, batch: &ShipBatch) -> Result<u64, ShipError> {
-    let all = &batch.rows;
-    let mut columns = Columns::default();
-    columns.add("ended_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|r| Instant(r.ended_us)));
-    columns.add("id", Type::UUID_ARRAY, all.iter().map(|r| Id(r.id.0)));
-    columns.add("started_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|r| Instant(r.started_us)));
-    columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.tenant)));
-    columns.add("principal", Type::TEXT_ARRAY, all.iter().map(|r| r.principal.as_deref().map(text)));
-    columns.add("consumer", Type::TEXT_ARRAY, all.iter().map(|r| r.consumer.as_deref().map(text)));
-    columns.add("upstream", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.upstream)));
-    columns.add("provider", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.provider)));
-    columns.add("dialect", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.dialect)));
-    columns.add("model", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.model)));
-    columns.add(
-        "response_model",
-        Type::TEXT_ARRAY,
-        all.iter().map(|r| r.response_model.as_deref().map(text)),
-    );
-    columns.add("response_id", Type::TEXT_ARRAY, all.iter().map(|r| r.response_id.as_deref().map(text)));
-    columns.add("service_tier", Type::TEXT_ARRAY, all.iter().map(|r| r.service_tier.as_deref().map(text)));
-    columns.add("ending", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.ending)));
-    columns.add("status", Type::INT4_ARRAY, all.iter().map(|r| i32::from(r.status)));
-    columns.add("streamed", Type::BOOL_ARRAY, all.iter().map(|r| r.streamed));
-    for kind in TokenType::ALL {
-        columns.add(
-            kind.name(),
-            Type::INT8_ARRAY,
-            all.iter().map(|r| signed(r.tokens.by_type[kind as usize])),
-        );
-    }
-    columns.add("input_provenance", Type::TEXT_ARRAY, all.iter().map(|r| r.tokens.input_provenance.name()));
-    columns.add("output_provenance", Type::TEXT_ARRAY, all.iter().map(|r| r.tokens.output_provenance.name()));
-    columns.add("duration_us", Type::INT8_ARRAY, all.iter().map(|r| r.duration_us));
-    columns.add("first_token_us", Type::INT8_ARRAY, all.iter().map(|r| r.first_token_us));
-    columns.add(
-        "rate",
-        Type::UUID_ARRAY,
-        all.iter().map(|r| match &r.charge {
-            Charge::Priced { rate, .. } => Some(Id(rate.id)),
-            Charge::Unpriced(_) => None,
-        }),
-    );
-    columns.add("cost_pico", Type::INT8_ARRAY, all.iter().map(|r| r.charge.cost()));
-    columns.add(
-        "unpriced",
-        Type::TEXT_ARRAY,
-        all.iter().map(|r| match &r.charge {
-            Charge::Priced { .. } => None,
-            Charge::Unpriced(why) => Some(why.name()),
-        }),
-    );
-    columns.add("trace", Type::UUID_ARRAY, all.iter().map(|r| r.trace.map(Id)));
-    columns.add("role", Type::TEXT_ARRAY, all.iter().map(|r| r.role.is_leg().then(|| r.role.name())));
-    columns.add("request_id", Type::TEXT_ARRAY, all.iter().map(|r| r.request_id.as_deref().map(text)));
-    columns.add("upstream_attempts", Type::INT4_ARRAY, all.iter().map(|r| i32::from(r.upstream_attempts)));
-    columns.add("cached_excess", Type::INT8_ARRAY, all.iter().map(|r| signed(r.cached_excess)));
-    columns.insert(to, "exchange", Some(origin), all.len())
-}
-
-fn energy(to: &mut Transaction<'_>, origin: Origin, all: &[Energy]) -> Result<(), ShipError> {
-    let mut columns = Columns::default();
-    columns.add("ended_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|e| Instant(e.ended_us)));
-    columns.add("id", Type::UUID_ARRAY, all.iter().map(|e| Id(e.id.0)));
-    columns.add("energy_nj", Type::INT8_ARRAY, all.iter().map(|e| e.used.energy_nj.map(signed)));
-    columns.add("gpu_ns", Type::INT8_ARRAY, all.iter().map(|e| e.used.gpu_ns.map(signed)));
-    columns.add("gpu_hours_pico", Type::INT8_ARRAY, all.iter().map(|e| e.used.gpu_hours_pico));
-    columns.add("gpu_energy_pico", Type::INT8_ARRAY, all.iter().map(|e| e.used.gpu_energy_pico));
-    columns.add("class", Type::TEXT_ARRAY, all.iter().map(|e| e.class.name()));
-    columns.insert(to, "energy", Some(origin), all.len()).map(drop)
+    Columns::of(batch.rates.iter().map(|rate| &**rate), &[]).insert(to, None).map(drop)
 }
 
 fn acts(to: &mut Transaction<'_>, origin: Origin, batch: &ShipBatch) -> Result<(), ShipError> {
-    let all = &batch.acts;
-    let mut columns = Columns::default();
-    columns.add("seq", Type::INT8_ARRAY, all.iter().map(|a| a.seq));
-    columns.add("at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|a| Instant(a.at_us)));
-    columns.add("what", Type::TEXT_ARRAY, all.iter().map(|a| text(&a.what)));
-    columns.add("who", Type::TEXT_ARRAY, all.iter().map(|a| text(&a.who)));
-    columns.add("detail", Type::TEXT_ARRAY, all.iter().map(|a| text(&a.detail)));
-    columns.insert(to, "act", Some(origin), all.len()).map(drop)
+    let columns = Columns::of(batch.acts.iter().map(|(_, act)| act), &[]);
+    columns.numbered(batch.acts.iter().map(|(seq, _)| *seq)).insert(to, Some(origin)).map(drop)
 }
 
-fn corrections(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Correction)]) -> Result<(), ShipError> {
-    let mut columns = Columns::default();
-    columns.add("id", Type::UUID_ARRAY, all.iter().map(|(_, c)| Id(c.id.0)));
-    columns.add("made_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|(_, c)| Instant(c.made_us)));
-    columns.add("act", Type::INT8_ARRAY, all.iter().map(|(act, _)| *act));
-    columns.add("exchange", Type::UUID_ARRAY, all.iter().map(|(_, c)| Id(c.exchange.0)));
-    columns.add("ended_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|(_, c)| Instant(c.ended_us)));
-    columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.key.tenant)));
-    columns.add(
-        "principal",
-        Type::TEXT_ARRAY,
-        all.iter().map(|(_, c)| c.line.key.principal.as_deref().map(text)),
-    );
-    columns.add("upstream", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.key.upstream)));
-    columns.add("provider", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.key.provider)));
-    columns.add("model", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.key.model)));
-    columns.add("ending", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.key.ending)));
-    columns.add(
-        "input_provenance",
-        Type::TEXT_ARRAY,
-        all.iter().map(|(_, c)| c.line.key.input_provenance.name()),
-    );
-    columns.add(
-        "output_provenance",
-        Type::TEXT_ARRAY,
-        all.iter().map(|(_, c)| c.line.key.output_provenance.name()),
-    );
-    columns.add("unpriced", Type::BOOL_ARRAY, all.iter().map(|(_, c)| c.line.sums.exchanges > 0));
-    columns.add("rate", Type::UUID_ARRAY, all.iter().map(|(_, c)| c.line.key.rate.map(Id))); // The file holds it in 64 bits.
-    columns.add("delta_pico", Type::INT8_ARRAY, all.iter().map(|(_, c)| c.line.sums.cost_pico as i64));
-    columns.insert(to, "correction", Some(origin), all.len()).map(drop)
+fn gaps(to: &mut Transaction<'_>, origin: Origin, batch: &ShipBatch) -> Result<(), ShipError> {
+    let columns = Columns::of(batch.gaps.iter().map(|(_, gap)| gap), &[]);
+    columns.numbered(batch.gaps.iter().map(|(seq, _)| *seq)).insert(to, Some(origin)).map(drop)
 }
 
-fn gaps(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Gap)]) -> Result<(), ShipError> {
-    let mut columns = Columns::default();
-    columns.add("seq", Type::INT8_ARRAY, all.iter().map(|(seq, _)| *seq));
-    columns.add("from_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|(_, g)| Instant(g.from_us)));
-    columns.add("until_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|(_, g)| Instant(g.until_us)));
-    columns.add("why", Type::TEXT_ARRAY, all.iter().map(|(_, g)| text(&g.why)));
-    columns.add("lost_rows", Type::INT8_ARRAY, all.iter().map(|(_, g)| g.lost_rows.map(signed)));
-    columns.add("totals_kept", Type::BOOL_ARRAY, all.iter().map(|(_, g)| g.totals_kept));
-    columns.insert(to, "gap", Some(origin), all.len()).map(drop)
-}
-
+/// Sends totals by a function of the store, which knows their class.
 fn lines(
     to: &mut Transaction<'_>,
     origin: Origin,
     put: &'static str,
     all: &[DailyTotal],
 ) -> Result<(), ShipError> {
-    let mut columns = Columns::default();
-    columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.key.tenant)));
-    columns.add(
-        "principal",
-        Type::TEXT_ARRAY,
-        all.iter().map(|l| text(l.key.principal.as_deref().unwrap_or(""))),
-    );
-    columns.add("upstream", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.key.upstream)));
-    columns.add("provider", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.key.provider)));
-    columns.add("model", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.key.model)));
-    columns.add("ending", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.key.ending)));
-    columns.add("input_provenance", Type::TEXT_ARRAY, all.iter().map(|l| l.key.input_provenance.name()));
-    columns.add("output_provenance", Type::TEXT_ARRAY, all.iter().map(|l| l.key.output_provenance.name()));
-    columns.add("rate", Type::UUID_ARRAY, all.iter().map(|l| Id(l.key.rate.unwrap_or_default())));
-    columns.add("exchanges", Type::INT8_ARRAY, all.iter().map(|l| signed(l.sums.exchanges)));
-    for kind in TokenType::ALL {
-        columns.add(kind.name(), Type::INT8_ARRAY, all.iter().map(|l| signed(l.sums.tokens[kind as usize])));
-    }
-    columns.add("cost_pico", Type::TEXT_ARRAY, all.iter().map(|l| l.sums.cost_pico.to_string()));
-    columns.add("energy_exchanges", Type::INT8_ARRAY, all.iter().map(|l| signed(l.sums.energy_exchanges)));
-    columns.add("energy_nj", Type::TEXT_ARRAY, all.iter().map(|l| l.sums.gpu.energy_nj.to_string()));
-    columns.add("gpu_ns", Type::TEXT_ARRAY, all.iter().map(|l| l.sums.gpu.gpu_ns.to_string()));
-    columns.add(
-        "gpu_hours_pico",
-        Type::TEXT_ARRAY,
-        all.iter().map(|l| l.sums.gpu.gpu_hours_pico.to_string()),
-    );
-    columns.add(
-        "gpu_energy_pico",
-        Type::TEXT_ARRAY,
-        all.iter().map(|l| l.sums.gpu.gpu_energy_pico.to_string()),
-    );
-    columns.call(to, put, origin, all.iter().map(|l| l.key.day))
+    Columns::of(all.iter(), &["day", "class"]).call(to, put, origin, all.iter().map(|line| line.key.day))
 }
 
 fn devices(to: &mut Transaction<'_>, origin: Origin, batch: &ShipBatch) -> Result<(), ShipError> {
     let all = &batch.devices;
-    let mut columns = Columns::default();
-    columns.add("hw_id", Type::TEXT_ARRAY, all.iter().map(|d| text(&d.hw_id)));
-    columns.add("share", Type::TEXT_ARRAY, all.iter().map(|d| d.share.name()));
-    columns.add("energy_nj", Type::TEXT_ARRAY, all.iter().map(|d| d.sums.energy_nj.to_string()));
-    columns.add("gpu_ns", Type::TEXT_ARRAY, all.iter().map(|d| d.sums.gpu_ns.to_string()));
-    columns.add("gpu_hours_pico", Type::TEXT_ARRAY, all.iter().map(|d| d.sums.gpu_hours_pico.to_string()));
-    columns.add("gpu_energy_pico", Type::TEXT_ARRAY, all.iter().map(|d| d.sums.gpu_energy_pico.to_string()));
-    columns.call(to, "put_device", origin, all.iter().map(|d| d.day))
+    Columns::of(all.iter(), &["day"]).call(to, "put_device", origin, all.iter().map(|line| line.day))
 }
 
 fn progress(
@@ -299,7 +133,7 @@ fn progress(
     let next = batch.next;
     let host = text(host);
     let last = batch.rows.last().map(|row| Id(row.id.0));
-    let last_act = batch.acts.last().map(|act| Instant(act.at_us));
+    let last_act = batch.acts.last().map(|(_, act)| Instant(act.at_us));
     let is_end = batch.is_rest && batch.is_empty();
     to.query_typed(
         "SELECT tokenmeter.progress($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
@@ -321,37 +155,37 @@ fn progress(
 }
 
 /// Named columns of one length, sent as arrays.
-#[derive(Default)]
 struct Columns {
-    names: Vec<&'static str>,
+    table: &'static str,
+    rows: usize,
+    names: Vec<Cow<'static, str>>,
     values: Vec<(Box<dyn ToSql + Sync>, Type)>,
 }
 
 impl Columns {
-    fn add<T: ToSql + Sync + 'static>(
-        &mut self,
-        name: &'static str,
-        kind: Type,
-        values: impl Iterator<Item = T>,
-    ) {
-        self.names.push(name);
-        self.values.push((Box::new(values.collect::<Vec<T>>()), kind));
+    /// Returns the columns of rows, without some.
+    fn of<'r, T: Stored>(rows: impl ExactSizeIterator<Item = &'r T> + Clone, without: &[&str]) -> Self {
+        let sent = T::columns().iter().filter(|column| !column.is_local && !without.contains(&column.name));
+        let (names, values) =
+            sent.map(|column| (columns::name(column), columns::array(column, rows.clone()))).unzip();
+        Self { table: T::TABLE, rows: rows.len(), names, values }
+    }
+
+    /// Returns the columns with the rows' numbers in their file.
+    fn numbered(mut self, seqs: impl Iterator<Item = i64>) -> Self {
+        self.names.push("seq".into());
+        self.values.push((Box::new(seqs.collect::<Vec<_>>()), Type::INT8_ARRAY));
+        self
     }
 
     /// Inserts rows that the table does not have. Returns their number.
-    fn insert(
-        &self,
-        to: &mut Transaction<'_>,
-        table: &str,
-        origin: Option<Origin>,
-        rows: usize,
-    ) -> Result<u64, ShipError> {
-        if rows == 0 {
+    fn insert(&self, to: &mut Transaction<'_>, origin: Option<Origin>) -> Result<u64, ShipError> {
+        if self.rows == 0 {
             return Ok(0);
         }
         let (first, id) = if origin.is_some() { ("instance, ", "$1, ") } else { ("", "") };
         let arrays = self.arrays(if origin.is_some() { 2 } else { 1 });
-        let names = self.names.join(", ");
+        let (table, names) = (self.table, self.names.join(", "));
         let sql = format!(
             "INSERT INTO tokenmeter.{table} ({first}{names}) SELECT {id}x.* FROM unnest({arrays}) AS x \
              ON CONFLICT DO NOTHING"
@@ -398,11 +232,6 @@ impl Columns {
         all.extend(self.values.iter().map(|(value, kind)| (value.as_ref(), kind.clone())));
         all
     }
-}
-
-/// Returns a count that was read from a signed 64-bit column.
-fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// Statement timeout: a statement that takes longer waits for a lock that its holder forgot.

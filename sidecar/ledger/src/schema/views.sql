@@ -155,6 +155,7 @@ SELECT
   exchange.request_id                                   AS request_id,
   ifnull(exchange.upstream_attempts, 1)                 AS upstream_attempts,
   ifnull(exchange.cached_excess, 0)                     AS cached_excess  -- cached tokens beyond the prompt
+  /* later columns */
 FROM exchange LEFT JOIN rate ON rate.id = exchange.rate
 WHERE exchange.role IS NOT 'prefill';
 

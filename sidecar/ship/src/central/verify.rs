@@ -5,12 +5,14 @@
 
 use std::collections::HashMap;
 
+use ledger::column::RowReader;
 use ledger::source::{Month, Source, SourceError};
 use ledger::{DailyTotal, line_difference};
 use meter::TokenType;
 use postgres::types::Type;
 
-use super::{Central, columns};
+use super::Central;
+use crate::columns;
 
 /// Maximum differences of one month that are listed; further ones are only counted.
 const MAX_NAMED: usize = 20;
@@ -58,18 +60,18 @@ impl Central {
             })?;
             // Differing lines: as stored, and as computed from rows; either may be missing.
             let mut pairs: Vec<[Option<DailyTotal>; 2]> = Vec::new();
-            let mut more = 0_u64;
+            let (mut more, mut reader) = (0_u64, RowReader::new());
             self.each(&differing(), &[(&first_day, Type::INT4), (&is_forgotten, Type::BOOL)], |row| {
                 let (is_made, is_stored_too) = (row.try_get("is_made")?, row.try_get("is_stored_too")?);
                 let is_full = pairs.len() >= MAX_NAMED;
                 match pairs.last_mut() {
                     Some([Some(_), made]) if is_made && is_stored_too && more == 0 => {
-                        *made = Some(columns::line(row)?);
+                        *made = Some(columns::read(row, &mut reader)?);
                     }
                     _ if is_made && is_stored_too => {}
                     _ if is_full => more += 1,
-                    _ if is_made => pairs.push([None, Some(columns::line(row)?)]),
-                    _ => pairs.push([Some(columns::line(row)?), None]),
+                    _ if is_made => pairs.push([None, Some(columns::read(row, &mut reader)?)]),
+                    _ => pairs.push([Some(columns::read(row, &mut reader)?), None]),
                 }
                 Ok(())
             })?;

@@ -113,6 +113,7 @@ SELECT
   exchange.request_id                                   AS request_id,
   exchange.upstream_attempts                            AS upstream_attempts,
   exchange.cached_excess                                AS cached_excess
+  /* later columns */
 FROM tokenmeter.exchange LEFT JOIN tokenmeter.rate ON rate.id = exchange.rate
 WHERE exchange.role IS DISTINCT FROM 'prefill';
 

@@ -3,7 +3,7 @@
 use std::thread;
 
 use ledger::export::{Cursor, Origin, ShipBatch};
-use ledger::source::{Correction, DeviceTotal, Gap, Range, Share, Source};
+use ledger::source::{Correction, DeviceTotal, Gap, MadeCorrection, Range, Share, Source};
 use ledger::{Class, DailyTotal, GpuSums, Sums, TotalKey};
 use meter::ExchangeId;
 use report::{Basis, Key, Order, Query, make};
@@ -253,7 +253,7 @@ fn corrections_and_gaps_are_read_back_unchanged() {
         totals_kept: false,
     };
     let batch = ShipBatch {
-        corrections: vec![(4, correction.clone())],
+        corrections: vec![MadeCorrection { act: 4, correction: correction.clone() }],
         gaps: vec![(1, gap.clone())],
         ..batch(Vec::new())
     };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ledger::export::{Cursor, ExportReader, ShipBatch};
-use ledger::source::{Correction, DAY_US, Gap, Range, Source};
+use ledger::source::{Correction, DAY_US, Gap, MadeCorrection, Range, Source};
 use ledger::{Class, DailyTotal};
 use meter::ExchangeId;
 use postgres::Client;
@@ -288,7 +288,11 @@ fn correction_with_the_id_of_another_is_refused() {
         let line = correction(delta_pico);
         let (id, exchange, ended_us) = (ExchangeId([3; 16]), row(1).id, row(1).ended_us);
         let correction = Correction { id, made_us: NOON_US, exchange, line, ended_us };
-        ShipBatch { corrections: vec![(1, correction)], next: Cursor::default(), ..batch(Vec::new()) }
+        ShipBatch {
+            corrections: vec![MadeCorrection { act: 1, correction }],
+            next: Cursor::default(),
+            ..batch(Vec::new())
+        }
     };
     send(&mut owner, origin(1), "host", &made(17)).unwrap();
     send(&mut owner, origin(1), "host", &made(17)).unwrap();
@@ -353,8 +357,11 @@ fn corrections_of_a_lost_file_give_way_to_those_of_another() {
         let line = correction(delta_pico);
         let (id, exchange, ended_us) = (ExchangeId([3; 16]), row(1).id, row(1).ended_us);
         let correction = Correction { id, made_us: NOON_US, exchange, line, ended_us };
-        let batch =
-            ShipBatch { corrections: vec![(1, correction)], next: Cursor::default(), ..batch(Vec::new()) };
+        let batch = ShipBatch {
+            corrections: vec![MadeCorrection { act: 1, correction }],
+            next: Cursor::default(),
+            ..batch(Vec::new())
+        };
         send(&mut shared().client(&database).unwrap(), origin(from), "host", &batch)
     };
     made(1, 17).unwrap();

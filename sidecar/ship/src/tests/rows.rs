@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ledger::export::{Energy, Origin, ShipBatch};
+use ledger::Energy;
+use ledger::export::{Origin, ShipBatch};
 use ledger::source::{DAY_US, Used};
 use ledger::{Class, DailyTotal, Row};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
@@ -108,6 +109,8 @@ pub(crate) fn energy(row: &Row, number: u64) -> Option<Energy> {
         ended_us: row.ended_us,
         used,
         class: Class::Usage,
+        key: None,
+        role: row.role,
     })
 }
 
