@@ -51,6 +51,19 @@ pub enum Billing {
     Chargeback,
 }
 
+impl Billing {
+    /// Both purposes.
+    pub const ALL: [Self; 2] = [Self::Showback, Self::Chargeback];
+
+    /// The word on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Showback => "showback",
+            Self::Chargeback => "chargeback",
+        }
+    }
+}
+
 /// The options of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {

@@ -67,6 +67,19 @@ pub enum Basis {
     Gpu,
 }
 
+impl Basis {
+    /// Both bases.
+    pub const ALL: [Self; 2] = [Self::Price, Self::Gpu];
+
+    /// The word on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Price => "price",
+            Self::Gpu => "gpu",
+        }
+    }
+}
+
 /// The order of a report's rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
