@@ -7,38 +7,66 @@ use std::sync::LazyLock;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::curve::CurveArgs;
+use crate::commands::ledger::LedgerArgs;
+use crate::commands::prices::PricesArgs;
+use crate::commands::spend::SpendArgs;
 use crate::commands::tenants::TenantsArgs;
-use crate::commands::{ledger, prices, spend};
 #[cfg(feature = "demo")]
 use crate::demo::DemoArgs;
 use crate::settings::{Form, Group, SETTINGS, Setting, variable};
 
+/// The command line: settings, or a command with its arguments.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tokenmeter",
+    version = version(),
+    about = "An electricity meter for LLM inference: a proxy that counts tokens and times them",
+    after_help = examples(MORE),
+    after_long_help = examples(EXAMPLES),
+    args_conflicts_with_subcommands = true
+)]
+struct CommandLine {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
 /// A parsed command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Action {
-    /// Run the proxy.
+    /// Run the proxy (the default command).
+    #[command(after_help = examples(MORE), after_long_help = examples(EXAMPLES))]
     Run(Flags),
-    /// Show the effective settings, or their errors.
+    /// Print the effective settings, or all errors with exit code 2.
     CheckConfig {
         /// The settings to check.
+        #[command(flatten)]
         flags: Flags,
-        /// Shows the origin of each setting.
+        /// Show the origin of each setting: flag, variable, file and line, or default.
+        #[arg(long)]
         show_origin: bool,
     },
-    /// Show the degradation curve of a running proxy.
+    /// Show how streams slow down under concurrency.
+    #[command(
+        long_about = "Show how streams slow down under concurrency, from the metrics of a running tokenmeter"
+    )]
     Curve(CurveArgs),
-    /// Manage a ledger.
-    Ledger(ledger::LedgerArgs),
-    /// Report the spend.
-    Spend(Box<spend::SpendArgs>),
-    /// Hash API keys, check a tenants file or try a request.
+    /// Report the spend from the ledger.
+    #[command(long_about = "Report the spend from the ledger, exactly, with the provenance of its counts")]
+    Spend(Box<SpendArgs>),
+    /// Hash API keys, check a tenants file, try a request on it.
     Tenants(TenantsArgs),
-    /// Manage price files.
-    Prices(prices::PricesArgs),
-    /// Run the demonstration.
+    /// Import, check, compare and query price files.
+    #[command(subcommand)]
+    Prices(PricesArgs),
+    /// Manage a ledger: close, verify, back up, reprice.
+    #[command(subcommand)]
+    Ledger(LedgerArgs),
+    /// Run a simulated server, the proxy and clients in one process.
     #[cfg(feature = "demo")]
     Demo(DemoArgs),
 }
@@ -52,23 +80,35 @@ pub struct Flags {
     pub settings: BTreeMap<&'static str, String>,
 }
 
+impl Args for Flags {
+    fn augment_args(command: Command) -> Command {
+        command.args(settings())
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Flags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let written = |key: &str| matches.get_one::<String>(key).cloned();
+        Ok(Self {
+            config: written("config"),
+            settings: SETTINGS.iter().filter_map(|row| Some((row.key, written(row.key)?))).collect(),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 /// Parses the command line. `--help` and `--version` are errors of clap, too, which prints them.
 pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Action, clap::Error> {
-    let matches = command().try_get_matches_from(arguments).map_err(with_hint)?;
-    Ok(match matches.subcommand() {
-        Some(("check-config", matches)) => {
-            Action::CheckConfig { flags: flags(matches), show_origin: matches.get_flag("show-origin") }
-        }
-        Some(("curve", matches)) => Action::Curve(CurveArgs::from_arg_matches(matches)?),
-        Some(("ledger", matches)) => Action::Ledger(ledger::LedgerArgs::of(matches)),
-        Some(("spend", matches)) => Action::Spend(Box::new(spend::SpendArgs::of(matches))),
-        Some(("tenants", matches)) => Action::Tenants(TenantsArgs::from_arg_matches(matches)?),
-        Some(("prices", matches)) => Action::Prices(prices::PricesArgs::of(matches)),
-        #[cfg(feature = "demo")]
-        Some(("demo", matches)) => Action::Demo(DemoArgs::from_arg_matches(matches)?),
-        Some((_, matches)) => Action::Run(flags(matches)),
-        None => Action::Run(flags(&matches)),
-    })
+    let line = CommandLine::try_parse_from(arguments).map_err(with_hint)?;
+    Ok(line.action.unwrap_or(Action::Run(line.flags)))
 }
 
 /// Adds a remedy for `--access-log true`: the value of a switch is part of the same argument.
@@ -91,43 +131,6 @@ pub fn version() -> &'static str {
         None => env!("CARGO_PKG_VERSION").to_owned(),
     });
     &VERSION
-}
-
-fn command() -> Command {
-    let command = Command::new("tokenmeter")
-        .version(version())
-        .about("An electricity meter for LLM inference: a proxy that counts tokens and times them")
-        .after_help(examples(MORE))
-        .after_long_help(examples(EXAMPLES))
-        .args_conflicts_with_subcommands(true)
-        .subcommand_negates_reqs(true)
-        .args(settings())
-        .subcommand(
-            Command::new("run")
-                .about("Run the proxy (the default command)")
-                .after_help(examples(MORE))
-                .after_long_help(examples(EXAMPLES))
-                .args(settings()),
-        )
-        .subcommand(
-            Command::new("check-config")
-                .about("Print the effective settings, or all errors with exit code 2")
-                .args(settings())
-                .arg(
-                    Arg::new("show-origin")
-                        .long("show-origin")
-                        .action(ArgAction::SetTrue)
-                        .help("Show the origin of each setting: flag, variable, file and line, or default"),
-                ),
-        )
-        .subcommand(CurveArgs::augment_args(Command::new("curve")))
-        .subcommand(spend::command())
-        .subcommand(TenantsArgs::augment_args(Command::new("tenants")))
-        .subcommand(prices::command())
-        .subcommand(ledger::command());
-    #[cfg(feature = "demo")]
-    let command = command.subcommand(DemoArgs::augment_args(Command::new("demo")));
-    command
 }
 
 fn settings() -> impl Iterator<Item = Arg> {
@@ -193,14 +196,6 @@ fn help(setting: &Setting) -> StyledStr {
     }
     notes.push(format!("env: {}", setting.variable()));
     format!("{} [{}]", setting.help, notes.join("] [")).into()
-}
-
-fn flags(matches: &ArgMatches) -> Flags {
-    let written = |key: &str| matches.get_one::<String>(key).cloned();
-    Flags {
-        config: written("config"),
-        settings: SETTINGS.iter().filter_map(|row| Some((row.key, written(row.key)?))).collect(),
-    }
 }
 
 const EXAMPLES: &str = "\

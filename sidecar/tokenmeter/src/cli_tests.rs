@@ -2,10 +2,16 @@
 
 use std::ffi::OsString;
 
-use super::{Action, FIRST_SETTINGS, Flags, command, read};
+use clap::CommandFactory;
+
+use super::{Action, CommandLine, FIRST_SETTINGS, Flags, read};
 #[cfg(feature = "demo")]
 use crate::demo::DemoArgs;
 use crate::settings::{Form, Group, SETTINGS, Setting};
+
+fn command() -> clap::Command {
+    CommandLine::command()
+}
 
 fn parse(line: &str) -> Result<Action, clap::Error> {
     read(line.split(' ').map(OsString::from))
@@ -92,6 +98,15 @@ fn help_has_settings_under_their_headings() {
         let section = &help[places[at]..places[at + 1]];
         assert!(section.contains(&format!("      {}", setting.flag())), "{}", setting.key);
     }
+}
+
+#[test]
+fn help_has_flags_of_reports_under_their_headings() {
+    let help = parse("tokenmeter spend --help").unwrap_err().to_string();
+    let parts = "Options: --ledger Period: --since --billed Rows: --by --top Output: --format --output FOCUS --prices";
+    let place = |part: &str| help.find(&format!("\n{part}")).or(help.find(&format!("  {part} "))).unwrap();
+    let places: Vec<_> = parts.split(' ').map(place).collect();
+    assert!(places.is_sorted(), "{places:?}: {help}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub(crate) mod reprice;
 mod setting;
 pub(crate) mod spend;
 pub(crate) mod tenants;
+mod words;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -73,10 +74,9 @@ fn check_config(flags: &Flags, show_origin: bool) -> ExitCode {
     match plan(flags) {
         Ok(plan) => {
             for warning in &plan.warnings {
-                print_error(&format!("warning: {warning}"));
+                print_message(&format!("warning: {warning}"));
             }
-            // A closed pipe is no error: its reader has enough.
-            let _ = io::stdout().write_all(plan.effective.show(show_origin).as_bytes());
+            print(&plan.effective.show(show_origin));
             ExitCode::SUCCESS
         }
         Err(errors) => invalid_settings(&errors),
@@ -99,16 +99,29 @@ fn plan(flags: &Flags) -> Result<Plan, Diagnostics> {
 }
 
 fn fail(error: &dyn std::error::Error) -> ExitCode {
-    print_error(&error.to_string());
+    print_message(&error.to_string());
     ExitCode::FAILURE
 }
 
 fn invalid_settings(errors: &Diagnostics) -> ExitCode {
-    print_error(&errors.to_string());
+    print_message(&errors.to_string());
     ExitCode::from(INVALID_SETTINGS)
 }
 
-fn print_error(message: &str) {
+/// Prints a text to stdout. A closed pipe is no error: its reader has enough.
+fn print(text: &str) {
+    let _ = io::stdout().write_all(text.as_bytes());
+}
+
+/// Prints a message to stderr.
+fn print_message(message: &str) {
     // Without a stderr the message has no reader.
     let _ = writeln!(io::stderr(), "tokenmeter: {message}");
+}
+
+/// Parses a command line without its program name.
+#[cfg(test)]
+fn parse(line: &str) -> Result<Action, String> {
+    let line = std::iter::once("tokenmeter").chain(line.split_whitespace());
+    crate::cli::read(line.map(Into::into)).map_err(|error| error.to_string())
 }

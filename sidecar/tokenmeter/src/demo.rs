@@ -30,7 +30,7 @@ use crate::run::signals::Signals;
 use crate::settings::diagnostic::{Diagnostic, Diagnostics};
 use crate::settings::{RawSettings, setting};
 
-/// Run a simulated server, the proxy and clients in one process.
+/// The arguments of `demo`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DemoArgs {

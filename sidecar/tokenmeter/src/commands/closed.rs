@@ -60,7 +60,7 @@ pub(crate) fn summary(sign_off: &SignOff, ledger: &Path, now_us: i64) -> String 
         "totals only",
         match number("shed_exchanges") {
             0 => "none".to_owned(),
-            shed => format!("{} without a row, which the disk could not take", count(shed, "exchange")),
+            lacking => format!("{} without a row, which the disk could not take", count(lacking, "exchange")),
         },
     );
     let gaps = match number("gaps") {

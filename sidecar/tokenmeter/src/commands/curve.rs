@@ -2,7 +2,7 @@
 //! curves.
 
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,16 +14,13 @@ use text::nearest;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 
+use super::{print, print_message};
 use crate::plan::url::{URL_REMEDY, Url};
 use crate::settings::setting;
 
 /// The arguments of `curve`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
-#[command(
-    about = "Show how streams slow down under concurrency",
-    long_about = "Show how streams slow down under concurrency, from the metrics of a running tokenmeter",
-    after_help = EXAMPLES
-)]
+#[command(after_help = EXAMPLES)]
 pub struct CurveArgs {
     /// Admin address of that tokenmeter, http://HOST:PORT.
     #[arg(long, value_name = "URL", default_value = default_admin(), value_parser = admin)]
@@ -65,10 +62,7 @@ pub(crate) fn run(args: &CurveArgs) -> Result<ExitCode, CurveError> {
     };
     match &args.output {
         Some(path) => std::fs::write(path, text).map_err(|error| CurveError::Write(path.clone(), error))?,
-        None => {
-            // A closed pipe is no error: its reader has enough.
-            let _ = io::stdout().write_all(text.as_bytes());
-        }
+        None => print(&text),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -79,11 +73,8 @@ async fn curves(args: &CurveArgs) -> Result<Curves, CurveError> {
         None => (first, Window::SinceStart),
         Some(over) => {
             if io::stderr().is_terminal() {
-                let _ = writeln!(
-                    io::stderr(),
-                    "tokenmeter: first scrape done; the second follows in {} s",
-                    over.as_secs()
-                );
+                let seconds = over.as_secs();
+                print_message(&format!("first scrape done; the second follows in {seconds} s"));
             }
             sleep(over).await;
             let later = read(&args.from).await?;
@@ -100,13 +91,13 @@ async fn curves(args: &CurveArgs) -> Result<Curves, CurveError> {
 }
 
 async fn read(from: &Url) -> Result<Reading, CurveError> {
-    let asker =
+    let fetcher =
         Fetcher { host: from.host.as_str().into(), port: from.port, prefix: from.prefix.as_str().into() };
-    let answer = asker.get_at_most("/metrics", PAGE_BYTES).await;
-    let answer = answer.map_err(|failure| CurveError::Unreached(from.clone(), failure))?;
+    let answer = fetcher.get_at_most("/metrics", PAGE_BYTES).await;
+    let answer = answer.map_err(|error| CurveError::Unreached(from.clone(), error))?;
     if answer.status != 200 {
-        let said = answer.text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control());
-        return Err(CurveError::Status(from.clone(), answer.status, said.take(ERROR_MAX_CHARS).collect()));
+        let line = answer.text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control());
+        return Err(CurveError::Status(from.clone(), answer.status, line.take(ERROR_MAX_CHARS).collect()));
     }
     Reading::of(&answer.text).map_err(|why| CurveError::ReadingError(from.clone(), why))
 }
@@ -132,12 +123,12 @@ impl fmt::Display for CurveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Runtime(error) => write!(f, "cannot start: {error}"),
-            Self::Unreached(from, failure) => write!(
+            Self::Unreached(from, error) => write!(
                 f,
-                "{from}/metrics cannot be read: {failure}; name the admin address of a running tokenmeter with --from"
+                "{from}/metrics cannot be read: {error}; name the admin address of a running tokenmeter with --from"
             ),
-            Self::Status(from, status, said) => {
-                write!(f, "{from}/metrics responds {status}: {said}")?;
+            Self::Status(from, status, line) => {
+                write!(f, "{from}/metrics responds {status}: {line}")?;
                 match status {
                     421 => Ok(()),
                     _ => f.write_str("; name the admin address of a running tokenmeter with --from"),
@@ -184,12 +175,12 @@ fn nothing(f: &mut fmt::Formatter<'_>, args: &CurveArgs, timed: &[String]) -> fm
 
 /// Parses the admin address; a trailing `/metrics` is allowed.
 fn admin(text: &str) -> Result<Url, String> {
-    let mut url = Url::parse(text).map_err(|refused| match refused.remedy {
+    let mut url = Url::parse(text).map_err(|error| match error.remedy {
         // The general remedy has the port of an inference server.
         URL_REMEDY => {
-            format!("{}; write http://HOST:PORT, as in http://{}", refused.what, setting("admin").default)
+            format!("{}; write http://HOST:PORT, as in http://{}", error.what, setting("admin").default)
         }
-        remedy => format!("{}; {remedy}", refused.what),
+        remedy => format!("{}; {remedy}", error.what),
     })?;
     if let Some(prefix) = url.prefix.strip_suffix("/metrics") {
         url.prefix.truncate(prefix.len());

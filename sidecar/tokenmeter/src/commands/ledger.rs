@@ -5,218 +5,112 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Arg, ArgMatches, Command};
+use clap::{Subcommand, ValueEnum};
 use ledger::source::SourceError;
-use ledger::{
-    CopyOutcome, Error, MonthCopy, Overview, Part, Verdict, backup, close, month, overview, verify,
-};
+use ledger::{CopyOutcome, Error, MonthCopy, Overview, Verdict, backup, close, month, overview, verify};
 use ship::Central;
 use ship::address::is_postgres;
 
-use super::closed;
-use super::ledger_path::{self, NoLedger};
-use super::operator;
-use super::reprice::{self, RepriceError};
+use super::ledger_path::{LedgerFileFlags, LedgerFlags, NoLedger};
+use super::reprice::{self, RepriceArgs, RepriceError};
+use super::{closed, operator, print_message};
 use crate::plan::machine::ThisMachine;
 use crate::plan::store;
 
 /// The subcommands of `ledger`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum LedgerArgs {
-    /// Close a month.
-    Close(Close),
-    /// Verify the ledger.
-    Verify(Verify),
-    /// Show its files.
-    Status(Place),
-    /// Copy it to another folder.
-    Backup(Backup),
-    /// Charge it by another price file.
-    Reprice(reprice::RepriceArgs),
+    /// Close a month: verify and sign it off, make it read-only; later charges are billed in the open month.
+    Close {
+        /// Month, as in 2026-10.
+        #[arg(value_parser = month)]
+        month: i32,
+        #[command(flatten)]
+        ledger: LedgerFileFlags,
+        /// Operator's name, for the sign-off; by default the user of this process.
+        #[arg(long, value_name = "NAME")]
+        who: Option<String>,
+        /// Text, or the signed document as JSON.
+        #[arg(long, value_name = "NAME", value_enum, default_value = "text")]
+        format: Format,
+    },
+    /// Recompute all sums and hashes, and show differences; exit 1 if there are any.
+    Verify {
+        /// Verify this month only; by default every month.
+        #[arg(value_parser = month)]
+        month: Option<i32>,
+        #[command(flatten)]
+        ledger: LedgerFlags,
+    },
+    /// Copy every file, even while a proxy writes it, and verify the copies; exit 1 if one fails.
+    #[command(after_help = BACKUP)]
+    Backup {
+        /// Folder of the copies; a second backup to it updates them.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        #[command(flatten)]
+        ledger: LedgerFileFlags,
+    },
+    /// Charge by another price file: enter a correction for each exchange whose charge differs.
+    Reprice(RepriceArgs),
+    /// Show the files, their content and the process that writes them; exit 1 if one is damaged.
+    Status(LedgerFileFlags),
 }
 
-/// The flags that name the ledger.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    ledger: Option<String>,
-    config: Option<String>,
+/// The form in which `ledger close` prints the sign-off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
 }
 
-/// The arguments of `ledger close`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Close {
-    place: Place,
-    month: i32,
-    who: Option<String>,
-    json: bool,
-}
-
-/// The arguments of `ledger verify`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verify {
-    place: Place,
-    month: Option<i32>,
-}
-
-/// The arguments of `ledger backup`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Backup {
-    place: Place,
-    folder: PathBuf,
-}
-
-impl Place {
-    fn of(matches: &ArgMatches) -> Self {
-        let text = |name: &str| matches.get_one::<String>(name).cloned();
-        Self { ledger: text("ledger"), config: text("config") }
-    }
-
-    fn named(&self) -> Result<String, LedgerError> {
-        ledger_path::named(self.ledger.as_deref(), self.config.as_deref()).map_err(LedgerError::NoLedger)
-    }
-
-    fn path(&self) -> Result<PathBuf, LedgerError> {
-        let named = self.named()?;
-        if is_postgres(&named) { Err(LedgerError::Central) } else { Ok(named.into()) }
-    }
-}
-
-impl LedgerArgs {
-    /// Reads the parsed flags.
-    pub(crate) fn of(matches: &ArgMatches) -> Self {
-        let (name, matches) = matches.subcommand().expect("clap requires a subcommand");
-        if name == "reprice" {
-            return Self::Reprice(reprice::RepriceArgs::of(matches));
-        }
-        let (place, month) =
-            (Place::of(matches), |matches: &ArgMatches| matches.get_one::<i32>("month").copied());
-        match name {
-            "close" => Self::Close(Close {
-                place,
-                month: month(matches).expect("clap requires it"),
-                who: matches.get_one("who").cloned(),
-                json: matches.get_one::<String>("format").is_some_and(|name| name == "json"),
-            }),
-            "backup" => Self::Backup(Backup {
-                place,
-                folder: matches.get_one::<PathBuf>("folder").cloned().expect("clap requires it"),
-            }),
-            "verify" => Self::Verify(Verify { place, month: month(matches) }),
-            _ => Self::Status(place),
-        }
-    }
-}
-
-/// The command line of `ledger`.
-pub(crate) fn command() -> Command {
-    Command::new("ledger")
-        .about("Manage a ledger: close, verify, back up, reprice")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommand(
-            Command::new("close")
-                .about("Close a month: verify and sign it off, make it read-only; later charges are billed in the open month")
-                .arg(month_argument().required(true))
-                .args(ledger_path::of_files())
-                .arg(Arg::new("who").long("who").value_name("NAME").help(
-                    "Operator's name, for the sign-off; by default the user of this process",
-                ))
-                .arg(
-                    Arg::new("format")
-                        .long("format")
-                        .value_name("NAME")
-                        .value_parser(["text", "json"])
-                        .default_value("text")
-                        .help("Text, or the signed document as JSON"),
-                ),
-        )
-        .subcommand(
-            Command::new("verify")
-                .about("Recompute all sums and hashes, and show differences; exit 1 if there are any")
-                .arg(month_argument().help("Verify this month only; by default every month"))
-                .args(ledger_path::arguments()),
-        )
-        .subcommand(
-            Command::new("backup")
-                .about("Copy every file, even while a proxy writes it, and verify the copies; exit 1 if one fails")
-                .after_help(BACKUP)
-                .arg(
-                    Arg::new("folder")
-                        .value_name("DIR")
-                        .required(true)
-                        .value_parser(clap::value_parser!(PathBuf))
-                        .help("Folder of the copies; a second backup to it updates them"),
-                )
-                .args(ledger_path::of_files()),
-        )
-        .subcommand(reprice::command())
-        .subcommand(
-            Command::new("status")
-                .about("Show the files, their content and the process that writes them; exit 1 if one is damaged")
-                .args(ledger_path::of_files()),
-        )
-}
-
-fn month_argument() -> Arg {
-    Arg::new("month")
-        .value_name("MONTH")
-        .value_parser(|text: &str| {
-            month::read(text)
-                .ok_or_else(|| format!("`{}` is no month; write one as 2026-10", text.escape_debug()))
-        })
-        .help("Month, as in 2026-10")
+fn month(text: &str) -> Result<i32, String> {
+    month::read(text).ok_or_else(|| format!("`{}` is no month; write one as 2026-10", text.escape_debug()))
 }
 
 /// Executes the subcommand.
 pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
-    match args {
-        LedgerArgs::Close(args) => {
-            let path = args.place.path()?;
-            let who = operator::name(args.who.as_deref(), &ThisMachine);
+    let is_good = match args {
+        LedgerArgs::Close { month, ledger, who, format } => {
+            let path = ledger.path()?;
+            let who = operator::name(who.as_deref(), &ThisMachine);
             let now_us = ledger::now_us();
-            let sign_off = close(&path, args.month, &who, now_us).map_err(LedgerError::Ledger)?;
-            print(&match args.json {
-                true => format!("{:#}", sign_off.document),
-                false => closed::summary(&sign_off, &path, now_us),
+            let sign_off = close(&path, *month, &who, now_us)?;
+            print(&match format {
+                Format::Json => format!("{:#}", sign_off.document),
+                Format::Text => closed::summary(&sign_off, &path, now_us),
             });
             if let Some(unpriced @ 1..) = sign_off.document["unpriced_exchanges"].as_u64() {
-                warn(&closed::unpriced(unpriced, &month::name(args.month), &path));
+                print_message(&closed::unpriced(unpriced, &month::name(*month), &path));
             }
-            Ok(ExitCode::SUCCESS)
+            true
         }
-        LedgerArgs::Verify(args) if is_postgres(&args.place.named()?) => {
-            let verdicts = verify_central(&args.place.named()?, args.month).map_err(LedgerError::Store)?;
-            let well = verdicts.iter().all(|verdict| verdict.differences.is_empty());
-            print(&verdicts.iter().map(central_verdict).collect::<Vec<_>>().join("\n"));
-            Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        LedgerArgs::Verify { month, ledger } => match ledger.named()? {
+            url if is_postgres(&url) => {
+                let verdicts = verify_central(&url, *month).map_err(LedgerError::Store)?;
+                print(&lines(&verdicts, central_verdict));
+                verdicts.iter().all(|verdict| verdict.differences.is_empty())
+            }
+            path => {
+                let verdicts = verify(Path::new(&path), *month)?;
+                print(&lines(&verdicts, file_verdict));
+                verdicts.iter().all(|verdict| verdict.differences.is_empty())
+            }
+        },
+        LedgerArgs::Backup { folder, ledger } => {
+            let copies = backup(&ledger.path()?, folder, ledger::now_us())?;
+            print(&lines(&copies, copied));
+            copies.iter().all(|copy| copy.done.is_ok())
         }
-        LedgerArgs::Verify(args) => {
-            let verdicts = verify(&args.place.path()?, args.month).map_err(LedgerError::Ledger)?;
-            let well = verdicts.iter().all(|verdict| verdict.differences.is_empty());
-            print(&verdicts.iter().map(file_verdict).collect::<Vec<_>>().join("\n"));
-            Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        LedgerArgs::Reprice(args) => return reprice::run(args).map_err(LedgerError::Reprice),
+        LedgerArgs::Status(ledger) => {
+            let path = ledger.path()?;
+            let overview = overview(&path)?;
+            print(&state(&path, &overview));
+            overview.files.iter().all(|part| part.facts.as_ref().is_ok_and(|facts| !facts.lacks_log))
         }
-        LedgerArgs::Backup(args) => {
-            let copies =
-                backup(&args.place.path()?, &args.folder, ledger::now_us()).map_err(LedgerError::Ledger)?;
-            print(&copies.iter().map(copied).collect::<Vec<_>>().join("\n"));
-            let all = copies.iter().all(|copy| copy.done.is_ok());
-            Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-        }
-        LedgerArgs::Reprice(args) => reprice::run(args).map_err(LedgerError::Reprice),
-        LedgerArgs::Status(place) => {
-            let path = place.path()?;
-            let seen = overview(&path).map_err(LedgerError::Ledger)?;
-            print(&state(&path, &seen));
-            let is_good = |part: &Part| part.facts.as_ref().is_ok_and(|facts| !facts.lacks_log);
-            Ok(if seen.files.iter().all(is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-        }
-    }
-}
-
-fn warn(message: &str) {
-    // Without a stderr the message has no reader.
-    let _ = writeln!(io::stderr(), "tokenmeter: {message}");
+    };
+    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Prints a text; a closed pipe is no error, since its reader has enough.
@@ -224,8 +118,13 @@ fn print(text: &str) {
     let _ = writeln!(io::stdout(), "{text}");
 }
 
-fn verify_central(named: &str, month: Option<i32>) -> Result<Vec<ship::Verdict>, SourceError> {
-    let address = store::address_for_command(named, &ThisMachine).map_err(|refused| refused.to_string())?;
+/// Renders each item on a line.
+fn lines<T>(items: &[T], line: fn(&T) -> String) -> String {
+    items.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn verify_central(url: &str, month: Option<i32>) -> Result<Vec<ship::Verdict>, SourceError> {
+    let address = store::address_for_command(url, &ThisMachine).map_err(|error| error.to_string())?;
     Central::open(&address)?.verify(month)
 }
 
@@ -267,10 +166,10 @@ fn copied(copy: &MonthCopy) -> String {
     let (path, rows) = (copy.path.display(), closed::count(copy.rows, "row"));
     match &copy.done {
         Ok(CopyOutcome::Copied) => format!("{month}  copied     {path}: {rows}, verified"),
-        Ok(CopyOutcome::Replaced(aside)) => {
-            let aside = aside.display();
+        Ok(CopyOutcome::Replaced(corrupt)) => {
+            let corrupt = corrupt.display();
             format!(
-                "{month}  copied     {path}: {rows}, verified; the damaged copy that was there is now {aside}"
+                "{month}  copied     {path}: {rows}, verified; the damaged copy that was there is now {corrupt}"
             )
         }
         Ok(CopyOutcome::Unchanged) => format!("{month}  unchanged  {path}: {rows}, verified"),
@@ -279,18 +178,18 @@ fn copied(copy: &MonthCopy) -> String {
                 "{month}  kept       {path}: {rows}, verified; the ledger has no file of this month any more"
             )
         }
-        Err(failure) => format!("{month}  NOT COPIED  {failure}"),
+        Err(error) => format!("{month}  NOT COPIED  {error}"),
     }
 }
 
-fn state(path: &Path, seen: &Overview) -> String {
-    let mut text = match &seen.writer {
+fn state(path: &Path, overview: &Overview) -> String {
+    let mut text = match &overview.writer {
         Some(process) => format!("{} is written by process {process}", path.display()),
         None => format!("no process has {} open for writing", path.display()),
     };
-    for part in &seen.files {
+    for part in &overview.files {
         let state = match &part.facts {
-            Err(failure) => format!("cannot be read: {failure}"),
+            Err(error) => format!("cannot be read: {error}"),
             Ok(facts) => {
                 let closed = facts.closed.as_ref().map_or_else(
                     || "not closed".to_owned(),
@@ -316,8 +215,8 @@ fn state(path: &Path, seen: &Overview) -> String {
             text.push_str(&format!("\n    {}", ledger::LACKS_LOG));
         }
     }
-    for aside in &seen.aside {
-        text.push_str(&format!("\n  {}: damaged and quarantined; no report includes it", aside.display()));
+    for path in &overview.aside {
+        text.push_str(&format!("\n  {}: damaged and quarantined; no report includes it", path.display()));
     }
     text
 }
@@ -332,16 +231,15 @@ Examples:
   tokenmeter ledger verify --ledger /backup/tokenmeter/tokenmeter.db
 
 Each file is copied as it is at one instant. A copy is replaced only by one that
-has all of its rows; a damaged copy is moved aside, and the copy of a month that
-the ledger lost stays. A folder with files of another ledger is refused. To
-restore: stop the proxy, move the ledger's files and their logs to another
-folder, copy the files of DIR back, verify, start the proxy.";
+has all of its rows; a damaged copy is quarantined, as FILE.corrupt-1, and the
+copy of a month that the ledger lost stays. A folder with files of another
+ledger is refused. To restore: stop the proxy, move the ledger's files and their
+logs to another folder, copy the files of DIR back, verify, start the proxy.";
 
 /// The error of a subcommand.
 #[derive(Debug)]
 pub(crate) enum LedgerError {
     NoLedger(NoLedger),
-    Central,
     Store(SourceError),
     Ledger(Error),
     Reprice(RepriceError),
@@ -351,11 +249,8 @@ impl fmt::Display for LedgerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoLedger(error) => write!(f, "{error}"),
-            Self::Central => f.write_str(
-                "this command works on the ledger file that a proxy writes, not on a central store: add --ledger PATH",
-            ),
-            Self::Store(trouble) => write!(f, "{trouble}"),
-            Self::Ledger(failure) => write!(f, "{failure}"),
+            Self::Store(error) => write!(f, "{error}"),
+            Self::Ledger(error) => write!(f, "{error}"),
             Self::Reprice(error) => write!(f, "{error}"),
         }
     }
@@ -363,37 +258,47 @@ impl fmt::Display for LedgerError {
 
 impl std::error::Error for LedgerError {}
 
+impl From<NoLedger> for LedgerError {
+    fn from(error: NoLedger) -> Self {
+        Self::NoLedger(error)
+    }
+}
+
+impl From<Error> for LedgerError {
+    fn from(error: Error) -> Self {
+        Self::Ledger(error)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::{Path, PathBuf};
 
     use ledger::{CopyOutcome, Error, Facts, MonthCopy, Overview, Part, Verdict};
 
-    use super::{LedgerArgs, central_verdict, command, copied, file_verdict, state};
+    use super::super::parse;
+    use super::{Format, LedgerArgs, central_verdict, copied, file_verdict, state};
+    use crate::cli::Action;
 
     fn args(line: &str) -> Result<LedgerArgs, String> {
-        let matches =
-            command().try_get_matches_from(line.split_whitespace()).map_err(|error| error.to_string())?;
-        Ok(LedgerArgs::of(&matches))
+        match parse(line)? {
+            Action::Ledger(args) => Ok(args),
+            other => panic!("{line}: {other:?}"),
+        }
     }
 
     #[test]
     fn flags_are_parsed() {
-        command().debug_assert();
-        let Ok(LedgerArgs::Close(close)) = args("ledger close 2026-10 --ledger x.db --who ann") else {
-            panic!()
-        };
-        assert_eq!(
-            (close.month, close.who.as_deref(), close.place.ledger.as_deref(), close.json),
-            (681, Some("ann"), Some("x.db"), false)
-        );
-        let Ok(LedgerArgs::Close(close)) = args("ledger close 2026-10 --format json") else { panic!() };
-        assert!(close.json);
-        let Ok(LedgerArgs::Verify(verify)) = args("ledger verify") else { panic!() };
-        assert_eq!(verify.month, None);
+        let line = "ledger close 2026-10 --ledger x.db --who ann";
+        let Ok(LedgerArgs::Close { month, ledger, who, format }) = args(line) else { panic!() };
+        assert_eq!((month, ledger.any.ledger.as_deref()), (681, Some("x.db")));
+        assert_eq!((who.as_deref(), format), (Some("ann"), Format::Text));
+        let json = args("ledger close 2026-10 --format json");
+        assert!(matches!(json, Ok(LedgerArgs::Close { format: Format::Json, .. })));
+        assert!(matches!(args("ledger verify"), Ok(LedgerArgs::Verify { month: None, .. })));
         assert!(matches!(args("ledger status --ledger x.db"), Ok(LedgerArgs::Status(_))));
-        let Ok(LedgerArgs::Backup(backup)) = args("ledger backup /b --ledger x.db") else { panic!() };
-        assert_eq!(backup.folder, Path::new("/b"));
+        let Ok(LedgerArgs::Backup { folder, .. }) = args("ledger backup /b --ledger x.db") else { panic!() };
+        assert_eq!(folder, Path::new("/b"));
         for (line, part) in
             [("ledger close", "MONTH"), ("ledger close october", "write one as 2026-10"), ("ledger", "Usage")]
         {
@@ -404,10 +309,9 @@ mod tests {
 
     #[test]
     fn central_store_is_rejected() {
-        let Ok(LedgerArgs::Status(place)) = args("ledger status --ledger postgres://u:secret@h/d") else {
-            panic!()
-        };
-        let error = place.path().unwrap_err().to_string();
+        let line = "ledger status --ledger postgres://u:secret@h/d";
+        let Ok(LedgerArgs::Status(ledger)) = args(line) else { panic!() };
+        let error = ledger.path().unwrap_err().to_string();
         assert!(error.contains("--ledger PATH") && !error.contains("secret"), "{error}");
     }
 
@@ -426,7 +330,7 @@ mod tests {
 
     #[test]
     fn copies_are_rendered() {
-        for (done, said) in [
+        for (done, text) in [
             (CopyOutcome::Copied, "2026-10  copied     b/x.db: 7 rows, verified"),
             (CopyOutcome::Unchanged, "2026-10  unchanged  b/x.db: 7 rows, verified"),
             (
@@ -440,7 +344,7 @@ mod tests {
         ] {
             assert_eq!(
                 copied(&MonthCopy { path: "b/x.db".into(), month: Some(681), rows: 7, done: Ok(done) }),
-                said
+                text
             );
         }
     }
@@ -470,16 +374,16 @@ mod tests {
             closed: Some((1_793_491_200_000_000, "ann".into())),
             lacks_log: true,
         };
-        let failure = ledger::Store::open_read(Path::new("/nowhere/x.db")).map(|_| ()).unwrap_err();
-        let seen = Overview {
+        let error = ledger::Store::open_read(Path::new("/nowhere/x.db")).map(|_| ()).unwrap_err();
+        let overview = Overview {
             writer: Some("12".into()),
             files: vec![
                 Part { path: "x-2026-10.db".into(), bytes: 5, facts: Ok(facts) },
-                Part { path: "x.db".into(), bytes: 0, facts: Err::<Facts, Error>(failure) },
+                Part { path: "x.db".into(), bytes: 0, facts: Err::<Facts, Error>(error) },
             ],
             aside: vec![PathBuf::from("x.db.corrupt-1")],
         };
-        let text = state(Path::new("x.db"), &seen);
+        let text = state(Path::new("x.db"), &overview);
         for part in [
             "x.db is written by process 12",
             "2026-10  closed 2026-11-01T00:00:00Z by ann; 9 rows, 9 of them compacted away, 1 correction, 2 gaps",

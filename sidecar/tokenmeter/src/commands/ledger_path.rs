@@ -2,41 +2,54 @@
 //! variable or the settings file.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::Arg;
+use clap::Args;
+use ship::address::is_postgres;
 
-use super::setting;
+use super::setting::{self, with_variable};
 use crate::plan::machine::{Machine, ThisMachine};
 use crate::settings::diagnostic::Diagnostic;
 use crate::settings::variable;
 
-/// Returns the flags that name the ledger, for commands that also read a central store.
-pub(crate) fn arguments() -> [Arg; 2] {
-    flags("Ledger: a file, or postgres://… for a central store")
+/// The flags that name a ledger, for commands that also read a central store.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct LedgerFlags {
+    #[arg(
+        long,
+        value_name = "PATH",
+        help = with_variable("Ledger: a file, or postgres://… for a central store", "ledger")
+    )]
+    pub(super) ledger: Option<String>,
+    #[arg(long, value_name = "FILE", help = with_variable("Settings file that names the ledger", "config"))]
+    pub(super) config: Option<String>,
 }
 
-/// Returns the flags that name the ledger, for commands on the files that a proxy writes.
-pub(crate) fn of_files() -> [Arg; 2] {
-    flags("Ledger: the file of its open month, not a central store")
+impl LedgerFlags {
+    /// Returns the path or URL of the ledger from the flag, else the variable, else the settings file.
+    pub(crate) fn named(&self) -> Result<String, NoLedger> {
+        find(self.ledger.as_deref(), self.config.as_deref(), &ThisMachine)
+    }
 }
 
-fn flags(help: &str) -> [Arg; 2] {
-    [
-        Arg::new("ledger")
-            .long("ledger")
-            .value_name("PATH")
-            .help(format!("{help} [env: {}]", variable("ledger"))),
-        Arg::new("config")
-            .long("config")
-            .value_name("FILE")
-            .help(format!("Settings file that names the ledger [env: {}]", variable("config"))),
-    ]
+/// The flags that name a ledger, for commands on the files that a proxy writes.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(mut_arg("ledger", |flag| {
+    flag.help(with_variable("Ledger: the file of its open month, not a central store", "ledger"))
+}))]
+pub struct LedgerFileFlags {
+    #[command(flatten)]
+    pub(super) any: LedgerFlags,
 }
 
-/// Returns the path or URL of the ledger from the flag, else the variable, else the settings file.
-pub(crate) fn named(flag: Option<&str>, config: Option<&str>) -> Result<String, NoLedger> {
-    find(flag, config, &ThisMachine)
+impl LedgerFileFlags {
+    /// Returns the path of the ledger; a central store is an error.
+    pub(crate) fn path(&self) -> Result<PathBuf, NoLedger> {
+        self.any.named().and_then(|named| match is_postgres(&named) {
+            true => Err(NoLedger::Central),
+            false => Ok(named.into()),
+        })
+    }
 }
 
 fn find(flag: Option<&str>, config: Option<&str>, machine: &dyn Machine) -> Result<String, NoLedger> {
@@ -61,6 +74,8 @@ pub(crate) enum NoLedger {
     Folder(String),
     /// The settings file names no ledger.
     NotIn(String),
+    /// The ledger is a central store, and the command works on files.
+    Central,
 }
 
 impl fmt::Display for NoLedger {
@@ -82,6 +97,9 @@ impl fmt::Display for NoLedger {
             Self::NotIn(config) => {
                 write!(f, "{config} names no ledger; add `ledger: PATH` to it, or --ledger PATH")
             }
+            Self::Central => f.write_str(
+                "this command works on the ledger file that a proxy writes, not on a central store: add --ledger PATH",
+            ),
         }
     }
 }

@@ -8,256 +8,164 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use ::price::litellm::{self, Import};
-use ::price::{Book, Currency, LineError, instant};
-use clap::{Arg, ArgMatches, Command};
+use ::price::{Book, Entry, LineError, instant};
+use clap::{Args, Subcommand, ValueEnum};
+use ledger::now_us;
 
 use crate::plan::machine::ThisMachine;
 use crate::plan::prices::text;
 use crate::settings::diagnostic::Diagnostic;
 use crate::settings::variable;
 
-pub(crate) use self::init::Init;
-use super::{INVALID_SETTINGS, setting};
+use self::init::{Init, NewFile};
+use super::setting::{self, with_variable};
+use super::{INVALID_SETTINGS, print};
 
 /// The subcommands of `prices`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+#[command(after_help = EXAMPLES)]
 pub enum PricesArgs {
-    /// Convert LiteLLM's map to a price file.
-    Import {
-        /// The map.
-        map: String,
-        /// The currency of its prices.
-        currency: Currency,
-        /// The version of the price file.
-        version: Option<String>,
-        /// The output file.
-        out: Option<PathBuf>,
-    },
-    /// Write a first price file.
+    /// Write a first price file for models that you name and price.
     Init(Init),
-    /// Show errors and warnings of a price file.
+    /// Convert LiteLLM's price map (model_prices_and_context_window.json) to a price file.
+    ImportLitellm {
+        /// LiteLLM's price map.
+        #[arg(value_name = "FILE")]
+        map: String,
+        /// Version of the price file; by default litellm- and a hash of the map.
+        #[arg(long, value_name = "NAME")]
+        version_name: Option<String>,
+        #[command(flatten)]
+        new: NewFile,
+    },
+    /// Show all errors and warnings of a price file, with lines.
     Lint {
-        /// The price file.
+        /// Price file.
         file: String,
-        /// JSON output.
-        json: bool,
+        /// Output format.
+        #[arg(long, value_name = "NAME", value_enum, default_value = "table")]
+        format: Format,
     },
-    /// Show differences.
+    /// Show the differences between two price files, per million tokens.
     Diff {
-        /// The old price file.
+        /// Old price file.
         old: String,
-        /// The new price file.
+        /// New price file.
         new: String,
-        /// JSON output.
-        json: bool,
+        /// Output format.
+        #[arg(long, value_name = "NAME", value_enum, default_value = "table")]
+        format: Format,
     },
-    /// Show the price of a model.
+    /// Show the price of a model and the entry that sets it.
     Show(Show),
 }
 
 /// The arguments of `prices show`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Show {
-    file: Option<String>,
-    config: Option<String>,
+    /// Model, as requests name it.
     model: String,
-    at_us: i64,
+    #[arg(long, value_name = "FILE", help = with_variable("Price file", "prices"))]
+    prices: Option<String>,
+    #[arg(long, value_name = "FILE", help = with_variable("Settings file that names the price file", "config"))]
+    config: Option<String>,
+    /// Time, as in 2026-11-21 or 2026-11-21T09:00:00Z; by default now.
+    #[arg(long, value_name = "DATE", value_parser = at)]
+    at: Option<i64>,
+    /// Service tier; by default standard.
+    #[arg(long, value_name = "NAME")]
     tier: Option<String>,
-    provider: String,
-    upstream: String,
-    json: bool,
+    /// Server type, for entries that are restricted to one.
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+    /// Upstream, for entries that are restricted to one.
+    #[arg(long, value_name = "NAME")]
+    upstream: Option<String>,
+    /// Output format.
+    #[arg(long, value_name = "NAME", value_enum, default_value = "table")]
+    format: Format,
 }
 
-impl PricesArgs {
-    /// Reads the parsed flags.
-    pub(crate) fn of(matches: &ArgMatches) -> Self {
-        let (name, matches) = matches.subcommand().expect("clap requires a subcommand");
-        let text = |key: &str| matches.get_one::<String>(key).cloned();
-        let required = |key: &str| text(key).expect("clap requires it");
-        let json = || matches.get_one::<String>("format").is_some_and(|format| format == "json");
-        match name {
-            "import-litellm" => Self::Import {
-                map: required("file"),
-                currency: *matches.get_one("currency").expect("it has a default"),
-                version: text("version-name"),
-                out: matches.get_one("out").cloned(),
-            },
-            "init" => Self::Init(Init {
-                models: matches.get_many("model").into_iter().flatten().cloned().collect(),
-                input: required("input"),
-                cached_input: text("cached-input"),
-                output: required("output"),
-                currency: *matches.get_one("currency").expect("it has a default"),
-                out: matches.get_one("out").cloned(),
-            }),
-            "lint" => Self::Lint { file: required("file"), json: json() },
-            "diff" => Self::Diff { old: required("old"), new: required("new"), json: json() },
-            _ => Self::Show(Show {
-                file: text("prices"),
-                config: text("config"),
-                model: required("model"),
-                at_us: matches.get_one("at").copied().unwrap_or_else(now),
-                tier: text("tier"),
-                provider: text("provider").unwrap_or_default(),
-                upstream: text("upstream").unwrap_or_default(),
-                json: json(),
-            }),
-        }
-    }
-}
-
-/// The command line of `prices`.
-pub(crate) fn command() -> Command {
-    let file = |name: &'static str, shown: &'static str, help: &'static str| {
-        Arg::new(name).value_name(shown).required(true).help(help)
-    };
-    let flag = |name: &'static str, shown: &'static str, help: &'static str| {
-        Arg::new(name).long(name).value_name(shown).help(help)
-    };
-    let format =
-        || flag("format", "NAME", "Output format").value_parser(["table", "json"]).default_value("table");
-    let currency = || {
-        flag("currency", "CODE", "Currency of the prices, by ISO 4217")
-            .default_value("USD")
-            .value_parser(currency)
-    };
-    let out = || {
-        flag("out", "FILE", "File to write; by default the standard output")
-            .value_parser(clap::value_parser!(PathBuf))
-    };
-    let price = |name: &'static str, help: &'static str| flag(name, "PRICE", help).value_parser(init::price);
-    Command::new("prices")
-        .about("Import, check, compare and query price files")
-        .after_help(EXAMPLES)
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommand(
-            Command::new("init")
-                .about("Write a first price file for models that you name and price")
-                .arg(
-                    Arg::new("model")
-                        .value_name("MODEL")
-                        .num_args(0..)
-                        .help("Models, as requests name them; by default one entry for every model"),
-                )
-                .arg(price("input", "Price of a million prompt tokens, as in 0.10").required(true))
-                .arg(price("cached-input", "Price of a million prompt tokens read from the server's cache; by default that of --input"))
-                .arg(price("output", "Price of a million generated tokens").required(true))
-                .arg(currency())
-                .arg(out()),
-        )
-        .subcommand(
-            Command::new("import-litellm")
-                .about("Convert LiteLLM's price map (model_prices_and_context_window.json) to a price file")
-                .arg(file("file", "FILE", "LiteLLM's price map"))
-                .arg(currency())
-                .arg(
-                    Arg::new("version-name")
-                        .long("version-name")
-                        .value_name("NAME")
-                        .help("Version of the price file; by default litellm- and a hash of the map"),
-                )
-                .arg(out()),
-        )
-        .subcommand(
-            Command::new("lint")
-                .about("Show all errors and warnings of a price file, with lines")
-                .arg(file("file", "FILE", "Price file"))
-                .arg(format()),
-        )
-        .subcommand(
-            Command::new("diff")
-                .about("Show the differences between two price files, per million tokens")
-                .arg(file("old", "OLD", "Old price file"))
-                .arg(file("new", "NEW", "New price file"))
-                .arg(format()),
-        )
-        .subcommand(
-            Command::new("show")
-                .about("Show the price of a model and the entry that sets it")
-                .arg(file("model", "MODEL", "Model, as requests name it"))
-                .arg(
-                    Arg::new("prices")
-                        .long("prices")
-                        .value_name("FILE")
-                        .help(format!("Price file [env: {}]", variable("prices"))),
-                )
-                .arg(
-                    Arg::new("config")
-                        .long("config")
-                        .value_name("FILE")
-                        .help(format!("Settings file that names the price file [env: {}]", variable("config"))),
-                )
-                .arg(
-                    flag("at", "DATE", "Time, as in 2026-11-21 or 2026-11-21T09:00:00Z; by default now")
-                        .value_parser(at),
-                )
-                .arg(flag("tier", "NAME", "Service tier; by default standard"))
-                .arg(flag("provider", "NAME", "Server type, for entries that are restricted to one"))
-                .arg(flag("upstream", "NAME", "Upstream, for entries that are restricted to one"))
-                .arg(format()),
-        )
+/// The output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Table,
+    Json,
 }
 
 /// Executes the subcommand.
 pub(crate) fn run(args: &PricesArgs) -> Result<ExitCode, PricesError> {
     match args {
-        PricesArgs::Import { map, currency, version, out } => {
-            let json = text(map).map_err(|error| PricesError::Read(map.clone(), error))?;
-            let options = litellm::ImportOptions { version: version.clone(), currency: *currency };
-            let import =
-                litellm::import(&json, &options).map_err(|error| PricesError::NoMap(map.clone(), error))?;
-            write_import(&import, out.as_ref())
-        }
         PricesArgs::Init(args) => {
             let text =
-                args.text(now()).map_err(|problems| PricesError::Wrong("the file".to_owned(), problems))?;
-            match &args.out {
+                args.text(now_us()).map_err(|errors| PricesError::Invalid("the file".to_owned(), errors))?;
+            match &args.new.out {
                 Some(path) => {
                     init::create(path, &text).map_err(|error| PricesError::Write(path.clone(), error))?;
                 }
                 None => print(&text),
             }
-            Ok(ExitCode::SUCCESS)
         }
-        PricesArgs::Lint { file, json } => {
+        PricesArgs::ImportLitellm { map, version_name, new } => {
+            let json = text(map).map_err(|error| PricesError::Read(map.clone(), error))?;
+            let options = litellm::ImportOptions { version: version_name.clone(), currency: new.currency };
+            let import =
+                litellm::import(&json, &options).map_err(|error| PricesError::NoMap(map.clone(), error))?;
+            write_import(&import, new.out.as_ref())?;
+        }
+        PricesArgs::Lint { file, format } => {
             let text = text(file).map_err(|error| PricesError::Read(file.clone(), error))?;
             let read = Book::read(&text).map(|(book, mut warnings)| {
-                warnings.extend(book.ended(now()));
+                warnings.extend(book.ended(now_us()));
                 warnings.sort_by_key(|warning| warning.line);
                 (book, warnings)
             });
-            let code = if read.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(INVALID_SETTINGS) };
-            print(&if *json { render::lint_json(file, &read) } else { render::lint(file, &read) });
-            Ok(code)
+            print(&match format {
+                Format::Table => render::lint(file, &read),
+                Format::Json => render::lint_json(file, &read),
+            });
+            if read.is_err() {
+                return Ok(ExitCode::from(INVALID_SETTINGS));
+            }
         }
-        PricesArgs::Diff { old, new, json } => {
+        PricesArgs::Diff { old, new, format } => {
             let (old, new) = (book(old)?, book(new)?);
-            print(&if *json { render::diff_json(&old, &new) } else { render::diff(&old, &new) });
-            Ok(ExitCode::SUCCESS)
+            print(&match format {
+                Format::Table => render::diff(&old, &new),
+                Format::Json => render::diff_json(&old, &new),
+            });
         }
         PricesArgs::Show(args) => {
-            let named = setting::named("prices", args.file.as_deref(), args.config.as_deref(), &ThisMachine);
+            let named =
+                setting::named("prices", args.prices.as_deref(), args.config.as_deref(), &ThisMachine);
             let file = named.map_err(PricesError::Config)?.ok_or(PricesError::Unnamed)?;
-            let book = book(&file)?;
-            let entry = book.find(&args.model, &args.provider, &args.upstream, args.at_us);
-            let entry = entry.ok_or_else(|| PricesError::NoEntry(render::unpriced(&book, &file, args)))?;
-            print(&if args.json {
-                render::show_json(&book, entry, args)
-            } else {
-                render::show(&book, entry, args)
+            let (book, at_us) = (book(&file)?, args.at.unwrap_or_else(now_us));
+            let entry = args.find(&book, at_us);
+            let entry =
+                entry.ok_or_else(|| PricesError::NoEntry(render::unpriced(&book, &file, args, at_us)))?;
+            print(&match args.format {
+                Format::Table => render::show(&book, entry, args, at_us),
+                Format::Json => render::show_json(&book, entry, args, at_us),
             });
-            Ok(ExitCode::SUCCESS)
         }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Show {
+    /// Returns the entry by which the model is charged at `at_us`.
+    fn find<'b>(&self, book: &'b Book, at_us: i64) -> Option<&'b Entry> {
+        let [provider, upstream] =
+            [&self.provider, &self.upstream].map(|name| name.as_deref().unwrap_or_default());
+        book.find(&self.model, provider, upstream, at_us)
     }
 }
 
-fn write_import(import: &Import, out: Option<&PathBuf>) -> Result<ExitCode, PricesError> {
+fn write_import(import: &Import, out: Option<&PathBuf>) -> Result<(), PricesError> {
     // The result must be a valid price file, whatever the map holds.
-    Book::read(&import.file).map_err(|problems| PricesError::Wrong("the import".to_owned(), problems))?;
+    Book::read(&import.file).map_err(|errors| PricesError::Invalid("the import".to_owned(), errors))?;
     match out {
         Some(path) => {
             std::fs::write(path, &import.file).map_err(|error| PricesError::Write(path.clone(), error))?;
@@ -266,36 +174,20 @@ fn write_import(import: &Import, out: Option<&PathBuf>) -> Result<ExitCode, Pric
     }
     // Without a stderr the message has no reader.
     let _ = io::stderr().write_all(render::import(import).as_bytes());
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn book(file: &str) -> Result<Book, PricesError> {
     let text = text(file).map_err(|error| PricesError::Read(file.to_owned(), error))?;
     match Book::read(&text) {
         Ok((book, _)) => Ok(book),
-        Err(problems) => Err(PricesError::Wrong(file.to_owned(), problems)),
+        Err(errors) => Err(PricesError::Invalid(file.to_owned(), errors)),
     }
-}
-
-fn print(text: &str) {
-    // A closed pipe is no error: its reader has enough.
-    let _ = io::stdout().write_all(text.as_bytes());
-}
-
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 fn at(text: &str) -> Result<i64, String> {
     instant::read(text)
         .ok_or_else(|| "write a date or a date and time, as in 2026-11-21 or 2026-11-21T09:00:00Z".to_owned())
-}
-
-fn currency(text: &str) -> Result<Currency, String> {
-    let code = <[u8; 3]>::try_from(text.as_bytes()).ok().map(Currency);
-    code.filter(Currency::is_known)
-        .ok_or_else(|| "write its three capital letters, as in USD or EUR".to_owned())
 }
 
 /// The error of a subcommand.
@@ -304,7 +196,7 @@ pub(crate) enum PricesError {
     Read(String, io::Error),
     Write(PathBuf, io::Error),
     NoMap(String, String),
-    Wrong(String, Vec<LineError>),
+    Invalid(String, Vec<LineError>),
     NoEntry(String),
     /// The settings file cannot be read.
     Config(Diagnostic),
@@ -323,9 +215,9 @@ impl fmt::Display for PricesError {
                 f,
                 "{file} is no price map: {error}; name LiteLLM's model_prices_and_context_window.json"
             ),
-            Self::Wrong(file, problems) => {
+            Self::Invalid(file, errors) => {
                 write!(f, "{file} is no price file:")?;
-                problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+                errors.iter().try_for_each(|error| write!(f, "\n  {error}"))
             }
             Self::NoEntry(text) => f.write_str(text),
             Self::Config(error) => write!(f, "{error}"),

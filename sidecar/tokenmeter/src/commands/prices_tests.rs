@@ -1,70 +1,60 @@
 //! The flags and the output of `prices`.
 
-use std::ffi::OsString;
-
 use ::price::{Book, instant};
 
-use super::{PricesArgs, Show, render};
-use crate::cli::{Action, read};
+use super::super::parse;
+use super::{Format, PricesArgs, Show, render};
+use crate::cli::Action;
 
 const EXAMPLE: &str = include_str!("../../../../examples/prices.yaml");
 
-fn parse(line: &str) -> PricesArgs {
-    match read(line.split(' ').map(OsString::from)) {
+fn args(line: &str) -> PricesArgs {
+    match parse(&format!("prices {line}")) {
         Ok(Action::Prices(args)) => args,
         other => panic!("{line}: {other:?}"),
     }
 }
 
 fn show(line: &str) -> Show {
-    match parse(&format!("tokenmeter prices show {line} --prices p.yaml")) {
+    match args(&format!("show {line} --prices p.yaml")) {
         PricesArgs::Show(args) => args,
         other => panic!("{line}: {other:?}"),
     }
 }
 
 fn book(text: &str) -> Book {
-    Book::read(text).expect("it is right").0
+    Book::read(text).expect("a valid price file").0
 }
 
 fn shown(line: &str) -> String {
     let (book, args) = (book(EXAMPLE), show(line));
-    let entry = book.find(&args.model, &args.provider, &args.upstream, args.at_us).expect("it has a price");
-    render::show(&book, entry, &args)
+    let at_us = args.at.expect("a date");
+    render::show(&book, args.find(&book, at_us).expect("it has a price"), &args, at_us)
 }
 
 #[test]
 fn flags_are_parsed() {
-    let PricesArgs::Import { map, currency, version, out } =
-        parse("tokenmeter prices import-litellm m.json --currency EUR --version-name v --out o.yaml")
+    let PricesArgs::ImportLitellm { map, version_name, new } =
+        args("import-litellm m.json --currency EUR --version-name v --out o.yaml")
     else {
         panic!("an import")
     };
-    assert_eq!((&*map, currency.code(), version.as_deref()), ("m.json", "EUR", Some("v")));
-    assert_eq!(out.as_deref(), Some("o.yaml".as_ref()));
-    let PricesArgs::Init(init) = parse("tokenmeter prices init a b --input 0.1 --output 2 --currency EUR")
-    else {
-        panic!("a first file")
-    };
-    assert_eq!((init.models.len(), &*init.input, init.cached_input, &*init.output), (2, "0.1", None, "2"));
-    assert_eq!((init.currency.code(), init.out), ("EUR", None));
-    assert_eq!(
-        parse("tokenmeter prices lint p.yaml"),
-        PricesArgs::Lint { file: "p.yaml".to_owned(), json: false }
-    );
-    assert_eq!(show("m --at 2026-11-21").at_us, instant::read("2026-11-21").expect("a date"));
-    assert!(show("m").at_us > instant::read("2026-01-01").expect("a date"));
+    assert_eq!((&*map, new.currency.code(), version_name.as_deref()), ("m.json", "EUR", Some("v")));
+    assert_eq!(new.out.as_deref(), Some("o.yaml".as_ref()));
+    assert!(matches!(args("init a b --input 0.1 --output 2 --currency EUR"), PricesArgs::Init(_)));
+    assert_eq!(args("lint p.yaml"), PricesArgs::Lint { file: "p.yaml".to_owned(), format: Format::Table });
+    assert_eq!(show("m --at 2026-11-21").at, instant::read("2026-11-21"));
+    assert_eq!(show("m").at, None);
     for invalid in [
         "",
-        " show",
-        " show m --prices p --at yesterday",
-        " import-litellm m --currency usd",
-        " lint",
-        " init m",
-        " init --input -1 --output 1",
+        "show",
+        "show m --prices p --at yesterday",
+        "import-litellm m --currency usd",
+        "lint",
+        "init m",
+        "init --input -1 --output 1",
     ] {
-        let line = format!("tokenmeter prices{invalid}");
-        assert!(read(line.split(' ').map(OsString::from)).is_err(), "{line}");
+        assert!(parse(&format!("prices {invalid}")).is_err(), "{invalid}");
     }
 }
 
@@ -95,11 +85,12 @@ fn show_prints_the_family_of_the_given_day() {
     );
     for (day, family) in [("2026-09-30", "One"), ("2026-10-01", "Two")] {
         let args = show(&format!("m --at {day}"));
-        let entry = book.find("m", "", "", args.at_us).expect("it has a price");
-        let text = render::show(&book, entry, &args);
+        let at_us = args.at.expect("a date");
+        let entry = args.find(&book, at_us).expect("it has a price");
+        let text = render::show(&book, entry, &args, at_us);
         assert!(text.contains(&format!("is       family {family}\n")), "{day}: {text}");
         let json: serde_json::Value =
-            serde_json::from_str(&render::show_json(&book, entry, &args)).expect("it is JSON");
+            serde_json::from_str(&render::show_json(&book, entry, &args, at_us)).expect("it is JSON");
         assert_eq!(json["family"], family, "{day}");
     }
 }
@@ -107,9 +98,10 @@ fn show_prints_the_family_of_the_given_day() {
 #[test]
 fn json_has_the_content_of_the_text() {
     let (book, args) = (book(EXAMPLE), show("deep-thinker --at 2026-11-21"));
-    let entry = book.find("deep-thinker", "", "", args.at_us).expect("it has a price");
+    let at_us = args.at.expect("a date");
+    let entry = args.find(&book, at_us).expect("it has a price");
     let json: serde_json::Value =
-        serde_json::from_str(&render::show_json(&book, entry, &args)).expect("it is JSON");
+        serde_json::from_str(&render::show_json(&book, entry, &args, at_us)).expect("it is JSON");
     assert_eq!(json["rates"][0]["tokens"]["reasoning"]["per_million"], "1.10");
     assert_eq!(
         json["rates"][0]["tokens"]["cached_input"],
@@ -132,8 +124,9 @@ fn unpriced_model_gets_suggestions() {
         ("something-else --at 2026-11-21", "add one"),
     ] {
         let args = show(line);
-        let (book, text) = (book(EXAMPLE), render::unpriced(&book(EXAMPLE), "p.yaml", &args));
-        assert!(book.find(&args.model, "", "", args.at_us).is_none(), "{line}");
+        let (book, at_us) = (book(EXAMPLE), args.at.expect("a date"));
+        let text = render::unpriced(&book, "p.yaml", &args, at_us);
+        assert!(args.find(&book, at_us).is_none(), "{line}");
         assert!(text.contains(part), "{line}: {text}");
     }
 }
@@ -165,9 +158,9 @@ fn diff_prints_differences_in_money() {
 
 #[test]
 fn lint_prints_errors_and_warnings_with_lines() {
-    let wrong =
+    let invalid =
         EXAMPLE.replace("output: 0.40", "output: -0.40").replace("name: deep-thinker", "nmae: deep-thinker");
-    let read = Book::read(&wrong);
+    let read = Book::read(&invalid);
     let text = render::lint("p.yaml", &read);
     assert!(text.starts_with("p.yaml:13: `output`: `-0.40` is below 0; "), "{text}");
     assert!(text.contains("p.yaml:57: there is no key `nmae`; did you mean `name`?\n"), "{text}");
@@ -176,8 +169,8 @@ fn lint_prints_errors_and_warnings_with_lines() {
         serde_json::from_str(&render::lint_json("p.yaml", &read)).expect("it is JSON");
     assert_eq!((&json["right"], &json["problems"][0]["line"]), (&false.into(), &13.into()));
 
-    let doubtful = EXAMPLE.replace("output: 0.40", "output: 0.4000004");
-    let text = render::lint("p.yaml", &Book::read(&doubtful));
+    let rounded = EXAMPLE.replace("output: 0.40", "output: 0.4000004");
+    let text = render::lint("p.yaml", &Book::read(&rounded));
     assert!(text.starts_with("p.yaml:13: warning: `output`: 0.4000004 was rounded to 0.40,"), "{text}");
     assert!(text.contains("USD, 7 entries, 12 rates, 1 warning, hash "), "{text}");
 }

@@ -3,11 +3,11 @@
 
 use std::fmt;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::Args;
 use ledger::Store;
 use ledger::{Range, SourceError, period};
 use price::{Book, LineError};
@@ -15,117 +15,68 @@ use report::{Change, Outcome, Reprice};
 use report::{Filter, Key};
 use text::{Glob, group_thousands, money, table};
 
-use super::ledger_path::{self, NoLedger};
-use super::operator;
-use super::spend::filters;
+use super::ledger_path::{LedgerFileFlags, NoLedger};
+use super::{operator, print, print_message};
 use crate::plan::machine::ThisMachine;
 
 /// The arguments of `ledger reprice`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct RepriceArgs {
-    ledger: Option<String>,
-    config: Option<String>,
-    range: Range,
-    filters: Vec<Filter>,
-    unpriced_only: bool,
+    #[command(flatten)]
+    ledger: LedgerFileFlags,
+    /// Start of the range, by the end of exchanges: a month (2026-10), a day or a time in UTC.
+    #[arg(long, value_name = "TIME", value_parser = period::instant, help_heading = EXCHANGES)]
+    since: i64,
+    /// End of the range, exclusive.
+    #[arg(long, value_name = "TIME", value_parser = period::instant, help_heading = EXCHANGES)]
+    until: i64,
+    /// Price file to charge by.
+    #[arg(long, value_name = "FILE")]
     prices: PathBuf,
+    /// Only these models, as in llama*; by default all.
+    #[arg(long, value_name = "PATTERN", help_heading = EXCHANGES)]
+    model: Option<String>,
+    /// Only matching exchanges, by their current charge; keys and patterns are those of `spend`.
+    #[arg(long = "where", value_name = "KEY=VALUE,…", value_parser = Filter::read, help_heading = EXCHANGES)]
+    filters: Vec<Filter>,
+    /// Only exchanges without a price.
+    #[arg(long, help_heading = EXCHANGES)]
+    unpriced_only: bool,
+    /// Operator's name, for the audit trail; by default the user of this process.
+    #[arg(long, value_name = "NAME")]
     who: Option<String>,
+    /// Show the result by tenant and model, and change nothing.
+    #[arg(long)]
     dry_run: bool,
 }
 
+const EXCHANGES: &str = "Exchanges";
+
 impl RepriceArgs {
-    /// Reads the parsed flags.
-    pub(crate) fn of(matches: &ArgMatches) -> Self {
-        let text = |name: &str| matches.get_one::<String>(name).cloned();
-        let of_model = text("model").map(|model| Filter {
+    /// Returns all filters, that of --model too.
+    fn filters(&self) -> Vec<Filter> {
+        let of_model = self.model.as_ref().map(|model| Filter {
             key: Key::Model,
             except: false,
-            patterns: vec![Glob::new(&model)],
+            patterns: vec![Glob::new(model)],
         });
-        Self {
-            ledger: text("ledger"),
-            config: text("config"),
-            range: Range {
-                since_us: matches.get_one("since").copied().expect("clap requires it"),
-                until_us: matches.get_one("until").copied().expect("clap requires it"),
-            },
-            filters: matches.get_many("where").into_iter().flatten().cloned().chain(of_model).collect(),
-            unpriced_only: matches.get_flag("unpriced-only"),
-            prices: matches.get_one::<PathBuf>("prices").cloned().expect("clap requires it"),
-            who: text("who"),
-            dry_run: matches.get_flag("dry-run"),
-        }
+        self.filters.iter().cloned().chain(of_model).collect()
     }
-}
-
-/// The command line of `ledger reprice`.
-pub(crate) fn command() -> Command {
-    let time = |name: &'static str, help: &'static str| {
-        Arg::new(name)
-            .long(name)
-            .value_name("TIME")
-            .required(true)
-            .value_parser(|text: &str| period::instant(text))
-            .help(help)
-    };
-    Command::new("reprice")
-        .about("Charge by another price file: enter a correction for each exchange whose charge differs")
-        .after_help(EXAMPLES)
-        .args(ledger_path::of_files())
-        .arg(time(
-            "since",
-            "Start of the range, by the end of exchanges: a month (2026-10), a day or a time in UTC",
-        ))
-        .arg(time("until", "End of the range, exclusive"))
-        .arg(
-            Arg::new("prices")
-                .long("prices")
-                .value_name("FILE")
-                .required(true)
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("Price file to charge by"),
-        )
-        .arg(
-            Arg::new("model")
-                .long("model")
-                .value_name("PATTERN")
-                .help("Only these models, as in llama*; by default all"),
-        )
-        .arg(filters(
-            "Only matching exchanges, by their current charge; keys and patterns are those of `spend`",
-        ))
-        .arg(
-            Arg::new("unpriced-only")
-                .long("unpriced-only")
-                .action(ArgAction::SetTrue)
-                .help("Only exchanges without a price"),
-        )
-        .arg(
-            Arg::new("who")
-                .long("who")
-                .value_name("NAME")
-                .help("Operator's name, for the audit trail; by default the user of this process"),
-        )
-        .arg(
-            Arg::new("dry-run")
-                .long("dry-run")
-                .action(ArgAction::SetTrue)
-                .help("Show the result by tenant and model, and change nothing"),
-        )
 }
 
 /// Reprices, and prints the result.
 pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
-    let ledger =
-        ledger_path::named(args.ledger.as_deref(), args.config.as_deref()).map_err(RepriceError::NoLedger)?;
+    let ledger = args.ledger.any.named().map_err(RepriceError::NoLedger)?;
     if ledger.contains("://") {
         return Err(RepriceError::Remote);
     }
     let book = book(&args.prices)?;
     let who = operator::name(args.who.as_deref(), &ThisMachine);
+    let filters = args.filters();
     let request = Reprice {
-        range: args.range,
-        filters: &args.filters,
+        range: Range { since_us: args.since, until_us: args.until },
+        filters: &filters,
         unpriced_only: args.unpriced_only,
         book: &book,
         who: &who,
@@ -133,23 +84,22 @@ pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
     };
     let outcome = if args.dry_run {
         let store =
-            Store::open_read(Path::new(&ledger)).map_err(|failure| RepriceError::Ledger(failure.into()))?;
+            Store::open_read(Path::new(&ledger)).map_err(|error| RepriceError::Ledger(error.into()))?;
         report::rehearse(&store, &request)
     } else {
         report::reprice(Path::new(&ledger), &request)
     };
     let outcome = outcome.map_err(RepriceError::Ledger)?;
-    // A closed pipe is no error: its reader has enough.
-    let _ = io::stdout().write_all(summary(&outcome, &book, args.dry_run).as_bytes());
+    print(&summary(&outcome, &book, args.dry_run));
     Ok(ExitCode::SUCCESS)
 }
 
 fn book(path: &Path) -> Result<Book, RepriceError> {
     let text = fs::read_to_string(path).map_err(|error| RepriceError::Unread(path.to_owned(), error))?;
     let (book, warnings) =
-        Book::read(&text).map_err(|problems| RepriceError::Prices(path.to_owned(), problems))?;
+        Book::read(&text).map_err(|errors| RepriceError::Prices(path.to_owned(), errors))?;
     for warning in warnings {
-        let _ = writeln!(io::stderr(), "tokenmeter: {}: warning: {warning}", path.display());
+        print_message(&format!("{}: warning: {warning}", path.display()));
     }
     Ok(book)
 }
@@ -278,11 +228,11 @@ impl fmt::Display for RepriceError {
             Self::Unread(path, error) => {
                 write!(f, "cannot read {}: {error}; name a price file with --prices", path.display())
             }
-            Self::Prices(path, problems) => {
+            Self::Prices(path, errors) => {
                 write!(f, "{} is not a valid price file:", path.display())?;
-                problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+                errors.iter().try_for_each(|error| write!(f, "\n  {error}"))
             }
-            Self::Ledger(trouble) => write!(f, "{trouble}"),
+            Self::Ledger(error) => write!(f, "{error}"),
         }
     }
 }

@@ -2,23 +2,26 @@
 
 use std::process::ExitCode;
 
-use super::{RepriceArgs, command, run, summary};
+use super::super::ledger::LedgerArgs;
+use super::super::parse;
+use super::{RepriceArgs, run, summary};
+use crate::cli::Action;
 
 fn args(line: &str) -> Result<RepriceArgs, String> {
-    let matches =
-        command().try_get_matches_from(line.split_whitespace()).map_err(|error| error.to_string())?;
-    Ok(RepriceArgs::of(&matches))
+    match parse(&format!("ledger {line}"))? {
+        Action::Ledger(LedgerArgs::Reprice(args)) => Ok(args),
+        other => panic!("{line}: {other:?}"),
+    }
 }
 
 #[test]
 fn flags_are_parsed() {
-    command().debug_assert();
     let line = "reprice --since 2026-10 --until 2026-11 --prices p.yaml --model llama* --where tenant!=acme";
     let args = args(&format!("{line} --unpriced-only --dry-run")).unwrap();
-    assert_eq!(args.range.since_us, 1_790_812_800_000_000);
-    assert_eq!(args.range.until_us, 1_793_491_200_000_000);
+    assert_eq!(args.since, 1_790_812_800_000_000);
+    assert_eq!(args.until, 1_793_491_200_000_000);
     let filters = ["tenant!=acme", "model=llama*"].map(|text| report::Filter::read(text).unwrap());
-    assert_eq!(args.filters, filters);
+    assert_eq!(args.filters(), filters);
     assert!(args.dry_run && args.unpriced_only);
     for missing in ["reprice --since 2026-10 --until 2026-11", "reprice --since 2026-10 --prices p.yaml"] {
         assert!(self::args(missing).is_err(), "{missing}");

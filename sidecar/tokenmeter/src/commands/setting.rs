@@ -29,6 +29,11 @@ pub(crate) fn config(flag: Option<&str>, machine: &dyn Machine) -> Option<String
     flag.map(str::to_owned).or_else(|| variable_of("config", machine))
 }
 
+/// Returns the help of a flag, with the variable of its setting.
+pub(crate) fn with_variable(help: &str, key: &str) -> String {
+    format!("{help} [env: {}]", variable(key))
+}
+
 fn variable_of(key: &str, machine: &dyn Machine) -> Option<String> {
     machine.variable(&variable(key)).filter(|text| !text.is_empty())
 }

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Args, ValueEnum};
 use ledger::Store;
 use ledger::source::Month;
 use ledger::{Range, Source, SourceError, period};
@@ -20,247 +20,191 @@ use ship::Central;
 use ship::address::is_postgres;
 use text::nearest;
 
-use super::ledger_path::{self, NoLedger};
-use super::setting;
+use super::ledger_path::{LedgerFlags, NoLedger};
+use super::print_message;
+use super::setting::{self, with_variable};
+use super::words::one_of;
 use crate::plan::machine::ThisMachine;
 use crate::plan::{prices, store};
 use crate::settings::diagnostic::Diagnostic;
-use crate::settings::variable;
 
 /// The arguments of `spend`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct SpendArgs {
-    ledger: Option<String>,
-    config: Option<String>,
-    query: Query,
+    #[command(flatten)]
+    ledger: LedgerFlags,
+    #[command(flatten)]
+    period: PeriodFlags,
+    #[arg(
+        long,
+        value_name = "KEY,…",
+        value_delimiter = ',',
+        value_parser = key,
+        help = format!("Group by these keys: {}", Key::ALL.map(Key::name).join(", ")),
+        help_heading = ROWS
+    )]
+    by: Vec<Key>,
+    /// Only matching exchanges; `*` matches any text, `\,` is a comma, KEY!= excludes; repeat for another key.
+    #[arg(long = "where", value_name = "KEY=VALUE,…", value_parser = Filter::read, help_heading = ROWS)]
+    filters: Vec<Filter>,
+    /// Cost by the price book, or by GPU time and energy.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = one_of(Basis::ALL, Basis::name),
+        default_value = Basis::Price.name(),
+        help_heading = ROWS
+    )]
+    basis: Basis,
+    /// Order of the rows; by default by keys, or by cost with --top.
+    #[arg(long, value_name = "NAME", value_parser = one_of(Order::ALL, Order::name), help_heading = ROWS)]
+    sort: Option<Order>,
+    /// Only the first N rows; the total covers all.
+    #[arg(long, value_name = "N", value_parser = top, help_heading = ROWS)]
     top: Option<usize>,
+    /// Output format; csv and focus print notes to stderr.
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = Format::Table, help_heading = OUTPUT)]
     format: Format,
+    /// Only with --format csv: columns after the keys, or `all`; by default the usual ones of a bill.
+    #[arg(long, value_name = "NAME,…", help_heading = OUTPUT)]
     columns: Option<String>,
-    options: Options,
-    prices: Option<String>,
+    /// Round money to N decimal places, half to even, each row and the total by itself; CSV then has rows of totals,
+    /// marked in its column `row`; by default money is exact.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(0..=12),
+        help_heading = OUTPUT
+    )]
     round: Option<u32>,
+    /// Output file; by default stdout.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    focus: FocusFlags,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+const ROWS: &str = "Rows";
+const OUTPUT: &str = "Output";
+
+/// The flags that select a period.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Period")]
+struct PeriodFlags {
+    /// Start of the range: a month (2026-10), a day or a time in UTC; by default the first row.
+    #[arg(long, value_name = "TIME", value_parser = period::instant)]
+    since: Option<i64>,
+    /// End of the range, exclusive: 2026-11 includes all of October; by default the last row.
+    #[arg(long, value_name = "TIME", value_parser = period::instant)]
+    until: Option<i64>,
+    /// Usage of a month: 2026-10, this or last.
+    #[arg(long, value_name = "MONTH", value_parser = month, conflicts_with_all = ["since", "until"])]
+    month: Option<MonthArg>,
+    /// Charges billed in a month (2026-10, this or last): its usage, and late charges of closed months before it.
+    #[arg(long, value_name = "MONTH", value_parser = month)]
+    billed: Option<MonthArg>,
+}
+
+/// The flags of FOCUS.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(next_help_heading = "FOCUS (with --format focus)")]
+struct FocusFlags {
+    /// FOCUS version.
+    #[arg(
+        long = "focus-version",
+        value_name = "NAME",
+        value_parser = one_of(Version::ALL, Version::name),
+        default_value = Version::V1_2.name()
+    )]
+    version: Version,
+    /// BilledCost is 0 with showback, the cost with chargeback.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = one_of(Billing::ALL, Billing::name),
+        default_value = Billing::Showback.name()
+    )]
+    billing: Billing,
+    /// Issuer of the invoice.
+    #[arg(long, value_name = "NAME", default_value = "tokenmeter")]
+    issuer: String,
+    /// Name of the service.
+    #[arg(long, value_name = "NAME", default_value = "LLM Inference")]
+    service: String,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = with_variable("Price file with developer, family and version of models", "prices")
+    )]
+    prices: Option<String>,
+}
+
+/// The output format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
     Table,
     Json,
     Csv,
     Focus,
 }
 
-impl Format {
-    const ALL: [Self; 4] = [Self::Table, Self::Json, Self::Csv, Self::Focus];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Table => "table",
-            Self::Json => "json",
-            Self::Csv => "csv",
-            Self::Focus => "focus",
-        }
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_possible_value().map_or(Ok(()), |value| f.write_str(value.get_name()))
     }
 }
 
 impl SpendArgs {
-    /// Reads the parsed flags.
-    pub(crate) fn of(matches: &ArgMatches) -> Self {
-        let text = |name: &str| matches.get_one::<String>(name).cloned();
-        let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
-        let now_us = ledger::now_us();
+    /// Builds the query of the report. Months are relative to `now_us`.
+    fn query(&self, now_us: i64) -> Query {
         let this = period::month_at(period::day_at(now_us));
-        let month = |name: &str| matches.get_one::<MonthArg>(name).map(|month| month.relative_to(this));
-        let of_month = month("month");
-        let top = matches.get_one("top").copied();
-        let of_month = of_month.map(|month| Range {
-            since_us: period::month_start_us(month),
-            until_us: period::month_start_us(month + 1),
-        });
-        let range = of_month.unwrap_or_else(|| Range {
-            since_us: matches.get_one("since").copied().unwrap_or(i64::MIN),
-            until_us: matches.get_one("until").copied().unwrap_or(i64::MAX),
-        });
         let mut by: Vec<Key> = Vec::new();
-        for key in matches.get_many::<Key>("by").into_iter().flatten() {
+        for key in &self.by {
             if !by.contains(key) {
                 by.push(*key);
             }
         }
-        Self {
-            ledger: text("ledger"),
-            config: text("config"),
-            query: Query {
-                range,
-                billed: month("billed"),
-                by,
-                filters: matches.get_many("where").into_iter().flatten().cloned().collect(),
-                basis: if word("basis") == "gpu" { Basis::Gpu } else { Basis::Price },
-                // With --top, rows are sorted by cost unless --sort is given.
-                order: match word("sort") {
-                    "" if top.is_some() => Order::Cost,
-                    sort => Order::ALL.into_iter().find(|order| order.name() == sort).unwrap_or_default(),
-                },
-                now_us,
-            },
-            top,
-            columns: text("columns"),
-            format: Format::ALL
-                .into_iter()
-                .find(|format| format.name() == word("format"))
-                .unwrap_or(Format::Table),
-            options: Options {
-                version: if word("focus-version") == "1.4" { Version::V1_4 } else { Version::V1_2 },
-                billing: if word("billing") == "chargeback" {
-                    Billing::Chargeback
-                } else {
-                    Billing::Showback
-                },
-                issuer: text("issuer").unwrap_or_default(),
-                service: text("service").unwrap_or_default(),
-            },
-            prices: text("prices"),
-            round: matches.get_one("round").copied(),
-            output: matches.get_one("output").cloned(),
+        Query {
+            range: self.period.range(this),
+            billed: self.period.billed.map(|month| month.relative_to(this)),
+            by,
+            filters: self.filters.clone(),
+            basis: self.basis,
+            // With --top, rows are sorted by cost unless --sort is given.
+            order: self.sort.unwrap_or(if self.top.is_some() { Order::Cost } else { Order::Keys }),
+            now_us,
         }
     }
 }
 
-/// Returns the flag `--where`, which `ledger reprice` shares.
-pub(super) fn filters(help: &'static str) -> Arg {
-    Arg::new("where")
-        .long("where")
-        .value_name("KEY=VALUE,…")
-        .action(ArgAction::Append)
-        .value_parser(Filter::read)
-        .help(help)
+impl PeriodFlags {
+    /// Returns the range, relative to the current month `this`.
+    fn range(&self, this: Month) -> Range {
+        match self.month.map(|month| month.relative_to(this)) {
+            Some(month) => {
+                Range { since_us: period::month_start_us(month), until_us: period::month_start_us(month + 1) }
+            }
+            None => {
+                Range { since_us: self.since.unwrap_or(i64::MIN), until_us: self.until.unwrap_or(i64::MAX) }
+            }
+        }
+    }
 }
 
-/// The command line of `spend`.
-pub(crate) fn command() -> Command {
-    Command::new("spend")
-        .about("Report the spend from the ledger")
-        .long_about("Report the spend from the ledger, exactly, with the provenance of its counts")
-        .after_help(EXAMPLES)
-        .args(ledger_path::arguments())
-        .arg(time(
-            "since",
-            "Start of the range: a month (2026-10), a day or a time in UTC; by default the first row",
-        ))
-        .arg(time("until", "End of the range, exclusive: 2026-11 includes all of October; by default the last row"))
-        .arg(
-            Arg::new("month")
-                .long("month")
-                .value_name("MONTH")
-                .value_parser(month)
-                .conflicts_with_all(["since", "until"])
-                .help("Usage of a month: 2026-10, this or last"),
-        )
-        .arg(
-            Arg::new("billed").long("billed").value_name("MONTH").value_parser(month).help(
-                "Charges billed in a month (2026-10, this or last): its usage, and late charges of closed months \
-                 before it",
-            ),
-        )
-        .arg(
-            Arg::new("by")
-                .long("by")
-                .value_name("KEY,…")
-                .value_delimiter(',')
-                .action(ArgAction::Append)
-                .value_parser(key)
-                .help(format!("Group by these keys: {}", names())),
-        )
-        .arg(filters(
-            "Only matching exchanges; `*` matches any text, `\\,` is a comma, KEY!= excludes; repeat for another key",
-        ))
-        .arg(choice(
-            "basis",
-            &["price", "gpu"],
-            "price",
-            "Cost by the price book, or by GPU time and energy",
-        ))
-        .arg(
-            Arg::new("sort")
-                .long("sort")
-                .value_name("NAME")
-                .value_parser(clap::builder::PossibleValuesParser::new(Order::ALL.map(Order::name)))
-                .help("Order of the rows; by default keys, with --top cost"),
-        )
-        .arg(
-            Arg::new("top")
-                .long("top")
-                .value_name("N")
-                .value_parser(|text: &str| text.parse::<usize>().ok().filter(|rows| *rows > 0).ok_or("write 1 or more"))
-                .help("Only the first N rows; the total covers all"),
-        )
-        .arg(choice(
-            "format",
-            &Format::ALL.map(Format::name),
-            Format::Table.name(),
-            "Output format; csv and focus print notes to stderr",
-        ))
-        .arg(
-            Arg::new("columns")
-                .long("columns")
-                .value_name("NAME,…")
-                .help("Only with --format csv: columns after the keys, or `all`; by default the usual ones of a bill"),
-        )
-        .arg(choice("focus-version", &Version::ALL.map(Version::name), "1.2", "FOCUS version"))
-        .arg(choice(
-            "billing",
-            &["showback", "chargeback"],
-            "showback",
-            "FOCUS: BilledCost is 0 with showback, the cost with chargeback",
-        ))
-        .arg(
-            Arg::new("issuer")
-                .long("issuer")
-                .value_name("NAME")
-                .default_value("tokenmeter")
-                .help("FOCUS: issuer of the invoice"),
-        )
-        .arg(
-            Arg::new("service")
-                .long("service")
-                .value_name("NAME")
-                .default_value("LLM Inference")
-                .help("FOCUS: name of the service"),
-        )
-        .arg(Arg::new("prices").long("prices").value_name("FILE").help(format!(
-            "FOCUS: price file with developer, family and version of models [env: {}]",
-            variable("prices")
-        )))
-        .arg(
-            Arg::new("round")
-                .long("round")
-                .value_name("N")
-                .value_parser(clap::value_parser!(u32).range(0..=12))
-                .help(
-                    "Round money to N decimal places, half to even, each row and the total by itself; CSV then has \
-                     rows of totals, marked in its column `row`; by default money is exact",
-                ),
-        )
-        .arg(
-            Arg::new("output")
-                .long("output")
-                .value_name("FILE")
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("Output file; by default stdout"),
-        )
-}
-
-fn time(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name).long(name).value_name("TIME").value_parser(|text: &str| period::instant(text)).help(help)
-}
-
-fn choice(name: &'static str, of: &[&'static str], usual: &'static str, help: &'static str) -> Arg {
-    let parser = clap::builder::PossibleValuesParser::new(of.to_vec());
-    Arg::new(name).long(name).value_name("NAME").value_parser(parser).default_value(usual).help(help)
+impl FocusFlags {
+    fn options(&self) -> Options {
+        Options {
+            version: self.version,
+            billing: self.billing,
+            issuer: self.issuer.clone(),
+            service: self.service.clone(),
+        }
+    }
 }
 
 /// A month on the command line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MonthArg {
     Named(Month),
     This,
@@ -288,11 +232,15 @@ fn month(text: &str) -> Result<MonthArg, String> {
     }
 }
 
-/// Refuses columns that are named for a format that has its own.
+fn top(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|rows| *rows > 0).ok_or("write 1 or more")
+}
+
+/// Rejects columns for a format that has its own.
 fn check_format(args: &SpendArgs) -> Result<(), SpendError> {
     match args.format {
         Format::Csv => Ok(()),
-        other if args.columns.is_some() => Err(SpendError::ColumnsOf(other.name())),
+        other if args.columns.is_some() => Err(SpendError::ColumnsOf(other)),
         _ => Ok(()),
     }
 }
@@ -318,15 +266,11 @@ fn key(text: &str) -> Result<Key, String> {
     })
 }
 
-fn names() -> String {
-    Key::ALL.map(Key::name).join(", ")
-}
-
 /// Prints the report.
 pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
-    let ledger =
-        ledger_path::named(args.ledger.as_deref(), args.config.as_deref()).map_err(SpendError::NoLedger)?;
-    if args.query.range.since_us >= args.query.range.until_us {
+    let ledger = args.ledger.named().map_err(SpendError::NoLedger)?;
+    let query = args.query(ledger::now_us());
+    if query.range.since_us >= query.range.until_us {
         return Err(SpendError::NoTime);
     }
     check_format(args)?;
@@ -334,12 +278,12 @@ pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
     match &args.output {
         Some(path) => {
             let mut file = BufWriter::new(LazyFile { path, file: None });
-            print(args, &*source, &mut file)?;
+            print(args, &query, &*source, &mut file)?;
             file.flush().map_err(|error| SpendError::Write(path.clone(), error))?;
         }
         None => {
             let mut screen = BufWriter::new(io::stdout().lock());
-            print(args, &*source, &mut screen)?;
+            print(args, &query, &*source, &mut screen)?;
             // A closed pipe is no error: its reader has enough.
             let _ = screen.flush();
         }
@@ -370,25 +314,25 @@ impl Write for LazyFile<'_> {
 fn open(ledger: &str) -> Result<Box<dyn Source>, SpendError> {
     if is_postgres(ledger) {
         let central = store::address_for_command(ledger, &ThisMachine)
-            .map_err(|refused| refused.to_string().into())
+            .map_err(|error| error.to_string().into())
             .and_then(|address| Ok(Central::open(&address)?))
             .map_err(SpendError::Ledger)?;
         return Ok(Box::new(central));
     }
-    let store = Store::open_read(Path::new(ledger)).map_err(|failure| SpendError::Ledger(failure.into()))?;
+    let store = Store::open_read(Path::new(ledger)).map_err(|error| SpendError::Ledger(error.into()))?;
     Ok(Box::new(store))
 }
 
-fn print(args: &SpendArgs, source: &dyn Source, to: &mut dyn Write) -> Result<(), SpendError> {
-    let (query, round) = (&args.query, args.round);
+fn print(args: &SpendArgs, query: &Query, source: &dyn Source, to: &mut dyn Write) -> Result<(), SpendError> {
+    let round = args.round;
     if args.format == Format::Focus {
-        match focus::write(source, query, &args.options, book(args)?.as_ref(), to) {
+        match focus::write(source, query, &args.focus.options(), book(args)?.as_ref(), to) {
             Ok(notes) => {
                 print_notes(&Notes { prices_flag: prices_flag(args), ..notes }.sentences(&query.range));
             }
-            Err(trouble) => match trouble.downcast::<io::Error>() {
+            Err(error) => match error.downcast::<io::Error>() {
                 Ok(error) => write_error(args, *error)?,
-                Err(trouble) => return Err(SpendError::Ledger(trouble)),
+                Err(error) => return Err(SpendError::Ledger(error)),
             },
         }
         return Ok(());
@@ -413,11 +357,11 @@ fn print(args: &SpendArgs, source: &dyn Source, to: &mut dyn Write) -> Result<()
 /// is known.
 fn prices_flag(args: &SpendArgs) -> Option<String> {
     let flag = |name: &str, path: &str| Some(format!("--{name} {}", shell_word(path)?));
-    if let Some(path) = &args.prices {
+    if let Some(path) = &args.focus.prices {
         return flag("prices", path);
     }
-    let named = setting::named("prices", None, args.config.as_deref(), &ThisMachine).ok()?;
-    match (named, &args.config) {
+    let named = setting::named("prices", None, args.ledger.config.as_deref(), &ThisMachine).ok()?;
+    match (named, &args.ledger.config) {
         (None, _) => None,
         (Some(_), Some(config)) => flag("config", config),
         (Some(_), None) => Some(String::new()),
@@ -426,7 +370,8 @@ fn prices_flag(args: &SpendArgs) -> Option<String> {
 
 /// Reads the price file, if one is named, for developers and families of models.
 fn book(args: &SpendArgs) -> Result<Option<Book>, SpendError> {
-    let named = setting::named("prices", args.prices.as_deref(), args.config.as_deref(), &ThisMachine);
+    let named =
+        setting::named("prices", args.focus.prices.as_deref(), args.ledger.config.as_deref(), &ThisMachine);
     let Some(path) = named.map_err(|error| SpendError::Prices(vec![error]))? else {
         return Ok(None);
     };
@@ -446,7 +391,7 @@ fn write_error(args: &SpendArgs, error: io::Error) -> Result<(), SpendError> {
 /// Prints notes to stderr, apart from the report.
 fn print_notes(sentences: &[String]) {
     for sentence in sentences {
-        let _ = writeln!(io::stderr(), "tokenmeter: note: {sentence}");
+        print_message(&format!("note: {sentence}"));
     }
 }
 
@@ -458,7 +403,7 @@ pub(crate) enum SpendError {
     /// A column is unknown; the columns that exist.
     NoColumn(Vec<String>),
     /// Columns are named for a format that has its own.
-    ColumnsOf(&'static str),
+    ColumnsOf(Format),
     Ledger(SourceError),
     /// The price file cannot be read.
     Unread(String, io::Error),
@@ -479,7 +424,7 @@ impl fmt::Display for SpendError {
                 f,
                 "--columns is only for --format csv, and the format is {format}: add --format csv or leave --columns out"
             ),
-            Self::Ledger(trouble) => write!(f, "{trouble}"),
+            Self::Ledger(error) => write!(f, "{error}"),
             Self::Unread(path, error) => {
                 write!(f, "cannot read {path}: {error}; name a price file with --prices")
             }

@@ -1,32 +1,37 @@
 //! The flags of `spend`, and the errors of invalid ones.
 
+use clap::ValueEnum;
 use ledger::Range;
-use report::{Basis, Column, Key, Order};
+use report::focus::{Billing, Version};
+use report::{Basis, Column, Key, Order, Query};
 use text::Glob;
 
-use super::{Format, SpendArgs, check_format, columns, command, prices_flag};
+use super::super::parse;
+use super::{Format, SpendArgs, check_format, columns, prices_flag};
+use crate::cli::Action;
 
 fn args(line: &str) -> Result<SpendArgs, String> {
-    let matches =
-        command().try_get_matches_from(line.split_whitespace()).map_err(|error| error.to_string())?;
-    Ok(SpendArgs::of(&matches))
+    match parse(line)? {
+        Action::Spend(args) => Ok(*args),
+        other => panic!("{line}: {other:?}"),
+    }
 }
 
 fn valid(line: &str) -> SpendArgs {
     args(line).unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
-#[test]
-fn clap_accepts_the_command() {
-    command().debug_assert();
+fn query(line: &str) -> Query {
+    valid(line).query(ledger::now_us())
 }
 
 #[test]
 fn default_is_one_row_of_everything() {
-    let args = valid("spend");
-    assert_eq!((args.query.range, args.query.billed, args.round), (Range::ALL, None, None));
-    assert!(args.query.by.is_empty() && args.query.filters.is_empty());
-    assert_eq!((args.query.basis, args.query.order, args.format), (Basis::Price, Order::Keys, Format::Table));
+    let (args, query) = (valid("spend"), query("spend"));
+    assert_eq!((query.range, query.billed), (Range::ALL, None));
+    assert!(query.by.is_empty() && query.filters.is_empty());
+    assert_eq!((query.basis, query.order), (Basis::Price, Order::Keys));
+    assert_eq!((args.format, args.round), (Format::Table, None));
 }
 
 #[test]
@@ -38,45 +43,41 @@ fn months_days_and_times_are_parsed() {
         "spend --since 2026-10-01 --until 2026-11-01",
         "spend --since 2026-10-01T00:00:00Z --until 2026-11-01T01:00:00+01:00",
     ] {
-        assert_eq!(valid(line).query.range, october, "{line}");
+        assert_eq!(query(line).range, october, "{line}");
     }
-    assert_eq!(valid("spend --billed 2026-10").query.billed, Some(681));
+    assert_eq!(query("spend --billed 2026-10").billed, Some(681));
 }
 
 #[test]
 fn keys_filters_and_formats_are_parsed() {
-    let args = valid(
-        "spend --by tenant,model --by day,tenant --where tenant=a*,b --where ending!=complete --basis gpu --sort cost \
-         --format focus --focus-version 1.4 --billing chargeback --round 2",
-    );
-    assert_eq!(args.query.by, [Key::Tenant, Key::Model, Key::Day]);
-    assert_eq!(args.query.filters.len(), 2);
-    assert_eq!(args.query.filters[0].patterns, ["a*", "b"].map(Glob::new));
-    assert!(args.query.filters[1].except);
-    assert_eq!((args.query.basis, args.query.order, args.format), (Basis::Gpu, Order::Cost, Format::Focus));
-    assert_eq!(args.options.version.name(), "1.4");
+    let line = "spend --by tenant,model --by day,tenant --where tenant=a*,b --where ending!=complete --basis gpu --sort cost \
+         --format focus --focus-version 1.4 --billing chargeback --round 2";
+    let (args, query) = (valid(line), query(line));
+    assert_eq!(query.by, [Key::Tenant, Key::Model, Key::Day]);
+    assert_eq!(query.filters.len(), 2);
+    assert_eq!(query.filters[0].patterns, ["a*", "b"].map(Glob::new));
+    assert!(query.filters[1].except);
+    assert_eq!((query.basis, query.order, args.format), (Basis::Gpu, Order::Cost, Format::Focus));
+    assert_eq!((args.focus.version, args.focus.billing), (Version::V1_4, Billing::Chargeback));
     assert_eq!(args.round, Some(2));
 }
 
 #[test]
 fn month_names_follow_the_clock() {
-    let (this, last) = (valid("spend --month this").query.range, valid("spend --month last").query.range);
+    let (this, last) = (query("spend --month this").range, query("spend --month last").range);
     assert!(this.holds(ledger::now_us()));
     assert_eq!(last.until_us, this.since_us);
-    assert_eq!(
-        valid("spend --billed this").query.billed,
-        valid("spend --billed last").query.billed.map(|last| last + 1)
-    );
+    assert_eq!(query("spend --billed this").billed, query("spend --billed last").billed.map(|last| last + 1));
 }
 
 #[test]
 fn synonyms_are_keys() {
-    assert_eq!(valid("spend --by team,week,date").query.by, [Key::Tenant, Key::Week, Key::Day]);
+    assert_eq!(query("spend --by team,week,date").by, [Key::Tenant, Key::Week, Key::Day]);
 }
 
 #[test]
 fn top_sorts_by_cost_unless_sorted_otherwise() {
-    let of = |line: &str| (valid(line).top, valid(line).query.order);
+    let of = |line: &str| (valid(line).top, query(line).order);
     assert_eq!(of("spend --top 5"), (Some(5), Order::Cost));
     assert_eq!(of("spend --top 5 --sort tokens"), (Some(5), Order::Tokens));
     assert_eq!(of("spend"), (None, Order::Keys));
@@ -96,16 +97,16 @@ fn columns_are_selected_by_name() {
 }
 
 #[test]
-fn columns_are_refused_without_csv() {
-    for format in Format::ALL {
-        let named = check_format(&valid(&format!("spend --format {} --columns cost", format.name())));
-        assert!(check_format(&valid(&format!("spend --format {}", format.name()))).is_ok());
-        let said = named.err().map(|error| error.to_string());
-        let expected = format!("the format is {}", format.name());
+fn columns_are_rejected_without_csv() {
+    for format in Format::value_variants() {
+        let named = check_format(&valid(&format!("spend --format {format} --columns cost")));
+        assert!(check_format(&valid(&format!("spend --format {format}"))).is_ok());
+        let text = named.err().map(|error| error.to_string());
+        let expected = format!("the format is {format}");
         assert_eq!(
-            said.as_ref().is_some_and(|said| said.contains(&expected)),
-            format != Format::Csv,
-            "{said:?}"
+            text.as_ref().is_some_and(|text| text.contains(&expected)),
+            *format != Format::Csv,
+            "{text:?}"
         );
     }
     assert!(check_format(&valid("spend --columns cost")).is_err());
@@ -132,7 +133,9 @@ fn errors_of_invalid_flags_have_remedies() {
         ("spend --where acme", "KEY=VALUE"),
         ("spend --round 13", "0..=12"),
         ("spend --top 0", "write 1 or more"),
-        ("spend --format yaml", "possible values"),
+        ("spend --format yaml", "possible values: table, json, csv, focus"),
+        ("spend --basis gp", "possible values: price, gpu"),
+        ("spend --billing none", "possible values: showback, chargeback"),
     ] {
         let error = args(line).expect_err(line);
         assert!(error.contains(part), "{line}: {error}");

@@ -7,7 +7,7 @@ mod misses;
 mod request;
 
 use std::fmt;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,9 +24,11 @@ use crate::settings::diagnostic::Diagnostics;
 use crate::settings::origin::Origin;
 use crate::settings::{setting, variable};
 
+use super::setting::with_variable;
+use super::{print, print_message};
 use request::Request;
 
-/// Hash API keys, check a tenants file, try a request on it.
+/// The arguments of `tenants`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TenantsArgs {
@@ -66,7 +68,7 @@ struct HashKeyFile {
     #[arg(
         long = "hash-key-file",
         value_name = "FILE",
-        help = format!("{} [env: {}]", setting("hash_key_file").help, variable("hash_key_file"))
+        help = with_variable(setting("hash_key_file").help, "hash_key_file")
     )]
     path: Option<PathBuf>,
 }
@@ -86,15 +88,14 @@ pub(crate) fn run(args: &TenantsArgs) -> Result<ExitCode, TenantsError> {
             let path = &file.path().ok_or(TenantsError::NoHashKey)?;
             let key = hash_key(path).map_err(TenantsError::HashKey)?;
             if let Some(warning) = warn_if_public(path, &Origin::Flag(setting("hash_key_file").flag())) {
-                let _ = writeln!(io::stderr(), "tokenmeter: warning: {warning}");
+                print_message(&format!("warning: {warning}"));
             }
             hashes(&key, &stdin("the API keys, one per line")?)?
         }
         Action::Check { file, hash_key } => {
             let tenancy = tenancy(file, hash_key)?;
             for warning in &tenancy.now.warnings {
-                // Without a stderr the message has no reader.
-                let _ = writeln!(io::stderr(), "tokenmeter: warning: {warning}");
+                print_message(&format!("warning: {warning}"));
             }
             describe::rules(&tenancy.now)
         }
@@ -104,7 +105,7 @@ pub(crate) fn run(args: &TenantsArgs) -> Result<ExitCode, TenantsError> {
             let mut results = Vec::new();
             TenantsWatch::new(tenancy, Arc::clone(&live)).check(Instant::now(), false, &mut results);
             for why in results.into_iter().filter_map(|result| result.outcome.err()) {
-                let _ = writeln!(io::stderr(), "tokenmeter: warning: {why}");
+                print_message(&format!("warning: {why}"));
             }
             let request = stdin("the request")?;
             let request = Request::read(&request).map_err(TenantsError::Request)?;
@@ -112,8 +113,7 @@ pub(crate) fn run(args: &TenantsArgs) -> Result<ExitCode, TenantsError> {
             request.who(&live.load(), *peer, now)
         }
     };
-    // A closed pipe is no error: its reader has enough.
-    let _ = io::stdout().write_all(text.as_bytes());
+    print(&text);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -138,7 +138,7 @@ fn hashes(key: &HashKey, text: &str) -> Result<String, TenantsError> {
 
 fn stdin(noun: &str) -> Result<String, TenantsError> {
     if io::stdin().is_terminal() {
-        let _ = writeln!(io::stderr(), "tokenmeter: reading {noun} from the terminal; Ctrl-D ends");
+        print_message(&format!("reading {noun} from the terminal; Ctrl-D ends"));
     }
     let mut text = String::new();
     io::stdin().take(STDIN_BYTES).read_to_string(&mut text).map_err(TenantsError::Stdin)?;

@@ -6,22 +6,36 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use ::price::{Book, Currency, LineError, instant};
+use clap::Args;
 
-/// The content of a first price file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The arguments of `prices init`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Init {
-    /// Model names as requests spell them; empty: one entry for every model.
-    pub models: Vec<String>,
-    /// Price of a million prompt tokens, as a decimal.
-    pub input: String,
-    /// Price of a million prompt tokens that the server read from its cache; `None`: that of `input`.
-    pub cached_input: Option<String>,
+    /// Models, as requests name them; by default one entry for every model.
+    #[arg(value_name = "MODEL", num_args = 0..)]
+    models: Vec<String>,
+    /// Price of a million prompt tokens, as in 0.10.
+    #[arg(long, value_name = "PRICE", value_parser = price)]
+    input: String,
+    /// Price of a million prompt tokens read from the server's cache; by default that of --input.
+    #[arg(long, value_name = "PRICE", value_parser = price)]
+    cached_input: Option<String>,
     /// Price of a million generated tokens.
-    pub output: String,
-    /// Currency of all three.
-    pub currency: Currency,
-    /// File to write; `None`: standard output.
-    pub out: Option<PathBuf>,
+    #[arg(long, value_name = "PRICE", value_parser = price)]
+    output: String,
+    #[command(flatten)]
+    pub(super) new: NewFile,
+}
+
+/// The flags of a new price file.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct NewFile {
+    /// Currency of the prices, by ISO 4217.
+    #[arg(long, value_name = "CODE", value_parser = currency, default_value = "USD")]
+    pub(super) currency: Currency,
+    /// Output file; by default stdout.
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
 }
 
 impl Init {
@@ -37,7 +51,7 @@ impl Init {
              currency: {}\n\
              unit: per_million\n\
              models:\n",
-            self.currency.code()
+            self.new.currency.code()
         );
         // Writing into a String cannot fail.
         if self.models.is_empty() {
@@ -69,13 +83,19 @@ pub(super) fn create(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Accepts a price: digits with at most one point.
-pub(super) fn price(text: &str) -> Result<String, String> {
+fn price(text: &str) -> Result<String, String> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let are_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if are_digits(whole) && are_digits(part) {
         return Ok(text.to_owned());
     }
     Err("write the price of a million tokens as a decimal, as in 0.40".to_owned())
+}
+
+fn currency(text: &str) -> Result<Currency, String> {
+    let code = <[u8; 3]>::try_from(text.as_bytes()).ok().map(Currency);
+    code.filter(Currency::is_known)
+        .ok_or_else(|| "write its three capital letters, as in USD or EUR".to_owned())
 }
 
 #[cfg(test)]
@@ -90,8 +110,7 @@ mod tests {
             input: "0.10".to_owned(),
             cached_input: None,
             output: "0.40".to_owned(),
-            currency: Currency(*b"EUR"),
-            out: None,
+            new: NewFile { currency: Currency(*b"EUR"), out: None },
         }
     }
 
@@ -114,18 +133,18 @@ mod tests {
     }
 
     #[test]
-    fn name_given_twice_is_refused() {
-        let problems = init(&["m", "m"]).text(NOON_US).unwrap_err();
-        assert_eq!(problems.len(), 1, "{problems:?}");
+    fn name_given_twice_is_rejected() {
+        let errors = init(&["m", "m"]).text(NOON_US).unwrap_err();
+        assert_eq!(errors.len(), 1, "{errors:?}");
     }
 
     #[test]
     fn prices_are_plain_decimals() {
-        for right in ["0", "0.40", "15", "007.5"] {
-            assert_eq!(price(right).as_deref(), Ok(right));
+        for valid in ["0", "0.40", "15", "007.5"] {
+            assert_eq!(price(valid).as_deref(), Ok(valid));
         }
-        for wrong in ["", ".5", "1.", "-1", "1e3", "0,40", "1.2.3", "1 \n  tiers: {}", "NaN"] {
-            assert!(price(wrong).is_err(), "{wrong}");
+        for invalid in ["", ".5", "1.", "-1", "1e3", "0,40", "1.2.3", "1 \n  tiers: {}", "NaN"] {
+            assert!(price(invalid).is_err(), "{invalid}");
         }
     }
 

@@ -34,11 +34,11 @@ pub(super) fn lint(file: &str, read: &Read) -> String {
                 book.hash()
             );
         }
-        Err(problems) => {
-            for problem in problems {
-                let _ = writeln!(text, "{file}:{}: {}; {}", problem.line, problem.message, problem.remedy);
+        Err(errors) => {
+            for error in errors {
+                let _ = writeln!(text, "{file}:{}: {}; {}", error.line, error.message, error.remedy);
             }
-            let _ = writeln!(text, "{file}: {}", counted(problems.len(), "error", "errors"));
+            let _ = writeln!(text, "{file}: {}", counted(errors.len(), "error", "errors"));
         }
     }
     text
@@ -59,19 +59,19 @@ pub(super) fn lint_json(file: &str, read: &Read) -> String {
                 json!({"line": warning.line, "kind": kind(warning.kind), "what": warning.message})
             }).collect::<Vec<_>>(),
         }),
-        Err(problems) => json!({
+        Err(errors) => json!({
             "file": file,
             "right": false,
-            "problems": problems.iter().map(|problem| {
-                json!({"line": problem.line, "what": problem.message, "remedy": problem.remedy})
+            "problems": errors.iter().map(|error| {
+                json!({"line": error.line, "what": error.message, "remedy": error.remedy})
             }).collect::<Vec<_>>(),
             "warnings": [],
         }),
     })
 }
 
-fn kind(doubt: WarningKind) -> &'static str {
-    match doubt {
+fn kind(kind: WarningKind) -> &'static str {
+    match kind {
         WarningKind::Rounded => "rounded",
         WarningKind::Tiny => "tiny",
         WarningKind::NeverCharged => "never_charged",
@@ -120,7 +120,7 @@ fn offers<'e>(entry: &'e Entry, args: &Show) -> Vec<&'e Offer> {
     entry.offers.iter().filter(|offer| offer.rate.tier == *tier).collect()
 }
 
-pub(super) fn show(book: &Book, entry: &Entry, args: &Show) -> String {
+pub(super) fn show(book: &Book, entry: &Entry, args: &Show, at_us: i64) -> String {
     let offers = offers(entry, args);
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
@@ -128,7 +128,7 @@ pub(super) fn show(book: &Book, entry: &Entry, args: &Show) -> String {
     };
     line("model", &args.model);
     line("entry", &format!("{}, line {}", entry.title(), entry.line));
-    let About { developer, family, version } = book.about(&args.model, args.at_us);
+    let About { developer, family, version } = book.about(&args.model, at_us);
     let facts: Vec<_> = [("developer", developer), ("family", family), ("version", version)]
         .into_iter()
         .filter_map(|(name, value)| Some(format!("{name} {}", value?)))
@@ -137,7 +137,7 @@ pub(super) fn show(book: &Book, entry: &Entry, args: &Show) -> String {
         line("is", &facts.join(", "));
     }
     line("book", &format!("{}, hash {}", book.version(), book.hash()));
-    line("at", &instant::written(args.at_us));
+    line("at", &instant::written(at_us));
     let tier = &offers[0].rate.tier;
     match args.tier.as_deref().filter(|requested| !entry.has_tier(requested)) {
         Some(requested) => line("tier", &format!("{tier}: the entry has no prices for `{requested}`")),
@@ -173,7 +173,7 @@ pub(super) fn show(book: &Book, entry: &Entry, args: &Show) -> String {
     text
 }
 
-pub(super) fn show_json(book: &Book, entry: &Entry, args: &Show) -> String {
+pub(super) fn show_json(book: &Book, entry: &Entry, args: &Show, at_us: i64) -> String {
     let rates = offers(entry, args).into_iter().map(|offer| {
         let rate = &offer.rate;
         let types = TokenType::ALL.into_iter().zip(rate.per_token).zip(offer.derived);
@@ -191,13 +191,13 @@ pub(super) fn show_json(book: &Book, entry: &Entry, args: &Show) -> String {
             "per_request": money(rate.per_request.into()).to_string(),
         })
     });
-    let about = book.about(&args.model, args.at_us);
+    let about = book.about(&args.model, at_us);
     pretty(&json!({
         "model": args.model,
         "developer": about.developer.as_deref(),
         "family": about.family.as_deref(),
         "model_version": about.version.as_deref(),
-        "at": instant::written(args.at_us),
+        "at": instant::written(at_us),
         "entry": **entry.models.text(),
         "pattern": matches!(entry.models, Models::Pattern(_)),
         "provider": entry.provider.as_deref(),
@@ -211,11 +211,11 @@ pub(super) fn show_json(book: &Book, entry: &Entry, args: &Show) -> String {
 }
 
 /// Explains why a model has no price, and suggests others.
-pub(super) fn unpriced(book: &Book, file: &str, args: &Show) -> String {
+pub(super) fn unpriced(book: &Book, file: &str, args: &Show, at_us: i64) -> String {
     let mut text = format!(
         "`{}` is unpriced on {}: {} has no entry for it",
         args.model.escape_debug(),
-        instant::written(args.at_us),
+        instant::written(at_us),
         file
     );
     let is_named = |entry: &&Entry| {
