@@ -107,15 +107,10 @@ fn row(cost: i64, currency: Currency, ended_us: i64) -> Row {
         started_us: ended_us - 1,
         ended_us,
         tenant: "acme".into(),
-        principal: None,
-        consumer: None,
         upstream: "default".into(),
         provider: "vllm".into(),
         dialect: "openai_chat".into(),
         model: "m".into(),
-        response_model: None,
-        response_id: None,
-        service_tier: None,
         ending: "complete".into(),
         status: 200,
         streamed: false,
@@ -125,13 +120,8 @@ fn row(cost: i64, currency: Currency, ended_us: i64) -> Row {
             output_provenance: Provenance::Reported,
         },
         duration_us: 1,
-        first_token_us: None,
         charge: Charge::Priced { rate: Arc::new(rate), cost },
-        trace: None,
-        role: meter::Role::Whole,
-        request_id: None,
-        upstream_attempts: 1,
-        cached_excess: 0,
+        ..Row::default()
     }
 }
 

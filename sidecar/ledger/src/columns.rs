@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use meter::{ExchangeId, Role, TokenType, Tokens};
+use meter::{ExchangeId, Role, TokenType};
 use price::{Charge, Currency, Rate, Unpriced};
 
 use crate::audit_event::AuditEvent;
@@ -130,33 +130,7 @@ impl Stored for Row {
     }
 
     fn blank() -> Self {
-        Self {
-            id: ExchangeId::default(),
-            started_us: 0,
-            ended_us: 0,
-            tenant: Arc::default(),
-            principal: None,
-            consumer: None,
-            upstream: Arc::default(),
-            provider: Arc::default(),
-            dialect: Arc::default(),
-            model: Arc::default(),
-            response_model: None,
-            response_id: None,
-            service_tier: None,
-            ending: Arc::default(),
-            status: 0,
-            streamed: false,
-            tokens: Tokens::NONE,
-            duration_us: 0,
-            first_token_us: None,
-            charge: Charge::Unpriced(Unpriced::NoBook),
-            trace: None,
-            role: Role::Whole,
-            request_id: None,
-            upstream_attempts: 1,
-            cached_excess: 0,
-        }
+        Self::default()
     }
 }
 

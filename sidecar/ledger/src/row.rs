@@ -62,6 +62,39 @@ pub struct Row {
     pub cached_excess: u64,
 }
 
+/// An exchange of which nothing is known.
+impl Default for Row {
+    fn default() -> Self {
+        Self {
+            id: ExchangeId::default(),
+            started_us: 0,
+            ended_us: 0,
+            tenant: Arc::default(),
+            principal: None,
+            consumer: None,
+            upstream: Arc::default(),
+            provider: Arc::default(),
+            dialect: Arc::default(),
+            model: Arc::default(),
+            response_model: None,
+            response_id: None,
+            service_tier: None,
+            ending: Arc::default(),
+            status: 0,
+            streamed: false,
+            tokens: Tokens::NONE,
+            duration_us: 0,
+            first_token_us: None,
+            charge: Charge::Unpriced(Unpriced::NoBook),
+            trace: None,
+            role: Role::Whole,
+            request_id: None,
+            upstream_attempts: 1,
+            cached_excess: 0,
+        }
+    }
+}
+
 impl Row {
     /// Returns the row of a finished exchange, charged by a price book if there is one.
     pub fn charged(record: &Record, book: Option<&Book>) -> Self {

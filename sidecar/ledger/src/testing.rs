@@ -184,14 +184,12 @@ pub fn row(n: u64) -> Row {
         ended_us: NOON_US + i64::try_from(n).unwrap(),
         tenant: format!("tenant-{}", n % 3).into(),
         principal: n.is_multiple_of(2).then(|| "key-1".into()),
-        consumer: None,
         upstream: "default".into(),
         provider: "vllm".into(),
         dialect: "openai_chat".into(),
         model: format!("model-{}", n % 2).into(),
         response_model: Some("m".into()),
         response_id: Some(format!("chatcmpl-{n}").into()),
-        service_tier: None,
         ending: "complete".into(),
         status: 200,
         streamed: n.is_multiple_of(2),
@@ -203,10 +201,6 @@ pub fn row(n: u64) -> Row {
         duration_us: 5_000,
         first_token_us: Some(100),
         charge: if n.is_multiple_of(7) { Charge::Unpriced(Unpriced::Model) } else { rate(n % 2) },
-        trace: None,
-        role: meter::Role::Whole,
-        request_id: None,
-        upstream_attempts: 1,
-        cached_excess: 0,
+        ..Row::default()
     }
 }

@@ -309,19 +309,12 @@ fn row(chance: &mut Chance, rates: &[Arc<Rate>]) -> Row {
         dialect: chance.pick(&["openai_chat", "anthropic"]).into(),
         model: model.into(),
         response_model: maybe(chance, &["llama-3-0101", "qwen-3-0202"]),
-        response_id: None,
-        service_tier: None,
         ending: chance.pick(&["complete", "length", "client_abort", "error_status"]).into(),
         status: 200,
         streamed: true,
         tokens,
         duration_us: 1000,
-        first_token_us: None,
         charge,
-        trace: None,
-        role: meter::Role::Whole,
-        request_id: None,
-        upstream_attempts: 1,
-        cached_excess: 0,
+        ..Row::default()
     }
 }

@@ -151,7 +151,6 @@ fn row(number: u64) -> Row {
         model: format!("meta-llama/model-{}", number % 5).into(),
         response_model: Some(format!("meta-llama/model-{}", number % 5).into()),
         response_id: Some(format!("chatcmpl-{number:032x}").into()),
-        service_tier: None,
         ending: if number.is_multiple_of(50) { "client_abort" } else { "complete" }.into(),
         status: 200,
         streamed: true,
@@ -164,9 +163,6 @@ fn row(number: u64) -> Row {
         first_token_us: Some(200_000),
         charge: Charge::Priced { rate: rate.into(), cost: 1_234_567_890 },
         trace: Some([number as u8; 16]),
-        role: meter::Role::Whole,
-        request_id: None,
-        upstream_attempts: 1,
-        cached_excess: 0,
+        ..Row::default()
     }
 }

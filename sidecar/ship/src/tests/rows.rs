@@ -53,7 +53,6 @@ pub(crate) fn row(number: u64) -> Row {
         model: format!("model-{}", number % 2).into(),
         response_model: number.is_multiple_of(2).then(|| "m".into()),
         response_id: Some(format!("chatcmpl-{number}").into()),
-        service_tier: None,
         ending: if number.is_multiple_of(9) { "client_abort" } else { "complete" }.into(),
         status: 200,
         streamed: number.is_multiple_of(2),
@@ -73,10 +72,7 @@ pub(crate) fn row(number: u64) -> Row {
             _ => Charge::Priced { rate: rate(number), cost: (number % 1000) as i64 * 1_000_001 + 1 },
         },
         trace: number.is_multiple_of(6).then_some([9; 16]),
-        role: meter::Role::Whole,
-        request_id: None,
-        upstream_attempts: 1,
-        cached_excess: 0,
+        ..Row::default()
     }
 }
 
