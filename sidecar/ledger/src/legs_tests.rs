@@ -112,7 +112,7 @@ fn file_of_version_1_takes_legs() {
         ..row(1_002)
     };
     enter(&place.ledger(), &[(prefill(row(1_000)), None), (decode.clone(), None)]);
-    assert_eq!(version(&place.ledger()), 2);
+    assert_eq!(version(&place.ledger()), crate::columns::VERSION);
     assert_eq!(differences(&place.ledger()), Vec::<String>::new());
     let found = rows(&place.ledger());
     assert_eq!(found[..24], (0..24).map(row).collect::<Vec<_>>());

@@ -19,20 +19,6 @@ pub(crate) fn name<T>(column: &Column<T>) -> Cow<'static, str> {
     }
 }
 
-/// The type of a column here.
-pub(crate) fn sql_type<T>(column: &Column<T>) -> &'static str {
-    match column.sql {
-        Sql::Time => "timestamptz",
-        Sql::Day => "date",
-        Sql::Integer => "bigint",
-        Sql::Small => "integer",
-        Sql::Flag => "boolean",
-        Sql::Text => "text",
-        Sql::Id => "uuid",
-        Sql::Sum(_) => "numeric",
-    }
-}
-
 /// The values of a column in rows as a parameter of a statement. A sum is sent as text, since no number of a fixed size
 /// holds it.
 pub(crate) fn array<'r, T: 'static>(

@@ -25,27 +25,16 @@ pub(crate) const VIEWS: &str = include_str!("schema/views.sql");
 /// be NULL, so the store gets them without a version of its own: who does not know them neither reads nor writes them.
 const COLUMNS_OF_STEPS: i64 = 2;
 
-/// The place in [`VIEWS`] of those in the view `exchanges`.
-const LATER_COLUMNS: &str = "/* later columns */";
-
-/// The columns of `exchange` that [`STEPS`] do not create.
-fn later_columns() -> impl Iterator<Item = &'static Column<Row>> {
-    Row::columns().iter().filter(|column| column.version > COLUMNS_OF_STEPS && !column.is_local)
-}
-
-/// The statements that create those that are missing, and the views with them.
-pub(crate) fn columns_and_views() -> String {
-    let (mut sql, mut in_view) = (String::new(), String::new());
-    for column in later_columns() {
-        let (name, kind) = (columns::name(column), columns::sql_type(column));
-        sql.push_str(&format!("ALTER TABLE tokenmeter.exchange ADD COLUMN IF NOT EXISTS {name} {kind};\n"));
-        in_view.push_str(&format!(",\n  exchange.{name} AS {name}"));
-    }
-    sql + &VIEWS.replace(LATER_COLUMNS, &in_view)
-}
+/// The statements that add those that are missing.
+pub(crate) const COLUMNS: &str = include_str!("schema/columns.sql");
 
 /// The comments on tables, views and columns, applied last.
 pub(crate) const COMMENTS: &str = include_str!("schema/comments.sql");
+
+/// The columns of `exchange` that [`STEPS`] do not create.
+pub(crate) fn later_columns() -> impl Iterator<Item = &'static Column<Row>> {
+    Row::columns().iter().filter(|column| column.version > COLUMNS_OF_STEPS && !column.is_local)
+}
 
 /// Creates the schema or upgrades it to this version.
 pub(crate) fn ensure(client: &mut Client) -> Result<(), ShipError> {
@@ -102,8 +91,7 @@ fn apply(client: &mut Client) -> Result<(), ShipError> {
     }
     let steps = &STEPS[STEPS.len().min(found.unwrap_or(0).unsigned_abs() as usize)..];
     let has_all = found.is_some() && steps.is_empty() && has_columns(&mut transaction)?;
-    let last = columns_and_views();
-    let last: &[&str] = if has_all { &[] } else { &[&last, COMMENTS] };
+    let last: &[&str] = if has_all { &[] } else { &[COLUMNS, VIEWS, COMMENTS] };
     for step in steps.iter().chain(last) {
         transaction.batch_execute(step).map_err(|error| match error.code() {
             Some(&SqlState::INSUFFICIENT_PRIVILEGE) => ShipError::refused(

@@ -113,7 +113,7 @@ SELECT
   exchange.request_id                                   AS request_id,
   exchange.upstream_attempts                            AS upstream_attempts,
   exchange.cached_excess                                AS cached_excess
-  /* later columns */
+  -- Later columns, made of sidecar/ledger/src/columns.rs by the tests (UPDATE_GOLDEN=1).
 FROM tokenmeter.exchange LEFT JOIN tokenmeter.rate ON rate.id = exchange.rate
 WHERE exchange.role IS DISTINCT FROM 'prefill';
 
