@@ -62,7 +62,7 @@ fn leaves(code: &str, prefix: &str, to: &mut BTreeSet<String>) {
 }
 
 /// Returns the product code of a package, without comments and tests.
-fn code(package: &str) -> String {
+pub(super) fn code(package: &str) -> String {
     let folder: PathBuf = manifest_path(package).with_file_name("src");
     let mut code = String::new();
     for path in super::files(&[folder.to_str().expect("UTF-8")], "rs") {

@@ -8,6 +8,7 @@ mod engines;
 mod files;
 mod language;
 mod links;
+mod samples;
 mod survivors;
 
 use std::path::{Path, PathBuf};

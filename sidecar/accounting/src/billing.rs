@@ -9,7 +9,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use budget::Budget;
 use ledger::{Ledger, MayForget};
-use metrics::{LedgerReading, Metrics, ShipReading};
+use metrics::{Metrics, Part};
 use price::{Book, Currency};
 use relay::{Gate, Terms};
 use ship::{Shipper, StatusReader};
@@ -20,6 +20,7 @@ use crate::budgets::{self, BudgetsPlan, Charges, Hooks, Sums};
 use crate::charger::{Charger, Prices};
 use crate::daily_spend::DailySpend;
 use crate::fleet;
+use crate::ledger_samples::{LedgerSamples, StoreSamples};
 use crate::model_gate::ModelGate;
 
 /// The longest wait of a stop for the ledger's queue; its slowest commits are well below.
@@ -120,6 +121,10 @@ impl Billing {
         let shipper = plan.ledger.ship.clone().map(ship::start).transpose()?;
         if let Some(shipper) = &shipper {
             shipped.get_or_init(|| shipper.status_reader());
+            metrics.set(Part::Store, Arc::new(StoreSamples(shipper.status_reader())));
+        }
+        if let Some(ledger) = &ledger {
+            metrics.set(Part::Ledger, Arc::new(LedgerSamples(ledger.clone())));
         }
         let charger = Charger::new(prices, ledger.clone(), metrics.clone());
         let daily_spend = Arc::new(DailySpend::new(now_us));
@@ -151,14 +156,9 @@ impl Billing {
     }
 
     /// Returns a handle to the state of billing.
-    pub fn state(&self, metrics: &Metrics) -> State {
+    pub fn state(&self) -> State {
         let shipper = self.shipper.as_ref().map(Shipper::status_reader);
-        State {
-            metrics: metrics.clone(),
-            today: Arc::clone(&self.daily_spend),
-            ledger: self.ledger.clone(),
-            shipper,
-        }
+        State { today: Arc::clone(&self.daily_spend), ledger: self.ledger.clone(), shipper }
     }
 }
 
@@ -200,23 +200,12 @@ fn refused(why: budget::Rejection) -> relay::Refused {
 /// A handle to the state of billing.
 #[derive(Clone)]
 pub struct State {
-    metrics: Metrics,
     today: Arc<DailySpend>,
     ledger: Option<Ledger>,
     shipper: Option<StatusReader>,
 }
 
 impl State {
-    /// Updates the metrics.
-    pub fn refresh(&self) {
-        if let Some(ledger) = &self.ledger {
-            self.metrics.ledger(ledger_reading(&ledger.status()));
-        }
-        if let Some(shipper) = &self.shipper {
-            self.metrics.ship(ship_reading(&shipper.status()));
-        }
-    }
-
     /// Returns today's spend for the live page.
     pub fn today(&self) -> Option<page::Spend> {
         self.today.shown(ledger::now_us())
@@ -228,37 +217,5 @@ impl State {
         let shipper = self.shipper.as_ref().and_then(|shipper| shipper.status().error);
         let named = |name: &str, trouble: Option<String>| trouble.map(|trouble| format!("{name}: {trouble}"));
         named("ledger", ledger).into_iter().chain(named("central store", shipper)).collect()
-    }
-}
-
-fn ledger_reading(status: &ledger::Status) -> LedgerReading {
-    LedgerReading {
-        up: status.up,
-        rows: status.rows_total,
-        queued_rows: status.queued_rows,
-        commit_lag: status.commit_lag,
-        shed_rows: status.shed_rows_total,
-        lost_rows: status.lost_rows_total,
-        lost_energies: status.lost_energies_total,
-        bytes: [Some(status.bytes), Some(status.wal_bytes)],
-        gaps: status.gaps_total,
-        quarantined: status.quarantined_total,
-        faults: metrics::LEDGER_FAULTS.map(|name| {
-            let at = ledger::Fault::ALL.iter().position(|fault| fault.name() == name);
-            at.map_or(0, |at| status.faults_total[at])
-        }),
-    }
-}
-
-fn ship_reading(status: &ship::Status) -> ShipReading {
-    ShipReading {
-        up: Some(status.up),
-        rows: status.rows_total,
-        pending_rows: status.pending_rows,
-        lag: status.lag,
-        failures: metrics::SHIP_FAILURES.map(|name| {
-            let at = ship::Reason::ALL.iter().position(|reason| reason.name() == name);
-            at.map_or(0, |at| status.failures[at])
-        }),
     }
 }

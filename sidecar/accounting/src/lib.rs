@@ -16,12 +16,15 @@ pub mod export_link;
 mod fleet;
 pub mod gpu_link;
 mod idle_gpu;
+mod ledger_samples;
 mod missing_tiers;
 mod model_gate;
 pub mod pipeline;
 pub mod records;
 pub mod tokenizer_stage;
 pub mod totals;
+#[cfg(test)]
+mod written_samples;
 
 pub use billing::{Billing, LedgerPlan};
 pub use budgets::BudgetsPlan;

@@ -33,9 +33,9 @@ use crate::table::Metric;
 use crate::totals::Totals;
 
 mod gpu;
-mod ledger;
 mod legs;
 mod objectives;
+mod reload;
 mod shares;
 mod spend;
 mod telemetry;
@@ -48,6 +48,7 @@ impl Registry {
         let totals = self.totals();
         let process = Process::read();
         let at = SystemTime::now();
+        let mut of_parts = totals.parts.write();
         let mut families = Vec::with_capacity(Metric::ALL.len());
         for metric in Metric::ALL.iter().copied().filter(|metric| self.semconv.has(*metric)) {
             for (currency, bases) in self.families_of(metric) {
@@ -56,6 +57,7 @@ impl Registry {
                     Source { totals: &totals, process: &process, version: &self.version, currency, bases };
                 // It only appends to a list, which cannot fail.
                 let _ = write(metric, &source, &mut family);
+                family.extend(of_parts.take(metric));
                 families.push(Arc::new(family.close()));
             }
         }
@@ -227,23 +229,8 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::BudgetForecast => spend::budgets(totals, family, |budget| budget.forecast_pico),
         Metric::BudgetAlerts => spend::alerts(totals, family),
         Metric::BudgetWebhooks => spend::webhooks(totals, family),
-        Metric::LedgerUp => ledger::count(totals, family, |ledger| u64::from(ledger.up)),
-        Metric::LedgerRows => ledger::count(totals, family, |ledger| ledger.rows),
-        Metric::LedgerLag => ledger::lag(totals, family),
-        Metric::LedgerQueued => ledger::count(totals, family, |ledger| ledger.queued_rows),
-        Metric::LedgerShed => ledger::count(totals, family, |ledger| ledger.shed_rows),
-        Metric::LedgerLost => ledger::count(totals, family, |ledger| ledger.lost_rows),
-        Metric::LedgerBytes => ledger::bytes(totals, family),
-        Metric::LedgerGaps => ledger::count(totals, family, |ledger| ledger.gaps),
-        Metric::LedgerQuarantined => ledger::count(totals, family, |ledger| ledger.quarantined),
-        Metric::LedgerFaults => ledger::faults(totals, family),
-        Metric::ShipUp => ledger::shipped(totals, family, |ship| ship.up.map(u64::from)),
-        Metric::ShipRows => ledger::shipped(totals, family, |ship| Some(ship.rows)),
-        Metric::ShipPending => ledger::shipped(totals, family, |ship| Some(ship.pending_rows)),
-        Metric::ShipLag => ledger::ship_lag(totals, family),
-        Metric::ShipFailures => ledger::ship_failures(totals, family),
-        Metric::ReloadSuccess => ledger::reload_success(totals, family),
-        Metric::Reloads => ledger::reloads(totals, family),
+        Metric::ReloadSuccess => reload::success(totals, family),
+        Metric::Reloads => reload::outcomes(totals, family),
         Metric::OtlpItems => telemetry::items(totals, family),
         Metric::OtlpQueued => telemetry::queued(totals, family),
         Metric::OtlpUp => telemetry::up(totals, family),
@@ -271,14 +258,29 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
             if totals.resources.is_some() || totals.admin_evicted > 0 {
                 family.count(&[resources::ADMIN_CONNECTION], totals.admin_evicted)?;
             }
-            telemetry::dropped(totals, family)?;
-            ledger::dropped(totals, family)
+            telemetry::dropped(totals, family)
         }
         Metric::BuildInfo => family.count(&[version], 1),
         Metric::ProcessMemory => process.memory_bytes.map_or(Ok(()), |bytes| family.count(&[], bytes)),
         Metric::ProcessCpu => process.cpu_seconds.map_or(Ok(()), |seconds| family.number(&[], seconds)),
         Metric::ProcessFiles => process.open_files.map_or(Ok(()), |files| family.count(&[], files)),
         Metric::ProcessStart => process.start_seconds.map_or(Ok(()), |seconds| family.number(&[], seconds)),
+        // The parts of the process write these.
+        Metric::LedgerUp
+        | Metric::LedgerRows
+        | Metric::LedgerLag
+        | Metric::LedgerQueued
+        | Metric::LedgerShed
+        | Metric::LedgerLost
+        | Metric::LedgerBytes
+        | Metric::LedgerGaps
+        | Metric::LedgerQuarantined
+        | Metric::LedgerFaults
+        | Metric::ShipUp
+        | Metric::ShipRows
+        | Metric::ShipPending
+        | Metric::ShipLag
+        | Metric::ShipFailures => Ok(()),
     }
 }
 

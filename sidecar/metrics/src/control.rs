@@ -10,8 +10,8 @@ use crate::cell::{Count, Merge};
 use crate::format::Format;
 use crate::gpu::GpuReading;
 use crate::histogram::{Distribution, Histogram};
-use crate::ledger::{LedgerReading, ShipReading};
 use crate::names::OTHER;
+use crate::part::Parts;
 use crate::reload::Reloads;
 use crate::resources::ResourceReading;
 use crate::spend::Spend;
@@ -35,8 +35,7 @@ pub(crate) struct Control {
     pub(crate) spend: Spend,
     /// Under labels.
     pub(crate) budgets: Budgets,
-    pub(crate) ledger: Option<LedgerReading>,
-    pub(crate) ship: Option<ShipReading>,
+    pub(crate) parts: Parts,
     pub(crate) reloads: Reloads,
     pub(crate) resources: Option<ResourceReading>,
     /// Evicted connections to the admin address.

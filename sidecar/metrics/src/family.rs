@@ -40,6 +40,11 @@ impl Family {
         self.sample(labels, Value::Histogram(Box::new(of.reading(self.metric))))
     }
 
+    /// Adds the samples that the parts wrote.
+    pub(crate) fn extend(&mut self, samples: Vec<Sample>) {
+        self.samples.extend(samples);
+    }
+
     /// Adds a distribution from outside the crate, unless it is empty or its buckets are not those of the table.
     pub(crate) fn external_histogram(&mut self, labels: &[&str], of: &HistogramReading) -> Result {
         let Kind::Histogram(edges) = self.metric.entry().kind else { return Ok(()) };
@@ -56,12 +61,16 @@ impl Family {
     }
 
     fn sample(&mut self, labels: &[&str], value: Value) -> Result {
-        let entry = self.metric.entry();
-        debug_assert_eq!(entry.labels.len(), labels.len(), "{} has other labels", entry.name);
-        let labels = labels.iter().map(|label| Arc::from(*label)).collect();
-        self.samples.push(Sample { labels, value });
+        self.samples.push(sample(self.metric, labels, value));
         Ok(())
     }
+}
+
+/// Returns a sample of a metric.
+pub(crate) fn sample(metric: Metric, labels: &[&str], value: Value) -> Sample {
+    let entry = metric.entry();
+    debug_assert_eq!(entry.labels.len(), labels.len(), "{} has other labels", entry.name);
+    Sample { labels: labels.iter().map(|label| Arc::from(*label)).collect(), value }
 }
 
 impl HistogramReading {

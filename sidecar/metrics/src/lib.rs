@@ -55,6 +55,7 @@ mod collector;
 mod family;
 mod format;
 mod page;
+mod part;
 mod process;
 mod reading;
 mod semconv;
@@ -68,14 +69,13 @@ pub use currency::Currency;
 pub use engine::{EngineReading, PROMPT_SOURCES};
 pub use format::Format;
 pub use gpu::{GPU_CLOCKS, GPU_ERRORS, GPU_SAMPLE, GPU_SHARE, GPU_THROTTLES, GPU_UNITS, GpuReading};
-pub use ledger::{
-    LEDGER_ENERGY, LEDGER_FAULTS, LEDGER_FILES, LEDGER_ROW, LedgerReading, SHIP_FAILURES, ShipReading,
-};
+pub use ledger::{LEDGER_ENERGY, LEDGER_FAULTS, LEDGER_FILES, LEDGER_ROW, SHIP_FAILURES};
 /// The kind of server in an [`EngineReading`].
 pub use meter::ServerKind;
 pub use names::{OTHER, UNKNOWN};
 pub use objective::{Objective, Verdict};
 pub use page::{Metrics, Options};
+pub use part::{Part, SampleWriter, Samples};
 pub use preset::{PRESETS, Preset, TARGET_RATIO};
 pub use reading::{Exemplar, FamilyReading, HistogramReading, NativeReading, Reading, Sample, Value};
 pub use reload::{RELOAD_OUTCOMES, ReloadedFile};

@@ -9,8 +9,8 @@ use crate::currency::Currency;
 use crate::engine::EngineReading;
 use crate::format::Format;
 use crate::gpu::GpuReading;
-use crate::ledger::{LedgerReading, ShipReading};
 use crate::objective::Objective;
+use crate::part::{Part, Samples};
 use crate::reading::Reading;
 use crate::registry::Registry;
 use crate::reload::ReloadedFile;
@@ -158,14 +158,9 @@ impl Metrics {
         self.registry.control().budgets.webhooks = Some(outcomes);
     }
 
-    /// Replaces the state of the ledger.
-    pub fn ledger(&self, reading: LedgerReading) {
-        self.registry.control().ledger = Some(reading);
-    }
-
-    /// Replaces the state of shipping to the central store.
-    pub fn ship(&self, reading: ShipReading) {
-        self.registry.control().ship = Some(reading);
+    /// Replaces the numbers of a part. Until its first call, the part has no series.
+    pub fn set(&self, part: Part, samples: Arc<dyn Samples>) {
+        self.registry.control().parts.set(part, samples);
     }
 
     /// Counts a read of a file, the first or a later one, and its outcome.

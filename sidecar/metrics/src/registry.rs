@@ -185,7 +185,7 @@ impl Registry {
         let scrapes: [Count; Format::ALL.len()] = Default::default();
         scrapes.merge(&control.scrapes);
         let (spend, budgets) = (control.spend.clone(), control.budgets.clone());
-        let (ledger, ship, reloads) = (control.ledger.clone(), control.ship.clone(), control.reloads);
+        let (parts, reloads) = (control.parts.clone(), control.reloads);
         let (resources, admin_evicted) = (control.resources.clone(), control.admin_evicted);
         drop(control);
         // Both locks are released here, so that the summation blocks no worker.
@@ -197,8 +197,7 @@ impl Registry {
             telemetry,
             spend,
             budgets,
-            ledger,
-            ship,
+            parts,
             reloads,
             resources,
             admin_evicted,

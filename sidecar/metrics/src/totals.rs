@@ -13,9 +13,9 @@ use crate::format::Format;
 use crate::gpu::GpuReading;
 use crate::histogram::Distribution;
 use crate::lazy::Lazy;
-use crate::ledger::{LedgerReading, ShipReading};
 use crate::model::{ByConcurrency, ModelCells};
 use crate::objective::Objective;
+use crate::part::Parts;
 use crate::proxy::ProxyCells;
 use crate::reload::Reloads;
 use crate::resources::ResourceReading;
@@ -50,10 +50,7 @@ pub(crate) struct Totals {
     pub(crate) spend: Spend,
     /// Under labels.
     pub(crate) budgets: Budgets,
-    /// `None` where there is no ledger.
-    pub(crate) ledger: Option<LedgerReading>,
-    /// `None` where no rows are shipped.
-    pub(crate) ship: Option<ShipReading>,
+    pub(crate) parts: Parts,
     pub(crate) reloads: Reloads,
     /// `None` where there is no data plane.
     pub(crate) resources: Option<ResourceReading>,

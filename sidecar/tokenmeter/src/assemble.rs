@@ -84,9 +84,9 @@ impl Process {
             &metrics,
         )
         .map_err(StartError::Thread)?;
-        let state = billing.state(&metrics);
+        let state = billing.state();
         let resource_usage = ResourceUsage::default();
-        let exports = exports(plan, &metrics, state.clone(), resource_usage.clone());
+        let exports = exports(plan, &metrics, resource_usage.clone());
         let targets: Vec<Target> = plan.relay.upstreams.iter().map(target).collect();
         let readiness =
             Readiness::new(targets.iter().map(|target| format!("{} at {}", target.name, target.url)));
@@ -267,17 +267,9 @@ fn named(which: FileKind) -> ReloadedFile {
 }
 
 /// Starts the export. A failure does not prevent the start (law 3).
-fn exports(
-    plan: &Plan,
-    metrics: &Metrics,
-    billing: billing::State,
-    resource_usage: ResourceUsage,
-) -> Exports {
+fn exports(plan: &Plan, metrics: &Metrics, resource_usage: ResourceUsage) -> Exports {
     let told = metrics.clone();
-    let refresh = move || {
-        billing.refresh();
-        resource_usage.refresh(&told);
-    };
+    let refresh = move || resource_usage.refresh(&told);
     let started = Exports::start(plan.telemetry.otlp.clone(), metrics, refresh);
     started.unwrap_or_else(|error| {
         tracing::error!(%error, "nothing is exported to the collector; see OTEL_EXPORTER_OTLP_*");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use metrics::{
     AttributionReading, DeviceShare, Format, GpuReading, HistogramReading, Kind, Metric, Metrics, ModelShare,
-    Options, Share, SignalReading, TelemetryReading, TenantShare,
+    Options, Part, SampleWriter, Samples, Share, SignalReading, TelemetryReading, TenantShare, Value,
 };
 
 use meter::Observer;
@@ -75,6 +75,38 @@ fn only_reported_values_of_device_are_exported() {
         0.0,
         "each call replaces all devices"
     );
+}
+
+/// A part with losses and exports, all of this number.
+struct Numbered(u64);
+
+impl Samples for Numbered {
+    fn write(&self, to: &mut SampleWriter) {
+        to.count(Metric::Dropped, &["part"], self.0);
+        to.count(Metric::LedgerUp, &[], None);
+        to.number(Metric::LedgerLag, &[], self.0 as f64);
+        let odd = HistogramReading { buckets: vec![(1.0, 1)], ..HistogramReading::default() };
+        to.histogram(Metric::OtlpExport, &["span"], odd);
+    }
+}
+
+#[test]
+fn parts_are_replaced_and_follow_workers() {
+    let metrics = Metrics::new(Options::default());
+    for (part, n) in [(Part::Store, 2), (Part::Ledger, 9), (Part::Ledger, 1)] {
+        metrics.set(part, Arc::new(Numbered(n)));
+    }
+    let reading = metrics.reading();
+    let samples = |metric| &reading.families.iter().find(|family| family.metric == metric).unwrap().samples;
+    let of_parts = samples(Metric::Dropped).iter().rev().take(2).rev();
+    assert!(of_parts.clone().all(|sample| &*sample.labels[0] == "part"), "after those of the workers");
+    assert_eq!(
+        of_parts.map(|sample| &sample.value).collect::<Vec<_>>(),
+        [&Value::Count(1), &Value::Count(2)]
+    );
+    assert_eq!(samples(Metric::LedgerUp), &[], "an absent number has no sample");
+    assert_eq!(samples(Metric::LedgerLag).len(), 2);
+    assert_eq!(samples(Metric::OtlpExport), &[], "buckets that are not the table's are rejected");
 }
 
 #[test]

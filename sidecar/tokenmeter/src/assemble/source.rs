@@ -32,13 +32,12 @@ pub(crate) struct Source {
 impl page::Source for Source {
     fn metrics(&self, accept: &str) -> page::Scrape {
         let format = Format::accepted(accept);
-        let (metrics, exports, billing) = (self.metrics.clone(), self.exports.clone(), self.billing.clone());
+        let (metrics, exports) = (self.metrics.clone(), self.exports.clone());
         let resource_usage = self.resource_usage.clone();
         page::Scrape {
             content_type: format.content_type(),
             write: Box::new(move |out| {
                 exports.refresh();
-                billing.refresh();
                 resource_usage.refresh(&metrics);
                 metrics.scrape(format).write(format, out)
             }),

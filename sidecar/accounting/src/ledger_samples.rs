@@ -1,0 +1,57 @@
+//! Samples of the ledger and of its shipping. The invariant: each row is in exactly one of committed, shed and lost.
+
+use ledger::{Fault, Ledger};
+use metrics::{LEDGER_ENERGY, LEDGER_FILES, LEDGER_ROW, Metric, SampleWriter, Samples};
+use ship::{Reason, StatusReader};
+
+/// The ledger's numbers.
+pub(crate) struct LedgerSamples(pub(crate) Ledger);
+
+impl Samples for LedgerSamples {
+    fn write(&self, to: &mut SampleWriter) {
+        ledger(&self.0.status(), to);
+    }
+}
+
+/// The numbers of the shipping to a central store.
+pub(crate) struct StoreSamples(pub(crate) StatusReader);
+
+impl Samples for StoreSamples {
+    fn write(&self, to: &mut SampleWriter) {
+        store(&self.0.status(), to);
+    }
+}
+
+fn ledger(status: &ledger::Status, to: &mut SampleWriter) {
+    to.count(Metric::LedgerUp, &[], u64::from(status.up));
+    to.count(Metric::LedgerRows, &[], status.rows_total);
+    to.number(Metric::LedgerLag, &[], status.commit_lag.as_secs_f64());
+    to.count(Metric::LedgerQueued, &[], status.queued_rows);
+    to.count(Metric::LedgerShed, &[], status.shed_rows_total);
+    to.count(Metric::LedgerLost, &[], status.lost_rows_total);
+    for (file, bytes) in LEDGER_FILES.into_iter().zip([status.bytes, status.wal_bytes]) {
+        to.count(Metric::LedgerBytes, &[file], bytes);
+    }
+    to.count(Metric::LedgerGaps, &[], status.gaps_total);
+    to.count(Metric::LedgerQuarantined, &[], status.quarantined_total);
+    for (fault, n) in Fault::ALL.into_iter().zip(status.faults_total) {
+        to.count(Metric::LedgerFaults, &[fault.name()], n);
+    }
+    let lost_rows = status.shed_rows_total.saturating_add(status.lost_rows_total);
+    to.count(Metric::Dropped, &[LEDGER_ROW], lost_rows);
+    to.count(Metric::Dropped, &[LEDGER_ENERGY], status.lost_energies_total);
+}
+
+fn store(status: &ship::Status, to: &mut SampleWriter) {
+    to.count(Metric::ShipUp, &[], u64::from(status.up));
+    to.count(Metric::ShipRows, &[], status.rows_total);
+    to.count(Metric::ShipPending, &[], status.pending_rows);
+    to.number(Metric::ShipLag, &[], status.lag.as_secs_f64());
+    for (reason, n) in Reason::ALL.into_iter().zip(status.failures) {
+        to.count(Metric::ShipFailures, &[reason.name()], n);
+    }
+}
+
+#[cfg(test)]
+#[path = "ledger_samples_tests.rs"]
+mod tests;
