@@ -5,18 +5,16 @@ use std::cell::RefCell;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use gpu::{
-    AttributionReading, Cost, Ended, ExchangeUse, GpusReading, Hooks, Notices, Prices, Running, Settled,
-    Throttle,
-};
+use gpu::{Ended, ExchangeUse, Hooks, Notices, Running, Settled};
 use meter::{Load, Record};
-use metrics::{DeviceShare, GpuReading, Metrics, ModelShare, Share, TenantShare};
+use metrics::{Metrics, Part, Share};
 use otlp::Energy;
 use price::Charge;
 use relay::clock;
 
 use crate::charger::Charger;
 use crate::export_link::Exports;
+use crate::gpu_samples::{GpuSamples, cost_usd, joules, seconds};
 use crate::idle_gpu::IdleGpu;
 
 /// Starts the GPU readings. `loads` are the upstreams' load cells, in the plan's order.
@@ -27,9 +25,12 @@ pub fn start(
     charger: &Charger,
     exports: &Exports,
 ) -> io::Result<Running<PendingAttribution>> {
-    let names: Vec<Arc<str>> = plan.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect();
+    let upstreams = plan.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect();
     let prices = plan.prices;
-    let (shown, shares, per_token) = (metrics.clone(), metrics.clone(), metrics.clone());
+    let samples = Arc::new(GpuSamples { upstreams, prices, latest: Mutex::default() });
+    metrics.set(Part::Gpus, Arc::clone(&samples) as _);
+    let shown = Arc::clone(&samples);
+    let (shares, per_token) = (metrics.clone(), metrics.clone());
     let (charger, exports) = (charger.clone(), exports.clone());
     let idle = RefCell::new(charger.ledger().cloned().map(IdleGpu::new));
     gpu::start(
@@ -39,20 +40,19 @@ pub fn start(
             load: Box::new(move |upstream, at| {
                 loads[upstream].lock().unwrap_or_else(PoisonError::into_inner).read(at)
             }),
-            reading: Box::new(move |reading| {
-                // A rejected sample counts as failed, too; where no device was ever seen, only the readings
-                // themselves can be lost.
-                let lost = match reading.gpus.is_empty() {
-                    true => reading.refused + u64::from(reading.broken),
-                    false => reading.failed,
-                };
-                shown.gpu(readings(&reading, &names), lost);
-            }),
+            reading: Box::new(move |reading| shown.set_gpus(reading)),
             attribution: Box::new(move |reading| {
-                shares.attribution(&attribution(&reading, &prices));
+                let tenants = reading.tenants.iter().map(|(tenant, used)| {
+                    let cost_usd = cost_usd(&used.cost, &prices);
+                    let (energy_joules, gpu_seconds) = (joules(used.energy_nj), seconds(used.gpu_ns));
+                    (tenant, Share { energy_joules, gpu_seconds, cost_usd })
+                });
+                let models = reading.models.iter().map(|(model, used)| (model, joules(used.energy_nj)));
+                shares.attribution(tenants, models);
                 if let Some(idle) = &mut *idle.borrow_mut() {
                     idle.read(&reading);
                 }
+                samples.set_attribution(reading);
             }),
             settled: Box::new(move |Settled { context: ticket, used }| {
                 if let Some(nanojoules) = used.and_then(|used| used.per_token_nj) {
@@ -123,92 +123,4 @@ impl AttributionQueue {
 fn energy(used: ExchangeUse) -> Option<Energy> {
     let ExchangeUse { energy_nj, gpu_ns, utilization, .. } = used;
     Some(Energy { joules_nano: energy_nj, gpu_ns: gpu_ns?, utilization })
-}
-
-fn readings(reading: &GpusReading, names: &[Arc<str>]) -> Vec<GpuReading> {
-    reading.gpus.iter().map(|gpu| one(gpu, names)).collect()
-}
-
-fn one(gpu: &gpu::GpuReading, names: &[Arc<str>]) -> GpuReading {
-    let device = &gpu.device;
-    let text = |text: &Option<String>| text.as_deref().unwrap_or_default().into();
-    // Stale values are left out.
-    let fresh = |value: Option<f64>| value.filter(|_| gpu.up);
-    let watts = |milliwatts: Option<u64>| milliwatts.map(|mw| mw as f64 / 1e3);
-    let units = device.activity.units();
-    let clocks = device.clocks.units();
-    GpuReading {
-        id: Arc::clone(&device.uuid),
-        name: text(&device.name),
-        vendor: device.vendor.unwrap_or_default().into(),
-        driver_version: text(&device.driver),
-        parent: device.parent.clone().unwrap_or_default(),
-        source: gpu.source_name(),
-        upstreams: gpu.upstreams.iter().filter_map(|at| names.get(*at).cloned()).collect(),
-        shared: gpu.shared(),
-        up: gpu.up,
-        utilization_ratio: fresh(device.utilization_ppm.map(|ppm| f64::from(ppm) / 1e6)),
-        memory_usage_bytes: device.memory_used.filter(|_| gpu.up),
-        memory_limit_bytes: device.memory_total.filter(|_| gpu.up),
-        power_watts: fresh(watts(device.power_mw)),
-        power_limit_watts: fresh(watts(device.power_limit_mw)),
-        energy_joules: gpu.energy_nj.map(joules),
-        temperature_celsius: fresh(device.temperature_c),
-        errors: [device.errors_corrected, device.errors_uncorrected],
-        activity_ratio: metrics::GPU_UNITS.map(|unit| fresh(named(&units, unit))),
-        clock_hertz: metrics::GPU_CLOCKS.map(|clock| fresh(named(&clocks, clock).map(|hertz| hertz as f64))),
-        throttled_seconds: metrics::GPU_THROTTLES.map(|reason| {
-            let at = Throttle::ALL.iter().position(|known| known.name() == reason)?;
-            Some(gpu.throttled_ns[at] as f64 / 1e9)
-        }),
-        processes: device.processes.map(u64::from).filter(|_| gpu.up),
-        resets: gpu.resets,
-        gap_seconds: gpu.gap_ns as f64 / 1e9,
-    }
-}
-
-fn named<T: Copy>(list: &[(&str, Option<T>)], name: &str) -> Option<T> {
-    list.iter().find(|(known, _)| *known == name).and_then(|(_, value)| *value)
-}
-
-fn attribution(reading: &AttributionReading, prices: &Prices) -> metrics::AttributionReading {
-    let tenants = reading.tenants.iter().map(|(tenant, used)| TenantShare {
-        tenant: Arc::clone(tenant),
-        share: share(used.energy_nj, used.gpu_ns, &used.cost, prices),
-    });
-    let models = reading
-        .models
-        .iter()
-        .map(|(model, used)| ModelShare { model: Arc::clone(model), energy_joules: joules(used.energy_nj) });
-    let devices = reading.devices.iter().map(|device| DeviceShare {
-        id: Arc::clone(&device.uuid),
-        idle: share(device.idle_nj, device.idle_ns, &device.idle_cost, prices),
-        unattributed: share(
-            device.unattributed_nj,
-            device.unattributed_ns,
-            &device.unattributed_cost,
-            prices,
-        ),
-        pending_joules: joules(device.pending_nj),
-        pending_seconds: device.pending_ns as f64 / 1e9,
-    });
-    metrics::AttributionReading {
-        tenants: tenants.collect(),
-        models: models.collect(),
-        devices: devices.collect(),
-        lost: reading.late + reading.refused,
-    }
-}
-
-fn share(nj: u128, ns: u128, cost: &Cost, prices: &Prices) -> Share {
-    let usd = |pico: i128, price: u64| (price > 0).then(|| metrics::units(pico));
-    Share {
-        energy_joules: joules(nj),
-        gpu_seconds: ns as f64 / 1e9,
-        cost_usd: [usd(cost.hours_pico, prices.hour_pico), usd(cost.energy_pico, prices.kwh_pico)],
-    }
-}
-
-fn joules(nanojoules: u128) -> f64 {
-    nanojoules as f64 / 1e9
 }

@@ -15,6 +15,7 @@ mod daily_spend;
 pub mod export_link;
 mod fleet;
 pub mod gpu_link;
+mod gpu_samples;
 mod idle_gpu;
 mod ledger_samples;
 mod missing_tiers;

@@ -1,56 +1,10 @@
-//! The attribution of the accelerators' energy, time and cost. Invariant: attributed, idle, unattributed and
-//! pending sum to the total. The crate `gpu` computes the shares exactly; here they are only exported.
+//! The energy, time and cost of the accelerators that tenants and models used. The crate `gpu` computes them exactly; here
+//! they are only exported, under labels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::names::OTHER;
-
-/// The attribution since the baseline.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct AttributionReading {
-    /// The shares by tenant. Several of one name are summed.
-    pub tenants: Vec<TenantShare>,
-    /// The attributed energy by model. Several of one name are summed.
-    pub models: Vec<ModelShare>,
-    /// The shares of the devices that belong to no exchange.
-    pub devices: Vec<DeviceShare>,
-    /// Exchanges settled without their share, because their notice came too late or the queue was full.
-    pub lost: u64,
-}
-
-/// One tenant's share.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TenantShare {
-    /// The tenant.
-    pub tenant: Arc<str>,
-    /// Joules, device seconds and dollars.
-    pub share: Share,
-}
-
-/// One model's share.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ModelShare {
-    /// The model's label, as of [`Metrics::model_label`](crate::Metrics::model_label).
-    pub model: Arc<str>,
-    /// Joules.
-    pub energy_joules: f64,
-}
-
-/// The share of one device that belongs to no exchange.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DeviceShare {
-    /// The device's identity.
-    pub id: Arc<str>,
-    /// The share while no exchange was in flight.
-    pub idle: Share,
-    /// The share of work that belongs to no known exchange.
-    pub unattributed: Share,
-    /// Joules of exchanges in flight or not settled.
-    pub pending_joules: f64,
-    /// Device seconds of exchanges in flight or not settled.
-    pub pending_seconds: f64,
-}
 
 /// An amount of energy, device time and money.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -77,7 +31,7 @@ impl Share {
         }
     }
 
-    pub(crate) fn add(&mut self, other: &Self) {
+    fn add(&mut self, other: &Self) {
         self.energy_joules += other.energy_joules;
         self.gpu_seconds += other.gpu_seconds;
         for (mine, theirs) in self.cost_usd.iter_mut().zip(other.cost_usd) {
@@ -88,20 +42,36 @@ impl Share {
     }
 }
 
-/// The shares counted under `_other` while their names had no label, by name. They stay there, because a
-/// counter never decreases.
+/// The shares of tenants or of models.
 #[derive(Debug, Default)]
-pub(crate) struct OverflowShares(BTreeMap<Arc<str>, Share>);
+pub(crate) struct Shares {
+    pub(crate) by_label: BTreeMap<Arc<str>, Share>,
+    /// The shares counted under `_other` while their names had no label, by name. They stay there, because a counter
+    /// never decreases.
+    overflow: BTreeMap<Arc<str>, Share>,
+}
 
-impl OverflowShares {
-    /// Splits a name's share into the part of its label and the part that stays with `_other`.
-    pub(crate) fn split(&mut self, name: &Arc<str>, label: &str, share: &Share) -> (Share, Option<Share>) {
-        if label == OTHER && **name != *OTHER {
-            self.0.insert(Arc::clone(name), *share);
-        }
-        match self.0.get(name) {
-            Some(moved) if label != OTHER => (share.minus(moved), Some(*moved)),
-            _ => (*share, None),
+impl Shares {
+    /// Replaces the shares, under the current labels of their names. Several of one name are summed.
+    pub(crate) fn set<'a>(
+        &mut self,
+        shares: impl Iterator<Item = (&'a Arc<str>, Share)>,
+        label: impl Fn(&str) -> Arc<str>,
+    ) {
+        self.by_label.clear();
+        for (name, share) in shares {
+            let label = label(name);
+            if *label == *OTHER && **name != *OTHER {
+                self.overflow.insert(Arc::clone(name), share);
+            }
+            let own = match self.overflow.get(name) {
+                Some(moved) if *label != *OTHER => {
+                    self.by_label.entry(OTHER.into()).or_default().add(moved);
+                    share.minus(moved)
+                }
+                _ => share,
+            };
+            self.by_label.entry(label).or_default().add(&own);
         }
     }
 }

@@ -16,7 +16,6 @@ use crate::currency::Currency;
 use crate::engine::{EngineReading, PROMPT_SOURCES};
 use crate::family::Family;
 use crate::format::Format;
-use crate::gpu::{GPU_CLOCKS, GPU_THROTTLES, GPU_UNITS};
 use crate::histogram::Distribution;
 use crate::model::{
     ByConcurrency, Chunks, GenAi, GenAiAttributes, ModelCells, Operations, Position, ServerReports, Timings,
@@ -32,7 +31,6 @@ use crate::spend::Basis;
 use crate::table::Metric;
 use crate::totals::Totals;
 
-mod gpu;
 mod legs;
 mod objectives;
 mod reload;
@@ -185,40 +183,11 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::EnginePreemptions => engines(totals, family, |engine| engine.preemptions),
         Metric::EngineRejections => engines(totals, family, |engine| engine.admission_rejections),
         Metric::EngineDrift => engine_drift(family, totals),
-        Metric::HwUtilization => gpu::number(totals, family, |gpu| gpu.utilization_ratio),
-        Metric::HwMemoryUsage => gpu::count(totals, family, |gpu| gpu.memory_usage_bytes),
-        Metric::HwMemoryLimit => gpu::count(totals, family, |gpu| gpu.memory_limit_bytes),
-        Metric::HwMemoryUtilization => gpu::number(totals, family, gpu::memory_utilization),
-        Metric::HwPower => gpu::hardware(totals, family, |gpu| gpu.power_watts),
-        Metric::HwEnergy => gpu::hardware(totals, family, |gpu| gpu.energy_joules),
-        Metric::HwTemperature => gpu::hardware(totals, family, |gpu| gpu.temperature_celsius),
-        Metric::HwErrors => gpu::errors(totals, family),
-        Metric::GpuInfo => gpu::info(totals, family),
-        Metric::GpuUp => gpu::count(totals, family, |gpu| Some(u64::from(gpu.up))),
-        Metric::GpuActivity => gpu::listed(totals, family, &GPU_UNITS, |gpu| &gpu.activity_ratio),
-        Metric::GpuClock => gpu::listed(totals, family, &GPU_CLOCKS, |gpu| &gpu.clock_hertz),
-        Metric::GpuPowerLimit => gpu::number(totals, family, |gpu| gpu.power_limit_watts),
-        Metric::GpuThrottled => gpu::listed(totals, family, &GPU_THROTTLES, |gpu| &gpu.throttled_seconds),
-        Metric::GpuProcesses => gpu::count(totals, family, |gpu| gpu.processes),
-        Metric::GpuResets => gpu::count(totals, family, |gpu| Some(gpu.resets)),
-        Metric::GpuGap => gpu::number(totals, family, |gpu| Some(gpu.gap_seconds)),
         Metric::EnergyAttributed => shares::tenants(totals, family, |share| share.energy_joules),
-        Metric::EnergyIdle => shares::devices(totals, family, |device| device.idle.energy_joules),
-        Metric::EnergyUnattributed => {
-            shares::devices(totals, family, |device| device.unattributed.energy_joules)
-        }
-        Metric::EnergyPending => shares::devices(totals, family, |device| device.pending_joules),
         Metric::EnergyModel => shares::models(totals, family),
         Metric::EnergyPerToken => shares::per_token(totals, family),
         Metric::GpuSecondsAttributed => shares::tenants(totals, family, |share| share.gpu_seconds),
-        Metric::GpuSecondsIdle => shares::devices(totals, family, |device| device.idle.gpu_seconds),
-        Metric::GpuSecondsUnattributed => {
-            shares::devices(totals, family, |device| device.unattributed.gpu_seconds)
-        }
-        Metric::GpuSecondsPending => shares::devices(totals, family, |device| device.pending_seconds),
         Metric::GpuCost => shares::tenant_costs(totals, family),
-        Metric::GpuIdleCost => shares::device_costs(totals, family, |device| &device.idle),
-        Metric::GpuUnattributedCost => shares::device_costs(totals, family, |device| &device.unattributed),
         Metric::TenantSpend => spend::sums(&totals.spend.tenants, bases, family),
         Metric::ModelSpend => spend::sums(&totals.spend.models, bases, family),
         Metric::Unpriced => spend::unpriced(totals, family),
@@ -266,7 +235,32 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::ProcessFiles => process.open_files.map_or(Ok(()), |files| family.count(&[], files)),
         Metric::ProcessStart => process.start_seconds.map_or(Ok(()), |seconds| family.number(&[], seconds)),
         // The parts of the process write these.
-        Metric::LedgerUp
+        Metric::HwUtilization
+        | Metric::HwMemoryUsage
+        | Metric::HwMemoryLimit
+        | Metric::HwMemoryUtilization
+        | Metric::HwPower
+        | Metric::HwEnergy
+        | Metric::HwTemperature
+        | Metric::HwErrors
+        | Metric::GpuInfo
+        | Metric::GpuUp
+        | Metric::GpuActivity
+        | Metric::GpuClock
+        | Metric::GpuPowerLimit
+        | Metric::GpuThrottled
+        | Metric::GpuProcesses
+        | Metric::GpuResets
+        | Metric::GpuGap
+        | Metric::EnergyIdle
+        | Metric::EnergyUnattributed
+        | Metric::EnergyPending
+        | Metric::GpuSecondsIdle
+        | Metric::GpuSecondsUnattributed
+        | Metric::GpuSecondsPending
+        | Metric::GpuIdleCost
+        | Metric::GpuUnattributedCost
+        | Metric::LedgerUp
         | Metric::LedgerRows
         | Metric::LedgerLag
         | Metric::LedgerQueued

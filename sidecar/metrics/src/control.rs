@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::attribution::{AttributionReading, ModelShare, OverflowShares, Share, TenantShare};
+use crate::attribution::Shares;
 use crate::budget::Budgets;
 use crate::cell::{Count, Merge};
 use crate::format::Format;
-use crate::gpu::GpuReading;
 use crate::histogram::{Distribution, Histogram};
 use crate::names::OTHER;
 use crate::part::Parts;
@@ -21,14 +20,8 @@ use crate::telemetry::TelemetryReading;
 /// The latest readings of the control plane.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
-    /// By identity, sorted.
-    pub(crate) gpus: Vec<GpuReading>,
-    /// Samples that could not be taken or were refused.
-    pub(crate) gpu_samples_lost: u64,
-    /// Under labels, sorted by them.
-    pub(crate) shares: AttributionReading,
-    overflow_tenants: OverflowShares,
-    overflow_models: OverflowShares,
+    pub(crate) tenant_shares: Shares,
+    pub(crate) model_shares: Shares,
     per_token: BTreeMap<Arc<str>, Histogram<{ ENERGY_PER_TOKEN_J.len() + 1 }>>,
     pub(crate) telemetry: TelemetryReading,
     /// Under labels.
@@ -45,49 +38,6 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn set_gpus(&mut self, mut readings: Vec<GpuReading>, samples_lost: u64) {
-        self.gpu_samples_lost = samples_lost;
-        readings.sort_by(|a, b| a.id.cmp(&b.id));
-        // Two readings of one device would be two samples of one series, which scrapers reject.
-        readings.dedup_by(|a, b| a.id == b.id);
-        self.gpus = readings;
-    }
-
-    /// Replaces the attribution, under the current labels. A share that was once counted under `_other` stays there.
-    pub(crate) fn set_shares(
-        &mut self,
-        reading: &AttributionReading,
-        tenant_label: impl Fn(&str) -> Arc<str>,
-        model_label: impl Fn(&str) -> Arc<str>,
-    ) {
-        let mut tenants: BTreeMap<Arc<str>, Share> = BTreeMap::new();
-        for TenantShare { tenant, share } in &reading.tenants {
-            let label = tenant_label(tenant);
-            let (own, others) = self.overflow_tenants.split(tenant, &label, share);
-            if let Some(others) = others {
-                tenants.entry(OTHER.into()).or_default().add(&others);
-            }
-            tenants.entry(label).or_default().add(&own);
-        }
-        let mut models: BTreeMap<Arc<str>, Share> = BTreeMap::new();
-        for ModelShare { model, energy_joules } in &reading.models {
-            let (label, share) =
-                (model_label(model), Share { energy_joules: *energy_joules, ..Share::default() });
-            let (own, others) = self.overflow_models.split(model, &label, &share);
-            if let Some(others) = others {
-                models.entry(OTHER.into()).or_default().add(&others);
-            }
-            models.entry(label).or_default().add(&own);
-        }
-        let mut devices = reading.devices.clone();
-        devices.sort_by(|a, b| a.id.cmp(&b.id));
-        devices.dedup_by(|a, b| a.id == b.id);
-        let tenants = tenants.into_iter().map(|(tenant, share)| TenantShare { tenant, share }).collect();
-        let energy = |(model, share): (_, Share)| ModelShare { model, energy_joules: share.energy_joules };
-        let models = models.into_iter().map(energy).collect();
-        self.shares = AttributionReading { tenants, models, devices, lost: reading.lost };
-    }
-
     /// Moves everything counted under an evicted model label to `_other`.
     pub(crate) fn evict_model(&mut self, label: &Arc<str>) {
         self.spend.evict_model(label);

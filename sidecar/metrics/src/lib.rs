@@ -63,12 +63,12 @@ mod snapshot;
 mod totals;
 mod upstream;
 
-pub use attribution::{AttributionReading, COST_PARTS, DeviceShare, ModelShare, Share, TenantShare};
+pub use attribution::{COST_PARTS, Share};
 pub use budget::{BUDGET_LIMITS, BUDGET_PERIODS, BUDGET_THRESHOLDS, BudgetReading, WEBHOOK_OUTCOMES};
 pub use currency::Currency;
 pub use engine::{EngineReading, PROMPT_SOURCES};
 pub use format::Format;
-pub use gpu::{GPU_CLOCKS, GPU_ERRORS, GPU_SAMPLE, GPU_SHARE, GPU_THROTTLES, GPU_UNITS, GpuReading};
+pub use gpu::{GPU_CLOCKS, GPU_ERRORS, GPU_SAMPLE, GPU_SHARE, GPU_THROTTLES, GPU_UNITS};
 pub use ledger::{LEDGER_ENERGY, LEDGER_FAULTS, LEDGER_FILES, LEDGER_ROW, SHIP_FAILURES};
 /// The kind of server in an [`EngineReading`].
 pub use meter::ServerKind;

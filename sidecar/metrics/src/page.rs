@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use crate::attribution::AttributionReading;
+use crate::attribution::Share;
 use crate::budget::{BudgetReading, WEBHOOK_OUTCOMES};
 use crate::currency::Currency;
 use crate::engine::EngineReading;
 use crate::format::Format;
-use crate::gpu::GpuReading;
 use crate::objective::Objective;
 use crate::part::{Part, Samples};
 use crate::reading::Reading;
@@ -81,20 +80,22 @@ impl Metrics {
         self.registry.set_engine(upstream, reading);
     }
 
-    /// Replaces the readings of all accelerators, and the number of samples that failed or were rejected so far.
-    pub fn gpu(&self, readings: Vec<GpuReading>, samples_lost: u64) {
-        self.registry.control().set_gpus(readings, samples_lost);
-    }
-
     /// Returns the label under which the workers currently count a model's exchanges. A caller that sums by model
     /// sums by this label, with one look-up per exchange.
     pub fn model_label(&self, model: &str) -> Arc<str> {
         self.registry.label(model)
     }
 
-    /// Replaces the attribution of energy, device time and money.
-    pub fn attribution(&self, reading: &AttributionReading) {
-        self.registry.set_shares(reading);
+    /// Replaces the attribution of energy, device time and money: the shares of tenants, and the joules of models' labels,
+    /// as of [`Metrics::model_label`]. Several of one name are summed.
+    pub fn attribution<'a>(
+        &self,
+        tenants: impl Iterator<Item = (&'a Arc<str>, Share)>,
+        models: impl Iterator<Item = (&'a Arc<str>, f64)>,
+    ) {
+        let models =
+            models.map(|(model, energy_joules)| (model, Share { energy_joules, ..Share::default() }));
+        self.registry.set_shares(tenants, models);
     }
 
     /// Adds the energy of one settled exchange per output token, in joules.

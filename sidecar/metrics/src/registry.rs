@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
-use crate::attribution::AttributionReading;
+use crate::attribution::Share;
 use crate::cell::{Count, Merge};
 use crate::control::Control;
 use crate::currency::Currency;
@@ -149,9 +149,14 @@ impl Registry {
     }
 
     /// Replaces the attribution of energy, device time and money.
-    pub(crate) fn set_shares(&self, reading: &AttributionReading) {
+    pub(crate) fn set_shares<'a>(
+        &self,
+        tenants: impl Iterator<Item = (&'a Arc<str>, Share)>,
+        models: impl Iterator<Item = (&'a Arc<str>, Share)>,
+    ) {
         let mut control = self.control();
-        control.set_shares(reading, |tenant| self.tenant_label(tenant), |model| self.label(model));
+        control.tenant_shares.set(tenants, |tenant| self.tenant_label(tenant));
+        control.model_shares.set(models, |model| self.label(model));
     }
 
     /// Sets if an upstream is reachable.
@@ -178,9 +183,9 @@ impl Registry {
             (data_plane.workers.clone(), models, tenants, upstreams, engines)
         };
         let control = self.control();
-        let (gpus, shares, telemetry) =
-            (control.gpus.clone(), control.shares.clone(), control.telemetry.clone());
-        let gpu_samples_lost = control.gpu_samples_lost;
+        let tenant_shares = control.tenant_shares.by_label.clone();
+        let model_shares = control.model_shares.by_label.clone();
+        let telemetry = control.telemetry.clone();
         let energy_per_token = control.energies();
         let scrapes: [Count; Format::ALL.len()] = Default::default();
         scrapes.merge(&control.scrapes);
@@ -190,9 +195,8 @@ impl Registry {
         drop(control);
         // Both locks are released here, so that the summation blocks no worker.
         Totals {
-            gpus,
-            gpu_samples_lost,
-            shares,
+            tenant_shares,
+            model_shares,
             energy_per_token,
             telemetry,
             spend,

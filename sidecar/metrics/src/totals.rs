@@ -1,16 +1,16 @@
 //! The sums over the cells of all workers, for one scrape. Each cell is read at one moment; two cells of a running
 //! worker may differ by an exchange.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use meter::{Ending, TokenType};
 
-use crate::attribution::AttributionReading;
+use crate::attribution::Share;
 use crate::budget::Budgets;
 use crate::cell::Count;
 use crate::engine::EngineReading;
 use crate::format::Format;
-use crate::gpu::GpuReading;
 use crate::histogram::Distribution;
 use crate::lazy::Lazy;
 use crate::model::{ByConcurrency, ModelCells};
@@ -37,12 +37,10 @@ pub(crate) struct Totals {
     pub(crate) upstreams: Vec<(Arc<str>, bool)>,
     /// By the upstream's name, sorted.
     pub(crate) engines: Vec<(Arc<str>, EngineReading)>,
-    /// By identity, sorted.
-    pub(crate) gpus: Vec<GpuReading>,
-    /// Samples of them that failed or were rejected.
-    pub(crate) gpu_samples_lost: u64,
-    /// By label, sorted.
-    pub(crate) shares: AttributionReading,
+    /// By label.
+    pub(crate) tenant_shares: BTreeMap<Arc<str>, Share>,
+    /// By label.
+    pub(crate) model_shares: BTreeMap<Arc<str>, Share>,
     /// By model, sorted.
     pub(crate) energy_per_token: Vec<(Arc<str>, Distribution)>,
     pub(crate) telemetry: TelemetryReading,

@@ -1,9 +1,10 @@
 //! Labels stay within the cap for any number of names. (`tests/cardinality` measures a million.)
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use meter::Observer;
-use metrics::{AttributionReading, Basis, Metrics, ModelShare, Options};
+use metrics::{Basis, Metrics, Options};
 
 use crate::openmetrics::{self, Page};
 use crate::records::plain;
@@ -109,11 +110,8 @@ fn money_of_evicted_label_moves_to_other() {
     let mut worker = metrics.worker();
     exchange(&mut worker, "old");
     let attribute = |joules: &[(&str, f64)]| {
-        let models = joules
-            .iter()
-            .map(|(model, joules)| ModelShare { model: (*model).into(), energy_joules: *joules });
-        metrics
-            .attribution(&AttributionReading { models: models.collect(), ..AttributionReading::default() });
+        let models: Vec<_> = joules.iter().map(|(model, joules)| (Arc::from(*model), *joules)).collect();
+        metrics.attribution([].into_iter(), models.iter().map(|(model, joules)| (model, *joules)));
     };
     metrics.charge("default", "old", Basis::Price, 5_000_000_000_000);
     metrics.unpriced("old", "model");

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use metrics::{
-    AttributionReading, DeviceShare, Format, GpuReading, HistogramReading, Kind, Metric, Metrics, ModelShare,
-    Options, Part, SampleWriter, Samples, Share, SignalReading, TelemetryReading, TenantShare, Value,
+    Format, HistogramReading, Kind, Metric, Metrics, Options, Part, SampleWriter, Samples, Share,
+    SignalReading, TelemetryReading, Value,
 };
 
 use meter::Observer;
@@ -13,68 +13,6 @@ use crate::openmetrics::{self, Page};
 
 fn page(metrics: &Metrics) -> Page {
     openmetrics::read(&metrics.text())
-}
-
-#[test]
-fn only_reported_values_of_device_are_exported() {
-    let metrics = Metrics::new(Options::default());
-    let whole = GpuReading {
-        id: "GPU-1".into(),
-        name: "NVIDIA H100".into(),
-        vendor: "NVIDIA".into(),
-        driver_version: "580.1".into(),
-        source: "nvml",
-        upstreams: vec!["a".into(), "b".into()],
-        up: true,
-        utilization_ratio: Some(0.5),
-        memory_usage_bytes: Some(20 << 30),
-        memory_limit_bytes: Some(80 << 30),
-        power_watts: Some(350.5),
-        energy_joules: Some(1e6),
-        errors: [Some(3), None],
-        activity_ratio: [None, Some(0.25), None, None, None, None],
-        throttled_seconds: [Some(1.5), None, None, None, None, None, Some(0.0)],
-        resets: 1,
-        ..GpuReading::default()
-    };
-    let silent = GpuReading { id: "GPU-0".into(), source: "dcgm", shared: true, ..GpuReading::default() };
-    metrics.gpu(vec![whole.clone(), silent, whole], 3);
-    let page = page(&metrics);
-    let get = |name: &str, labels: &[(&str, &str)]| page.get(name, &[&[("hw_id", "GPU-1")], labels].concat());
-    let gpu = [("hw_type", "gpu")];
-    assert_eq!(get("hw_gpu_utilization_ratio", &[]), Some(0.5));
-    assert_eq!(get("hw_gpu_memory_utilization_ratio", &[]), Some(0.25));
-    assert_eq!(get("hw_power_watts", &gpu), Some(350.5));
-    assert_eq!(get("hw_energy_joules_total", &gpu), Some(1e6));
-    assert_eq!(get("hw_errors_total", &[gpu[0], ("error_type", "corrected")]), Some(3.0));
-    assert_eq!(get("hw_errors_total", &[gpu[0], ("error_type", "uncorrected")]), None);
-    assert_eq!(get("tokenmeter_gpu_activity_ratio", &[("unit", "sm")]), Some(0.25));
-    assert_eq!(page.samples.keys().filter(|one| one.name == "tokenmeter_gpu_activity_ratio").count(), 1);
-    assert_eq!(get("tokenmeter_gpu_throttled_seconds_total", &[("reason", "other")]), Some(0.0));
-    let info = [
-        ("hw_id", "GPU-1"),
-        ("hw_name", "NVIDIA H100"),
-        ("hw_vendor", "NVIDIA"),
-        ("hw_driver_version", "580.1"),
-        ("hw_parent", ""),
-        ("source", "nvml"),
-        ("upstream", "a,b"),
-        ("shared", "false"),
-    ];
-    assert_eq!(page.get("tokenmeter_gpu_info", &info), Some(1.0));
-    let of_silent = page.samples.keys().filter(|one| one.labels.get("hw_id").is_some_and(|id| id == "GPU-0"));
-    let of_silent: Vec<_> = of_silent.map(|one| one.name.as_str()).collect();
-    let expected = ["tokenmeter_gpu_gap_seconds_total", "tokenmeter_gpu_info", "tokenmeter_gpu_resets_total"];
-    assert_eq!(of_silent, [&expected[..], &["tokenmeter_gpu_up"]].concat());
-
-    assert_eq!(page.get("tokenmeter_dropped_total", &[("what", "gpu_sample")]), Some(3.0));
-
-    metrics.gpu(Vec::new(), 0);
-    assert_eq!(
-        openmetrics::read(&metrics.text()).sum("tokenmeter_gpu_info"),
-        0.0,
-        "each call replaces all devices"
-    );
 }
 
 /// A part with losses and exports, all of this number.
@@ -123,38 +61,19 @@ fn shares_are_summed_under_capped_names() {
         gpu_seconds: joules / 100.0,
         cost_usd: [usd, None],
     };
-    let tenants = (0..150)
-        .map(|at| TenantShare { tenant: format!("tenant-{at:03}").into(), share: share(1.0, Some(0.5)) });
-    let model = |name: &str, joules| ModelShare { model: name.into(), energy_joules: joules };
-    let reading = AttributionReading {
-        tenants: tenants.collect(),
-        models: vec![model("b", 10.0), model("a", 4.0), model("c", 2.0), model("b", 1.0)],
-        devices: vec![DeviceShare {
-            id: Arc::from("GPU-1"),
-            idle: share(7.0, None),
-            unattributed: share(3.0, Some(2.0)),
-            pending_joules: 5.0,
-            pending_seconds: 0.5,
-        }],
-        lost: 4,
-    };
+    let tenants: Vec<Arc<str>> = (0..150).map(|at| format!("tenant-{at:03}").into()).collect();
+    let models = [("b", 10.0), ("a", 4.0), ("c", 2.0), ("b", 1.0)].map(|(name, n)| (Arc::from(name), n));
     for _ in 0..2 {
-        metrics.attribution(&reading);
+        let tenants = tenants.iter().map(|tenant| (tenant, share(1.0, Some(0.5))));
+        metrics.attribution(tenants, models.iter().map(|(model, joules)| (model, *joules)));
         let page = page(&metrics);
         assert_eq!(page.sum("tokenmeter_energy_attributed_joules_total"), 150.0);
-        assert_eq!(page.get("tokenmeter_dropped_total", &[("what", "gpu_share")]), Some(4.0));
         assert_eq!(
             page.get("tokenmeter_energy_attributed_joules_total", &[("tenant", "_other")]),
             Some(50.0)
         );
         assert_eq!(page.get("tokenmeter_energy_model_joules_total", &[("model", "b")]), Some(11.0));
         assert_eq!(page.get("tokenmeter_energy_model_joules_total", &[("model", "_other")]), Some(6.0));
-        let device = [("hw_id", "GPU-1")];
-        assert_eq!(page.get("tokenmeter_energy_pending_joules", &device), Some(5.0));
-        assert_eq!(page.get("tokenmeter_gpu_idle_seconds_total", &device), Some(0.07));
-        assert_eq!(page.sum("tokenmeter_gpu_idle_cost_usd_total"), 0.0, "no price, no cost");
-        let hours = [device[0], ("part", "hours")];
-        assert_eq!(page.get("tokenmeter_gpu_unattributed_cost_usd_total", &hours), Some(2.0));
         assert_eq!(page.sum("tokenmeter_gpu_cost_usd_total"), 75.0);
     }
     for joules in [0.002, 0.2, f64::NAN, -1.0] {
