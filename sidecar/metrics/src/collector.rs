@@ -36,7 +36,6 @@ mod objectives;
 mod reload;
 mod shares;
 mod spend;
-mod telemetry;
 mod tenants;
 mod usage;
 
@@ -200,10 +199,6 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::BudgetWebhooks => spend::webhooks(totals, family),
         Metric::ReloadSuccess => reload::success(totals, family),
         Metric::Reloads => reload::outcomes(totals, family),
-        Metric::OtlpItems => telemetry::items(totals, family),
-        Metric::OtlpQueued => telemetry::queued(totals, family),
-        Metric::OtlpUp => telemetry::up(totals, family),
-        Metric::OtlpExport => telemetry::export(totals, family),
         Metric::Connections => resources::one(totals.resources.as_ref(), family, |one| one.connections.used),
         Metric::ConnectionsLimit => {
             resources::one(totals.resources.as_ref(), family, |one| one.connections.limit)
@@ -227,7 +222,7 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
             if totals.resources.is_some() || totals.admin_evicted > 0 {
                 family.count(&[resources::ADMIN_CONNECTION], totals.admin_evicted)?;
             }
-            telemetry::dropped(totals, family)
+            Ok(())
         }
         Metric::BuildInfo => family.count(&[version], 1),
         Metric::ProcessMemory => process.memory_bytes.map_or(Ok(()), |bytes| family.count(&[], bytes)),
@@ -274,7 +269,11 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         | Metric::ShipRows
         | Metric::ShipPending
         | Metric::ShipLag
-        | Metric::ShipFailures => Ok(()),
+        | Metric::ShipFailures
+        | Metric::OtlpItems
+        | Metric::OtlpQueued
+        | Metric::OtlpUp
+        | Metric::OtlpExport => Ok(()),
     }
 }
 

@@ -15,7 +15,6 @@ use crate::reload::Reloads;
 use crate::resources::ResourceReading;
 use crate::spend::Spend;
 use crate::table::{ENERGY_PER_TOKEN_J, Metric};
-use crate::telemetry::TelemetryReading;
 
 /// The latest readings of the control plane.
 #[derive(Debug, Default)]
@@ -23,7 +22,6 @@ pub(crate) struct Control {
     pub(crate) tenant_shares: Shares,
     pub(crate) model_shares: Shares,
     per_token: BTreeMap<Arc<str>, Histogram<{ ENERGY_PER_TOKEN_J.len() + 1 }>>,
-    pub(crate) telemetry: TelemetryReading,
     /// Under labels.
     pub(crate) spend: Spend,
     /// Under labels.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::currency::Currency;
 use crate::histogram::Distribution;
 use crate::reading::{FamilyReading, HistogramReading, Sample, Value};
-use crate::table::{Kind, Metric};
+use crate::table::Metric;
 
 /// The open family of one metric.
 pub(crate) struct Family {
@@ -43,16 +43,6 @@ impl Family {
     /// Adds the samples that the parts wrote.
     pub(crate) fn extend(&mut self, samples: Vec<Sample>) {
         self.samples.extend(samples);
-    }
-
-    /// Adds a distribution from outside the crate, unless it is empty or its buckets are not those of the table.
-    pub(crate) fn external_histogram(&mut self, labels: &[&str], of: &HistogramReading) -> Result {
-        let Kind::Histogram(edges) = self.metric.entry().kind else { return Ok(()) };
-        let uppers = of.buckets.iter().map(|(upper, _)| *upper);
-        if of.count() == 0 || !uppers.eq(edges.iter().copied().chain([f64::INFINITY])) {
-            return Ok(());
-        }
-        self.sample(labels, Value::Histogram(Box::new(of.clone())))
     }
 
     /// Returns the collected samples.

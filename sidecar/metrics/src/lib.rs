@@ -84,6 +84,6 @@ pub use semconv::Semconv;
 pub use snapshot::{ModelSnapshot, Snapshot};
 pub use spend::{Basis, BookReading, UNPRICED, units};
 pub use table::{Entry, Instrument, Kind, LABELS, Label, Metric, Unit, attribute};
-pub use telemetry::{DROPPED_SIGNALS, OUTCOMES, SIGNALS, SignalReading, TelemetryReading};
+pub use telemetry::{DROPPED_SIGNALS, OUTCOMES, SIGNALS};
 pub use upstream::Upstream;
 pub use worker::WorkerCells;

@@ -17,7 +17,6 @@ use crate::resources::ResourceReading;
 use crate::semconv::Semconv;
 use crate::snapshot::Snapshot;
 use crate::spend::{Basis, BookReading};
-use crate::telemetry::TelemetryReading;
 use crate::upstream::Upstream;
 use crate::worker::WorkerCells;
 
@@ -177,11 +176,6 @@ impl Metrics {
     /// Counts an evicted connection to the admin address.
     pub fn admin_evicted(&self) {
         self.registry.control().admin_evicted += 1;
-    }
-
-    /// Replaces the state of the OTLP exporter.
-    pub fn telemetry(&self, reading: TelemetryReading) {
-        self.registry.control().telemetry = reading;
     }
 
     /// Counts a scrape and returns its reading.

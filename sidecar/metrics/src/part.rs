@@ -13,6 +13,8 @@ use crate::table::{Kind, Metric};
 pub enum Part {
     /// The GPUs.
     Gpus,
+    /// The export to a collector.
+    Export,
     /// The ledger.
     Ledger,
     /// The shipping to the central store.

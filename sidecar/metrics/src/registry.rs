@@ -185,7 +185,6 @@ impl Registry {
         let control = self.control();
         let tenant_shares = control.tenant_shares.by_label.clone();
         let model_shares = control.model_shares.by_label.clone();
-        let telemetry = control.telemetry.clone();
         let energy_per_token = control.energies();
         let scrapes: [Count; Format::ALL.len()] = Default::default();
         scrapes.merge(&control.scrapes);
@@ -198,7 +197,6 @@ impl Registry {
             tenant_shares,
             model_shares,
             energy_per_token,
-            telemetry,
             spend,
             budgets,
             parts,

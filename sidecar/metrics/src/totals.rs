@@ -20,7 +20,6 @@ use crate::proxy::ProxyCells;
 use crate::reload::Reloads;
 use crate::resources::ResourceReading;
 use crate::spend::Spend;
-use crate::telemetry::TelemetryReading;
 use crate::tenant::TenantCells;
 
 /// The sums over all workers.
@@ -43,7 +42,6 @@ pub(crate) struct Totals {
     pub(crate) model_shares: BTreeMap<Arc<str>, Share>,
     /// By model, sorted.
     pub(crate) energy_per_token: Vec<(Arc<str>, Distribution)>,
-    pub(crate) telemetry: TelemetryReading,
     /// Under labels.
     pub(crate) spend: Spend,
     /// Under labels.

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use metrics::{Reading, Upstream};
+use metrics::{Reading, SampleWriter, Samples, Upstream};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
 use tokio::runtime::Builder;
@@ -32,7 +32,7 @@ use crate::limits::REQUEST_MAX_BYTES;
 use crate::plan::{Detail, EventName, Periodic, Plan, Queued, Signal};
 use crate::queue::Queue;
 use crate::sender::Sender;
-use crate::{log, metric, span};
+use crate::{log, metric, samples, span};
 
 /// Starts the export thread. It reads the certificates and opens no connection yet.
 ///
@@ -112,7 +112,23 @@ struct Shared {
     text_limit: usize,
 }
 
+impl Samples for Shared {
+    fn write(&self, to: &mut SampleWriter) {
+        samples::write(&self.counts(), to);
+    }
+}
+
 impl Shared {
+    fn counts(&self) -> Counts {
+        let of = |queue: &Option<Queue<Finished>>| queue.as_ref().map(Queue::counts).unwrap_or_default();
+        Counts {
+            metrics: self.metrics.counts(),
+            spans: of(&self.spans),
+            logs: of(&self.logs),
+            on: [self.sends_metrics, self.spans.is_some(), self.logs.is_some()],
+        }
+    }
+
     fn close(&self) {
         self.metrics.close();
         for queue in [&self.spans, &self.logs].into_iter().flatten() {
@@ -162,13 +178,12 @@ impl Exporter {
 
     /// Returns the current counts.
     pub fn counts(&self) -> Counts {
-        let of = |queue: &Option<Queue<Finished>>| queue.as_ref().map(Queue::counts).unwrap_or_default();
-        Counts {
-            metrics: self.shared.metrics.counts(),
-            spans: of(&self.shared.spans),
-            logs: of(&self.shared.logs),
-            on: [self.shared.sends_metrics, self.shared.spans.is_some(), self.shared.logs.is_some()],
-        }
+        self.shared.counts()
+    }
+
+    /// Returns the exporter's own samples, which do not keep its thread alive.
+    pub fn samples(&self) -> Arc<dyn Samples> {
+        Arc::clone(&self.shared) as _
     }
 
     /// Sends queued items and the metrics once more, and ends the thread, at the latest after `within`; then remaining

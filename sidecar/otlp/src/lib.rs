@@ -32,6 +32,7 @@ mod text;
 mod counts;
 mod exporter;
 mod queue;
+mod samples;
 mod sender;
 
 mod connect;

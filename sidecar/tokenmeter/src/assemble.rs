@@ -94,7 +94,6 @@ impl Process {
         let shared_addresses = Arc::new(OnceLock::new());
         let source = Source {
             metrics: metrics.clone(),
-            exports: exports.clone(),
             billing: state,
             resource_usage: resource_usage.clone(),
             readiness: readiness.clone(),
@@ -273,7 +272,7 @@ fn exports(plan: &Plan, metrics: &Metrics, resource_usage: ResourceUsage) -> Exp
     let started = Exports::start(plan.telemetry.otlp.clone(), metrics, refresh);
     started.unwrap_or_else(|error| {
         tracing::error!(%error, "nothing is exported to the collector; see OTEL_EXPORTER_OTLP_*");
-        Exports::none(metrics)
+        Exports::default()
     })
 }
 

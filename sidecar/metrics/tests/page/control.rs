@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use metrics::{
-    Format, HistogramReading, Kind, Metric, Metrics, Options, Part, SampleWriter, Samples, Share,
-    SignalReading, TelemetryReading, Value,
+    Format, HistogramReading, Metric, Metrics, Options, Part, SampleWriter, Samples, Share, Value,
 };
 
 use meter::Observer;
@@ -86,43 +85,6 @@ fn shares_are_summed_under_capped_names() {
     };
     assert_eq!((of("count", "b"), of("count", "_other")), (Some(2.0), Some(2.0)));
     assert_eq!(of("sum", "b"), Some(0.202));
-}
-
-#[test]
-fn dropped_exports_are_counted_as_lost() {
-    let metrics = Metrics::new(Options::default());
-    let Kind::Histogram(edges) = Metric::OtlpExport.entry().kind else { unreachable!() };
-    let uppers = edges.iter().copied().chain([f64::INFINITY]);
-    let buckets: Vec<_> = uppers.map(|upper| (upper, u64::from(upper == 0.04))).collect();
-    let spans = SignalReading {
-        made: 100,
-        sent: 60,
-        dropped_full: 10,
-        dropped_refused: 9,
-        dropped_unreachable: 8,
-        dropped_shutdown: 7,
-        queued: 6,
-        up: Some(false),
-        export_seconds: HistogramReading { sum: 0.03, buckets, ..HistogramReading::default() },
-    };
-    let odd = HistogramReading { buckets: vec![(1.0, 1)], ..HistogramReading::default() };
-    let logs = SignalReading { export_seconds: odd, ..SignalReading::default() };
-    metrics.telemetry(TelemetryReading { signals: [None, Some(spans), Some(logs)] });
-    let page = page(&metrics);
-    assert_eq!(page.get("tokenmeter_dropped_total", &[("what", "span")]), Some(34.0));
-    assert_eq!(page.get("tokenmeter_dropped_total", &[("what", "log_record")]), Some(0.0));
-    assert_eq!(page.get("tokenmeter_dropped_total", &[("what", "metric_export")]), None);
-    assert_eq!(
-        page.get("tokenmeter_otlp_items_total", &[("signal", "span"), ("outcome", "sent")]),
-        Some(60.0)
-    );
-    assert_eq!(page.get("tokenmeter_otlp_up", &[("signal", "span")]), Some(0.0));
-    assert_eq!(page.get("tokenmeter_otlp_up", &[("signal", "log")]), None);
-    assert_eq!(
-        page.sum("tokenmeter_otlp_export_seconds_count"),
-        1.0,
-        "buckets that are not the table's are rejected"
-    );
 }
 
 #[test]

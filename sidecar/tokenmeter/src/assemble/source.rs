@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use accounting::billing;
-use accounting::export_link::Exports;
 use accounting::pipeline::Tally;
 use metrics::{Format, Metrics};
 use relay::ServerKind;
@@ -17,7 +16,6 @@ use crate::cli;
 /// The parts that the admin listener reads.
 pub(crate) struct Source {
     pub(crate) metrics: Metrics,
-    pub(crate) exports: Exports,
     pub(crate) billing: billing::State,
     pub(crate) resource_usage: ResourceUsage,
     pub(crate) readiness: Readiness,
@@ -32,12 +30,11 @@ pub(crate) struct Source {
 impl page::Source for Source {
     fn metrics(&self, accept: &str) -> page::Scrape {
         let format = Format::accepted(accept);
-        let (metrics, exports) = (self.metrics.clone(), self.exports.clone());
+        let metrics = self.metrics.clone();
         let resource_usage = self.resource_usage.clone();
         page::Scrape {
             content_type: format.content_type(),
             write: Box::new(move |out| {
-                exports.refresh();
                 resource_usage.refresh(&metrics);
                 metrics.scrape(format).write(format, out)
             }),

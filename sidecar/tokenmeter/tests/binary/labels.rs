@@ -11,6 +11,7 @@ fn label_values_equal_those_of_their_crates() {
     assert_eq!(gpu::Activity::default().units().map(|(unit, _)| unit), metrics::GPU_UNITS);
     assert_eq!(gpu::Clocks::default().units().map(|(clock, _)| clock), metrics::GPU_CLOCKS);
     assert_eq!(gpu::Throttle::ALL.map(gpu::Throttle::name), metrics::GPU_THROTTLES);
+    assert_eq!(otlp::Signal::ALL.map(otlp::Signal::name), metrics::SIGNALS);
     assert_eq!(budget::Threshold::ALL.map(budget::Threshold::name), metrics::BUDGET_THRESHOLDS);
     assert_eq!(budget::Period::ALL.map(budget::Period::name), metrics::BUDGET_PERIODS);
 }
