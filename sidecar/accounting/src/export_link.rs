@@ -15,19 +15,11 @@ use price::{Charge, Unpriced};
 pub struct Exports(Option<Arc<Exporter>>);
 
 impl Exports {
-    /// Starts the export of the plan. `refresh_others` updates the metrics before each reading.
-    pub fn start(
-        plan: Option<otlp::Plan>,
-        metrics: &Metrics,
-        refresh_others: impl Fn() + Send + 'static,
-    ) -> io::Result<Self> {
+    /// Starts the export of the plan.
+    pub fn start(plan: Option<otlp::Plan>, metrics: &Metrics) -> io::Result<Self> {
         let Some(plan) = plan else { return Ok(Self::default()) };
         let read = metrics.clone();
-        let reading = move || {
-            refresh_others();
-            read.reading()
-        };
-        let exporter = otlp::start(plan, Box::new(reading))?;
+        let exporter = otlp::start(plan, Box::new(move || read.reading()))?;
         metrics.set(Part::Export, exporter.samples());
         Ok(Self(Some(Arc::new(exporter))))
     }

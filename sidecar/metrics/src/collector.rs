@@ -26,7 +26,6 @@ use crate::process::Process;
 use crate::proxy::{DIRECTIONS, dropped_names};
 use crate::reading::Reading;
 use crate::registry::Registry;
-use crate::resources;
 use crate::spend::Basis;
 use crate::table::Metric;
 use crate::totals::Totals;
@@ -199,31 +198,9 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::BudgetWebhooks => spend::webhooks(totals, family),
         Metric::ReloadSuccess => reload::success(totals, family),
         Metric::Reloads => reload::outcomes(totals, family),
-        Metric::Connections => resources::one(totals.resources.as_ref(), family, |one| one.connections.used),
-        Metric::ConnectionsLimit => {
-            resources::one(totals.resources.as_ref(), family, |one| one.connections.limit)
-        }
-        Metric::UpstreamConnections => {
-            resources::upstreams(totals.resources.as_ref(), family, |one| one.used)
-        }
-        Metric::UpstreamConnectionsLimit => {
-            resources::upstreams(totals.resources.as_ref(), family, |one| one.limit)
-        }
-        Metric::GatheredBytes => {
-            resources::one(totals.resources.as_ref(), family, |one| one.gathered_bytes.used)
-        }
-        Metric::GatheredLimit => {
-            resources::one(totals.resources.as_ref(), family, |one| one.gathered_bytes.limit)
-        }
         Metric::Scrapes => closed(family, Format::ALL.map(Format::name), &totals.scrapes),
         Metric::Overhead => overhead(family, totals),
-        Metric::Dropped => {
-            closed(family, dropped_names(), &proxy.dropped)?;
-            if totals.resources.is_some() || totals.admin_evicted > 0 {
-                family.count(&[resources::ADMIN_CONNECTION], totals.admin_evicted)?;
-            }
-            Ok(())
-        }
+        Metric::Dropped => closed(family, dropped_names(), &proxy.dropped),
         Metric::BuildInfo => family.count(&[version], 1),
         Metric::ProcessMemory => process.memory_bytes.map_or(Ok(()), |bytes| family.count(&[], bytes)),
         Metric::ProcessCpu => process.cpu_seconds.map_or(Ok(()), |seconds| family.number(&[], seconds)),
@@ -273,7 +250,13 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         | Metric::OtlpItems
         | Metric::OtlpQueued
         | Metric::OtlpUp
-        | Metric::OtlpExport => Ok(()),
+        | Metric::OtlpExport
+        | Metric::Connections
+        | Metric::ConnectionsLimit
+        | Metric::UpstreamConnections
+        | Metric::UpstreamConnectionsLimit
+        | Metric::GatheredBytes
+        | Metric::GatheredLimit => Ok(()),
     }
 }
 

@@ -12,7 +12,6 @@ use crate::histogram::{Distribution, Histogram};
 use crate::names::OTHER;
 use crate::part::Parts;
 use crate::reload::Reloads;
-use crate::resources::ResourceReading;
 use crate::spend::Spend;
 use crate::table::{ENERGY_PER_TOKEN_J, Metric};
 
@@ -28,9 +27,6 @@ pub(crate) struct Control {
     pub(crate) budgets: Budgets,
     pub(crate) parts: Parts,
     pub(crate) reloads: Reloads,
-    pub(crate) resources: Option<ResourceReading>,
-    /// Evicted connections to the admin address.
-    pub(crate) admin_evicted: u64,
     /// In the order of [`Format::ALL`].
     pub(crate) scrapes: [Count; Format::ALL.len()],
 }

@@ -79,7 +79,7 @@ pub use part::{Part, SampleWriter, Samples};
 pub use preset::{PRESETS, Preset, TARGET_RATIO};
 pub use reading::{Exemplar, FamilyReading, HistogramReading, NativeReading, Reading, Sample, Value};
 pub use reload::{RELOAD_OUTCOMES, ReloadedFile};
-pub use resources::{ADMIN_CONNECTION, Bounded, ResourceReading};
+pub use resources::ADMIN_CONNECTION;
 pub use semconv::Semconv;
 pub use snapshot::{ModelSnapshot, Snapshot};
 pub use spend::{Basis, BookReading, UNPRICED, units};

@@ -13,7 +13,6 @@ use crate::part::{Part, Samples};
 use crate::reading::Reading;
 use crate::registry::Registry;
 use crate::reload::ReloadedFile;
-use crate::resources::ResourceReading;
 use crate::semconv::Semconv;
 use crate::snapshot::Snapshot;
 use crate::spend::{Basis, BookReading};
@@ -166,16 +165,6 @@ impl Metrics {
     /// Counts a read of a file, the first or a later one, and its outcome.
     pub fn reloaded(&self, file: ReloadedFile, accepted: bool) {
         self.registry.control().reloads.add(file, accepted);
-    }
-
-    /// Replaces the use of the resources that clients share.
-    pub fn resources(&self, reading: ResourceReading) {
-        self.registry.control().resources = Some(reading);
-    }
-
-    /// Counts an evicted connection to the admin address.
-    pub fn admin_evicted(&self) {
-        self.registry.control().admin_evicted += 1;
     }
 
     /// Counts a scrape and returns its reading.

@@ -11,6 +11,8 @@ use crate::table::{Kind, Metric};
 /// A part of the process that writes its own samples. A metric of several parts has their samples in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
+    /// The resources that clients share.
+    Resources,
     /// The GPUs.
     Gpus,
     /// The export to a collector.

@@ -190,7 +190,6 @@ impl Registry {
         scrapes.merge(&control.scrapes);
         let (spend, budgets) = (control.spend.clone(), control.budgets.clone());
         let (parts, reloads) = (control.parts.clone(), control.reloads);
-        let (resources, admin_evicted) = (control.resources.clone(), control.admin_evicted);
         drop(control);
         // Both locks are released here, so that the summation blocks no worker.
         Totals {
@@ -201,8 +200,6 @@ impl Registry {
             budgets,
             parts,
             reloads,
-            resources,
-            admin_evicted,
             scrapes,
             proxy: sum(&workers),
             models: models.sums(),

@@ -18,7 +18,6 @@ use crate::objective::Objective;
 use crate::part::Parts;
 use crate::proxy::ProxyCells;
 use crate::reload::Reloads;
-use crate::resources::ResourceReading;
 use crate::spend::Spend;
 use crate::tenant::TenantCells;
 
@@ -48,9 +47,6 @@ pub(crate) struct Totals {
     pub(crate) budgets: Budgets,
     pub(crate) parts: Parts,
     pub(crate) reloads: Reloads,
-    /// `None` where there is no data plane.
-    pub(crate) resources: Option<ResourceReading>,
-    pub(crate) admin_evicted: u64,
     /// Scrapes, in the order of [`Format::ALL`].
     pub(crate) scrapes: [Count; Format::ALL.len()],
 }

@@ -35,7 +35,7 @@ use accounting::records;
 use accounting::tokenizer_stage::{self, TokenizerStage};
 use accounting::totals::{Totals, UpstreamTotals};
 use engine::{Detected, FrontEnd, Hooks, ProxyTotals};
-use metrics::{Currency, Metrics, ReloadedFile};
+use metrics::{Currency, Metrics, Part, ReloadedFile};
 use relay::{Observer, UpstreamProfile};
 
 use crate::assemble::probe::{Prober, Target};
@@ -85,8 +85,9 @@ impl Process {
         )
         .map_err(StartError::Thread)?;
         let state = billing.state();
-        let resource_usage = ResourceUsage::default();
-        let exports = exports(plan, &metrics, resource_usage.clone());
+        let resource_usage = Arc::new(ResourceUsage::default());
+        metrics.set(Part::Resources, Arc::clone(&resource_usage) as _);
+        let exports = exports(plan, &metrics);
         let targets: Vec<Target> = plan.relay.upstreams.iter().map(target).collect();
         let readiness =
             Readiness::new(targets.iter().map(|target| format!("{} at {}", target.name, target.url)));
@@ -95,7 +96,7 @@ impl Process {
         let source = Source {
             metrics: metrics.clone(),
             billing: state,
-            resource_usage: resource_usage.clone(),
+            resource_usage: Arc::clone(&resource_usage),
             readiness: readiness.clone(),
             tally: tally.clone(),
             started: Instant::now(),
@@ -266,10 +267,8 @@ fn named(which: FileKind) -> ReloadedFile {
 }
 
 /// Starts the export. A failure does not prevent the start (law 3).
-fn exports(plan: &Plan, metrics: &Metrics, resource_usage: ResourceUsage) -> Exports {
-    let told = metrics.clone();
-    let refresh = move || resource_usage.refresh(&told);
-    let started = Exports::start(plan.telemetry.otlp.clone(), metrics, refresh);
+fn exports(plan: &Plan, metrics: &Metrics) -> Exports {
+    let started = Exports::start(plan.telemetry.otlp.clone(), metrics);
     started.unwrap_or_else(|error| {
         tracing::error!(%error, "nothing is exported to the collector; see OTEL_EXPORTER_OTLP_*");
         Exports::default()

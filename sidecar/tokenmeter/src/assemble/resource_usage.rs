@@ -1,13 +1,18 @@
-//! Copies the use of shared resources from the data plane to the metrics, for each scrape.
+//! Samples of the use of the resources that clients share. Invariant: each number comes with its limit.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use metrics::{Bounded, Metrics, ResourceReading};
+use metrics::{ADMIN_CONNECTION, Metric, SampleWriter, Samples};
 use relay::{CapacityReading, CapacityUse};
 
-/// Reads the use of shared resources once the data plane runs.
-#[derive(Clone, Default)]
-pub(crate) struct ResourceUsage(Arc<OnceLock<Running>>);
+/// The use of shared resources, once the data plane runs.
+#[derive(Default)]
+pub(crate) struct ResourceUsage {
+    running: OnceLock<Running>,
+    /// Evicted connections to the admin address.
+    evicted: AtomicU64,
+}
 
 struct Running {
     read: Box<dyn Fn() -> CapacityReading + Send + Sync>,
@@ -18,25 +23,33 @@ impl ResourceUsage {
     /// Records that the data plane runs.
     pub(crate) fn running(&self, relay: &relay::Running) {
         let upstreams = relay.addresses().iter().map(|(name, _)| Arc::clone(name)).collect();
-        self.0.get_or_init(|| Running { read: Box::new(relay.reader()), upstreams });
+        self.running.get_or_init(|| Running { read: Box::new(relay.reader()), upstreams });
     }
 
-    /// Updates the metrics.
-    pub(crate) fn refresh(&self, metrics: &Metrics) {
-        let Some(Running { read, upstreams }) = self.0.get() else { return };
-        let held = read();
-        metrics.resources(ResourceReading {
-            connections: bounded(held.connections),
-            gathered_bytes: bounded(held.gathered_bytes),
-            upstream_connections: upstreams
-                .iter()
-                .cloned()
-                .zip(held.upstream_connections.into_iter().map(bounded))
-                .collect(),
-        });
+    /// Counts an evicted connection to the admin address.
+    pub(crate) fn admin_evicted(&self) {
+        self.evicted.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-fn bounded(of: CapacityUse) -> Bounded {
-    Bounded { used: of.taken as u64, limit: of.most as u64 }
+impl Samples for ResourceUsage {
+    fn write(&self, to: &mut SampleWriter) {
+        let (running, evicted) = (self.running.get(), self.evicted.load(Ordering::Relaxed));
+        let counted = (running.is_some() || evicted > 0).then_some(evicted);
+        to.count(Metric::Dropped, &[ADMIN_CONNECTION], counted);
+        let Some(Running { read, upstreams }) = running else { return };
+        let held = read();
+        bounded(to, [Metric::Connections, Metric::ConnectionsLimit], &[], held.connections);
+        bounded(to, [Metric::GatheredBytes, Metric::GatheredLimit], &[], held.gathered_bytes);
+        for (upstream, of) in upstreams.iter().zip(held.upstream_connections) {
+            let metrics = [Metric::UpstreamConnections, Metric::UpstreamConnectionsLimit];
+            bounded(to, metrics, &[upstream], of);
+        }
+    }
+}
+
+/// Writes a use and its limit.
+fn bounded(to: &mut SampleWriter, [used, limit]: [Metric; 2], labels: &[&str], of: CapacityUse) {
+    to.count(used, labels, of.taken as u64);
+    to.count(limit, labels, of.most as u64);
 }

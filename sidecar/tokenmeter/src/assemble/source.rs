@@ -17,7 +17,7 @@ use crate::cli;
 pub(crate) struct Source {
     pub(crate) metrics: Metrics,
     pub(crate) billing: billing::State,
-    pub(crate) resource_usage: ResourceUsage,
+    pub(crate) resource_usage: Arc<ResourceUsage>,
     pub(crate) readiness: Readiness,
     pub(crate) tally: Tally,
     pub(crate) started: Instant,
@@ -31,13 +31,9 @@ impl page::Source for Source {
     fn metrics(&self, accept: &str) -> page::Scrape {
         let format = Format::accepted(accept);
         let metrics = self.metrics.clone();
-        let resource_usage = self.resource_usage.clone();
         page::Scrape {
             content_type: format.content_type(),
-            write: Box::new(move |out| {
-                resource_usage.refresh(&metrics);
-                metrics.scrape(format).write(format, out)
-            }),
+            write: Box::new(move |out| metrics.scrape(format).write(format, out)),
         }
     }
 
@@ -63,7 +59,7 @@ impl page::Source for Source {
     }
 
     fn evicted(&self) {
-        self.metrics.admin_evicted();
+        self.resource_usage.admin_evicted();
     }
 }
 
