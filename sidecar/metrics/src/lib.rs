@@ -17,17 +17,15 @@
 // The metrics.
 pub mod table;
 
-// Readings of the control plane: the upstreams' metrics pages, the accelerators, the exporter.
+// The control plane: the parts that write their own samples, the upstreams' metrics pages, the shares of tenants.
 mod attribution;
 mod control;
 mod engine;
-mod gpu;
-mod telemetry;
+mod part;
 
-// Money: spend, budgets, the ledger.
+// Money: spend, budgets, prices.
 mod budget;
 mod currency;
-mod ledger;
 mod reload;
 mod spend;
 
@@ -48,14 +46,12 @@ mod worker;
 mod labels;
 mod names;
 mod registry;
-mod resources;
 
 // The scrape.
 mod collector;
 mod family;
 mod format;
 mod page;
-mod part;
 mod process;
 mod reading;
 mod semconv;
@@ -68,8 +64,6 @@ pub use budget::{BUDGET_LIMITS, BUDGET_PERIODS, BUDGET_THRESHOLDS, BudgetReading
 pub use currency::Currency;
 pub use engine::{EngineReading, PROMPT_SOURCES};
 pub use format::Format;
-pub use gpu::{GPU_CLOCKS, GPU_ERRORS, GPU_SAMPLE, GPU_SHARE, GPU_THROTTLES, GPU_UNITS};
-pub use ledger::{LEDGER_ENERGY, LEDGER_FAULTS, LEDGER_FILES, LEDGER_ROW, SHIP_FAILURES};
 /// The kind of server in an [`EngineReading`].
 pub use meter::ServerKind;
 pub use names::{OTHER, UNKNOWN};
@@ -79,11 +73,10 @@ pub use part::{Part, SampleWriter, Samples};
 pub use preset::{PRESETS, Preset, TARGET_RATIO};
 pub use reading::{Exemplar, FamilyReading, HistogramReading, NativeReading, Reading, Sample, Value};
 pub use reload::{RELOAD_OUTCOMES, ReloadedFile};
-pub use resources::ADMIN_CONNECTION;
 pub use semconv::Semconv;
 pub use snapshot::{ModelSnapshot, Snapshot};
 pub use spend::{Basis, BookReading, UNPRICED, units};
+pub use table::value::*;
 pub use table::{Entry, Instrument, Kind, LABELS, Label, Metric, Unit, attribute};
-pub use telemetry::{DROPPED_SIGNALS, OUTCOMES, SIGNALS};
 pub use upstream::Upstream;
 pub use worker::WorkerCells;

@@ -1,12 +1,13 @@
 //! The table of all metrics: name, kind, unit, labels and meaning. Invariant: code, manual (`metrics.md`)
-//! and tests read only this table. A sample can only be written through a [`Metric`], and the collector's
-//! exhaustive match over [`Metric`] writes every one.
+//! and tests read only this table. A sample can only be written through a [`Metric`]. The collector's exhaustive
+//! match over [`Metric`] writes every one, or leaves it to a [`Part`](crate::Part) of the process.
 
 use meter::edges;
 
 mod entry;
 mod label;
 mod otlp;
+pub mod value;
 
 pub use entry::{Entry, Kind, Unit};
 pub use label::{LABELS, Label};
