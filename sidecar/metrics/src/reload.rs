@@ -3,11 +3,11 @@
 /// A file that is reloaded when it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReloadedFile {
-    /// The tenant rules.
+    /// The tenants file, or the hash key file its hashes need.
     Tenants,
     /// The price book.
     Prices,
-    /// The keys that verify tokens.
+    /// Published keys, of a file or a URL.
     Keys,
 }
 

@@ -35,7 +35,7 @@ use accounting::records;
 use accounting::tokenizer_stage::{self, TokenizerStage};
 use accounting::totals::{Totals, UpstreamTotals};
 use engine::{Detected, FrontEnd, Hooks, ProxyTotals};
-use metrics::{Currency, Metrics, Part, ReloadedFile};
+use metrics::{Currency, Metrics, Part};
 use relay::{Observer, UpstreamProfile};
 
 use crate::assemble::probe::{Prober, Target};
@@ -47,7 +47,7 @@ use crate::cli;
 use crate::plan::Plan;
 use crate::plan::loops;
 use crate::plan::machine::ThisMachine;
-use crate::reload::{self, FileKind, Reload, TenantsWatch, Watch};
+use crate::reload::{self, Reload, TenantsWatch, Watch};
 use crate::settings::origin::Origin;
 
 /// A running tokenmeter with open listeners.
@@ -254,16 +254,7 @@ fn reload(plan: &Plan, billing: &Billing, live: &Arc<tenant::Live>, metrics: &Me
         watches.push(Box::new(reload::prices::watch(path, billing.charger().clone())));
     }
     let metrics = metrics.clone();
-    let told = move |which: FileKind, taken: bool| metrics.reloaded(named(which), taken);
-    reload::start(watches, Box::new(told))
-}
-
-fn named(which: FileKind) -> ReloadedFile {
-    match which {
-        FileKind::Tenants => ReloadedFile::Tenants,
-        FileKind::Prices => ReloadedFile::Prices,
-        FileKind::Keys => ReloadedFile::Keys,
-    }
+    reload::start(watches, Box::new(move |file, accepted| metrics.reloaded(file, accepted)))
 }
 
 /// Starts the export. A failure does not prevent the start (law 3).

@@ -14,6 +14,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use metrics::ReloadedFile;
+
 use crate::plan::tenants::bounded;
 
 pub use tenancy::TenantsWatch;
@@ -21,33 +23,11 @@ pub use tenancy::TenantsWatch;
 /// The interval of comparisons.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The kind of a reloaded file, as the metrics name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
-    /// The tenants file, or the hash key file its hashes need.
-    Tenants,
-    /// The price book.
-    Prices,
-    /// Published keys, of a file or a URL.
-    Keys,
-}
-
-impl FileKind {
-    /// Returns the name as a label value.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tenants => "tenants",
-            Self::Prices => "prices",
-            Self::Keys => "keys",
-        }
-    }
-}
-
 /// The result of a check; reported when it changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReloadResult {
     /// The kind of file.
-    pub kind: FileKind,
+    pub kind: ReloadedFile,
     /// A description of the loaded content, or the error.
     pub outcome: Result<String, String>,
 }
@@ -64,7 +44,7 @@ type Load = Box<dyn FnMut(&str) -> Result<(), String> + Send>;
 
 /// A file whose text is loaded when it changes.
 pub struct FileWatch {
-    kind: FileKind,
+    kind: ReloadedFile,
     path: PathBuf,
     /// The maximum size in bytes.
     most: u64,
@@ -76,7 +56,7 @@ impl FileWatch {
     /// Watches the file at `path`; the first check loads it. `take` loads a text, or returns its error and changes
     /// nothing.
     pub fn new(
-        kind: FileKind,
+        kind: ReloadedFile,
         path: &Path,
         most: u64,
         take: impl FnMut(&str) -> Result<(), String> + Send + 'static,
@@ -148,7 +128,7 @@ struct State {
 }
 
 /// Receives each result: the kind of file, and true if it was loaded.
-pub type Hook = Box<dyn Fn(FileKind, bool) + Send>;
+pub type Hook = Box<dyn Fn(ReloadedFile, bool) + Send>;
 
 /// Starts the thread, which checks all sources at once and then every two seconds.
 pub fn start(watches: Vec<Box<dyn Watch>>, hook: Hook) -> std::io::Result<Reload> {

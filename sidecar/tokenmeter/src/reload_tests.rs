@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tenant::{Head, Live, Resolution};
 
 use super::keys::FetchIntervals;
-use super::{FileKind, FileWatch, ReloadResult, TenantsWatch, Watch, start_at};
+use super::{FileWatch, ReloadResult, ReloadedFile, TenantsWatch, Watch, start_at};
 use crate::folder::Folder;
 use crate::plan::tenants::{Tenancy, TenantFiles, load};
 use crate::settings::origin::Origin;
@@ -132,7 +132,7 @@ fn requested_reload_reports_an_old_error_again() {
     let mut results = Vec::new();
     watched.watch.check(watched.now, true, &mut results);
     assert!(
-        matches!(&results[..], [ReloadResult { kind: FileKind::Tenants, outcome: Err(_) }]),
+        matches!(&results[..], [ReloadResult { kind: ReloadedFile::Tenants, outcome: Err(_) }]),
         "{results:?}"
     );
 }
@@ -325,7 +325,7 @@ fn file_watch_loads_any_text() {
         }
         false => Err("prices.yaml:1: this is not good".to_owned()),
     };
-    let mut watch = FileWatch::new(FileKind::Prices, &path, 8, take);
+    let mut watch = FileWatch::new(ReloadedFile::Prices, &path, 8, take);
     let mut look = || {
         let mut results = Vec::new();
         watch.check(Instant::now(), false, &mut results);
@@ -358,18 +358,18 @@ fn requested_check_runs_at_once_and_calls_the_hook() {
         "odd" => panic!("a test's panic"),
         _ => Ok(()),
     };
-    let watch = FileWatch::new(FileKind::Prices, &path, 8, take);
+    let watch = FileWatch::new(ReloadedFile::Prices, &path, 8, take);
     let (tell, told) = channel();
-    let hook = Box::new(move |kind: FileKind, loaded| tell.send((kind, loaded)).unwrap());
+    let hook = Box::new(move |kind: ReloadedFile, loaded| tell.send((kind, loaded)).unwrap());
     let reload = start_at(Duration::from_secs(3600), vec![Box::new(watch)], hook).unwrap();
     reload.wait_first(Duration::from_secs(60));
-    assert_eq!(told.try_recv(), Ok((FileKind::Prices, true)), "before the first request");
+    assert_eq!(told.try_recv(), Ok((ReloadedFile::Prices, true)), "before the first request");
     fs::write(&path, "bad").unwrap();
     reload.now();
-    assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok((FileKind::Prices, false)));
+    assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok((ReloadedFile::Prices, false)));
     fs::write(&path, "b").unwrap();
     reload.now();
-    assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok((FileKind::Prices, true)));
+    assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok((ReloadedFile::Prices, true)));
     for text in ["odd", "c"] {
         let before = reload.0.lock().rounds;
         fs::write(&path, text).unwrap();
@@ -379,7 +379,7 @@ fn requested_check_runs_at_once_and_calls_the_hook() {
     }
     assert_eq!(
         told.recv_timeout(Duration::from_secs(60)),
-        Ok((FileKind::Prices, true)),
+        Ok((ReloadedFile::Prices, true)),
         "a panic does not end the thread"
     );
     drop(reload);

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use metrics::ReloadedFile;
 use tenant::KeySet;
 
 use super::fetch::Fetch;
-use super::{FileKind, LastRead, ReloadResult};
+use super::{LastRead, ReloadResult};
 use crate::plan::tenants::{JWKS_BYTES, KeySource, Place};
 
 /// The intervals of fetches from a URL.
@@ -85,7 +86,7 @@ impl KeysWatch {
             }
             Err(why) => (Err(format!("{}: the keys of {named}: {why}", self.source.origin)), false),
         };
-        results.push(ReloadResult { kind: FileKind::Keys, outcome });
+        results.push(ReloadResult { kind: ReloadedFile::Keys, outcome });
         changed
     }
 

@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use accounting::charger::Charger;
+use metrics::ReloadedFile;
 
-use super::{FileKind, FileWatch};
+use super::FileWatch;
 use crate::plan::prices;
 
 /// Returns the watch of the price file at `path`: a new book of the same currency replaces the current one.
 pub(crate) fn watch(path: &Path, charger: Charger) -> FileWatch {
     let shown = path.display().to_string();
-    FileWatch::new(FileKind::Prices, path, prices::FILE_BYTES, move |text| {
+    FileWatch::new(ReloadedFile::Prices, path, prices::FILE_BYTES, move |text| {
         let (book, warnings) = prices::parse(&shown, text)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
         if charger.replace_book(book, &shown)? {

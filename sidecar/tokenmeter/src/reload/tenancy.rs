@@ -5,10 +5,11 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
+use metrics::ReloadedFile;
 use tenant::{KeySet, Live, Rules, Spec};
 
 use super::keys::{FETCH_INTERVALS, FetchIntervals, KeysWatch};
-use super::{FileKind, LastRead, ReloadResult, Watch};
+use super::{LastRead, ReloadResult, Watch};
 use crate::plan::tenants::{HASH_KEY_BYTES, KeySource, TENANTS_BYTES, Tenancy, TenantFiles, load_rules};
 use crate::settings::origin::Origin;
 
@@ -96,7 +97,7 @@ impl Watch for TenantsWatch {
                 }
                 Err(errors) => Err(errors.to_string()),
             };
-            results.push(ReloadResult { kind: FileKind::Tenants, outcome });
+            results.push(ReloadResult { kind: ReloadedFile::Tenants, outcome });
         }
         // New rules apply together with their keys, or tokens would be rejected in between.
         for watch in &mut self.keys {
