@@ -7,7 +7,7 @@ use gpu::ExchangeUse;
 use ledger::source;
 use ledger::{EnergyRow, Ledger, Row};
 use meter::Record;
-use metrics::{Basis, BookReading, Metrics};
+use metrics::{Basis, Metric, Metrics, Part, SampleWriter, Samples};
 use price::{Book, Charge, Unpriced};
 use serde_json::json;
 
@@ -27,8 +27,21 @@ struct Parts {
     tiers: MissingTiers,
 }
 
+/// The samples of the price book in force.
+struct BookSamples(Prices);
+
+impl Samples for BookSamples {
+    fn write(&self, to: &mut SampleWriter) {
+        if let Some(book) = &*self.0.load() {
+            let currency = book.currency();
+            to.count(Metric::PriceBookInfo, &[book.version(), book.hash(), currency.code()], 1);
+        }
+    }
+}
+
 impl Charger {
     pub(crate) fn new(prices: Prices, ledger: Option<Ledger>, metrics: Metrics) -> Self {
+        metrics.set(Part::Prices, Arc::new(BookSamples(Arc::clone(&prices))));
         let charger = Self(Arc::new(Parts { prices, ledger, metrics, tiers: MissingTiers::default() }));
         charger.repriced();
         charger
@@ -61,17 +74,13 @@ impl Charger {
         Ok(true)
     }
 
-    /// Records a new price book in the audit trail and the metrics.
+    /// Records a new price book in the audit trail.
     fn repriced(&self) {
         let book = self.0.prices.load();
         if let (Some(book), Some(ledger)) = (&*book, &self.0.ledger) {
             let detail = json!({"version": &**book.version(), "hash": &**book.hash()});
             ledger.act(ledger::now_us(), "price_book", detail.to_string());
         }
-        let reading = book
-            .as_ref()
-            .map(|book| BookReading { version: Arc::clone(book.version()), hash: Arc::clone(book.hash()) });
-        self.0.metrics.price_book(reading);
     }
 
     /// Charges a finished exchange, and updates the metrics of charges.

@@ -87,6 +87,20 @@ fn unpriced_model_is_charged_as_the_response_model() {
 }
 
 #[test]
+fn book_in_force_is_on_the_page() {
+    let metrics = Metrics::new(Options::default());
+    let spend = spend(&metrics);
+    for (text, version) in [(PRICES.to_owned(), "v"), (PRICES.replace("version: v", "version: w"), "w")] {
+        let (book, _) = Book::read(&text).unwrap();
+        let labels = format!("version=\"{version}\",hash=\"{}\",currency=\"EUR\"", book.hash());
+        spend.replace_book(book, "prices.yaml").unwrap();
+        let page = metrics.text();
+        assert!(page.contains(&format!("\ntokenmeter_price_book_info{{{labels}}} 1\n")), "{page}");
+        assert_eq!(page.matches("\ntokenmeter_price_book_info{").count(), 1, "{page}");
+    }
+}
+
+#[test]
 fn unpriced_tier_is_counted_and_logged_once() {
     let metrics = Metrics::new(Options::default());
     let mut worker = metrics.worker();

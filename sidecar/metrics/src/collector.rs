@@ -49,8 +49,7 @@ impl Registry {
         for metric in Metric::ALL.iter().copied().filter(|metric| self.semconv.has(*metric)) {
             for (currency, bases) in self.families_of(metric) {
                 let mut family = Family::open(metric, currency);
-                let source =
-                    Source { totals: &totals, process: &process, version: &self.version, currency, bases };
+                let source = Source { totals: &totals, process: &process, version: &self.version, bases };
                 // It only appends to a list, which cannot fail.
                 let _ = write(metric, &source, &mut family);
                 family.extend(of_parts.take(metric));
@@ -76,7 +75,6 @@ struct Source<'a> {
     totals: &'a Totals,
     process: &'a Process,
     version: &'a str,
-    currency: Currency,
     bases: &'a [Basis],
 }
 
@@ -87,7 +85,7 @@ fn unix_ns(time: SystemTime) -> u64 {
 }
 
 fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
-    let Source { totals, process, version, currency, bases } = *source;
+    let Source { totals, process, version, bases } = *source;
     let proxy = &totals.proxy;
     match metric {
         Metric::Exchanges => by_upstream(totals, |labels, cells| exchanges(family, labels, cells)),
@@ -190,7 +188,6 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::ModelSpend => spend::sums(&totals.spend.models, bases, family),
         Metric::Unpriced => spend::unpriced(totals, family),
         Metric::UnpricedTier => spend::unpriced_tiers(totals, family),
-        Metric::PriceBookInfo => spend::book(totals, currency, family),
         Metric::BudgetLimit => spend::limits(totals, family),
         Metric::BudgetUsed => spend::budgets(totals, family, |budget| Some(budget.used_pico)),
         Metric::BudgetForecast => spend::budgets(totals, family, |budget| budget.forecast_pico),
@@ -207,7 +204,8 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::ProcessFiles => process.open_files.map_or(Ok(()), |files| family.count(&[], files)),
         Metric::ProcessStart => process.start_seconds.map_or(Ok(()), |seconds| family.number(&[], seconds)),
         // The parts of the process write these.
-        Metric::HwUtilization
+        Metric::PriceBookInfo
+        | Metric::HwUtilization
         | Metric::HwMemoryUsage
         | Metric::HwMemoryLimit
         | Metric::HwMemoryUtilization

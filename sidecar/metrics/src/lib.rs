@@ -75,7 +75,7 @@ pub use reading::{Exemplar, FamilyReading, HistogramReading, NativeReading, Read
 pub use reload::{RELOAD_OUTCOMES, ReloadedFile};
 pub use semconv::Semconv;
 pub use snapshot::{ModelSnapshot, Snapshot};
-pub use spend::{Basis, BookReading, UNPRICED, units};
+pub use spend::{Basis, UNPRICED, units};
 pub use table::value::*;
 pub use table::{Entry, Instrument, Kind, LABELS, Label, Metric, Unit, attribute};
 pub use upstream::Upstream;

@@ -15,7 +15,7 @@ use crate::registry::Registry;
 use crate::reload::ReloadedFile;
 use crate::semconv::Semconv;
 use crate::snapshot::Snapshot;
-use crate::spend::{Basis, BookReading};
+use crate::spend::Basis;
 use crate::upstream::Upstream;
 use crate::worker::WorkerCells;
 
@@ -129,11 +129,6 @@ impl Metrics {
         let mut control = self.registry.control();
         let model = self.registry.label(model);
         control.spend.unpriced_tier(model);
-    }
-
-    /// Replaces the price book in force; `None` if there is none.
-    pub fn price_book(&self, book: Option<BookReading>) {
-        self.registry.control().spend.book = book;
     }
 
     /// Replaces the states of all budgets.

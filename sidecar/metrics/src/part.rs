@@ -13,6 +13,8 @@ use crate::table::{Kind, Metric};
 pub enum Part {
     /// The resources that clients share.
     Resources,
+    /// The price book.
+    Prices,
     /// The GPUs.
     Gpus,
     /// The export to a collector.

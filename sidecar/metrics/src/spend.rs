@@ -28,15 +28,6 @@ impl Basis {
     }
 }
 
-/// The price book that exchanges are charged by.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BookReading {
-    /// Its version, as its file names it.
-    pub version: Arc<str>,
-    /// Its content hash.
-    pub hash: Arc<str>,
-}
-
 /// Label values of `reason` of `tokenmeter_unpriced_exchanges_total`.
 pub const UNPRICED: [&str; 5] = ["no_book", "model", "token_type", "overflow", "uncounted"];
 
@@ -51,7 +42,6 @@ pub(crate) struct Spend {
     pub(crate) unpriced: BTreeMap<(Arc<str>, &'static str), u64>,
     /// By the model's label: exchanges of a tier without prices, charged at base prices.
     pub(crate) unpriced_tiers: BTreeMap<Arc<str>, u64>,
-    pub(crate) book: Option<BookReading>,
 }
 
 pub(crate) type Sums = BTreeMap<Arc<str>, [Option<i128>; Basis::ALL.len()]>;

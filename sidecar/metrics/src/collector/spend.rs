@@ -3,7 +3,6 @@
 use std::fmt::Result;
 
 use crate::budget::{BUDGET_LIMITS, BUDGET_THRESHOLDS, BudgetReading, WEBHOOK_OUTCOMES};
-use crate::currency::Currency;
 use crate::family::Family;
 use crate::spend::{Basis, Sums, units};
 use crate::totals::Totals;
@@ -26,13 +25,6 @@ pub(super) fn unpriced(totals: &Totals, family: &mut Family) -> Result {
 
 pub(super) fn unpriced_tiers(totals: &Totals, family: &mut Family) -> Result {
     totals.spend.unpriced_tiers.iter().try_for_each(|(model, n)| family.count(&[model], *n))
-}
-
-pub(super) fn book(totals: &Totals, currency: Currency, family: &mut Family) -> Result {
-    match &totals.spend.book {
-        Some(book) => family.count(&[&book.version, &book.hash, &currency.code()], 1),
-        None => Ok(()),
-    }
 }
 
 pub(super) fn limits(totals: &Totals, family: &mut Family) -> Result {
