@@ -7,6 +7,6 @@ pub enum Body {
     Frames,
     /// As one value, complete at the end.
     Whole,
-    /// Not at all: the body is encoded, or of an unknown type. Only its times are known.
+    /// Unreadable: the body is encoded, or of an unknown type. Only its times are known.
     Unknown,
 }

@@ -12,15 +12,15 @@ pub struct ModelSlot(pub u32);
 pub enum Passthrough {
     /// Not a known inference path.
     Path,
-    /// A known path, but not a request that infers (`GET`, `HEAD`, `OPTIONS`).
+    /// A known path with a method that infers nothing (`GET`, `HEAD`, `OPTIONS`).
     Method,
-    /// The response is compressed in a way we do not know.
+    /// The response has an unsupported content coding.
     Encoding,
     /// The response is neither SSE, NDJSON nor JSON.
     ContentType,
     /// The connection became a tunnel.
     Upgrade,
-    /// A stream is played again; it was counted when it was made.
+    /// The request replays a stream that was counted when it was generated.
     Replay,
 }
 
@@ -42,40 +42,40 @@ impl Passthrough {
     }
 }
 
-/// The reason why a request was answered by the proxy itself.
+/// The reason why the proxy itself answered a request with an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Framing that two readers could understand differently.
     Framing,
     /// `Host` missing, repeated or invalid.
     Host,
-    /// A request target that is not one, or a method we do not forward.
+    /// The request target is invalid, or the method is not forwarded.
     Target,
     /// No connection to the upstream.
     UpstreamUnreachable,
-    /// The upstream broke before a response head.
+    /// The upstream closed the connection before a response head.
     UpstreamBroken,
-    /// The upstream's head breaks HTTP (an unasked 101, …).
+    /// The upstream's response head violates HTTP (an unrequested 101, …).
     UpstreamInvalid,
-    /// The proxy is at a limit of its own.
+    /// The proxy has reached one of its own limits.
     Overload,
-    /// Its tenant may not spend at the moment.
+    /// The tenant's budget is exhausted.
     Budget,
-    /// Its tenant may ask only for models that have a price, and this one has none.
+    /// The tenant may use only models with a price, and this model has none.
     Unpriced,
-    /// Its tenant may not ask for paths that tokenmeter does not know.
+    /// The tenant may not use unknown paths.
     UnknownPath,
-    /// Its tenant may ask only for what can be read, and this cannot.
+    /// The tenant may send only readable requests, and the model of this one cannot be read.
     Unreadable,
-    /// Its tenant may ask only for streams whose usage can be asked for, and this is none.
+    /// The tenant may request only streams in which usage can be requested, and this one is not.
     Uncountable,
-    /// Its body came too slowly.
+    /// The client sent the request body too slowly.
     SlowBody,
-    /// The upstream has as many connections as it may, or its client has its share of them.
+    /// The upstream has its maximum of connections, or the client has its share of them.
     UpstreamFull,
-    /// Its body has to be gathered, and there is no room.
+    /// The request body must be buffered, and there is no memory for it.
     GatherRoom,
-    /// Its work would go on after its client left, and could not be counted.
+    /// The work would continue after the client left, and could not be counted.
     Detached,
 }
 
@@ -123,26 +123,26 @@ impl Refusal {
     }
 }
 
-/// A step taken about a request's usage, where the dialect lets a client ask for it.
+/// A step taken to have usage in the response, where the dialect lets a client request it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageStep {
-    /// It was asked for, and is taken out of the answer again.
+    /// The proxy requested usage, and removes it from the response.
     Injected,
-    /// Running usage was asked for too.
+    /// The proxy requested running usage, too.
     Continuous,
-    /// The client asked for it itself.
+    /// The client requested usage itself.
     ClientAsked,
-    /// Nothing: the answer will be one body, which holds its usage anyway.
+    /// None: the response is one body, which contains usage anyway.
     NotStreamed,
-    /// Nothing: this server sends usage unasked.
+    /// None: this server sends usage without a request for it.
     SentUnasked,
-    /// Nothing: this server refuses the question.
+    /// None: this server rejects the usage option.
     Refused,
-    /// Nothing: the request is too large to be gathered, or there is no room.
+    /// None: the request is too large to be buffered, or there is no memory for it.
     TooLarge,
-    /// Nothing: the request is compressed, sealed by a digest, or not the JSON it should be.
+    /// None: the request is compressed, protected by a digest, or not valid JSON.
     Unreadable,
-    /// Nothing, as configured.
+    /// None, as configured.
     Observed,
 }
 
@@ -176,34 +176,34 @@ impl UsageStep {
     }
 }
 
-/// A kind of loss; each is counted.
+/// A kind of lost telemetry or work; each is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
-    /// A record that the outbox had no room for.
+    /// A record that did not fit in the outbox.
     Record,
-    /// A count in a response that could not be one.
+    /// An implausible count in a response.
     UsageRejected,
-    /// A frame that could not be read to its end (depth).
+    /// A frame that could not be parsed to its end (too deep).
     FrameUnparsed,
     /// A connection that panicked.
     Panic,
     /// An accept that failed.
     Accept,
-    /// A compressed body that was given up: broken, or far larger than it looked.
+    /// A compressed body that is no longer decoded: damaged, or above the limits of a decompression bomb.
     Decoding,
-    /// A local count that could not be made: no room, or the tokenizer failed.
+    /// A local token count that failed, or for which there was no memory.
     Tokenizing,
-    /// An addition to a request that could not be taken out of its answer again.
+    /// An option added to a request whose effect could not be removed from the response.
     UsageEdit,
-    /// Word of a refusal that the outbox had no room for: it is counted, and has no line in the access log.
+    /// The report of a rejection that did not fit in the outbox: it is counted, and has no line in the access log.
     Refusal,
-    /// A client's connection that was closed so that another one is served.
+    /// A client connection that was closed to make place for another.
     Connection,
-    /// A silent request body that is no longer gathered, so that another one is.
+    /// A silent request body that is no longer buffered, to make memory for another.
     Gathering,
-    /// An answer that its client did not take.
+    /// A response that its client did not read.
     SlowClient,
-    /// Cached tokens of an exchange beyond its prompt, which its server reported.
+    /// Cached tokens that the server reported beyond the prompt.
     CachedExcess,
 }
 
@@ -245,12 +245,12 @@ impl Dropped {
     }
 }
 
-/// The kind of answer on which the proxy's own time was spent.
+/// The kind of response for which the proxy's own time was spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// It came in frames.
+    /// The response came in frames.
     Stream,
-    /// It came as one body.
+    /// The response came as one body.
     Body,
 }
 
@@ -267,42 +267,42 @@ impl Class {
     }
 }
 
-/// One worker's view of its own work. Called on that worker's thread only.
+/// Receives the events of one worker. Called on that worker's thread only.
 pub trait Observer {
-    /// The slot of a model, making one if there is room; `_other` beyond the cap.
+    /// Returns the slot of a model; creates it below the cap, else returns the slot of `_other`.
     fn model(&mut self, name: &str) -> ModelSlot;
-    /// The slot of a model that already has one.
+    /// Returns the slot of a model that already has one.
     fn known_model(&mut self, name: &str) -> Option<ModelSlot>;
-    /// The slot for exchanges whose model is not known yet (`_unknown`).
+    /// Returns the slot for exchanges without a known model (`_unknown`).
     fn unknown_model(&mut self) -> ModelSlot;
-    /// An exchange begins.
+    /// An exchange began.
     fn begin(&mut self, model: ModelSlot);
-    /// An exchange's model became known: it moves from one in-flight gauge to another.
+    /// The model of an exchange became known: the exchange moves to another in-flight gauge.
     fn admit(&mut self, from: ModelSlot, to: ModelSlot);
-    /// Output tokens seen since the last call for this exchange: the live counter. `overcounted` is
-    /// what an ended exchange had counted too many; it is held against the next tokens.
+    /// Counts output tokens since the last call for this exchange: the live counter. `overcounted` is the excess of an
+    /// ended exchange; it is subtracted from the next tokens.
     fn live(&mut self, model: ModelSlot, tokens: u64, overcounted: u64);
-    /// An exchange ended; its in-flight slot is given back.
+    /// An exchange ended; its in-flight slot is released.
     fn end(&mut self, model: ModelSlot, record: &Record);
-    /// An exchange's meter failed: its in-flight slot is given back, nothing else is known.
+    /// The meter of an exchange failed: its in-flight slot is released, nothing else is known.
     fn abandon(&mut self, model: ModelSlot);
-    /// A request passed unmetered.
+    /// A request was forwarded unmetered.
     fn passthrough(&mut self, reason: Passthrough);
-    /// A request was answered by the proxy.
+    /// The proxy answered a request with an error.
     fn refuse(&mut self, reason: Refusal);
-    /// It was this tenant's: told besides [`Self::refuse`], where that is known.
+    /// The tenant of a request that is also reported to [`Self::refuse`], if the tenant is known.
     fn reject(&mut self, tenant: &str, reason: Refusal);
-    /// It was decided, by a rule of this kind, whose a request is that may be metered.
+    /// A rule of this kind resolved the tenant of a request on a metered path.
     fn tenant(&mut self, rule: RuleKind);
-    /// A peer that is not trusted sent a field that says whose its request is.
+    /// An untrusted peer sent a header field that names a tenant.
     fn untrusted_header(&mut self);
-    /// A request has tokens that say whose it is, and none of them was believed.
-    fn untrusted_token(&mut self, why: TokenRejection);
-    /// Something was done, or left, about a request's usage.
+    /// A request has tokens that name a tenant, and none of them is trusted.
+    fn untrusted_token(&mut self, reason: TokenRejection);
+    /// A step was taken, or omitted, to have usage in a response.
     fn usage(&mut self, step: UsageStep);
-    /// Something was lost.
-    fn dropped(&mut self, what: Dropped, count: u64);
-    /// The proxy's own time for one exchange: from the request complete to its head sent, and
-    /// from each read to the hand-over, summed.
+    /// Telemetry or work was lost.
+    fn dropped(&mut self, kind: Dropped, count: u64);
+    /// The proxy's own time for one exchange: from the complete request to its sent head, plus each time from a read to
+    /// the hand-over.
     fn overhead(&mut self, class: Class, ns: u64);
 }

@@ -3,9 +3,9 @@
 use crate::edges::{POSITION, POSITION_NAMES};
 use crate::record::Span;
 
-/// Spreads the positions of an answer whose frames held more tokens than their weight: `seen` tokens by
-/// weight stand for `output`, evenly. Several answers share the buckets and cannot be separated again, so
-/// theirs are left out.
+/// Spreads the positions of an answer whose frames held more tokens than their weight: `seen` tokens by weight stand
+/// for `output`, evenly. Several answers share the buckets and cannot be separated again, so their positions are
+/// omitted.
 pub(crate) fn spread(
     spans: &[Span; POSITION_NAMES.len()],
     seen: u64,

@@ -214,7 +214,7 @@ pub struct Timing {
     pub position: [Span; POSITION_NAMES.len()],
     /// Gaps above the stall limit.
     pub stalls: u32,
-    /// Time in such gaps.
+    /// Total time of those stalls.
     pub stalled_ns: u64,
     /// Time for which a frame was ready and the client's socket was not.
     pub client_wait_ns: u64,

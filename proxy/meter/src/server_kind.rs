@@ -24,7 +24,7 @@ pub enum ServerKind {
     MistralRs,
     /// NVIDIA Dynamo's front end, whatever workers stand behind it.
     Dynamo,
-    /// OpenAI's interface: hosted, or of a server we do not know otherwise.
+    /// OpenAI's interface: hosted, or of an unknown server.
     Openai,
     /// Anthropic's interface.
     Anthropic,
@@ -33,7 +33,7 @@ pub enum ServerKind {
 }
 
 impl ServerKind {
-    /// Every kind, in the order in which they are listed to people.
+    /// Every kind, in the order in which documentation lists them.
     pub const ALL: [Self; 13] = [
         Self::Vllm,
         Self::Tgi,

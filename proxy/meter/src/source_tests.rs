@@ -154,7 +154,7 @@ fn zero_beside_content_or_ids_is_no_count() {
     assert_eq!((input(&tokens), output(&tokens)), ((Provenance::None, 0), (Provenance::Frames, 2)));
 }
 
-/// One usage may cover all prompts or the first; only the end tells which.
+/// One usage may cover all prompts or the first; only the end shows which.
 #[test]
 fn end_mark_or_every_finish_ends_the_answers() {
     let usage = Event::Usage(Usage { scope: Scope::Whole, counts: counts(9, 4) });

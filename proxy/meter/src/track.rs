@@ -43,7 +43,7 @@ impl Track {
     /// Ends the frame for this choice. Returns its tokens, if any.
     pub(crate) fn end_frame(&mut self) -> Option<FrameWeight> {
         let mut frame = std::mem::take(&mut self.frame);
-        // LiteLLM puts a usage of zeros beside content; a server that counts at all counts content.
+        // LiteLLM sends a usage of zeros beside content; a server that counts at all counts content.
         frame.running = frame.running.filter(|&running| running > 0 || !frame.content);
         // A first running count after frames weighed by other means does not describe its own frame:
         // llama.cpp sends one with the finish, for everything before it.

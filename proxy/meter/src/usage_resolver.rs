@@ -218,8 +218,8 @@ impl UsageResolver {
         if self.is_entire { choices } else { choices.max(request.answers) }
     }
 
-    /// Returns the usage of all prompts. Several prompts have one usage in all, at the end, or one each
-    /// (TensorRT-LLM). Before the end the two cannot be told apart, and some usages are not all.
+    /// Returns the usage of all prompts. Several prompts have one usage in all, at the end, or one each (TensorRT-LLM).
+    /// Before the end the two cases cannot be distinguished, and some usages are not all.
     fn whole_usage(&self, last: Counts, request: &Request, is_finished: bool) -> Option<Counts> {
         match self.whole_sum.usages {
             _ if request.prompts <= 1 => Some(last),
