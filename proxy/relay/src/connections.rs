@@ -1,5 +1,5 @@
-//! The connections of one worker: those of its clients, and the idle ones to its upstreams. Where a place is
-//! missing, one of them gives way.
+//! The connections of one worker: those of its clients, and the idle ones to its upstreams. If the process has no free
+//! socket, one of them is closed for another.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -23,11 +23,11 @@ use crate::state::{WorkerState, contain};
 use crate::watched::Watched;
 use crate::{Dropped, clock, limits};
 
-/// A connection to an upstream, as the engine makes it for the requests of its clients.
+/// A connection to an upstream, by the type that the engine has for requests of its clients.
 pub(crate) type UpstreamConnection<E> =
     PooledConnection<<E as Engine>::Connection<Upload<<E as Engine>::RequestBody>>>;
 
-/// The body of an upstream's response, as the engine reads it.
+/// The body of an upstream's response, by the engine's type.
 pub(crate) type UpstreamResponse<E> =
     <<E as Engine>::Connection<Upload<<E as Engine>::RequestBody>> as Connection>::ResponseBody;
 
@@ -35,20 +35,20 @@ pub(crate) type UpstreamResponse<E> =
 pub(crate) struct Connections<E: Engine> {
     pub(crate) worker: Rc<WorkerState>,
     pub(crate) engine: Rc<E>,
-    /// Idle connections, one pool per upstream in the plan's order.
+    /// Idle connections, one pool for each upstream in the plan's order.
     pub(crate) pools: Vec<Pool<E::Connection<Upload<E::RequestBody>>>>,
-    /// Connections of clients, oldest first, and their tasks.
+    /// Client connections, oldest first, and their tasks.
     pub(crate) clients: RefCell<BTreeMap<u64, (Rc<Client>, AbortHandle)>>,
-    /// Client connections so far.
+    /// Number of client connections accepted so far.
     connected: Cell<u64>,
-    /// The requests that the sweep looks at: those whose client has been waited for.
+    /// The requests that the sweep checks: those that waited for their client.
     pub(crate) watched: Rc<Watched<InFlight>>,
-    /// Tasks that read answers without their clients.
+    /// Tasks that read responses after their clients left.
     pub(crate) rests: RefCell<JoinSet<()>>,
 }
 
 impl<E: Engine> Connections<E> {
-    /// No connection yet.
+    /// The state of a worker without connections.
     pub(crate) fn new(worker: &Rc<WorkerState>) -> Rc<Self> {
         let plan = &worker.plan;
         Rc::new(Self {
@@ -62,14 +62,14 @@ impl<E: Engine> Connections<E> {
         })
     }
 
-    /// A client's connection that was accepted from `peer`.
+    /// A client connection accepted from `peer`.
     pub(crate) fn client(&self, stream: TcpStream, peer: SocketAddr) -> Rc<Client> {
         self.connected.set(self.connected.get() + 1);
         Rc::new(Client::new(&self.worker, stream, peer, self.connected.get()))
     }
 
-    /// A request on a client's connection to an upstream. `is_http1`: its version; `may_pause`: its protocol lets
-    /// the client be silent.
+    /// A request from a client connection to an upstream. `is_http1`: its version; `may_pause`: its protocol allows the
+    /// client to be silent.
     pub(crate) fn request(
         &self,
         upstream: usize,
@@ -80,26 +80,26 @@ impl<E: Engine> Connections<E> {
         InFlight::new((&self.worker, &self.watched), upstream, client, metered, (is_http1, may_pause))
     }
 
-    /// Runs a task that reads the rest of an answer whose client left.
+    /// Spawns a task that reads the rest of a response after its client left.
     pub(crate) fn read_on(&self, rest: impl Future<Output = ()> + 'static) {
         let mut rests = self.rests.borrow_mut();
         while rests.try_join_next().is_some() {}
         rests.spawn_local(contain(Rc::clone(&self.worker), rest));
     }
 
-    /// Remembers a connection that is served, so that it can be ended for another.
+    /// Registers a client connection, so that it can be closed for another.
     pub(crate) fn remember(&self, client: Rc<Client>, task: AbortHandle) {
         if !task.is_finished() {
             self.clients.borrow_mut().insert(client.number, (client, task));
         }
     }
 
-    /// Forgets a connection.
+    /// Removes a client connection.
     pub(crate) fn forget(&self, number: u64) {
         self.clients.borrow_mut().remove(&number);
     }
 
-    /// A place for another socket, for a request; for a while, other connections give way to it.
+    /// Reserves another socket for a request; for a limited time, waits for other connections to close.
     pub(crate) async fn socket(&self, for_request: &InFlight) -> Option<Permit> {
         let mut socket = self.worker.capacities.sockets.permit(for_request.holder.clone());
         let begun = clock::now();
@@ -115,24 +115,24 @@ impl<E: Engine> Connections<E> {
         Some(socket)
     }
 
-    /// Returns true if the client's holder is above its share of connections or of sockets.
+    /// Returns true if the client's holder exceeds its share of connections or sockets.
     pub(crate) fn is_greedy(&self, client: &Client) -> bool {
         let (connections, sockets) = (&self.worker.capacities.connections, &self.worker.capacities.sockets);
         let holder = client.holder.as_ref();
         connections.excess(holder) > 0 || sockets.excess(holder) > 0
     }
 
-    /// Returns true if at least half of the requests wait for their clients to send more.
+    /// Returns true if at least half of the requests wait for data from their clients.
     pub(crate) fn is_clogged(&self) -> bool {
         let stuck = |in_flight: &Rc<InFlight>| in_flight.is_sending() && in_flight.uploading.is_known();
         let stuck = self.watched.all().iter().filter(|in_flight| stuck(in_flight)).count();
         stuck > 0 && 2 * stuck >= self.worker.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Ends a connection so that there is a place for that of `asking`; false if none may be ended. It is one of a
-    /// holder above its share if there is one, and of those the one that has been without a request for longest. A
-    /// holder above its share takes no place of one within it. If all have requests, the one with the slowest
-    /// uploads goes, unless `asking` is above its share itself.
+    /// Closes a connection so that the connection of `asking` gets its place; returns false if none may be closed.
+    /// Connections of holders above their share come first, and among them the one that has been without a request for
+    /// longest. A holder above its share takes no place from one within it. If all have requests, the connection with
+    /// the slowest uploads is closed, unless `asking` exceeds its share itself.
     pub(crate) fn make_place(&self, asking: &Client) -> bool {
         if self.worker.capacities.sockets.is_short(clock::now()) {
             self.pools.iter().for_each(Pool::clear);
@@ -155,8 +155,8 @@ impl<E: Engine> Connections<E> {
         ended.is_some()
     }
 
-    /// The connection with the slowest uploads, of those that carry nothing else: of a holder above its share, else
-    /// one whose uploads have been slow for long. Its requests are decided against.
+    /// The connection with the slowest uploads, among those that carry nothing else: of a holder above its share, else
+    /// one with uploads that have been slow for long. Its requests are ended.
     fn slowest(&self, asking: &Client) -> Option<u64> {
         let mut uploads = BTreeMap::<u64, Vec<Rc<InFlight>>>::new();
         for in_flight in self.watched.all() {
@@ -174,11 +174,11 @@ impl<E: Engine> Connections<E> {
                 Some((!self.is_greedy(&requests[0].client), fastest, *number))
             })
             .min()?;
-        uploads[&number].iter().for_each(|in_flight| in_flight.uploading.decide(Verdict::Crowding));
+        uploads[&number].iter().for_each(|in_flight| in_flight.uploading.decide(Verdict::OverShare));
         Some(number)
     }
 
-    /// Orders every connection to end after the request it is at; idle ones end now.
+    /// Tells every connection to end after its current request; idle ones end now.
     pub(crate) fn leave(&self) {
         self.worker.leaving.order();
         for pool in &self.pools {
@@ -186,7 +186,7 @@ impl<E: Engine> Connections<E> {
         }
     }
 
-    /// Closes idle upstream connections that are too old or were closed by their server.
+    /// Closes idle upstream connections that are too old or that their server closed.
     pub(crate) fn sweep(&self) {
         for pool in &self.pools {
             pool.sweep();

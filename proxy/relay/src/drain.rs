@@ -1,13 +1,13 @@
-//! The end of a worker. `Serving → Draining → Stopped`, never back:
+//! The shutdown of a worker: `Serving → Draining → Stopped`, in this order only:
 //!
-//! | phase | new connections | idle connections | requests under way |
+//! | phase | new connections | idle connections | requests in flight |
 //! |---|---|---|---|
 //! | serving | served | kept | served |
 //! | draining, for `drain_delay` | served | kept | served |
-//! | draining, then for `drain_grace` | refused by the kernel: the listeners are closed | told to go | finish |
+//! | draining, then for `drain_grace` | refused by the kernel: the listeners are closed | told to close | finish |
 //! | stopped | refused | closed | cut |
 //!
-//! A worker whose last connection ends is done before the grace is over.
+//! A worker ends as soon as its last connection has ended.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -18,25 +18,25 @@ use std::task::Poll;
 use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Notify, watch};
 
-/// The order given to all workers.
+/// The phase of all workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
-    /// To serve.
+    /// Requests are served.
     Serving,
-    /// To end when what they are at has ended.
+    /// Workers end once their current requests have ended.
     Draining,
-    /// To end.
+    /// Workers end now.
     Stopped,
 }
 
 impl Phase {
-    /// Waits for `phase` or a later one, and says which. A sender that is gone can no longer stop
-    /// us, so that counts as a stop.
+    /// Waits for `phase` or a later one, and returns it. A dropped sender can no longer stop the workers, so it counts
+    /// as a stop.
     pub(crate) async fn reached(phases: &mut watch::Receiver<Self>, phase: Self) -> Self {
         phases.wait_for(|now| *now >= phase).await.map_or(Self::Stopped, |now| *now)
     }
 
-    /// The same, or until `or` is done.
+    /// As [`reached`](Self::reached), or until `or` is ready.
     pub(crate) async fn reached_before(
         phases: &mut watch::Receiver<Self>,
         phase: Self,
@@ -51,7 +51,7 @@ impl Phase {
     }
 }
 
-/// The order to every connection of one worker to end after the request it is at.
+/// The signal to every connection of one worker to end after its current request.
 #[derive(Debug, Default)]
 pub(crate) struct Leaving {
     is_ordered: Cell<bool>,
@@ -59,18 +59,18 @@ pub(crate) struct Leaving {
 }
 
 impl Leaving {
-    /// Gives the order.
+    /// Sends the signal.
     pub(crate) fn order(&self) {
         self.is_ordered.set(true);
         self.ordered.notify_waiters();
     }
 
-    /// Returns true once the order was given.
+    /// Returns true once the signal was sent.
     pub(crate) fn is_ordered(&self) -> bool {
         self.is_ordered.get()
     }
 
-    /// Ends when the order is given.
+    /// Waits for the signal.
     pub(crate) fn ordered(&self) -> OwnedNotified {
         Arc::clone(&self.ordered).notified_owned()
     }

@@ -1,41 +1,39 @@
-//! The contract between the requests and the engine that carries their bytes. Policy, fields, routes, answers, the
-//! meter and the record stand above it and are the same for every engine; below it is one folder per engine, and
-//! nothing outside that folder names the library the engine is made of.
+//! The interface between requests and the HTTP engine that carries their bytes. Policy, header fields, routes, the
+//! proxy's own answers, the meter and the record are the same for every engine. Each engine has one folder below this
+//! file, and nothing outside that folder names its library.
 //!
 //! # The duties of an engine
 //!
-//! 1. [`Engine::serve`] hands each request to the function that forwards it, with its head as the client sent it,
-//!    and sends the response that comes back. Dropping the future cuts the connection; if the client leaves before
-//!    its response, the engine drops the function's future.
-//! 2. A request body gives each slice once, in order, as the client sent it. It fails with
-//!    [`BodyError::ClientGone`] if the client left, and with [`BodyError::Malformed`] if its framing is broken.
-//! 3. A [`Connection`] does nothing by itself: [`Connection::drive`] moves it, and dropping it closes its socket
-//!    (law 4). A response body is ready only through `drive`, in the turn in which its bytes were read (law 2).
-//! 4. A body that broke off reaches the client broken off: no last chunk, a reset stream.
+//! 1. [`Engine::serve`] hands each request to the function that forwards it, with its head as the client sent it, and
+//!    sends the response that comes back. Dropping the future cuts the connection; if the client leaves before its
+//!    response, the engine drops the function's future.
+//! 2. A request body yields each slice once, in order, as the client sent it. It fails with [`BodyError::ClientGone`]
+//!    if the client left, and with [`BodyError::Malformed`] if its framing is broken.
+//! 3. A [`Connection`] makes progress in [`Connection::drive`] only, and dropping it closes its socket (law 4). A
+//!    response body is ready only through `drive`, in the turn in which its bytes were read (law 2).
+//! 4. A truncated body reaches the client truncated: no last chunk, a reset stream.
 //! 5. Nothing is buffered beyond [`limits::BUFFER_BYTES`](crate::limits::BUFFER_BYTES) each way: a slow client stops
 //!    its upstream.
 //!
-//! # The duties of those above
+//! # The duties of the callers
 //!
-//! 1. [`check`](crate::request::policy::check) before anything is sent; a violation is answered and
-//!    counted, and no byte goes upstream. Then the tenant rules judge the head: which fields its peer may not send,
-//!    which prefix of its path goes, and, of a path that may be metered, whose request it is.
-//! 2. For a path that may be metered, `Exchange::begin` when the head is known, then each slice of
-//!    the request body once; then `request_complete`, also when there was no body. Where the plan has a gate, it is
-//!    asked before anything goes upstream: of a request whose body decides it, after it was gathered; `refused` ends
-//!    the exchange without a record. A request in which usage may be asked for is gathered, edited by
-//!    the crate `usage`, and sent as it came if the server refuses the edit; `asked_more` says what
-//!    is in the request that counts.
-//! 3. `response_head` once, of the answer the client will see. It may say that there is no exchange
-//!    here after all, or that the body is edited. Then each slice of the response body once, in
-//!    order, with the tick at which it was read, in the turn in which it is handed on (law 2). The
-//!    slice is handed on whatever the exchange makes of it, but for what it marks in an edited body;
-//!    what waits there goes after `usage::HOLD_TIME`, at the end, or when the meter fails.
-//! 4. Exactly one end: `response_end` after a complete body, `upstream_cut` when it broke off,
-//!    `answered_locally` when no upstream could; or the exchange is dropped without any of them,
-//!    which means that the client left. By then the upstream's socket is closed (law 4), unless `client_left` asked
-//!    for the rest of the body, which is shown to the exchange for at most
-//!    [`limits::REST_TIME`](crate::limits::REST_TIME) before it is dropped.
+//! 1. Call [`check`](crate::request::policy::check) before anything is sent; a violation is answered and counted, and
+//!    no byte goes upstream. Then apply the tenant rules to the head: they remove untrusted fields, strip a prefix of
+//!    the path, and, if the path may be metered, resolve the tenant.
+//! 2. For a path that may be metered, call `Exchange::begin` when the head is known, then pass each slice of the
+//!    request body once; then call `request_complete`, also without a body. With a gate, check it before anything goes
+//!    upstream: after the body is buffered, if the decision depends on it; `refused` ends the exchange without a
+//!    record. A request in which usage may be requested is buffered, edited by the crate `usage`, and sent unchanged if
+//!    the server rejects the edit; `asked_more` reports the accepted options.
+//! 3. Call `response_head` once, for the answer that the client will see. Its result may be that there is no exchange,
+//!    or that the body is edited. Then pass each slice of the response body once, in order, with the tick at which it
+//!    was read, in the turn in which it is forwarded (law 2). The slice is forwarded unchanged, except for the marked
+//!    parts of an edited body; bytes held there are forwarded after `usage::HOLD_TIME`, at the end, or when the meter
+//!    fails.
+//! 4. Call exactly one end: `response_end` after a complete body, `upstream_cut` after a truncated one,
+//!    `answered_locally` if no upstream answered. An exchange dropped without any of them means that the client left.
+//!    By then the upstream's socket is closed (law 4), unless `client_left` requested the rest of the body, which is
+//!    passed to the exchange for at most [`limits::REST_TIME`](crate::limits::REST_TIME) before the drop.
 
 pub(crate) mod hyper;
 pub(crate) mod net;
@@ -56,7 +54,7 @@ use tokio::net::TcpStream;
 use self::net::client::Client;
 use crate::state::WorkerState;
 
-/// The engines that there are.
+/// The available engines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
     /// hyper's server and client.
@@ -69,7 +67,7 @@ impl EngineKind {
     pub const ALL: &[Self] = &[Self::Hyper];
 }
 
-/// A library that carries the bytes of one worker's connections.
+/// An HTTP library that carries the bytes of one worker's connections.
 pub(crate) trait Engine: Sized + 'static {
     /// A request body as a client sends it.
     type RequestBody: ClientBody;
@@ -79,66 +77,66 @@ pub(crate) trait Engine: Sized + 'static {
     /// The engine of one worker.
     fn new(worker: &Rc<WorkerState>) -> Self;
 
-    /// Serves a client's connection until it ends. `forward` makes the response to a request; it is `None` if the
-    /// client left.
+    /// Serves a client connection until it ends. `forward` makes the response to a request, or `None` if the client
+    /// left.
     fn serve<F, R, B>(self: Rc<Self>, client: Rc<Client>, forward: F) -> impl Future<Output = Served>
     where
         F: Fn(Request<Self::RequestBody>) -> R + Unpin + 'static,
         R: Future<Output = Option<Response<B>>> + 'static,
         B: Body<Data = Bytes, Error = Cut> + 'static;
 
-    /// Speaks HTTP over a socket that was connected to an upstream.
+    /// Starts HTTP on a socket that is connected to an upstream.
     fn handshake<B: UpstreamBody>(
         &self,
         stream: TcpStream,
     ) -> impl Future<Output = io::Result<Self::Connection<B>>>;
 
-    /// Has each interim response to `request` reported. The library may ask for a function that could be called from
-    /// any thread; it is only called while the connection is driven.
+    /// Registers `request` to receive each interim response. Libraries require a function that may be called from any
+    /// thread; it is called only while the connection is driven.
     fn report_interim<B>(
         request: &mut Request<B>,
         report: impl Fn(StatusCode, &HeaderMap) + Send + Sync + 'static,
     );
 }
 
-/// A connection to an upstream. No task is behind it: it is owned by the future that waits for it.
+/// A connection to an upstream. No task drives it: it is owned by the future that waits for it.
 pub(crate) trait Connection: 'static {
-    /// The body of a request that it carries.
+    /// The type of request bodies it carries.
     type RequestBody;
-    /// The body of a response that it brings.
+    /// The type of response bodies it yields.
     type ResponseBody: Body<Data = Bytes> + Unpin + 'static;
 
-    /// Queues a request; [`drive`](Self::drive) sends it and brings its response.
+    /// Queues a request; [`drive`](Self::drive) sends it and reads its response.
     fn send(
         &mut self,
         request: Request<Self::RequestBody>,
     ) -> impl Future<Output = Result<Response<Self::ResponseBody>, SendError<Self::RequestBody>>> + use<Self>;
 
-    /// Reads and writes what can be. An error reaches the future that waits for the response or its body.
+    /// Reads and writes as far as possible. An error is returned by the future that waits for the response or its body.
     fn drive(&mut self, cx: &mut Context<'_>);
 
-    /// Lets go of a closed connection, which gives back a request that it never looked at; false
-    /// if it is not closed, or was let go of before.
-    fn bury(&mut self) -> bool;
+    /// Releases a closed connection, and with it a queued request of which nothing was sent; false if it is not closed,
+    /// or already released.
+    fn release(&mut self) -> bool;
 
-    /// Returns true if another request may be sent: the last one was fully sent and fully answered, and
-    /// the server keeps the connection.
+    /// Returns true if another request may be sent: the last one was sent and answered completely, and the server keeps
+    /// the connection open.
     fn is_reusable(&self) -> bool;
 
-    /// Returns true if an idle connection can still be used. Asks the kernel itself, because the runtime
-    /// only knows the socket's state of the last time it polled.
+    /// Returns true if an idle connection can still be used. Checks with the kernel, because the runtime only has the
+    /// socket's state of its last poll.
     fn is_alive(&mut self, cx: &mut Context<'_>) -> bool;
 
-    /// Takes the socket out after the upstream switched protocols, and the bytes that were read behind the 101.
+    /// Takes the socket after the upstream switched protocols, with the bytes read after the 101.
     fn into_socket(self) -> impl Future<Output = Option<(TcpStream, Bytes)>>;
 }
 
-/// A request body as it comes from a client.
+/// A request body as it arrives from a client.
 pub(crate) trait ClientBody: Body<Data = Bytes, Error: Into<BodyError>> + Unpin + 'static {}
 
 impl<B: Body<Data = Bytes, Error: Into<BodyError>> + Unpin + 'static> ClientBody for B {}
 
-/// A request body as it goes to an upstream.
+/// A request body as it is sent to an upstream.
 pub(crate) trait UpstreamBody: Body<Data = Bytes, Error = BodyError> + 'static {}
 
 impl<B: Body<Data = Bytes, Error = BodyError> + 'static> UpstreamBody for B {}
@@ -146,26 +144,26 @@ impl<B: Body<Data = Bytes, Error = BodyError> + 'static> UpstreamBody for B {}
 /// The end of a client's connection.
 #[derive(Debug)]
 pub(crate) enum Served {
-    /// It is over.
+    /// It ended.
     Ended,
-    /// It switched protocols. The bytes were read behind its last request.
+    /// It switched protocols. The bytes were read after its last request.
     Switched(Bytes),
 }
 
-/// The reason why a request body broke off.
+/// The reason why a request body is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BodyError {
     /// The client left.
     ClientGone,
-    /// The client is there, but its body is not framed as its head said.
+    /// The client is connected, but the body's framing differs from its head.
     Malformed,
-    /// The client is there, but its body comes too slowly.
+    /// The client sends the body too slowly.
     TooSlow,
-    /// The client is slow, and holds more than its share of this upstream while another one waits.
-    Crowding(Arc<str>),
+    /// The client is slow, and has more than its share of this upstream while another one waits.
+    OverShare(Arc<str>),
 }
 
-/// The reason why a request brought no response.
+/// The reason why a request has no response.
 pub(crate) struct SendError<B> {
     /// The request, if nothing of it was sent.
     pub(crate) unsent: Option<Request<B>>,
@@ -175,9 +173,9 @@ pub(crate) struct SendError<B> {
 /// The cause of a [`SendError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SendFailure {
-    /// The request body broke off.
+    /// The request body was incomplete.
     Body(BodyError),
-    /// The response head is larger than its limits.
+    /// The response head exceeds its limits.
     HeadTooLarge,
     /// The response is not valid HTTP/1.1.
     Invalid,
@@ -185,8 +183,7 @@ pub(crate) enum SendFailure {
     Closed,
 }
 
-/// The error of a response body that broke off: the engine closes the connection without a last chunk, or resets the
-/// stream.
+/// The error of a truncated response body: the engine closes the connection without a last chunk, or resets the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut;
 
@@ -195,8 +192,8 @@ impl fmt::Display for BodyError {
         f.write_str(match self {
             Self::ClientGone => "the client left while it sent its request",
             Self::Malformed => "the request body is not framed as its head says",
-            Self::TooSlow => "the request body comes too slowly",
-            Self::Crowding(_) => "the client holds more than its share",
+            Self::TooSlow => "the request body arrives too slowly",
+            Self::OverShare(_) => "the client holds more than its share",
         })
     }
 }
@@ -205,7 +202,7 @@ impl Error for BodyError {}
 
 impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the upstream's body broke off")
+        f.write_str("the upstream's body is truncated")
     }
 }
 

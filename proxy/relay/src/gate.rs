@@ -1,6 +1,6 @@
-//! Enforcement: the tenants that may not spend at the moment. The control plane swaps the whole set;
-//! a worker looks one name up, without a lock and without waiting. A tenant that is not in it passes: a gate that is
-//! never updated refuses no tenant (law 3). Some tenants may ask only for models that have a price.
+//! Enforcement of budgets: the tenants that are rejected at the moment. The control plane swaps the whole set; a worker
+//! looks up one name, without a lock and without waiting. A tenant outside the set passes, so a gate that is never
+//! updated rejects no tenant (law 3). Some tenants may use only models that have a price.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,61 +8,60 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-/// Tenants that are refused before anything of their requests goes upstream.
+/// The tenants that are rejected before anything of their requests goes upstream.
 #[derive(Debug, Default)]
 pub struct Gate {
     refused: ArcSwap<HashMap<Arc<str>, Refused>>,
     models: Option<Box<dyn Models>>,
 }
 
-/// The models that each tenant may request, and the treatment of requests that cannot be metered in
-/// full. Called on a worker's thread: it looks something up, and
-/// waits for nothing.
+/// The models that each tenant may use, and the treatment of requests that cannot be fully metered. Called on a
+/// worker's thread, so an implementation must not wait.
 pub trait Models: Send + Sync + fmt::Debug {
-    /// Returns true if a request of this tenant may be refused for its model.
+    /// Returns true if a request of this tenant can be rejected for its model.
     fn restricts(&self, tenant: &str) -> bool;
-    /// The message to the client if it is refused; it is sent as it is.
+    /// Returns the error message if the model is not allowed; the client receives it unchanged.
     fn refused(&self, tenant: &str, requested: &RequestedModel<'_>) -> Option<Box<str>>;
-    /// Returns the terms for this tenant's requests that cannot be metered in full.
+    /// Returns the terms for this tenant's requests that cannot be fully metered.
     fn terms(&self, tenant: &str) -> Terms {
         let _ = tenant;
         Terms::default()
     }
-    /// Returns the message to the client whose request those terms refuse.
+    /// Returns the error message for a request that these terms reject.
     fn message(&self, tenant: &str, gap: Gap) -> Box<str> {
         let _ = tenant;
         gap.name().into()
     }
 }
 
-/// The terms for requests of a tenant that cannot be metered in full.
+/// The terms for requests of a tenant that cannot be fully metered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// Requests to unknown paths.
+    /// The treatment of requests to unknown paths.
     pub unknown_paths: UnknownPaths,
-    /// Requests whose model cannot be read are refused.
+    /// True if requests whose model cannot be read are rejected.
     pub refuse_unreadable: bool,
-    /// Requests for a stream in which usage cannot be asked for are refused.
+    /// True if requests for a stream in which usage cannot be requested are rejected.
     pub refuse_uncountable: bool,
 }
 
 /// The treatment of requests to unknown paths, the strictest last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnknownPaths {
-    /// They pass; an answer that is a stream or counts tokens is metered.
+    /// Forwarded; an answer that is a stream or reports token counts is metered.
     #[default]
     Pass,
-    /// They are metered by the shape of body and answer.
+    /// Metered by the shape of request and response.
     Meter,
-    /// They are refused.
+    /// Rejected.
     Refuse,
 }
 
 impl UnknownPaths {
-    /// Every treatment, the default first, as settings list them.
+    /// Every treatment, the default first, in the order of the settings.
     pub const ALL: [Self; 3] = [Self::Meter, Self::Refuse, Self::Pass];
 
-    /// Its name, as settings write it.
+    /// The name in the settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -72,14 +71,14 @@ impl UnknownPaths {
     }
 }
 
-/// The part of a request that the meter cannot see, for which it is refused.
+/// The reason why a request that cannot be metered is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
     /// Its path is unknown.
     UnknownPath,
-    /// It cannot be read which model it names.
+    /// Its model cannot be read.
     Unreadable,
-    /// Usage of its stream cannot be asked for.
+    /// Usage cannot be requested in its stream.
     Uncountable,
 }
 
@@ -94,7 +93,7 @@ impl Gap {
     }
 }
 
-/// The model and place that a request asks for.
+/// The model and the upstream of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestedModel<'a> {
     /// The model it names. At most 128 bytes.
@@ -105,12 +104,12 @@ pub struct RequestedModel<'a> {
     pub upstream: &'a str,
 }
 
-/// The answer to a refused tenant.
+/// The answer to a rejected tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// After how many seconds it may try again: `Retry-After`.
+    /// The value of `Retry-After`, seconds.
     pub retry_after_s: u64,
-    /// The event, the side at fault, and the remedy; it is sent to the client as it is.
+    /// The error message: the event, the responsible side, and the remedy. The client receives it unchanged.
     pub message: Box<str>,
 }
 
@@ -120,27 +119,27 @@ impl Gate {
         Self { models: Some(models), ..Self::default() }
     }
 
-    /// The model rules, if they hold for this tenant.
+    /// The model rules, if they apply to this tenant.
     pub(crate) fn models(&self, tenant: &str) -> Option<&dyn Models> {
         self.models.as_deref().filter(|models| models.restricts(tenant))
     }
 
-    /// Returns the terms for this tenant's requests that cannot be metered in full.
+    /// Returns the terms for this tenant's requests that cannot be fully metered.
     pub(crate) fn terms(&self, tenant: &str) -> Terms {
         self.models.as_deref().map(|models| models.terms(tenant)).unwrap_or_default()
     }
 
-    /// Returns the message to the client whose request those terms refuse.
+    /// Returns the error message for a request that these terms reject.
     pub(crate) fn message(&self, tenant: &str, gap: Gap) -> Box<str> {
         self.models.as_deref().map_or_else(|| gap.name().into(), |models| models.message(tenant, gap))
     }
 
-    /// Refuses these tenants from now on, and no others.
+    /// Replaces the set of rejected tenants.
     pub fn refuse(&self, tenants: HashMap<Arc<str>, Refused>) {
         self.refused.store(Arc::new(tenants));
     }
 
-    /// The answer to `tenant`, if it is refused.
+    /// The answer to `tenant`, if it is rejected.
     pub fn refused(&self, tenant: &str) -> Option<Refused> {
         self.refused.load().get(tenant).cloned()
     }

@@ -1,6 +1,6 @@
-//! Holders of what all clients share. A holder is a network address, or, behind a trusted peer such
-//! as an ingress, a tenant that a request's head names. The law: the lock is taken when a connection begins or
-//! ends, and once for each request of a trusted peer; what a holder holds are atomic numbers.
+//! Holders: the parties among which shared capacity is divided. A holder is a network address, or, behind a trusted
+//! peer such as an ingress, a tenant that a request's head names. The lock is taken when a connection begins or ends,
+//! and once for each request of a trusted peer; the amounts of a holder are atomic numbers.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// Identifies a holder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
-    /// A peer's address; of IPv6 the /64, of which one machine commonly has all.
+    /// A peer's address; of IPv6 the /64 network, because one machine commonly has a whole one.
     Network(IpAddr),
     /// A tenant behind a trusted peer.
     Tenant(Arc<str>),
 }
 
-/// The resources of which a holder may hold only a share while another one waits.
+/// The resources of which a holder may have only a share while another one waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
     /// Client connections.
@@ -41,12 +41,12 @@ impl Resource {
     }
 }
 
-/// One holder, as long as it holds anything.
+/// One holder; it exists while it holds anything.
 #[derive(Debug)]
 pub(crate) struct Holder {
     key: Key,
     all: Weak<Mutex<Map>>,
-    /// One number for each resource.
+    /// The amount of each resource.
     held: Box<[AtomicUsize]>,
 }
 
@@ -70,12 +70,12 @@ impl Key {
 }
 
 impl Holders {
-    /// No holder yet, of a process with so many upstreams.
+    /// A process without holders, with this number of upstreams.
     pub(crate) fn new(upstreams: usize) -> Self {
         Self { all: Arc::default(), upstreams }
     }
 
-    /// The holder with this key.
+    /// Returns the holder with this key; creates it if necessary.
     pub(crate) fn of(&self, key: Key) -> Arc<Holder> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(holder) = all.get(&key).and_then(Weak::upgrade) {
@@ -96,12 +96,12 @@ impl Holder {
         self.held[of.index()].load(Ordering::Relaxed)
     }
 
-    /// Adds to it; the amount it held before.
+    /// Adds `n`; returns the amount before.
     pub(crate) fn take(&self, of: Resource, n: usize) -> usize {
         self.held[of.index()].fetch_add(n, Ordering::Relaxed)
     }
 
-    /// Takes away from it; the amount it held before.
+    /// Subtracts `n`; returns the amount before.
     pub(crate) fn give_back(&self, of: Resource, n: usize) -> usize {
         self.held[of.index()].fetch_sub(n, Ordering::Relaxed)
     }
@@ -111,7 +111,7 @@ impl Drop for Holder {
     fn drop(&mut self) {
         let Some(all) = self.all.upgrade() else { return };
         let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-        // A new holder of the same key may have taken its place by now.
+        // A new holder with the same key may exist by now.
         if all.get(&self.key).is_some_and(|holder| holder.strong_count() == 0) {
             all.remove(&self.key);
         }

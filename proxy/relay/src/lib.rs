@@ -1,11 +1,10 @@
-//! The data plane's only HTTP: accept, forward, tee, cancel, drain. It knows which requests are
-//! metered and shows them to the meter as they pass; it changes nothing of what passes but what the
-//! plan asks for, delays nothing, and cancels the upstream the moment the client is gone.
+//! The data plane's only HTTP: accept, forward, tee, cancel, drain. It passes metered requests and their responses to
+//! the meter. It changes nothing of what it forwards except as the plan says, delays nothing, and cancels the upstream
+//! request the moment the client is gone.
 //!
-//! [`start()`] binds the plan's addresses and starts the workers; [`Running`] ends them. In the
-//! order of the path of a byte: `worker` accepts a connection, the `engine` serves it, `request` carries each
-//! request to the upstream, `response` carries the answer back and shows it to the `exchange`, and the
-//! [`mod@outbox`] takes the record.
+//! [`start()`] binds the plan's addresses and starts the workers; [`Running`] stops them. In the order of the path of a
+//! byte: `worker` accepts a connection, the `engine` serves it, `request` carries each request to the upstream,
+//! `response` carries the response back and passes it to the `exchange`, and the [`mod@outbox`] takes the record.
 
 pub mod start;
 

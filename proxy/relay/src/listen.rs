@@ -1,9 +1,8 @@
-//! Listening sockets: each worker has its own on every address and the kernel spreads connections
-//! over them (`SO_REUSEPORT`).
+//! Listening sockets: each worker has its own on every address, and the kernel distributes connections among them
+//! (`SO_REUSEPORT`).
 //!
-//! Sharing a port among workers must not mean sharing it with a process that listens there already: that
-//! would take a part of the traffic away in silence. So the first bind of an address is made
-//! without `SO_REUSEPORT`, which fails if another process listens.
+//! The workers share a port, but never with another process that listens there: that would silently take part of the
+//! traffic. So the first bind of an address is made without `SO_REUSEPORT`, and fails if another process listens.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -12,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::limits;
 
-/// One listener per worker, all on the same address. Port 0 takes a free one for all of them.
+/// Binds one listener per worker, all on the same address. Port 0 selects a free port for all of them.
 pub(crate) fn listen(address: SocketAddr, workers: usize) -> io::Result<Vec<TcpListener>> {
     if address.port() != 0 {
         socket(address, false)?;
@@ -32,7 +31,7 @@ pub(crate) fn listen(address: SocketAddr, workers: usize) -> io::Result<Vec<TcpL
 
 fn socket(address: SocketAddr, shared: bool) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    // A port whose last connections are still in TIME_WAIT is free.
+    // A port with last connections in TIME_WAIT is free.
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(shared)?;
     socket.set_nonblocking(true)?;

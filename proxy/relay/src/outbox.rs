@@ -1,7 +1,7 @@
-//! The one queue between data plane and control plane. Bounded; a full one loses the record and
-//! says so, and never makes a stream wait. What goes through it is boxed, so that the room for it
-//! costs nothing until it comes. Words of refusals go the same way, where a log of them is kept, and take
-//! a part of the room at most: a client that is refused a thousand times a second costs no other client a record.
+//! The only queue between data plane and control plane. It is bounded; if it is full, a record is dropped and counted,
+//! and no stream waits. Items are boxed, so the empty queue uses little memory. Reports of rejections use the same
+//! queue, if the access log wants them, and at most a part of it: a client that is rejected a thousand times a second
+//! costs no other client a record.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,8 +16,7 @@ use crate::rejection::Rejection;
 pub enum Notice {
     /// An exchange has finished.
     Finished(Box<Finished>),
-    /// A request was answered here and makes no record; only where [`Plan::report_rejections`](crate::Plan)
-    /// asks for it.
+    /// The proxy answered a request that makes no record; only if [`Plan::report_rejections`](crate::Plan) is set.
     Rejection(Box<ReportedRejection>),
 }
 
@@ -31,26 +30,26 @@ impl Notice {
     }
 }
 
-/// Word of a refusal, with the room that it takes until it is dropped.
+/// The report of a rejection, with its reserved place in the queue until it is dropped.
 pub struct ReportedRejection {
     /// The report.
     pub rejection: Rejection,
-    _seat: Permit,
+    _permit: Permit,
 }
 
 /// A finished exchange.
 pub struct Finished {
     /// Its record.
     pub record: Record,
-    /// The answer's text, if its server counts nothing and a tokenizer can.
+    /// The answer's text, if its server reports no count and a tokenizer can count it.
     pub text: Option<Text>,
 }
 
-/// A text to be counted: the insides of JSON strings, joined, escapes as they stand. It is counted
-/// and dropped; nothing may keep it, and no part of it may be shown (law 11).
+/// A text to count: the contents of JSON strings, joined, with their escapes. It is counted and dropped; it must not be
+/// stored, and no part of it may be shown (law 11).
 pub struct Text {
     bytes: Vec<u8>,
-    /// Its part of the room for all of them.
+    /// Its reserved part of the memory for all such texts.
     _share: Permit,
 }
 
@@ -65,23 +64,23 @@ impl Text {
     }
 }
 
-/// The data plane's end; one clone per worker.
+/// The data plane's end; each worker has a clone.
 #[derive(Clone)]
 pub struct Outbox {
     sender: SyncSender<Notice>,
-    /// The part of it that reports of rejections may take.
-    words: Capacity,
+    /// The part of the queue that reports of rejections may use.
+    rejections: Capacity,
     missed: Missed,
 }
 
-/// The number of finished exchanges that found no room.
+/// The number of finished exchanges that did not fit.
 #[derive(Clone, Debug, Default)]
 pub struct Missed(Arc<AtomicU64>);
 
 impl Missed {
     /// Records dropped since the last call. The ledger writes them down as a gap.
     pub fn take(&self) -> u64 {
-        // Only after one was missed, so that looking costs the workers nothing.
+        // Read only after a record was dropped, so that the check costs the workers nothing.
         if self.0.load(Ordering::Relaxed) == 0 { 0 } else { self.0.swap(0, Ordering::Relaxed) }
     }
 }
@@ -89,21 +88,28 @@ impl Missed {
 /// The control plane's end.
 pub type Inbox = Receiver<Notice>;
 
-/// Words of refusals take one part of so many at most.
-const WORDS: usize = 4;
+/// Reports of rejections may use one part of this many.
+const REJECTIONS_DIVISOR: usize = 4;
 
-/// An outbox with room for `exchanges` finished exchanges, or words of refusals.
+/// Creates an outbox for `exchanges` finished exchanges or reports of rejections.
 pub fn outbox(exchanges: usize) -> (Outbox, Inbox) {
     let (sender, inbox) = sync_channel(exchanges);
-    (Outbox { sender, words: Capacity::new(exchanges.div_ceil(WORDS)), missed: Missed::default() }, inbox)
+    (
+        Outbox {
+            sender,
+            rejections: Capacity::new(exchanges.div_ceil(REJECTIONS_DIVISOR)),
+            missed: Missed::default(),
+        },
+        inbox,
+    )
 }
 
 impl Outbox {
-    /// Puts a finished exchange out; it comes back if there is no room or no receiver.
+    /// Queues a finished exchange.
     ///
     /// # Errors
     ///
-    /// The exchange that was not taken.
+    /// Returns the exchange if the queue is full or has no receiver.
     pub fn put(&self, record: Record, text: Option<Text>) -> Result<(), Box<Finished>> {
         let finished = Notice::Finished(Box::new(Finished { record, text }));
         self.sender.try_send(finished).map_err(|refused| {
@@ -111,22 +117,22 @@ impl Outbox {
             match refused {
                 TrySendError::Full(Notice::Finished(back))
                 | TrySendError::Disconnected(Notice::Finished(back)) => back,
-                _ => unreachable!("what comes back is what was put"),
+                _ => unreachable!("the returned item is the queued one"),
             }
         })
     }
 
-    /// The number of exchanges that found no room.
+    /// The number of exchanges that did not fit.
     pub fn missed(&self) -> Missed {
         self.missed.clone()
     }
 
-    /// Puts a report of a rejection out; returns true if there was room and a receiver.
+    /// Queues the report of a rejection. Returns true if it fit and there is a receiver.
     #[must_use]
-    pub fn tell(&self, rejection: Rejection) -> bool {
-        self.words.room_for(1).is_some_and(|guard| {
-            let told = ReportedRejection { rejection, _seat: guard };
-            self.sender.try_send(Notice::Rejection(Box::new(told))).is_ok()
+    pub fn report(&self, rejection: Rejection) -> bool {
+        self.rejections.room_for(1).is_some_and(|guard| {
+            let report = ReportedRejection { rejection, _permit: guard };
+            self.sender.try_send(Notice::Rejection(Box::new(report))).is_ok()
         })
     }
 }
@@ -137,15 +143,15 @@ mod tests {
     use crate::Refusal;
 
     #[test]
-    fn words_of_refusals_leave_room_for_records() {
+    fn rejection_reports_leave_space_for_records() {
         let (outbox, inbox) = outbox(8);
         let refused =
             || Rejection { upstream: "u".into(), reason: Refusal::Budget, status: 429, known: None };
-        assert!(outbox.tell(refused()) && outbox.tell(refused()));
-        assert!(!outbox.tell(refused()), "six of eight are for records");
+        assert!(outbox.report(refused()) && outbox.report(refused()));
+        assert!(!outbox.report(refused()), "six of eight are for records");
         let taken = inbox.try_recv().ok();
-        assert!(!outbox.tell(refused()), "it is in hand");
+        assert!(!outbox.report(refused()), "the reader still holds it");
         drop(taken);
-        assert!(outbox.tell(refused()));
+        assert!(outbox.report(refused()));
     }
 }

@@ -1,4 +1,4 @@
-//! The few numbers the data plane needs, as they will run. The data plane reads no configuration file.
+//! The effective settings of the data plane. The data plane reads no configuration file.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -14,67 +14,67 @@ use crate::{EngineKind, Gate, RoleSource, ServerKind, Shares, Tracing};
 pub struct Upstream {
     /// Name as configured; a label.
     pub name: Arc<str>,
-    /// The address on which the proxy listens for it. Port 0 takes a free one.
+    /// The address on which the proxy listens for it. Port 0 selects a free one.
     pub listen: SocketAddr,
-    /// `host:port` to connect to, resolved anew for each connection.
+    /// `host:port` to connect to, resolved again for each connection.
     pub host: Arc<str>,
     /// Port to connect to.
     pub port: u16,
-    /// Path put before every request's path: empty, or `/prefix` without a slash at its end.
+    /// Prefix of every request's path: empty, or `/prefix` without a slash at its end.
     pub prefix: Arc<str>,
-    /// The kind of server as configured; without it, what is found out counts.
+    /// The kind of server as configured; `None` to detect it.
     pub kind: Option<ServerKind>,
-    /// `gen_ai.provider.name` as configured, or before a kind is found out.
+    /// `gen_ai.provider.name` as configured, or until a kind is detected.
     pub provider: Arc<str>,
-    /// The policy by which streams are made to carry usage.
+    /// The policy by which usage is requested in streams.
     pub usage: Policy,
     /// The source of its exchanges' roles.
     pub role: RoleSource,
 }
 
-/// Everything the data plane runs by.
+/// The effective settings of the data plane.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The upstreams, each with a listener of its own.
+    /// The upstreams; each has a listener of its own.
     pub upstreams: Vec<Upstream>,
     /// The engine that carries the bytes.
     pub engine: EngineKind,
-    /// The tenant rules in force.
+    /// The current tenant rules.
     pub tenants: Arc<tenant::Live>,
-    /// The tenants that are refused; `None` where no tenant ever is.
+    /// The rejected tenants; `None` if budgets are not enforced.
     pub gate: Option<Arc<Gate>>,
-    /// True if requests that are answered here and make no record are reported all the same.
+    /// True if requests that the proxy answers and that make no record are reported.
     pub report_rejections: bool,
-    /// Models whose text can be counted in the control plane, where no server counts it.
+    /// Models with a tokenizer in the control plane, for servers that report no count.
     pub tokenized: Arc<HashSet<String>>,
     /// Worker threads, each with its own runtime and connections.
     pub workers: usize,
-    /// The tracing of exchanges; `None` if no traces are exported, and then no request is touched.
+    /// The tracing of exchanges; `None` if no traces are exported: then header fields stay unchanged.
     pub trace: Option<Tracing>,
     /// A gap longer than this between two tokens is a stall.
     pub stall: Duration,
-    /// The most tokens one number of one exchange may claim; more is refused.
+    /// The maximum of one token count of one exchange; a greater one is rejected.
     pub tokens_max: u64,
-    /// The time within which a connection to an upstream must be made.
+    /// The time limit for connecting to an upstream.
     pub connect_timeout: Duration,
-    /// The time within which a client must send a request head.
+    /// The time limit for a client to send a request head.
     pub head_timeout: Duration,
-    /// Idle upstream connections older than this are closed: below uvicorn's 5 s.
+    /// The maximum idle time of upstream connections: below uvicorn's 5 s.
     pub pool_idle: Duration,
     /// Idle upstream connections kept per worker and upstream.
     pub pool_size: usize,
-    /// After a stop signal: how long new connections are still served.
+    /// The time after a stop signal in which new connections are still served.
     pub drain_delay: Duration,
-    /// After that: how long streams may take to finish before they are cut.
+    /// The time after that in which streams may finish before they are cut.
     pub drain_grace: Duration,
-    /// True if a client that closed its write side is still answered. Off: it counts as gone, as
-    /// it does for the Python servers (uvicorn aborts on EOF).
+    /// True if a client that closed its write side still gets its answer. If false, it counts as gone, as it does for
+    /// the Python servers (uvicorn aborts on EOF).
     pub half_close: bool,
-    /// True if work that would go on after its client left is kept from the upstreams: what it makes then
-    /// reaches its client by another request, which is not metered.
+    /// True if requests whose work would continue after their client left are rejected: their client gets the output by
+    /// another request, which is not metered.
     pub refuse_detached: bool,
-    /// Concurrent client connections per worker; beyond it the one that is idle for longest gives way.
+    /// Maximum client connections per worker; beyond it the one that is idle for longest is closed.
     pub connections: usize,
-    /// The bounds of what one client may hold of what all share.
+    /// The bounds of what one client may use of shared capacities.
     pub shares: Shares,
 }

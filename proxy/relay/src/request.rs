@@ -1,5 +1,5 @@
-//! One request, from its head to the head of its response. Dropping the future, or the response body, is the client
-//! leaving.
+//! One request, from its head to the head of its response. The drop of the future, or of the response body, means that
+//! the client left.
 
 pub(crate) mod admission;
 pub(crate) mod answer;
@@ -44,7 +44,7 @@ use crate::response::{ResponseBody, own, respond};
 use crate::upstream_profile::ClientKey;
 use crate::{Passthrough, clock};
 
-/// Forwards one request and returns its response, whose body carries on from there; `None` if its client left.
+/// Forwards one request and returns its response, whose body continues to read the upstream; `None` if the client left.
 pub(crate) async fn forward<E: Engine>(
     connections: Rc<Connections<E>>,
     client: Rc<Client>,
@@ -73,25 +73,25 @@ pub(crate) async fn forward<E: Engine>(
     }
 }
 
-/// A request that was let in; nothing of its body was read.
+/// An admitted request; nothing of its body was read.
 struct Opened {
     in_flight: Rc<InFlight>,
     resolver: TenantResolver,
-    /// The target as the upstream gets it.
+    /// The target as sent to the upstream.
     target: Uri,
     /// The request asks to switch protocols.
     upgrade: bool,
-    /// The request begins a batch.
+    /// The request starts a batch.
     is_batch: bool,
-    /// The language of its path, or the reason why it is not metered.
+    /// The dialect of its path, or the reason why it is not metered.
     route: Result<Speaks, Passthrough>,
     client: ClientKey,
-    /// The question for usage, as far as the path decides it.
+    /// The usage to request, as far as the path determines it.
     question: Option<Question>,
     begun: Tick,
 }
 
-/// Decides by its head if a request is let in: check, tenant, route.
+/// Decides by the head if a request is admitted: check, tenant, route.
 fn open<E: Engine>(
     connections: &Connections<E>,
     client: &Rc<Client>,
@@ -108,7 +108,7 @@ fn open<E: Engine>(
     let resolver = TenantResolver::of(worker, client.peer);
     resolver.strip_untrusted_headers(worker, &mut parts.headers);
     let prefix_len = resolver.strip_prefix_len(worker, parts.uri.path());
-    // Both halves are valid, so only their sum can fail: it is too long.
+    // Both parts are valid, so only their joined length can fail.
     let target = target(&parts.uri, prefix_len, upstream)
         .map_err(|_too_long| reject_unopened(worker, index, Answer::target_too_long()))?;
     let resolve = |headers: &_| resolver.clone().resolve(worker, parts.uri.path(), headers);
@@ -139,7 +139,7 @@ fn open<E: Engine>(
     let question = route.ok().and_then(|speaks| policy.question_by_path(speaks, &parts.headers));
 
     let is_http1 = parts.version != Version::HTTP_2;
-    // gRPC needs HTTP/2, and no endpoint that is known speaks it.
+    // gRPC needs HTTP/2, and no known endpoint uses it.
     let may_pause = !is_http1 && route == Ok(Speaks::Anything) && headers::is_grpc(&parts.headers);
     let in_flight = connections.request(index, client, metered, (is_http1, may_pause));
     if let (Err(reason), false) = (route, upgrade) {
@@ -150,7 +150,7 @@ fn open<E: Engine>(
 
 impl Opened {
     /// Carries the request to its upstream and the response back: admit, inject usage, send, maybe send again. Not an
-    /// `async fn`, whose future would hold its arguments twice.
+    /// `async fn`, because its future would hold its arguments twice.
     fn carry<E: Engine>(
         self,
         connections: &Rc<Connections<E>>,
@@ -185,7 +185,7 @@ impl Opened {
             {
                 let again = original.request(&in_flight);
                 match send(connections, &in_flight, again, (version, clock::now())).await {
-                    // The refusal goes, and its connection with it, unless it is all there is.
+                    // The rejection is dropped, and its connection with it, unless there is no other answer.
                     Ok(again) => {
                         original.answered(&in_flight, again.response.status());
                         sent = again;

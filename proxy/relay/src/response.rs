@@ -1,4 +1,4 @@
-//! The response to the client: its head, and the body that goes on reading the upstream.
+//! The response to the client: its head, and the body that continues to read the upstream.
 
 mod edit;
 pub(crate) mod interim;
@@ -24,8 +24,8 @@ use crate::request::send::Sent;
 use crate::request::{headers, policy};
 use crate::{Passthrough, clock};
 
-/// Makes the response to the client. `upgrade`: the request asks to switch protocols; `unmetered`: the reason why it
-/// is not metered.
+/// Makes the response to the client. `upgrade`: the request asks to switch protocols; `unmetered`: the reason why it is
+/// not metered.
 pub(crate) async fn respond<E: Engine>(
     connections: &Rc<Connections<E>>,
     in_flight: &Rc<InFlight>,
@@ -47,7 +47,7 @@ pub(crate) async fn respond<E: Engine>(
         let mut metered = in_flight.metered.borrow_mut();
         let shown = metered.with(|exchange| exchange.response_head(head.status.as_u16(), &head.headers, at));
         if shown == Some(None) {
-            // Not an answer we meter.
+            // Not a metered kind of answer.
             worker.passthrough(Passthrough::Path);
             metered.finish();
         }
@@ -95,7 +95,7 @@ pub(crate) fn own<E: Engine>(answer: Answer, close: bool) -> Response<ResponseBo
     answer.into_response(close).map(|body| ResponseBody::Answer(Some(body)))
 }
 
-/// A 304 says how long the body would be that it does not send.
+/// The body of a 304, whose `Content-Length` is that of the omitted body.
 fn declared<E: Engine>(head: &response::Parts, http1: bool) -> ResponseBody<E> {
     let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     match length {
@@ -106,14 +106,14 @@ fn declared<E: Engine>(head: &response::Parts, http1: bool) -> ResponseBody<E> {
 
 /// A response body.
 pub(crate) enum ResponseBody<E: Engine> {
-    /// The upstream's.
+    /// The upstream's body.
     Tee(Tee<E>),
-    /// One of our own answers.
+    /// The body of an answer by the proxy.
     Answer(Option<Bytes>),
-    /// None, but the head names a length: as a 304 says of the body it does not send. An engine
-    /// would take the field away from a body that says it is empty.
+    /// No body, but the head has a length, as a 304 has that of the omitted body. An engine would remove the field for
+    /// a body that declares itself empty.
     Declared(u64),
-    /// None.
+    /// No body.
     Empty,
 }
 

@@ -1,6 +1,5 @@
-//! The part of a request that an exchange is, where prefill and decode run on two servers: by the
-//! upstream's setting, or by the body of a trusted router's request. A prefill leg is not charged, so
-//! the body counts from trusted routers only.
+//! The role of an exchange where prefill and decode run on two servers: by the upstream's setting, or by the body of a
+//! trusted router's request. A prefill leg is not charged, so the body decides for trusted routers only.
 
 use http::HeaderMap;
 use http::header::HeaderName;
@@ -10,9 +9,9 @@ use scan::{Dialect, Request};
 /// The source of the roles of an upstream's exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoleSource {
-    /// All have this one.
+    /// All have this role.
     Fixed(Role),
-    /// The `kv_transfer_params` of a request say it, if its peer is trusted.
+    /// The `kv_transfer_params` of a request determine it, if its peer is trusted.
     Body,
 }
 
@@ -23,7 +22,7 @@ impl Default for RoleSource {
 }
 
 impl RoleSource {
-    /// The setting's word.
+    /// The value of the setting.
     pub fn name(self) -> &'static str {
         match self {
             Self::Fixed(role) => role.name(),
@@ -47,8 +46,8 @@ impl RoleSource {
         }
     }
 
-    /// The role of an exchange with this request. A prefill leg asks for one token at most: more would be an
-    /// answer that is not charged.
+    /// The role of an exchange with this request. A prefill leg requests at most one token: more would be an answer
+    /// that is not charged.
     pub(crate) fn role(self, request: &Request, dialect: Dialect) -> Role {
         let transfer = request.kv_transfer;
         match self {
@@ -62,8 +61,8 @@ impl RoleSource {
         }
     }
 
-    /// The role of an ended exchange with so many output tokens: what a request says makes no answer of more than
-    /// one token free.
+    /// The role of an ended exchange with this number of output tokens: an answer of more than one token is charged,
+    /// whatever its request says.
     pub(crate) fn of_ended(self, role: Role, output: u64) -> Role {
         match (self, role) {
             (Self::Body, Role::Prefill) if output > 1 => Role::Whole,
@@ -76,8 +75,8 @@ fn asks_for_one_token(request: &Request, dialect: Dialect) -> bool {
     request.output_limits.is_one_token(dialect) && request.of(dialect).answers <= 1
 }
 
-/// The id that the client gave a request: what routers put into `X-Request-Id` for both legs, else what
-/// clients put into `Idempotency-Key` to repeat a request. Printable ASCII of a bounded length, or none.
+/// The id that the client gave a request: the value of `X-Request-Id`, which routers set for both legs, else of
+/// `Idempotency-Key`, which clients set to repeat a request. `None` unless it is printable ASCII of a bounded length.
 pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
     static NAMES: [HeaderName; 2] =
         [HeaderName::from_static("x-request-id"), HeaderName::from_static("idempotency-key")];
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn both_flags_say_nothing() {
+    fn contradictory_flags_give_no_role() {
         let body =
             r#"{"max_tokens":1,"kv_transfer_params":{"do_remote_decode":true,"do_remote_prefill":true}}"#;
         assert_eq!(role(RoleSource::Body, body), Role::Whole);
@@ -151,7 +150,7 @@ mod tests {
         assert_eq!(RoleSource::Body.of_peer(false), RoleSource::Fixed(Role::Whole));
         assert_eq!(RoleSource::Body.of_peer(true), RoleSource::Body);
         let prefill = RoleSource::Fixed(Role::Prefill);
-        assert_eq!(prefill.of_peer(false), prefill, "the setting holds for all");
+        assert_eq!(prefill.of_peer(false), prefill, "the setting applies to all");
         assert_eq!(role(prefill, r#"{"bootstrap_room":7}"#), Role::Prefill);
     }
 

@@ -1,4 +1,4 @@
-//! Starting the data plane, and the handle by which it is watched and ended.
+//! The start of the data plane, and the handle that observes and stops it.
 
 use std::error::Error;
 use std::fmt;
@@ -19,15 +19,15 @@ use crate::state::Capacities;
 use crate::worker::{self, Start};
 use crate::{Observer, Plan, UpstreamProfile, limits};
 
-/// Starts the workers. When it returns, every address is bound and connections are taken.
+/// Starts the workers. When it returns, every address is bound and connections are accepted.
 ///
 /// # Errors
 ///
-/// If an address cannot be bound or a thread cannot be started. Nothing is left running then.
+/// If an address cannot be bound or a thread cannot be started. In that case nothing keeps running.
 ///
 /// # Panics
 ///
-/// If there are not as many observers as the plan has workers, or no worker at all.
+/// If the number of observers differs from the plan's number of workers, or that is zero.
 pub fn start(
     plan: Plan,
     observers: Vec<Box<dyn Observer + Send>>,
@@ -62,7 +62,7 @@ pub fn start(
             .upstreams
             .iter()
             .enumerate()
-            // A request takes a socket of its client's too.
+            // A request also uses a socket of its client.
             .map(|(index, _)| {
                 let most = shares.upstream_connections.min((shares.sockets / 2).max(1));
                 Capacity::held(most, Resource::Upstream(index))
@@ -98,17 +98,17 @@ pub fn start(
         };
         let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
             if let Err(error) = worker::run(start) {
-                tracing::error!(%error, worker = number, "a worker could not run");
+                tracing::error!(%error, worker = number, "a worker cannot run");
             }
         });
-        // Dropping what runs already stops it.
+        // Dropping `running` stops it.
         let thread = thread.map_err(StartError::Thread)?;
         running.threads.get_mut().unwrap_or_else(PoisonError::into_inner).push(thread);
     }
     Ok(running)
 }
 
-/// The data plane at work. Dropping it stops it without waiting.
+/// The running data plane. Dropping it stops it without waiting.
 pub struct Running {
     addresses: Vec<(Arc<str>, SocketAddr)>,
     loads: Vec<Arc<Mutex<meter::Load>>>,
@@ -120,7 +120,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Each upstream's name and the address on which we listen for it, in the plan's order.
+    /// Each upstream's name and the address on which the proxy listens for it, in the plan's order.
     pub fn addresses(&self) -> &[(Arc<str>, SocketAddr)] {
         &self.addresses
     }
@@ -130,25 +130,25 @@ impl Running {
         self.loads.clone()
     }
 
-    /// Each upstream's profile, in the plan's order: the control plane adds what it finds out.
+    /// Each upstream's profile, in the plan's order: the control plane adds the facts that it detects.
     pub fn profiles(&self) -> &[Arc<UpstreamProfile>] {
         &self.profiles
     }
 
-    /// Requests not yet fully answered, tunnels included.
+    /// Requests without a complete answer so far, tunnels included.
     pub fn in_flight(&self) -> usize {
         self.in_flight.iter().map(|worker| worker.load(Ordering::Relaxed)).sum()
     }
 
-    /// Reads what clients hold at this moment of what they share.
+    /// Reads the shared capacities in use.
     pub fn held(&self) -> CapacityReading {
         self.reader()()
     }
 
-    /// Reads that at any time.
+    /// Returns a handle that reads them at any time.
     pub fn reader(&self) -> impl Fn() -> CapacityReading + Send + Sync + use<> {
         let capacities = self.capacities.clone();
-        let of = |room: &Capacity| CapacityUse { taken: room.taken(), most: room.most() };
+        let of = |capacity: &Capacity| CapacityUse { taken: capacity.taken(), most: capacity.most() };
         move || CapacityReading {
             connections: of(&capacities.connections),
             gathered_bytes: of(&capacities.gathered_bytes),
@@ -156,12 +156,12 @@ impl Running {
         }
     }
 
-    /// Begins to end, as the drain's table says; returns at once.
+    /// Starts to drain, as described in the table of `drain`; returns at once.
     pub fn drain(&self) {
         self.advance(Phase::Draining);
     }
 
-    /// Ends now: what is under way is cut.
+    /// Stops now: requests in flight are cut.
     pub fn stop_now(&self) {
         self.advance(Phase::Stopped);
     }
@@ -171,7 +171,7 @@ impl Running {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for thread in threads.drain(..) {
             if thread.join().is_err() {
-                tracing::error!("a worker ended by a panic");
+                tracing::error!("a worker panicked");
             }
         }
     }
@@ -185,23 +185,23 @@ impl Running {
     }
 }
 
-/// The parts that clients hold of what they share.
+/// The use of the shared capacities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityReading {
-    /// Connections of clients.
+    /// Client connections.
     pub connections: CapacityUse,
-    /// Bytes of request bodies that are gathered.
+    /// Bytes of buffered request bodies.
     pub gathered_bytes: CapacityUse,
     /// Connections that carry a request, by upstream in the plan's order.
     pub upstream_connections: Vec<CapacityUse>,
 }
 
-/// The amount taken of one thing, and its bound.
+/// The used amount of one capacity, and its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapacityUse {
-    /// The amount that is taken.
+    /// The used amount.
     pub taken: usize,
-    /// The amount that may be taken.
+    /// The total amount.
     pub most: usize,
 }
 
@@ -210,7 +210,7 @@ pub struct CapacityUse {
 pub enum StartError {
     /// An address could not be bound.
     Listen {
-        /// The upstream it is for.
+        /// The name of its upstream.
         upstream: Arc<str>,
         /// The address.
         address: SocketAddr,

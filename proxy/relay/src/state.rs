@@ -1,5 +1,5 @@
-//! The state that the requests of one worker share. `Rc`, never `Arc`: it stays on its thread (law 7). Other
-//! workers see of it the load cells, the profiles, the capacities and the outbox only.
+//! The state that the requests of one worker share. `Rc`, never `Arc`: it stays on its thread (law 7). Other workers
+//! see only its load cells, profiles, capacities and outbox.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -23,7 +23,7 @@ use crate::{Dropped, Observer, Passthrough, Plan, Refusal, UpstreamProfile, Usag
 
 /// The state of one worker.
 pub(crate) struct WorkerState {
-    /// The settings in force.
+    /// The effective settings.
     pub(crate) plan: Arc<Plan>,
     /// The worker's cells.
     pub(crate) observer: RefCell<Box<dyn Observer>>,
@@ -34,43 +34,43 @@ pub(crate) struct WorkerState {
     pub(crate) loads: Vec<Arc<Mutex<meter::Load>>>,
     /// One profile per upstream, in the plan's order; shared by all workers.
     pub(crate) profiles: Vec<Arc<UpstreamProfile>>,
-    /// The source of the ids this worker gives.
+    /// The source of the worker's ids.
     pub(crate) ids: IdSource,
-    /// The body members that the last rules asked for, and those rules.
+    /// The body members that the last rules read, and those rules.
     pub(crate) selected_members: RefCell<Option<(Arc<Rules>, Arc<SelectedMembers>)>>,
-    /// The resources that clients share, in all workers.
+    /// The capacities that clients of all workers share.
     pub(crate) capacities: Capacities,
-    /// The capacity for texts that are kept to be counted; shared by all workers.
+    /// The memory for texts that are kept to be counted; shared by all workers.
     pub(crate) texts: Capacity,
-    /// True while the rest is being cut: an exchange's end is then the proxy's doing, not its client's.
+    /// True while the worker is being stopped: the proxy, not the client, then ends an exchange.
     pub(crate) cutting: Cell<bool>,
-    /// The order to every connection to end.
+    /// The signal to every connection to end.
     pub(crate) leaving: Leaving,
-    /// Requests not yet fully answered. This thread alone writes it.
+    /// Requests without a complete answer so far. Only this thread writes it.
     pub(crate) in_flight: Arc<AtomicUsize>,
 }
 
-/// The resources that the clients of all workers share.
+/// The capacities that the clients of all workers share.
 #[derive(Clone)]
 pub(crate) struct Capacities {
     pub(crate) holders: Holders,
-    /// Connections of clients.
+    /// Client connections.
     pub(crate) connections: Capacity,
-    /// Bytes of request bodies that are gathered.
+    /// Bytes of buffered request bodies.
     pub(crate) gathered_bytes: Capacity,
     /// Connections that carry a request, in the plan's order.
     pub(crate) upstreams: Vec<Capacity>,
-    /// Sockets of either side.
+    /// Sockets of clients and upstreams.
     pub(crate) sockets: Capacity,
 }
 
 impl WorkerState {
-    /// Counts a request that passes unmetered.
+    /// Counts a request that is forwarded unmetered.
     pub(crate) fn passthrough(&self, reason: Passthrough) {
         self.observer.borrow_mut().passthrough(reason);
     }
 
-    /// Counts a request that was answered here.
+    /// Counts a request that the proxy answered.
     pub(crate) fn refuse(&self, reason: Refusal) {
         self.observer.borrow_mut().refuse(reason);
     }
@@ -82,12 +82,12 @@ impl WorkerState {
         }
         let (reason, status) = answer;
         let upstream = Arc::clone(&self.plan.upstreams[upstream].name);
-        if !self.outbox.tell(Rejection { upstream, reason, status, known }) {
+        if !self.outbox.report(Rejection { upstream, reason, status, known }) {
             self.dropped(Dropped::Refusal);
         }
     }
 
-    /// Returns the body members that these rules ask for; made anew only when the rules change.
+    /// Returns the body members that these rules read; recomputed only when the rules change.
     pub(crate) fn selected_members(&self, rules: &Arc<Rules>) -> Arc<SelectedMembers> {
         let mut kept = self.selected_members.borrow_mut();
         match &*kept {
@@ -100,7 +100,7 @@ impl WorkerState {
         }
     }
 
-    /// Counts a step taken about a request's usage.
+    /// Counts a step taken to have usage in a response.
     pub(crate) fn usage(&self, step: UsageStep) {
         self.observer.borrow_mut().usage(step);
     }
@@ -131,7 +131,7 @@ fn members(rules: &Rules) -> SelectedMembers {
     }))
 }
 
-/// Contains a panic to the task it happened in, and counts it (law 3).
+/// Limits a panic to the task in which it happened, and counts it (law 3).
 pub(crate) async fn contain(worker: Rc<WorkerState>, task: impl Future<Output = ()>) {
     let mut task = pin!(task);
     std::future::poll_fn(|cx| {

@@ -1,5 +1,5 @@
-//! Once a second: bodies whose client is too slow end, and where something that is shared runs short, it is
-//! taken from the slowest uploads, first from those whose holder is above its share.
+//! Once a second: ends bodies of clients that are too slow, and, where a shared capacity is short, the slowest uploads,
+//! those of holders above their share first.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use meter::Tick;
 use crate::capacity::Capacity;
 use crate::connections::Connections;
 use crate::engine::Engine;
-use crate::engine::net::pace::{Least, Verdict};
+use crate::engine::net::pace::{MinimumSpeed, Verdict};
 use crate::holder::Holder;
 use crate::request::in_flight::InFlight;
 use crate::{Dropped, clock, limits};
 
-/// Looks at the requests and connections of one worker; called once a second.
+/// Checks the requests and connections of one worker; called once a second.
 pub(crate) fn sweep<E: Engine>(connections: &Connections<E>) {
     judge(connections);
     let now = clock::now();
@@ -25,10 +25,10 @@ pub(crate) fn sweep<E: Engine>(connections: &Connections<E>) {
         Verdict::Ungathered,
         |in_flight| in_flight.gathering.get(),
     );
-    for (index, room) in connections.worker.capacities.upstreams.iter().enumerate() {
+    for (index, capacity) in connections.worker.capacities.upstreams.iter().enumerate() {
         let carried =
             |in_flight: &InFlight| usize::from(in_flight.is_carried.get() && in_flight.upstream == index);
-        give_way(room, connections, now, limits::SILENT_SWEEPS, Verdict::Crowding, carried);
+        give_way(capacity, connections, now, limits::SILENT_SWEEPS, Verdict::OverShare, carried);
     }
     let sockets =
         |in_flight: &InFlight| usize::from(in_flight.is_carried.get()) + usize::from(in_flight.is_http1);
@@ -37,19 +37,20 @@ pub(crate) fn sweep<E: Engine>(connections: &Connections<E>) {
         connections,
         now,
         limits::SILENT_SWEEPS,
-        Verdict::Crowding,
+        Verdict::OverShare,
         sockets,
     );
     unread(connections);
 }
 
-/// Ends what is too slow, and lets go of what needs no watch any more.
+/// Ends requests that are too slow, and removes those that need no more checks.
 fn judge<E: Engine>(connections: &Connections<E>) {
     let shares = &connections.worker.plan.shares;
     let rate = shares.body_min_rate_bytes;
     let whole_s = shares.body_time.as_secs();
-    let sent = Least { silent_s: shares.body_idle.as_secs(), bytes_per_s: rate, whole_s };
-    let taken = Least { silent_s: shares.client_stall.as_secs(), bytes_per_s: rate, whole_s: u64::MAX };
+    let sent = MinimumSpeed { silent_s: shares.body_idle.as_secs(), bytes_per_s: rate, whole_s };
+    let taken =
+        MinimumSpeed { silent_s: shares.client_stall.as_secs(), bytes_per_s: rate, whole_s: u64::MAX };
     for in_flight in connections.watched.all() {
         let sends = in_flight.is_sending();
         if sends && !in_flight.uploading.sweep(sent) && !in_flight.may_pause() {
@@ -66,21 +67,21 @@ fn judge<E: Engine>(connections: &Connections<E>) {
     }
 }
 
-/// Makes room for one share by deciding against uploads, the slowest first and of equals the most silent: those of
-/// holders above their share until they are within it; if there are none, one that has been silent for at least
-/// `silent` sweeps, or slow. Uploads that are not silent give way only to another holder within its share.
+/// Frees one share by ending uploads, the slowest first and of equals the longest silent: those of holders above their
+/// share until they are within it; if there are none, one that has been silent for at least `silent` sweeps, or slow.
+/// Uploads that are not silent are ended only for another holder within its share.
 fn give_way<E: Engine>(
-    room: &Capacity,
+    capacity: &Capacity,
     connections: &Connections<E>,
     now: Tick,
     silent: u64,
     verdict: Verdict,
     holds: impl Fn(&InFlight) -> usize,
 ) {
-    if !room.is_short(now) {
+    if !capacity.is_short(now) {
         return;
     }
-    let is_crowded = room.is_crowded(now);
+    let is_crowded = capacity.is_crowded(now);
     let mut candidates = connections.watched.all();
     candidates.retain(|in_flight| {
         let pace = &in_flight.uploading;
@@ -89,14 +90,14 @@ fn give_way<E: Engine>(
         in_flight.is_sending() && is_undecided && may_end && holds(in_flight) > 0
     });
     candidates.sort_by_cached_key(|in_flight| in_flight.uploading.standing());
-    let (mut missing, mut freed) = (room.missing().max(1), Vec::<(&Arc<Holder>, usize)>::new());
+    let (mut missing, mut freed) = (capacity.missing().max(1), Vec::<(&Arc<Holder>, usize)>::new());
     for in_flight in &candidates {
         let Some(holder) = &in_flight.holder else { continue };
         let at = freed.iter().position(|(known, _)| Arc::ptr_eq(known, holder)).unwrap_or_else(|| {
             freed.push((holder, 0));
             freed.len() - 1
         });
-        if missing > 0 && room.excess(Some(holder)) > freed[at].1 {
+        if missing > 0 && capacity.excess(Some(holder)) > freed[at].1 {
             freed[at].1 += holds(in_flight);
             missing = missing.saturating_sub(holds(in_flight));
             end(connections, in_flight, verdict);
@@ -119,11 +120,12 @@ fn end<E: Engine>(connections: &Connections<E>, in_flight: &InFlight, verdict: V
     in_flight.uploading.decide(verdict);
 }
 
-/// Has the kernel end connections whose client takes nothing of what was sent, and ends those whose client takes
-/// too little. HTTP/2 streams have windows of their own.
+/// Sets the kernel to end connections whose client reads nothing, and ends those whose client reads too slowly. HTTP/2
+/// streams have windows of their own.
 fn unread<E: Engine>(connections: &Connections<E>) {
     let shares = &connections.worker.plan.shares;
-    let least = Least { silent_s: u64::MAX, bytes_per_s: shares.body_min_rate_bytes, whole_s: u64::MAX };
+    let least =
+        MinimumSpeed { silent_s: u64::MAX, bytes_per_s: shares.body_min_rate_bytes, whole_s: u64::MAX };
     for (client, task) in connections.clients.borrow().values() {
         if client.is_blocked() {
             client.end_unread_after(shares.client_stall);

@@ -1,7 +1,6 @@
-//! The facts learned about an upstream while serving it. Each fact is one word: a worker that learns
-//! something writes it, every worker reads it at an exchange's start, and none waits for another
-//! (law 7). Facts about behaviour are forgotten after [`limits::REMEMBERED_NS`], because servers
-//! are restarted with other options.
+//! The facts detected about an upstream while serving it. Each fact is one word: the worker that detects it writes it,
+//! every worker reads it at an exchange's start, and none waits for another (law 7). Facts about behaviour expire after
+//! [`limits::REMEMBERED_NS`], because servers are restarted with other options.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
@@ -12,13 +11,13 @@ use usage::Added;
 
 use crate::{ServerKind, limits};
 
-/// The facts known of one upstream beyond its configuration.
+/// The known facts of one upstream beyond its configuration.
 #[derive(Debug, Default)]
 pub struct UpstreamProfile {
-    /// Number of the kind in [`ServerKind::ALL`], plus one.
+    /// Index of the kind in [`ServerKind::ALL`], plus one.
     kind: AtomicU8,
-    /// vLLM: its front end is the Rust one, which frames its answers in another way as soon as
-    /// running usage is asked for.
+    /// True if vLLM's front end is the Rust one, which frames its answers differently as soon as running usage is
+    /// requested.
     rust_front_end: AtomicU8,
     include: Verdict,
     running: Verdict,
@@ -26,12 +25,12 @@ pub struct UpstreamProfile {
     says_nothing: Until,
 }
 
-/// A fact and when it will be forgotten: nanoseconds of the monotonic clock, 0 for never learned.
+/// A fact with its expiry: nanoseconds of the monotonic clock, 0 if it was never detected.
 #[derive(Debug, Default)]
 struct Until(AtomicU64);
 
 impl Until {
-    /// Written only if that changes much: all workers read the word.
+    /// Written only if it changes much: all workers read the word.
     fn learn(&self, now: Tick) {
         let until = now.0.saturating_add(limits::REMEMBERED_NS);
         if until.saturating_sub(self.0.load(Ordering::Relaxed)) > limits::REMEMBERED_NS / 20 {
@@ -52,35 +51,34 @@ impl Until {
     }
 }
 
-/// The client of a request, as far as refusals are counted by clients: its tenant, or its address
-/// if no tenant rule matches.
+/// The client of a request, by which rejections are counted: its tenant, or its address if no tenant rule matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientKey(u64);
 
 impl ClientKey {
-    /// The client with this tenant, if that is known, at this address.
+    /// The client with this tenant, if known, at this address.
     pub fn of(tenant: Option<&str>, peer: IpAddr) -> Self {
         let mut hasher = DefaultHasher::new();
         match tenant.filter(|tenant| *tenant != DEFAULT_TENANT) {
             Some(tenant) => tenant.hash(&mut hasher),
             None => peer.hash(&mut hasher),
         }
-        // Zero stands for no client.
+        // Zero means no client.
         Self(hasher.finish() | 1)
     }
 }
 
-/// The server's answer to one form of the question. A refusal that one client met holds for that client,
-/// and for all as soon as a second client met it: one client could make its own requests fail on purpose.
-/// One request a minute asks again all the same.
+/// The server's reaction to one usage option. A rejection of one client's request holds for that client, and for all as
+/// soon as a second client has one: one client could make its own requests fail on purpose. One request a minute tries
+/// again.
 #[derive(Debug, Default)]
 struct Verdict {
     accepts: Until,
-    /// The client that met the last refusal.
+    /// The client of the last rejection.
     refused: AtomicU64,
     refuses_one: Until,
     refuses_all: Until,
-    /// The tick of the next request that asks in spite of a refusal.
+    /// The tick from which a request tries again despite a rejection.
     probe_at: AtomicU64,
 }
 
@@ -93,21 +91,21 @@ impl Verdict {
         }
     }
 
-    /// One that lately accepted does not refuse them all.
-    fn refuse(&self, asker: ClientKey, now: Tick) {
+    /// If the server accepted lately, the rejection does not hold for all.
+    fn refuse(&self, client: ClientKey, now: Tick) {
         if self.accepts.holds(now) {
             return;
         }
-        let before = self.refused.swap(asker.0, Ordering::Relaxed);
-        if self.refuses_one.holds(now) && before != asker.0 {
+        let before = self.refused.swap(client.0, Ordering::Relaxed);
+        if self.refuses_one.holds(now) && before != client.0 {
             self.refuses_all.learn(now);
         }
         self.refuses_one.learn(now);
         self.probe_at.store(now.0.saturating_add(limits::PROBE_AFTER_NS), Ordering::Relaxed);
     }
 
-    fn refuses(&self, asker: ClientKey, now: Tick) -> bool {
-        let is_its = || self.refused.load(Ordering::Relaxed) == asker.0 && self.refuses_one.holds(now);
+    fn refuses(&self, client: ClientKey, now: Tick) -> bool {
+        let is_its = || self.refused.load(Ordering::Relaxed) == client.0 && self.refuses_one.holds(now);
         if !self.refuses_all.holds(now) && !is_its() {
             return false;
         }
@@ -120,29 +118,29 @@ impl Verdict {
 }
 
 impl UpstreamProfile {
-    /// The server was found to be of this kind.
+    /// Records the detected kind of the server.
     pub fn kind(&self, kind: ServerKind) {
         let number = ServerKind::ALL.iter().position(|known| *known == kind).unwrap_or(0) + 1;
         self.kind.store(u8::try_from(number).unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// The kind it was found to be.
+    /// The detected kind.
     pub fn found_kind(&self) -> Option<ServerKind> {
         let number = usize::from(self.kind.load(Ordering::Relaxed));
         ServerKind::ALL.get(number.checked_sub(1)?).copied()
     }
 
-    /// vLLM's front end was seen to be the Rust one, or not to be.
+    /// Records whether vLLM's front end is the Rust one.
     pub fn front_end(&self, rust: bool) {
         self.rust_front_end.store(u8::from(rust), Ordering::Relaxed);
     }
 
-    /// Returns true if it was seen to be the Rust one.
+    /// Returns true if it is the Rust one.
     pub fn has_rust_front_end(&self) -> bool {
         self.rust_front_end.load(Ordering::Relaxed) == 1
     }
 
-    /// The server accepted a request with what was `added` to it.
+    /// Records that the server accepted a request with the `added` options.
     pub fn accepts(&self, added: Added, now: Tick) {
         for (verdict, asked) in [(&self.include, added.include), (&self.running, added.is_running())] {
             if asked {
@@ -151,43 +149,44 @@ impl UpstreamProfile {
         }
     }
 
-    /// The server answered 400 to the request of `asker` with what was `added` to it, and not to the original.
-    pub fn refuses(&self, added: Added, asker: ClientKey, now: Tick) {
+    /// Records that the server answered 400 to the request of `client` with the `added` options, and not to the
+    /// original.
+    pub fn refuses(&self, added: Added, client: ClientKey, now: Tick) {
         let verdict = if added.is_running() { &self.running } else { &self.include };
-        verdict.refuse(asker, now);
+        verdict.refuse(client, now);
     }
 
-    /// Returns true if it refuses to be asked for usage at the end.
-    pub fn refuses_include(&self, asker: ClientKey, now: Tick) -> bool {
-        self.include.refuses(asker, now)
+    /// Returns true if the server rejects the option for usage at the end.
+    pub fn refuses_include(&self, client: ClientKey, now: Tick) -> bool {
+        self.include.refuses(client, now)
     }
 
-    /// Returns true if it refuses to be asked for running counts.
-    pub fn refuses_running(&self, asker: ClientKey, now: Tick) -> bool {
-        self.running.refuses(asker, now)
+    /// Returns true if the server rejects the option for running counts.
+    pub fn refuses_running(&self, client: ClientKey, now: Tick) -> bool {
+        self.running.refuses(client, now)
     }
 
-    /// The server sent usage without being asked.
+    /// Records that the server sent usage without a request for it.
     pub fn sends_usage(&self, now: Tick) {
         self.sends_usage.learn(now);
     }
 
-    /// A whole stream without the question had no usage.
+    /// Records that a whole stream without the option had no usage.
     pub fn sends_no_usage(&self) {
         self.sends_usage.forget();
     }
 
-    /// Returns true if the server lately sent usage without being asked.
+    /// Returns true if the server lately sent usage without a request for it.
     pub fn sends_usage_unasked(&self, now: Tick) -> bool {
         self.sends_usage.holds(now)
     }
 
-    /// A whole stream carried no count of any kind, or did.
+    /// Records whether a whole stream had a count of any kind.
     pub fn reports(&self, something: bool, now: Tick) {
         if something { self.says_nothing.forget() } else { self.says_nothing.learn(now) }
     }
 
-    /// Returns true if the last whole stream carried no count.
+    /// Returns true if the last whole stream had no count.
     pub fn says_nothing(&self, now: Tick) -> bool {
         self.says_nothing.holds(now)
     }
@@ -200,46 +199,46 @@ mod tests {
     const END: Added = Added { include: true, continuous: false, timings: false };
     const BOTH: Added = Added { continuous: true, ..END };
 
-    fn asker(number: u8) -> ClientKey {
+    fn client(number: u8) -> ClientKey {
         ClientKey::of(None, [127, 0, 0, number].into())
     }
 
     #[test]
-    fn one_clients_refusal_holds_for_it_alone() {
+    fn one_clients_rejection_holds_for_it_alone() {
         let (profile, now) = (UpstreamProfile::default(), Tick(5));
-        profile.refuses(END, asker(1), now);
-        profile.refuses(END, asker(1), now);
-        assert!(profile.refuses_include(asker(1), now) && !profile.refuses_include(asker(2), now));
-        assert!(!profile.refuses_running(asker(1), now));
-        profile.refuses(END, asker(2), now);
-        assert!([1, 2, 3].iter().all(|number| profile.refuses_include(asker(*number), now)));
+        profile.refuses(END, client(1), now);
+        profile.refuses(END, client(1), now);
+        assert!(profile.refuses_include(client(1), now) && !profile.refuses_include(client(2), now));
+        assert!(!profile.refuses_running(client(1), now));
+        profile.refuses(END, client(2), now);
+        assert!([1, 2, 3].iter().all(|number| profile.refuses_include(client(*number), now)));
         let later = 5 + limits::REMEMBERED_NS;
-        assert!(!profile.refuses_include(asker(3), Tick(later)), "it is forgotten");
+        assert!(!profile.refuses_include(client(3), Tick(later)), "it is forgotten");
     }
 
     #[test]
-    fn one_request_a_minute_asks_again() {
+    fn one_request_a_minute_tries_again() {
         let (profile, now) = (UpstreamProfile::default(), Tick(5));
-        profile.refuses(BOTH, asker(1), now);
-        profile.refuses(BOTH, asker(2), now);
+        profile.refuses(BOTH, client(1), now);
+        profile.refuses(BOTH, client(2), now);
         let due = Tick(5 + limits::PROBE_AFTER_NS);
-        assert!(profile.refuses_running(asker(3), Tick(due.0 - 1)));
-        assert!(!profile.refuses_running(asker(3), due) && profile.refuses_running(asker(3), due));
+        assert!(profile.refuses_running(client(3), Tick(due.0 - 1)));
+        assert!(!profile.refuses_running(client(3), due) && profile.refuses_running(client(3), due));
         profile.accepts(BOTH, due);
-        assert!(!profile.refuses_running(asker(1), due) && !profile.refuses_running(asker(3), due));
-        profile.refuses(BOTH, asker(1), due);
-        profile.refuses(BOTH, asker(2), due);
-        assert!(!profile.refuses_running(asker(1), due), "one request is not all");
+        assert!(!profile.refuses_running(client(1), due) && !profile.refuses_running(client(3), due));
+        profile.refuses(BOTH, client(1), due);
+        profile.refuses(BOTH, client(2), due);
+        assert!(!profile.refuses_running(client(1), due), "only one request tries again");
     }
 
     #[test]
-    fn accepted_question_says_nothing_of_the_other() {
+    fn accepted_option_leaves_the_other_unchanged() {
         let (profile, now) = (UpstreamProfile::default(), Tick(5));
-        profile.refuses(BOTH, asker(1), now);
+        profile.refuses(BOTH, client(1), now);
         profile.accepts(END, now);
-        assert!(profile.refuses_running(asker(1), now));
-        profile.refuses(BOTH, asker(2), now);
-        assert!(profile.refuses_running(asker(3), now));
+        assert!(profile.refuses_running(client(1), now));
+        profile.refuses(BOTH, client(2), now);
+        assert!(profile.refuses_running(client(3), now));
     }
 
     #[test]
@@ -252,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_found_again() {
+    fn every_kind_is_stored_and_read() {
         let profile = UpstreamProfile::default();
         assert_eq!(profile.found_kind(), None);
         for kind in ServerKind::ALL {

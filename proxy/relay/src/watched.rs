@@ -1,9 +1,9 @@
-//! The requests that the sweep looks at. A request leaves when it ends, so that none is kept for the sweep.
+//! The requests that the sweep checks. A request is removed when it ends, so the sweep keeps none alive.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-/// Requests by their place.
+/// Requests by their index.
 pub(crate) struct Watched<T> {
     places: RefCell<Vec<Option<Weak<T>>>>,
     free: RefCell<Vec<usize>>,
@@ -16,7 +16,7 @@ impl<T> Default for Watched<T> {
 }
 
 impl<T> Watched<T> {
-    /// Adds a request; its place.
+    /// Adds a request; returns its index.
     pub(crate) fn add(&self, request: Weak<T>) -> usize {
         let mut places = self.places.borrow_mut();
         if let Some(place) = self.free.borrow_mut().pop() {
@@ -27,7 +27,7 @@ impl<T> Watched<T> {
         places.len() - 1
     }
 
-    /// Removes the request at a place.
+    /// Removes the request at an index.
     pub(crate) fn remove(&self, place: usize) {
         self.places.borrow_mut()[place] = None;
         self.free.borrow_mut().push(place);

@@ -1,5 +1,5 @@
-//! One worker: a thread, a single-threaded runtime, and everything that lives on it (law 7). It
-//! accepts connections of every upstream's listener and runs each as a task of its own.
+//! One worker: a thread, a single-threaded runtime, and everything that lives on it (law 7). It accepts connections of
+//! every upstream's listener and runs each as a task of its own.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -29,7 +29,7 @@ use crate::state::{Capacities, WorkerState, contain};
 use crate::sweep::sweep;
 use crate::{Dropped, EngineKind, Observer, Plan, UpstreamProfile, clock, limits};
 
-/// The parts from which a worker's thread is started.
+/// The parts of which a worker is started.
 pub(crate) struct Start {
     pub(crate) plan: Arc<Plan>,
     pub(crate) observer: Box<dyn Observer + Send>,
@@ -44,7 +44,7 @@ pub(crate) struct Start {
     pub(crate) phase: watch::Receiver<Phase>,
 }
 
-/// A worker's whole life, on its own thread.
+/// Runs a worker from start to end, on its own thread.
 pub(crate) fn run(start: Start) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -55,7 +55,7 @@ pub(crate) fn run(start: Start) -> io::Result<()> {
     let done = match start.plan.engine {
         EngineKind::Hyper => runtime.block_on(tasks.run_until(serve::<Hyper>(start))),
     };
-    // Connections that were cut go with the tasks; a name being resolved is not waited for.
+    // Connections that were cut end with their tasks; a pending name resolution is not awaited.
     drop(tasks);
     runtime.shutdown_background();
     done
@@ -70,7 +70,7 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
         outbox,
         loads,
         profiles,
-        // On the worker's own thread, so that its keys are no other's.
+        // On the worker's own thread, so that its keys are unique.
         ids: IdSource::new(),
         selected_members: RefCell::default(),
         capacities,
@@ -93,13 +93,13 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
 
     let plan = &worker.plan;
     if Phase::reached(&mut phase, Phase::Draining).await == Phase::Draining {
-        // Load balancers still send connections here for a while: they are served.
+        // Load balancers still send connections for a while: they are served.
         let delay = pin!(tokio::time::sleep(plan.drain_delay));
         Phase::reached_before(&mut phase, Phase::Stopped, delay).await;
         accepting.shutdown().await;
         connections.leave();
         let ended = pin!(async {
-            // Stops at whichever comes first; what is left is cut below.
+            // Ends at whichever comes first; the rest is cut below.
             let _ = tokio::time::timeout(plan.drain_grace, async {
                 all_ended(&tasks).await;
                 all_ended(&connections.rests).await;
@@ -116,8 +116,8 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
     Ok(())
 }
 
-/// Accepts one listener's connections, as long as there is room for them. Some may wait for a place beside the
-/// others, so that one that gets none keeps no other from being seen.
+/// Accepts one listener's connections, while there are places for them. Several may wait for a place at once, so that
+/// one without a place does not delay the others.
 async fn accept<E: Engine>(
     listener: TcpListener,
     upstream: usize,
@@ -128,7 +128,7 @@ async fn accept<E: Engine>(
     let mut warned = None;
     let mut waiting = JoinSet::new();
     let plan = &connections.worker.plan;
-    // Their sockets are beyond the bound for all.
+    // Their sockets exceed the bound for all.
     let sockets = plan.shares.sockets / (16 * plan.workers * plan.upstreams.len());
     let waiting_max = sockets.clamp(1, limits::WAITING_CONNECTIONS);
     loop {
@@ -140,15 +140,15 @@ async fn accept<E: Engine>(
                     let now = clock::now();
                     if warned.is_none_or(|before| now.since(before) > limits::ACCEPT_WARNING_NS) {
                         warned = Some(now);
-                        tracing::warn!(%error, "cannot accept connections for now");
+                        tracing::warn!(%error, "cannot accept connections at the moment");
                     }
                     tokio::time::sleep(limits::ACCEPT_PAUSE).await;
                 }
                 continue;
             }
         };
-        // Without it, small frames wait for the client's acknowledgements. A socket that refuses
-        // the option is one that is gone.
+        // Without it, small frames wait for the client's acknowledgements. If a socket rejects the option, its client
+        // is gone.
         if stream.set_nodelay(true).is_err() {
             continue;
         }
@@ -170,7 +170,7 @@ async fn accept<E: Engine>(
     }
 }
 
-/// Serves a client's connection in a task of its own, as long as it has its place.
+/// Serves a client connection in a task of its own, while it has its place.
 fn spawn_connection<E: Engine>(
     connections: &Rc<Connections<E>>,
     upstream: usize,
@@ -178,7 +178,7 @@ fn spawn_connection<E: Engine>(
     place: Place,
     tasks: &mut JoinSet<()>,
 ) {
-    // Boxed once: each future around it would otherwise hold it twice, moved from and moved to.
+    // Boxed once: each future around it would otherwise contain it twice, at both ends of the move.
     let serving = Box::pin(serve_connection(Rc::clone(connections), upstream, Rc::clone(&client)));
     let serving = contain(Rc::clone(&connections.worker), serving);
     let remembered = Remembered { connections: Rc::clone(connections), number: client.number };
@@ -205,7 +205,7 @@ async fn serve_connection<E: Engine>(connections: Rc<Connections<E>>, upstream: 
         let metered = Metered::not(&connections.worker);
         // The request lasts as long as its tunnel.
         let in_flight = connections.request(upstream, &client, metered, (true, true));
-        // A tunnel ends when either side breaks; no one is left to be told of an error.
+        // A tunnel ends when either side fails; there is no receiver for an error.
         let _ = tunnel::run(client.stream(), first, upstream_io).await;
         drop(in_flight);
     }
@@ -214,10 +214,10 @@ async fn serve_connection<E: Engine>(connections: Rc<Connections<E>>, upstream: 
     }
 }
 
-/// The place of a client's connection: its own in this worker, and its socket's in the process.
+/// The place of a client connection: its own in this worker, and its socket's in the process.
 type Place = (OwnedSemaphorePermit, Permit);
 
-/// A place that is free now. A holder above its share gets none of those that another one may wait for.
+/// Reserves a free place. A holder above its share gets none for which another one may wait.
 fn place_at_once(worker: &WorkerState, client: &Client, places: &Arc<Semaphore>) -> Option<Place> {
     let capacities = &worker.capacities;
     let holder = client.holder.as_ref();
@@ -235,9 +235,9 @@ fn place_at_once(worker: &WorkerState, client: &Client, places: &Arc<Semaphore>)
     Some((place?, socket))
 }
 
-/// A place as soon as there is one: other connections give way to it. A holder above its share may only take the
-/// place of another connection above its share; if there is none, `None` while another holder waits, or may wait
-/// unseen because uploads take the places.
+/// Waits for a place: other connections are closed for it. A holder above its share may only take the place of another
+/// connection above its share; if there is none, the result is `None` while another holder waits, or may wait unnoticed
+/// because uploads take the places.
 async fn place<E: Engine>(
     connections: &Connections<E>,
     client: &Client,
@@ -250,7 +250,7 @@ async fn place<E: Engine>(
             return Some(place);
         }
         let is_made = connections.make_place(client);
-        // A connection that was told to go is gone after this turn.
+        // A connection that got the signal to end is gone after this turn.
         tokio::task::yield_now().await;
         if is_made {
             let mut socket = capacities.sockets.permit(client.holder.clone());
@@ -271,7 +271,7 @@ async fn place<E: Engine>(
     }
 }
 
-/// A connection among those that are remembered; forgotten when dropped.
+/// A connection registered with the worker; removed when dropped.
 struct Remembered<E: Engine> {
     connections: Rc<Connections<E>>,
     number: u64,
@@ -291,7 +291,7 @@ async fn sweep_forever<E: Engine>(connections: Rc<Connections<E>>) {
     }
 }
 
-/// Waits until none of the tasks runs; more of them may begin meanwhile.
+/// Waits until no task runs; more of them may start meanwhile.
 async fn all_ended(tasks: &RefCell<JoinSet<()>>) {
     std::future::poll_fn(|cx| {
         let mut tasks = tasks.borrow_mut();

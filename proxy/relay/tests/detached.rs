@@ -1,4 +1,4 @@
-//! Work that goes on after its client left: kept from the upstreams where it could not be counted.
+//! Work that continues after its client left: rejected where it could not be counted.
 
 use relay::{Refusal, ServerKind};
 use usage::Policy;
@@ -13,9 +13,9 @@ fn refusing_detached(server: &Server, kind: Option<ServerKind>) -> Proxy {
     })
 }
 
-/// Its answer can be fetched by a GET, which is not metered, while the row says that the client left.
+/// Its answer can be fetched by a GET, which is not metered, while the row has the ending of a client that left.
 #[test]
-fn conversation_id_is_kept_from_the_server() {
+fn conversation_id_is_removed() {
     let named = request(PLAIN).replace("Host: h", "Host: h\r\nX-Conversation-Id: mallory1");
     for (kind, passes) in [(None, false), (Some(ServerKind::LlamaCpp), false), (Some(ServerKind::Vllm), true)]
     {
@@ -32,10 +32,10 @@ fn conversation_id_is_kept_from_the_server() {
 
 /// The results of a batch are fetched later, by requests that are not metered.
 #[test]
-fn batch_is_refused() {
+fn batch_is_rejected() {
     let ask_at = |proxy: &Proxy, path: &str| {
-        let (head, told) = ask(proxy.address(), &request("{}").replace("/v1/chat/completions", path));
-        (head[9..12].to_owned(), told)
+        let (head, answer) = ask(proxy.address(), &request("{}").replace("/v1/chat/completions", path));
+        (head[9..12].to_owned(), answer)
     };
     let server = Server::streaming();
     let proxy = refusing_detached(&server, None);
@@ -52,9 +52,9 @@ fn batch_is_refused() {
         "/v1beta/models/m%3AbatchGenerateContent",
     ];
     for path in batches {
-        let (status, told) = ask_at(&proxy, path);
+        let (status, answer) = ask_at(&proxy, path);
         assert_eq!(status, "403", "{path}");
-        assert!(told.contains(r#""code":"background_refused""#), "{path}: {told}");
+        assert!(answer.contains(r#""code":"background_refused""#), "{path}: {answer}");
     }
     assert_eq!(proxy.seen().refused, vec![Refusal::Detached; batches.len()]);
     assert_eq!(server.bodies().len(), 0, "nothing was sent");
@@ -65,13 +65,13 @@ fn batch_is_refused() {
     for path in batches {
         assert_eq!(ask_at(&allowing, path).0, "200", "{path}");
     }
-    // What lists batches makes none.
+    // Listing batches creates none.
     let listing = "GET /v1/batches HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n";
     assert_eq!(&ask(proxy.address(), listing).0[9..12], "200");
 }
 
 #[test]
-fn response_in_the_background_is_refused() {
+fn background_response_is_rejected() {
     let server = Server::streaming();
     let proxy = refusing_detached(&server, None);
     let of = |body: &str| {
@@ -79,9 +79,9 @@ fn response_in_the_background_is_refused() {
         (head.lines().next().unwrap().to_owned(), body)
     };
     for body in [r#"{"model":"m","background":true}"#, r#"{"stream":true,"background":"yes"}"#] {
-        let (status, told) = of(body);
+        let (status, answer) = of(body);
         assert_eq!(status, "HTTP/1.1 403 Forbidden", "{body}");
-        assert!(told.contains(r#""code":"background_refused""#), "{told}");
+        assert!(answer.contains(r#""code":"background_refused""#), "{answer}");
     }
     assert_eq!(server.bodies().len(), 0, "nothing was sent");
     assert_eq!(of(r#"{"model":"m","background":false}"#).0, "HTTP/1.1 200 OK");

@@ -1,4 +1,4 @@
-//! Who may not spend is told so, in the words of its server, before anything of it goes there.
+//! A tenant that may not spend gets an error in the shape of its dialect, before anything goes upstream.
 
 use std::collections::HashMap;
 use std::sync::{Arc, mpsc};
@@ -24,7 +24,7 @@ pub(crate) fn refusing(tenants: &[&str]) -> HashMap<Arc<str>, Refused> {
     tenants.iter().map(|tenant| (Arc::from(*tenant), refused.clone())).collect()
 }
 
-/// A proxy whose gate refuses `tenants`, and the gate.
+/// A proxy with a gate that rejects `tenants`, and the gate.
 fn gated(server: &Server, spec: Spec, tenants: &[&str]) -> (Proxy, Arc<Gate>) {
     let gate = Arc::new(Gate::default());
     gate.refuse(refusing(tenants));
@@ -37,7 +37,7 @@ fn gated(server: &Server, spec: Spec, tenants: &[&str]) -> (Proxy, Arc<Gate>) {
 }
 
 #[test]
-fn a_refusal_has_the_shape_of_its_dialect() {
+fn rejection_has_the_shape_of_its_dialect() {
     let server = server();
     let (proxy, _gate) = gated(&server, Spec::default(), &["default"]);
     let openai = r#"{"error":{"message":"The \"budget\" is spent.","type":"budget_exceeded","param":null,"code":"budget_exceeded"}}"#;
@@ -66,23 +66,23 @@ fn a_refusal_has_the_shape_of_its_dialect() {
         ),
         ("/v2/chat", r#"{"message":"The \"budget\" is spent."}"#),
     ] {
-        let (head, told) = exchange(&mut proxy.connect(), post(path, "", r#"{"stream":true}"#));
+        let (head, answer) = exchange(&mut proxy.connect(), post(path, "", r#"{"stream":true}"#));
         assert!(head.starts_with("HTTP/1.1 429 Too Many Requests\r\n"), "{path}: {head}");
         let head = head.to_ascii_lowercase();
         assert!(head.contains("\r\nretry-after: 3600\r\n"), "{path}: {head}");
         assert!(head.contains("\r\ncontent-type: application/json\r\n"), "{path}: {head}");
-        assert_eq!(told, body, "{path}");
+        assert_eq!(answer, body, "{path}");
         assert_eq!(proxy.seen().refused.pop(), Some(Refusal::Budget), "{path}");
     }
-    eventually("no seat is left", || proxy.seen().seated == 0 && proxy.running.in_flight() == 0);
+    eventually("the in-flight gauge is zero", || proxy.seen().seated == 0 && proxy.running.in_flight() == 0);
     assert_eq!(server.upstream.connections(), 0);
     assert!(proxy.inbox.recv_timeout(CANCEL).is_err(), "there is nothing to bill");
-    assert!(proxy.seen().usage.is_empty(), "nothing was done about its usage");
+    assert!(proxy.seen().usage.is_empty(), "no step was taken for its usage");
     assert!(proxy.seen().lost.is_empty());
 }
 
 #[test]
-fn other_tenants_pass_and_refusals_end() {
+fn only_rejected_tenants_are_rejected() {
     let server = server();
     let (proxy, gate) = gated(&server, keys(), &["a"]);
     let status = |fields: &str| exchange(&mut proxy.connect(), post(CHAT, fields, "{}")).0[9..12].to_owned();
@@ -95,7 +95,7 @@ fn other_tenants_pass_and_refusals_end() {
 }
 
 #[test]
-fn what_costs_nothing_passes() {
+fn requests_without_cost_pass() {
     let server = server();
     let (proxy, _gate) = gated(&server, Spec::default(), &["default"]);
     let mut client = proxy.connect();
@@ -106,9 +106,9 @@ fn what_costs_nothing_passes() {
     assert!(proxy.seen().refused.is_empty());
 }
 
-/// What passes in a tunnel is read by nobody: it is asked about before it is one, by its head.
+/// The bytes of a tunnel are not read, so the gate is checked by the head before the tunnel is opened.
 #[test]
-fn nobody_tunnels_under_a_spent_budget() {
+fn exhausted_budget_opens_no_tunnel() {
     let switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
     let user = || rules(vec![Rule::Body(BodyKey::User)]);
     for (spec, fields, path, refused, status, rule) in [
@@ -116,7 +116,7 @@ fn nobody_tunnels_under_a_spent_budget() {
         (keys(), KEY_A, "/v1/chat/completions", "a", "429", RuleKind::ApiKey),
         (keys(), KEY_A, "/v1/realtime", "b", "101", RuleKind::ApiKey),
         (keys(), "", "/v1/realtime", "default", "429", RuleKind::Default),
-        // There is no body to ask.
+        // A GET has no body.
         (user(), "", "/v1/realtime", "default", "429", RuleKind::Default),
     ] {
         let upstream = Upstream::start(move |peer, _| {
@@ -149,10 +149,9 @@ fn nobody_tunnels_under_a_spent_budget() {
     }
 }
 
-/// The unread body of a refused request is never taken for a request (hazard of any proxy that answers
-/// by itself).
+/// The unread body of a rejected request must not be read as a request, a risk of any proxy that answers by itself.
 #[test]
-fn a_body_is_no_request() {
+fn rejected_body_is_no_request() {
     let smuggled = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n";
     let body = smuggled.repeat((1 << 20) / smuggled.len());
     let chunked = format!(
@@ -163,15 +162,15 @@ fn a_body_is_no_request() {
     for (spec, request) in [
         (keys(), post(CHAT, KEY_A, &body)),
         (keys(), chunked.clone()),
-        // A megabyte that was never sent.
+        // A megabyte, of which nothing was sent.
         (keys(), post(CHAT, KEY_A, &body)[..600].to_owned()),
-        // Gathered, and no JSON.
+        // Buffered, and not JSON.
         (user(), post(CHAT, "", &body)),
     ] {
         let server = server();
         let (proxy, _gate) = gated(&server, spec, &["a", "default"]);
         let mut client = proxy.connect();
-        // The answer may come, and the connection be closed, before all of it is sent.
+        // The answer may arrive, and the connection be closed, before all of it is sent.
         let stream = client.stream().try_clone().unwrap();
         let sending = std::thread::spawn(move || {
             use std::io::Write as _;
@@ -180,7 +179,7 @@ fn a_body_is_no_request() {
         let head = client.head().unwrap();
         assert!(head.starts_with("HTTP/1.1 429"), "{head}");
         sending.join().unwrap();
-        // It may be closed already.
+        // The connection may be closed already.
         let _ = client.stream().shutdown(std::net::Shutdown::Write);
         let rest = client.rest();
         assert!(!rest.contains("HTTP/1.1"), "one answer: {rest}");
@@ -190,9 +189,9 @@ fn a_body_is_no_request() {
     }
 }
 
-/// A request that was gathered was read: its connection goes on.
+/// A buffered request was read completely: its connection stays open.
 #[test]
-fn a_gathered_request_leaves_its_connection_in_order() {
+fn buffered_request_keeps_its_connection() {
     let server = server();
     let (proxy, _gate) = gated(&server, rules(vec![Rule::Body(BodyKey::User)]), &["a"]);
     let mut client = proxy.connect();
@@ -230,9 +229,9 @@ fn body_over_the_cap_has_the_default_tenant() {
     }
 }
 
-/// What is gathered for the gate and edited for its usage is gathered once and goes out as it should.
+/// A body that is buffered for the gate and edited for its usage is buffered once and forwarded correctly.
 #[test]
-fn a_gathered_request_is_edited_all_the_same() {
+fn buffered_request_is_edited() {
     let server = Server::streaming();
     let gate = Arc::new(Gate::default());
     let proxy = Proxy::with(server.upstream.address, |plan| {
@@ -249,7 +248,7 @@ fn a_gathered_request_is_edited_all_the_same() {
         chunk(&body[9..])
     );
     exchange(&mut client, chunked);
-    // And one of which nothing is asked.
+    // And one that requests nothing.
     exchange(&mut client, post("/v1/messages", "", r#"{"user":"b"}"#));
     let edited = r#"{"user":"a","stream":true,"stream_options":{"include_usage":true}}"#;
     assert_eq!(server.bodies(), [edited, edited, r#"{"user":"b"}"#]);
@@ -257,9 +256,9 @@ fn a_gathered_request_is_edited_all_the_same() {
     assert_eq!(tenants, ["a", "a", "b"]);
 }
 
-/// Where the head has named the tenant, the body is not waited for, whoever its end user is.
+/// If the head names the tenant, the gate does not wait for the body, whoever its end user is.
 #[test]
-fn a_known_tenant_waits_for_nothing() {
+fn tenant_in_the_head_needs_no_body() {
     let (heard, said) = mpsc::channel();
     let server = Upstream::start(move |peer, _| {
         peer.head();
@@ -284,7 +283,7 @@ fn a_known_tenant_waits_for_nothing() {
 }
 
 #[test]
-fn client_that_leaves_while_gathered_reaches_no_server() {
+fn client_leaving_during_buffering_reaches_no_server() {
     let server = server();
     let (proxy, _gate) = gated(&server, rules(vec![Rule::Body(BodyKey::User)]), &[]);
     let whole = post(CHAT, "", r#"{"user":"a"}"#);
@@ -301,7 +300,7 @@ fn client_that_leaves_while_gathered_reaches_no_server() {
 }
 
 #[test]
-fn refused_request_gets_no_100_continue() {
+fn rejected_request_gets_no_100_continue() {
     let server = server();
     let (proxy, _gate) = gated(&server, keys(), &["a"]);
     let mut client = proxy.connect();
@@ -313,7 +312,7 @@ fn refused_request_gets_no_100_continue() {
 }
 
 #[test]
-fn a_refused_stream_leaves_its_http2_connection_alone() {
+fn rejected_stream_keeps_its_http2_connection() {
     let server = server();
     let (proxy, _gate) = gated(&server, keys(), &["a"]);
     let address = proxy.address();

@@ -1,9 +1,8 @@
 //! The relay over real sockets: a scripted upstream, a raw client, the proxy between them.
 //!
-//! The contents page. Everything waits for what it expects, with a deadline; nothing sleeps and
-//! hopes.
+//! Everything waits for the expected state with a deadline; nothing relies on a sleep.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 mod support;
 
@@ -28,10 +27,10 @@ mod usage;
 
 use relay::EngineKind;
 
-/// The engines on which the conformance cases run, each in a module of its own.
+/// The engines on which the conformance tests run, each in a module of its own.
 const ENGINES: &[EngineKind] = &[<on_hyper::UnderTest as support::Engine>::KIND];
 
 #[test]
-fn every_engine_is_under_test() {
+fn every_engine_is_tested() {
     assert_eq!(ENGINES, EngineKind::ALL);
 }

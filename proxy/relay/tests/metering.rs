@@ -1,4 +1,4 @@
-//! What the engine tells an exchange, seen in the record that comes out of it.
+//! The calls of the engine to an exchange, seen in its record.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn delta(text: &str) -> String {
     chunk(&format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n"))
 }
 
-/// What comes out when a client does `act` with an upstream that does `script`.
+/// The record when a client does `act` with an upstream that does `script`.
 fn record(script: impl Fn(&mut Peer) + Send + Sync + 'static, act: impl FnOnce(Peer)) -> Record {
     let upstream = Upstream::start(move |peer, _| {
         peer.head();
@@ -37,7 +37,7 @@ fn record(script: impl Fn(&mut Peer) + Send + Sync + 'static, act: impl FnOnce(P
 }
 
 #[test]
-fn a_whole_stream() {
+fn whole_stream_is_complete() {
     let script = |peer: &mut Peer| {
         peer.send(HEAD);
         peer.send(delta("a"));
@@ -58,7 +58,7 @@ fn a_whole_stream() {
 }
 
 #[test]
-fn a_client_that_leaves() {
+fn client_leaving_a_stream_is_an_abort() {
     let script = |peer: &mut Peer| {
         peer.send(HEAD);
         peer.send(delta("a"));
@@ -73,7 +73,7 @@ fn a_client_that_leaves() {
 }
 
 #[test]
-fn a_client_that_leaves_before_the_head() {
+fn client_leaving_before_the_head_is_an_abort() {
     let script = |peer: &mut Peer| {
         peer.closed_after(crate::support::now());
     };
@@ -86,7 +86,7 @@ fn a_client_that_leaves_before_the_head() {
 }
 
 #[test]
-fn an_upstream_that_breaks_off() {
+fn truncated_response_is_an_upstream_cut() {
     let script = |peer: &mut Peer| {
         peer.send(HEAD);
         peer.send(delta("a"));
@@ -99,10 +99,10 @@ fn an_upstream_that_breaks_off() {
     assert_eq!(record.tokens.output(), 1);
 }
 
-/// Vector 39: the count had come, and the end mark never does.
+/// Vector 39: the count arrived, and the end mark never does.
 #[test]
 fn a_count_before_a_cut_is_kept() {
-    // The upstream's connection breaks; or the chunks end well, with trailers.
+    // The upstream's connection fails; or the chunks end well, with trailers.
     for end in ["", "0\r\nX-T: v\r\n\r\n"] {
         let script = move |peer: &mut Peer| {
             peer.send(HEAD);
@@ -124,14 +124,14 @@ fn a_count_before_a_cut_is_kept() {
 }
 
 #[test]
-fn an_upstream_that_gives_no_answer() {
+fn unreachable_upstream_is_a_proxy_error() {
     let record = record(|_| {}, |mut client| assert!(client.head().unwrap().contains("502")));
     assert_eq!(record.ending, Ending::ProxyError);
     assert_eq!(record.status, 502);
 }
 
 #[test]
-fn an_answer_with_its_length() {
+fn body_with_its_length_is_complete() {
     let body = format!(
         r#"{{"choices":[{{"index":0,"message":{{"content":"hi"}},"finish_reason":"stop"}}],{}"#,
         &USAGE[14..]
@@ -153,7 +153,7 @@ fn an_answer_with_its_length() {
 }
 
 #[test]
-fn a_slow_client_is_not_a_slow_server() {
+fn client_wait_is_separate_from_gaps() {
     let script = |peer: &mut Peer| {
         peer.send(HEAD);
         let text = "x".repeat(60_000);
@@ -178,7 +178,7 @@ fn a_slow_client_is_not_a_slow_server() {
 #[test]
 fn request_is_complete_before_its_upstream_connects() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    // Room for one, which is taken: the next connection waits until somebody accepts.
+    // The queue has one place, which is taken: the next connection waits until the listener accepts.
     socket2::SockRef::from(&listener).listen(0).unwrap();
     let address = listener.local_addr().unwrap();
     let full = TcpStream::connect(address).unwrap();
@@ -259,7 +259,7 @@ fn failed_meter_costs_its_record_only() {
     assert_eq!((&seen.lost[..], seen.seated), (&[relay::Dropped::Panic][..], 0));
 }
 
-/// Vertex AI's door to SGLang: its streams are SGLang's, and nothing is made up of what is in another frame.
+/// Vertex AI's path to SGLang: its streams are SGLang's, and nothing is made up from other frames.
 #[test]
 fn streams_at_vertex_generate_are_sglangs() {
     const META: &str = r#"{"text":"ab","meta_info":{"id":"i","finish_reason":{"type":"stop"},"prompt_tokens":7,"completion_tokens":2}}"#;

@@ -1,4 +1,4 @@
-//! The conformance cases on hyper.
+//! The conformance tests on hyper.
 
 use relay::EngineKind;
 

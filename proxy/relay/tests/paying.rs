@@ -1,4 +1,4 @@
-//! What a client may write so as to pay less: each is read as its server reads it.
+//! Spellings by which a client could pay less: each is read as its server reads it.
 
 use meter::Provenance;
 use relay::UsageStep;
@@ -10,9 +10,9 @@ use crate::usage::{DONE, FINISH, HEAD, PLAIN, Server, USAGE, ask, chunk, delta, 
 
 const CHAT: &str = "/v1/chat/completions";
 
-/// A server that says which model answered. Who names none, or none that is one, gets its own.
+/// A server that names the model of its answer. A request with no valid name gets the server's own model.
 #[test]
-fn model_is_the_one_the_server_takes() {
+fn model_is_the_one_the_server_reads() {
     let server = Server::start(|peer, _| {
         answer(peer, r#"{"model":"dear","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#);
     });
@@ -25,7 +25,7 @@ fn model_is_the_one_the_server_takes() {
         (CHAT, r#"{"model":"cheap","model":null}"#, "dear"),
         (CHAT, r#"{"model":"cheap","model":["x"]}"#, "dear"),
         (CHAT, r#"{"messages":[]}"#, "dear"),
-        // The path names it.
+        // The path names the model.
         (gemini, r#"{"model":"cheap"}"#, "dear"),
     ] {
         exchange(&mut client, post(path, "", body));
@@ -33,8 +33,8 @@ fn model_is_the_one_the_server_takes() {
     }
 }
 
-/// A server in Python: it streams if `stream` is anything that is taken for true, and counts if it is asked
-/// to in plain words.
+/// A server in Python: it streams if `stream` is any true value, and reports usage if that is requested with plain
+/// booleans.
 fn lax() -> Server {
     Server::start(|peer, body| {
         peer.send(HEAD);
@@ -45,15 +45,15 @@ fn lax() -> Server {
     })
 }
 
-/// Each of these streams, and none of them was counted: its prompt was free.
+/// Each of these requests streams without usage, so its prompt would be free.
 #[test]
-fn no_way_of_writing_makes_a_prompt_free() {
+fn no_spelling_makes_a_prompt_free() {
     let server = lax();
     let proxy = server.proxy(Policy::Inject);
     for (field, body) in [
         ("Content-Encoding: identity", PLAIN),
         ("Content-Encoding: ", PLAIN),
-        // Servers that never look at it take the body as it is.
+        // Servers that ignore the field take the body unchanged.
         ("Content-Encoding: gzip", PLAIN),
         ("X: y", "\u{FEFF}{\"model\":\"m\",\"stream\":true}"),
         ("X: y", r#"{"model":"m","stream":true,"x":NaN}"#),
@@ -66,8 +66,8 @@ fn no_way_of_writing_makes_a_prompt_free() {
         ("X: y", r#"{"model":"m","stream":"yes","stream_options":{"include_usage":"off"}}"#),
     ] {
         let head = format!("Host: h\r\n{field}");
-        let (_, told) = ask(proxy.address(), &request(body).replace("Host: h", &head));
-        assert_eq!(told, format!("{}{FINISH}{DONE}", delta("a")), "{field} {body}");
+        let (_, answer) = ask(proxy.address(), &request(body).replace("Host: h", &head));
+        assert_eq!(answer, format!("{}{FINISH}{DONE}", delta("a")), "{field} {body}");
         let record = record(&proxy);
         assert_eq!((record.tokens.input(), record.tokens.output()), (7, 2), "{field} {body}");
         assert_eq!(record.tokens.output_provenance, Provenance::Reported, "{field} {body}");
@@ -76,10 +76,9 @@ fn no_way_of_writing_makes_a_prompt_free() {
     assert_eq!(proxy.seen().lost, []);
 }
 
-/// Elsewhere such a flag is none, or a mistake: the answer is what it would have been, and nothing is
-/// learned from it.
+/// Other servers reject such a flag or read it as false: the answer is unchanged, and the profile learns nothing.
 #[test]
-fn where_a_lax_flag_is_none_nothing_changes() {
+fn lax_flags_change_nothing_on_strict_servers() {
     let whole = r#"{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1}}"#;
     let server = Server::start(move |peer, _| answer(peer, whole));
     let proxy = server.proxy(Policy::Inject);
@@ -88,7 +87,7 @@ fn where_a_lax_flag_is_none_nothing_changes() {
     assert_eq!(record(&proxy).tokens.input(), 5);
     assert_eq!(proxy.seen().lost, []);
 
-    // It answers 400 to the question where it does not stream, and takes only `true` for a yes.
+    // It answers 400 to the option where it does not stream, and accepts only `true`.
     let strict = Server::start(move |peer, body| {
         let streams = body.contains(r#""stream": true"#);
         if streams {

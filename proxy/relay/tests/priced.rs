@@ -1,5 +1,5 @@
-//! Who may ask only for models that have a price is told so before anything goes upstream; what cannot be
-//! told in time passes.
+//! A tenant that may use only models with a price is rejected before anything goes upstream; a model that is not known
+//! in time passes.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const CHAT: &str = "/v1/chat/completions";
 const KEY_A: &str = "x-api-key: key-a\r\n";
 const KEY_B: &str = "x-api-key: key-b\r\n";
 
-/// Tenant `a` may ask for `known` only.
+/// Tenant `a` may use `known` only.
 #[derive(Debug)]
 struct Known;
 
@@ -38,7 +38,7 @@ fn proxy(server: &Server, spec: tenant::Spec) -> Proxy {
 }
 
 #[test]
-fn unpriced_model_is_refused_where_terms_say_so() {
+fn unpriced_model_is_rejected_where_terms_demand_it() {
     let server = server();
     let proxy = proxy(&server, keys());
     let large = format!(r#"{{"pad":"{}","model":"other"}}"#, "x".repeat(9 << 20));
@@ -46,17 +46,17 @@ fn unpriced_model_is_refused_where_terms_say_so() {
         (CHAT, KEY_A, r#"{"model":"known"}"#, "200"),
         (CHAT, KEY_A, r#"{"messages":[],"model":"other"}"#, "403"),
         ("/v1/embeddings", KEY_A, r#"{"model":"other"}"#, "403"),
-        // The model stands in the path.
+        // The path names the model.
         ("/v1beta/models/other:generateContent", KEY_A, "{}", "403"),
         (CHAT, KEY_B, r#"{"model":"other"}"#, "200"),
-        // The answer will say the model; nobody can know it now.
+        // Only the answer names the model.
         (CHAT, KEY_A, "{}", "200"),
         (CHAT, KEY_A, "no JSON", "200"),
         (CHAT, KEY_A, &large, "200"),
     ] {
-        let (head, told) = exchange(&mut proxy.connect(), post(path, fields, body));
+        let (head, answer) = exchange(&mut proxy.connect(), post(path, fields, body));
         assert_eq!(&head[9..12], status, "{path} {fields} {}", &body[..body.len().min(40)]);
-        assert_eq!(told.contains("It has no price."), status == "403", "{told}");
+        assert_eq!(answer.contains("It has no price."), status == "403", "{answer}");
         assert!(!head.to_ascii_lowercase().contains("retry-after"), "{head}");
     }
     let seen = proxy.seen();
@@ -71,7 +71,7 @@ fn unpriced_model_is_refused_where_terms_say_so() {
 }
 
 #[test]
-fn a_body_that_was_gathered_goes_on_whole() {
+fn buffered_body_is_forwarded_whole() {
     let server = Server::start(|peer, asked| {
         assert_eq!(asked, r#"{"model":"known","n":1}"#);
         answer(peer, "{}");
@@ -81,16 +81,16 @@ fn a_body_that_was_gathered_goes_on_whole() {
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
 }
 
-/// Both stand in the body, which is gathered once.
+/// The body names both, and is buffered once.
 #[test]
-fn tenant_and_model_of_one_body() {
+fn tenant_and_model_come_from_one_body() {
     let server = server();
     let proxy = proxy(&server, rules(vec![Rule::Body(BodyKey::User)]));
     for (body, status) in [
         (r#"{"model":"other","user":"a"}"#, "403"),
         (r#"{"model":"other","user":"b"}"#, "200"),
         (r#"{"model":"known","user":"a"}"#, "200"),
-        // What fails costs the meter, never the request.
+        // A failure costs the meter, never the request.
         (r#"{"model":"known","user":"panics"}"#, "200"),
     ] {
         let (head, _) = exchange(&mut proxy.connect(), post(CHAT, "", body));

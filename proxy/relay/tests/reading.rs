@@ -1,4 +1,4 @@
-//! How the meter gets to read a body, or not; the client gets it as it came either way.
+//! Which bodies the meter can read; the client receives each unchanged.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn stream() -> String {
     format!("{}{}{USAGE}{DONE}", delta("a"), delta("b"))
 }
 
-/// A server that answers each request with `fields` and `body`, and the proxy before it.
+/// A server that answers each request with `fields` and `body`, with a proxy before it.
 fn serving(fields: &str, body: impl Into<Vec<u8>>) -> Proxy {
     let body = Arc::new(body.into());
     let head = format!("HTTP/1.1 200 OK\r\n{fields}Content-Length: {}\r\n\r\n", body.len());
@@ -37,7 +37,7 @@ fn serving(fields: &str, body: impl Into<Vec<u8>>) -> Proxy {
     Proxy::new(upstream.address)
 }
 
-/// Posts to `path`; the body that comes back.
+/// Posts to `path`; returns the response body.
 fn post(proxy: &Proxy, path: &str) -> Vec<u8> {
     let mut client = Peer::connect(proxy.address());
     client.send(format!("POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n{{\"model\":\"m\"}}"));
@@ -59,7 +59,7 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_compressed_stream_is_read_in_a_copy() {
+fn compressed_stream_is_read_in_a_copy() {
     let packed = gzip(&stream());
     let proxy = serving("Content-Type: text/event-stream\r\nContent-Encoding: gzip\r\n", packed.clone());
     assert_eq!(post(&proxy, "/v1/chat/completions"), packed);
@@ -71,7 +71,7 @@ fn a_compressed_stream_is_read_in_a_copy() {
 }
 
 #[test]
-fn a_compressed_body_too() {
+fn compressed_body_is_read_in_a_copy() {
     let packed = gzip(WHOLE);
     let proxy = serving("Content-Type: application/json\r\nContent-Encoding: gzip\r\n", packed.clone());
     assert_eq!(post(&proxy, "/v1/chat/completions"), packed);
@@ -94,12 +94,12 @@ fn decompression_bomb_is_given_up() {
     let proxy = serving("Content-Type: text/event-stream\r\nContent-Encoding: gzip\r\n", packed.clone());
     assert_eq!(post(&proxy, "/v1/chat/completions"), packed);
     let record = record(&proxy);
-    assert_eq!(record.tokens.output_provenance, Provenance::None, "a part is no count");
+    assert_eq!(record.tokens.output_provenance, Provenance::None, "a part of the count is no count");
     eventually("it is counted", || proxy.seen().lost == [Dropped::Decoding]);
 }
 
 #[test]
-fn a_type_that_says_nothing_is_found_out() {
+fn missing_content_type_is_detected() {
     for fields in ["", "Content-Type: text/plain; charset=utf-8\r\n"] {
         let proxy = serving(fields, stream());
         post(&proxy, "/v1/chat/completions");
@@ -123,9 +123,9 @@ fn a_type_that_says_nothing_is_found_out() {
 fn stream_of_unknown_shape_is_counted_by_frames() {
     let proxy = serving("Content-Type: application/json\r\n", "{\"done\":true}");
     assert_eq!(post(&proxy, "/v1/load_lora_adapter"), b"{\"done\":true}");
-    eventually("its seat is given back", || proxy.seen().seated == 0);
+    eventually("the in-flight gauge is zero", || proxy.seen().seated == 0);
     assert_eq!(proxy.seen().passed, [Passthrough::Path]);
-    assert!(proxy.inbox.try_recv().is_err(), "no record of what was no exchange");
+    assert!(proxy.inbox.try_recv().is_err(), "no record without inference");
 
     let proxy = serving("Content-Type: text/event-stream\r\n", "data: x\n\ndata: y\n\n");
     post(&proxy, "/v9/dream");
@@ -162,7 +162,7 @@ fn counts_in_the_head_are_read() {
 }
 
 #[test]
-fn the_model_may_stand_in_the_path() {
+fn path_may_name_the_model() {
     let proxy = serving("Content-Type: text/event-stream\r\n", "data: {\"text_output\":\"a\"}\n\n");
     let mut client = proxy.connect();
     client

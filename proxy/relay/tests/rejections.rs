@@ -1,5 +1,4 @@
-//! Who was turned away is told where it is known: to the observer, and, where a log of it is kept, to the
-//! control plane.
+//! Reports of rejections: to the observer if the tenant is known, and to the control plane if it keeps an access log.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use crate::tenants::{exchange, in_force, keys, post, rules, server};
 const CHAT: &str = "/v1/chat/completions";
 const KEY_A: &str = "x-api-key: key-a\r\n";
 
-/// A proxy before `upstream` whose gate refuses tenant `a`.
+/// A proxy before `upstream` with a gate that rejects tenant `a`.
 fn proxy(upstream: SocketAddr, spec: Spec, tell: bool) -> Proxy {
     let gate = Arc::new(Gate::default());
     gate.refuse(refusing(&["a"]));
@@ -26,18 +25,18 @@ fn proxy(upstream: SocketAddr, spec: Spec, tell: bool) -> Proxy {
     })
 }
 
-/// The next word of a refusal.
+/// The next report of a rejection.
 fn turned(proxy: &Proxy) -> Rejection {
     match proxy.inbox.recv_timeout(DEADLINE).unwrap() {
-        Notice::Rejection(told) => told.rejection,
+        Notice::Rejection(report) => report.rejection,
         Notice::Finished(finished) => panic!("a record: {:?}", finished.record),
     }
 }
 
 #[test]
-fn a_refused_tenant_is_named_without_a_record() {
+fn rejected_tenant_is_reported_without_a_record() {
     let server = server();
-    let told = |principal: Option<&str>, model: Option<&str>| Rejection {
+    let rejection = |principal: Option<&str>, model: Option<&str>| Rejection {
         upstream: "under-test".into(),
         reason: Refusal::Budget,
         status: 429,
@@ -51,14 +50,14 @@ fn a_refused_tenant_is_named_without_a_record() {
     let user = rules(vec![Rule::Body(BodyKey::User)]);
     // By its key, before the body is read; and by its body.
     for (spec, fields, body, expected) in [
-        (keys(), KEY_A, r#"{"model":"m"}"#, told(Some("its-key"), None)),
-        (user, "", r#"{"model":"m","user":"a"}"#, told(None, Some("m"))),
+        (keys(), KEY_A, r#"{"model":"m"}"#, rejection(Some("its-key"), None)),
+        (user, "", r#"{"model":"m","user":"a"}"#, rejection(None, Some("m"))),
     ] {
         let proxy = proxy(server.upstream.address, spec, true);
         let (head, _) = exchange(&mut proxy.connect(), post(CHAT, fields, body));
         assert!(head.starts_with("HTTP/1.1 429 "), "{head}");
         assert_eq!(turned(&proxy), expected);
-        assert!(proxy.inbox.recv_timeout(CANCEL).is_err(), "once, and there is nothing to bill");
+        assert!(proxy.inbox.recv_timeout(CANCEL).is_err(), "one report, and nothing to bill");
         assert_eq!(proxy.seen().rejected, [("a".to_owned(), Refusal::Budget)]);
         assert_eq!(proxy.seen().refused, [Refusal::Budget]);
     }
@@ -77,7 +76,7 @@ fn early_rejection_has_no_tenant() {
     assert!(proxy.seen().rejected.is_empty());
 }
 
-/// It was let in, so it has a record, and no second word.
+/// It was admitted, so it has a record, and no second report.
 #[test]
 fn unreachable_upstream_makes_a_record() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -93,7 +92,7 @@ fn unreachable_upstream_makes_a_record() {
 }
 
 #[test]
-fn where_nobody_keeps_a_log_nothing_is_told() {
+fn without_an_access_log_nothing_is_reported() {
     let server = server();
     let proxy = proxy(server.upstream.address, keys(), false);
     exchange(&mut proxy.connect(), post(CHAT, KEY_A, "{}"));

@@ -1,12 +1,12 @@
-//! Facts beside tokens and times that a record takes from its request and its answer.
+//! Facts other than tokens and times that a record takes from its request and its answer.
 
 use crate::support::Proxy;
 use crate::tenants::{answer, exchange, post};
 use crate::usage::{Server, record};
 
-/// The ids of a continued response are read from requests of that dialect only.
+/// The ids of a continued response are read from requests of the Responses dialect only.
 #[test]
-fn ids_that_a_response_continues_are_kept() {
+fn ids_of_a_continued_response_are_recorded() {
     let server = crate::tenants::server();
     let proxy = Proxy::new(server.upstream.address);
     let mut client = proxy.connect();

@@ -1,4 +1,4 @@
-//! The role of an exchange that a trusted router's body states: no answer is free but a prefill leg's one token.
+//! The role of an exchange in the body of a trusted router's request: only the one token of a prefill leg is free.
 
 use meter::Role;
 use relay::RoleSource;
@@ -21,7 +21,7 @@ fn server(output: u32) -> Server {
     })
 }
 
-/// A proxy that trusts the router's word for the roles of its requests.
+/// A proxy that trusts the router's body for the roles of its requests.
 fn proxy(server: &Server) -> Proxy {
     let trusted = Nets::read(["127.0.0.1"]).unwrap();
     let tenants = in_force(Spec { trusted, ..rules(Vec::new()) });

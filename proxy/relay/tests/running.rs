@@ -1,5 +1,5 @@
-//! Running counts on the wire: what each kind of server is asked for, and what a stream that its client left
-//! counts as.
+//! Running counts on the wire: what the proxy requests from each kind of server, and the count of a stream that its
+//! client left.
 
 use meter::{Ending, Provenance};
 use relay::{ServerKind, UsageStep};
@@ -26,7 +26,7 @@ fn llama_cpp(server: &Server) -> Proxy {
     })
 }
 
-/// Streams one counted frame and falls silent.
+/// Streams one counted frame and then nothing.
 fn stalling(frame: &'static str) -> Server {
     Server::start(move |peer, _| {
         peer.send(HEAD);
@@ -76,7 +76,7 @@ fn aborted_llama_cpp_response_is_counted_by_timings() {
 }
 
 #[test]
-fn llama_cpp_completions_are_asked_for_timings_only() {
+fn only_timings_are_requested_from_llama_cpp_completions() {
     let server = Server::streaming();
     let proxy = llama_cpp(&server);
     ask(proxy.address(), &request(PLAIN).replace("/chat/completions", "/completions"));
@@ -86,7 +86,7 @@ fn llama_cpp_completions_are_asked_for_timings_only() {
     assert_eq!(steps(&proxy), [UsageStep::Continuous, UsageStep::ClientAsked]);
 }
 
-/// An offset into the bytes of a conversation counts those that the server sent.
+/// An offset into the bytes of a conversation counts the server's bytes.
 #[test]
 fn resumable_conversation_keeps_its_frames() {
     let server = Server::streaming();
@@ -96,14 +96,14 @@ fn resumable_conversation_keeps_its_frames() {
 }
 
 #[test]
-fn unknown_server_is_not_asked_for_timings() {
+fn no_timings_are_requested_from_unknown_servers() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| plan.upstreams[0].usage = Policy::Continuous);
     ask(proxy.address(), &request(PLAIN));
     assert_eq!(server.bodies(), [ASKED]);
 }
 
-/// A client that leaves between the finish and the usage event was billed for its answer only.
+/// Without the final count, a client that leaves between the finish and the usage event would pay for its answer only.
 #[test]
 fn stream_left_after_finish_is_counted_in_full() {
     let member = r#","usage":{"prompt_tokens":100000,"completion_tokens":2}}"#;
@@ -125,9 +125,9 @@ fn stream_left_after_finish_is_counted_in_full() {
     assert_ne!(record.tokens.input_provenance, Provenance::None);
 }
 
-/// vLLM counts nothing by `continuous_usage_stats` alone, so a client that asks so is asked for.
+/// vLLM ignores `continuous_usage_stats` alone, so the proxy adds the option that it needs.
 #[test]
-fn vllm_client_asking_in_vain_is_counted() {
+fn running_counts_alone_get_the_usage_option() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
         plan.upstreams[0].usage = Policy::Continuous;
@@ -140,9 +140,9 @@ fn vllm_client_asking_in_vain_is_counted() {
     assert_eq!(record(&proxy).tokens.input(), 7);
 }
 
-/// llama.cpp refuses a flag that is neither `true` nor `false`: its client has to see that.
+/// llama.cpp rejects a flag that is neither `true` nor `false`: its client must get that answer.
 #[test]
-fn flags_that_llama_cpp_refuses_reach_it() {
+fn flags_rejected_by_llama_cpp_reach_it() {
     let server = Server::streaming();
     let proxy = llama_cpp(&server);
     let sent = [
@@ -183,5 +183,5 @@ fn verbose_completion_is_as_without_timings() {
     drop(client);
     assert!(seen.ends_with(&frame("")), "{seen}");
     let record = record(&proxy);
-    assert_eq!((record.tokens.input(), record.tokens.output()), (1, 1), "counted all the same");
+    assert_eq!((record.tokens.input(), record.tokens.output()), (1, 1), "counted by timings");
 }

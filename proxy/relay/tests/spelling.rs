@@ -1,4 +1,4 @@
-//! A request is metered whatever the spelling of its path and its body that the server understands.
+//! A request is metered in any spelling of its path and body that the server understands.
 
 use http_body_util::{BodyExt, Empty};
 use hyper::Request;
@@ -15,7 +15,7 @@ use crate::usage::{Server, record};
 const ANSWER: &str = r#"{"object":"chat.completion","model":"m","choices":[{"index":0,"message":{"content":"ab"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":5,"total_tokens":1005}}"#;
 
 #[test]
-fn a_line_feed_behind_the_path_is_metered() {
+fn path_with_a_line_feed_is_metered() {
     let server = Server::start(|peer, _| answer(peer, ANSWER));
     let proxy = Proxy::new(server.upstream.address);
     let mut client = proxy.connect();
@@ -28,21 +28,24 @@ fn a_line_feed_behind_the_path_is_metered() {
         "/V1/Chat/Completions",
     ] {
         let body = r#"{"model":"served-model","messages":[]}"#;
-        let (head, told) = exchange(&mut client, post(path, "content-type: application/json\r\n", body));
+        let (head, answer) = exchange(&mut client, post(path, "content-type: application/json\r\n", body));
         assert!(head.starts_with("HTTP/1.1 200"), "{path}: {head}");
-        assert_eq!(told, ANSWER);
+        assert_eq!(answer, ANSWER);
         let record = record(&proxy);
         assert_eq!(record.identity.dialect, Dialect::OpenaiChat, "{path}");
         assert_eq!(&*record.identity.model, "served-model", "{path}");
         assert_eq!((record.tokens.input(), record.tokens.output()), (1000, 5), "{path}");
         let asked = server.heads.lock().unwrap().pop().unwrap();
-        assert!(asked.starts_with(&format!("POST {path} HTTP/1.1\r\n")), "it goes as it came: {asked}");
+        assert!(
+            asked.starts_with(&format!("POST {path} HTTP/1.1\r\n")),
+            "the path is forwarded unchanged: {asked}"
+        );
     }
     assert!(proxy.seen().passed.is_empty());
 }
 
 #[test]
-fn an_asterisk_under_http2_belongs_to_options() {
+fn asterisk_under_http2_belongs_to_options() {
     let server = Server::start(|peer, _| answer(peer, "{}"));
     let proxy = Proxy::new(server.upstream.address);
     let address = proxy.address();
@@ -73,8 +76,8 @@ fn plain_text_of_a_transcription_is_no_usage() {
         ));
     });
     let proxy = Proxy::new(server.upstream.address);
-    let (_, told) = exchange(&mut proxy.connect(), post("/v1/audio/transcriptions", "", "{}"));
-    assert_eq!(told, text);
+    let (_, answer) = exchange(&mut proxy.connect(), post("/v1/audio/transcriptions", "", "{}"));
+    assert_eq!(answer, text);
     let record = record(&proxy);
     assert_eq!(record.tokens.output_provenance, Provenance::None);
     assert_eq!((record.tokens.input(), record.tokens.output()), (0, 0));
@@ -94,14 +97,14 @@ fn structured_decisions_are_metered() {
     assert_eq!((record.tokens.input(), record.tokens.output()), (31, 3));
     assert_eq!(record.tokens.output_provenance, Provenance::Reported);
     assert!(proxy.inbox.recv_timeout(CANCEL).is_err());
-    eventually("its seat is given back", || proxy.seen().seated == 0);
+    eventually("the in-flight gauge is zero", || proxy.seen().seated == 0);
 }
 
 fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
-/// A body as Python's `json.loads` takes it, in every encoding.
+/// A body in every encoding that Python's `json.loads` accepts.
 fn encodings(text: &str) -> Vec<Vec<u8>> {
     let utf32 = |order: fn(u32) -> [u8; 4]| text.chars().map(u32::from).flat_map(order).collect::<Vec<u8>>();
     vec![
@@ -120,7 +123,7 @@ fn post_bytes(path: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// A server that answers any bytes.
+/// A server that answers with any bytes.
 fn answering(body: &'static str) -> Upstream {
     Upstream::start(move |peer, _| {
         while let Some(head) = peer.head() {
@@ -131,7 +134,7 @@ fn answering(body: &'static str) -> Upstream {
 }
 
 #[test]
-fn a_body_in_any_encoding_is_metered() {
+fn body_in_any_encoding_is_metered() {
     let upstream = answering(ANSWER);
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
@@ -146,9 +149,9 @@ fn a_body_in_any_encoding_is_metered() {
     }
 }
 
-/// The server reads a body that we cannot: its answer says what was asked.
+/// The server can read a body that the proxy cannot: its answer shows what was requested.
 #[test]
-fn an_unreadable_body_is_metered_by_its_answer() {
+fn unreadable_body_is_metered_by_its_answer() {
     for (path, body, answer, dialect, tokens) in [
         ("/invocations", &b"\x1f\x8b gzip"[..], ANSWER, Dialect::OpenaiChat, (1000, 5)),
         (
@@ -176,20 +179,20 @@ fn an_unreadable_body_is_metered_by_its_answer() {
     ] {
         let upstream = answering(answer);
         let proxy = Proxy::new(upstream.address);
-        let (_, told) = exchange(&mut proxy.connect(), post_bytes(path, body));
-        assert_eq!(told, answer);
+        let (_, received) = exchange(&mut proxy.connect(), post_bytes(path, body));
+        assert_eq!(received, answer);
         let record = record(&proxy);
         assert_eq!(record.identity.dialect, dialect, "{path} {answer}");
         assert_eq!((record.tokens.input(), record.tokens.output()), tokens, "{path} {answer}");
         assert_eq!(record.tokens.input_provenance, Provenance::Reported, "{path} {answer}");
         assert_eq!(&*record.identity.model, "m");
         assert!(proxy.seen().passed.is_empty());
-        eventually("its seat is given back", || proxy.seen().seated == 0);
+        eventually("the in-flight gauge is zero", || proxy.seen().seated == 0);
     }
 }
 
 #[test]
-fn an_answer_without_tokens_makes_no_record() {
+fn answer_without_tokens_makes_no_record() {
     for answer in [r#"{"done":true}"#, "[]", "null", r#"{"object":"list","data":[]}"#] {
         let upstream = answering(answer);
         let proxy = Proxy::new(upstream.address);
@@ -197,7 +200,7 @@ fn an_answer_without_tokens_makes_no_record() {
             exchange(&mut proxy.connect(), post_bytes(path, b"{}"));
         }
         eventually("both pass", || proxy.seen().passed == [Passthrough::Path; 2]);
-        eventually("their seats are given back", || proxy.seen().seated == 0);
+        eventually("the in-flight gauge is zero", || proxy.seen().seated == 0);
         assert!(proxy.inbox.try_recv().is_err(), "{answer}");
     }
 }
@@ -219,9 +222,9 @@ fn rankings_and_scores_are_metered_at_invocations() {
     }
 }
 
-/// Of two names the answer says which one the server took.
+/// If two model names are possible, the answer shows which one the server read.
 #[test]
-fn the_answer_decides_between_two_readings() {
+fn answer_decides_between_two_readings() {
     for (kind, answered, model) in [
         (None, "a", "a"),
         (None, "b", "b"),
@@ -239,7 +242,7 @@ fn the_answer_decides_between_two_readings() {
     }
 }
 
-/// `_unknown` is no name and `_other` all names beyond a cap: no client's model takes their series.
+/// `_unknown` means no name and `_other` all names beyond a cap: no client's model takes their series.
 #[test]
 fn models_take_no_reserved_name() {
     let server = Server::start(|peer, body| {

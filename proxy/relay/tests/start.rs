@@ -1,4 +1,4 @@
-//! Starting: addresses, shared ports, ports that are taken, and the limit of connections.
+//! Startup: addresses, shared ports, ports in use, and the limit of connections.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use relay::{StartError, outbox, start};
 use crate::support::{Proxy, Upstream, eventually, plan};
 
 #[test]
-fn taken_port_is_an_error() {
+fn port_in_use_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap();
     let mut plan = plan(taken);
@@ -23,7 +23,7 @@ fn taken_port_is_an_error() {
 }
 
 #[test]
-fn a_running_proxys_port_is_taken_too() {
+fn port_of_a_running_proxy_is_in_use() {
     let upstream = Upstream::answering("");
     let first = Proxy::with(upstream.address, |plan| plan.workers = 2);
     let mut plan = plan(upstream.address);
@@ -53,7 +53,7 @@ fn every_worker_serves_every_upstream() {
     assert_eq!(proxy.running.loads().len(), 2);
 }
 
-/// Requests that are being served do not give way.
+/// Requests in flight keep their places.
 #[test]
 fn accepting_pauses_at_the_limit() {
     let upstream = Upstream::start(|peer, _| {
@@ -83,7 +83,7 @@ fn accepting_pauses_at_the_limit() {
     eventually("all is over", || proxy.running.in_flight() == 0);
 }
 
-/// Runs in a process of its own, because the limit it needs is the process's.
+/// Runs in a process of its own, because it lowers the process's limit.
 #[test]
 fn running_out_of_descriptors_pauses_accepting() {
     const CHILD: &str = "RELAY_TEST_FEW_DESCRIPTORS";
@@ -112,8 +112,8 @@ fn few_descriptors() {
         served.exactly(2);
     };
     ask("before");
-    // Both ends of each connection are ours, so our own end fails first; the kernel still holds
-    // some for the proxy to accept.
+    // Both ends of each connection are in this process, so the test's own end fails first; the kernel still holds some
+    // connections for the proxy to accept.
     let mut held = Vec::new();
     while let Ok(stream) = std::net::TcpStream::connect(proxy.address()) {
         held.push(stream);

@@ -1,4 +1,4 @@
-//! Whose a request is: what the rules are shown, what of it the upstream sees, what the record says.
+//! The tenant of a request: the facts that the rules get, the head that the upstream gets, and the record.
 
 use std::sync::{Arc, mpsc};
 
@@ -18,7 +18,7 @@ use crate::usage::{Server, record};
 
 const ANSWER: &str = r#"{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":2},"service_tier":"priority"}"#;
 
-/// A server that answers everything with one answer.
+/// A server that gives the same answer to every request.
 pub(crate) fn server() -> Server {
     Server::start(|peer, _| answer(peer, ANSWER))
 }
@@ -40,7 +40,7 @@ pub(crate) fn rules(rules: Vec<Rule>) -> Spec {
 
 /// The keys `key-a` and `key-b`, of tenants `a` and `b`.
 pub(crate) fn keys() -> Spec {
-    let hash = HashKey::of(b"a secret that is long enough to be one").unwrap();
+    let hash = HashKey::of(b"a secret of more than 32 characters").unwrap();
     let owner = |tenant| Owner { tenant: name(tenant), principal: Some(name("its-key")) };
     let keys = [(hash.api_key(b"key-a"), owner("a")), (hash.api_key(b"key-b"), owner("b"))];
     Spec { hash: Some(hash), ..rules(vec![Rule::ApiKeys(ApiKeys::new(keys))]) }
@@ -70,7 +70,7 @@ pub(crate) fn exchange(client: &mut Peer, request: impl AsRef<[u8]>) -> (String,
 const CHAT: &str = "/v1/chat/completions";
 
 #[test]
-fn without_rules_all_is_of_the_default_tenant() {
+fn without_rules_the_tenant_is_default() {
     let server = server();
     let proxy = Proxy::new(server.upstream.address);
     exchange(&mut proxy.connect(), post(CHAT, "Authorization: Bearer key-a\r\n", r#"{"user":"u"}"#));
@@ -79,9 +79,9 @@ fn without_rules_all_is_of_the_default_tenant() {
     assert_eq!(proxy.seen().rules, [RuleKind::Default]);
 }
 
-/// What every request pays for rules that nobody wrote: no memory.
+/// Without rules, a request allocates nothing for its tenant.
 #[test]
-fn rules_that_nobody_wrote_cost_nothing() {
+fn absent_rules_allocate_nothing() {
     let live = Live::default();
     let peer = std::net::Ipv4Addr::LOCALHOST.into();
     let paid = allocation_counter::measure(|| {
@@ -104,7 +104,7 @@ fn each_request_of_a_connection_has_its_tenant() {
         ("Authorization: Bearer key-c\r\n", "default", None, RuleKind::Default),
         ("", "default", None, RuleKind::Default),
         ("api-key: key-a\r\n", "a", Some("its-key"), RuleKind::ApiKey),
-        // Sent twice it goes upstream twice, and may be good there.
+        // Two fields go upstream as two, and may be valid there.
         (
             "Authorization: Bearer key-a\r\nAuthorization: Bearer key-a\r\n",
             "a",
@@ -119,7 +119,7 @@ fn each_request_of_a_connection_has_its_tenant() {
         assert_eq!(proxy.seen().rules.pop(), Some(rule), "{key}");
     }
     assert_eq!(server.upstream.connections(), 1);
-    // Keys pass: they are the server's to judge.
+    // Keys are forwarded: the server checks them.
     assert!(server.heads.lock().unwrap()[0].contains("Bearer key-a"));
 }
 
@@ -143,9 +143,9 @@ fn rules_change_between_two_requests_of_a_connection() {
     }
 }
 
-/// A field's word counts from whom it is trusted, and only if there is one of it.
+/// A header field counts from trusted peers only, and only if it is present once.
 #[test]
-fn fields_are_believed_from_trusted_peers_only() {
+fn headers_are_trusted_from_trusted_peers_only() {
     let header = || Rule::Header { field: "x-tenant".into(), principal: Some("x-who".into()) };
     let local = || Nets::read(["127.0.0.0/8"]).unwrap();
     let fields = "A: 1\r\nX-Tenant: t\r\nB: 2\r\nX-Who: w\r\nC: 3\r\n";
@@ -166,7 +166,7 @@ fn fields_are_believed_from_trusted_peers_only() {
         assert_eq!(&*identity.tenant, tenant, "{fields}");
         assert_eq!(identity.principal.as_deref(), (tenant == "t").then_some("w"), "{fields}");
         assert_eq!(proxy.seen().untrusted, untrusted, "{fields}");
-        // What passes unmetered is treated alike, and nobody asks whose it is.
+        // Unmetered requests are treated alike, and their tenant is not resolved.
         exchange(&mut client, format!("GET /v1/models HTTP/1.1\r\nHost: h\r\n{fields}\r\n"));
         assert_eq!(proxy.seen().passed, [Passthrough::Path]);
         assert_eq!(proxy.seen().untrusted, 2 * untrusted);
@@ -180,9 +180,9 @@ fn fields_are_believed_from_trusted_peers_only() {
     }
 }
 
-/// Behind a body they are what they are before it: a server may merge the two.
+/// A trailer is treated like a header field: a server may merge the two.
 #[test]
-fn fields_are_no_more_believed_behind_the_body() {
+fn trailers_are_trusted_like_headers() {
     let rule = Rule::Header { field: "x-tenant".into(), principal: Some("x-who".into()) };
     let upstream = Upstream::start(|peer, _| {
         while let Some(head) = peer.head() {
@@ -216,7 +216,7 @@ fn fields_are_no_more_believed_behind_the_body() {
 }
 
 #[test]
-fn a_body_says_whose_it_is() {
+fn body_names_the_tenant() {
     let server = server();
     let spec = Spec {
         end_user: vec![EndUser::Body(BodyKey::SafetyIdentifier)],
@@ -235,7 +235,7 @@ fn a_body_says_whose_it_is() {
         (r#"{"safety_identifier":"s","user":"u"}"#, "u", Some("s"), RuleKind::Body),
         (r#"{"messages":[{"user":"u"}]}"#, "default", None, RuleKind::Default),
         (r#"{"user":7}"#, "default", None, RuleKind::Default),
-        // What is no whole JSON names nobody.
+        // A body that is not complete JSON names no tenant.
         (r#"{"user":"u""#, "default", None, RuleKind::Default),
         ("\u{1f}\u{8b}", "default", None, RuleKind::Default),
         ("", "default", None, RuleKind::Default),
@@ -245,10 +245,10 @@ fn a_body_says_whose_it_is() {
         assert_eq!((&*identity.tenant, identity.consumer.as_deref()), (tenant, consumer), "{body}");
         assert_eq!(proxy.seen().rules.pop(), Some(rule), "{body}");
     }
-    assert!(proxy.seen().rules.is_empty(), "each was told once");
+    assert!(proxy.seen().rules.is_empty(), "each was reported once");
 }
 
-/// A rule about the body holds nothing back: the server has the first half before the second is sent.
+/// A rule about the body delays nothing: the server has the first half before the second is sent.
 #[test]
 fn no_request_waits_for_its_tenant() {
     let (heard, said) = mpsc::channel();
@@ -281,7 +281,7 @@ fn tenant_prefix_is_stripped_from_the_path() {
         ("/team-a/v1/chat/completions?x=/team-a", "/v1/chat/completions?x=/team-a", Some("a")),
         ("/team-b/v1/chat/completions", "/team-b/v1/chat/completions", Some("b")),
         ("/team-ab/v1/chat/completions", "/team-ab/v1/chat/completions", Some("default")),
-        // Spelled otherwise: metered, whosever it is, and sent on as it came.
+        // In other spellings: metered, for any tenant, and forwarded unchanged.
         ("/te%61m-b/v1/chat/completions", "/te%61m-b/v1/chat/completions", Some("b")),
         ("//team-a//v1/chat/complet%69ons/", "//v1/chat/complet%69ons/", Some("a")),
         ("/te%61m-a/v1%2Fchat/completions", "/v1%2Fchat/completions", Some("a")),
@@ -312,7 +312,7 @@ fn tenant_prefix_is_stripped_from_the_path() {
 }
 
 #[test]
-fn where_a_connection_came_from_may_decide() {
+fn peer_network_may_decide() {
     let server = server();
     let peer = |net, tenant| Rule::Peer { nets: Nets::read([net]).unwrap(), tenant: name(tenant) };
     let proxy = proxy(&server, rules(vec![peer("10.0.0.0/8", "far"), peer("127.0.0.1", "near")]));
@@ -337,7 +337,7 @@ fn untrusted_token_is_forwarded_and_counted() {
     };
     let proxy = proxy(&server, rules(vec![Rule::Jwt(jwt)]));
     let mut client = proxy.connect();
-    // {"alg":"RS256"} and {"alg":"none"}, with no payload to speak of.
+    // {"alg":"RS256"} and {"alg":"none"}, with an empty payload.
     for token in ["eyJhbGciOiJSUzI1NiJ9.e30.AAAA", "eyJhbGciOiJub25lIn0.e30.", "sk-no-token"] {
         exchange(&mut client, post(CHAT, &format!("Authorization: Bearer {token}\r\n"), "{}"));
         let head = server.heads.lock().unwrap().pop().unwrap();
@@ -347,7 +347,7 @@ fn untrusted_token_is_forwarded_and_counted() {
     assert_eq!(proxy.seen().distrusted, [TokenRejection::UnknownKey, TokenRejection::Algorithm]);
 }
 
-/// Law 3: what fails in the rules costs a name, not an exchange.
+/// Law 3: a failure in the rules costs a name, not an exchange.
 #[test]
 fn panic_in_the_rules_costs_the_tenant_only() {
     for (spec, fields) in [(keys(), "x-api-key: key-a\r\n"), (rules(vec![Rule::Body(BodyKey::User)]), "")] {
@@ -364,7 +364,7 @@ fn panic_in_the_rules_costs_the_tenant_only() {
             assert_eq!(record.tokens.output(), 2);
         }
         assert_eq!(proxy.seen().lost, [Dropped::Panic]);
-        eventually("no seat is left", || proxy.seen().seated == 0);
+        eventually("the in-flight gauge is zero", || proxy.seen().seated == 0);
     }
 }
 
@@ -400,7 +400,7 @@ fn http2_streams_have_their_own_tenants() {
 }
 
 #[test]
-fn the_answers_tier_counts_before_the_requests() {
+fn answers_tier_precedes_the_requests_tier() {
     for (answered, tier, said) in
         [(ANSWER, Some("priority"), true), (r#"{"choices":[],"service_tier":null}"#, Some("flex"), false)]
     {

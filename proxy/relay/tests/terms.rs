@@ -1,5 +1,5 @@
-//! The terms of a budget for requests that cannot be metered in full: each gap is refused where its term says so,
-//! before anything goes upstream, and nowhere else.
+//! The terms of a budget for requests that cannot be fully metered: each is rejected if its term demands it, before
+//! anything goes upstream, and not otherwise.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ fn bytes(fields: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// A server that answers any bytes.
+/// A server that answers with any bytes.
 fn answering() -> Upstream {
     Upstream::start(|peer, _| {
         while let Some(head) = peer.head() {
@@ -70,7 +70,7 @@ fn answering() -> Upstream {
 }
 
 #[test]
-fn unreadable_model_is_refused_where_terms_say_so() {
+fn unreadable_model_is_rejected_where_terms_demand_it() {
     let upstream = answering();
     let strict = Terms { refuse_unreadable: true, ..Terms::default() };
     let proxy = proxy(&upstream, strict, true);
@@ -99,15 +99,15 @@ fn unreadable_model_is_refused_where_terms_say_so() {
             let _ = (&stream).write_all(&request);
         });
         let head = client.head().unwrap();
-        let told = String::from_utf8(upstream_body(&mut client, &head)).unwrap();
+        let answer = String::from_utf8(upstream_body(&mut client, &head)).unwrap();
         assert_eq!(&head[9..12], if code.is_some() { "403" } else { "200" }, "{shown}");
         if let Some(code) = code {
-            assert!(told.contains(&format!(r#""code":"{code}""#)), "{shown}: {told}");
+            assert!(answer.contains(&format!(r#""code":"{code}""#)), "{shown}: {answer}");
         }
         drop(client);
         sending.join().unwrap();
     }
-    // The path names the model, and other tenants are under no terms.
+    // The path names the model; and no terms apply to other tenants.
     let gemini = post("/v1beta/models/known:generateContent", KEY_A, "no JSON");
     assert_eq!(status(&proxy, gemini).0, "200");
     assert_eq!(status(&proxy, bytes(KEY_B, br#"{"model":5}"#)).0, "200");
@@ -146,26 +146,26 @@ fn both_names_of_a_model_need_a_price() {
 }
 
 #[test]
-fn an_unknown_path_is_refused_metered_or_passed() {
+fn unknown_path_is_rejected_metered_or_forwarded() {
     let chat = r#"{"model":"m","messages":[],"stream":true}"#;
     for (unknown_paths, known_status) in
         [(UnknownPaths::Refuse, "403"), (UnknownPaths::Meter, "200"), (UnknownPaths::Pass, "200")]
     {
         let server = Server::streaming();
         let proxy = proxy(&server.upstream, Terms { unknown_paths, ..Terms::default() }, false);
-        let (refused, told) = status(&proxy, post("/v9/dream", KEY_A, chat));
+        let (refused, answer) = status(&proxy, post("/v9/dream", KEY_A, chat));
         assert_eq!(refused, known_status, "{unknown_paths:?}");
         match unknown_paths {
             UnknownPaths::Refuse => {
-                assert!(told.contains(r#""code":"unknown_path""#), "{told}");
+                assert!(answer.contains(r#""code":"unknown_path""#), "{answer}");
                 assert_eq!(proxy.seen().refused, [Refusal::UnknownPath]);
                 assert_eq!(server.upstream.connections(), 0);
             }
             UnknownPaths::Meter => {
                 let record = record(&proxy);
                 assert_eq!((record.tokens.input(), record.tokens.output()), (7, 2));
-                assert!(server.bodies()[0].contains("include_usage"), "usage is asked for");
-                assert!(!told.contains("usage"), "and taken out again: {told}");
+                assert!(server.bodies()[0].contains("include_usage"), "usage is requested");
+                assert!(!answer.contains("usage"), "and removed from the response: {answer}");
             }
             UnknownPaths::Pass => {
                 assert_eq!(server.bodies(), [chat]);
@@ -180,7 +180,7 @@ fn an_unknown_path_is_refused_metered_or_passed() {
 }
 
 #[test]
-fn a_stream_that_cannot_be_counted_is_refused() {
+fn uncountable_stream_is_rejected() {
     let server = Server::start(|peer, body| {
         peer.send(HEAD);
         let usage = if body.contains("include_usage") { USAGE } else { "" };
@@ -205,16 +205,16 @@ fn a_stream_that_cannot_be_counted_is_refused() {
         (KEY_A, r#"{"stream":true,"stream_options":7}"#, "403"),
         (KEY_A, "gzip or whatever", "403"),
     ] {
-        let (refused, told) = status(&proxy, post(CHAT, fields, body));
+        let (refused, answer) = status(&proxy, post(CHAT, fields, body));
         assert_eq!(refused, expected, "{fields} {body}: {:?}", steps(&proxy));
-        assert_eq!(told.contains(r#""code":"uncountable""#), expected == "403", "{told}");
+        assert_eq!(answer.contains(r#""code":"uncountable""#), expected == "403", "{answer}");
     }
     assert_eq!(proxy.seen().refused, [Refusal::Uncountable; 4]);
-    eventually("no seat is left", || proxy.seen().seated == 0);
+    eventually("the in-flight gauge is zero", || proxy.seen().seated == 0);
 }
 
 #[test]
-fn an_observed_stream_is_uncountable() {
+fn observed_stream_is_uncountable() {
     let server = server();
     let strict = Terms { refuse_uncountable: true, ..Terms::default() };
     let proxy = Proxy::with(server.upstream.address, |plan| {

@@ -1,5 +1,5 @@
-//! An exchange's place in a trace: what the upstream is told, byte for byte, and what the record says
-//! of it. Fields that nobody may touch are compared with what was sent.
+//! The position of an exchange in a trace: the fields that the upstream receives, byte for byte, and the record.
+//! Unchanged fields are compared with the sent ones.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ const ANSWER: &str = r#"{"id":"chatcmpl-7","choices":[{"index":0,"message":{"con
 const KEPT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const DROPPED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
 
-/// A server that notes its requests' heads, and a proxy before it.
+/// A server that records its requests' heads, with a proxy before it.
 struct Bench {
     heads: Arc<Mutex<Vec<String>>>,
     proxy: Proxy,
@@ -47,7 +47,7 @@ impl Bench {
         Self::new(|plan| plan.trace = Some(tracing))
     }
 
-    /// Sends a request; the head the upstream got.
+    /// Sends a request; returns the head that the upstream got.
     fn send(&self, head: &str, body: &str) -> String {
         let mut client = Peer::connect(self.proxy.address());
         client.send(format!("{head}{body}"));
@@ -69,7 +69,7 @@ fn sampler(heeds_caller: bool, draw: Draw) -> Tracing {
     Tracing { sampler: Sampler { heeds_caller, draw }, ..Tracing::default() }
 }
 
-/// A request's head with these lines among others.
+/// A request head that contains these lines.
 fn chat(lines: &str) -> String {
     head("POST /v1/chat/completions", lines)
 }
@@ -83,7 +83,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The `traceparent` line of a head: name, and the four parts of its value.
-fn told(head: &str) -> Option<(String, [String; 4])> {
+fn traceparent(head: &str) -> Option<(String, [String; 4])> {
     let mut lines = head.lines().filter_map(|line| line.split_once(": "));
     let (name, value) = lines.find(|(name, _)| name.eq_ignore_ascii_case("traceparent"))?;
     let parts: Vec<String> = value.split('-').map(str::to_owned).collect();
@@ -91,7 +91,7 @@ fn told(head: &str) -> Option<(String, [String; 4])> {
 }
 
 #[test]
-fn new_trace_stands_last_in_the_head() {
+fn new_trace_is_the_last_field() {
     let bench = Bench::tracing(Tracing::default());
     let mut seen = Vec::new();
     for _ in 0..3 {
@@ -106,16 +106,16 @@ fn new_trace_stands_last_in_the_head() {
     }
     seen.sort();
     seen.dedup();
-    assert_eq!(seen.len(), 9, "every id is another");
+    assert_eq!(seen.len(), 9, "all ids differ");
 }
 
 #[test]
-fn a_trace_is_continued_where_it_stood() {
+fn trace_is_continued_in_place() {
     let bench = Bench::tracing(Tracing::default());
     for (name, flags, onward) in [
         ("traceparent", "01", "01"),
         ("TraceParent", "03", "03"),
-        // What is not defined yet is not passed on (W3C Trace Context, "other flags").
+        // Undefined flags are not propagated (W3C Trace Context, "other flags").
         ("TRACEPARENT", "fd", "01"),
     ] {
         let sent = |value: &str| {
@@ -125,7 +125,7 @@ fn a_trace_is_continued_where_it_stood() {
         let trace = bench.trace();
         let client = hex(&trace.spans.unwrap().client);
         let expected = sent(&format!("00-0af7651916cd43dd8448eb211c80319c-{client}-{onward}"));
-        // Fields of one name stand together, as in any request.
+        // Fields of one name are adjacent, as in any request.
         let lines = |head: &str| {
             let mut lines: Vec<String> = head.lines().map(str::to_owned).collect();
             lines.sort();
@@ -140,7 +140,7 @@ fn a_trace_is_continued_where_it_stood() {
 }
 
 #[test]
-fn trace_of_later_version_is_continued_in_ours() {
+fn trace_of_later_version_becomes_version_00() {
     let bench = Bench::tracing(Tracing::default());
     let later = "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more";
     let got = bench.send(&chat(&format!("traceparent: {later}\r\n")), BODY);
@@ -150,7 +150,7 @@ fn trace_of_later_version_is_continued_in_ours() {
 }
 
 #[test]
-fn unsampled_trace_passes_as_it_came() {
+fn unsampled_trace_is_forwarded_unchanged() {
     let bench = Bench::tracing(Tracing::default());
     for value in [DROPPED, "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00-more"] {
         let sent = chat(&format!("Traceparent: {value}\r\ntracestate: a=1\r\n"));
@@ -159,7 +159,7 @@ fn unsampled_trace_passes_as_it_came() {
         assert_eq!((hex(&trace.parent.unwrap()).as_str(), trace.sampled), ("b7ad6b7169203331", false));
         assert_eq!((trace.spans, &*trace.state), (None, "a=1"));
     }
-    // One that is kept elsewhere, and not by us.
+    // A trace that the caller samples and the proxy does not.
     let bench = Bench::tracing(sampler(false, Draw::Never));
     let sent = chat(&format!("traceparent: {KEPT}\r\n"));
     assert_eq!(bench.send(&sent, BODY), sent);
@@ -179,11 +179,11 @@ fn trace_kept_against_its_caller_is_sampled() {
 }
 
 #[test]
-fn a_trace_begins_that_nobody_keeps() {
+fn unsampled_new_trace_is_propagated() {
     let bench = Bench::tracing(sampler(true, Draw::Never));
     let got = bench.send(&chat(""), BODY);
     let trace = bench.trace();
-    let (name, [version, trace_id, span, flags]) = told(&got).unwrap();
+    let (name, [version, trace_id, span, flags]) = traceparent(&got).unwrap();
     assert_eq!((&*name, &*version, &*flags), ("traceparent", "00", "02"));
     assert_eq!(trace_id, hex(&trace.trace_id));
     assert_ne!(span, "0000000000000000");
@@ -191,7 +191,7 @@ fn a_trace_begins_that_nobody_keeps() {
 }
 
 #[test]
-fn a_ratio_keeps_what_its_id_says() {
+fn ratio_samples_by_the_trace_id() {
     let half = Tracing { sampler: Sampler { heeds_caller: false, draw: Draw::Ratio(0.5) }, propagate: true };
     let bench = Bench::tracing(half);
     for (trace_id, kept) in
@@ -204,7 +204,7 @@ fn a_ratio_keeps_what_its_id_says() {
             assert_eq!(spans.is_some(), kept, "{value}");
             let span = spans.map_or("b7ad6b7169203331".to_owned(), |spans| hex(&spans.client));
             let flags = if kept { "01" } else { flags };
-            assert_eq!(told(&got).unwrap().1, ["00", trace_id, &span, flags].map(str::to_owned));
+            assert_eq!(traceparent(&got).unwrap().1, ["00", trace_id, &span, flags].map(str::to_owned));
         }
     }
 }
@@ -226,13 +226,13 @@ fn invalid_traceparent_and_its_state_are_replaced() {
         assert_ne!(hex(&trace.trace_id), "0af7651916cd43dd8448eb211c80319c");
         assert_eq!((trace.parent, &*trace.state), (None, ""));
     }
-    // Without one, a state is nobody's.
+    // A `tracestate` without a `traceparent` is invalid.
     let got = bench.send(&chat("tracestate: a=1\r\n"), BODY);
-    assert!(told(&got).is_some() && !got.contains("tracestate"), "{got}");
+    assert!(traceparent(&got).is_some() && !got.contains("tracestate"), "{got}");
 }
 
 #[test]
-fn the_switch_leaves_the_fields_alone() {
+fn without_propagation_fields_are_unchanged() {
     let bench = Bench::tracing(Tracing { propagate: false, ..Tracing::default() });
     for lines in
         ["".to_owned(), format!("traceparent: {KEPT}\r\ntracestate: a=1\r\n"), "traceparent: x\r\n".into()]
@@ -244,7 +244,7 @@ fn the_switch_leaves_the_fields_alone() {
 }
 
 #[test]
-fn what_is_not_metered_is_not_touched() {
+fn unmetered_request_has_no_trace() {
     let bench = Bench::tracing(sampler(false, Draw::Always));
     for target in ["POST /tokenize", "POST /v1/models", "POST /upload", "POST /", "PUT /v1/chat/completions"]
     {
@@ -257,7 +257,7 @@ fn what_is_not_metered_is_not_touched() {
             assert_eq!(bench.send(&sent, BODY), sent);
         }
     }
-    // An answer at an unknown path that counts tokens is metered all the same.
+    // An answer at an unknown path that reports token counts is metered.
     for _ in 0..9 {
         bench.record();
     }
@@ -286,7 +286,7 @@ fn without_tracing_no_byte_is_added() {
 }
 
 #[test]
-fn traceparent_for_this_hop_is_made_anew() {
+fn traceparent_named_by_connection_is_replaced() {
     let bench = Bench::tracing(Tracing::default());
     let sent = chat(&format!("Connection: traceparent\r\ntraceparent: {KEPT}\r\n"));
     let got = bench.send(&sent, BODY);
@@ -296,15 +296,15 @@ fn traceparent_for_this_hop_is_made_anew() {
 }
 
 #[test]
-fn an_old_client_is_traced_too() {
+fn http10_client_is_traced() {
     let bench = Bench::tracing(Tracing::default());
     let got = bench.send(&chat(&format!("traceparent: {KEPT}\r\n")).replace("HTTP/1.1", "HTTP/1.0"), BODY);
     let client = hex(&bench.trace().spans.unwrap().client);
-    assert_eq!(told(&got).unwrap().1[2], client);
+    assert_eq!(traceparent(&got).unwrap().1[2], client);
 }
 
 #[test]
-fn a_client_of_http2_is_traced_too() {
+fn http2_client_is_traced() {
     let bench = Bench::tracing(Tracing::default());
     let address = bench.proxy.address();
     for (value, parent) in [(Some(KEPT), Some("b7ad6b7169203331")), (None, None)] {
@@ -321,14 +321,14 @@ fn a_client_of_http2_is_traced_too() {
         let (got, trace) = (bench.heads.lock().unwrap().pop().unwrap(), bench.trace());
         let flags = if value.is_some() { "01" } else { "03" };
         let expected = ["00", &hex(&trace.trace_id), &hex(&trace.spans.unwrap().client), flags];
-        assert_eq!(told(&got).unwrap().1, expected.map(str::to_owned));
+        assert_eq!(traceparent(&got).unwrap().1, expected.map(str::to_owned));
         assert_eq!(trace.parent.map(|span| hex(&span)).as_deref(), parent);
         assert_eq!(got.contains("tracestate: a=1\r\n"), value.is_some());
     }
 }
 
 #[test]
-fn a_second_try_is_the_same_span() {
+fn second_attempt_has_the_same_span() {
     let heads = Arc::<Mutex<Vec<String>>>::default();
     let noted = Arc::clone(&heads);
     let upstream = Upstream::start(move |peer, _| {
@@ -356,13 +356,13 @@ fn a_second_try_is_the_same_span() {
     let heads = heads.lock().unwrap();
     assert_eq!(heads.len(), 2, "a refusal, and the original");
     for head in &*heads {
-        let (_, parts) = told(head).unwrap();
+        let (_, parts) = traceparent(head).unwrap();
         let expected = ["00", &hex(&trace.trace_id), &hex(&trace.spans.unwrap().client), "03"];
         assert_eq!(parts, expected.map(str::to_owned));
     }
 }
 
-/// A stream of no known shape is metered, but its server may be anything.
+/// A stream of unknown shape is metered, but its server may be of any kind.
 #[test]
 fn stream_of_unknown_path_has_spans() {
     let heads = Arc::<Mutex<Vec<String>>>::default();

@@ -1,5 +1,5 @@
-//! Answers that do not say how many tokens they cost are never billed as if they were few. The bytes in `recorded` are
-//! those of llama.cpp 0.7.0 (build 11669).
+//! Answers without token counts are never billed as if they had few tokens. The bytes in `recorded` are those of
+//! llama.cpp 0.7.0 (build 11669).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn answering(content_type: &'static str, body: &'static str) -> Upstream {
     })
 }
 
-/// The record of `request` to `path`, answered by `body`.
+/// The record of `request` to `path`, answered with `body`.
 fn metered(path: &str, request: &str, content_type: &'static str, body: &'static str) -> Record {
     let upstream = answering(content_type, body);
     let proxy = Proxy::new(upstream.address);
@@ -58,7 +58,7 @@ fn body_without_its_counts_is_uncounted() {
             include_str!("recorded/completions_prompts.json"),
         ),
         (CHAT, r#"{"messages":[],"n":4,"max_tokens":5}"#, include_str!("recorded/chat_n.json")),
-        // The client's word of what it asks for is of no use to it.
+        // The requested number of tokens does not replace the count.
         (CHAT, r#"{"messages":[]}"#, include_str!("recorded/chat_n.json")),
         ("/generate", r#"{"inputs":"x"}"#, r#"{"generated_text":"many words of one answer"}"#),
         ("/", r#"{"inputs":"x"}"#, r#"[{"generated_text":"many words of one answer"}]"#),
@@ -71,11 +71,11 @@ fn body_without_its_counts_is_uncounted() {
         let record = metered(path, request, JSON, body);
         assert!(record.ending.is_success(), "{path} {request}");
         assert_eq!(record.tokens, Tokens::NONE, "{path} {request}");
-        assert!(!record.tokens.is_counted(), "{path}: it has no price");
+        assert!(!record.tokens.is_counted(), "{path}: the exchange is unpriced");
     }
 }
 
-/// Seconds are no tokens, and text says neither.
+/// Neither seconds nor text are a token count.
 #[test]
 fn transcript_is_counted_by_its_tokens_only() {
     let json = r#"{"text":"so it goes","usage":{"type":"tokens","input_tokens":14,"output_tokens":4}}"#;
@@ -99,7 +99,7 @@ fn several_responses_are_summed() {
         (r#"{"input":"x","max_output_tokens":5,"n_cmpl":4,"stream":true}"#, "text/event-stream", stream),
     ] {
         let record = metered("/v1/responses", request, content_type, body);
-        // The engine counted 4 × 5; of the prompt it computes 16 or finds most in its cache.
+        // The engine counted 4 × 5; of the prompt it computes 16 tokens or has most in its cache.
         assert_eq!((record.tokens.input(), record.tokens.output()), (16, 20), "{request}");
         assert_eq!(record.tokens.output_provenance, Provenance::Reported, "{request}");
         assert_eq!(record.tokens.input_provenance, Provenance::Reported, "{request}");
@@ -107,9 +107,9 @@ fn several_responses_are_summed() {
     }
 }
 
-/// A stream of four of which one has ended: what it says of itself is not all.
+/// A stream of four answers of which one has ended: its usage does not cover all.
 #[test]
-fn some_of_several_responses_are_not_reported() {
+fn usage_of_some_responses_is_not_reported() {
     let stream = include_str!("recorded/responses_n.sse");
     let second = stream.match_indices("event: response.completed").nth(1).unwrap().0;
     let record = metered("/v1/responses", r#"{"n":4,"stream":true}"#, "text/event-stream", &stream[..second]);
@@ -117,7 +117,7 @@ fn some_of_several_responses_are_not_reported() {
     assert_eq!((record.tokens.output(), record.ending), (18, Ending::UpstreamCut), "a token a frame");
 }
 
-/// The stream of four with the running count of the answer's own in each piece (`timings_per_token`), and after each
+/// The stream of four answers with each answer's own running count in each frame (`timings_per_token`), and after each
 /// event the number of tokens that the engine has sent.
 fn counted_responses() -> Vec<(String, u64)> {
     let stream = include_str!("recorded/responses_n.sse");
@@ -139,7 +139,7 @@ fn counted_responses() -> Vec<(String, u64)> {
     events
 }
 
-/// Nothing tells the running counts of answers side by side apart, so none of them adds to the sum.
+/// The running counts of parallel answers cannot be assigned to answers, so none is added.
 #[test]
 fn running_counts_of_several_responses_add_nothing() {
     let events = counted_responses();
@@ -158,7 +158,7 @@ fn running_counts_of_several_responses_add_nothing() {
 }
 
 #[test]
-fn uncountable_is_refused_where_the_terms_say_so() {
+fn uncountable_request_is_rejected_where_terms_demand_it() {
     let upstream = Upstream::start(|peer, _| {
         while let Some(head) = peer.head() {
             upstream_body(peer, &head);
@@ -172,7 +172,7 @@ fn uncountable_is_refused_where_the_terms_say_so() {
     let odd = r#"{"n":2,"stream":1,"stream_options":{"include_usage":true}}"#;
     let octets = r#"{"input":"x","encoding_format":"bytes_only"}"#;
     let usual = |path, body, refused| (path, body, [refused; 3]);
-    // Of unknown kind, llama.cpp, vLLM.
+    // Unknown kind, llama.cpp, vLLM.
     for (path, body, refused) in [
         usual("/completion", fields, true),
         usual("/infill", fields, true),
@@ -216,18 +216,18 @@ fn uncountable_is_refused_where_the_terms_say_so() {
                     (plan.upstreams[0].usage, plan.upstreams[0].kind) = (Policy::Inject, kind);
                     plan.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
                 });
-                let (head, told) = exchange(&mut proxy.connect(), post(path, KEY_A, body));
+                let (head, answer) = exchange(&mut proxy.connect(), post(path, KEY_A, body));
                 let expected = if refused { "403" } else { "200" };
-                assert_eq!(&head[9..12], expected, "{path} {body} to {kind:?}, {strict}: {told}");
+                assert_eq!(&head[9..12], expected, "{path} {body} to {kind:?}, {strict}: {answer}");
                 assert_eq!(proxy.seen().refused, vec![Refusal::Uncountable; usize::from(refused)]);
             }
         }
     }
 }
 
-/// llama.cpp and OpenAI count the tokens of a transcript in JSON, vLLM those of a stream that is asked for its usage.
+/// llama.cpp and OpenAI count the tokens of a transcript in JSON, vLLM those of a stream with requested usage.
 #[test]
-fn terms_refuse_transcripts_without_tokens() {
+fn terms_reject_transcripts_without_tokens() {
     const FILE: &str =
         "--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF\r\n";
     let upstream = answering(JSON, r#"{"text":"so"}"#);
@@ -257,7 +257,7 @@ fn terms_refuse_transcripts_without_tokens() {
             "--B--",
             plain,
         ),
-        // It may go on, so what it asks for is not known.
+        // The body may continue, so its parameters are unknown.
         (&[], "", plain),
     ] {
         let part = |(name, value): &(&str, &str)| {
@@ -274,9 +274,9 @@ fn terms_refuse_transcripts_without_tokens() {
                     plan.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
                 });
                 let request = post("/v1/audio/transcriptions", &head, &form);
-                let (told, _) = exchange(&mut proxy.connect(), request);
+                let (answer, _) = exchange(&mut proxy.connect(), request);
                 let expected = if refused { "403" } else { "200" };
-                assert_eq!(&told[9..12], expected, "{fields:?} to {kind:?}, {strict}");
+                assert_eq!(&answer[9..12], expected, "{fields:?} to {kind:?}, {strict}");
             }
         }
     }
@@ -284,7 +284,7 @@ fn terms_refuse_transcripts_without_tokens() {
 
 /// TGI's response head counts the best of several sequences; its details count all.
 #[test]
-fn best_of_several_is_not_all() {
+fn usage_of_best_of_several_is_incomplete() {
     let fields = "application/json\r\nx-prompt-tokens: 5\r\nx-generated-tokens: 20";
     let details = r#"{"generated_text":"a","details":{"finish_reason":"length","generated_tokens":20,"prefill":[],"tokens":[],"best_of_sequences":[{"generated_text":"b","generated_tokens":19},{"generated_text":"c","generated_tokens":20}]}}"#;
     let text = r#"{"generated_text":"a"}"#;

@@ -1,4 +1,4 @@
-//! The usage policy on the wire: what the server is asked, what the client gets, what is remembered.
+//! The usage policy on the wire: the server's request, the client's response, and the upstream's profile.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ pub(crate) const FINISH: &str =
     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
 pub(crate) const DONE: &str = "data: [DONE]\n\n";
 
-/// A server that notes the requests it gets.
+/// A server that records its requests.
 pub(crate) struct Server {
     pub(crate) upstream: Upstream,
     pub(crate) heads: Arc<Mutex<Vec<String>>>,
@@ -32,7 +32,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Answers each request as `answer` does, which is told the request's body.
+    /// Answers each request with the result of `answer` for its body.
     pub(crate) fn start(answer: impl Fn(&mut Peer, &str) + Send + Sync + 'static) -> Self {
         let (heads, bodies) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<Vec<String>>>::default());
         let (noted, noted_bodies) = (Arc::clone(&heads), Arc::clone(&bodies));
@@ -47,7 +47,7 @@ impl Server {
         Self { upstream, heads, bodies }
     }
 
-    /// Streams an answer, with usage if it was asked for.
+    /// Streams an answer, with usage if it is requested.
     pub(crate) fn streaming() -> Self {
         Self::start(|peer, body| {
             peer.send(HEAD);
@@ -59,7 +59,7 @@ impl Server {
         })
     }
 
-    /// Answers 400 to what has `word` in it.
+    /// Answers 400 to a body that contains `word`.
     fn refusing(word: &'static str) -> Self {
         Self::start(move |peer, body| {
             if body.contains(word) {
@@ -103,7 +103,7 @@ pub(crate) fn request(body: &str) -> String {
     )
 }
 
-/// Sends a request on a connection of its own; what comes back, out of its chunks.
+/// Sends a request on a connection of its own; returns the response without chunk framing.
 pub(crate) fn ask(address: SocketAddr, request: &str) -> (String, String) {
     let mut client = Peer::connect(address);
     client.send(request);
@@ -121,7 +121,7 @@ pub(crate) fn steps<E: Engine>(proxy: &ProxyOn<E>) -> Vec<UsageStep> {
 }
 
 #[test]
-fn usage_is_asked_for_and_taken_out_again() {
+fn injected_usage_is_removed_from_the_response() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
     let (_, body) = ask(proxy.address(), &request(PLAIN));
@@ -138,7 +138,7 @@ fn usage_is_asked_for_and_taken_out_again() {
 }
 
 #[test]
-fn what_was_not_added_is_not_taken_out() {
+fn usage_requested_by_the_client_stays() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
     for (sent, step) in [
@@ -156,7 +156,7 @@ fn what_was_not_added_is_not_taken_out() {
 }
 
 #[test]
-fn observe_touches_nothing() {
+fn observe_changes_nothing() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Observe);
     let (_, body) = ask(proxy.address(), &request(PLAIN));
@@ -168,11 +168,11 @@ fn observe_touches_nothing() {
 }
 
 #[test]
-fn torn_usage_event_is_taken_out() {
+fn torn_usage_event_is_removed() {
     for at in 1..USAGE.len() {
         let server = Server::start(move |peer, _| {
             peer.send(HEAD);
-            // In one write: two chunks are two slices, and no clock has a say.
+            // One write: two chunks are two slices, independent of timing.
             let first = chunk(&format!("{}{FINISH}{}", delta("a"), &USAGE[..at]));
             let second = chunk(&format!("{}{DONE}", &USAGE[at..]));
             peer.send(format!("{first}{second}0\r\n\r\n"));
@@ -184,7 +184,7 @@ fn torn_usage_event_is_taken_out() {
 }
 
 #[test]
-fn bytes_wait_no_longer_than_they_may() {
+fn bytes_are_held_up_to_the_limit() {
     let server = Server::start(|peer, _| {
         peer.send(HEAD);
         peer.send(chunk(&format!("{}{FINISH}{}", delta("a"), &USAGE[..20])));
@@ -204,7 +204,7 @@ fn bytes_wait_no_longer_than_they_may() {
 }
 
 #[test]
-fn what_waits_at_a_cut_comes_before_it() {
+fn held_bytes_precede_a_cut() {
     let server = Server::start(|peer, _| {
         peer.send(HEAD);
         peer.send(chunk(&format!("{}{FINISH}{}", delta("a"), &USAGE[..20])));
@@ -212,7 +212,7 @@ fn what_waits_at_a_cut_comes_before_it() {
     let upstream = Upstream::start({
         let address = server.upstream.address;
         move |peer, _| {
-            // One exchange, then the connection breaks.
+            // One exchange, then the connection fails.
             let mut inner = Peer::connect(address);
             let head = peer.head().unwrap();
             let body = upstream_body(peer, &head);
@@ -230,7 +230,7 @@ fn what_waits_at_a_cut_comes_before_it() {
 }
 
 #[test]
-fn a_server_that_refuses_gets_the_original() {
+fn server_that_rejects_gets_the_original() {
     let server = Server::refusing("stream_options");
     let proxy = server.proxy(Policy::Inject);
     let (head, body) = ask(proxy.address(), &request(PLAIN));
@@ -239,7 +239,7 @@ fn a_server_that_refuses_gets_the_original() {
     assert_eq!(server.bodies(), [ASKED, PLAIN]);
     assert!(server.heads.lock().unwrap()[1].contains("gzip"), "the original head too");
 
-    // It is remembered.
+    // The profile remembers it.
     ask(proxy.address(), &request(PLAIN));
     assert_eq!(server.bodies(), [ASKED, PLAIN, PLAIN]);
     assert_eq!(steps(&proxy), [UsageStep::Injected, UsageStep::Refused]);
@@ -247,7 +247,7 @@ fn a_server_that_refuses_gets_the_original() {
 }
 
 #[test]
-fn running_usage_is_given_up_first() {
+fn running_usage_is_dropped_first() {
     let server = Server::refusing("continuous_usage_stats");
     let proxy = server.proxy(Policy::Continuous);
     ask(proxy.address(), &request(PLAIN));
@@ -269,7 +269,7 @@ fn invalid_request_is_answered_once() {
 }
 
 #[test]
-fn a_server_that_sends_usage_unasked_keeps_it() {
+fn usage_sent_without_request_stays() {
     let member = r#","usage":{"prompt_tokens":7,"completion_tokens":1}}"#;
     let counted = delta("a").replace("}]}\n\n", &format!("}}]{member}\n\n"));
     let stream = format!("{counted}{FINISH}{USAGE}{DONE}");
@@ -288,10 +288,10 @@ fn a_server_that_sends_usage_unasked_keeps_it() {
     assert_eq!(steps(&proxy), [UsageStep::Injected, UsageStep::SentUnasked]);
 }
 
-/// llama.cpp counts in `timings`, and where a stop string was held back, in a frame with text before
-/// the one that finishes.
+/// llama.cpp counts in `timings`, and if a stop string was held back, in a frame with text before the one with the
+/// finish.
 #[test]
-fn count_outside_of_usage_is_not_unasked_usage() {
+fn timings_are_no_usage_without_request() {
     const TIMINGS: &str =
         r#","timings":{"cache_n":0,"prompt_n":7,"prompt_ms":1.0,"predicted_n":2,"predicted_ms":2.0}}"#;
     let timed = |frame: &str| frame.replace("}\n\n", &format!("{TIMINGS}\n\n"));
@@ -312,7 +312,7 @@ fn count_outside_of_usage_is_not_unasked_usage() {
 }
 
 #[test]
-fn running_usage_is_cut_out_of_each_frame() {
+fn running_usage_is_removed_from_each_frame() {
     let counted = |text: &str, tokens: u32| {
         let member = format!(r#","usage":{{"prompt_tokens":7,"completion_tokens":{tokens}}}"#);
         delta(text).replace("}]}\n\n", &format!("}}]{member}}}\n\n"))
@@ -339,12 +339,12 @@ fn running_usage_is_cut_out_of_each_frame() {
     assert_eq!(server.bodies(), [ASKED_MORE]);
     let record = record(&proxy);
     assert_eq!(record.ending, Ending::ClientAbort);
-    assert_eq!(record.tokens.output(), 3, "what the server last said");
+    assert_eq!(record.tokens.output(), 3, "the server's last count");
     assert_eq!(record.tokens.output_provenance, Provenance::Running);
 }
 
 #[test]
-fn rust_front_end_gets_no_running_question() {
+fn rust_front_end_gets_no_running_option() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
         plan.upstreams[0].usage = Policy::Continuous;
@@ -356,7 +356,7 @@ fn rust_front_end_gets_no_running_question() {
 }
 
 #[test]
-fn servers_whose_completions_always_count_are_not_asked() {
+fn always_counting_servers_get_no_option() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| plan.upstreams[0].usage = Policy::Inject);
     proxy.running.profiles()[0].kind(ServerKind::LlamaCpp);
@@ -366,7 +366,7 @@ fn servers_whose_completions_always_count_are_not_asked() {
 }
 
 #[test]
-fn a_sealed_or_compressed_request_is_left_alone() {
+fn signed_or_compressed_request_is_unchanged() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
     let opaque = "\u{1}\u{2}gz";
@@ -378,7 +378,7 @@ fn a_sealed_or_compressed_request_is_left_alone() {
 }
 
 #[test]
-fn a_length_that_would_lie_is_taken_away() {
+fn content_length_of_an_edited_body_is_removed() {
     let server = Server::start(|peer, _| {
         let body = format!("{}{FINISH}{USAGE}{DONE}", delta("a"));
         let length = body.len();
@@ -392,9 +392,9 @@ fn a_length_that_would_lie_is_taken_away() {
     assert_eq!(body, format!("{}{FINISH}{DONE}", delta("a")));
 }
 
-/// transformers serve: a request that it cannot read fails as plain text, whatever was asked.
+/// transformers serve: a request that it cannot read fails as plain text, with or without the option.
 #[test]
-fn an_error_keeps_its_length() {
+fn error_keeps_its_length() {
     let server = Server::start(|peer, _| {
         peer.send(
             "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 21\r\n\
@@ -409,7 +409,7 @@ fn an_error_keeps_its_length() {
 }
 
 #[test]
-fn a_sealed_answer_is_not_edited() {
+fn signed_answer_is_not_edited() {
     let stream = format!("{}{FINISH}{USAGE}{DONE}", delta("a"));
     let sent = stream.clone();
     let server = Server::start(move |peer, _| {
@@ -423,7 +423,7 @@ fn a_sealed_answer_is_not_edited() {
 }
 
 #[test]
-fn a_meter_that_fails_gives_back_what_waits() {
+fn failed_meter_releases_held_bytes() {
     let server = Server::start(|peer, _| {
         peer.send(HEAD);
         peer.send(chunk(&format!("{}{FINISH}{}", delta("a"), &USAGE[..20])));
@@ -438,7 +438,7 @@ fn a_meter_that_fails_gives_back_what_waits() {
 }
 
 #[test]
-fn trailers_come_after_what_waited() {
+fn trailers_follow_held_bytes() {
     let tail = "data: [DONE]\n";
     let server = Server::start(move |peer, _| {
         peer.send(HEAD);
@@ -450,14 +450,14 @@ fn trailers_come_after_what_waited() {
 }
 
 #[test]
-fn unreadable_request_teaches_nothing() {
+fn unreadable_request_leaves_the_profile_unchanged() {
     let server = Server::start(|peer, _| {
         peer.send(HEAD);
         peer.send(chunk(&format!("{}{FINISH}{USAGE}{DONE}", delta("a"))));
         peer.send("0\r\n\r\n");
     });
     let proxy = server.proxy(Policy::Inject);
-    // A request in a coding of its own that asks for usage itself, here opaque bytes.
+    // A request with a content coding that requests usage itself, here opaque bytes.
     let opaque = "\u{1}\u{2}gz";
     ask(proxy.address(), &request(opaque).replace("Host: h", "Host: h\r\nContent-Encoding: gzip"));
     ask(proxy.address(), &request(PLAIN));
@@ -465,7 +465,7 @@ fn unreadable_request_teaches_nothing() {
 }
 
 #[test]
-fn request_with_odd_stream_options_teaches_nothing() {
+fn odd_stream_options_leave_the_profile_unchanged() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
     for (flag, step) in [("1", UsageStep::ClientAsked), ("\"maybe\"", UsageStep::Unreadable)] {
@@ -490,7 +490,7 @@ fn stream_of_unclear_type_is_edited() {
 }
 
 #[test]
-fn what_is_no_inference_leaves_no_record() {
+fn response_without_inference_leaves_no_record() {
     let server = Server::start(|peer, _| {
         peer.closed_after(now());
     });
@@ -499,18 +499,18 @@ fn what_is_no_inference_leaves_no_record() {
     client.send("POST /admin/reload HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}");
     eventually("the request came", || server.bodies().len() == 1);
     drop(client);
-    eventually("its seat is given back", || proxy.seen().seated == 0);
+    eventually("the in-flight gauge is zero", || proxy.seen().seated == 0);
     assert!(proxy.inbox.recv_timeout(Duration::from_millis(100)).is_err(), "no inference, no record");
 }
 
-/// A refusal is the answer if the original cannot be sent any more.
+/// The rejection is the answer if the original cannot be sent any more.
 #[test]
-fn a_refusal_is_better_than_none() {
+fn rejection_is_forwarded_if_the_original_fails() {
     let upstream = Upstream::start(|peer, number| {
         if let Some(head) = peer.head().filter(|_| number == 0) {
             upstream_body(peer, &head);
             peer.send(REFUSAL);
-            // Holds the connection, so that the next request needs another.
+            // Holds the connection, so that the next request needs another one.
             peer.closed_after(now());
         }
     });
@@ -521,10 +521,10 @@ fn a_refusal_is_better_than_none() {
     assert_eq!(record(&proxy).ending, Ending::ErrorStatus);
 }
 
-/// One request whose edited form is refused and whose original is not must not cost the others their count:
-/// an image that its own host serves at the second time only is enough to make one.
+/// One request whose edited form is rejected and whose original is accepted must not cost other clients their counts:
+/// an image that its host serves only the second time can cause one.
 #[test]
-fn odd_request_of_one_client_stops_no_question() {
+fn one_clients_odd_request_affects_no_others() {
     let server = Server::start(|peer, body| {
         if body.contains("odd") && body.contains("stream_options") {
             peer.send(REFUSAL);

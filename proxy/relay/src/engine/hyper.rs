@@ -1,16 +1,16 @@
 //! The engine made of hyper: its server towards clients (HTTP/1.1 and HTTP/2 without TLS), its
 //! HTTP/1.1 client towards upstreams.
 //!
-//! No task is spawned for an upstream connection. Its future is owned by the future that waits for it (the
-//! forwarding future, then the response body) and is polled with it, so dropping that closes the
-//! upstream's socket at once: cancellation needs no signal that could get lost (law 4).
+//! No task is spawned for an upstream connection. The future that waits for it (the forwarding future, then the
+//! response body) owns and polls it, so dropping that future closes the upstream's socket at once: cancellation needs
+//! no signal that could get lost (law 4).
 //!
 //! Limits of hyper 1.12 that show on the wire:
 //! - Requests that hyper itself cannot parse are answered without a body.
 //! - Trailers pass only if the message's head announced them in `Trailer`, and to HTTP/1.1 clients
 //!   only if the request said `TE: trailers`.
 //! - Fields of one name are written together, at the place of the first.
-//! - Chunks are re-made: the bytes are the same, their boundaries and extensions are not.
+//! - Chunks are re-created: the bytes are the same, their boundaries and extensions are not.
 //! - `103 Early Hints` reach HTTP/1.1 clients (the proxy writes them), not HTTP/2 clients.
 
 mod body;
@@ -38,13 +38,13 @@ use crate::engine::{Cut, Engine, Served, UpstreamBody};
 use crate::limits;
 use crate::state::WorkerState;
 
-/// hyper, as the connections of one worker use it.
+/// hyper, configured for the connections of one worker.
 pub(crate) struct Hyper {
     worker: Rc<WorkerState>,
     http1: http1::Builder,
     http2: http2::Builder<StreamTasks>,
     upstream: hyper::client::conn::http1::Builder,
-    /// The buffer in which bytes from any client's socket land first; used within one poll only.
+    /// The buffer that receives the bytes of any client's socket; used within one poll only.
     read_buffer: RefCell<Box<[u8]>>,
 }
 
@@ -61,7 +61,7 @@ impl Engine for Hyper {
             .auto_date_header(false)
             .max_buf_size(limits::BUFFER_BYTES)
             .writev(true)
-            // The connection's stage has its own deadlines; hyper has one for both of them.
+            // The connection's stage has its own deadlines; hyper has one for all stages.
             .header_read_timeout(None);
         let mut http2 = http2::Builder::new(StreamTasks(Rc::clone(worker)));
         http2

@@ -1,4 +1,4 @@
-//! Sockets and time, as every engine uses them.
+//! Sockets and deadlines, common to all engines.
 
 pub(crate) mod client;
 pub(crate) mod connect;

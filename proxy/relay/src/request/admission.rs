@@ -1,9 +1,8 @@
-//! The gate: whether the tenant may spend, and on this model. It is asked before anything goes upstream, and only
-//! where there is a gate. Where the body says whose it is, it is gathered first, within the bound of all
-//! gathered bodies; one that is longer, or finds no room, is the default tenant's. It is gathered too where the
-//! budget's terms depend on what stands in it. A request to switch protocols is
-//! judged by its head alone: the bytes of a tunnel cannot be counted or
-//! stopped any more.
+//! The gate: whether the tenant may spend, and on this model. It is checked before anything goes upstream, and only if
+//! there is a gate. If the body names the tenant, the body is buffered first, within the bound of all buffered bodies;
+//! a request with a longer body, or without memory for it, belongs to the default tenant. The body is also buffered if
+//! the budget's terms depend on it. A request to switch protocols is judged by its head alone: the bytes of a tunnel
+//! can be neither counted nor stopped.
 
 use scan::Dialect;
 
@@ -18,10 +17,10 @@ use crate::rejection::Known;
 use crate::state::WorkerState;
 use crate::{Exchange, Gap, Gate, RequestedModel, Terms, UnknownPaths, UsageStep};
 
-/// A request that goes on: its body, if that had to be gathered, and the terms of its tenant.
+/// An admitted request: its body, if it had to be buffered, and the terms of its tenant.
 type Admitted = (Option<Gathered>, Terms);
 
-/// Asks the gate, if there is one. `is_batch`: the request begins a batch. A request that is rejected makes no record.
+/// Checks the gate, if there is one. `is_batch`: the request starts a batch. A rejected request makes no record.
 pub(crate) async fn admit<B: ClientBody>(
     in_flight: &InFlight,
     upload: &mut Upload<B>,
@@ -38,7 +37,7 @@ pub(crate) async fn admit<B: ClientBody>(
     Ok(admitted)
 }
 
-/// Asks the gate if the tenant may spend, and on this model.
+/// Checks with the gate if the tenant may spend, and on this model.
 async fn admit_spending<B: ClientBody>(
     in_flight: &InFlight,
     upload: &mut Upload<B>,
@@ -85,8 +84,8 @@ async fn admit_spending<B: ClientBody>(
     Ok((gathered, terms))
 }
 
-/// Asks the gate, if there is one, about a request once usage has been asked for in it, or has not: it is rejected if
-/// its tenant may not ask for what cannot be counted.
+/// Checks the gate, if there is one, after the decision whether usage is requested: rejects the request if its tenant
+/// may not use what cannot be counted.
 pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), Stop> {
     let Some(gate) = in_flight.worker.plan.gate.as_ref().filter(|_| terms.refuse_uncountable) else {
         return Ok(());
@@ -96,7 +95,7 @@ pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), 
         _ if exchange.may_hide_counts() => true,
         Some(UsageStep::ClientAsked) => !exchange.asks_for_usage(),
         None | Some(UsageStep::Injected | UsageStep::Continuous | UsageStep::SentUnasked) => false,
-        // One that the editor finds not streamed may stream by another reading.
+        // A request that the editor reads as unstreamed may stream by another reading.
         Some(
             UsageStep::Refused
             | UsageStep::TooLarge
@@ -109,8 +108,8 @@ pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), 
     refuse_if(in_flight, |exchange| unmetered(gate, exchange, gap(exchange)?))
 }
 
-/// Gathers a body that has to be read before it may pass. A request whose body finds no room is rejected: without its
-/// body it is no other tenant's.
+/// Buffers a body that must be read before it may pass. A request without memory for its body is rejected: without its
+/// body its tenant is unknown.
 async fn gather<B: ClientBody>(in_flight: &InFlight, upload: &mut Upload<B>) -> Result<Gathered, Stop> {
     let body = upload.gather(limits::GATHERED_BYTES).await?;
     if matches!(body, Gathered::Crowded) {
@@ -120,7 +119,7 @@ async fn gather<B: ClientBody>(in_flight: &InFlight, upload: &mut Upload<B>) -> 
     Ok(body)
 }
 
-/// Refuses a batch and a response in the background: their tokens are fetched by requests that are not metered.
+/// Rejects a batch and a response in the background: their tokens are fetched by requests that are not metered.
 async fn admit_attached<B: ClientBody>(
     in_flight: &InFlight,
     upload: &mut Upload<B>,
@@ -138,7 +137,7 @@ async fn admit_attached<B: ClientBody>(
     Ok((gathered, terms))
 }
 
-/// Rejects a request with the answer that `why` has to its exchange, which ends without a record then.
+/// Rejects a request with the answer that `why` makes of its exchange, which then ends without a record.
 fn refuse_if(in_flight: &InFlight, why: impl FnOnce(&Exchange) -> Option<Answer>) -> Result<(), Stop> {
     let mut metered = in_flight.metered.borrow_mut();
     let answer = metered.with(|exchange| {
@@ -159,7 +158,7 @@ fn unpriced(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
     let tenant = exchange.tenant()?;
     let models = gate.models(tenant)?;
     let (provider, upstream) = exchange.place();
-    // Of two names either may be the server's.
+    // If two names are possible, the server may use either.
     let message = exchange.models().find_map(|model| {
         models.refused(tenant, &RequestedModel { model, provider: &provider, upstream: &upstream })
     })?;
@@ -170,8 +169,8 @@ fn unmetered(gate: &Gate, exchange: &Exchange, gap: Gap) -> Option<Answer> {
     Some(Answer::unmetered(exchange.dialect(), gap, gate.message(exchange.tenant()?, gap)))
 }
 
-/// Asks the gate, if there is one, about a request that is not metered but would become a tunnel: the
-/// answer if its tenant may not spend. `resolve` finds its tenant, and is not called without a gate.
+/// Checks the gate, if there is one, for a request that is not metered but would become a tunnel: returns the answer if
+/// its tenant may not spend. `resolve` resolves its tenant, and is not called without a gate.
 pub(crate) fn admit_tunnel(
     worker: &WorkerState,
     upstream: usize,

@@ -1,6 +1,5 @@
-//! The proxy's own answers: the error shape that clients of inference servers already
-//! read, saying what happened, on whose side, and what to do. It never quotes the request
-//! (law 11).
+//! The proxy's own answers, in the error shape that clients of inference servers already read. They name the event, the
+//! responsible side and the remedy, and never quote the request (law 11).
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
@@ -12,12 +11,12 @@ use crate::request::error_body::ErrorBody;
 use crate::request::policy::Violation;
 use crate::{Gap, Refusal, Refused};
 
-/// An answer of our own.
+/// An answer of the proxy.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// Its status.
     pub(crate) status: StatusCode,
-    /// The reason that is counted.
+    /// The reason for the metric.
     pub(crate) refusal: Refusal,
     code: &'static str,
     message: String,
@@ -33,7 +32,7 @@ impl Answer {
         Self { status, refusal, code, message, shape: ErrorShape::Openai, retry_after_s: None }
     }
 
-    /// The target is too long once it stands under the upstream's prefix.
+    /// The target is too long under the upstream's prefix.
     pub(crate) fn target_too_long() -> Self {
         Self::refused(Violation {
             status: StatusCode::URI_TOO_LONG,
@@ -43,7 +42,7 @@ impl Answer {
         })
     }
 
-    /// The request body breaks off in a way that is not the client leaving.
+    /// The request body is incomplete, and the client has not left.
     pub(crate) fn malformed_body() -> Self {
         Self::refused(Violation {
             status: StatusCode::BAD_REQUEST,
@@ -83,7 +82,7 @@ impl Answer {
         }
     }
 
-    /// The upstream closed the connection before it answered.
+    /// The upstream closed the connection before its answer.
     pub(crate) fn broken(upstream: &str) -> Self {
         Self {
             status: StatusCode::BAD_GATEWAY,
@@ -113,7 +112,7 @@ impl Answer {
         }
     }
 
-    /// The tenant may not spend at the moment; said as `dialect` says errors.
+    /// The tenant may not spend at the moment; in the error shape of `dialect`.
     pub(crate) fn over_budget(dialect: Dialect, refused: Refused) -> Self {
         Self {
             status: StatusCode::TOO_MANY_REQUESTS,
@@ -125,7 +124,7 @@ impl Answer {
         }
     }
 
-    /// The tenant may not ask for that model; said as `dialect` says errors.
+    /// The tenant may not use that model; in the error shape of `dialect`.
     pub(crate) fn unpriced(dialect: Dialect, message: Box<str>) -> Self {
         Self {
             status: StatusCode::FORBIDDEN,
@@ -137,7 +136,7 @@ impl Answer {
         }
     }
 
-    /// The work would go on after its client left; said as `dialect` says errors.
+    /// The work would continue after its client left; in the error shape of `dialect`.
     pub(crate) fn detached(dialect: Dialect) -> Self {
         Self {
             status: StatusCode::FORBIDDEN,
@@ -153,7 +152,7 @@ impl Answer {
         }
     }
 
-    /// The tenant may not ask for what cannot be metered in full; said as `dialect` says errors.
+    /// The tenant may not use what cannot be fully metered; in the error shape of `dialect`.
     pub(crate) fn unmetered(dialect: Dialect, gap: Gap, message: Box<str>) -> Self {
         Self {
             status: StatusCode::FORBIDDEN,
@@ -169,7 +168,7 @@ impl Answer {
         }
     }
 
-    /// We are out of something of our own.
+    /// The proxy has reached one of its own limits.
     pub(crate) fn overloaded() -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
@@ -193,7 +192,7 @@ impl Answer {
         })
     }
 
-    /// The upstream carries as many requests as it may.
+    /// The upstream has its maximum of requests.
     pub(crate) fn upstream_full(upstream: &str) -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
@@ -208,8 +207,7 @@ impl Answer {
         }
     }
 
-    /// The request has to be read before it may pass, and there is no memory for it; said as `dialect` says
-    /// errors.
+    /// The request must be read before it may pass, and there is no memory for it; in the error shape of `dialect`.
     pub(crate) fn no_gather_room(dialect: Dialect) -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
@@ -224,8 +222,8 @@ impl Answer {
         }
     }
 
-    /// The response. `close` ends the client's connection after it, which is a must while some of
-    /// the request body is unread: it would be taken for the next request.
+    /// Makes the response. `close` ends the client's connection after it, which is necessary while some of the request
+    /// body is unread: it would be read as the next request.
     pub(crate) fn into_response(self, close: bool) -> Response<Bytes> {
         let kind = match self.refusal {
             Refusal::Budget => self.code,
@@ -258,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shape_is_the_one_clients_read() {
+    fn error_shape_is_the_one_clients_read() {
         let response = Answer::unreachable("a\"b\\c\n", "connection refused").into_response(true);
         assert_eq!(response.status(), 502);
         assert_eq!(response.headers()[CONNECTION], "close");
@@ -272,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_the_client_is_called_one() {
+    fn client_errors_have_the_clients_type() {
         let body = Answer::malformed_body().into_response(false).into_body();
         assert!(body.windows(21).any(|window| window == b"invalid_request_error"));
     }

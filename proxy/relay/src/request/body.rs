@@ -1,7 +1,7 @@
-//! The request body on its way to the upstream: each slice is shown to the exchange and handed on
-//! in the same turn. While the upstream is being connected one slice is read ahead, so that the
-//! tick at which a request was complete is the client's doing and not the upstream's. A body that
-//! may be edited is gathered first: its length has to be known before its first byte goes out.
+//! The request body on its way to the upstream: each slice is passed to the exchange and forwarded in the same turn.
+//! While the upstream is being connected one slice is read ahead, so that the tick of the complete request depends on
+//! the client and not on the upstream. A body that may be edited is buffered first: its length must be known before its
+//! first byte is sent.
 
 mod slices;
 
@@ -26,33 +26,33 @@ use crate::request::headers::is_sealed;
 use crate::request::in_flight::{InFlight, UploadState};
 use crate::request::tenant::TenantResolver;
 
-/// A request body as the upstream connection takes it.
+/// A request body, for the upstream connection to read.
 pub(crate) struct Upload<B> {
-    /// Its source, until that is over.
+    /// Its source; `None` after its end.
     body: Option<B>,
-    /// Frames that were read of it and not yet handed on.
+    /// Frames that were read and not yet forwarded.
     ahead: VecDeque<Result<Frame<Bytes>, BodyError>>,
-    /// Its part of the room for gathered bodies, as long as there is something ahead.
+    /// Its part of the memory for buffered bodies, while there are frames ahead.
     share: Option<Rc<Permit>>,
-    /// The rules for the fields that its sender may not send, in trailers as in the head.
+    /// The rules for the fields that the client may not send, in trailers as in the head.
     resolver: Option<TenantResolver>,
     in_flight: Rc<InFlight>,
 }
 
-/// A body that was gathered.
+/// The result of buffering a body.
 pub(crate) enum Gathered {
-    /// All of it. Trailers may stand behind it, which say nothing of its bytes.
+    /// The whole body. Trailers may follow it, which do not protect its bytes.
     Whole(Bytes),
-    /// All of it was read, but its trailers vouch for its bytes: it goes on as it came.
+    /// The whole body, but its trailers protect its bytes: it is forwarded unchanged.
     Sealed,
-    /// It is too large: it goes on as it comes.
+    /// It is too large: it is forwarded as it arrives.
     Not,
-    /// There was no room for it, or it was silent while there was none for another.
+    /// There was no memory for it, or it was silent while there was none for another.
     Crowded,
 }
 
 impl<B: ClientBody> Upload<B> {
-    /// A body that is empty is complete at once: the request was complete with its head, at `at`.
+    /// Creates the body. An empty one is complete at once: the request was complete with its head, at `at`.
     pub(crate) fn new(body: B, resolver: TenantResolver, in_flight: &Rc<InFlight>, at: Tick) -> Self {
         if body.is_end_stream() {
             in_flight.complete(at);
@@ -66,21 +66,21 @@ impl<B: ClientBody> Upload<B> {
         }
     }
 
-    /// The same body once more, from memory, and what stood behind it. The exchange has seen it.
+    /// A copy of the body in memory, with its trailers. The exchange has already read it.
     pub(crate) fn again(body: Bytes, trailers: Option<HeaderMap>, in_flight: &Rc<InFlight>) -> Self {
         let trailers = trailers.map(Frame::trailers);
         let ahead = [Frame::data(body)].into_iter().chain(trailers).map(Ok).collect();
         Self { body: None, ahead, share: None, resolver: None, in_flight: Rc::clone(in_flight) }
     }
 
-    /// The next frame to be sent.
+    /// The next frame to send.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let Some(frame) = self.ahead.pop_front() else {
             self.share = None;
             return self.poll_body(cx);
         };
         match frame.map(Frame::into_data) {
-            // As much as the connection's buffer holds, so that what has gone out can be let go of.
+            // As much as the connection's buffer holds, so that sent memory can be released.
             Ok(Ok(mut bytes)) => {
                 let piece = bytes.split_to(bytes.len().min(BUFFER_BYTES));
                 if !bytes.is_empty() {
@@ -103,9 +103,8 @@ impl<B: ClientBody> Upload<B> {
         }
     }
 
-    /// Reads all of the body, as long as it has at most `most` bytes and there is room for them. It
-    /// stays the body to be sent. Slices are joined as they come: many small ones would weigh more
-    /// than their bytes.
+    /// Buffers the whole body, if it has at most `most` bytes and there is memory for them. It remains the body to
+    /// send. Slices are joined as they arrive: many small ones would use more memory than their bytes.
     pub(crate) async fn gather(&mut self, most: usize) -> Result<Gathered, BodyError> {
         let in_flight = Rc::clone(&self.in_flight);
         in_flight.must_not_pause();
@@ -152,28 +151,25 @@ impl<B: ClientBody> Upload<B> {
         Ok(gathered)
     }
 
-    /// The gathered body's part of the room, for who keeps the body longer.
+    /// The buffered body's part of the memory, for a caller that keeps the body longer.
     pub(crate) fn share(&self) -> Option<Rc<Permit>> {
         self.share.clone()
     }
 
-    /// The trailers behind a body that was gathered whole.
+    /// The trailers of a completely buffered body.
     pub(crate) fn trailers(&self) -> Option<&HeaderMap> {
         self.ahead.back()?.as_ref().ok()?.trailers_ref()
     }
 
-    /// Sends these slices in place of a body that was gathered whole. Its trailers stay behind it.
+    /// Replaces a completely buffered body by these slices. Its trailers stay.
     pub(crate) fn replace(&mut self, slices: impl Iterator<Item = Bytes>) {
         let trailers = self.ahead.pop_back().filter(|frame| frame.as_ref().is_ok_and(Frame::is_trailers));
         let slices = slices.filter(|slice| !slice.is_empty()).map(|slice| Ok(Frame::data(slice)));
         self.ahead = slices.chain(trailers).collect();
     }
 
-    /// The next frame of a body that is gathered; `None` inside if it is no longer to be.
-    #[expect(
-        clippy::type_complexity,
-        reason = "the frame is http-body's, and a name for it would say no more"
-    )]
+    /// The next frame of a body that is being buffered; `None` inside if buffering has ended early.
+    #[expect(clippy::type_complexity, reason = "the frame's type is http-body's; an alias would add nothing")]
     fn poll_gathered(
         &mut self,
         cx: &mut Context<'_>,
@@ -194,9 +190,9 @@ impl<B: ClientBody> Upload<B> {
             in_flight.watch();
             return match in_flight.uploading.verdict() {
                 Some(Verdict::Slow) => Poll::Ready(Some(Err(fail(in_flight, BodyError::TooSlow)))),
-                Some(Verdict::Crowding) => Poll::Ready(Some(Err(fail(
+                Some(Verdict::OverShare) => Poll::Ready(Some(Err(fail(
                     in_flight,
-                    BodyError::Crowding(Arc::clone(in_flight.upstream_name())),
+                    BodyError::OverShare(Arc::clone(in_flight.upstream_name())),
                 )))),
                 Some(Verdict::Ungathered) | None => Poll::Pending,
             };
@@ -241,8 +237,8 @@ impl<B: ClientBody> Body for Upload<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let polled = self.poll_next(cx);
-        // Of a body whose length is known, the server has all with its last byte: a client of HTTP/2 may leave its
-        // stream open behind it, and its upload is complete all the same.
+        // With its last byte, the server has all of a body of known length: an HTTP/2 client may leave its stream open
+        // after it, and its upload is complete all the same.
         if !self.in_flight.is_complete()
             && matches!(polled, Poll::Ready(Some(Ok(_))))
             && self.size_hint().exact() == Some(0)

@@ -7,7 +7,7 @@ use scan::ErrorShape;
 /// The contents of an error.
 pub(crate) struct ErrorBody<'a> {
     pub(crate) status: u16,
-    /// The error's type, in OpenAI's words.
+    /// The error's type, by OpenAI's names.
     pub(crate) kind: &'a str,
     pub(crate) code: &'a str,
     pub(crate) message: &'a str,
@@ -24,7 +24,7 @@ impl ErrorBody<'_> {
                 format!(r#"{{"error":{{"message":{text},"type":"{kind}","param":null,"code":"{code}"}}}}"#)
             }
             ErrorShape::Anthropic => {
-                // Its clients know its own words for a status only.
+                // Its clients know only Anthropic's own type for a status.
                 let word = match status {
                     429 => "rate_limit_error",
                     400..=499 => "invalid_request_error",

@@ -1,8 +1,8 @@
-//! Hop-by-hop fields end at each hop, everything else passes: same names, same values, same order
-//! (law 1). Nothing is added here: no `Via`, no `X-Forwarded-For`.
+//! Hop-by-hop fields end at each hop; all others pass: same names, same values, same order (law 1). Nothing is added
+//! here: no `Via`, no `X-Forwarded-For`.
 //!
-//! RFC 9110 §7.6.1: the fixed list, and whatever `Connection` names, except the fields that carry
-//! the message's own framing and address. Those are never dropped because a peer listed them.
+//! RFC 9110 §7.6.1: the fixed list, and the fields that `Connection` names, except those for the message's own framing
+//! and address. These are never removed because a peer listed them.
 
 use http::HeaderMap;
 use http::header::{
@@ -10,31 +10,30 @@ use http::header::{
     TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 
-/// llama.cpp: names a conversation whose answer goes on when its client leaves, and can be fetched again.
+/// llama.cpp: names a conversation whose answer continues after its client left, and can be fetched later.
 pub(crate) const CONVERSATION_ID: &str = "x-conversation-id";
 
-/// The fields of a request as the upstream gets them. `upgrade` keeps the request to switch
-/// protocols, which is ours to make again on this hop.
+/// Makes the fields of a request for the upstream. `upgrade` keeps the request to switch protocols, which the proxy
+/// repeats on this hop.
 pub(crate) fn for_upstream(headers: HeaderMap, upgrade: bool) -> HeaderMap {
     let trailers = lists(&headers, &TE, "trailers");
     strip(headers, upgrade, |name, value| match *name {
-        // We take trailers and pass them on, so the upstream may send them; other codings were
-        // offered to this hop only.
+        // The proxy accepts and forwards trailers, so the upstream may send them; other codings were offered to this
+        // hop only.
         TE if trailers => Some(HeaderValue::from_static("trailers")),
         TE => None,
-        // The engine answers the client's 100-continue itself, when the upstream takes the body.
+        // The engine answers the client's 100-continue itself, when the upstream reads the body.
         EXPECT if value.as_bytes().eq_ignore_ascii_case(b"100-continue") => None,
         _ => Some(value),
     })
 }
 
-/// The fields of a response as the client gets them. `upgrade` keeps what a 101 says.
+/// Makes the fields of a response for the client. `upgrade` keeps the fields of a 101.
 pub(crate) fn for_client(headers: HeaderMap, upgrade: bool) -> HeaderMap {
     strip(headers, upgrade, |name, value| if *name == TE { None } else { Some(value) })
 }
 
-/// Joins the `Cookie` crumbs of an HTTP/2 request, which HTTP/1.1 wants in one field (RFC 9113
-/// §8.2.3).
+/// Joins the `Cookie` fields of an HTTP/2 request, because HTTP/1.1 allows one field only (RFC 9113 §8.2.3).
 pub(crate) fn join_cookies(headers: &mut HeaderMap) {
     let Entry::Occupied(mut crumbs) = headers.entry(COOKIE) else { return };
     if crumbs.iter().nth(1).is_none() {
@@ -46,7 +45,7 @@ pub(crate) fn join_cookies(headers: &mut HeaderMap) {
     }
 }
 
-/// Takes out every field of this name, and leaves the others in their order.
+/// Removes every field of this name, and keeps the order of the others.
 pub(crate) fn take_out(headers: &mut HeaderMap, field: &HeaderName) {
     if headers.contains_key(field) {
         let others = headers.iter().filter(|(name, _)| *name != field);
@@ -54,26 +53,26 @@ pub(crate) fn take_out(headers: &mut HeaderMap, field: &HeaderName) {
     }
 }
 
-/// Returns true if the message is gRPC's, in which a client may be silent between two messages.
+/// Returns true if the message is gRPC, in which a client may be silent between two messages.
 pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes());
     kind.is_some_and(|kind| kind.get(..16).is_some_and(|kind| kind.eq_ignore_ascii_case(b"application/grpc")))
 }
 
-/// Returns true if a comma-separated field names `token`, in any of its lines.
+/// Returns true if a comma-separated field contains `token`, in any of its lines.
 pub(crate) fn lists(headers: &HeaderMap, field: &HeaderName, token: &str) -> bool {
     tokens(headers, field).any(|listed| listed.eq_ignore_ascii_case(token.as_bytes()))
 }
 
-/// Returns true if a field vouches for the body's bytes, so that none of them can be changed unnoticed:
-/// digests (RFC 9530, RFC 3230, RFC 1864) and signatures (RFC 9421).
+/// Returns true if a field protects the body's bytes, so that no change goes unnoticed: digests (RFC 9530, RFC 3230,
+/// RFC 1864) and signatures (RFC 9421).
 pub(crate) fn is_sealed(headers: &HeaderMap) -> bool {
-    // A message has few fields: looking at their names costs less than five hashes.
+    // A message has few fields: comparing their names costs less than five hashes.
     let seals = ["content-digest", "repr-digest", "digest", "content-md5", "signature"];
     headers.keys().any(|name| seals.contains(&name.as_str()))
 }
 
-/// The elements of a comma-separated field, over all its lines, without the empty ones.
+/// The elements of a comma-separated field, over all its lines, without empty ones.
 pub(crate) fn tokens<'h>(headers: &'h HeaderMap, field: &HeaderName) -> impl Iterator<Item = &'h [u8]> {
     headers
         .get_all(field)
@@ -83,8 +82,8 @@ pub(crate) fn tokens<'h>(headers: &'h HeaderMap, field: &HeaderName) -> impl Ite
         .filter(|token| !token.is_empty())
 }
 
-/// Copies what stays. A copy and not a removal, because removing from a `HeaderMap` moves the last
-/// field into the gap, and order is part of what the sender wrote.
+/// Copies the remaining fields. It copies because a removal from a `HeaderMap` moves the last field into the gap, and
+/// the order must stay.
 fn strip(
     headers: HeaderMap,
     upgrade: bool,
@@ -104,7 +103,7 @@ fn strip(
         if first {
             current = name;
         }
-        let name = current.as_ref().expect("a header map's first item carries a name");
+        let name = current.as_ref().expect("a header map's first item has a name");
         let value = match *name {
             CONNECTION if upgrade && first => Some(HeaderValue::from_static("upgrade")),
             UPGRADE if upgrade => Some(value),
@@ -125,7 +124,7 @@ fn is_hop_by_hop(name: &HeaderName) -> bool {
         || matches!(name.as_str(), "keep-alive" | "proxy-connection" | "http2-settings")
 }
 
-/// Never dropped on a peer's word: without them the message is another one. `TE` has its own rule.
+/// Never removed because a peer listed them: the message would change its meaning. `TE` has its own rule.
 fn is_framing(name: &HeaderName) -> bool {
     matches!(*name, CONTENT_LENGTH | TRANSFER_ENCODING | TRAILER | HOST | TE)
 }
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn order_and_repeats_stay() {
+    fn order_and_repetitions_are_kept() {
         let fields = [("a", "1"), ("set-cookie", "x"), ("set-cookie", "y"), ("b", "2"), ("c", "3")];
         let with_hop = [&[("connection", "close")][..], &fields[..], &[("keep-alive", "5")][..]].concat();
         assert_eq!(list(&for_client(map(&with_hop), false)), fields);
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_connection_names_goes_but_never_the_framing() {
+    fn connection_removes_named_fields_except_framing() {
         let sent = map(&[
             ("host", "h"),
             ("connection", "close, X-Private , content-length"),
@@ -188,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upgrade_is_asked_again_on_this_hop() {
+    fn an_upgrade_is_repeated_on_this_hop() {
         let sent =
             map(&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket"), ("keep-alive", "1")]);
         assert_eq!(
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn cookie_crumbs_become_one_field() {
+    fn cookie_fields_are_joined() {
         let mut headers = map(&[("cookie", "a=1"), ("x", "y"), ("cookie", "b=2")]);
         join_cookies(&mut headers);
         assert_eq!(list(&headers), [("cookie", "a=1; b=2"), ("x", "y")]);

@@ -1,5 +1,5 @@
-//! One request on its way: what its upload, its upstream connection and its response body share.
-//! Its drop is the request's end, whichever way it ended.
+//! One request in flight: the state that its upload, its upstream connection and its response body share. Its drop is
+//! the end of the request, whatever the outcome.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -21,45 +21,45 @@ use crate::{Exchange, Refusal, UsageStep, clock};
 pub(crate) enum UploadState {
     /// More may come.
     Open,
-    /// All of it was handed to the upstream connection.
+    /// All of it was forwarded to the upstream connection.
     Complete(Tick),
-    /// It broke off.
+    /// It is incomplete, and no more will come.
     Failed,
 }
 
 /// One request.
 pub(crate) struct InFlight {
     pub(crate) worker: Rc<WorkerState>,
-    /// Its upstream's index in the plan.
+    /// The index of its upstream in the plan.
     pub(crate) upstream: usize,
     pub(crate) client: Rc<Client>,
     pub(crate) metered: RefCell<Metered>,
     pub(crate) upload: Cell<UploadState>,
-    /// The last step taken about its usage.
+    /// The last step taken to have usage in its response.
     pub(crate) usage_step: Cell<Option<UsageStep>>,
-    /// True if the client speaks HTTP/1: its socket carries this request alone.
+    /// True if the client uses HTTP/1: its socket carries this request alone.
     pub(crate) is_http1: bool,
-    /// The holder that is charged for what it takes; `None` is bound by no share.
+    /// The holder that is charged for its resources; without one, no share limits it.
     pub(crate) holder: Option<Arc<Holder>>,
-    /// Its stream, under HTTP/2.
+    /// Its stream, with HTTP/2.
     pub(crate) stream: Option<Rc<Stream>>,
     pub(crate) uploading: Pace,
     pub(crate) downloading: Pace,
-    /// True if its protocol lets the client be silent for any time, and its body is not gathered.
+    /// True if its protocol lets the client be silent for any time, and its body is not buffered.
     may_pause: Cell<bool>,
     watched: Rc<Watched<Self>>,
-    /// Its place among those that the sweep looks at.
+    /// Its index among the requests that the sweep checks.
     watched_at: Cell<Option<usize>>,
-    /// Bytes of its body that are gathered, while more of them are awaited.
+    /// Bytes of its body buffered so far, while more are expected.
     pub(crate) gathering: Cell<usize>,
     /// True once it has a connection to its upstream.
     pub(crate) is_carried: Cell<bool>,
-    /// True once the head of its answer has come.
+    /// True once the response head has arrived.
     pub(crate) answering: Cell<bool>,
 }
 
 impl InFlight {
-    /// A request that begins. `may_pause`: its protocol lets the client be silent.
+    /// Starts a request. `may_pause`: its protocol lets the client be silent.
     pub(crate) fn new(
         (worker, watched): (&Rc<WorkerState>, &Rc<Watched<Self>>),
         upstream: usize,
@@ -70,7 +70,7 @@ impl InFlight {
         worker.request_began();
         client.enter();
         if is_http1 {
-            // The time that the last response waited is not this one's.
+            // The wait of the previous response does not belong to this one.
             client.take_waited();
         }
         let tenant = || {
@@ -104,31 +104,31 @@ impl InFlight {
         &self.worker.plan.upstreams[self.upstream].name
     }
 
-    /// Has the sweep look at it from now on.
+    /// Adds it to the requests that the sweep checks.
     pub(crate) fn watch(self: &Rc<Self>) {
         if self.watched_at.get().is_none() {
             self.watched_at.set(Some(self.watched.add(Rc::downgrade(self))));
         }
     }
 
-    /// The sweep need not look at it any more.
+    /// Removes it from the requests that the sweep checks.
     pub(crate) fn unwatch(&self) {
         if let Some(place) = self.watched_at.take() {
             self.watched.remove(place);
         }
     }
 
-    /// Returns true while more of the request is to come, and nothing of the answer has.
+    /// Returns true while the request is incomplete and there is no answer yet.
     pub(crate) fn is_sending(&self) -> bool {
         self.upload.get() == UploadState::Open && !self.answering.get()
     }
 
-    /// Returns true if no limit is set to the silence of its client.
+    /// Returns true if its client may be silent without limit.
     pub(crate) fn may_pause(&self) -> bool {
         self.may_pause.get()
     }
 
-    /// Its body is gathered, which is bounded whatever its protocol.
+    /// Records that its body is buffered, which is limited for any protocol.
     pub(crate) fn must_not_pause(&self) {
         self.may_pause.set(false);
     }
@@ -140,7 +140,7 @@ impl InFlight {
         }
     }
 
-    /// The request body was handed on to its end.
+    /// Records that the request body was forwarded completely.
     pub(crate) fn complete(&self, at: Tick) {
         self.upload.set(UploadState::Complete(at));
         self.metered.borrow_mut().with(|exchange| exchange.request_complete(at));
@@ -150,13 +150,13 @@ impl InFlight {
         matches!(self.upload.get(), UploadState::Complete(_))
     }
 
-    /// Counts what was done about its usage.
+    /// Counts the step taken for its usage.
     pub(crate) fn usage(&self, step: UsageStep) {
         self.usage_step.set(Some(step));
         self.worker.usage(step);
     }
 
-    /// Our own time on one step, since `from`.
+    /// Adds the proxy's own time for one step, since `from`.
     pub(crate) fn spent(&self, from: Tick) {
         let mut metered = self.metered.borrow_mut();
         if metered.is_watching() {
@@ -164,7 +164,7 @@ impl InFlight {
         }
     }
 
-    /// Tells the exchange how long the client's socket held us up since the last call.
+    /// Reports to the exchange how long the client's socket made the proxy wait since the last call.
     pub(crate) fn waited(&self) {
         if self.is_http1 {
             let ns = self.client.take_waited();
@@ -180,7 +180,7 @@ impl Drop for InFlight {
         self.unwatch();
         self.waited();
         if self.uploading.is_over() && self.is_sending() {
-            // Its connection was ended for another one, which is not its client's leaving.
+            // Its connection was closed for another one; its client did not leave.
             let ended = |exchange: &mut Exchange| {
                 exchange.answered_locally(Refusal::UpstreamFull, 503, clock::now());
             };

@@ -1,6 +1,6 @@
-//! Asking for usage in a request's name: the body is gathered, the question merged into it, the
-//! head made to fit, and the original kept until the server has taken it. A server that answers 400
-//! or 422 gets the original once more, and only that answer reaches the client.
+//! Requests usage for the client: buffers the body, merges the usage option into it, updates the head, and keeps the
+//! original until the server has accepted the edit. If the server answers 400 or 422, it gets the original, and only
+//! the second answer reaches the client.
 
 use std::rc::Rc;
 
@@ -19,21 +19,21 @@ use crate::engine::{BodyError, ClientBody};
 use crate::upstream_profile::ClientKey;
 use crate::{Exchange, UsageStep, clock, limits};
 
-/// A request as it was before it was edited.
+/// A request before it was edited.
 pub(crate) struct Original {
     parts: request::Parts,
     body: Bytes,
-    /// The trailers behind it.
+    /// Its trailers.
     trailers: Option<HeaderMap>,
     added: Added,
     client: ClientKey,
-    /// True if the question may be the cause of a refusal.
+    /// True if the added option may be the cause of a rejection.
     plain: bool,
-    /// Its bytes' part of the room for all of them.
+    /// Its part of the memory for all of them.
     _share: Option<Rc<Permit>>,
 }
 
-/// Settles the question of a request whose path does not decide it. Gathers a body that alone says its dialect.
+/// Decides about a request whose path does not decide. Buffers a body that alone determines its dialect.
 pub(crate) async fn settle<B: ClientBody>(
     in_flight: &InFlight,
     policy: UsagePolicy<'_>,
@@ -55,7 +55,7 @@ pub(crate) async fn settle<B: ClientBody>(
             Ok((question, Some(gathered)))
         }
         (Some(Speaks::Anything), _) => {
-            // The shape of the body has decided the dialect, where a budget asks for that.
+            // With budgets enforced, the shape of the body has decided the dialect.
             let dialect = in_flight.metered.borrow_mut().with(|exchange| exchange.dialect());
             Ok((dialect.and_then(|dialect| policy.askable(dialect, headers)), gathered))
         }
@@ -73,8 +73,8 @@ fn question_by_body(in_flight: &InFlight, policy: UsagePolicy<'_>, headers: &Hea
     }
 }
 
-/// Edits the request if the question can be asked in it; returns the original then. `gathered` is
-/// its body, if that was gathered before.
+/// Edits the request if usage can be requested in it; returns the original then. `gathered` is the body, if it is
+/// buffered already.
 pub(crate) async fn inject<B: ClientBody>(
     in_flight: &InFlight,
     question: Option<Question>,
@@ -106,7 +106,7 @@ pub(crate) async fn inject<B: ClientBody>(
             return Ok(None);
         }
     };
-    // Under the meter's guard: should it fail, the request goes as it came, unmetered.
+    // The meter's panic guard: if the edit fails, the request is forwarded unchanged, unmetered.
     let edited = in_flight.metered.borrow_mut().with(|exchange| {
         if !exchange.asks_for_frames() {
             return Err(UsageStep::NotStreamed);
@@ -136,28 +136,28 @@ pub(crate) async fn inject<B: ClientBody>(
     if parts.headers.contains_key(CONTENT_LENGTH) {
         parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    // What is to be taken out of the answer must be readable in it.
+    // What must be removed from the answer must be readable in it.
     parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     in_flight.usage(if added.is_running() { UsageStep::Continuous } else { UsageStep::Injected });
     Ok(Some(original))
 }
 
-/// Returns true if an answer may be due to what was added.
+/// Returns true if an answer may be caused by the added options.
 pub(crate) fn is_refusal(status: StatusCode) -> bool {
     matches!(status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY)
 }
 
 impl Original {
-    /// The request, to be sent once more.
+    /// The original request, to be sent now.
     pub(crate) fn request<B: ClientBody>(&self, in_flight: &Rc<InFlight>) -> Request<Upload<B>> {
         in_flight.metered.borrow_mut().with(|exchange| exchange.asked_more(None));
         let body = Upload::again(self.body.clone(), self.trailers.clone(), in_flight);
         Request::from_parts(self.parts.clone(), body)
     }
 
-    /// It was answered with `status`: if that is a success, the question was what was refused. Unless a
-    /// flag was written in a way that this server may have read otherwise: a client could stop the proxy
-    /// from asking at all.
+    /// Records that the original was answered with `status`: if that is a success, the server rejected the added
+    /// options. Not if a flag was written in a way that this server may read differently: a client could stop the proxy
+    /// from requesting usage at all.
     pub(crate) fn answered(&self, in_flight: &InFlight, status: StatusCode) {
         if self.plain && status.is_success() {
             in_flight.worker.profiles[in_flight.upstream].refuses(self.added, self.client, clock::now());

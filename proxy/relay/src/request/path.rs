@@ -1,13 +1,13 @@
-//! The path of a request as the most lenient server reads it. Servers unescape before they route (uvicorn
-//! does): `%6F` is `o`, `//` is `/`, and a `/` at the end says nothing. cpp-httplib, llama.cpp's, also takes
-//! `%u006F` for `o`. Starlette matches a route with `$`, before which Python allows one line feed. The reading
-//! decides the route only; the upstream receives the path as it came. Nothing is unescaped twice, and a path
-//! that needs none of this is not copied.
+//! The path of a request as the most lenient server reads it. Servers unescape before they route (uvicorn does): `%6F`
+//! is `o`, `//` is `/`, and a trailing `/` has no meaning. cpp-httplib, which llama.cpp uses, also accepts `%u006F` for
+//! `o`. Starlette matches a route with `$`, before which Python allows one line feed. The reading decides the route
+//! only; the upstream receives the path unchanged. Nothing is unescaped twice, and a path without escapes is not
+//! copied.
 
 use std::borrow::Cow;
 
-/// The path with its escapes of plain characters undone. An escaped slash stays one (`%2F`), as a
-/// character of its segment, and so does `%25`, so that what comes out has no other meaning.
+/// Unescapes the plain characters of a path. An escaped slash (`%2F`) stays, as a character of its segment, and so does
+/// `%25`, so that the result has no other meaning.
 pub(crate) fn plain(path: &str) -> Cow<'_, str> {
     if !path.contains('%') && !path.contains("//") {
         return Cow::Borrowed(ended(path));
@@ -15,7 +15,7 @@ pub(crate) fn plain(path: &str) -> Cow<'_, str> {
     Cow::Owned(undone(path, false))
 }
 
-/// The path again if it has escaped slashes, which are slashes to many a server.
+/// Unescapes the slashes of a path, as many servers do; `None` without any.
 pub(crate) fn slashed(path: &str) -> Option<String> {
     if !path.contains('%') {
         return None;
@@ -25,7 +25,7 @@ pub(crate) fn slashed(path: &str) -> Option<String> {
     (has(b"%2f") || has(b"%u002f")).then(|| undone(path, true))
 }
 
-/// The path without the slash at its end, unless the slash is all of it.
+/// Removes the slash at the end of a path, unless the slash is the whole path.
 fn ended(path: &str) -> &str {
     path.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
@@ -56,7 +56,7 @@ fn undone(path: &str, slashes: bool) -> String {
     plain
 }
 
-/// Returns true if an escape of this character may be undone.
+/// Returns true if this character is unescaped.
 fn is_plain(meant: char, slashes: bool) -> bool {
     match meant {
         '/' => slashes,
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_servers_read_the_same_is_the_same() {
+    fn spellings_equal_to_servers_are_equal() {
         for (path, meant) in [
             ("/v1/chat/completions", "/v1/chat/completions"),
             ("/v1/chat/complet%69ons", "/v1/chat/completions"),
@@ -94,11 +94,11 @@ mod tests {
             ("//", "/"),
             ("", ""),
             ("*", "*"),
-            // Only once, and no slash out of a segment.
+            // Unescaped once only; an escaped slash stays in its segment.
             ("/v1/complet%2569ons", "/v1/complet%2569ons"),
             ("/v2/models/a%2Fb/generate", "/v2/models/a%2Fb/generate"),
             ("/v2/models/a%2fb/generate/", "/v2/models/a%2fb/generate"),
-            // llama.cpp's server (cpp-httplib) knows four digits too, and half a pair means nothing to it.
+            // llama.cpp's server (cpp-httplib) reads four digits too, and drops half a pair.
             ("/v1/chat/completion%u0073", "/v1/chat/completions"),
             ("/v1/chat/completion%u006E%73/", "/v1/chat/completionns"),
             ("/v1/chat/completion%ud800s%uDFFF", "/v1/chat/completions"),
@@ -107,7 +107,7 @@ mod tests {
             ("/v1/%u0025u0073", "/v1/%u0025u0073"),
             ("/a%u00e9%u0000%U0073%u007%u%u007g", "/a%u00e9%u0000%U0073%u007%u%u007g"),
             ("/a%u007%73", "/a%u007s"),
-            // What is no escape, and what is no plain character.
+            // Invalid escapes, and characters that are not plain.
             ("/a%/b%6/c%zz", "/a%/b%6/c%zz"),
             ("/a%20b%C3%A9%00", "/a%20b%C3%A9%00"),
             ("/é%é6", "/é%é6"),
@@ -126,7 +126,7 @@ mod tests {
                 (format!("/v1/chat/completions{feed}/"), "/v1/chat/completions".to_owned()),
                 (format!("/v1/chat/completions//{feed}//"), "/v1/chat/completions".to_owned()),
                 (format!("/{feed}"), "/".to_owned()),
-                // Not the last character, or one of two.
+                // Not at the end, or one of two.
                 (format!("/v1/chat{feed}/completions"), format!("/v1/chat{feed}/completions")),
                 (format!("/v1/completions{feed}{feed}"), format!("/v1/completions{feed}")),
                 (format!("/v1/completions%0d{feed}"), "/v1/completions%0d".to_owned()),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn escaped_slashes_are_read_the_other_way_too() {
+    fn escaped_slashes_may_separate_segments() {
         for (path, meant) in [
             ("/v1%2Fchat%2fcomplet%69ons", Some("/v1/chat/completions")),
             ("/v1%2F/chat/completions%2F", Some("/v1/chat/completions")),

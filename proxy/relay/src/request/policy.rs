@@ -1,11 +1,11 @@
-//! The messages that are forwarded at all. A message that two readers could understand differently is
-//! refused, not repaired (law 1): this is what the HTTP library under us leaves to its user.
+//! The messages that are forwarded. A message that two readers could understand differently is rejected, not repaired
+//! (law 1), if the HTTP library has not rejected it already.
 //!
-//! The HTTP library settles some of it before:
-//! - A request with both `Content-Length` and `Transfer-Encoding: chunked` reaches us without the
-//!   `Content-Length`. It is forwarded re-framed as chunked, and the client's connection is closed
-//!   after the answer, which is what RFC 9112 §6.1 asks of a server that does not refuse.
-//! - Repeated equal `Content-Length` fields reach us as one.
+//! The HTTP library handles some cases before:
+//! - A request with both `Content-Length` and `Transfer-Encoding: chunked` arrives here without the `Content-Length`.
+//!   It is forwarded as chunked, and the client's connection is closed after the answer, as RFC 9112 §6.1 requires of a
+//!   server that does not reject it.
+//! - Repeated equal `Content-Length` fields arrive as one.
 //! - `Transfer-Encoding` in HTTP/1.0 or not ending in `chunked`, differing or malformed
 //!   `Content-Length`, line folding, bare CR, spaces before a colon: answered 400, with no body.
 //! - A fragment in a request target is cut off.
@@ -23,15 +23,15 @@ use crate::request::headers::{lists, tokens};
 pub(crate) struct Violation {
     /// The status of the answer.
     pub(crate) status: StatusCode,
-    /// The reason that is counted.
+    /// The reason for the metric.
     pub(crate) refusal: Refusal,
-    /// A stable word for programs.
+    /// A stable code for programs.
     pub(crate) code: &'static str,
     /// The fault, for people.
     pub(crate) message: &'static str,
 }
 
-/// Refuses a request that may not be forwarded.
+/// Returns an error if a request may not be forwarded.
 pub(crate) fn check(
     method: &Method,
     uri: &Uri,
@@ -51,8 +51,8 @@ pub(crate) fn check(
     host(uri, version, headers)
 }
 
-/// Returns true if the client asks to switch protocols, and to one that the proxy can carry. A cleartext HTTP/2
-/// upgrade is not: it is dropped and the request served as it is (RFC 9110 §7.8 allows it).
+/// Returns true if the client requests another protocol that the proxy can carry. A cleartext HTTP/2 upgrade is not
+/// one: the field is removed and the request served without it (RFC 9110 §7.8 allows it).
 pub(crate) fn asks_upgrade(version: Version, headers: &HeaderMap) -> bool {
     version == Version::HTTP_11
         && headers.contains_key(UPGRADE)
@@ -60,8 +60,7 @@ pub(crate) fn asks_upgrade(version: Version, headers: &HeaderMap) -> bool {
         && !lists(headers, &UPGRADE, "h2c")
 }
 
-/// Refuses a response head that cannot be forwarded, with its fault. `asked` says that the request
-/// asked to switch protocols.
+/// Returns the fault of a response head that cannot be forwarded. `asked`: the request asked to switch protocols.
 pub(crate) fn check_response(
     status: StatusCode,
     headers: &HeaderMap,
@@ -70,7 +69,7 @@ pub(crate) fn check_response(
     if status == StatusCode::SWITCHING_PROTOCOLS && !asked {
         return Err("switched protocols (101) although the request did not ask for it");
     }
-    // We never offer another coding upstream, so a body in one is not readable by the client.
+    // The proxy offers no other coding upstream, so the client could not decode it.
     let mut codings = tokens(headers, &TRANSFER_ENCODING);
     match (codings.next(), codings.next()) {
         (None, None) => Ok(()),
@@ -146,7 +145,7 @@ fn host(uri: &Uri, version: Version, headers: &HeaderMap) -> Result<(), Violatio
     }
     match (host, version) {
         (Some(host), _) if !is_authority(host) => wrong("Host is not a host name with an optional port"),
-        // HTTP/2 has the authority among its own fields; the two must not name different servers.
+        // HTTP/2 has the authority in a pseudo-header; the two must not name different servers.
         (Some(host), Version::HTTP_2) => match uri.authority() {
             Some(authority) if !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()) => {
                 wrong("Host and :authority differ")
@@ -164,7 +163,7 @@ fn is_authority(value: &HeaderValue) -> bool {
         let port = authority.as_str().strip_prefix(authority.host()).unwrap_or_default();
         !authority.host().is_empty()
             && !authority.as_str().contains('@')
-            // The parser takes any text after the colon; `Host: name:` alone is allowed by RFC 3986.
+            // The parser accepts any text after the colon; RFC 3986 allows `Host: name:` only.
             && (port.is_empty() || port == ":" || authority.port_u16().is_some())
     })
 }
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn framing() {
+    fn framing_must_be_unambiguous() {
         let rows: [(&Fields, Verdict); 13] = [
             (&[("transfer-encoding", "chunked")], None),
             (&[("transfer-encoding", "Chunked")], None),
@@ -234,14 +233,14 @@ mod tests {
     }
 
     #[test]
-    fn transfer_encoding_is_http11() {
+    fn transfer_encoding_needs_http11() {
         let mut request = get(&[("host", "h"), ("transfer-encoding", "chunked")]);
         request.version = Version::HTTP_10;
         assert_eq!(judge(&request), Some((400, "invalid_framing")));
     }
 
     #[test]
-    fn hosts() {
+    fn host_is_a_name_with_a_port() {
         let rows: [(&Fields, Verdict); 12] = [
             (&[("host", "h")], None),
             (&[("host", "my_service.ns.svc:8000")], None),
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn http2_names_one_server() {
+    fn http2_host_and_authority_must_agree() {
         let mut request = get(&[("host", "A.example")]);
         request.version = Version::HTTP_2;
         request.target = "http://a.example/";
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn targets() {
+    fn invalid_targets_are_rejected() {
         let rows = [
             (Method::GET, "/a?b", None),
             (Method::GET, "//a", None),
@@ -296,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn upgrades() {
+    fn only_known_upgrades_are_kept() {
         let asks = |fields: &[(&'static str, &'static str)]| {
             let mut headers = HeaderMap::new();
             for (name, value) in fields {
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn responses() {
+    fn invalid_responses_are_rejected() {
         let chunked = HeaderMap::from_iter([(TRANSFER_ENCODING, HeaderValue::from_static("chunked"))]);
         let zipped = HeaderMap::from_iter([(TRANSFER_ENCODING, HeaderValue::from_static("gzip, chunked"))]);
         let none = HeaderMap::new();

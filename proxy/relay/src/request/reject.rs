@@ -1,4 +1,4 @@
-//! The end of a request that gets no response from its upstream: its client left, or the proxy answers.
+//! The end of a request without a response from its upstream: its client left, or the proxy answers.
 
 use super::answer::Answer;
 use super::in_flight::InFlight;
@@ -6,10 +6,10 @@ use crate::clock;
 use crate::engine::BodyError;
 use crate::state::WorkerState;
 
-/// The reason why a request does not go on.
+/// The reason why a request ends here.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The client left: there is no one to answer.
+    /// The client left: there is no answer.
     ClientGone,
     /// The proxy answers.
     Reject(Answer),
@@ -27,19 +27,19 @@ impl From<BodyError> for Stop {
             BodyError::ClientGone => return Self::ClientGone,
             BodyError::Malformed => Answer::malformed_body(),
             BodyError::TooSlow => Answer::slow_body(),
-            BodyError::Crowding(upstream) => Answer::upstream_full(&upstream),
+            BodyError::OverShare(upstream) => Answer::upstream_full(&upstream),
         })
     }
 }
 
-/// Counts and reports the answer to a request whose tenant is not known yet.
+/// Counts and reports the answer to a request whose tenant is unknown.
 pub(super) fn reject_unopened(worker: &WorkerState, upstream: usize, answer: Answer) -> Answer {
     worker.refuse(answer.refusal);
     worker.report_rejection(upstream, (answer.refusal, answer.status.as_u16()), None);
     answer
 }
 
-/// Counts the answer to a request that was let in, and ends its exchange.
+/// Counts the answer to an admitted request, and ends its exchange.
 pub(super) fn reject(in_flight: &InFlight, answer: Answer) -> Answer {
     in_flight.worker.refuse(answer.refusal);
     let status = answer.status.as_u16();

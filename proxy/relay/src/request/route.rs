@@ -1,10 +1,10 @@
-//! The requests that are metered, and the JSON shape of each: by the upstream's kind where it is
-//! known, then the path, then what only the request's body or the response's type can say.
+//! The requests that are metered, and the JSON shape of each. It follows from the upstream's kind if that is known,
+//! then from the path, then from the request's body or the response's type.
 //!
 //! Paths are matched by their end, at a slash, because servers are often mounted under a prefix
-//! (`/openai/v1/chat/completions`), and in any letter case, because some web frameworks ignore it. The longest
-//! end that fits wins. Spellings that a server may read as such a path are that path: the spelling of a path
-//! never decides whether its answer is metered.
+//! (`/openai/v1/chat/completions`), and in any letter case, because some web frameworks ignore it. The longest matching
+//! end wins. A spelling that a server may read as such a path counts as that path: the spelling never decides whether
+//! the answer is metered.
 
 use std::cmp::Reverse;
 use std::sync::LazyLock;
@@ -15,34 +15,34 @@ use scan::{Dialect, Name, Request};
 use crate::request::path::{plain, slashed};
 use crate::{Passthrough, ServerKind};
 
-/// The facts of an exchange that its request's head states.
+/// The facts of an exchange from its request head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
-    /// The language, as far as the head decides it.
+    /// The dialect, as far as the head determines it.
     pub(crate) speaks: Speaks,
-    /// The model, where the path names it; else empty.
+    /// The model, if the path names it; else empty.
     pub(crate) model: Name,
 }
 
-/// The language of an endpoint.
+/// The dialect of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaks {
-    /// This.
+    /// A known dialect.
     Known(Dialect),
-    /// `/generate`: TGI, SGLang and LMDeploy each have one. The request's body tells them apart.
+    /// `/generate`: TGI, SGLang and LMDeploy each have one. The request's body distinguishes them.
     Generate,
-    /// `/invocations`, one door for several endpoints. The request's body says which.
+    /// `/invocations`, one path for several endpoints. The request's body determines the dialect.
     Invocations,
-    /// `/`, at which TGI takes what its `/generate` takes.
+    /// `/`, where TGI accepts the requests of its `/generate`.
     Root,
-    /// Nothing we know. It is metered if what comes back is a stream, or counts tokens.
+    /// Unknown. It is metered if the response is a stream, or reports token counts.
     Anything,
-    /// Nothing we know, but a budget is enforced: the shape of the request's body may say it.
+    /// Unknown, but a budget is enforced: the shape of the request's body may determine it.
     Shape,
 }
 
 impl Speaks {
-    /// The dialect, now that the request's body is known; `None` if it still cannot be told.
+    /// The dialect, with the request's body; `None` if it is still unknown.
     pub(crate) fn settle(self, request: &Request) -> Option<Dialect> {
         match self {
             Self::Known(dialect) => Some(dialect),
@@ -97,19 +97,19 @@ fn endpoint(kind: Option<ServerKind>, path: &str) -> Option<Route> {
         (Speaks::Generate | Speaks::Root, Some(ServerKind::Tgi)) => known(Dialect::Tgi),
         (Speaks::Generate, Some(ServerKind::Sglang)) => known(Dialect::Sglang),
         (Speaks::Generate, Some(ServerKind::Lmdeploy)) => known(Dialect::Lmdeploy),
-        // Only llama.cpp has an endpoint of its own under this name.
+        // Only llama.cpp has this endpoint.
         (Speaks::Known(Dialect::LlamacppCompletion), Some(kind))
             if kind != ServerKind::LlamaCpp && ends_with(path, "/completions") =>
         {
             known(Dialect::OpenaiCompletions)
         }
-        // Many paths end at a slash; this one is for the root alone.
+        // Many paths end with a slash; only the root counts.
         (Speaks::Root, _) if path != "/" => None,
         _ => Some(Route { speaks: *speaks, model: Name::default() }),
     }
 }
 
-/// Returns true if the path ends so, in letters of any case.
+/// Returns true if the path has this end, in any letter case.
 fn ends_with(path: &str, end: &str) -> bool {
     let at = path.len().checked_sub(end.len());
     at.is_some_and(|at| path.as_bytes()[at..].eq_ignore_ascii_case(end.as_bytes()))
@@ -130,14 +130,14 @@ fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
     matches!(method, "generate" | "generate_stream").then_some((Dialect::Triton, model))
 }
 
-/// Returns true if a POST to `path` (as the upstream will see it) begins a batch, whose results are fetched later.
+/// Returns true if a POST to `path` (as the upstream will see it) starts a batch, whose results are fetched later.
 pub(crate) fn begins_batch(path: &str) -> bool {
     let begins = |path: &str| BATCHES.iter().any(|end| ends_with(path, end));
     begins(&plain(path)) || slashed(path).is_some_and(|path| begins(&path))
 }
 
-/// Streams that are played again: what they carry was counted when it was made.
-/// `GET …/responses/{id}` is OpenAI's, `GET …/v1/stream` llama.cpp's.
+/// Returns true for streams that are replayed: their content was counted when it was generated.
+/// `GET …/responses/{id}` is OpenAI's, `GET …/v1/stream` is llama.cpp's.
 fn is_replay(path: &str) -> bool {
     let response = path.rsplit_once("/responses/").is_some_and(|(_, id)| !id.is_empty() && !id.contains('/'));
     response || path.ends_with("/v1/stream")
@@ -147,7 +147,7 @@ fn is_replay(path: &str) -> bool {
 const SHARED: [(&str, Speaks); 3] =
     [("/generate", Speaks::Generate), ("/invocations", Speaks::Invocations), ("/", Speaks::Root)];
 
-/// All ends of paths, the longest first: `/completions` alone is llama.cpp's own endpoint.
+/// All path ends, the longest first: `/completions` alone is llama.cpp's own endpoint.
 static ROUTES: LazyLock<Vec<(&str, Speaks)>> = LazyLock::new(|| {
     let own = |dialect: Dialect| dialect.paths().iter().map(move |end| (*end, Speaks::Known(dialect)));
     let mut routes: Vec<_> = Dialect::ALL.into_iter().flat_map(own).chain(SHARED).collect();
@@ -155,15 +155,14 @@ static ROUTES: LazyLock<Vec<(&str, Speaks)>> = LazyLock::new(|| {
     routes
 });
 
-/// The batches of OpenAI, Anthropic, LiteLLM and Gemini, and the runs of OpenAI's assistants.
+/// Paths that start a batch: those of OpenAI, Anthropic, LiteLLM and Gemini, and the runs of OpenAI's assistants.
 const BATCHES: [&str; 4] = ["/batches", "/runs", ":batchGenerateContent", ":asyncBatchEmbedContent"];
 
-/// The paths that SGLang takes by `PUT` as well.
+/// The paths that SGLang also accepts with `PUT`.
 const PUT: [&str; 4] = ["/generate", "/encode", "/v1/rerank", "/classify"];
 
-/// Paths of POST requests that are no work for the model. Some of it streams. llama.cpp's
-/// `/chat/completions/control` ends the reasoning of another request, which is metered itself, and
-/// `/streams/lookup` lists the caller's streams.
+/// Paths of POST requests that do not run the model. Some of them stream. llama.cpp's `/chat/completions/control` ends
+/// the reasoning of another request, which is metered itself, and `/streams/lookup` lists the caller's streams.
 const CONTROL: [&str; 15] = [
     "/count_tokens",
     "/input_tokens",
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn each_end_of_a_path_has_one_dialect() {
+    fn each_path_end_has_one_dialect() {
         let mut ends: Vec<_> = ROUTES.iter().map(|(end, _)| *end).collect();
         assert!(ends.iter().all(|end| end.starts_with('/')), "{ends:?}");
         ends.sort_unstable();
@@ -234,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_never_cut() {
+    fn a_segment_is_matched_whole() {
         for path in [
             "/autocompletion",
             "/v1/my-infill",
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_settles_what_the_path_leaves_open() {
+    fn kind_decides_ambiguous_paths() {
         let rows = [
             (None, "/generate", Speaks::Generate),
             (Some(ServerKind::Vllm), "/generate", Speaks::Generate),
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_what_servers_make_of_it() {
+    fn escaped_paths_match_as_servers_read_them() {
         for path in [
             "/v1/chat/complet%69ons",
             "/v1//chat/completions/",
@@ -311,7 +310,7 @@ mod tests {
         ] {
             assert_eq!(speaks(None, path), Some(Speaks::Known(Dialect::OpenaiChat)), "{path}");
         }
-        // A slash of a name is none of the path's, unless the path leads nowhere else.
+        // A slash in a name separates no segments, unless no other route matches.
         for (path, model) in [
             ("/v2/models/a%2Fb/generate", "a%2Fb"),
             ("/v2/models/a%2Dc//generate/", "a-c"),
@@ -333,7 +332,7 @@ mod tests {
     proptest! {
         #![proptest_config(chance::cases(2048))]
 
-        /// However it is spelled, a path leads where it leads; and an ordinary one is taken as it is.
+        /// No spelling changes the route, and a plain path is read unchanged.
         #[test]
         fn spelling_changes_no_route(
             end in prop::sample::select(ROUTES.iter().map(|(end, _)| *end).collect::<Vec<_>>()),
@@ -366,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn only_work_is_metered() {
+    fn only_model_work_is_metered() {
         let rows = [
             (Method::GET, "/v1/chat/completions", Passthrough::Method),
             (Method::HEAD, "/v1/chat/completions", Passthrough::Method),

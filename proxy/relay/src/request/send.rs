@@ -1,5 +1,4 @@
-//! Sends one request upstream and waits for the head of its response, on a connection from the
-//! pool or a fresh one.
+//! Sends one request upstream and waits for the head of its response, on a connection from the pool or a new one.
 
 use std::future::Future;
 use std::io;
@@ -20,14 +19,14 @@ use crate::engine::{Connection, Engine, SendError, SendFailure};
 use crate::response::interim::Interim;
 use crate::{Exchange, clock};
 
-/// A response, and the connection over which its body goes on coming.
+/// A response, and the connection that yields the rest of its body.
 pub(crate) struct Sent<E: Engine> {
     pub(crate) connection: Box<UpstreamConnection<E>>,
     pub(crate) response: Response<UpstreamResponse<E>>,
 }
 
-/// Sends `request`, which the client began at `begun` in HTTP of `version`. Sent again only if
-/// nothing of it had gone out.
+/// Sends `request`, which the client began at `begun` with this HTTP version. A second attempt follows only if nothing
+/// was sent.
 pub(crate) async fn send<E: Engine>(
     connections: &Connections<E>,
     in_flight: &InFlight,
@@ -92,13 +91,13 @@ pub(crate) async fn send<E: Engine>(
             if interim.is_flood() {
                 return Poll::Ready(Received::<E>::Flood);
             }
-            // Only driving the connection brings the response, and we just did.
+            // Only driving the connection yields the response, and it was just driven.
             let mut driven = Context::from_waker(Waker::noop());
             match waiting.as_mut().poll(&mut driven) {
                 Poll::Ready(Ok(response)) => Poll::Ready(Received::Head(response)),
                 Poll::Ready(Err(error)) => Poll::Ready(Received::Error(Box::new(error))),
-                Poll::Pending if connection.http.bury() => {
-                    // What was still queued comes back now.
+                Poll::Pending if connection.http.release() => {
+                    // A request that was still queued comes back now.
                     cx.waker().wake_by_ref();
                     Poll::Pending
                 }
@@ -116,7 +115,7 @@ pub(crate) async fn send<E: Engine>(
                 let what = "answered with a flood of interim responses";
                 return Err(Answer::invalid(&upstream.name, what).into());
             }
-            // Nothing was sent, so nothing is sent twice. A fresh connection gets no second try.
+            // Nothing was sent, so nothing is sent twice. A new connection gets no second attempt.
             Received::Error(error) => match (connection.is_reused, *error) {
                 (true, SendError { unsent: Some(unsent), .. }) => request = unsent,
                 (_, SendError { cause, .. }) => return Err(unanswered(&upstream.name, cause)),
@@ -149,7 +148,7 @@ fn unconnected(name: &str, error: &ConnectError) -> Answer {
     }
 }
 
-/// The end of a request that was sent and got no response.
+/// The end of a request that was sent and has no response.
 fn unanswered(name: &str, cause: SendFailure) -> Stop {
     let answer = match cause {
         SendFailure::Body(error) => return error.into(),

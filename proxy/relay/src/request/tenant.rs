@@ -1,7 +1,6 @@
-//! The tenant of a request: the rules in force resolve it when its head is here, or,
-//! if they depend on the body, when that was read. No request waits for that (law 2) but where a
-//! [`Gate`](crate::Gate) has to know first. A panic in the rules is counted and costs the name: the
-//! request is the default tenant's (law 3).
+//! The tenant of a request: the current rules resolve it from the head, or, if they depend on the body, after the body
+//! was read. No request waits for that (law 2), unless a [`Gate`](crate::Gate) needs the tenant first. A panic in the
+//! rules is counted, and the request belongs to the default tenant (law 3).
 
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,7 +24,7 @@ pub(crate) struct TenantResolver {
 }
 
 impl TenantResolver {
-    /// The rules of this moment, for a request from `peer`.
+    /// The current rules, for a request from `peer`.
     pub(crate) fn of(worker: &WorkerState, peer: IpAddr) -> Self {
         Self { rules: worker.plan.tenants.load(), peer }
     }
@@ -35,13 +34,13 @@ impl TenantResolver {
         guarded(worker, || self.rules.trusts(self.peer)).unwrap_or(false)
     }
 
-    /// Returns the length of the prefix of `path` that the upstream does not get.
+    /// Returns the length of the prefix of `path` that is stripped.
     pub(crate) fn strip_prefix_len(&self, worker: &WorkerState, path: &str) -> usize {
         guarded(worker, || self.rules.strip(path)).unwrap_or(0)
     }
 
-    /// Counts the fields that this peer may not send, before its body or behind it, and takes them out if the
-    /// rules say so.
+    /// Counts the fields that this peer may not send, in the head or the trailers, and removes them if the rules demand
+    /// it.
     pub(crate) fn strip_untrusted_headers(&self, worker: &WorkerState, headers: &mut HeaderMap) {
         guarded(worker, || {
             for field in self.rules.untrusted(self.peer) {
@@ -57,7 +56,7 @@ impl TenantResolver {
         });
     }
 
-    /// Resolves the tenant of a request with this head; `path` is as it came.
+    /// Resolves the tenant of a request with this head; `path` is the received one.
     pub(crate) fn resolve(self, worker: &WorkerState, path: &str, headers: &HeaderMap) -> TenantResolution {
         let field =
             |name: &str, at| headers.get_all(name).iter().nth(at).map(|value: &HeaderValue| value.as_bytes());
@@ -89,13 +88,13 @@ impl TenantResolver {
 
 /// The tenant of a request, as far as it is resolved.
 pub(crate) enum TenantResolution {
-    /// It is resolved.
+    /// Resolved.
     Resolved(TenantIdentity),
     /// It depends on the body.
     Unresolved(Box<Unresolved>),
 }
 
-/// The rules that wait for a body.
+/// The rules that need a body.
 pub(crate) struct Unresolved {
     rules: Arc<Rules>,
     pending: PendingTenant,
@@ -103,7 +102,7 @@ pub(crate) struct Unresolved {
 }
 
 impl TenantResolution {
-    /// The body members that the rules ask for.
+    /// The body members that the rules read.
     pub(crate) fn selected_members(&self) -> Option<&Arc<SelectedMembers>> {
         match self {
             Self::Resolved(_) => None,
@@ -111,7 +110,7 @@ impl TenantResolution {
         }
     }
 
-    /// The tenant, if the body cannot say another.
+    /// The tenant, if the body cannot change it.
     pub(crate) fn tenant(&self) -> Option<&Arc<str>> {
         match self {
             Self::Resolved(who) => Some(&who.tenant),
@@ -119,7 +118,7 @@ impl TenantResolution {
         }
     }
 
-    /// The key or account it was made with, if the body cannot say another.
+    /// The key or account, if the body cannot change it.
     pub(crate) fn principal(&self) -> Option<&Arc<str>> {
         match self {
             Self::Resolved(who) => who.principal.as_ref(),
@@ -127,7 +126,7 @@ impl TenantResolution {
         }
     }
 
-    /// The body was read, and `values` is what the wanted members say; `None` if it could not be read.
+    /// Resolves the tenant by the body: `values` are the members it has; `None` if it was unreadable.
     pub(crate) fn body(&mut self, worker: &WorkerState, values: Option<&[Name]>) {
         let Self::Unresolved(_) = self else { return };
         let Self::Unresolved(unresolved) = std::mem::take(self) else { return };
@@ -143,7 +142,7 @@ impl TenantResolution {
         *self = known.map_or_else(Self::default, Self::Resolved);
     }
 
-    /// Takes the identity at the exchange's end. A tenant that is not resolved by then is resolved without the body.
+    /// Takes the identity at the exchange's end. An unresolved tenant is then resolved without the body.
     pub(crate) fn take(&mut self, worker: &WorkerState) -> TenantIdentity {
         self.body(worker, None);
         match std::mem::take(self) {
@@ -159,12 +158,12 @@ impl Default for TenantResolution {
     }
 }
 
-/// The identity of a request whose rules failed.
+/// The identity of a request after its rules panicked.
 fn default_identity() -> TenantIdentity {
     TenantIdentity { tenant: DEFAULT_TENANT.into(), principal: None, consumer: None, rule: RuleKind::Default }
 }
 
-/// Gives the values of the wanted members to `ask`, as the rules take them.
+/// Calls `ask` with the members' values, in the form that the rules accept.
 fn facts<R>(selected_members: &SelectedMembers, values: &[Name], ask: impl FnOnce(&BodyFacts<'_>) -> R) -> R {
     let mut facts = BodyFacts::default();
     let mut metadata = Vec::new();
@@ -181,7 +180,7 @@ fn facts<R>(selected_members: &SelectedMembers, values: &[Name], ask: impl FnOnc
     ask(&BodyFacts { metadata: &metadata, ..facts })
 }
 
-/// Calls the rules. A panic is counted, and the answer is missing.
+/// Calls the rules. A panic is counted, and the result is `None`.
 fn guarded<R>(worker: &WorkerState, ask: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(ask)).map_err(|_panic| worker.dropped(Dropped::Panic)).ok()
 }

@@ -1,4 +1,4 @@
-//! The head of a request as the upstream gets it.
+//! The head of a request for the upstream.
 
 use http::Version;
 use http::header::{CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING};
@@ -8,7 +8,7 @@ use http::uri::{PathAndQuery, Uri};
 use super::headers;
 use crate::Upstream;
 
-/// The target as the upstream gets it: origin form, under its prefix, without its first `prefix_len` bytes.
+/// The target for the upstream: origin form, under its prefix, without its first `prefix_len` bytes.
 pub(crate) fn target(uri: &Uri, prefix_len: usize, upstream: &Upstream) -> Result<Uri, http::Error> {
     let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
     if path == "*" {
@@ -22,7 +22,7 @@ pub(crate) fn target(uri: &Uri, prefix_len: usize, upstream: &Upstream) -> Resul
     Ok(Uri::from(PathAndQuery::try_from(format!("{}{slash}{path}", upstream.prefix))?))
 }
 
-/// Makes the head one of the next hop's. Only what has to differ does.
+/// Changes the head for the next hop, and only what must differ.
 pub(crate) fn rewrite(
     parts: &mut request::Parts,
     uri: Uri,
@@ -37,14 +37,14 @@ pub(crate) fn rewrite(
             parts.headers.insert(HOST, authority);
         }
     } else if !parts.headers.contains_key(HOST) {
-        // HTTP/1.0 may come without one; the upstream is spoken to in 1.1.
+        // HTTP/1.0 may omit it; the upstream connection uses 1.1.
         if let Ok(host) = HeaderValue::from_str(&format!("{}:{}", upstream.host, upstream.port)) {
             parts.headers.insert(HOST, host);
         }
     }
     if parts.version == Version::HTTP_2 {
         headers::join_cookies(&mut parts.headers);
-        // HTTP/2 needs neither to have a body. An engine would send a GET without either as empty.
+        // HTTP/2 needs neither field for a body. An engine would send a GET without either as empty.
         if has_body && !parts.headers.contains_key(CONTENT_LENGTH) {
             parts.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         }

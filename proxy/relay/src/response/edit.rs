@@ -1,5 +1,5 @@
-//! The editing of one response body: the editor, what it is told to cut, and the clock that limits
-//! how long bytes may wait for the rest of their event (law 2).
+//! The editor of one response body: the usage editor, the marked parts, and the clock that limits how long bytes wait
+//! for the rest of their event (law 2).
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,23 +18,23 @@ use crate::request::in_flight::InFlight;
 pub(crate) struct Edit {
     editor: Editor,
     pub(crate) cuts: Cuts,
-    /// Runs while bytes wait, and where in the body those bytes begin.
+    /// The timer of the waiting bytes, and their position in the body.
     overdue: Option<(u64, Pin<Box<Sleep>>)>,
-    /// Cuts that failed and were counted.
+    /// Failed cuts that were counted.
     counted: u64,
-    /// The editor failed; the rest passes as it comes.
+    /// True if the editor failed: the rest is forwarded unchanged.
     failed: bool,
 }
 
 impl Edit {
-    /// Takes the next slice, its marks made, and gives away what may go now: all that waits, too, if
-    /// it is the `last`, or the meter marks no more.
+    /// Takes the next slice with its marks, and returns the bytes to forward now: with all waiting ones if it is the
+    /// `last` slice, or the meter marks no more.
     pub(crate) fn apply(&mut self, in_flight: &InFlight, slice: Bytes, last: bool) -> Bytes {
         if self.failed {
             return slice;
         }
         let Self { editor, cuts, .. } = self;
-        // Only a torn event waits, so this copies what is little or nothing.
+        // Only a torn event waits, so this copies little or nothing.
         let waiting = Bytes::copy_from_slice(editor.held());
         let given = slice.clone();
         match catch_unwind(AssertUnwindSafe(|| editor.edit(given, cuts))) {
@@ -51,13 +51,13 @@ impl Edit {
         }
     }
 
-    /// Takes the bytes that still wait when no more come.
+    /// Takes the bytes that still wait at the end.
     pub(crate) fn release(&mut self) -> Option<Bytes> {
         Some(self.editor.release()).filter(|bytes| !bytes.is_empty())
     }
 
-    /// Nothing more can be read for now: gives back what has waited long enough, and sees to it that
-    /// the task is woken when what waits has.
+    /// Called when nothing can be read for now: returns the bytes that have waited long enough, and registers the task
+    /// to be woken when the others have.
     pub(crate) fn poll_overdue(&mut self, cx: &mut Context<'_>) -> Option<Bytes> {
         let Some(held) = self.editor.held_from() else {
             self.overdue = None;

@@ -1,6 +1,5 @@
-//! Interim responses (1xx) from an upstream. Engines send none of ours, so the ones worth
-//! passing are written to the client's socket in front of the response. `100 Continue` is not
-//! passed: this hop has its own.
+//! Interim responses (1xx) from an upstream. Engines do not forward them, so the useful ones are written to the
+//! client's socket before the response. `100 Continue` is not forwarded: the proxy sends its own on this hop.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,8 +10,8 @@ use http::{HeaderMap, StatusCode};
 use crate::limits::{BUFFER_BYTES, INTERIM_RESPONSES};
 use crate::request::headers;
 
-/// Collects one request's interim responses. Engines ask for a function that could be called from
-/// any thread, hence the lock; it is only ever called inside a poll of the upstream connection.
+/// Collects one request's interim responses. Engines require a function that may be called from any thread, hence the
+/// lock; it is called only inside a poll of the upstream connection.
 #[derive(Clone, Default)]
 pub(crate) struct Interim(Arc<Mutex<Heads>>);
 
@@ -32,10 +31,9 @@ impl Interim {
             return;
         }
         let reason = status.canonical_reason().unwrap_or_default();
-        // Writing to a string cannot fail. A value that is not text is left out: early hints
-        // are links.
+        // Writing to a string cannot fail. A value that is not text is omitted: early hints are links.
         let _ = write!(heads.bytes, "HTTP/1.1 {} {reason}\r\n", status.as_str());
-        // They end here as in any response, and an interim one has no body to be framed.
+        // Hop-by-hop fields are removed as in any response; an interim response has no body.
         let mut fields = headers::for_client(fields.clone(), false);
         fields.remove(TRANSFER_ENCODING);
         fields.remove(CONTENT_LENGTH);
@@ -47,13 +45,13 @@ impl Interim {
         heads.bytes.push_str("\r\n");
     }
 
-    /// Takes what came since the last call.
+    /// Takes the responses since the last call.
     pub(crate) fn take(&self) -> Option<String> {
         let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if heads.bytes.is_empty() { None } else { Some(std::mem::take(&mut heads.bytes)) }
     }
 
-    /// Returns true if the upstream sends more of them than [`INTERIM_RESPONSES`].
+    /// Returns true if the upstream sent more than [`INTERIM_RESPONSES`].
     pub(crate) fn is_flood(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).count > INTERIM_RESPONSES
     }

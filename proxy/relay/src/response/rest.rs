@@ -1,5 +1,5 @@
-//! The rest of an unstreamed answer whose client left: read for its counts, and dropped. No generation goes on for it,
-//! and a client that takes the content and not the end is charged all the same.
+//! The rest of an unstreamed answer whose client left: it is read for its counts, and discarded. No generation
+//! continues for it, and a client that takes the content and not the end is charged all the same.
 
 use std::pin::Pin;
 use std::task::{Context, Waker};
@@ -21,20 +21,20 @@ pub(super) struct Rest<E: Engine> {
 }
 
 impl<E: Engine> Rest<E> {
-    /// Reads it, for no longer than [`limits::REST_TIME`], and ends when no byte came for [`limits::REST_IDLE`].
+    /// Reads the rest for at most [`limits::REST_TIME`]; ends when no byte arrives for [`limits::REST_IDLE`].
     pub(crate) async fn read(mut self) {
-        // An answer that takes longer has the counts that came.
+        // An answer that takes longer keeps the counts so far.
         let _ = tokio::time::timeout(limits::REST_TIME, async {
             while let Ok(true) = tokio::time::timeout(limits::REST_IDLE, self.slice()).await {}
         })
         .await;
     }
 
-    /// Reads the next slice; false if there is none, or no more of them are wanted.
+    /// Reads the next slice; false at the end, or if no more is needed.
     async fn slice(&mut self) -> bool {
         let frame = std::future::poll_fn(|cx| {
             self.connection.http.drive(cx);
-            // Only driving the connection makes the body ready, and we just did.
+            // Only driving the connection makes the body ready, and it was just driven.
             Pin::new(&mut self.body).poll_frame(&mut Context::from_waker(Waker::noop()))
         });
         let Some(Ok(frame)) = frame.await else { return false };

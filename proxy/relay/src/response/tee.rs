@@ -1,6 +1,6 @@
-//! The response body: each slice read from the upstream is shown to the exchange and handed to the
-//! client in the same turn (law 2). It owns the upstream connection: polling the body moves it,
-//! dropping the body closes its socket (law 4), but for the rest of an unstreamed answer.
+//! The response body: each slice read from the upstream is passed to the exchange and forwarded to the client in the
+//! same turn (law 2). It owns the upstream connection: polling the body drives it, and dropping the body closes its
+//! socket (law 4), except for the rest of an unstreamed answer.
 //!
 //! Backpressure needs no code: while the client's socket is full the engine does not poll the body, so
 //! nothing reads the upstream.
@@ -22,24 +22,24 @@ use crate::exchange::metered::Metered;
 use crate::request::in_flight::{InFlight, UploadState};
 use crate::{clock, limits};
 
-/// A response body on its way.
+/// A response body that is being forwarded.
 pub(crate) struct Tee<E: Engine> {
-    /// Taken when its client has left.
+    /// `None` after its client has left.
     body: Option<UpstreamResponse<E>>,
-    // Before `in_flight`: at the exchange's end the upstream's socket is closed.
+    // Before `in_flight`: the upstream's socket is closed when the exchange ends.
     connection: Option<Box<UpstreamConnection<E>>>,
     connections: Rc<Connections<E>>,
-    /// The length of the body was not known at its beginning.
+    /// True if the length of the body was unknown at its beginning.
     streamed: bool,
     state: State,
     slices: u32,
-    /// The rest of a slice of which the first piece was handed on, under HTTP/2.
+    /// The rest of a slice whose first piece was forwarded, with HTTP/2.
     ahead: Bytes,
     /// The time of the last piece that may wait for its client, and its bytes.
     handed: Option<(Tick, usize)>,
-    /// Takes out what was added, if something was.
+    /// Removes the effects of added options, if there are any.
     edit: Option<Box<Edit>>,
-    /// The body's last frame, while what waited is handed on before it.
+    /// The body's last frame, while held bytes are forwarded before it.
     trailers: Option<Frame<Bytes>>,
     in_flight: Rc<InFlight>,
 }
@@ -47,19 +47,19 @@ pub(crate) struct Tee<E: Engine> {
 /// The state of the body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// More comes.
+    /// More is expected.
     Open,
-    /// It broke off, and the last that waited was handed on.
+    /// It is truncated, and all bytes were forwarded.
     Broken,
-    /// It broke off; what came before it must reach the client first.
+    /// It is truncated; the bytes before that must reach the client first.
     Cut,
-    /// All was handed on.
+    /// All of it was forwarded.
     Ended,
 }
 
 impl<E: Engine> Tee<E> {
-    /// The body of a response that `connection` brings. `edited`: something was added to the request
-    /// that has to be taken out of it.
+    /// The body of a response from `connection`. `edited`: options were added to the request, and their effects must be
+    /// removed.
     pub(crate) fn new(
         body: UpstreamResponse<E>,
         connection: Box<UpstreamConnection<E>>,
@@ -108,8 +108,8 @@ impl<E: Engine> Body for Tee<E> {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            // The socket wakes this task when it takes bytes again. Under HTTP/2 that is another
-            // task's socket; there, one turn has put the bytes on their way.
+            // The socket wakes this task when it accepts bytes again. With HTTP/2 it belongs to another task; there,
+            // one turn has sent the bytes.
             State::Cut if in_flight.is_http1 && in_flight.client.is_blocked() => return Poll::Pending,
             State::Cut => return Poll::Ready(Some(Err(Cut))),
         }
@@ -117,7 +117,7 @@ impl<E: Engine> Body for Tee<E> {
             if let Some(connection) = &mut this.connection {
                 connection.http.drive(cx);
             }
-            // Only driving the connection makes the body ready, and we just did: no need to be woken.
+            // Only driving the connection makes the body ready, and it was just driven: no wake-up is needed.
             let mut driven = Context::from_waker(Waker::noop());
             let polled = Pin::new(&mut *body).poll_frame(&mut driven);
             let Poll::Ready(frame) = polled else {
@@ -150,7 +150,7 @@ impl<E: Engine> Body for Tee<E> {
                         this.state = State::Ended;
                         end(&this.connections, in_flight, this.connection.take(), this.streamed, at, cx);
                     } else if frame.data_ref().is_some_and(Bytes::is_empty) {
-                        // All of it waits, or was cut out.
+                        // All of it is held, or was removed.
                         continue;
                     }
                     if let Some(bytes) = frame.data_ref()
@@ -175,8 +175,8 @@ impl<E: Engine> Body for Tee<E> {
                 }
                 Some(Err(_)) => {
                     this.connection = None;
-                    // A client that left while it still sent its request breaks the response too, and
-                    // that is its own doing.
+                    // A client that left while it still sent its request truncates the response, too; the upstream is
+                    // not the cause.
                     if in_flight.upload.get() != UploadState::Failed {
                         let mut metered = in_flight.metered.borrow_mut();
                         metered.with(|exchange| exchange.upstream_cut(clock::now()));
@@ -199,7 +199,7 @@ impl<E: Engine> Body for Tee<E> {
     }
 
     fn size_hint(&self) -> SizeHint {
-        // How much will be taken out is not known before.
+        // The size of the removed parts is unknown before.
         if self.edit.is_some() {
             return SizeHint::default();
         }
@@ -228,8 +228,8 @@ impl<E: Engine> Drop for Tee<E> {
     }
 }
 
-/// Ends a fully read response: the exchange is told, the connection goes back to its upstream's
-/// pool if the server keeps it and has the whole request.
+/// Ends a completely read response: informs the exchange, and returns the connection to its upstream's pool if the
+/// server keeps it and has the whole request.
 pub(crate) fn end<E: Engine>(
     connections: &Connections<E>,
     in_flight: &InFlight,
@@ -254,8 +254,8 @@ pub(crate) fn end<E: Engine>(
     }
 }
 
-/// Shows a slice to the exchange and returns what of it goes to the client now. One slice in
-/// [`limits::SPENT_SAMPLE`] is timed, and stands for all.
+/// Passes a slice to the exchange and returns the part of it that goes to the client now. One slice in
+/// [`limits::SPENT_SAMPLE`] is timed, as a sample for all.
 fn show(
     in_flight: &InFlight,
     bytes: Bytes,
@@ -275,7 +275,7 @@ fn show(
             metered.with(|exchange| exchange.spent(ns));
         }
     }
-    // A meter that failed marks nothing more: what it wanted to wait for goes now.
+    // A failed meter marks nothing more: the bytes held for it are forwarded now.
     let last = last || !metered.is_watching();
     drop(metered);
     match edit {
@@ -284,13 +284,13 @@ fn show(
     }
 }
 
-/// Takes the bytes that still wait when no more come.
+/// Takes the bytes that are still held at the end.
 fn held(edit: &mut Option<Box<Edit>>) -> Option<Bytes> {
     edit.as_mut()?.release()
 }
 
-/// The first piece of a slice; the rest waits in `ahead`. The engine takes a slice whole however small the
-/// client's window is, so that under HTTP/2 the pace at which the client takes it shows between the pieces only.
+/// Returns the first piece of a slice and keeps the rest in `ahead`. The engine accepts a slice whole, however small
+/// the client's window is, so with HTTP/2 the client's speed shows only between the pieces.
 fn piece(in_flight: &InFlight, mut bytes: Bytes, ahead: &mut Bytes) -> Bytes {
     if !in_flight.is_http1 && bytes.len() > limits::H2_PIECE_BYTES {
         *ahead = bytes.split_off(limits::H2_PIECE_BYTES);
@@ -298,7 +298,7 @@ fn piece(in_flight: &InFlight, mut bytes: Bytes, ahead: &mut Bytes) -> Bytes {
     bytes
 }
 
-/// Notes that bytes were handed on, which wait for the client until the engine comes back for more.
+/// Records that forwarded bytes wait for the client until the engine polls again.
 fn hand(in_flight: &InFlight, bytes: &Bytes, at: Tick, handed: &mut Option<(Tick, usize)>) {
     if !in_flight.is_http1 {
         *handed = Some((at, bytes.len()));
@@ -306,9 +306,9 @@ fn hand(in_flight: &InFlight, bytes: &Bytes, at: Tick, handed: &mut Option<(Tick
     }
 }
 
-/// Tells the exchange how long a slice waited for the client. Under HTTP/1.1 the socket itself
-/// says so. Under HTTP/2 it is the time until the engine comes back for more, if that was longer than
-/// a turn: it does so at once unless the stream's or the connection's window is full.
+/// Reports to the exchange how long a slice waited for the client. With HTTP/1.1 the socket itself measures it. With
+/// HTTP/2 it is the time until the engine polls again, if that is longer than a turn: it polls at once unless the
+/// stream's or the connection's window is full.
 fn waited(in_flight: &InFlight, handed: &mut Option<(Tick, usize)>) {
     in_flight.waited();
     if let Some((handed, bytes)) = handed.take() {

@@ -1,4 +1,4 @@
-//! Bodies of every framing arrive as they were sent, in both directions.
+//! Bodies of every framing are forwarded unchanged, in both directions.
 
 use std::sync::mpsc;
 
@@ -6,7 +6,7 @@ use super::Proxy;
 use crate::support::{Upstream, upstream_body};
 
 #[test]
-fn content_length() {
+fn body_with_content_length_is_forwarded() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nhello");
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
@@ -16,7 +16,7 @@ fn content_length() {
 }
 
 #[test]
-fn chunked_comes_slice_by_slice() {
+fn chunked_body_is_forwarded_slice_by_slice() {
     let (go, wait) = mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);
     let upstream = Upstream::start(move |peer, _| {
@@ -31,14 +31,14 @@ fn chunked_comes_slice_by_slice() {
     let mut client = proxy.connect();
     client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!(client.head().unwrap(), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-    // The first slice is here before the second exists (law 2).
+    // The first slice arrives before the second is sent (law 2).
     assert_eq!(client.until("one\r\n"), "3\r\none\r\n");
     go.send(()).unwrap();
     assert_eq!(client.until("0\r\n\r\n"), "3\r\ntwo\r\n0\r\n\r\n");
 }
 
 #[test]
-fn delimited_by_the_end() {
+fn body_ended_by_close_is_forwarded() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.send("HTTP/1.1 200 OK\r\nX: y\r\n\r\nall of it");
@@ -51,7 +51,7 @@ fn delimited_by_the_end() {
 }
 
 #[test]
-fn an_old_client_gets_no_chunks() {
+fn http10_client_gets_no_chunks() {
     let upstream =
         Upstream::answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n");
     let proxy = Proxy::new(upstream.address);
@@ -64,7 +64,7 @@ fn an_old_client_gets_no_chunks() {
 }
 
 #[test]
-fn an_old_upstream_is_forwarded() {
+fn http10_upstream_is_forwarded() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.send("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nold");
@@ -91,12 +91,12 @@ fn heads_without_bodies_keep_their_length() {
             client.send(format!("{method} /x HTTP/1.1\r\nHost: h\r\n\r\n"));
             assert_eq!(client.head().unwrap(), answer);
         }
-        assert_eq!(upstream.connections(), 1, "the connection is kept after {answer:?}");
+        assert_eq!(upstream.connections(), 1, "the connection stays open after {answer:?}");
     }
 }
 
 #[test]
-fn uploads_of_either_framing() {
+fn uploads_of_either_framing_are_forwarded() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
         while let Some(head) = peer.head() {
@@ -123,7 +123,7 @@ fn uploads_of_either_framing() {
 }
 
 #[test]
-fn a_large_upload_passes_whole() {
+fn large_upload_is_forwarded_whole() {
     let upstream = Upstream::start(|peer, _| {
         let head = peer.head().unwrap();
         let body = upstream_body(peer, &head);
@@ -144,7 +144,7 @@ fn a_large_upload_passes_whole() {
 }
 
 #[test]
-fn trailers_pass_if_announced_and_wanted() {
+fn announced_and_requested_trailers_are_forwarded() {
     let upstream = Upstream::answering(
         "HTTP/1.1 200 OK\r\nTrailer: X-T\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-T: v\r\n\r\n",
     );
@@ -153,7 +153,7 @@ fn trailers_pass_if_announced_and_wanted() {
     client.send("GET /x HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE\r\n\r\n");
     client.head();
     assert_eq!(client.until("\r\n\r\n").to_lowercase(), "2\r\nok\r\n0\r\nx-t: v\r\n\r\n");
-    // And the connection goes on.
+    // The connection stays open.
     client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
     client.head();
     assert_eq!(client.until("0\r\n\r\n"), "2\r\nok\r\n0\r\n\r\n");
@@ -182,7 +182,7 @@ fn expect_continue_is_answered_when_body_is_read() {
 }
 
 #[test]
-fn an_upstream_that_dies_is_seen_to_die() {
+fn upstream_failure_truncates_the_response() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
@@ -191,11 +191,11 @@ fn an_upstream_that_dies_is_seen_to_die() {
     let mut client = proxy.connect();
     client.send("POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}");
     client.head();
-    assert_eq!(client.rest(), "3\r\none\r\n", "all that came, and no last chunk");
+    assert_eq!(client.rest(), "3\r\none\r\n", "the received bytes without a last chunk");
 }
 
 #[test]
-fn a_length_not_kept_is_not_made_up() {
+fn body_short_of_its_length_is_truncated() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!");
@@ -208,7 +208,7 @@ fn a_length_not_kept_is_not_made_up() {
 }
 
 #[test]
-fn the_prefix_goes_in_front() {
+fn upstream_prefix_precedes_the_path() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
         while let Some(head) = peer.head() {
@@ -231,7 +231,7 @@ fn the_prefix_goes_in_front() {
 }
 
 #[test]
-fn the_name_in_the_target_is_the_host() {
+fn name_in_the_target_becomes_the_host() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
         while let Some(head) = peer.head() {
@@ -250,7 +250,7 @@ fn the_name_in_the_target_is_the_host() {
 }
 
 #[test]
-fn names_values_and_order_are_the_senders() {
+fn header_names_values_and_order_are_kept() {
     let request =
         "GET /x HTTP/1.1\r\nHOST: h\r\nx-Low: 1\r\nX-HIGH: 2\r\nUser-Agent: A/1 (b)\r\nAccept: */*\r\n\r\n";
     let answer = "HTTP/1.1 200 Fine By Me\r\nserver: u\r\nX-Mixed-CASE: v\r\nset-Cookie: a\r\nSet-Cookie: b\r\nContent-length: 0\r\n\r\n";
@@ -268,7 +268,7 @@ fn names_values_and_order_are_the_senders() {
 }
 
 #[test]
-fn hop_by_hop_fields_end_here() {
+fn hop_by_hop_fields_are_removed() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
         heard.send(peer.head().unwrap()).unwrap();

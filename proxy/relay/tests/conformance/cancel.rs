@@ -1,4 +1,4 @@
-//! A client that leaves takes its upstream request with it, at once, in every phase (law 4).
+//! A client that leaves cancels its upstream request at once, in every phase (law 4).
 
 use std::net::TcpListener;
 use std::sync::mpsc;
@@ -9,11 +9,11 @@ use crate::support::{CANCEL, Peer, Upstream, eventually, now};
 
 const REQUEST: &str = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}";
 
-/// How a client leaves.
+/// The way in which a client leaves.
 const WAYS: [fn(Peer); 2] = [drop, Peer::reset];
 
-/// Has a client go through `before`, leave in each way, and looks when the upstream learns of it.
-/// The upstream is at `reach` when the client leaves.
+/// Sends `before` from a client and lets it leave in each way while the upstream is at `reach`; measures when the
+/// upstream's connection closes.
 fn learns(
     change: impl Fn(&mut relay::Plan),
     before: impl Fn(&mut Peer),
@@ -22,14 +22,14 @@ fn learns(
     for leave in WAYS {
         let (ready, reached) = mpsc::channel();
         let (left, leaving) = mpsc::channel::<Instant>();
-        let (told, learned) = mpsc::channel();
+        let (sender, learned) = mpsc::channel();
         let leaving = std::sync::Mutex::new(leaving);
         let reach = reach.clone();
         let upstream = Upstream::start(move |peer, _| {
             reach(peer);
             ready.send(()).unwrap();
             let since = leaving.lock().unwrap().recv().unwrap();
-            told.send(peer.closed_after(since)).unwrap();
+            sender.send(peer.closed_after(since)).unwrap();
         });
         let proxy = Proxy::with(upstream.address, &change);
         let mut client = proxy.connect();
@@ -40,13 +40,13 @@ fn learns(
         left.send(since).unwrap();
         let after: Duration = learned.recv().unwrap();
         assert!(after < CANCEL, "learned after {after:?}");
-        eventually("the request is over", || proxy.running.in_flight() == 0);
+        eventually("the request has ended", || proxy.running.in_flight() == 0);
         assert!(proxy.seen().lost.is_empty());
     }
 }
 
 #[test]
-fn while_it_sends() {
+fn client_leaves_during_its_upload() {
     learns(
         |_| {},
         |client| client.send("POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n123"),
@@ -58,7 +58,7 @@ fn while_it_sends() {
 }
 
 #[test]
-fn while_it_sends_chunks() {
+fn client_leaves_during_its_chunked_upload() {
     learns(
         |_| {},
         |client| {
@@ -73,7 +73,7 @@ fn while_it_sends_chunks() {
 }
 
 #[test]
-fn while_it_waits_for_the_head() {
+fn client_leaves_before_the_response_head() {
     learns(
         |_| {},
         |client| client.send(REQUEST),
@@ -85,7 +85,7 @@ fn while_it_waits_for_the_head() {
 }
 
 #[test]
-fn while_it_reads_the_stream() {
+fn client_leaves_during_the_stream() {
     learns(
         |_| {},
         |client| {
@@ -102,7 +102,7 @@ fn while_it_reads_the_stream() {
 }
 
 #[test]
-fn with_its_next_request_already_sent() {
+fn client_leaves_after_a_pipelined_request() {
     learns(
         |_| {},
         |client| client.send(format!("{REQUEST}{REQUEST}")),
@@ -114,7 +114,7 @@ fn with_its_next_request_already_sent() {
 }
 
 #[test]
-fn while_it_is_too_slow() {
+fn slow_client_leaves() {
     learns(
         |_| {},
         |client| {
@@ -124,7 +124,7 @@ fn while_it_is_too_slow() {
         |upstream| {
             upstream.head();
             upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
-            // Until nothing moves any more.
+            // Until all buffers are full.
             let piece = vec![b'x'; 1 << 20];
             upstream.stream().set_write_timeout(Some(Duration::from_millis(300))).unwrap();
             while upstream.try_send(&piece) {}
@@ -134,13 +134,13 @@ fn while_it_is_too_slow() {
 
 #[test]
 fn reset_cancels_even_with_half_close() {
-    let (told, learned) = mpsc::channel();
+    let (sender, learned) = mpsc::channel();
     let (ready, reached) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
         peer.head();
         peer.exactly(2);
         ready.send(()).unwrap();
-        told.send(peer.closed_after(now())).unwrap();
+        sender.send(peer.closed_after(now())).unwrap();
     });
     let proxy = Proxy::with(upstream.address, |plan| plan.half_close = true);
     let mut client = proxy.connect();
@@ -151,8 +151,8 @@ fn reset_cancels_even_with_half_close() {
 }
 
 #[test]
-fn while_we_connect() {
-    // A listener whose queue is full takes no connection and refuses none.
+fn client_leaves_during_the_upstream_connect() {
+    // A listener with a full queue neither accepts nor refuses connections.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     socket2::SockRef::from(&listener).listen(0).unwrap();
@@ -167,18 +167,18 @@ fn while_we_connect() {
     let proxy = Proxy::with(address, |plan| plan.connect_timeout = Duration::from_secs(60));
     let mut client = proxy.connect();
     client.send(REQUEST);
-    eventually("the request is in", || proxy.running.in_flight() == 1);
+    eventually("the request is in flight", || proxy.running.in_flight() == 1);
     drop(client);
-    eventually("the request is over", || proxy.running.in_flight() == 0);
+    eventually("the request has ended", || proxy.running.in_flight() == 0);
 }
 
 #[test]
-fn half_closing_is_leaving_unless_allowed() {
+fn half_close_cancels_unless_allowed() {
     let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
     let script = |peer: &mut Peer, _: usize| {
         peer.head();
         peer.exactly(2);
-        // Long enough for the half-close to be seen first.
+        // Long enough for the half-close to arrive first.
         std::thread::sleep(Duration::from_millis(100));
         peer.try_send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     };

@@ -1,4 +1,4 @@
-//! How the proxy ends: who is still served, who may finish, who is cut.
+//! Shutdown: which requests are still served, which may finish, and which are cut.
 
 use std::net::TcpStream;
 use std::sync::mpsc;
@@ -9,7 +9,7 @@ use crate::support::{Upstream, eventually};
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// A server whose streams end when told to.
+/// A server whose streams end on a signal.
 fn streaming() -> (Upstream, mpsc::Sender<()>) {
     let (go, wait) = mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);
@@ -25,7 +25,7 @@ fn streaming() -> (Upstream, mpsc::Sender<()>) {
 }
 
 #[test]
-fn a_stream_may_finish() {
+fn stream_may_finish_within_the_grace() {
     let (upstream, go) = streaming();
     let proxy = Proxy::new(upstream.address);
     let address = proxy.address();
@@ -35,7 +35,7 @@ fn a_stream_may_finish() {
     client.head();
     client.until("one\r\n");
     proxy.running.drain();
-    // The idle one is told to go; new ones are refused.
+    // The idle connection is told to close; new ones are refused.
     assert_eq!(idle.rest(), "");
     eventually("the listener closes", || TcpStream::connect(address).is_err());
     go.send(()).unwrap();
@@ -78,7 +78,7 @@ fn unfinished_stream_is_cut_after_the_grace() {
 }
 
 #[test]
-fn a_second_word_ends_it_at_once() {
+fn second_signal_stops_at_once() {
     let (upstream, _go) = streaming();
     let proxy = Proxy::with(upstream.address, |plan| plan.drain_delay = Duration::from_secs(60));
     let mut client = proxy.connect();
@@ -92,19 +92,12 @@ fn a_second_word_ends_it_at_once() {
 }
 
 #[test]
-fn a_connection_that_answers_says_that_it_ends() {
-    let (go, wait) = mpsc::channel::<()>();
-    let wait = std::sync::Mutex::new(wait);
-    let upstream = Upstream::start(move |peer, _| {
-        peer.head();
-        wait.lock().unwrap().recv().unwrap();
-        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-        peer.head();
-    });
+fn response_during_the_drain_closes_its_connection() {
+    let (upstream, go) = Upstream::answering_on_signal("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
     client.send(GET);
-    eventually("it is under way", || proxy.running.in_flight() == 1);
+    eventually("the request is in flight", || proxy.running.in_flight() == 1);
     let address = proxy.address();
     proxy.running.drain();
     eventually("the listener closes", || TcpStream::connect(address).is_err());

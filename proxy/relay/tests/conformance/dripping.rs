@@ -1,5 +1,5 @@
-//! Uploads that never pause and never end: some bytes each half second, above every least rate. They give way to
-//! another holder as silent ones do, and end at last.
+//! Uploads that never pause and never end: some bytes each half second, above every minimum rate. They are ended for
+//! another holder, as silent ones are, and reach their maximum time.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -29,14 +29,14 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const DRIP: &[u8] = &[b' '; 200];
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Clients that send chunks until they are dropped. One whose connection ends connects again.
+/// Clients that send chunks until they are dropped. A client whose connection ends connects again.
 struct Drips {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Drips {
-    /// So many uploads from 127.0.0.`last`, each of which begins with `first` bytes.
+    /// Starts `count` uploads from 127.0.0.`last`, each with `first` bytes at its beginning.
     fn start(last: u8, address: SocketAddr, path: &str, (n, first): (usize, usize)) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -77,7 +77,7 @@ fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// The same as a body over HTTP/2.
+/// As [`chunked`], over HTTP/2.
 struct Dripping(Interval);
 
 impl Body for Dripping {
@@ -115,7 +115,7 @@ fn dripping_uploads_leave_upstream_connections() {
     }
 }
 
-/// Half of the attacker's connections wait before the other client's in the listener's queue.
+/// Half of the attacker's connections precede the other client's in the listener's queue.
 #[test]
 fn dripping_uploads_leave_places() {
     let upstream = Upstream::answering(OK);
@@ -129,11 +129,11 @@ fn dripping_uploads_leave_places() {
     }
     assert!(begun.elapsed() < DEADLINE, "{:?}", begun.elapsed());
     let ended = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record;
-    assert_eq!(ended.ending, Ending::ProxyError, "its client did not leave");
+    assert_eq!(ended.ending, Ending::ProxyError, "the exchange ended for another reason");
     drop(drips);
 }
 
-/// The process has descriptors for so many sockets only.
+/// The process has a limited number of descriptors for sockets.
 #[test]
 fn dripping_streams_leave_sockets() {
     let upstream = Upstream::answering(OK);
@@ -174,11 +174,11 @@ fn dripping_uploads_of_four_leave_gather_room() {
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     }
     let injected = steps(&proxy).iter().filter(|step| **step == UsageStep::Injected).count();
-    assert_eq!(injected, 3, "each was asked for usage: {:?}", steps(&proxy));
+    assert_eq!(injected, 3, "the proxy requested usage in each: {:?}", steps(&proxy));
     drop(drips);
 }
 
-/// Slow uploads of the only holder have what they take, and end as they like.
+/// Slow uploads of the only holder keep their capacity and have no time limit.
 #[test]
 fn slow_uploads_of_one_holder_stay() {
     let upstream = Upstream::answering(OK);
@@ -193,7 +193,7 @@ fn slow_uploads_of_one_holder_stay() {
         slow.iter_mut().for_each(|client| client.send(chunk(DRIP)));
         if round % 4 == 2 {
             let (head, _) = ask_from(1, &proxy, &request("{}"));
-            assert!(head.starts_with("HTTP/1.1 503"), "the same holder has no share to wait for: {head}");
+            assert!(head.starts_with("HTTP/1.1 503"), "no share is free for the same holder: {head}");
         }
         std::thread::sleep(PAUSE);
     }
@@ -222,9 +222,9 @@ fn upload_without_end_ends() {
     assert_eq!(proxy.seen().refused, [Refusal::SlowBody]);
 }
 
-/// A gRPC client may be silent for as long as it likes; that its head says gRPC makes no other request one.
+/// A gRPC client may be silent without limit; a gRPC content type alone does not exempt other requests.
 #[test]
-fn silence_is_for_grpc_alone() {
+fn only_grpc_clients_may_be_silent() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::with(upstream.address, |plan| {
         policy(Policy::Inject)(plan);
@@ -258,6 +258,6 @@ fn silence_is_for_grpc_alone() {
             Request::post(format!("http://{address}{path}")).header("content-type", "application/grpc");
         let request = request.body(Endless(Some(Bytes::from_static(b"{")))).unwrap();
         let answer = tokio::time::timeout(Duration::from_secs(4), client.send_request(request)).await;
-        assert!(answer.is_err(), "it is still waited for");
+        assert!(answer.is_err(), "the proxy still waits for it");
     });
 }

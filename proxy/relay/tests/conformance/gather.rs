@@ -1,5 +1,5 @@
-//! Requests that are taken whole before they go on: what is sent, what it may weigh, and who may
-//! leave meanwhile.
+//! Requests that are buffered whole before they are forwarded: the bytes sent, the limits, and clients that leave
+//! meanwhile.
 
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
@@ -37,10 +37,10 @@ fn with_trailers(fields: &str, body: &str, trailers: &str) -> String {
     )
 }
 
-/// Trailers are no way out of being counted: they go on behind what was edited, and behind the original
-/// where that is sent again.
+/// Trailers do not exempt a request from being counted: they follow the edited body, and the original body if that is
+/// sent again.
 #[test]
-fn trailers_come_behind_the_edited_body() {
+fn trailers_follow_the_edited_body() {
     let sent = Arc::<Mutex<Vec<String>>>::default();
     let noted = Arc::clone(&sent);
     let upstream = Upstream::start(move |peer, number| {
@@ -62,7 +62,7 @@ fn trailers_come_behind_the_edited_body() {
     assert_eq!(steps(&proxy), [UsageStep::Injected]);
 }
 
-/// What chunks carry.
+/// The content of the chunks.
 fn unchunked(mut chunks: &str) -> String {
     let mut whole = String::new();
     while let Some((size, rest)) = chunks.split_once("\r\n") {
@@ -74,7 +74,7 @@ fn unchunked(mut chunks: &str) -> String {
 }
 
 #[test]
-fn trailers_nobody_announced_change_nothing() {
+fn unannounced_trailers_change_nothing() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
     let (_, body) = ask(proxy.address(), &with_trailers("", PLAIN, "X-A: b\r\n"));
@@ -83,9 +83,9 @@ fn trailers_nobody_announced_change_nothing() {
     assert_eq!(steps(&proxy), [UsageStep::Injected]);
 }
 
-/// A digest behind the body is one like any other.
+/// A digest in the trailers counts as one in the head.
 #[test]
-fn body_sealed_by_its_trailers_is_not_edited() {
+fn body_with_digest_in_trailers_is_unedited() {
     for seal in ["Content-Digest: sha-256=:AA==:\r\n", "X-A: b\r\nSignature: s=:AA==:\r\n"] {
         let server = Server::streaming();
         let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
@@ -95,9 +95,9 @@ fn body_sealed_by_its_trailers_is_not_edited() {
     }
 }
 
-/// What is spoken at `/invocations` only the body says, so it is asked once that is known.
+/// At `/invocations` only the body determines the dialect, so usage is requested once that is known.
 #[test]
-fn streams_at_invocations_are_asked_for_usage() {
+fn usage_is_requested_at_invocations() {
     const TEXT: &str = r#"{"prompt":"p","stream": true}"#;
     const ESCAPED: &str = r#"{"mess\u0061ges":[],"stream": true}"#;
     const CHAT: &str = r#"{"messages":[],"stream": true}"#;
@@ -138,7 +138,7 @@ fn body_over_the_cap_passes_unedited() {
 }
 
 #[test]
-fn client_that_leaves_while_gathered_reaches_no_server() {
+fn client_leaving_during_buffering_reaches_no_server() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, policy(Policy::Inject));
     let mut client = proxy.connect();
@@ -171,10 +171,10 @@ fn request_of_many_chunks_is_one_body() {
     assert!(bodies == [sent], "{} bodies, the first of {}", bodies.len(), bodies[0].len());
 }
 
-/// What is gathered counts against the room until it has gone out, whatever becomes of the edit.
+/// A buffered body counts against the limit until it has been sent, whatever becomes of the edit.
 #[test]
-fn gathered_bodies_share_one_room() {
-    // A server that takes connections and reads nothing.
+fn buffered_bodies_share_one_limit() {
+    // A server that accepts connections and reads nothing.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     socket2::SockRef::from(&listener).set_recv_buffer_size(8192).unwrap();
     let proxy = Proxy::with(listener.local_addr().unwrap(), policy(Policy::Inject));
@@ -184,13 +184,13 @@ fn gathered_bodies_share_one_room() {
             let (address, request) = (proxy.address(), request(&body));
             std::thread::spawn(move || {
                 let mut client = Peer::connect(address);
-                // What the proxy does not take waits in the sockets. Who leaves takes its request along.
+                // The sockets hold what the proxy does not read. A client that leaves drops its request.
                 client.try_send(request);
                 client
             })
         })
         .collect();
-    eventually("the room is full", || steps(&proxy).contains(&UsageStep::TooLarge));
+    eventually("the limit is reached", || steps(&proxy).contains(&UsageStep::TooLarge));
     let injected = steps(&proxy).iter().filter(|step| **step == UsageStep::Injected).count();
     assert!(injected <= 9, "{injected} bodies of 7 MiB do not fit into 64");
     drop(proxy);
@@ -213,8 +213,8 @@ fn a_client_may_leave_at_every_byte() {
         let mut client = proxy.connect();
         client.send(&whole[..at]);
     }
-    eventually("all seats are given back", || proxy.seen().seated == 0 && proxy.running.in_flight() == 0);
-    assert_eq!(server.bodies(), [""; 0], "no half request went on");
+    eventually("the in-flight gauge is zero", || proxy.seen().seated == 0 && proxy.running.in_flight() == 0);
+    assert_eq!(server.bodies(), [""; 0], "no incomplete request was forwarded");
     let left = stream.find("data: {\"choices\":[],").unwrap();
     for at in 1..left {
         let mut client = proxy.connect();

@@ -1,4 +1,4 @@
-//! Clients that speak HTTP/2 without TLS, by prior knowledge.
+//! Clients that use HTTP/2 without TLS, with prior knowledge.
 
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -76,7 +76,7 @@ fn many_streams_share_a_connection() {
 }
 
 #[test]
-fn a_get_with_a_body_keeps_it() {
+fn get_with_a_body_keeps_it() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
         let head = peer.head().unwrap();
@@ -96,7 +96,7 @@ fn a_get_with_a_body_keeps_it() {
 }
 
 #[test]
-fn trailers_arrive() {
+fn trailers_are_forwarded() {
     let upstream = Upstream::answering(
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\ngrpc-status: 0\r\n\r\n",
     );
@@ -113,7 +113,7 @@ fn trailers_arrive() {
 }
 
 #[test]
-fn an_upstream_that_dies_resets_the_stream() {
+fn upstream_failure_resets_the_stream() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
@@ -124,18 +124,18 @@ fn an_upstream_that_dies_resets_the_stream() {
         let mut client = connect(address).await;
         let mut body = client.send_request(get(address, "/x")).await.unwrap().into_body();
         assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "one");
-        assert!(body.frame().await.unwrap().is_err(), "and not a clean end");
+        assert!(body.frame().await.unwrap().is_err(), "instead of a clean end");
     });
 }
 
 #[test]
 fn reset_stream_cancels_its_upstream_only() {
-    let (told, learned) = mpsc::channel();
+    let (sender, learned) = mpsc::channel();
     let upstream = Upstream::start(move |peer, number| {
         peer.head();
         peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
         peer.closed_after(now());
-        told.send((number, now())).unwrap();
+        sender.send((number, now())).unwrap();
     });
     let proxy = Proxy::new(upstream.address);
     let address = proxy.address();
@@ -147,7 +147,7 @@ fn reset_stream_cancels_its_upstream_only() {
             body.frame().await.unwrap().unwrap();
             bodies.push(body);
         }
-        eventually("both are under way", || proxy.running.in_flight() == 2);
+        eventually("both are in flight", || proxy.running.in_flight() == 2);
         let since = now();
         drop(bodies.remove(0));
         // Lets the client's task send the reset.
@@ -160,12 +160,12 @@ fn reset_stream_cancels_its_upstream_only() {
 }
 
 #[test]
-fn a_client_that_leaves_cancels_all() {
-    let (told, learned) = mpsc::channel();
+fn closed_connection_cancels_all_its_streams() {
+    let (sender, learned) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
         peer.head();
         peer.closed_after(now());
-        told.send(now()).unwrap();
+        sender.send(now()).unwrap();
     });
     let proxy = Proxy::new(upstream.address);
     let address = proxy.address();
@@ -180,7 +180,7 @@ fn a_client_that_leaves_cancels_all() {
             while proxy.running.in_flight() < 3 {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            // The upstreams have been reached before the client leaves.
+            // The upstreams have the requests before the client leaves.
             while upstream.connections() < 3 {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -194,7 +194,7 @@ fn a_client_that_leaves_cancels_all() {
 }
 
 #[test]
-fn a_slow_stream_stops_its_upstream() {
+fn slow_stream_stops_its_upstream() {
     let sent = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let counted = std::sync::Arc::clone(&sent);
     let upstream = Upstream::start(move |peer, _| {
@@ -221,7 +221,7 @@ fn a_slow_stream_stops_its_upstream() {
 }
 
 #[test]
-fn refusals_do_not_close_the_connection() {
+fn rejections_do_not_close_the_connection() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::new(upstream.address);
     let address = proxy.address();
@@ -235,15 +235,8 @@ fn refusals_do_not_close_the_connection() {
 }
 
 #[test]
-fn a_drain_lets_streams_finish() {
-    let (go, wait) = mpsc::channel::<()>();
-    let wait = std::sync::Mutex::new(wait);
-    let upstream = Upstream::start(move |peer, _| {
-        peer.head();
-        wait.lock().unwrap().recv().unwrap();
-        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-        peer.head();
-    });
+fn drain_lets_streams_finish() {
+    let (upstream, go) = Upstream::answering_on_signal("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::new(upstream.address);
     let (address, running) = (proxy.address(), &proxy.running);
     run(async move {
@@ -276,7 +269,7 @@ impl<I: Iterator<Item = Bytes> + Unpin> Body for Slices<I> {
 }
 
 #[test]
-fn an_idle_connection_is_no_slow_head() {
+fn idle_connection_is_no_slow_head() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::with(upstream.address, |plan| plan.head_timeout = Duration::from_millis(100));
     let address = proxy.address();

@@ -6,7 +6,7 @@ use crate::support::Upstream;
 const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
 
 #[test]
-fn early_hints_come_early() {
+fn early_hints_arrive_before_the_response() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);
     let upstream = Upstream::start(move |peer, _| {
@@ -26,7 +26,7 @@ fn early_hints_come_early() {
 }
 
 #[test]
-fn an_old_client_gets_none() {
+fn http10_client_gets_no_interim_response() {
     let upstream = Upstream::start(|peer, _| {
         while peer.head().is_some() {
             peer.send(format!("{HINTS}HTTP/1.1 100 Continue\r\n\r\n"));
@@ -38,14 +38,14 @@ fn an_old_client_gets_none() {
         let mut client = proxy.connect();
         client.send(format!("GET /x HTTP/{version}\r\nHost: h\r\n\r\n"));
         if !interim.is_empty() {
-            assert_eq!(client.head().unwrap(), interim, "the 100 is the other hop's");
+            assert_eq!(client.head().unwrap(), interim, "the 100 belongs to the other hop");
         }
         assert!(client.head().unwrap().starts_with(&format!("HTTP/{version} 200 OK")));
     }
 }
 
 #[test]
-fn a_flood_is_cut() {
+fn flood_of_interim_responses_is_cut() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         while peer.try_send(HINTS.repeat(100)) {}

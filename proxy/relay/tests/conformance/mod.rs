@@ -1,5 +1,5 @@
-//! The cases that every engine must pass: the bytes on either side, cancellation, limits and the drain. The module
-//! above names the engine.
+//! The tests that every engine must pass: the bytes on either side, cancellation, limits and the drain. The parent
+//! module selects the engine.
 
 mod bodies;
 mod cancel;

@@ -1,4 +1,4 @@
-//! A panic costs its own connection and a count, nothing else (law 3).
+//! A panic costs its own connection and increments a counter, nothing else (law 3).
 
 use relay::Dropped;
 
@@ -6,7 +6,7 @@ use super::Proxy;
 use crate::support::{Upstream, eventually};
 
 #[test]
-fn other_connections_live_on() {
+fn panic_leaves_other_connections_alone() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::new(upstream.address);
     let mut other = proxy.connect();
@@ -23,5 +23,5 @@ fn other_connections_live_on() {
     other.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
     other.head();
     assert_eq!(other.exactly(2), b"ok");
-    eventually("nothing is left behind", || proxy.running.in_flight() == 0);
+    eventually("the in-flight gauge is zero", || proxy.running.in_flight() == 0);
 }

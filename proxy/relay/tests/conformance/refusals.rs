@@ -1,4 +1,4 @@
-//! What is refused, and that nothing of it reaches an upstream.
+//! Rejected requests, of which nothing reaches an upstream.
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -60,7 +60,7 @@ fn ambiguous_requests_never_reach_the_upstream() {
 }
 
 #[test]
-fn refused_body_is_not_read_as_a_request() {
+fn rejected_body_is_not_read_as_a_request() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
@@ -74,7 +74,7 @@ fn refused_body_is_not_read_as_a_request() {
 }
 
 #[test]
-fn unread_body_of_long_target_resets_nothing() {
+fn unread_body_of_long_target_causes_no_reset() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::with(upstream.address, |plan| plan.upstreams[0].prefix = "/p".repeat(500).into());
     let mut client = proxy.connect();
@@ -110,7 +110,7 @@ fn both_lengths_become_one_and_close_the_connection() {
 }
 
 #[test]
-fn misframed_body_is_refused() {
+fn misframed_body_is_rejected() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.closed_after(crate::support::now());
@@ -125,7 +125,7 @@ fn misframed_body_is_refused() {
 }
 
 #[test]
-fn bombs_are_answered_and_cut() {
+fn oversized_heads_are_answered_and_cut() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::new(upstream.address);
     let long = "a".repeat(70_000);
@@ -143,7 +143,7 @@ fn bombs_are_answered_and_cut() {
 }
 
 #[test]
-fn an_upstream_that_is_not_there() {
+fn unreachable_upstream_is_answered_502() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -157,13 +157,13 @@ fn an_upstream_that_is_not_there() {
     assert!(body.contains(r#""code":"upstream_unreachable""#), "{body}");
     assert!(body.contains("connection refused"), "{body}");
     assert_eq!(proxy.seen().refused, [Refusal::UpstreamUnreachable]);
-    // A request without a body was read, so the connection goes on.
+    // A request without a body was read completely, so the connection stays open.
     client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
     assert!(client.head().is_some());
 }
 
 #[test]
-fn a_name_without_an_address() {
+fn name_without_an_address_is_answered_502() {
     let proxy = Proxy::with("127.0.0.1:1".parse().unwrap(), |plan| {
         plan.upstreams[0].host = "nowhere.invalid".into();
         plan.connect_timeout = Duration::from_secs(8);
@@ -175,7 +175,7 @@ fn a_name_without_an_address() {
 }
 
 #[test]
-fn upstreams_that_break_http() {
+fn invalid_upstream_responses_are_answered_502() {
     for (answer, what) in [
         ("SSH-2.0-OpenSSH\r\n\r\n", "upstream_invalid"),
         ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", "upstream_invalid"),
@@ -213,7 +213,7 @@ fn response_with_two_framings_keeps_the_valid_one() {
 }
 
 #[test]
-fn what_passes_unmetered_is_counted() {
+fn unmetered_requests_are_counted() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
@@ -226,7 +226,7 @@ fn what_passes_unmetered_is_counted() {
 }
 
 #[test]
-fn a_slow_head_is_cut() {
+fn slow_head_is_cut() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::with(upstream.address, |plan| plan.head_timeout = Duration::from_millis(200));
     for begun in ["G", "GET /x HTTP/1.1\r\nHo", "PRI * HTTP"] {
@@ -236,7 +236,7 @@ fn a_slow_head_is_cut() {
         let after = client.closed_after(since);
         assert!(after >= Duration::from_millis(150) && after < Duration::from_secs(2), "{after:?}");
     }
-    // The second head on a connection as well; and waiting for one is not sending one slowly.
+    // Also the second head on a connection; waiting for a next request is not slow.
     let mut client = proxy.connect();
     client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
     client.head();

@@ -1,4 +1,4 @@
-//! Connections are kept on both sides, and a dead one is never the client's problem.
+//! Connections are kept on both sides, and a dead one never costs the client a request.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -46,7 +46,7 @@ fn pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
-fn a_connection_that_closed_while_idle_is_noticed() {
+fn connection_closed_while_idle_is_not_used() {
     let (closed, known) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
         let head = peer.head().unwrap();
@@ -61,7 +61,7 @@ fn a_connection_that_closed_while_idle_is_noticed() {
         assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
         client.exactly(2);
         known.recv().unwrap();
-        // The close that follows is on its way over loopback: it is seen within the next request.
+        // The close is in transit over loopback: the proxy sees it within the next request.
         eventually("closed", || upstream.connections() == number);
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -71,11 +71,11 @@ fn a_connection_that_closed_while_idle_is_noticed() {
 const STREAM: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
 
 #[test]
-fn server_that_closes_after_streams_costs_no_request() {
+fn server_closing_after_streams_costs_no_request() {
     let upstream = Upstream::start(|peer, _| {
         if peer.head().is_some() {
             peer.send(STREAM);
-            // As llama.cpp does: it has said keep-alive, and closes a moment later.
+            // As llama.cpp does: it announced keep-alive, and closes a moment later.
             std::thread::sleep(Duration::from_millis(3));
         }
     });
@@ -99,23 +99,23 @@ fn connection_is_reused_after_its_rest() {
         client.head();
         client.until("0\r\n\r\n");
     }
-    assert_eq!(upstream.connections(), 2, "the first still rests");
+    assert_eq!(upstream.connections(), 2, "the first connection still rests");
     std::thread::sleep(Duration::from_millis(300));
     client.send(GET);
     client.head();
     client.until("0\r\n\r\n");
-    assert_eq!(upstream.connections(), 2, "and is used again");
+    assert_eq!(upstream.connections(), 2, "and then is used again");
 }
 
 #[test]
-fn what_was_sent_is_never_sent_twice() {
+fn sent_request_is_never_sent_twice() {
     let served = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&served);
     let upstream = Upstream::start(move |peer, _| {
         peer.head();
         counted.fetch_add(1, Ordering::SeqCst);
         peer.send(OK);
-        // Takes the next one and dies with it.
+        // Accepts the next one and fails with it.
         if peer.head().is_some() {
             counted.fetch_add(1, Ordering::SeqCst);
         }
@@ -133,7 +133,7 @@ fn what_was_sent_is_never_sent_twice() {
 }
 
 #[test]
-fn connection_the_server_ends_is_not_reused() {
+fn connection_closed_by_its_server_is_not_reused() {
     for (answer, why) in [
         ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", "the server closes"),
         ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.0"),
@@ -163,7 +163,7 @@ fn early_answer_closes_both_connections() {
     client.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n");
     assert!(client.head().unwrap().starts_with("HTTP/1.1 413"));
     client.exactly(2);
-    // Whatever the client says now is not a request.
+    // Bytes of the client after that are not a request.
     client.try_send(GET);
     assert_eq!(client.rest(), "");
     eventually("over", || proxy.running.in_flight() == 0);
@@ -172,11 +172,11 @@ fn early_answer_closes_both_connections() {
 
 #[test]
 fn idle_connections_are_swept() {
-    let (told, closed) = mpsc::channel();
+    let (sender, closed) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
         peer.head();
         peer.send(OK);
-        told.send(peer.closed_after(crate::support::now())).unwrap();
+        sender.send(peer.closed_after(crate::support::now())).unwrap();
     });
     let proxy = Proxy::with(upstream.address, |plan| plan.pool_idle = Duration::from_millis(300));
     let mut client = proxy.connect();
@@ -187,7 +187,7 @@ fn idle_connections_are_swept() {
 }
 
 #[test]
-fn a_pool_of_none_keeps_none() {
+fn pool_of_size_zero_keeps_no_connection() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::with(upstream.address, |plan| plan.pool_size = 0);
     let mut client = proxy.connect();

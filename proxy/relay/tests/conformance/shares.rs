@@ -1,5 +1,5 @@
-//! No client holds more than a share of what all need. Each attack comes from one address, and a client at
-//! another one is answered as ever meanwhile; where everything comes from one address, nothing is refused.
+//! No client holds more than a share of the common capacities. Each attack comes from one address, and a client at
+//! another one is served meanwhile; if everything comes from one address, nothing is rejected.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ use crate::usage::{ASKED, PLAIN, Server, policy, request, steps};
 
 const CHAT: &str = "/v1/chat/completions";
 
-/// Bytes of the room for gathered bodies in these tests: eight of [`STALLED_BYTES`] fill it.
+/// Bytes of the limit for buffered bodies in these tests: eight of [`STALLED_BYTES`] fill it.
 const ROOM_BYTES: usize = 8 << 20;
 const STALLED_BYTES: usize = 1 << 20;
 
@@ -38,7 +38,7 @@ pub(crate) fn connect_from(last: u8, address: SocketAddr) -> Peer {
     Peer::new(socket.into())
 }
 
-/// Sends a request on a connection from 127.0.0.`last`; head and body of the answer.
+/// Sends a request on a connection from 127.0.0.`last`; returns head and body of the answer.
 pub(crate) fn ask_from(last: u8, proxy: &Proxy, request: &str) -> (String, String) {
     let mut client = connect_from(last, proxy.address());
     client.send(request);
@@ -57,7 +57,7 @@ fn small_room(plan: &mut Plan) {
     plan.shares.gather_room_bytes = ROOM_BYTES;
 }
 
-/// Eight uploads that stall one byte before their end, which fill the room.
+/// Eight uploads that stall one byte before their end, which fill the limit.
 fn fill_room(proxy: &Proxy) -> Vec<Peer> {
     let full = ROOM_BYTES - 8;
     let stalled = (0..8).map(|_| {
@@ -66,12 +66,12 @@ fn fill_room(proxy: &Proxy) -> Vec<Peer> {
         client
     });
     let stalled = stalled.collect();
-    eventually("the room is full", || proxy.running.held().gathered_bytes.taken == full);
+    eventually("the limit is reached", || proxy.running.held().gathered_bytes.taken == full);
     stalled
 }
 
 #[test]
-fn stalled_uploads_leave_room_for_another_client() {
+fn stalled_uploads_leave_memory_for_another_client() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
         policy(Policy::Inject)(plan);
@@ -83,14 +83,14 @@ fn stalled_uploads_leave_room_for_another_client() {
         assert!(head.starts_with("HTTP/1.1 200"), "{head}");
         assert!(!body.contains("usage"), "{body}");
     }
-    assert_eq!(server.bodies(), [ASKED, ASKED, ASKED], "each was asked for usage");
+    assert_eq!(server.bodies(), [ASKED, ASKED, ASKED], "usage was requested in each");
     assert!(proxy.seen().lost.contains(&Dropped::Gathering));
     drop(stalled);
 }
 
-/// A tenant that stands in the body is found all the same, and no other tenant is billed.
+/// A tenant named by the body is resolved all the same, and no other tenant is billed.
 #[test]
-fn stalled_uploads_move_no_tenant() {
+fn stalled_uploads_change_no_tenant() {
     let by_user = Rule::Body(BodyKey::User);
     let server = Server::streaming();
     let gate = std::sync::Arc::new(relay::Gate::default());
@@ -109,14 +109,14 @@ fn stalled_uploads_move_no_tenant() {
     client.send(&body[5..]);
     let head = client.head().unwrap();
     assert!(head.starts_with("HTTP/1.1 429"), "{head}");
-    // The uploads that gave way are answered, and are no other tenant's either.
-    eventually("they are told", || proxy.seen().refused.contains(&Refusal::GatherRoom));
+    // The ended uploads are answered, and belong to no other tenant either.
+    eventually("they are answered", || proxy.seen().refused.contains(&Refusal::GatherRoom));
     assert!(server.bodies().is_empty());
     drop(stalled);
 }
 
 #[test]
-fn evicted_upload_goes_on_ungathered() {
+fn evicted_upload_continues_unbuffered() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
         policy(Policy::Inject)(plan);
@@ -147,7 +147,7 @@ fn silent_upload_ends() {
     }
 }
 
-/// An inference server may think for as long as it likes.
+/// An inference server may compute for any time.
 #[test]
 fn silent_upstream_ends_nothing() {
     let upstream = Upstream::start(|peer, _| {
@@ -170,7 +170,7 @@ fn silent_upstream_ends_nothing() {
     assert_eq!(proxy.seen().refused, []);
 }
 
-/// An upstream that reads slowly makes no client slow.
+/// An upstream that reads slowly does not make its client slow.
 #[test]
 fn slow_upstream_ends_no_upload() {
     let upstream = Upstream::start(|peer, _| {
@@ -189,7 +189,7 @@ fn slow_upstream_ends_no_upload() {
 }
 
 #[test]
-fn client_that_takes_nothing_is_cut() {
+fn client_that_reads_nothing_is_cut() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 900000000\r\n\r\n");
@@ -199,18 +199,18 @@ fn client_that_takes_nothing_is_cut() {
     let mut client = proxy.connect();
     client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
     eventually("it is cut", || proxy.seen().lost.contains(&Dropped::SlowClient));
-    eventually("its request is over", || proxy.running.in_flight() == 0);
+    eventually("its request has ended", || proxy.running.in_flight() == 0);
 }
 
-/// Reads a little now and then, so that the kernel sees it alive.
+/// Reads a little now and then, so that the kernel's timeout does not expire.
 #[test]
-fn client_that_takes_too_little_is_cut() {
+fn client_that_reads_too_little_is_cut() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 900000000\r\n\r\n");
         while peer.try_send(vec![b'x'; 64 << 10]) {}
     });
-    // More than all buffers hold, in the seconds of grace.
+    // More than all buffers hold, within the grace time.
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.body_min_rate_bytes = 100 << 20);
     let begun = crate::support::now();
     let mut client = proxy.connect();
@@ -220,11 +220,11 @@ fn client_that_takes_too_little_is_cut() {
         client.exactly(1 << 10);
         std::thread::sleep(Duration::from_millis(100));
     }
-    eventually("its request is over", || proxy.running.in_flight() == 0);
+    eventually("its request has ended", || proxy.running.in_flight() == 0);
 }
 
 #[test]
-fn http2_stream_that_takes_nothing_is_cut_alone() {
+fn http2_stream_that_reads_nothing_is_cut_alone() {
     let upstream = Upstream::start(|peer, _| {
         while let Some(head) = peer.head() {
             if head.starts_with("GET /large") {
@@ -257,9 +257,9 @@ fn http2_stream_that_takes_nothing_is_cut_alone() {
     });
 }
 
-/// A window of a few bytes takes an answer as slowly as the client likes, and is never silent.
+/// With a window of a few bytes a client reads an answer at any speed, and is never silent.
 #[test]
-fn http2_stream_that_takes_too_little_is_cut() {
+fn http2_stream_that_reads_too_little_is_cut() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
@@ -268,7 +268,7 @@ fn http2_stream_that_takes_too_little_is_cut() {
     });
     let proxy = Proxy::new(upstream.address);
     let address = proxy.address();
-    // Takes a window of so many bytes each half second, until it is cut.
+    // Opens a window of some bytes each half second, until it is cut.
     let take = async |window: u32| {
         let mut client = connect_with_window(address, window).await;
         let get = Request::get(format!("http://{address}/x")).body(http_body_util::Empty::<Bytes>::new());
@@ -282,8 +282,8 @@ fn http2_stream_that_takes_too_little_is_cut() {
         let begun = crate::support::now();
         tokio::select! {
             () = take(1) => assert!(begun.elapsed() > Duration::from_secs(25), "{:?}", begun.elapsed()),
-            () = take(200) => panic!("400 bytes per second are not too little"),
-            () = tokio::time::sleep(Duration::from_secs(60)) => panic!("it is not cut"),
+            () = take(200) => panic!("400 bytes per second suffice"),
+            () = tokio::time::sleep(Duration::from_secs(60)) => panic!("the stream was not cut"),
         }
     });
     eventually("it is counted", || proxy.seen().lost.contains(&Dropped::SlowClient));
@@ -304,7 +304,7 @@ impl Body for Endless {
     }
 }
 
-/// Requests over HTTP/2 whose head and first byte came, and no more.
+/// Requests over HTTP/2 of which the head and one byte of the body arrive.
 async fn half_open(address: SocketAddr, path: &str, n: usize) -> SendRequest<Endless> {
     let mut client = connect::<Endless>(address).await;
     for _ in 0..n {
@@ -313,13 +313,13 @@ async fn half_open(address: SocketAddr, path: &str, n: usize) -> SendRequest<End
         client.ready().await.unwrap();
         tokio::spawn(client.send_request(request));
     }
-    // The test's own thread sends them.
+    // On the test's own thread.
     tokio::time::sleep(Duration::from_millis(300)).await;
     client
 }
 
 #[test]
-fn half_open_requests_leave_upstream_connections_for_others() {
+fn half_open_requests_leave_upstream_connections() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     for path in ["/unmetered", "/v1/responses"] {
         half_open_requests(&upstream, path);
@@ -331,7 +331,7 @@ fn half_open_requests(upstream: &Upstream, attacked: &str) {
     let address = proxy.address();
     run(async {
         let held = half_open(address, attacked, 250).await;
-        eventually("all connections are taken", || proxy.running.held().upstream_connections[0].taken == 20);
+        eventually("all connections are in use", || proxy.running.held().upstream_connections[0].taken == 20);
         for path in ["/unmetered", CHAT] {
             for _ in 0..3 {
                 let asked = request("{}").replace(CHAT, path);
@@ -345,7 +345,7 @@ fn half_open_requests(upstream: &Upstream, attacked: &str) {
     assert!(proxy.seen().refused.contains(&Refusal::UpstreamFull));
 }
 
-/// Beyond the cap a request is answered 503, and one that is under way is not touched.
+/// Beyond the cap a request is answered 503, and those in flight continue.
 #[test]
 fn upstream_cap_answers_503_with_retry_after() {
     let (go, gone) = std::sync::mpsc::channel::<()>();
@@ -363,13 +363,13 @@ fn upstream_cap_answers_503_with_retry_after() {
     eventually("all are taken", || proxy.running.held().upstream_connections[0].taken == 4);
     let (head, _) = ask_from(1, &proxy, &request("{}"));
     assert!(head.starts_with("HTTP/1.1 503") && head.contains("retry-after: 1\r\n"), "{head}");
-    // Whichever of the server's threads takes one.
+    // Any of the server's threads takes one.
     (0..4).for_each(|_| go.send(()).unwrap());
     for client in &mut waiting {
         client.head();
         assert_eq!(client.exactly(2), b"ok");
     }
-    eventually("all are given back", || proxy.running.held().upstream_connections[0].taken == 0);
+    eventually("all are released", || proxy.running.held().upstream_connections[0].taken == 0);
 }
 
 #[test]
@@ -391,9 +391,9 @@ fn silent_connections_leave_places_for_others() {
     assert!(proxy.seen().lost.contains(&Dropped::Connection));
 }
 
-/// Connections that spoke HTTP/2's preface and asked for nothing, or sent a byte of a head, are no better.
+/// Connections with HTTP/2's preface and no request, or with a byte of a head, are treated like silent ones.
 #[test]
-fn half_spoken_connections_leave_places_for_others() {
+fn half_open_connections_leave_places_for_others() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::with(upstream.address, |plan| {
         plan.connections = 16;
@@ -427,9 +427,9 @@ fn head_timeout_counts_from_the_accept() {
     }
 }
 
-/// The process has descriptors for so many sockets only.
+/// The process has a limited number of descriptors for sockets.
 #[test]
-fn sockets_run_out_for_no_other_client() {
+fn other_clients_always_have_sockets() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::with(upstream.address, |plan| {
         plan.shares.sockets = 40;
@@ -447,9 +447,9 @@ fn sockets_run_out_for_no_other_client() {
     });
 }
 
-/// One address may have all there is, as long as no other one waits.
+/// One address may use all capacity while no other one waits.
 #[test]
-fn single_address_is_refused_nothing() {
+fn single_address_is_never_rejected() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
         policy(Policy::Inject)(plan);
@@ -479,7 +479,7 @@ fn single_address_is_refused_nothing() {
     assert_eq!((seen.refused.len(), seen.lost.len()), (0, 0));
 }
 
-/// Behind an ingress all have one address; a share is a tenant's there.
+/// Behind an ingress all clients have one address, so shares are by tenant there.
 #[test]
 fn tenants_behind_a_trusted_peer_have_shares() {
     let header = Rule::Header { field: "x-tenant".into(), principal: None };

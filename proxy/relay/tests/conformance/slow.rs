@@ -1,4 +1,4 @@
-//! A slow client stops its upstream, and a slow upstream stops its client: nothing piles up here.
+//! A slow client stops its upstream, and a slow upstream stops its client: nothing accumulates in the proxy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Proxy;
 use crate::support::{Upstream, eventually};
 
-/// More than every buffer between two sockets on this machine can hold.
+/// More than all buffers between two sockets on this machine.
 const WHOLE: usize = 64 << 20;
 
 #[test]
@@ -29,7 +29,7 @@ fn client_that_does_not_read_stops_the_upstream() {
     client.head();
     settles(&sent);
     assert!(sent.load(Ordering::SeqCst) < WHOLE / 2, "the upstream was never stopped");
-    // And all of it comes once the client reads.
+    // All of it arrives once the client reads.
     let mut left = WHOLE;
     while left > 0 {
         let piece = client.exactly(left.min(1 << 20));
@@ -76,10 +76,10 @@ fn bytes_before_a_cut_reach_a_slow_client() {
     for (n, four) in (0_u32..).zip(whole.chunks(4)) {
         assert_eq!(four, n.to_be_bytes());
     }
-    assert_eq!(client.rest(), "", "and then it breaks off");
+    assert_eq!(client.rest(), "", "and then it is truncated");
 }
 
-/// Waits until a count has not moved for a while.
+/// Waits until a count has been constant for a while.
 fn settles(count: &AtomicUsize) {
     let mut last = (usize::MAX, 0);
     eventually("it settles", || {

@@ -18,7 +18,7 @@ fn bytes_pass_both_ways_after_a_101() {
             head,
             "GET /v1/realtime HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
         );
-        // What follows the 101 in the same packet is the tunnel's already.
+        // Bytes after the 101 in the same packet belong to the tunnel.
         peer.send(format!("{SWITCH}first"));
         assert_eq!(peer.exactly(5), b"early");
         for _ in 0..3 {
@@ -45,7 +45,7 @@ fn bytes_pass_both_ways_after_a_101() {
 }
 
 #[test]
-fn a_refused_upgrade_is_an_ordinary_answer() {
+fn rejected_upgrade_is_an_ordinary_answer() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno");
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
@@ -58,7 +58,7 @@ fn a_refused_upgrade_is_an_ordinary_answer() {
 }
 
 #[test]
-fn http2_is_not_upgraded_to() {
+fn cleartext_http2_upgrade_is_ignored() {
     let (heard, said) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
         heard.send(peer.head().unwrap()).unwrap();
@@ -73,14 +73,14 @@ fn http2_is_not_upgraded_to() {
 }
 
 #[test]
-fn a_tunnel_ends_with_its_client() {
-    let (told, closed) = mpsc::channel();
+fn tunnel_ends_with_its_client() {
+    let (sender, closed) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {
         peer.head();
         peer.send(SWITCH);
-        told.send(()).unwrap();
+        sender.send(()).unwrap();
         peer.closed_after(crate::support::now());
-        told.send(()).unwrap();
+        sender.send(()).unwrap();
     });
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();

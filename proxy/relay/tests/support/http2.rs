@@ -1,4 +1,4 @@
-//! Clients that speak HTTP/2 without TLS, by prior knowledge.
+//! Clients that use HTTP/2 without TLS, with prior knowledge.
 
 use std::net::SocketAddr;
 
@@ -22,11 +22,11 @@ pub(crate) async fn connect<B>(address: SocketAddr) -> SendRequest<B>
 where
     B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
 {
-    // As much as hyper's own.
+    // hyper's own window.
     connect_with_window(address, 2 << 20).await
 }
 
-/// A client that takes so many bytes of each answer before it gives leave for more.
+/// A client with a window of this many bytes for each answer.
 pub(crate) async fn connect_with_window<B>(address: SocketAddr, window: u32) -> SendRequest<B>
 where
     B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,

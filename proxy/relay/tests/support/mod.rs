@@ -1,4 +1,4 @@
-//! The three parties of a test, and patience.
+//! The three parties of a test, and waiting with a deadline.
 
 pub(crate) mod http2;
 mod peer;
@@ -11,13 +11,13 @@ pub(crate) use peer::Peer;
 pub(crate) use proxy::{Engine, Proxy, ProxyOn, observer, plan};
 pub(crate) use upstream::{Upstream, body as upstream_body};
 
-/// How long anything may take before a test gives up on it.
+/// The deadline of every wait of a test.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
 
-/// How soon an upstream has to learn that the client is gone.
+/// The time within which an upstream must see that the client has left.
 pub(crate) const CANCEL: Duration = Duration::from_millis(100);
 
-/// Waits until `ready` says so.
+/// Waits until `ready` returns true.
 #[expect(clippy::disallowed_methods, reason = "a test's deadline is wall-clock")]
 pub(crate) fn eventually(what: &str, mut ready: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -27,8 +27,8 @@ pub(crate) fn eventually(what: &str, mut ready: impl FnMut() -> bool) {
     }
 }
 
-/// The time now, for measuring.
-#[expect(clippy::disallowed_methods, reason = "a test measures by the same clock")]
+/// The current tick, for measuring.
+#[expect(clippy::disallowed_methods, reason = "tests measure with the same clock")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }

@@ -1,4 +1,4 @@
-//! One end of a TCP connection that says and expects raw bytes.
+//! One end of a TCP connection that sends and expects raw bytes.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -32,7 +32,7 @@ impl Peer {
         self.stream.write_all(bytes.as_ref()).unwrap();
     }
 
-    /// Sends as much as the other side takes; false if it is gone.
+    /// Sends as much as the other side reads; false if it is closed.
     pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         self.stream.write_all(bytes.as_ref()).is_ok()
     }
@@ -51,7 +51,7 @@ impl Peer {
         Some(String::from_utf8(self.read.drain(..end).collect()).unwrap())
     }
 
-    /// Reads exactly so many bytes.
+    /// Reads exactly this many bytes.
     pub(crate) fn exactly(&mut self, length: usize) -> Vec<u8> {
         while self.read.len() < length {
             assert!(self.more(), "ended after {} of {length} bytes", self.read.len());
@@ -78,8 +78,8 @@ impl Peer {
         String::from_utf8(std::mem::take(&mut self.read)).unwrap()
     }
 
-    /// How long after `since` the other side closed or reset the connection. What it said before
-    /// is dropped.
+    /// The time after `since` at which the other side closed or reset the connection. Its bytes before that are
+    /// dropped.
     pub(crate) fn closed_after(&mut self, since: Instant) -> Duration {
         let mut away = [0; 65536];
         loop {
@@ -95,7 +95,7 @@ impl Peer {
         now().duration_since(since)
     }
 
-    /// Closes our write side only.
+    /// Closes the write side only.
     pub(crate) fn half_close(&self) {
         self.stream.shutdown(Shutdown::Write).unwrap();
     }

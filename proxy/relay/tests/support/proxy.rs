@@ -1,4 +1,4 @@
-//! The proxy under test, with an observer that remembers.
+//! The proxy under test, with an observer that records its calls.
 
 use std::marker::PhantomData;
 use std::net::SocketAddr;
@@ -20,17 +20,17 @@ pub(crate) trait Engine {
     const KIND: EngineKind;
 }
 
-/// The engine of the tests that are not about engines.
+/// The engine of tests that are independent of the engine.
 pub(crate) enum DefaultEngine {}
 
 impl Engine for DefaultEngine {
     const KIND: EngineKind = EngineKind::Hyper;
 }
 
-/// The proxy on that engine.
+/// Starts a proxy on that engine.
 pub(crate) type Proxy = ProxyOn<DefaultEngine>;
 
-/// A proxy on an engine. Stops when dropped.
+/// A proxy on an engine. Dropping it stops it.
 pub(crate) struct ProxyOn<E> {
     engine: PhantomData<E>,
     pub(crate) running: Running,
@@ -38,28 +38,28 @@ pub(crate) struct ProxyOn<E> {
     seen: Arc<Mutex<Seen>>,
 }
 
-/// What the observers of all workers were told.
+/// The calls of the observers of all workers.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// Exchanges whose seat in the in-flight gauge is taken.
+    /// Exchanges in the in-flight gauge.
     pub(crate) seated: i64,
     pub(crate) passed: Vec<Passthrough>,
     pub(crate) refused: Vec<Refusal>,
-    /// Whose requests were answered here, where that is known.
+    /// The known tenants of rejected requests.
     pub(crate) rejected: Vec<(String, Refusal)>,
     pub(crate) lost: Vec<Dropped>,
     pub(crate) usage: Vec<UsageStep>,
-    /// How tenants were decided.
+    /// The kinds of rules that resolved tenants.
     pub(crate) rules: Vec<RuleKind>,
-    /// Fields of peers that are not trusted.
+    /// Number of header fields from untrusted peers.
     pub(crate) untrusted: usize,
-    /// Why tokens were not believed.
+    /// The reasons why tokens were rejected.
     pub(crate) distrusted: Vec<TokenRejection>,
-    /// Panics when the next tenant is told.
+    /// Panic when the next tenant is reported.
     pub(crate) rule_panics: bool,
-    /// Panics on the next request that passes unmetered.
+    /// Panic on the next unmetered request.
     pub(crate) panics: bool,
-    /// Panics in the meter's path at the next token.
+    /// Panic in the meter at the next token.
     pub(crate) meter_panics: bool,
 }
 
@@ -69,7 +69,7 @@ impl<E: Engine> ProxyOn<E> {
         Self::with(upstream, |_| {})
     }
 
-    /// The same with another plan.
+    /// As [`start`](Self::start), with another plan.
     pub(crate) fn with(upstream: SocketAddr, change: impl FnOnce(&mut Plan)) -> Self {
         let mut plan = Plan { engine: E::KIND, ..plan(upstream) };
         change(&mut plan);
@@ -103,7 +103,7 @@ impl<E> Drop for ProxyOn<E> {
     }
 }
 
-/// An observer whose memory nobody asks.
+/// An observer that discards all calls.
 pub(crate) fn observer() -> Box<dyn Observer + Send> {
     Box::new(Recorder(Arc::default()))
 }

@@ -1,8 +1,8 @@
-//! A scripted inference server: a function that gets each connection as raw bytes.
+//! A scripted inference server: a function handles each connection as raw bytes.
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 
 use super::Peer;
 
@@ -29,7 +29,7 @@ impl Upstream {
         Self { address, connections }
     }
 
-    /// A server that answers every request on every connection alike.
+    /// A server that gives the same answer to every request on every connection.
     pub(crate) fn answering(answer: &'static str) -> Self {
         Self::start(move |peer, _| {
             while let Some(head) = peer.head() {
@@ -41,13 +41,26 @@ impl Upstream {
         })
     }
 
+    /// A server that answers the first request of each connection after a signal.
+    pub(crate) fn answering_on_signal(answer: &'static str) -> (Self, mpsc::Sender<()>) {
+        let (go, wait) = mpsc::channel::<()>();
+        let wait = Mutex::new(wait);
+        let upstream = Self::start(move |peer, _| {
+            peer.head();
+            wait.lock().unwrap().recv().unwrap();
+            peer.send(answer);
+            peer.head();
+        });
+        (upstream, go)
+    }
+
     /// Connections accepted so far.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 }
 
-/// Reads the body a request head announces, unframed if chunked.
+/// Reads the body that a request head announces, without its chunk framing.
 pub(crate) fn body(peer: &mut Peer, head: &str) -> Vec<u8> {
     let field = |name: &str| {
         head.lines().find_map(|line| {

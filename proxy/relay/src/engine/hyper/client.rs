@@ -1,5 +1,5 @@
-//! One connection to an upstream through hyper's client. No task is behind it: `drive` moves it, dropping it
-//! closes its socket.
+//! One connection to an upstream through hyper's client. No task drives it: `drive` does, and dropping it closes its
+//! socket.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -25,14 +25,14 @@ use crate::engine::{BodyError, Connection, SendError, SendFailure, UpstreamBody}
 /// One connection to an upstream.
 pub(crate) struct HyperConnection<B: UpstreamBody> {
     sender: http1::SendRequest<B>,
-    /// Gone once it is of no more use.
+    /// `None` once the connection is unusable.
     protocol: Option<http1::Connection<Socket, B>>,
     socket: Socket,
     closed: bool,
 }
 
 impl<B: UpstreamBody> HyperConnection<B> {
-    /// Speaks HTTP/1.1 over a socket.
+    /// Starts HTTP/1.1 on a socket.
     pub(crate) async fn new(builder: &http1::Builder, stream: TcpStream) -> io::Result<Self> {
         let socket = Socket(Rc::new(RefCell::new(TokioIo::new(stream))));
         let (sender, protocol) = builder.handshake(socket.clone()).await.map_err(io::Error::other)?;
@@ -65,7 +65,7 @@ impl<B: UpstreamBody> Connection for HyperConnection<B> {
         }
     }
 
-    fn bury(&mut self) -> bool {
+    fn release(&mut self) -> bool {
         self.closed && self.protocol.take().is_some()
     }
 
@@ -111,7 +111,7 @@ fn failed<B>(mut error: TrySendError<Request<B>>) -> SendError<B> {
     SendError { unsent, cause }
 }
 
-/// The socket, shared so that the pool can ask it whether its peer is still there.
+/// The socket, shared so that the pool can check if its peer is still connected.
 #[derive(Clone)]
 struct Socket(Rc<RefCell<TokioIo<TcpStream>>>);
 

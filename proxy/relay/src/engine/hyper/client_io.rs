@@ -1,4 +1,4 @@
-//! The socket of a client as hyper reads and writes it.
+//! A client's socket, for hyper to read and write.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use hyper::rt::ReadBufCursor;
 use super::Hyper;
 use crate::engine::net::client::Client;
 
-/// A client's socket as hyper sees it.
+/// A client's socket with hyper's traits.
 pub(crate) struct ClientIo {
     client: Rc<Client>,
     engine: Rc<Hyper>,

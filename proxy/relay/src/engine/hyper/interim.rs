@@ -1,8 +1,8 @@
-//! Interim responses (1xx) as hyper's client reports them.
+//! Interim responses (1xx), received through hyper's client.
 
 use http::{HeaderMap, Request, StatusCode};
 
-/// Has each interim response to `request` reported.
+/// Registers `request` to receive each interim response.
 pub(crate) fn report<B>(
     request: &mut Request<B>,
     report: impl Fn(StatusCode, &HeaderMap) + Send + Sync + 'static,

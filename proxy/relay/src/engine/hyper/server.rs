@@ -1,5 +1,5 @@
-//! A client's connection through hyper's server, from its first byte to its last: which protocol it speaks, how long
-//! it may take, when its client is gone, and what is left to do when hyper is done with it.
+//! A client connection through hyper's server: protocol detection, deadlines, detection of a client that left, and the
+//! end after hyper has finished.
 
 use std::error::Error;
 use std::fmt;
@@ -24,8 +24,8 @@ use crate::engine::net::stream::Stream;
 use crate::engine::{Cut, Served};
 use crate::state::{WorkerState, contain};
 
-/// A forwarding future in its own allocation: a connection that waits for its next request keeps
-/// no memory for it, and hyper gives the socket back only if it can move the service.
+/// A boxed forwarding future: a connection that waits for its next request uses no memory for it, and hyper returns the
+/// socket only if it can move the service.
 struct Forwarding<B>(Pin<Box<dyn Future<Output = Option<Response<B>>>>>);
 
 impl<B> Future for Forwarding<B> {
@@ -52,7 +52,7 @@ where
         .await
     };
     match is_http2 {
-        // In its own allocation: HTTP/2's state is large, and most connections do not have it.
+        // Boxed: HTTP/2's state is large, and most connections do not have it.
         Some(true) => Box::pin(http2(&engine, &client, forward, deadlines)).await,
         Some(false) => return http1(&engine, &client, forward, deadlines).await,
         None => {}
@@ -100,7 +100,7 @@ where
             client.linger().await;
         }
         Some(Err(error)) if error.is_parse() => {
-            // hyper answered it; what is left to do is to count it.
+            // hyper has answered it; it still has to be counted.
             engine.worker.refuse(Refusal::Framing);
             drop(connection);
             client.leave_unread();
@@ -125,7 +125,7 @@ async fn http2<F, R, B>(
     let mut connection = pin!(engine.http2.serve_connection(ClientIo::new(client, engine), service));
     std::future::poll_fn(|cx| {
         loop {
-            // hyper has sent the client all there was to send, whether it ended well or not.
+            // hyper has sent the client everything, whether it ended well or not.
             if connection.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
@@ -171,7 +171,7 @@ struct ClientGone;
 
 impl fmt::Display for ClientGone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the client left before its answer")
+        f.write_str("the client left before its response")
     }
 }
 

@@ -1,8 +1,8 @@
-//! The client's side of one connection: its socket, what stage it is at, and whether it is gone.
+//! The client's side of one connection: its socket, its stage, and whether the client has left.
 //!
-//! The socket is shared between the engine, which reads and writes, and the connection's own future,
-//! which watches it: an engine stops reading while it has input left over or half-closing is allowed,
-//! and a client that leaves meanwhile must still cancel its upstream at once (law 4).
+//! The socket is shared between the engine, which reads and writes, and the connection's own future, which watches it:
+//! an engine stops reading while it has unprocessed input or half-closing is allowed, and a client that leaves
+//! meanwhile must still cancel its upstream at once (law 4).
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -31,7 +31,7 @@ pub(crate) enum Stage {
     Fresh,
     /// Its next request.
     Idle,
-    /// The rest of a head whose first bytes came.
+    /// The rest of a head whose first bytes arrived.
     Head,
     /// The end of at least one request.
     Busy,
@@ -44,36 +44,36 @@ pub(crate) struct Client {
     pub(crate) peer: IpAddr,
     /// Names the connection within its worker.
     pub(crate) number: u64,
-    /// The holder that is charged for it; `None` for a trusted peer, whose requests are its tenants'.
+    /// The holder that is charged for it; `None` for a trusted peer, whose requests are charged to their tenants.
     pub(crate) holder: Option<Arc<Holder>>,
     _counted: Permit,
-    /// True once the kernel ends it when its client takes nothing.
+    /// True once the kernel is set to end the connection when the client reads nothing.
     is_timed: Cell<bool>,
     has_timed_out: Cell<bool>,
-    /// The pace at which it takes what is written.
+    /// The speed at which the client reads its responses.
     pub(crate) taking: Pace,
-    /// Bytes read to tell the protocol, which the engine has yet to see.
+    /// Bytes read to detect the protocol that the engine has not yet received.
     first: RefCell<Bytes>,
     /// Interim responses to write before anything else.
     interim: RefCell<BytesMut>,
-    /// Since when the socket takes no more bytes.
+    /// The tick since which the socket accepts no more bytes.
     blocked: Cell<Option<Tick>>,
     waited: Cell<u64>,
     stage: Cell<Stage>,
     since: Cell<Tick>,
-    /// Counts changes of stage, so that a deadline knows it is stale.
+    /// The number of stage changes, by which an outdated deadline is recognised.
     turn: Cell<u64>,
     requests: Cell<usize>,
-    /// Under HTTP/2 bytes may come without a request to follow.
+    /// Under HTTP/2 bytes may arrive without a request after them.
     http2: Cell<bool>,
-    /// True if a request was answered before it was read.
+    /// True if a request was answered before it was read completely.
     unread: Cell<bool>,
     /// The upstream's side of a connection that switches protocols.
     upstream_io: RefCell<Option<UpstreamIo>>,
 }
 
 impl Client {
-    /// A connection from `peer`. An IPv4 address mapped into IPv6 counts as IPv4.
+    /// A connection from `peer`. An IPv4 address mapped into IPv6 becomes IPv4.
     pub(crate) fn new(worker: &WorkerState, stream: TcpStream, peer: SocketAddr, number: u64) -> Self {
         let peer = peer.ip().to_canonical();
         let is_trusted = worker.plan.tenants.load().trusts(peer);
@@ -103,13 +103,13 @@ impl Client {
         }
     }
 
-    /// A request begins.
+    /// Records that a request begins.
     pub(crate) fn enter(&self) {
         self.requests.set(self.requests.get() + 1);
         self.set_stage(Stage::Busy);
     }
 
-    /// A request ended.
+    /// Records that a request ended.
     pub(crate) fn leave(&self) {
         self.requests.set(self.requests.get() - 1);
         if self.requests.get() == 0 {
@@ -117,17 +117,17 @@ impl Client {
         }
     }
 
-    /// A request was answered with some of its body unread: the connection ends after the answer.
+    /// Records that a request was answered before all of its body was read: the connection ends after the answer.
     pub(crate) fn leave_unread(&self) {
         self.unread.set(true);
     }
 
-    /// Queues an interim response; it goes out when the engine next flushes, in this turn.
+    /// Queues an interim response; the engine's next flush, in this turn, sends it.
     pub(crate) fn interim(&self, head: &[u8]) {
         self.interim.borrow_mut().extend_from_slice(head);
     }
 
-    /// Leaves the upstream's side here until the engine has sent the 101.
+    /// Stores the upstream's side until the engine has sent the 101.
     pub(crate) fn switch(&self, upstream_io: UpstreamIo) {
         self.upstream_io.replace(Some(upstream_io));
     }
@@ -137,12 +137,12 @@ impl Client {
         self.upstream_io.borrow().is_some()
     }
 
-    /// Takes the upstream's side.
+    /// Takes the stored upstream's side.
     pub(crate) fn switched(&self) -> Option<UpstreamIo> {
         self.upstream_io.take()
     }
 
-    /// Takes the time since the last call in which bytes were ready and the socket was not.
+    /// Takes the time since the last call in which bytes were ready and the socket did not accept them.
     pub(crate) fn take_waited(&self) -> u64 {
         if let Some(since) = self.blocked.get() {
             let now = clock::now();
@@ -152,12 +152,12 @@ impl Client {
         self.waited.take()
     }
 
-    /// Returns true if the socket takes no more bytes.
+    /// Returns true if the socket accepts no more bytes.
     pub(crate) fn is_blocked(&self) -> bool {
         self.blocked.get().is_some()
     }
 
-    /// The number of requests it carries.
+    /// The number of requests in flight on it.
     pub(crate) fn requests(&self) -> usize {
         self.requests.get()
     }
@@ -166,30 +166,30 @@ impl Client {
         (self.stage.get(), self.turn.get())
     }
 
-    /// Has the kernel end the connection when its client takes nothing for so long. Only the kernel knows: a
-    /// socket is writable again only when much of its buffer is free.
+    /// Sets the kernel to end the connection when its client reads nothing for `stall`. Only the kernel can measure
+    /// that: a socket is writable again only when much of its buffer is free.
     pub(crate) fn end_unread_after(&self, stall: Duration) {
         if !self.is_timed.replace(true)
             && let Err(error) = SockRef::from(&self.stream).set_tcp_user_timeout(Some(stall))
         {
-            tracing::debug!(%error, "a client's socket takes no timeout");
+            tracing::debug!(%error, "cannot set the timeout of a client's socket");
         }
     }
 
-    /// Returns true if the kernel did so.
+    /// Returns true if the kernel ended the connection for that.
     pub(crate) fn has_timed_out(&self) -> bool {
         self.note(self.stream.take_error().ok().flatten().as_ref());
         self.is_timed.get() && self.has_timed_out.get()
     }
 
-    /// Notes an error. The socket reports it once, to the first caller that asks.
+    /// Stores an error. The socket reports it once, to the first caller.
     fn note(&self, error: Option<&io::Error>) {
         if error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
             self.has_timed_out.set(true);
         }
     }
 
-    /// The time at which its stage began.
+    /// The tick at which its stage began.
     pub(crate) fn since(&self) -> Tick {
         self.since.get()
     }
@@ -198,7 +198,7 @@ impl Client {
         &self.stream
     }
 
-    /// Takes at most so many of the bytes that were read to tell the protocol.
+    /// Takes at most `len_max` of the bytes that were read to detect the protocol.
     pub(crate) fn take_first(&self, len_max: usize) -> Option<Bytes> {
         let mut first = self.first.borrow_mut();
         let taken = first.len().min(len_max);
@@ -212,7 +212,7 @@ impl Client {
             match self.stream.try_read(buffer) {
                 Ok(read) => {
                     if 0 < read && read < buffer.len() {
-                        // The socket is drained: say so, which saves the read that would tell.
+                        // The socket is drained: clear its readiness, which saves a further read.
                         let drained = || io::Result::<()>::Err(io::ErrorKind::WouldBlock.into());
                         let _ = self.stream.try_io(Interest::READABLE, drained);
                     }
@@ -240,8 +240,8 @@ impl Client {
         self.poll_socket(cx, write)
     }
 
-    /// Returns true if the client speaks HTTP/2 from its first byte; `None` if it left before that was
-    /// known. Ends as soon as one byte differs, so a short HTTP/1 request is never waited on.
+    /// Returns true if the client uses HTTP/2 from its first byte; `None` if it left before that was known. Returns as
+    /// soon as one byte differs, so a short HTTP/1 request does not wait.
     pub(crate) async fn speaks_http2(&self) -> io::Result<Option<bool>> {
         let mut first = [0; PREFACE.len()];
         let mut filled = 0;
@@ -264,8 +264,7 @@ impl Client {
         Ok(Some(http2))
     }
 
-    /// Ends when the client is gone: its socket is reset, or closed on its side and half-closing
-    /// is not allowed.
+    /// Returns once the client has left: its socket is reset, or closed on its side where half-closing is not allowed.
     pub(crate) async fn gone(&self, half_close: bool) {
         let watched = if half_close { Interest::ERROR } else { Interest::READABLE | Interest::ERROR };
         loop {
@@ -278,8 +277,8 @@ impl Client {
         }
     }
 
-    /// After an early answer: says that we are done and reads on for a moment, so that the answer
-    /// is not destroyed by the reset that closing with unread bytes would cause.
+    /// Closes after an early answer: ends writing and reads on for a limited time, because closing with unread bytes
+    /// would cause a reset that destroys the answer.
     pub(crate) async fn linger(&self) {
         if !self.unread.get() || self.shutdown().is_err() {
             return;
@@ -296,11 +295,11 @@ impl Client {
                 }
             }
         };
-        // Either end is the end of the connection.
+        // The end of either direction is the end of the connection.
         let _ = tokio::time::timeout(limits::LINGER, drain).await;
     }
 
-    /// Says that nothing more is written.
+    /// Shuts down writing.
     pub(crate) fn shutdown(&self) -> io::Result<()> {
         match SockRef::from(&self.stream).shutdown(std::net::Shutdown::Write) {
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
@@ -314,7 +313,7 @@ impl Client {
         self.turn.set(self.turn.get().wrapping_add(1));
     }
 
-    /// One write to the socket; keeps the time in which it takes none.
+    /// Writes once to the socket; records the time in which it accepts no bytes.
     fn poll_socket(
         &self,
         cx: &mut Context<'_>,

@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 
 use crate::Upstream;
 
-/// The reason why there is no connection.
+/// The reason why a connection failed.
 #[derive(Debug)]
 pub(crate) enum ConnectError {
     Timeout,

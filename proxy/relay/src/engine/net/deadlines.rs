@@ -1,4 +1,4 @@
-//! The times within which a client's connection has to bring its next request, and the worker's order to leave.
+//! The deadlines of a client connection for its next request, and the worker's signal to end.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,23 +13,23 @@ use super::client::{Client, Stage};
 use crate::limits;
 use crate::state::WorkerState;
 
-/// The action that a connection is due for.
+/// The action that is due for a connection.
 pub(crate) enum Due {
-    /// To end after the request it is at.
+    /// End after the current request.
     Leave,
-    /// To end.
+    /// End now.
     Cut,
 }
 
-/// The deadlines of one connection, and the worker's order to leave. Each is due once: first to
-/// leave, then, if that did not end it, to be cut.
+/// The deadlines of one connection, and the worker's signal to end. Each action is due once: first to end after the
+/// current request, then, if the connection is still open, to be closed.
 #[pin_project::pin_project]
 pub(crate) struct Deadlines {
     worker: Rc<WorkerState>,
     client: Rc<Client>,
     #[pin]
     deadline: Sleep,
-    /// The stage the deadline belongs to.
+    /// The stage that the deadline belongs to.
     turn: Option<u64>,
     #[pin]
     leaving: OwnedNotified,
@@ -38,7 +38,7 @@ pub(crate) struct Deadlines {
 }
 
 impl Deadlines {
-    /// The deadlines of a client's connection to this worker.
+    /// The deadlines of a client connection of this worker.
     pub(crate) fn new(worker: &Rc<WorkerState>, client: &Rc<Client>) -> Self {
         Self {
             worker: Rc::clone(worker),
@@ -51,16 +51,16 @@ impl Deadlines {
         }
     }
 
-    /// Ready when a connection that brought no request yet has to end.
+    /// Ready when a connection without any request so far must end.
     pub(crate) fn poll_waiting(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         self.poll_due(cx).map(|_due| ())
     }
 
-    /// Ready when the connection has to leave or to end.
+    /// Ready when the connection must end, after its request or now.
     pub(crate) fn poll_due(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Due> {
         let mut this = self.project();
         if !*this.is_listening {
-            // Once is enough: it wakes this task, and the worker's flag stays set.
+            // One poll is enough: it wakes this task, and the worker's flag stays set.
             *this.is_listening = true;
             let _ = this.leaving.as_mut().poll(cx);
         }
@@ -82,7 +82,7 @@ impl Deadlines {
             return Poll::Pending;
         }
         *this.turn = None;
-        // A head that does not come is cut; an idle connection is asked to leave first.
+        // A connection with an incomplete head is closed; an idle one ends gracefully first.
         if stage == Stage::Idle && !*this.is_leaving {
             *this.is_leaving = true;
             return Poll::Ready(Due::Leave);

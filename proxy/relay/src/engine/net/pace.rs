@@ -1,6 +1,6 @@
-//! The pace at which a client sends a request body, or takes a response. The traffic only counts bytes
-//! and notes whether the client is waited for; once a second the sweep looks at it, so that no frame costs a
-//! timer. Time in which the upstream is waited for is never the client's.
+//! The speed at which a client sends a request body, or reads a response. The traffic only counts bytes and notes
+//! whether it waits for the client; once a second the sweep checks it, so that no frame needs a timer. Time spent
+//! waiting for the upstream is not attributed to the client.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -8,58 +8,58 @@ use std::task::Waker;
 
 use crate::limits::{RATE_GRACE_SWEEPS, SILENT_SWEEPS, SLOW_BYTES_PER_S};
 
-/// One body's way.
+/// The progress of one body.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     bytes: Cell<u64>,
-    /// True while the client is waited for.
+    /// True while the proxy waits for the client.
     waiting: Cell<bool>,
-    /// The task to wake when the body is ended from outside.
+    /// The task to wake when the sweep ends the body.
     task: RefCell<Option<Waker>>,
     verdict: Cell<Option<Verdict>>,
-    /// The bytes at the last sweep.
+    /// The bytes counted at the last sweep.
     swept: Cell<u64>,
     silent_sweeps: Cell<u64>,
     waited_sweeps: Cell<u64>,
-    /// Bytes per second of late: each sweep counts as much as all before it.
+    /// Recent bytes per second: an average in which each sweep has half of the weight.
     recent_rate: Cell<u64>,
 }
 
-/// A decision about a body from outside.
+/// A decision of another task about a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is no longer gathered.
+    /// The body is no longer buffered.
     Ungathered,
     /// The client is too slow.
     Slow,
-    /// Its client holds more than its share while another one waits.
-    Crowding,
+    /// The client exceeds its share while another one waits.
+    OverShare,
 }
 
-/// The least that is asked of a client.
+/// The minimum speed of a client.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Least {
-    /// Seconds without a byte.
+pub(crate) struct MinimumSpeed {
+    /// Maximum seconds without a byte.
     pub(crate) silent_s: u64,
-    /// Bytes per second, on the mean.
+    /// Minimum mean bytes per second.
     pub(crate) bytes_per_s: u64,
-    /// Seconds in all, and one more for each [`SLOW_BYTES_PER_S`] bytes.
+    /// Maximum seconds in all, plus one for each [`SLOW_BYTES_PER_S`] bytes.
     pub(crate) whole_s: u64,
 }
 
 impl Pace {
-    /// So many bytes came.
+    /// Counts bytes.
     pub(crate) fn moved(&self, bytes: usize) {
         self.waiting.set(false);
         self.bytes.set(self.bytes.get() + bytes as u64);
     }
 
-    /// The client is waited for from now on.
+    /// Records that the proxy waits for the client from now on.
     pub(crate) fn wait(&self) {
         self.waiting.set(true);
     }
 
-    /// The same, and this task is woken by a verdict.
+    /// As [`wait`](Self::wait), and a verdict wakes this task.
     pub(crate) fn wait_in(&self, task: &Waker) {
         self.waiting.set(true);
         let mut known = self.task.borrow_mut();
@@ -68,7 +68,7 @@ impl Pace {
         }
     }
 
-    /// Decides about the body; the first decision that ends it stands.
+    /// Sets the verdict; the first one that ends the body stands.
     pub(crate) fn decide(&self, verdict: Verdict) {
         if !self.is_over() {
             self.verdict.set(Some(verdict));
@@ -78,40 +78,40 @@ impl Pace {
         }
     }
 
-    /// The decision, if there is one.
+    /// The verdict, if there is one.
     pub(crate) fn verdict(&self) -> Option<Verdict> {
         self.verdict.get()
     }
 
     /// Returns true if the body was ended.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.verdict.get(), Some(Verdict::Slow | Verdict::Crowding))
+        matches!(self.verdict.get(), Some(Verdict::Slow | Verdict::OverShare))
     }
 
-    /// For how many sweeps the client has been waited for in vain.
+    /// The number of sweeps since the last byte, while the proxy waited for the client.
     pub(crate) fn silent_sweeps(&self) -> u64 {
         self.silent_sweeps.get()
     }
 
-    /// Its place among those that give way: the slowest of late first, of equals the most silent.
+    /// Its rank among uploads that can be ended: the slowest recently first, and of equals the longest silent.
     pub(crate) fn standing(&self) -> (u64, Reverse<u64>) {
         (self.recent_rate.get(), Reverse(self.silent_sweeps.get()))
     }
 
-    /// Returns true if the client has been waited for long enough to know its pace: a second.
+    /// Returns true if the proxy has waited for the client long enough to know its speed: one second.
     pub(crate) fn is_known(&self) -> bool {
         self.waiting.get() && (self.silent_sweeps.get() > 0 || self.waited_sweeps.get() > 1)
     }
 
-    /// Returns true if the client has been waited for for long, and sends next to nothing.
+    /// Returns true if the proxy has waited long for the client, and the client sends next to nothing.
     pub(crate) fn is_slow(&self) -> bool {
         self.waiting.get()
             && self.waited_sweeps.get() >= SILENT_SWEEPS
             && self.recent_rate.get() < SLOW_BYTES_PER_S
     }
 
-    /// One second has passed; returns true if the client keeps to the least that is asked of it.
-    pub(crate) fn sweep(&self, least: Least) -> bool {
+    /// Records that one second passed. Returns true if the client keeps the minimum speed.
+    pub(crate) fn sweep(&self, least: MinimumSpeed) -> bool {
         let moved = self.bytes.get() - self.swept.replace(self.bytes.get());
         if moved > 0 || !self.waiting.get() {
             self.silent_sweeps.set(0);
@@ -134,7 +134,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const LEAST: Least = Least { silent_s: 3, bytes_per_s: 100, whole_s: 60 };
+    const LEAST: MinimumSpeed = MinimumSpeed { silent_s: 3, bytes_per_s: 100, whole_s: 60 };
 
     #[test]
     fn silent_client_is_slow() {
@@ -205,7 +205,7 @@ mod tests {
         let pace = Pace::default();
         pace.decide(Verdict::Ungathered);
         pace.decide(Verdict::Slow);
-        pace.decide(Verdict::Crowding);
+        pace.decide(Verdict::OverShare);
         assert_eq!(pace.verdict(), Some(Verdict::Slow));
     }
 }

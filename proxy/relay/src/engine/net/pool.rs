@@ -1,11 +1,10 @@
-//! Idle connections to one upstream, of one worker. The most recently used is taken first, so that
-//! the others age and go. An idle connection is not polled: it is looked at when taken, and swept.
+//! Idle connections to one upstream, of one worker. The most recently used is taken first, so that the others reach
+//! their maximum age. An idle connection is not polled: it is checked when it is taken, and by the sweep.
 //!
-//! Some servers (llama.cpp) close a connection after each stream without saying so, and a request
-//! that meets the closing socket is lost. Such a connection therefore rests before it is used
-//! again, long enough for the close to arrive; a server that was seen to do it gets a fresh
-//! connection after each stream for a while. A fresh connection costs a tenth of a millisecond, a
-//! stream lasts seconds.
+//! Some servers (llama.cpp) close a connection after each stream without announcing it, and a request sent on the
+//! closing socket is lost. A connection therefore rests after a stream, long enough for the close to arrive; for a
+//! server that did so recently, each stream gets a new connection. A new connection costs 0.1 ms, a stream lasts
+//! seconds.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -25,7 +24,7 @@ pub(crate) struct Pool<C> {
     idle: RefCell<Vec<Idle<C>>>,
     size: usize,
     age_max_ns: u64,
-    /// The last time that the server was seen to close a connection after a stream.
+    /// The last time that the server closed a connection after a stream.
     closed_after_stream: Cell<Option<Tick>>,
 }
 
@@ -36,19 +35,19 @@ struct Idle<C> {
     streamed: bool,
 }
 
-/// A connection to an upstream, and its places among those that are bounded.
+/// A connection to an upstream, with its reserved places.
 pub(crate) struct PooledConnection<C> {
     pub(crate) http: C,
     /// True if it carried a request before this one.
     pub(crate) is_reused: bool,
-    /// Its place among those that carry a request, while it does.
+    /// Its reserved place among the upstream's active connections, while it carries a request.
     slot: Option<Permit>,
-    /// Its place among all sockets.
+    /// Its reserved place among all sockets.
     place: Permit,
 }
 
 impl<C: Connection> PooledConnection<C> {
-    /// A fresh connection with its place among all sockets.
+    /// A new connection with its place among all sockets.
     pub(crate) fn new(http: C, place: Permit) -> Self {
         Self { http, is_reused: false, slot: None, place }
     }
@@ -59,13 +58,13 @@ impl<C: Connection> PooledConnection<C> {
         self.place.charge(holder);
     }
 
-    /// Charges it to no holder: it is idle.
+    /// Charges it to no holder while it is idle.
     fn release(&mut self) {
         self.slot = None;
         self.place.charge(None);
     }
 
-    /// Takes the socket out after the upstream switched protocols.
+    /// Takes the socket after the upstream switched protocols.
     pub(crate) async fn into_upstream_io(self) -> Option<UpstreamIo> {
         let Self { http, slot, place, .. } = self;
         let (stream, first) = http.into_socket().await?;
@@ -79,7 +78,7 @@ impl<C: Connection> Pool<C> {
         Self { idle: RefCell::default(), size, age_max_ns, closed_after_stream: Cell::new(None) }
     }
 
-    /// A connection that is still alive, if there is one.
+    /// Takes a connection that is still open, if there is one.
     pub(crate) fn take(&self) -> Option<Box<PooledConnection<C>>> {
         let now = clock::now();
         loop {
@@ -96,8 +95,8 @@ impl<C: Connection> Pool<C> {
         }
     }
 
-    /// Keeps a connection that is ready for another request; the oldest makes room. `streamed`:
-    /// its response had no length that was known at its beginning.
+    /// Returns a connection that is ready for another request; the oldest is dropped if the pool is full. `streamed`:
+    /// the length of its response was unknown at its beginning.
     pub(crate) fn give(&self, mut connection: Box<PooledConnection<C>>, streamed: bool) {
         connection.release();
         let now = clock::now();
@@ -113,7 +112,7 @@ impl<C: Connection> Pool<C> {
         idle.push(Idle { connection, since: now, streamed });
     }
 
-    /// Closes what is too old, or was closed at the other end.
+    /// Closes connections that are too old or were closed by the server.
     pub(crate) fn sweep(&self) {
         let mut idle = self.idle.borrow_mut();
         if idle.is_empty() {
@@ -123,7 +122,7 @@ impl<C: Connection> Pool<C> {
         idle.retain_mut(|entry| self.is_usable(entry, now));
     }
 
-    /// Closes all.
+    /// Closes all connections.
     pub(crate) fn clear(&self) {
         self.idle.take();
     }

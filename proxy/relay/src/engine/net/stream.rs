@@ -1,4 +1,4 @@
-//! One HTTP/2 stream as a task that can be ended by itself, while the connection's others go on.
+//! One HTTP/2 stream as a task that can be ended alone, while the connection's other streams continue.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -18,7 +18,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// The stream whose task this is, if it is one.
+    /// The stream of the current task, if there is one.
     pub(crate) fn current() -> Option<Rc<Self>> {
         CURRENT.try_with(Rc::clone).ok()
     }

@@ -1,4 +1,4 @@
-//! A connection that switched protocols (101): bytes go both ways, unread, until both sides are done.
+//! A connection that switched protocols (101): bytes are copied both ways, unread, until both sides are closed.
 
 use std::io;
 
@@ -11,13 +11,13 @@ use crate::capacity::Permit;
 /// The upstream's side of a tunnel.
 pub(crate) struct UpstreamIo {
     pub(crate) stream: TcpStream,
-    /// The bytes that were read behind the upstream's 101.
+    /// The bytes read after the upstream's 101.
     pub(crate) first: Bytes,
     /// Its places among the upstream's connections and among all sockets.
     pub(crate) _places: (Option<Permit>, Permit),
 }
 
-/// Carries bytes until each side has closed its half, or one of them broke.
+/// Copies bytes until each side has closed its half, or one of them fails.
 pub(crate) async fn run(client: &TcpStream, first: Bytes, far: UpstreamIo) -> io::Result<()> {
     tokio::try_join!(pump(client, &far.stream, first), pump(&far.stream, client, far.first))?;
     Ok(())
@@ -50,5 +50,5 @@ async fn write_all(to: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Each way; tunnels carry audio and events, not downloads.
+/// The buffer of each direction, bytes; tunnels carry audio and events, not downloads.
 const BUFFER_BYTES: usize = 8 * 1024;

@@ -1,13 +1,13 @@
-//! The slices of a body that is gathered, joined as they come. A large body gets memory of its own from the kernel, of
-//! which the kernel gives what is written to and takes back all: the allocator would keep several times the room for
-//! gathered bodies, as holes of buffers that grew.
+//! The slices of a buffered body, joined as they arrive. A large body gets a memory mapping of its own: the kernel
+//! allocates only the written pages and takes all of them back. The allocator would keep several times the memory of
+//! buffered bodies, as holes left by grown buffers.
 
 use bytes::{Bytes, BytesMut};
 use memmap2::MmapMut;
 
 use crate::limits;
 
-/// Slices that are becoming one. A single one stays as it is.
+/// Slices that are being joined. A single one is not copied.
 pub(crate) struct Slices {
     joined: Joined,
     len: usize,
@@ -21,7 +21,7 @@ enum Joined {
 }
 
 impl Slices {
-    /// No slice yet, of at most so many bytes in all.
+    /// No slices yet; at most `len_max` bytes in all.
     pub(crate) fn new(len_max: usize) -> Self {
         Self { joined: Joined::One(Bytes::new()), len: 0, len_max }
     }
@@ -48,7 +48,7 @@ impl Slices {
         self.len = len;
     }
 
-    /// Moves what came so far to memory of its own; where the kernel has none, it stays.
+    /// Moves the bytes so far to a mapping; if the kernel has none, they stay.
     fn map(&mut self) {
         if let Ok(mut mapped) = MmapMut::map_anon(self.len_max.max(self.len)) {
             mapped[..self.len].copy_from_slice(self.joined.bytes(self.len));
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn joined_slices_are_the_body() {
+    fn joined_slices_equal_the_body() {
         let body: Vec<u8> = (0..3 * limits::HEAP_BODY_BYTES).map(|n| (n % 251) as u8).collect();
         for size in [1000, 65_536, limits::HEAP_BODY_BYTES - 1, limits::HEAP_BODY_BYTES + 1, body.len()] {
             for len_max in [body.len(), 2 * body.len(), limits::HEAP_BODY_BYTES + 1] {
@@ -93,18 +93,18 @@ mod tests {
     }
 
     #[test]
-    fn small_slices_weigh_little_more_than_their_bytes() {
+    fn small_slices_use_little_more_than_their_bytes() {
         let mut slices = Slices::new(1 << 20);
         for _ in 0..100_000 {
             slices.push(Bytes::from_static(b"x"));
         }
-        let Joined::Heap(heap) = &slices.joined else { panic!("it is not on the heap") };
+        let Joined::Heap(heap) = &slices.joined else { panic!("the body is not on the heap") };
         assert!(heap.capacity() <= 2 * 100_000);
         assert_eq!(slices.join().len(), 100_000);
     }
 
     #[test]
-    fn large_bodies_have_memory_of_their_own() {
+    fn large_bodies_get_a_mapping() {
         let mut slices = Slices::new(1 << 20);
         (0..4).for_each(|_| slices.push(Bytes::from(vec![1; 64 << 10])));
         assert!(matches!(slices.joined, Joined::Mapped(_)));
