@@ -109,18 +109,18 @@ pub enum Charge {
     Unpriced(Unpriced),
 }
 
-/// Why an exchange has no price.
+/// The reason why an exchange has no price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unpriced {
     /// There is no price book.
     NoBook,
     /// The book has no entry for the model, or none in force then.
     Model,
-    /// The entry names no price for a type of token that there was.
+    /// The entry has no price for a type of token that was counted.
     TokenType,
     /// The sum is more than a charge can hold (9.2 million units).
     Overflow,
-    /// The server may have worked on the request, tokens have a price, and nothing says how many there were.
+    /// The server may have processed the request, tokens have a price, and their number is unknown.
     Uncounted,
     /// It is a prefill leg: the request is charged once, with its decode leg.
     Leg,

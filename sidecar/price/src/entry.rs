@@ -26,7 +26,7 @@ pub(crate) fn is_standard(tier: &str) -> bool {
 pub enum Models {
     /// The model with this name, or one of the entry's aliases.
     Name(Arc<str>),
-    /// All models whose names match.
+    /// All models with a matching name.
     Pattern(Arc<str>),
 }
 

@@ -37,7 +37,7 @@ pub struct Import {
     pub rounded: Vec<Rounded>,
     /// Price fields that are never charged here, each with the number of models that have it and one of them.
     pub uncharged: BTreeMap<String, (usize, String)>,
-    /// Models whose prices are all 0.
+    /// Models with prices of 0 only.
     pub free: Vec<String>,
     /// Other parts of the map that were not imported, each with the reason.
     pub skipped: Vec<String>,

@@ -67,7 +67,7 @@ impl Prices {
         types.map(|(_, kind)| key_of(kind)).chain(request.then_some(PER_REQUEST)).collect()
     }
 
-    /// Returns the prices with the derived ones filled in, and which those are.
+    /// Returns the prices with the derived ones filled in, and flags for those.
     pub(crate) fn with_derived(&self) -> ([Option<Pico>; TYPES], [bool; TYPES]) {
         let mut derived = [false; TYPES];
         let mut with_derived = self.per_token;
@@ -82,7 +82,7 @@ impl Prices {
     }
 }
 
-/// Returns the type whose price a type has where it has none of its own.
+/// Returns the more general type, whose price applies if a type has none of its own.
 pub(crate) fn fallback(kind: TokenType) -> Option<TokenType> {
     match kind {
         TokenType::InputCached
@@ -94,11 +94,11 @@ pub(crate) fn fallback(kind: TokenType) -> Option<TokenType> {
     }
 }
 
-/// Types that the first books did not have and that have another type's price where they have none.
+/// Types that were added after the first books and that derive from another type's price.
 pub(crate) const LATER_DERIVED: [TokenType; 2] = [TokenType::InputImage, TokenType::InputVideo];
 
-/// Returns the prices that the identity of a book or a rate is made of: all there are, less those of
-/// [`LATER_DERIVED`] that are the price they derive from. So a book keeps its hash and a rate its id.
+/// Returns the prices that determine the identity of a book or a rate: all of them, except those of [`LATER_DERIVED`]
+/// that equal their derived price. So a book keeps its hash and a rate its id.
 pub(crate) fn identifying(per_token: &[Option<Pico>; TYPES]) -> impl Iterator<Item = (TokenType, Pico)> {
     let derived = |kind: TokenType, price: Pico| {
         let like = fallback(kind).and_then(|like| per_token[like as usize]);

@@ -1,9 +1,9 @@
-//! Trust in the service tier of a response. Law: a tier that only the request asked for never lowers the
-//! price, also if the server copies it into the response.
+//! Trust in the service tier of a response. Law: a tier that only the request names never lowers the price, also if the
+//! server copies it into the response.
 
-/// Returns whether a provider (`gen_ai.provider.name`) has service tiers, so that the tier in its response
-/// is trusted. The others have none, and some (vLLM) copy the request's `service_tier` into the response;
-/// theirs counts as requested only.
+/// Returns whether a provider (`gen_ai.provider.name`) has service tiers, so that the tier in its response is trusted.
+/// The others have none, and some (vLLM) copy the request's `service_tier` into the response; their tier counts as
+/// requested only.
 pub fn has_tiers(provider: &str) -> bool {
     WITH_TIERS.contains(&provider)
 }

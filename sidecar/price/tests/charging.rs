@@ -66,7 +66,7 @@ fn each_token_is_charged_once_by_its_own_price() {
         ("gpt-4o", &[(T::InputCached, 1_000_000)], "1.25"),
         ("gpt-4o", &[(T::Input, 600_000), (T::InputCached, 400_000), (T::Output, 1_000_000)], "12.00"),
         ("gpt-4o", &[(T::InputAudio, 10), (T::OutputAudio, 1)], "0.00048"),
-        // Not named: as input, as output.
+        // Types without a price of their own are charged as input or output.
         ("gpt-4o", &[(T::InputImage, 600_000), (T::InputVideo, 400_000)], "2.50"),
         ("gpt-4o", &[(T::InputCacheWrite, 1_000_000)], "2.50"),
         ("gpt-4o", &[(T::OutputReasoning, 1_000_000)], "10.00"),
@@ -97,7 +97,7 @@ fn missing_price_is_unpriced_not_free() {
         ("gpt-4o-mini", &some, Unpriced::Model),
         ("GPT-4o", &some, Unpriced::Model),
         ("", &some, Unpriced::Model),
-        // Only behind vLLM or the upstream `spot`.
+        // Served by vLLM, or by the upstream `spot` only.
         ("qwen3-8b", &some, Unpriced::Model),
         ("claude-sonnet-4", &audio, Unpriced::TokenType),
         ("gpt-4o", &drawn, Unpriced::TokenType),
@@ -105,7 +105,7 @@ fn missing_price_is_unpriced_not_free() {
     ] {
         assert_eq!(cost(&book, &usage(model, tokens)), Err(why), "{model}");
     }
-    // Without a token of the type, its price is not missed.
+    // Without a token of the type, its missing price has no effect.
     assert_eq!(cost(&book, &usage("claude-sonnet-4", &NONE)).as_deref(), Ok("0.00"));
 }
 
@@ -116,7 +116,7 @@ fn request_price_is_charged_only_for_a_2xx_answer() {
     assert_eq!(cost(&book, &failed).as_deref(), Ok("0.00"));
 }
 
-/// A client that leaves before it is answered owes no request; what its prompt cost, nothing says.
+/// A client that leaves before the response does not pay the request price; the cost of its prompt is unknown.
 #[test]
 fn uncounted_prompt_is_unpriced() {
     let book = example();
@@ -135,7 +135,7 @@ fn prices_in_force_at_the_end_apply() {
         let usage = Usage { at_us, ..usage("gpt-4o", &tokens) };
         assert_eq!(cost(&book, &usage).as_deref(), Ok(money), "{at_us}");
     }
-    // The alias came with the second prices.
+    // The alias was added with the second prices.
     let early = Usage { at_us: day - 1, ..usage("gpt-4o-2024-11-20", &tokens) };
     assert_eq!(cost(&book, &early), Err(Unpriced::Model));
     let late = Usage { at_us: day, ..early };
@@ -221,7 +221,7 @@ fn context_tier_applies_to_the_whole_request() {
     for (counts, above, money) in [
         (&[(T::Input, 200_000), (T::Output, 1_000_000)][..], 0, "15.60"),
         (&[(T::Input, 200_001), (T::Output, 1_000_000)], 200_000, "23.700006"),
-        // Cached and written tokens are of the prompt, generated ones are not.
+        // Cached and written tokens belong to the prompt, generated ones do not.
         (&[(T::InputCached, 200_000), (T::InputCacheWrite, 1)], 200_000, "0.1200075"),
         (&[(T::Input, 1), (T::Output, 300_000)], 0, "4.500003"),
     ] {
@@ -249,7 +249,7 @@ fn tier_of_the_response_selects_the_prices() {
         (Some("batch"), "batch", "1.25"),
         (Some("BATCH "), "batch", "1.25"),
         (Some("priority"), "priority", "4.25"),
-        // It has no such prices: the rate says by which it was charged.
+        // The entry has no such prices: the rate names the tier by which it was charged.
         (Some("flex"), "standard", "2.50"),
     ] {
         let usage = Usage { tier, ..usage("gpt-4o", &tokens) };
@@ -267,7 +267,7 @@ fn requested_tier_never_lowers_the_price() {
         (None, "priority", "priority", "4.25"),
         (None, "flex", "standard", "2.50"),
         (None, "default", "standard", "2.50"),
-        // The response's own word counts, whatever was asked for.
+        // The tier of the response applies, whatever the request names.
         (Some("batch"), "priority", "batch", "1.25"),
         (Some("batch"), "batch", "batch", "1.25"),
         (Some("default"), "priority", "standard", "2.50"),
@@ -287,7 +287,7 @@ fn unknown_name_is_charged_as_the_response_model() {
         ("no-such-model", Some("nor-this"), Err(Unpriced::Model)),
         ("no-such-model", None, Err(Unpriced::Model)),
         ("deep-thinker", Some("nor-this"), Ok("0.555")),
-        // Of two names with entries of their own the dearer: a server may answer to any name.
+        // If both names have entries, the dearer applies: a server may answer to any name.
         ("deep-thinker", Some("gpt-4o"), Ok("2.50")),
         ("gpt-4o", Some("deep-thinker"), Ok("2.50")),
         ("gpt-4o", Some("gpt-4o"), Ok("2.50")),
@@ -352,7 +352,7 @@ fn rate_id_is_stable() {
     let rate = rate(&book(text), &usage("m", &NONE));
     assert_eq!(rate.id, rate.identify());
     let hex: String = rate.id.iter().map(|byte| format!("{byte:02x}")).collect();
-    // Ledgers hold these: a change here changes the identity of every rate there is.
+    // Ledgers contain these ids: a change here changes the identity of every rate.
     assert_eq!((&*rate.book, hex.as_str()), GOLDEN);
     let of_another_book = Rate { version: "another".into(), book: "another".into(), ..(*rate).clone() };
     assert_eq!(of_another_book.identify(), rate.id);
@@ -393,7 +393,7 @@ fn book_hash_covers_meaning_not_layout() {
             true,
             "version: v\ncurrency: EUR\nunit: per_token\nmodels:\n  - {name: a, aliases: [c, b], input: 0.0000015}\n  - {name: z, output: 0.000002}\n",
         ),
-        // What would be charged anyway may be said.
+        // Prices equal to the derived ones may be written.
         (
             true,
             "version: v\ncurrency: EUR\nmodels:\n  - {name: a, aliases: [c, b], input: 1.5, cached_input: 1.5}\n  - {name: z, output: 2}\n",
@@ -451,7 +451,7 @@ fn explicit_image_prices_are_charged() {
     assert_eq!(cost(&book, &usage("m", &tokens(&counts))).as_deref(), Ok("48.00"));
 }
 
-/// A rate from before images had prices is the rate of today: it has the same id, and charges the same.
+/// A rate from before images had prices equals the rate of today: it has the same id, and charges the same.
 #[test]
 fn derived_image_prices_leave_rate_ids_alone() {
     let (book, _) =

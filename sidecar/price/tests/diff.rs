@@ -1,4 +1,4 @@
-//! Differences between two price books: each kind of fact, each direction, and none where both charge alike.
+//! Differences between two price books: each kind of fact, each direction, and none if both charge alike.
 
 use price::Book;
 use price::diff::{Change, diff};

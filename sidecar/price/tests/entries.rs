@@ -136,8 +136,8 @@ fn usage<'a>(tokens: &'a [u64; TokenType::ALL.len()], response: Option<&'a str>)
     }
 }
 
-/// Of the entries of the requested and of the responding model the dearer charge applies: a known cost before a missing
-/// price, and one too large for a charge before every other.
+/// Of the entries of the requested and of the responding model, the dearer charge applies: a known cost before a
+/// missing price, and a sum too large for a charge before every other.
 #[test]
 fn dearer_of_two_models_applies() {
     let mut audio = [0; TokenType::ALL.len()];
@@ -170,7 +170,7 @@ fn dearer_of_two_models_applies() {
     }
 }
 
-/// The first entry stays the rate where both cost the same, so that a row names the requested model.
+/// At equal costs, the first entry gives the rate, so that a row names the requested model.
 #[test]
 fn equal_costs_keep_the_requested_model() {
     let book = book(&["{name: request, per_request: 1}", "{name: response, per_request: 1}"]);
@@ -190,7 +190,7 @@ fn charge_is_of_the_tier_of_its_rate() {
     assert!(!Charge::Unpriced(Unpriced::Model).is_of("standard"));
 }
 
-/// Nothing counted of a model whose tokens are free costs its request price; where a token costs, it is unpriced.
+/// An uncounted exchange of a model with free tokens costs its request price; if a token has a price, it is unpriced.
 #[test]
 fn uncounted_exchange_is_priced_only_if_tokens_are_free() {
     let tokens = [0; TokenType::ALL.len()];
@@ -198,7 +198,7 @@ fn uncounted_exchange_is_priced_only_if_tokens_are_free() {
         ("{name: request, input: 0, output: 0}", Ok(0)),
         ("{name: request, input: 0, output: 0.000001}", Err(Unpriced::Uncounted)),
         ("{name: request, per_request: 0}", Ok(0)),
-        // A request price is a cost: nothing is unknown about it, and what the tokens cost is not claimed.
+        // A request price is known without counts; the cost of the tokens is not part of it.
         ("{name: request, per_request: 1, input: 1}", Ok(1_000_000_000_000)),
     ] {
         let charge = book(&[entry]).charge(&Usage { counted: false, ..usage(&tokens, None) });
@@ -217,7 +217,7 @@ fn reasons_and_currencies_have_stable_names() {
     assert_eq!(Currency::USD.code(), "USD");
 }
 
-/// The warning names the entry that does not apply, wherever both patterns stand.
+/// The warning names the entry that does not apply, in any order of the patterns.
 #[test]
 fn patterns_are_ambiguous_only_at_one_place_and_time() {
     let ambiguous = |entries: &[&str]| {

@@ -10,10 +10,10 @@ use meter::TokenType;
 use price::litellm::{Import, ImportOptions, Rounded, import};
 use price::{Book, Currency, Entry, WarningKind};
 
-/// The whole map. One that is missing fails the test with the command that installs it.
+/// The whole map. Without it, the test fails with the command that installs it.
 fn map() -> (PathBuf, String) {
     let root = std::env::var_os("TOKENMETER_PRICE_MAP").map(PathBuf::from).unwrap_or_else(|| {
-        let home = std::env::var_os("HOME").expect("HOME, or TOKENMETER_PRICE_MAP, says where the map is");
+        let home = std::env::var_os("HOME").expect("HOME or TOKENMETER_PRICE_MAP is set");
         Path::new(&home).join(".cache/tokenmeter/prices")
     });
     let path = root.join("model_prices_and_context_window.json");
@@ -31,7 +31,7 @@ fn imported(json: &str) -> (Import, Book) {
     let import = import(json, &options()).expect("it is JSON");
     match Book::read(&import.file) {
         Ok((book, warnings)) => {
-            // What was rounded was rounded before.
+            // The oracle's rounded prices are listed as rounded.
             assert!(warnings.iter().all(|warning| warning.kind != WarningKind::Rounded), "{warnings:?}");
             (import, book)
         }
@@ -70,9 +70,9 @@ fn whole_map_agrees_with_the_decimal_oracle() {
     );
     assert_eq!(import.models, book.entries().len());
     assert_eq!(import.skipped, [""; 0]);
-    // Paid by the query, with tokens at 0.
-    assert!(json.contains("\"cohere.rerank-v3-5:0\": {"), "the map has another example now");
-    assert!(!import.file.contains("cohere.rerank-v3-5:0"), "it is imported as free");
+    // Charged per query, with token prices of 0.
+    assert!(json.contains("\"cohere.rerank-v3-5:0\": {"), "the map still has the example");
+    assert!(!import.file.contains("cohere.rerank-v3-5:0"), "it is not imported as free");
     let mut twin = Command::new("python3")
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/prices/twin.py"))
         .arg(path)
@@ -137,7 +137,7 @@ fn field_names_become_tiers_and_context_lengths() {
 
 #[test]
 fn model_with_any_cost_is_not_free() {
-    // What it has beside tokens at 0, and whether it is free.
+    // Its fields beside token prices of 0, and whether it is free.
     for (fields, is_free) in [
         (r#""mode": "chat", "max_tokens": 5"#, true),
         (r#""input_cost_per_query": 0.002"#, false),
@@ -148,7 +148,7 @@ fn model_with_any_cost_is_not_free() {
         (r#""input_cost_per_query": null, "output_cost_per_second": "unknown""#, true),
         (r#""input_cost_per_query": 1e-30"#, false),
         (r#""input_cost_per_query": 1e99"#, false),
-        // One of ours that cannot be taken.
+        // An imported field with an unusable value.
         (r#""cache_read_input_token_cost": 1e-13"#, false),
         (r#""cache_read_input_token_cost": -1"#, true),
         (
@@ -160,9 +160,9 @@ fn model_with_any_cost_is_not_free() {
         (r#""off_peak_pricing": {"windows": [{"weekdays": [1, 2]}], "input_cost_per_token": 1e-7}"#, false),
         (r#""tiered_pricing": [{"range": [0, 32000], "input_cost_per_token": 0}]"#, true),
         (r#""tiered_pricing": [{"range": [0, 32000], "input_cost_per_query": 1}]"#, false),
-        // A list of another name has no prices.
+        // A list by another name has no prices.
         (r#""examples": [{"input_cost_per_query": 1}]"#, true),
-        // By how much nothing is multiplied, and what is free of it.
+        // Factors, and free allowances.
         (r#""regional_endpoint_uplift_multiplier": 1.1, "search_free_requests": {"a_day": 100}"#, true),
         (r#""provider_specific_entry": {"us": 1.1}"#, true),
     ] {
@@ -174,7 +174,7 @@ fn model_with_any_cost_is_not_free() {
         assert_eq!((import.free.len(), book.entries().len()), (entries, entries), "{fields}");
     }
     let (import, _) = imported(r#"{"m": {"input_cost_per_token": 1e-9, "input_cost_per_query": 0.002}}"#);
-    assert_eq!((import.models, import.without_price), (1, 0), "what its tokens cost is charged");
+    assert_eq!((import.models, import.without_price), (1, 0), "its token prices are imported");
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn invalid_map_is_refused() {
 #[ignore = "needs tests/prices/install"]
 fn damaged_map_never_panics() {
     let (_, json) = map();
-    // A part of it that has everything; the whole would take minutes.
+    // A part of the map with every construct; the whole would take minutes.
     let from = json.find("\"gemini-3.1-pro-preview\"").expect("it is there");
     let part = format!(
         "{{{}}}",
@@ -345,8 +345,8 @@ fn damaged_map_never_panics() {
         }
         if let Ok(import) = import(&String::from_utf8_lossy(&bytes), &options()) {
             read += 1;
-            assert!(Book::read(&import.file).is_ok(), "what was imported cannot be read:\n{}", import.file);
+            assert!(Book::read(&import.file).is_ok(), "the imported file cannot be read:\n{}", import.file);
         }
     }
-    assert!((20..480).contains(&read), "{read} of 500 were read: the mutations are no test");
+    assert!((20..480).contains(&read), "{read} of 500 were read: too few or too many mutations are valid");
 }

@@ -15,7 +15,7 @@ struct Entry {
     aliases: BTreeSet<String>,
     provider: Option<&'static str>,
     upstream: Option<&'static str>,
-    /// Days of November; `None`: since ever.
+    /// Days of November; `None`: without a start.
     from: Option<u8>,
     until: Option<u8>,
 }
@@ -40,7 +40,7 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// The position of the entry that counts.
+/// The position of the entry that applies.
 fn expected(entries: &[Entry], model: &str, provider: &str, upstream: &str, day: u8) -> Option<usize> {
     let mut best = None;
     for (at, entry) in entries.iter().enumerate() {
@@ -131,12 +131,12 @@ proptest! {
         entries in proptest::collection::vec(entry(), 1..7),
         asked in proptest::collection::vec(("[ab]{1,3}", "[pqr]", "[pqr]", 1_u8..14), 30),
     ) {
-        // Entries that contradict each other are a mistake, and tested as such.
+        // Contradicting entries are an error, and tested as one.
         let Ok((book, _)) = Book::read(&file(&entries)) else { return Err(TestCaseError::reject("contradictory")) };
         for (model, provider, upstream, day) in asked {
             let at_us = instant::read(&format!("2026-11-{day:02}")).expect("a date");
             let found = book.find(&model, &provider, &upstream, at_us);
-            // Entries are a line each, from the fourth on.
+            // Each entry is one line, from the fourth on.
             let found = found.map(|entry| usize::try_from(entry.line).expect("a small number") - 4);
             let right = expected(&entries, &model, &provider, &upstream, day);
             prop_assert_eq!(found, right, "{} {} {} {}\n{}", model, provider, upstream, day, file(&entries));

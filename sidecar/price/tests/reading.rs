@@ -7,7 +7,7 @@ use price::{About, Book, LineError, WarningKind, instant};
 
 fn example() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/prices.yaml");
-    std::fs::read_to_string(path).expect("the example is there")
+    std::fs::read_to_string(path).expect("cannot read the example")
 }
 
 fn errors(text: &str) -> Vec<LineError> {
@@ -17,12 +17,12 @@ fn errors(text: &str) -> Vec<LineError> {
     }
 }
 
-/// The head of a right file; entries follow on line 4.
+/// The head of a valid file; entries follow on line 4.
 const HEAD: &str = "version: v1\ncurrency: EUR\nmodels:\n";
 
 #[test]
 fn example_is_read_without_warnings() {
-    let (book, warnings) = Book::read(&example()).expect("the example is right");
+    let (book, warnings) = Book::read(&example()).expect("the example is valid");
     assert_eq!(warnings, []);
     assert_eq!(&**book.version(), "example-2026-11");
     assert_eq!(book.currency().code(), "USD");
@@ -32,7 +32,7 @@ fn example_is_read_without_warnings() {
 #[test]
 fn document_quotes_the_example_file() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("prices.md");
-    let document = std::fs::read_to_string(path).expect("the document is there");
+    let document = std::fs::read_to_string(path).expect("cannot read the document");
     let shown = document.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
     assert_eq!(shown, Some(example().as_str()), "prices.md differs from examples/prices.yaml");
 }
@@ -255,7 +255,7 @@ fn prices_of_small_currencies_are_accepted() {
 
 #[test]
 fn file_without_models_is_warned_about() {
-    let (_, warnings) = Book::read("version: v\ncurrency: EUR\nmodels: []\n").expect("it can be used");
+    let (_, warnings) = Book::read("version: v\ncurrency: EUR\nmodels: []\n").expect("the file is usable");
     let told: Vec<_> = warnings.iter().map(|warning| (warning.line, warning.kind)).collect();
     assert_eq!(told, [(3, WarningKind::Empty)]);
 }
@@ -267,7 +267,7 @@ fn ended_prices_without_a_successor_are_warned_about() {
         ("{name: m, aliases: [a], valid_until: 2026-10-01, input: 5}", "4 `a` 2026-10-01, 4 `m` 2026-10-01"),
         ("{pattern: m*, valid_until: 2026-10-01, input: 5}", "4 `m*` 2026-10-01"),
         ("{name: m, upstream: u, valid_until: 2026-10-01, input: 5}", "4 `m` 2026-10-01"),
-        // It has not ended, begins again, or another entry is for it.
+        // It has not ended, starts again, or another entry covers its models.
         ("{name: m, valid_until: 2026-10-03, input: 5}", ""),
         ("{name: m, valid_until: 2026-10-01, input: 5}\n{name: m, valid_from: 2026-10-01, input: 5}", ""),
         ("{name: m, valid_until: 2026-10-01, input: 5}\n{name: m, valid_from: 2027-10-01, input: 5}", ""),
@@ -289,18 +289,18 @@ fn ended_prices_without_a_successor_are_warned_about() {
     }
 }
 
-/// Per entry that has one: its line, the alias and the line it is to be repeated on.
+/// For each entry with a warning: its line, the alias and the line where the alias is missing.
 #[test]
 fn alias_left_at_old_prices_is_warned_about() {
     for (entries, expected) in [
-        // Repeated, in whatever entry: nothing is left behind.
+        // Repeated in another entry: no alias is left behind.
         ("{name: m, aliases: [a], input: 5}\n{name: m, aliases: [a], valid_from: 2026-10-01, input: 2}", ""),
         ("{name: m, aliases: [a], input: 5}\n{name: a, aliases: [m], valid_from: 2026-10-01, input: 2}", ""),
         (
             "{name: m, aliases: [a], input: 5}\n{name: m, valid_from: 2026-10-01, input: 2}\n{name: a, valid_from: 2026-10-01, input: 2}",
             "",
         ),
-        // Superseded before, or ended with its entry, which needs no next one to end.
+        // Superseded before, or ended together with its entry, which has no successor.
         (
             "{name: m, aliases: [a], input: 5}\n{name: m, valid_from: 2026-10-01, input: 2}\n{name: a, valid_from: 2026-09-01, input: 2}",
             "",
@@ -310,13 +310,13 @@ fn alias_left_at_old_prices_is_warned_about() {
             "",
         ),
         ("{name: m, aliases: [a], valid_until: 2026-10-01, input: 5}", ""),
-        // Elsewhere, nothing is superseded; nor by a pattern, nor where only the alias goes on to another.
+        // An entry at another place supersedes nothing; nor does a pattern, nor an alias that moves to another entry.
         ("{name: m, aliases: [a], input: 5}\n{name: m, upstream: u, valid_from: 2026-10-01, input: 2}", ""),
         ("{name: m, aliases: [a], input: 5}\n{name: m, provider: p, valid_from: 2026-10-01, input: 2}", ""),
         ("{name: m, aliases: [a], input: 5}\n{pattern: m, valid_from: 2026-10-01, input: 2}", ""),
         ("{name: m, aliases: [a], input: 5}\n{name: a, valid_from: 2026-10-01, input: 2}", ""),
         ("{name: m, aliases: [m], input: 5}\n{name: m, valid_from: 2026-10-01, input: 2}", ""),
-        // Left behind, if only for a while, or by an entry of another name.
+        // Left behind for a time, or by an entry with another name.
         (
             "{name: m, upstream: u, aliases: [a], input: 5}\n{name: m, input: 2}\n{name: m, upstream: u, valid_from: 2026-10-01, input: 2}",
             "4 a 6",
@@ -344,7 +344,7 @@ fn alias_left_at_old_prices_is_warned_about() {
     }
 }
 
-/// Whichever entry an exchange was charged by: what a model is, its name decides.
+/// The model's name determines its facts, whatever entry charged the exchange.
 #[test]
 fn model_facts_come_from_the_most_exact_entry() {
     let (book, _) = Book::read(&format!(
@@ -362,7 +362,7 @@ fn model_facts_come_from_the_most_exact_entry() {
     assert_eq!(said("qwen"), [""; 3]);
 }
 
-/// What the book says a model is on a day: its developer, its family and its version.
+/// The facts of a model on a day: its developer, its family and its version.
 fn said(book: &Book, model: &str, day: &str) -> [String; 3] {
     let About { developer, family, version } = book.about(model, instant::read(day).expect("a date"));
     [developer, family, version].map(|word| word.map(|word| word.to_string()).unwrap_or_default())
@@ -388,7 +388,7 @@ fn newer_entry_gives_the_model_facts() {
     ] {
         assert_eq!(said(&book, "m", day), [developer, family, "1"], "{day}");
     }
-    assert_eq!(said(&book, "m-with-a-long-name", "2026-12-01")[0], "long", "of patterns the longer counts");
+    assert_eq!(said(&book, "m-with-a-long-name", "2026-12-01")[0], "long", "the longer pattern counts");
 }
 
 #[test]
@@ -432,8 +432,8 @@ fn damaged_file_never_panics() {
         }
         match Book::read(&String::from_utf8_lossy(&bytes)) {
             Ok(_) => read += 1,
-            Err(errors) => assert!(!errors.is_empty(), "refused without a word"),
+            Err(errors) => assert!(!errors.is_empty(), "refused without an error"),
         }
     }
-    assert!((10..490).contains(&read), "{read} of 500 were read: the mutations are no test");
+    assert!((10..490).contains(&read), "{read} of 500 were read: too few or too many mutations are valid");
 }

@@ -11,8 +11,7 @@ use proptest::prelude::*;
 
 const TYPES: usize = TokenType::ALL.len();
 
-/// Prices as somebody writes them: hundred-millionths of a unit for a million tokens, so that some must
-/// be rounded.
+/// Prices as in a file: hundred-millionths of a unit for a million tokens, so that some must be rounded.
 type Written = [Option<u64>; TYPES];
 
 #[derive(Clone, Debug)]
@@ -66,7 +65,7 @@ fn rational(number: u64) -> BigRational {
     BigRational::from(BigInt::from(number))
 }
 
-/// To a whole number, ties to the even one.
+/// Rounds to a whole number, ties to the even one.
 fn half_even(number: &BigRational) -> BigRational {
     let floor = number.floor();
     let rest = number - &floor;
@@ -75,12 +74,12 @@ fn half_even(number: &BigRational) -> BigRational {
     if rest > half || rest == half && odd { floor + BigInt::from(1) } else { floor }
 }
 
-/// Pico-units for a token.
+/// Converts to pico-units for a token.
 fn pico(written: u64) -> BigRational {
     half_even(&(rational(written) / BigInt::from(100)))
 }
 
-/// What the rules make of it: the whole cost in pico-units, if every token has a price.
+/// The cost by the rules: all of it in pico-units, if every token has a price.
 fn expected(model: &Model, tier: &str, tokens: &[u64; TYPES], success: bool) -> Option<BigRational> {
     let prompt: u128 = TokenType::ALL
         .into_iter()
@@ -136,14 +135,14 @@ fn price() -> impl Strategy<Value = Option<u64>> {
     prop_oneof![
         1 => Just(None),
         1 => Just(Some(0)),
-        // Not less than half a pico-unit, and up to 1000 units a million.
+        // At least half a pico-unit, and up to 1000 units a million.
         4 => (100_u64..100_000_000_000).prop_map(Some),
-        // A whole unit for a token: sums that do not fit.
+        // A whole unit for a token: sums that overflow.
         1 => (0_u64..=100_000_000_000_000).prop_map(|price| Some(price.max(100))),
     ]
 }
 
-/// Prices on the heap: arrays of them, nested, do not fit a test's stack.
+/// Boxed prices: nested arrays of them do not fit on a test's stack.
 fn prices() -> BoxedStrategy<Written> {
     proptest::array::uniform11(price()).boxed()
 }
@@ -218,7 +217,7 @@ proptest! {
             prop_assert_eq!(charge, Charge::Unpriced(Unpriced::Model), "{}", text);
             return Ok(());
         }
-        // What is only asked for makes nothing cheaper.
+        // A tier that only the request names never lowers the price.
         let whole = match says_tier {
             true => expected(&model, tier, &tokens, success),
             false => {
@@ -235,13 +234,13 @@ proptest! {
             Some(sum) if sum > BigRational::from(BigInt::from(i64::MAX)) => Err(Unpriced::Overflow),
             Some(sum) => Ok(sum.to_integer()),
         };
-        // Zeros of an uncounted exchange are no sum.
+        // The zeros of an uncounted exchange are no sum.
         let right = match told {
             Err(Unpriced::Uncounted) if processed && !counted && right == Ok(BigInt::from(0)) => told.clone(),
             _ => right,
         };
         prop_assert_eq!(told, right, "{}", text);
-        // What the ledger keeps of the rate is enough to come to the same again.
+        // The ledger's copy of the rate suffices to compute the same cost.
         if let Charge::Priced { rate, cost } = charge {
             prop_assert_eq!(rate.cost(&tokens, success), Ok(cost));
             prop_assert_eq!(rate.identify(), rate.id);

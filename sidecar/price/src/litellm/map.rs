@@ -13,7 +13,7 @@ pub(super) type Object = Vec<(String, Value)>;
 /// A value of the map.
 #[derive(Debug)]
 pub(super) enum Value {
-    /// A number as it is written.
+    /// A number as written.
     Number(String),
     Text(String),
     Bool,

@@ -456,6 +456,6 @@ const REQUEST_SHIFT: i32 = 12;
 
 const REQUEST_REMEDY: &str = "write the price of one request, as in 0.005";
 
-/// Price of a token, in pico-units, below which a price per million is warned about: the cheapest of a
-/// provider is 130.
+/// Price of a token, in pico-units, below which a price per million causes a warning: the cheapest of a provider is
+/// 130.
 const LOW_TOKEN_PICO: Pico = 100;
