@@ -1,4 +1,4 @@
-//! Where a correction is billed: in its own month until that is closed, and then in the open one.
+//! The month in which a correction is billed: its own until that is closed, and then the open one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::{Reprice, reprice};
 
 const LONG: Duration = Duration::from_secs(30);
 
-/// November is a day old.
+/// The second of November.
 const NOVEMBER_US: i64 = NOON_US + 18 * DAY_US;
 
 fn at(us: i64, place: &Place) -> Ledger {
@@ -40,7 +40,7 @@ fn cost(book: &Book, rows: &[Row]) -> i128 {
     rows.iter().map(of).sum()
 }
 
-/// What is billed in a month.
+/// The bill of a month.
 fn billed(place: &Place, of: Month) -> i128 {
     let mut sum = 0;
     let store = Store::open_read(&place.ledger()).unwrap();
@@ -60,7 +60,7 @@ fn correction_is_billed_in_its_month_until_closed() {
     let ledger = at(NOON_US, &place);
     rows.iter().for_each(|row| ledger.enter(row.clone()));
     assert!(ledger.shutdown(LONG));
-    // November is written while October is corrected.
+    // November's rows are written while October is corrected.
     let ledger = at(NOVEMBER_US, &place);
     let new = |n| Row { ended_us: NOVEMBER_US, id: row(100 + n).id, ..row(n) };
     let Charge::Priced { cost: of_november, .. } = new(1).charge else { panic!("it has a price") };
@@ -72,7 +72,7 @@ fn correction_is_billed_in_its_month_until_closed() {
 
     let first = book("2");
     let done = reprice(&place.ledger(), &of_october(&first)).unwrap();
-    assert_eq!((done.exchanges, done.newly_priced), (20, 3), "each seventh had no price");
+    assert_eq!((done.exchanges, done.newly_priced), (20, 3), "each seventh row had no price");
     assert_eq!(done.entered, done.differing);
     assert_eq!(billed(&place, october), cost(&first, &rows));
     assert_eq!(billed(&place, november), i128::from(of_november));
@@ -86,7 +86,7 @@ fn correction_is_billed_in_its_month_until_closed() {
     let second = book("3");
     let done = reprice(&place.ledger(), &of_october(&second)).unwrap();
     assert_eq!((done.entered, done.newly_priced), (20, 0));
-    assert_eq!(billed(&place, october), cost(&first, &rows), "it does not change any more");
+    assert_eq!(billed(&place, october), cost(&first, &rows), "the bill of a closed month does not change");
     let difference = cost(&second, &rows) - cost(&first, &rows);
     assert_eq!(billed(&place, november), i128::from(of_november) + difference);
     assert!(ledger.shutdown(LONG));

@@ -1,4 +1,4 @@
-//! The columns of a report for programs, beside its keys: each fact of a row under one name.
+//! The columns of a report for programs, beside its keys: one for each fact of a row.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::sums;
 /// A column of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// The share of GPU time and energy: `used` by exchanges, or idle.
+    /// The class of GPU time and energy: `used` by exchanges, or idle.
     Share,
     /// Exchanges.
     Exchanges,
@@ -34,13 +34,13 @@ pub enum Column {
     Cost,
     /// The currency of the cost.
     Currency,
-    /// Exchanges that are not in the cost.
+    /// Exchanges without a cost in the report.
     UnpricedExchanges,
-    /// Exchanges that were answered and of which no prompt is counted.
+    /// Answered exchanges whose prompt is not counted.
     UncountedPrompts,
-    /// The share of input tokens that are known so.
+    /// The share of input tokens with this provenance.
     InputKnown(Provenance),
-    /// The share of output tokens that are known so.
+    /// The share of output tokens with this provenance.
     OutputKnown(Provenance),
 }
 
@@ -53,12 +53,12 @@ pub enum Cell {
     Decimal(Decimal),
     /// A word.
     Text(String),
-    /// Nothing is known.
+    /// Unknown.
     Unknown,
 }
 
 impl fmt::Display for Cell {
-    /// Nothing for what is not known.
+    /// Returns [`Cell::Null`] for an unknown value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => number.fmt(f),
@@ -86,8 +86,7 @@ impl Column {
         columns
     }
 
-    /// Returns the columns of a spreadsheet for which none were named: kinds of token and shares of provenances are
-    /// left out.
+    /// Returns the default columns of a spreadsheet: all without types of token and shares of provenances.
     pub fn usual(basis: Basis) -> Vec<Self> {
         let is_special =
             |column: &Self| matches!(column, Self::Tokens(_) | Self::InputKnown(_) | Self::OutputKnown(_));
@@ -122,7 +121,7 @@ impl Column {
         let cost = group.cost(basis);
         let of_gpu = |decimal| if cost.is_some() { Cell::Decimal(decimal) } else { Cell::Unknown };
         match self {
-            // A total is of all shares.
+            // A total covers all shares.
             Self::Share if group.is_total => Cell::Unknown,
             Self::Share => Cell::Text(group.share.map_or("used", |share| share.mark()).to_owned()),
             Self::Exchanges => Cell::Number(sums.exchanges),
@@ -143,7 +142,7 @@ impl Column {
     }
 }
 
-/// Returns money of pico-units, rounded to so many digits if given.
+/// Formats money of pico-units, rounded to `digits` decimals if given.
 pub(crate) fn rounded(pico: i128, round: Option<u32>) -> Decimal {
     round.map_or(money(pico), |places| money(pico).round(places))
 }
@@ -153,7 +152,7 @@ fn share(counts: &[i128; sums::PROVENANCES], known: Provenance) -> Cell {
     share.map_or(Cell::Unknown, |(_, millionths)| Cell::Decimal(share_of(millionths)))
 }
 
-/// A share of so many millionths.
+/// Formats a share in millionths.
 pub(crate) fn share_of(millionths: u32) -> Decimal {
     Decimal { units: i128::from(millionths), digits: 6, least: 0 }
 }

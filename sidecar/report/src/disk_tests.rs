@@ -1,5 +1,4 @@
-//! A book of chance written to disk: reports from there against those from memory, and the views against
-//! both, as whoever reads with SQL would.
+//! A random book written to disk: its reports against those from memory, and the SQL views against both.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +14,7 @@ use super::focus::{self, Billing, Options, Version};
 use super::memory::{DAYS, FIRST_DAY, Memory};
 use super::{Basis, Filter, Key, Query, make, tests::query};
 
-/// Writes a book into the files of a ledger: the last month it has is the open one.
+/// Writes a book into the files of a ledger: its last month is the open one.
 fn put(memory: &Memory, path: &Path) {
     let billed = memory.rows.iter().map(|(billed, ..)| *billed);
     let billed = billed.chain(memory.shed.iter().map(|(billed, _)| *billed));
@@ -77,7 +76,7 @@ fn report_from_disk_equals_report_from_memory() {
     }
 }
 
-/// What a query says in every file of a ledger.
+/// The results of a query in every file of a ledger.
 fn all(place: &Place, sql: &str) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (_, path) in Store::open_read(&place.ledger()).unwrap().months() {
@@ -98,7 +97,7 @@ fn all(place: &Place, sql: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// Decimal text as so many 10^-12.
+/// Parses decimal text as a whole number of 10^-12.
 fn pico(text: &str) -> i128 {
     let (sign, text) = text.strip_prefix('-').map_or((1, text), |text| (-1, text));
     let (whole, after) = text.split_once('.').unwrap_or((text, ""));
@@ -109,8 +108,8 @@ fn twelve(pico: i128) -> String {
     Decimal { least: 12, ..money(pico) }.to_string()
 }
 
-/// Money by currency. Counts by tenant and model: a view has those that were priced since where they were charged, with a
-/// negative number beside the money that they were given; a report has them with the money.
+/// Money by currency. Counts by tenant and model: for exchanges that were priced later, a view has the counts without a
+/// price, and a negative number beside the money of the correction; a report has counts and money together.
 #[test]
 fn views_and_reports_have_the_same_sums() {
     let (memory, place) = book(4);
@@ -136,7 +135,7 @@ fn views_and_reports_have_the_same_sums() {
             for (sum, cell) in counted.iter_mut().zip(&row[4..9]) {
                 *sum += cell.parse::<i128>().unwrap();
             }
-            assert_eq!(row[3].is_empty(), row[9].is_empty(), "no price is no cost: {row:?}");
+            assert_eq!(row[3].is_empty(), row[9].is_empty(), "a row without a price has no cost: {row:?}");
             if !row[3].is_empty() {
                 *its_money.entry(row[..4].to_vec()).or_default() += pico(&row[9]);
             }
@@ -259,7 +258,7 @@ fn closed_month_has_its_digest_in_focus() {
     assert!(seen > 0);
 }
 
-/// Energy that came for a month that was closed is in the dataset, as in the view, although nothing else did.
+/// Energy that arrived after its month was closed is in the dataset and in the view, without any other usage.
 #[test]
 fn focus_has_energy_of_priced_usage_only() {
     let place = Place::new();
@@ -285,7 +284,7 @@ fn focus_has_energy_of_priced_usage_only() {
     assert!(alone > 0);
 }
 
-/// A report reads corrections, rows and lines one after the other, and rows are entered meanwhile.
+/// A report reads corrections, rows and daily totals in turn while rows are entered.
 #[test]
 fn store_is_one_snapshot_while_rows_are_entered() {
     let (memory, place) = book(4);
@@ -300,7 +299,7 @@ fn store_is_one_snapshot_while_rows_are_entered() {
     assert_eq!(counted(&after) - counted(&store), i128::from(line.sums.exchanges));
 }
 
-/// Damage in a file is no matter of a report on days that it says it has no lines of.
+/// A report does not read a damaged file that has no daily totals of its days.
 #[test]
 fn report_reads_only_files_of_its_days() {
     let of_range = |range: Range| Query { range, ..query(&[Key::Tenant]) };
@@ -328,9 +327,9 @@ fn report_reads_only_files_of_its_days() {
     let place = spoiled(false, "2026-10", change);
     assert!(!of(&place, &october) && of(&place, &november));
     let late = spoiled(true, "2026-11", change);
-    assert!(!of(&late, &october), "it has lines of October");
+    assert!(!of(&late, &october), "it has totals of October");
     let lost = spoiled(true, "2026-11", "DELETE FROM line WHERE day < 20758");
-    assert!(!of(&lost, &october), "it had lines of October");
+    assert!(!of(&lost, &october), "it had totals of October");
     let old = spoiled(false, "2026-11", &format!("{change}; DELETE FROM fact WHERE name = 'days'"));
-    assert!(!of(&old, &october), "an older file does not say which days it has");
+    assert!(!of(&old, &october), "an older file does not list its days");
 }

@@ -1,7 +1,7 @@
-//! First prices: corrections that priced exchanges which were charged without a price. The counts of such an
-//! exchange stand under the rate that it was given, so that tokens and their cost are in one row of a report.
+//! First prices: corrections that price exchanges which were charged without a price. The counts of such an exchange
+//! move to the rate of its correction, so that tokens and their cost are in one row of a report.
 //!
-//! Law: of each line, what moves to a rate and what stays without one sum to the line.
+//! Law: for each daily total, the moved counts and the remaining ones sum to the total.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use ledger::corrections::ChargeChange;
 use ledger::source::{Month, Range, Source, SourceError};
 use ledger::{Class, DailyTotal, Sums, TotalKey};
 
+use super::contributions::{Contribution, Detail, Sink};
 use super::key::Key;
-use super::pieces::{Detail, Piece, Sink};
 use super::query::{Basis, Query};
 
-/// The corrections that move counts to another rate.
+/// The view of a report on corrections: which of them move counts to another rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum CorrectionView {
     /// All usage, whenever it is billed.
     Used,
     /// The bill of each month: only corrections that are billed in the month of their exchange move counts.
@@ -24,66 +24,70 @@ pub(crate) enum Reading {
     Charged,
 }
 
-impl Reading {
-    /// Returns that of a report.
+impl CorrectionView {
+    /// Returns the view of a report.
     pub(crate) fn of(query: &Query) -> Self {
         let mut keys = query.by.iter().copied().chain(query.filters.iter().map(|filter| filter.key));
         if query.billed.is_some() || keys.any(|key| key == Key::Billed) { Self::Billed } else { Self::Used }
     }
 
-    /// True if it distinguishes rates of one currency.
+    /// Returns true if it distinguishes rates of one currency.
     pub(crate) fn is_by_rate(self, query: &Query) -> bool {
         query.is_by_rate() || (self == Self::Charged && query.basis == Basis::Price)
     }
 
-    /// Returns true if a first price of one month moves what another month, or the same, billed.
+    /// Returns true if a first price billed in `corrected` moves counts billed in `billed`.
     pub(crate) fn moves(self, corrected: Month, billed: Month) -> bool {
         self != Self::Billed || corrected == billed
     }
 
-    /// Returns the rate under which all stands that a month billed of an exchange, if corrections changed it: the last
-    /// that it was given in that month, or, in a reading of all usage, the last.
+    /// Returns the rate of the counts of an exchange in a month, if corrections changed it: the last one of that month,
+    /// or, in the view of all usage, the last.
     pub(crate) fn rate_in(self, month: Month, made: &[ChargeChange]) -> Option<[u8; 16]> {
         made.iter().rev().find(|made| self == Self::Used || made.billed == month).and_then(|made| made.rate)
     }
 }
 
-/// The lines of exchanges without a price of which some were priced since, held until all are read.
+/// The daily totals of exchanges without a price of which some were priced later, held until all are read.
 pub(crate) struct FirstPrices {
-    reading: Reading,
+    view: CorrectionView,
     places: HashMap<TotalKey, PendingTotals>,
 }
 
 #[derive(Default)]
 struct PendingTotals {
-    /// Usage that was charged without a price, by the month it is billed in.
+    /// Usage charged without a price, by the month of its bill.
     unpriced: Vec<(Month, DailyTotal)>,
-    /// The corrections, by the month they are billed in and their rate.
+    /// The corrections, by the month of their bill and their rate.
     given: Vec<(Month, DailyTotal)>,
-    /// The known facts of its exchanges one by one.
+    /// The known counts of single exchanges.
     moved: Vec<MovedCounts>,
-    /// Exchanges that are still without a price and were handed on already, by the month they are billed in.
+    /// Exchanges that are still without a price and were already passed on, by the month of their bill.
     seen: HashMap<Month, u64>,
 }
 
-/// The counts that move to a rate.
+/// Counts that move to a rate.
 struct MovedCounts {
     billed: Month,
     corrected: Month,
     line: DailyTotal,
-    /// Exchanges that were handed on already and are not in the line.
+    /// Exchanges that were already passed on and are not in `line`.
     seen: u64,
 }
 
-/// The key of the line in which an exchange without a price was counted.
+/// The key of the daily total in which an exchange without a price was counted.
 fn unpriced(line: &DailyTotal) -> TotalKey {
     TotalKey { rate: None, class: Class::Usage, ..line.key.clone() }
 }
 
 impl FirstPrices {
-    /// Returns those of the days that a range touches.
-    pub(crate) fn read(source: &dyn Source, range: &Range, reading: Reading) -> Result<Self, SourceError> {
-        let mut read = Self { reading, places: HashMap::new() };
+    /// Reads those of the days that a range touches.
+    pub(crate) fn read(
+        source: &dyn Source,
+        range: &Range,
+        view: CorrectionView,
+    ) -> Result<Self, SourceError> {
+        let mut read = Self { view, places: HashMap::new() };
         source.first_price_lines(range, &mut |_, line| {
             read.places.entry(unpriced(line)).or_default();
             Ok(())
@@ -91,8 +95,8 @@ impl FirstPrices {
         Ok(read)
     }
 
-    /// Notes a row that was charged without a price and is handed on already, with the month and the rate of its first
-    /// price, if it has one: energy that came later follows its exchanges.
+    /// Records a row that was charged without a price and is already passed on, with the month and the rate of its
+    /// first price, if it has one: energy that arrived later follows its exchanges.
     pub(crate) fn see(&mut self, billed: Month, line: &DailyTotal, first: Option<&ChargeChange>) {
         let Some(held) = self.places.get_mut(&unpriced(line)) else { return };
         match first {
@@ -105,7 +109,7 @@ impl FirstPrices {
         }
     }
 
-    /// Takes a line that waits for [`Self::settle`]; returns false of any other.
+    /// Takes a daily total that waits for [`Self::settle`]; returns false for any other.
     pub(crate) fn take(&mut self, billed: Month, line: &DailyTotal) -> bool {
         let is_given = line.key.class == Class::Correction && line.sums.exchanges > 0;
         let waits = is_given || (line.key.class == Class::Usage && line.key.rate.is_none());
@@ -114,8 +118,8 @@ impl FirstPrices {
         true
     }
 
-    /// Hands on all that was taken, each count once. `from_rows`: the exchanges whose rows are kept were handed on
-    /// already, and are no part of it.
+    /// Passes on all that was taken, each count once. `from_rows`: exchanges with rows were already passed on, and are
+    /// excluded.
     pub(crate) fn settle(
         mut self,
         source: &dyn Source,
@@ -123,12 +127,12 @@ impl FirstPrices {
         from_rows: bool,
         to: &mut Sink<'_>,
     ) -> Result<(), SourceError> {
-        let reading = self.reading;
-        let needs_each = |held: &PendingTotals| !from_rows && !held.moves_whole(reading);
+        let view = self.view;
+        let needs_each = |held: &PendingTotals| !from_rows && !held.moves_whole(view);
         if self.places.values().any(|held| !held.given.is_empty() && needs_each(held)) {
             source.first_prices(range, &mut |corrected, correction, row| {
                 let Some(held) = self.places.get_mut(&unpriced(&correction.line)) else { return Ok(()) };
-                let row = row.filter(|(billed, ..)| reading.moves(corrected, *billed));
+                let row = row.filter(|(billed, ..)| view.moves(corrected, *billed));
                 if let Some((billed, row, used)) = row.filter(|_| needs_each(held)) {
                     let rate = correction.line.key.rate;
                     let mut line = DailyTotal::of_row(row, used);
@@ -138,19 +142,19 @@ impl FirstPrices {
                 Ok(())
             })?;
         }
-        self.places.into_values().try_for_each(|held| held.settle(reading, to))
+        self.places.into_values().try_for_each(|held| held.settle(view, to))
     }
 }
 
 impl PendingTotals {
-    /// Returns true if one total without a price was given one rate, all of it, so that no row need be read.
-    fn moves_whole(&self, reading: Reading) -> bool {
+    /// Returns true if one total without a price got one rate as a whole, so that no row must be read.
+    fn moves_whole(&self, view: CorrectionView) -> bool {
         match (self.unpriced.as_slice(), self.given.as_slice()) {
             ([], _) => true,
             (unpriced, given)
                 if !unpriced
                     .iter()
-                    .any(|(billed, _)| given.iter().any(|(at, _)| reading.moves(*at, *billed))) =>
+                    .any(|(billed, _)| given.iter().any(|(at, _)| view.moves(*at, *billed))) =>
             {
                 true
             }
@@ -172,7 +176,7 @@ impl PendingTotals {
         }
     }
 
-    fn settle(mut self, reading: Reading, to: &mut Sink<'_>) -> Result<(), SourceError> {
+    fn settle(mut self, view: CorrectionView, to: &mut Sink<'_>) -> Result<(), SourceError> {
         let mut rests = std::mem::take(&mut self.unpriced);
         for (billed, rest) in &mut rests {
             for moved in self.moved.iter().filter(|moved| moved.billed == *billed) {
@@ -181,12 +185,12 @@ impl PendingTotals {
                      `tokenmeter ledger verify` with the same `--ledger`",
                 )?;
             }
-            self.move_exchanges(reading, *billed, rest);
+            self.move_exchanges(view, *billed, rest);
         }
         // Energy may be billed later than its exchange.
         let has_none =
             |billed, rest: &DailyTotal| rest.sums.exchanges + self.seen.get(billed).unwrap_or(&0) == 0;
-        let any_month = reading != Reading::Billed
+        let any_month = view != CorrectionView::Billed
             && rests.iter().all(|(_, rest)| rest.sums.exchanges == 0)
             && self.seen.values().all(|seen| *seen == 0);
         for (billed, rest) in &rests {
@@ -196,7 +200,7 @@ impl PendingTotals {
             });
             match most.filter(|_| has_none(billed, rest)) {
                 Some(moved) => moved.line.sums.add(&rest.sums),
-                None => to(Piece {
+                None => to(Contribution {
                     line: rest,
                     billed: *billed,
                     detail: Detail::None,
@@ -206,7 +210,7 @@ impl PendingTotals {
             }
         }
         for MovedCounts { corrected, line, .. } in &self.moved {
-            to(Piece {
+            to(Contribution {
                 line,
                 billed: *corrected,
                 detail: Detail::None,
@@ -217,7 +221,7 @@ impl PendingTotals {
         for (corrected, line) in &self.given {
             let mut line = line.clone();
             line.sums.exchanges = 0;
-            to(Piece {
+            to(Contribution {
                 line: &line,
                 billed: *corrected,
                 detail: Detail::None,
@@ -228,12 +232,12 @@ impl PendingTotals {
         Ok(())
     }
 
-    /// Moves the exchanges of which no row is kept, as many as were priced. Their tokens and their GPU use are not
-    /// known one by one: they follow where no exchange of the line is left without a price.
-    fn move_exchanges(&mut self, reading: Reading, billed: Month, rest: &mut DailyTotal) {
+    /// Moves as many exchanges without rows as were priced. Their tokens and GPU use are known as a sum only: they
+    /// follow if no exchange of the total remains without a price.
+    fn move_exchanges(&mut self, view: CorrectionView, billed: Month, rest: &mut DailyTotal) {
         for at in 0..self.given.len() {
             let (corrected, given) = &self.given[at];
-            if !reading.moves(*corrected, billed) {
+            if !view.moves(*corrected, billed) {
                 continue;
             }
             let same =
@@ -250,7 +254,7 @@ impl PendingTotals {
     }
 }
 
-/// Adds a line to the one of the same month and rate.
+/// Adds a daily total to the one with the same month and rate.
 fn collect(lines: &mut Vec<(Month, DailyTotal)>, billed: Month, line: &DailyTotal) {
     match lines.iter_mut().find(|(month, has)| (*month, has.key.rate) == (billed, line.key.rate)) {
         Some((_, has)) => has.sums.add(&line.sums),

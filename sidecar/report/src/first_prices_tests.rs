@@ -1,5 +1,5 @@
-//! Exchanges that `reprice` gives a first or another price: reports and FOCUS of a ledger on disk, before and after its
-//! month is closed, with its rows and without.
+//! Exchanges to which `reprice` gives a first or another price: reports and FOCUS of a ledger on disk, before and after
+//! its month is closed, with and without its rows.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::focus::{self, Billing, Options, Version};
 use crate::tests::query;
 use crate::{Basis, Filter, Group, Key, Outcome, Query, Report, Reprice, make, reprice};
 
-/// Of `m-new`, exchanges of more than 50 input tokens have another price.
+/// Exchanges of `m-new` with more than 50 input tokens have another price.
 const PRICES: &str = "\
 version: second
 currency: USD
@@ -43,7 +43,7 @@ fn november_us() -> i64 {
     month::begin_us(october() + 1) + DAY_US
 }
 
-/// One third of the rows has a price; of each other third some end with an error.
+/// One third of the rows has a price; some of each other third end with an error.
 fn exchange(n: u64) -> Row {
     let model = ["m-new", "m-plain", "llama"][usize::try_from(n % 3).unwrap()];
     let row = Row { model: model.into(), provider: "vllm".into(), tenant: "acme".into(), ..row(n) };
@@ -57,7 +57,7 @@ fn exchange(n: u64) -> Row {
     Row { status: if n.is_multiple_of(9) { 500 } else { 200 }, charge, ..row }
 }
 
-/// October's exchanges and their energy, and nothing in November yet.
+/// October's exchanges and their energy, and no rows in November.
 fn ledger() -> Place {
     let place = Place::new();
     let write = |now_us: i64, rows: std::ops::Range<u64>| {
@@ -96,7 +96,7 @@ fn charged_again(place: &Place, prices: &str, unpriced_only: bool) -> Outcome {
     done
 }
 
-/// Removes all rows of October, as retention does once the clock has run on for a day.
+/// Removes all rows of October, as retention does a day after their limit.
 fn without_rows(place: &Place) {
     let later = november_us() + 10 * DAY_US;
     for now_us in (0..40).map(|n| later + n * DAY_US / 20).chain(std::iter::repeat_n(later + 2 * DAY_US, 4)) {
@@ -122,7 +122,7 @@ fn by_version(place: &Place, billed: Option<Month>) -> Vec<(String, i128, i128, 
     groups.into_iter().map(of).collect()
 }
 
-/// The same of the exchanges of models, by the book that charges them now.
+/// The expected result of [`by_version`] for exchanges of these models, charged by this book.
 fn expected(version: &str, models: &[&str], prices: &str) -> (String, i128, i128, i128) {
     let (book, _) = Book::read(prices).unwrap_or_else(|problems| panic!("{problems:?}"));
     let rows: Vec<_> = (0..ROWS).map(exchange).filter(|row| models.contains(&&*row.model)).collect();
@@ -135,7 +135,7 @@ fn report(place: &Place, asked: &Query) -> Report {
     make(&Store::open_read(&place.ledger()).unwrap(), asked).unwrap()
 }
 
-/// No group is without a price, and the sums are those of all exchanges.
+/// Checks that no group is without a price, and that the sums are those of all exchanges.
 #[track_caller]
 fn all_is_priced(place: &Place) {
     for by in [
@@ -221,7 +221,7 @@ fn focus_has_usage_priced_in_open_month() {
         assert_eq!(sum(&rows, "Tokens", 4), tokens());
         assert_eq!(sum(&rows, "Tokens", 5), i128::from(ROWS));
         assert!(rows.iter().all(|row| row[1].is_empty() && row[2] == "Usage"), "{rows:#?}");
-        // Of 100 exchanges of `m-new`, 33 or 34 failed and cost no request.
+        // Of 100 exchanges of `m-new`, 33 or 34 failed and do not pay the request price.
         let failed = (0..ROWS).step_by(3).filter(|n| n % 9 == 0).count();
         assert_eq!(sum(&rows, "Requests", 4), 100 - i128::try_from(failed).unwrap());
     }
@@ -236,7 +236,7 @@ fn focus_has_usage_priced_after_close_as_correction() {
     let (as_billed, as_charged) = (billed(october()), dataset(&place, Some(october())));
     priced(&place);
     all_is_priced(&place);
-    assert_eq!(billed(october()).groups, as_billed.groups, "what was billed does not change");
+    assert_eq!(billed(october()).groups, as_billed.groups, "the bill does not change");
     assert_eq!(dataset(&place, Some(october())), as_charged);
     let november = billed(october() + 1);
     assert!(november.groups.iter().all(|group| (group.sums.exchanges, group.sums.unpriced) == (0, 0)));
@@ -311,7 +311,7 @@ fn report_notes_counts_under_first_rate() {
     assert!(!of("model=m-new").contains("had first"));
 }
 
-/// Of what had a price from the beginning, nothing is among what had none, and the other way around.
+/// Corrections of exchanges with a first price stay separate from those without one.
 #[test]
 fn corrections_without_rows_keep_their_first_charge() {
     let place = ledger();
@@ -331,7 +331,7 @@ fn corrections_without_rows_keep_their_first_charge() {
 }
 
 #[test]
-fn report_counts_exchanges_that_only_rows_could_tell() {
+fn report_counts_exchanges_known_by_rows_only() {
     let place = ledger();
     priced(&place);
     let left_out = |filter: &str| {

@@ -1,8 +1,8 @@
-//! A report for FinOps tools: the Cost and Usage dataset of FOCUS (focus.finops.org), versions 1.2 and
-//! 1.4, as CSV. One row for each tenant, model, kind of token and period, and price where that changed.
+//! A report for FinOps tools: the Cost and Usage dataset of FOCUS (focus.finops.org), versions 1.2 and 1.4, as CSV. One
+//! row for each tenant, model, type of token, period and price.
 //!
-//! Laws: the effective costs sum to the ledger's cost, exactly; a cost is its quantity times its unit
-//! price, exactly where the price is of tokens or requests; what has no price is not listed as free.
+//! Laws: the effective costs sum to the ledger's cost, exactly; a cost is its quantity times its unit price, exactly
+//! for prices of tokens or requests; usage without a price is not listed as free.
 
 mod charge;
 mod columns;
@@ -23,7 +23,7 @@ pub use columns::Column;
 /// A version of FOCUS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// Of May 2025: what most tools read.
+    /// Of May 2025, which most tools read.
     V1_2,
     /// Of June 2026.
     V1_4,
@@ -33,7 +33,7 @@ impl Version {
     /// Every version.
     pub const ALL: [Self; 2] = [Self::V1_2, Self::V1_4];
 
-    /// As the specification writes it.
+    /// Returns its number as in the specification.
     pub fn name(self) -> &'static str {
         match self {
             Self::V1_2 => "1.2",
@@ -42,12 +42,12 @@ impl Version {
     }
 }
 
-/// The purpose of the dataset: costs to be paid, or only shown.
+/// The purpose of the dataset: chargeback or showback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Billing {
-    /// Shown: `BilledCost` is 0, and nothing is counted twice beside the provider's own bill.
+    /// Showback: `BilledCost` is 0, so that no cost is counted twice beside the provider's own bill.
     Showback,
-    /// Paid by the tenant: `BilledCost` is what it costs.
+    /// Chargeback: the tenant pays, and `BilledCost` is the cost.
     Chargeback,
 }
 
@@ -67,7 +67,7 @@ impl Billing {
 /// The options of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// In which version.
+    /// The version.
     pub version: Version,
     /// The purpose.
     pub billing: Billing,
@@ -77,14 +77,14 @@ pub struct Options {
     pub service: String,
 }
 
-/// The columns of a version, in their order.
+/// The columns of a version, in order.
 pub fn columns(version: Version) -> impl Iterator<Item = &'static Column> {
     columns::COLUMNS.iter().filter(move |column| column.is_in(version))
 }
 
-/// Writes it, and hands back what the rows do not say. By day if the day is among the keys, else by
-/// month; a row for each principal, consumer or upstream too if that is. A price book may say what models are; it
-/// need not be one of those that they were charged by.
+/// Writes the dataset, and returns its notes. Rows are by day if the day is among the keys, else by month; by
+/// principal, consumer or upstream if that is a key. A price book gives the metadata of models; it need not be the one
+/// that charged them.
 ///
 /// # Errors
 /// If the store cannot be read or the writer fails.

@@ -24,7 +24,7 @@ fn enter(place: &Place, now_us: i64, rows: impl IntoIterator<Item = Row>) {
     assert!(ledger.shutdown(Duration::from_secs(30)), "{:?}", ledger.status());
 }
 
-/// A ledger with an October of a hundred rows, written in October.
+/// A ledger with a hundred rows in October, written in October.
 fn with_october() -> Place {
     let place = Place::new();
     enter(&place, NOON_US, (0..100).map(row));
@@ -56,11 +56,11 @@ fn report_notes_an_absent_month() {
         );
         assert!(said[0].contains("x-2026-10.db back from a copy"), "{said:?}");
     }
-    assert_eq!(said(november, None), [""; 0], "it was not asked for");
+    assert_eq!(said(november, None), [""; 0], "the query excludes the month");
     assert_eq!(said(Range::ALL, Some(october() + 1)), [""; 0]);
 }
 
-/// The chain of closed months, and what a later month may have had of an earlier one.
+/// The chain of closed months, and rows that a later month may have of an earlier one.
 #[test]
 fn absent_month_is_known_from_later_ones() {
     let place = with_october();
@@ -76,7 +76,7 @@ fn absent_month_is_known_from_later_ones() {
         std::fs::remove_file(place.path(name)).unwrap();
     }
     assert!(said(Range::ALL).contains("2026-10 is gone (a later month was begun after it)"));
-    // Its file lay somewhere else for a while, when November's was made.
+    // Its file was elsewhere when November's was made.
     let november = rusqlite::Connection::open(place.path("x-2026-11.db")).unwrap();
     assert_eq!(november.execute("DELETE FROM fact WHERE name = 'before'", []).unwrap(), 1);
     november.close().unwrap();

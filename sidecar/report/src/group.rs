@@ -11,14 +11,14 @@ use meter::Provenance;
 use price::{Currency, Rate};
 use text::{Decimal, money};
 
-use super::first_prices::Reading;
+use super::contributions::{self, Contribution, Detail};
+use super::first_prices::CorrectionView;
 use super::key::{Key, NO_DETAIL, Value};
 use super::notes::Notes;
-use super::pieces::{self, Detail, Piece};
 use super::query::{Basis, Filter, Order, Query};
 use super::sums::{self, In, Sums};
 
-/// Groups a report may have: beyond it, memory would be whatever the names are.
+/// Maximum groups of a report: names are arbitrary, so memory would have no limit.
 pub const GROUPS_MAX: usize = 1_000_000;
 
 /// A report.
@@ -39,7 +39,7 @@ pub struct Report {
 pub struct Group {
     /// The values of the keys, in the query's order.
     pub values: Box<[Value]>,
-    /// Of GPU time that no exchange had, whose it is; `None` for exchanges.
+    /// The class of GPU time without an exchange; `None` for exchanges.
     pub share: Option<Share>,
     /// The currency of its money; `None` if nothing in it has a price.
     pub currency: In,
@@ -50,13 +50,13 @@ pub struct Group {
 }
 
 impl Report {
-    /// Keeps the first groups only; the totals stay those of all.
+    /// Keeps the first groups only; the totals still cover all.
     pub fn keep_first(&mut self, groups: usize) {
         self.notes.not_listed = self.groups.len().saturating_sub(groups);
         self.groups.truncate(groups);
     }
 
-    /// The notes that belong beside the report if its money is rounded to so many digits after the point.
+    /// Returns the notes for a report whose money is rounded to `digits` decimals.
     pub fn sentences(&self, round: Option<u32>) -> Vec<String> {
         let mut said = self.notes.sentences(&self.query.range);
         if let Some(places) = round.filter(|_| self.notes.not_listed == 0) {
@@ -65,7 +65,8 @@ impl Report {
         said
     }
 
-    /// Says how far the rounded groups of a currency are from its rounded total, if they are.
+    /// Returns a note on the difference between the rounded groups of a currency and its rounded total, if there is
+    /// one.
     fn rounded_apart(&self, total: &Group, places: u32) -> Option<String> {
         let of_it = self.groups.iter().filter(|group| group.currency == total.currency);
         let rounded = |group: &Group| group.cost(self.query.basis).map(|pico| money(pico).round(places));
@@ -83,19 +84,19 @@ impl Report {
 }
 
 impl Group {
-    /// Returns its cost by a basis, pico-units; `None` if it is not known.
+    /// Returns its cost by a basis, pico-units; `None` if it is unknown.
     pub fn cost(&self, basis: Basis) -> Option<i128> {
         match basis {
             Basis::Price => self.sums.priced.then_some(self.sums.cost_pico),
             Basis::Gpu => {
-                // Prefill legs use GPUs and are no exchanges.
+                // Prefill legs use GPUs and are not counted as exchanges.
                 let is_known = self.share.is_some() || self.sums.measured > 0 || self.sums.gpu_pico() != 0;
                 is_known.then(|| self.sums.gpu_pico())
             }
         }
     }
 
-    /// Exchanges that are not in the cost.
+    /// Returns the exchanges without a cost.
     pub fn without_cost(&self, basis: Basis) -> i128 {
         match basis {
             Basis::Price => self.sums.unpriced,
@@ -104,7 +105,7 @@ impl Group {
     }
 }
 
-/// The parts of a group, by what their money is in.
+/// The parts of a group by the currency of their money.
 type Parts = Vec<((In, Option<Share>), Sums)>;
 
 /// Makes a report.
@@ -118,26 +119,27 @@ pub fn make(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
     let mut notes = Notes::default();
     let mut left_out = 0;
     let mut values = Vec::with_capacity(query.by.len());
-    let mut leave_out = |piece: Piece<'_>| leave_out(query, &piece, &rates, &mut left_out);
-    let reading = Reading::of(query);
-    let rows_for = pieces::each(source, query, reading, &mut leave_out, &mut |piece| {
-        let rate = rate_of(&piece, &rates)?;
-        note_rows_gone(&mut notes, &piece, query, reading, rate);
-        if !is_selected(query, &piece, rate) {
+    let mut leave_out =
+        |contribution: Contribution<'_>| leave_out(query, &contribution, &rates, &mut left_out);
+    let view = CorrectionView::of(query);
+    let rows_for = contributions::each(source, query, view, &mut leave_out, &mut |contribution| {
+        let rate = rate_of(&contribution, &rates)?;
+        note_rows_gone(&mut notes, &contribution, query, view, rate);
+        if !is_selected(query, &contribution, rate) {
             return Ok(());
         }
-        note(&mut notes, &piece, query);
+        note(&mut notes, &contribution, query);
         values.clear();
-        values.extend(query.by.iter().map(|&key| value(query.basis, &piece, key, rate)));
+        values.extend(query.by.iter().map(|&key| value(query.basis, &contribution, key, rate)));
         let currency = match query.basis {
             Basis::Price => rate.map(|rate| rate.currency),
             Basis::Gpu => Some(Currency::USD),
         };
         let sums = part(&mut groups, &values, (currency, None))?;
-        match (piece.line.key.class, query.basis) {
-            (Class::Correction, Basis::Price) => sums.correct(piece.line),
+        match (contribution.line.key.class, query.basis) {
+            (Class::Correction, Basis::Price) => sums.correct(contribution.line),
             (Class::Correction, Basis::Gpu) => {}
-            _ => sums.add(piece.line),
+            _ => sums.add(contribution.line),
         }
         Ok(())
     })?;
@@ -163,8 +165,8 @@ pub fn make(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
     Ok(Report { query: query.clone(), groups, totals, notes })
 }
 
-/// Checks that a query by GPU cost is of whole days: GPU use without an exchange is kept by day, and a part of a day
-/// has no sum to be conserved.
+/// Checks that a query by GPU cost covers whole days: GPU use without an exchange is stored by day, and a part of a day
+/// has no conserved sum.
 pub(crate) fn whole_days_if_gpu(query: &Query) -> Result<(), SourceError> {
     if query.basis == Basis::Gpu && !query.range.is_whole_days() {
         return Err("what idle GPUs cost is kept by day: give --since and --until as days or months".into());
@@ -173,88 +175,93 @@ pub(crate) fn whole_days_if_gpu(query: &Query) -> Result<(), SourceError> {
 }
 
 pub(crate) fn rate_of<'a>(
-    piece: &Piece<'_>,
+    contribution: &Contribution<'_>,
     rates: &'a HashMap<[u8; 16], Arc<Rate>>,
 ) -> Result<Option<&'a Rate>, SourceError> {
-    let Some(id) = piece.line.key.rate else { return Ok(None) };
+    let Some(id) = contribution.line.key.rate else { return Ok(None) };
     match rates.get(&id) {
         Some(rate) => Ok(Some(rate)),
         None => Err("the ledger names a rate that it does not have: it was changed by hand or is damaged; run `tokenmeter ledger verify` with the same `--ledger`".into()),
     }
 }
 
-pub(crate) fn is_selected(query: &Query, piece: &Piece<'_>, rate: Option<&Rate>) -> bool {
-    query.billed.is_none_or(|month| month == piece.billed)
-        && query.filters.iter().all(|filter| filter.accepts(&value(query.basis, piece, filter.key, rate)))
+pub(crate) fn is_selected(query: &Query, contribution: &Contribution<'_>, rate: Option<&Rate>) -> bool {
+    query.billed.is_none_or(|month| month == contribution.billed)
+        && query
+            .filters
+            .iter()
+            .all(|filter| filter.accepts(&value(query.basis, contribution, filter.key, rate)))
 }
 
-/// The value of a key: by GPU all money is US dollars, whatever an exchange was charged in, if it was.
-fn value(basis: Basis, piece: &Piece<'_>, key: Key, rate: Option<&Rate>) -> Value {
+/// The value of a key: by GPU all money is US dollars, whatever the currency of the exchange's charge.
+fn value(basis: Basis, contribution: &Contribution<'_>, key: Key, rate: Option<&Rate>) -> Value {
     match (key, basis) {
         (Key::Currency, Basis::Gpu) => Value::Word("USD"),
-        _ => piece.value(key, rate),
+        _ => contribution.value(key, rate),
     }
 }
 
-/// Returns true if filters accept a piece, or may: a value that only its deleted row had may have been any.
+/// Returns true if filters accept a contribution, or may: a value known only from its deleted row may be any.
 pub(crate) fn may_be_selected(
     filters: &[Filter],
     basis: Basis,
-    piece: &Piece<'_>,
+    contribution: &Contribution<'_>,
     rate: Option<&Rate>,
 ) -> bool {
     filters.iter().all(|filter| {
-        let value = value(basis, piece, filter.key, rate);
-        // A reason that is not known is one: "none" does not ask for it.
+        let value = value(basis, contribution, filter.key, rate);
+        // An unknown reason is a reason, so the filter "none" excludes it.
         let asks_for_none =
             filter.key == Key::Unpriced && filter.patterns.iter().all(|is| is.text().is_empty());
         filter.accepts(&value) || (value == Value::Word(NO_DETAIL) && !filter.except && !asks_for_none)
     })
 }
 
-/// Counts a piece that is left out, if the query may select it: a value that only its row had may have been any.
+/// Counts a contribution that is left out, if the query may select it: a value known only from its row may be any.
 pub(crate) fn leave_out(
     query: &Query,
-    piece: &Piece<'_>,
+    contribution: &Contribution<'_>,
     rates: &HashMap<[u8; 16], Arc<Rate>>,
     left_out: &mut i128,
 ) -> Result<(), SourceError> {
-    let rate = rate_of(piece, rates)?;
-    if query.billed.is_none_or(|month| month == piece.billed)
-        && may_be_selected(&query.filters, query.basis, piece, rate)
+    let rate = rate_of(contribution, rates)?;
+    if query.billed.is_none_or(|month| month == contribution.billed)
+        && may_be_selected(&query.filters, query.basis, contribution, rate)
     {
-        *left_out += i128::from(piece.line.sums.exchanges);
+        *left_out += i128::from(contribution.line.sums.exchanges);
     }
     Ok(())
 }
 
-/// Notes what the deleted rows of a total would have said: whether the query selects it, and the rate of its exchanges
-/// now.
+/// Records facts of a total's deleted rows: whether the query selects it, and the current rate of its exchanges.
 pub(crate) fn note_rows_gone(
     notes: &mut Notes,
-    piece: &Piece<'_>,
+    contribution: &Contribution<'_>,
     query: &Query,
-    reading: Reading,
+    view: CorrectionView,
     rate: Option<&Rate>,
 ) {
-    let (line, is_billed) = (piece.line, query.billed.is_none_or(|month| month == piece.billed));
-    if !matches!(piece.detail, Detail::None) || !is_billed {
+    let (line, is_billed) =
+        (contribution.line, query.billed.is_none_or(|month| month == contribution.billed));
+    if !matches!(contribution.detail, Detail::None) || !is_billed {
         return;
     }
     if line.key.class == Class::Correction {
         let mut filters = query.filters.iter().filter(|filter| !filter.key.is_of_rate());
-        notes.first_rates |= reading.is_by_rate(query)
-            && !piece.with_counts
-            && (reading == Reading::Used || piece.billed == period::month_at(line.key.day))
-            && filters.all(|filter| filter.accepts(&value(query.basis, piece, filter.key, rate)));
-    } else if !is_selected(query, piece, rate) && may_be_selected(&query.filters, query.basis, piece, rate) {
+        notes.first_rates |= view.is_by_rate(query)
+            && !contribution.with_counts
+            && (view == CorrectionView::Used || contribution.billed == period::month_at(line.key.day))
+            && filters.all(|filter| filter.accepts(&value(query.basis, contribution, filter.key, rate)));
+    } else if !is_selected(query, contribution, rate)
+        && may_be_selected(&query.filters, query.basis, contribution, rate)
+    {
         notes.left_out += i128::from(line.sums.exchanges);
     }
 }
 
-pub(crate) fn note(notes: &mut Notes, piece: &Piece<'_>, query: &Query) {
-    let (line, basis) = (piece.line, query.basis);
-    let month = if query.billed.is_some() { piece.billed } else { period::month_at(line.key.day) };
+pub(crate) fn note(notes: &mut Notes, contribution: &Contribution<'_>, query: &Query) {
+    let (line, basis) = (contribution.line, query.basis);
+    let month = if query.billed.is_some() { contribution.billed } else { period::month_at(line.key.day) };
     notes.months.entry(month).or_default();
     let exchanges = i128::from(line.sums.exchanges);
     match (line.key.class, basis) {
@@ -267,7 +274,7 @@ pub(crate) fn note(notes: &mut Notes, piece: &Piece<'_>, query: &Query) {
         Basis::Price => {}
         Basis::Gpu => notes.unmeasured += exchanges - i128::from(line.sums.energy_exchanges),
     }
-    // What failed made nothing; what went well and was not counted is a hole in the bill.
+    // Failed exchanges generated nothing; a success without counts is a hole in the bill.
     if line.key.output_provenance == Provenance::None && sums::went_well(line) {
         notes.uncounted += exchanges;
     }
@@ -279,7 +286,7 @@ fn part<'a>(
     values: &[Value],
     is: (In, Option<Share>),
 ) -> Result<&'a mut Sums, SourceError> {
-    // By the slice first: most pieces fall into a group that is there.
+    // By the slice first: most contributions fall into an existing group.
     if !groups.contains_key(values) {
         if groups.len() >= GROUPS_MAX {
             return Err(format!(
@@ -297,7 +304,7 @@ fn part<'a>(
     Ok(&mut parts[at].1)
 }
 
-/// The key where the mark of a GPU share stands: whose it is, else the first that is no time.
+/// The key that shows the class of a GPU share: an owner key if there is one, else the first that is no time.
 fn mark_stands_at(by: &[Key]) -> Option<Key> {
     let tenant = by.iter().copied().find(|key| *key == Key::Tenant);
     tenant.or_else(|| by.iter().copied().find(|key| !key.is_time() && *key != Key::Currency))
@@ -319,7 +326,7 @@ pub(crate) fn selects_device(query: &Query, device: &DeviceTotal) -> bool {
         && query.filters.iter().all(|filter| filter.accepts(&value_of(device, filter.key, Some(Key::Tenant))))
 }
 
-/// The rows of a group. What has no price joins what has, if that is in one currency only.
+/// The rows of a group. Exchanges without a price join those with one, if these have one currency only.
 fn rows(values: Box<[Value]>, mut parts: Parts, apart: bool, is_total: bool) -> impl Iterator<Item = Group> {
     let one_currency = parts.iter().filter(|((currency, _), _)| currency.is_some()).count() == 1;
     if one_currency

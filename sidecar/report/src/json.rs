@@ -1,6 +1,6 @@
-//! A report for programs: an object with the rows, each with the query's keys, their totals, the months that they are
-//! of, and notes. Money, time and energy are strings, because most programs read a number of JSON as a float. Rows are
-//! written one by one, so that memory does not grow with the text.
+//! A report for programs: an object with the rows, each with the query's keys, their totals, their months, and notes.
+//! Money, time and energy are strings, because most programs read a JSON number as a float. Rows are written one by
+//! one, so that memory does not grow with the text.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use super::sums::{self, PROVENANCES};
 
 /// Writes it. `round`: digits of money after the point; all if `None`.
 ///
-/// # Errors
+/// Returns the writer's error.
 /// As the writer has them.
 pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Result<()> {
     let months = report.notes.months.iter();
@@ -113,7 +113,7 @@ impl Serialize for Value {
     }
 }
 
-/// White space: each member of the document and each item of its arrays begins a line.
+/// White space that begins a line for each member of the document and each item of its arrays.
 #[derive(Default)]
 struct RowALine {
     objects: usize,
@@ -177,7 +177,7 @@ mod tests {
     use crate::{Key, make};
 
     fn written(memory: &Memory, by: &[Key]) -> String {
-        let report = make(memory, &query(by)).expect("a store in memory can be read");
+        let report = make(memory, &query(by)).expect("a store in memory is readable");
         let mut text = Vec::new();
         super::write(&report, Some(6), &mut text).expect("memory takes it");
         String::from_utf8(text).expect("it is text")

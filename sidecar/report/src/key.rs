@@ -23,7 +23,7 @@ pub enum Key {
     Upstream,
     /// `gen_ai.provider.name`.
     Provider,
-    /// The JSON shape spoken.
+    /// The dialect.
     Dialect,
     /// The ending.
     Ending,
@@ -33,17 +33,17 @@ pub enum Key {
     Version,
     /// The entry of that book.
     Entry,
-    /// The reason why it had no price when it was charged first; none if it had one.
+    /// The reason why it was first charged without a price; none if it had one.
     Unpriced,
     /// The currency of the charge.
     Currency,
-    /// The day it ended.
+    /// The day of its end.
     Day,
-    /// The week it ended, from Monday on.
+    /// The week of its end, from Monday on.
     Week,
-    /// The month it ended.
+    /// The month of its end.
     Month,
-    /// The month it is billed in.
+    /// The month of its bill.
     Billed,
     /// Usage, shed or correction.
     Class,
@@ -79,7 +79,7 @@ impl Key {
         Self::OutputProvenance,
     ];
 
-    /// The word on the command line and in reports.
+    /// Returns its name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tenant => "tenant",
@@ -106,7 +106,7 @@ impl Key {
         }
     }
 
-    /// The key of a name, or of a word that people use for it.
+    /// Returns the key with this name or alias.
     pub fn named(name: &str) -> Option<Self> {
         let name = match name {
             "team" => "tenant",
@@ -116,12 +116,12 @@ impl Key {
         Self::ALL.into_iter().find(|key| key.name() == name)
     }
 
-    /// Returns true if daily totals have it; if not, rows must be read.
+    /// Returns true if daily totals have it; otherwise rows must be read.
     pub fn in_lines(self) -> bool {
         !matches!(self, Self::Consumer | Self::ResponseModel | Self::Dialect | Self::Unpriced)
     }
 
-    /// True if it distinguishes rates of one currency.
+    /// Returns true if it distinguishes rates of one currency.
     pub(crate) fn is_of_rate(self) -> bool {
         matches!(self, Self::Tier | Self::Version | Self::Entry)
     }
@@ -132,7 +132,7 @@ impl Key {
     }
 }
 
-/// The value of a key of exchanges whose rows are not kept, or never were.
+/// The value of a key that is known only from rows, of exchanges without rows.
 pub const NO_DETAIL: &str = "__no_detail__";
 
 /// The value of a key in one group.
@@ -140,7 +140,7 @@ pub const NO_DETAIL: &str = "__no_detail__";
 pub enum Value {
     /// A name.
     Text(Arc<str>),
-    /// A word of ours.
+    /// A fixed word.
     Word(&'static str),
     /// A day, since 1970.
     Day(i32),
@@ -159,7 +159,7 @@ impl Value {
         Self::Week(day - (day + 3).rem_euclid(7))
     }
 
-    /// A name that may be missing.
+    /// Returns the value of an optional name.
     pub(crate) fn maybe(name: Option<&Arc<str>>) -> Self {
         name.map_or(Self::Null, |name| Self::Text(Arc::clone(name)))
     }
@@ -190,7 +190,7 @@ impl PartialOrd for Value {
 }
 
 impl Ord for Value {
-    /// Names by their letters, days and months by time; what is missing comes last.
+    /// Orders names alphabetically, days and months by time; missing values come last.
     fn cmp(&self, other: &Self) -> Ordering {
         match (self.text(), other.text()) {
             (Some(one), Some(two)) => one.cmp(two),
@@ -200,7 +200,7 @@ impl Ord for Value {
 }
 
 impl fmt::Display for Value {
-    /// As reports have it; nothing for what is missing.
+    /// Formats it as in reports; a missing value is empty.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text),

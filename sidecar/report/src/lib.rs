@@ -1,11 +1,12 @@
 //! Reports: the spend of each tenant, by model and price, with the provenance of its counts.
 //!
-//! Laws: money of two currencies is never added; a report notes what it leaves out; what can be summed from daily
-//! totals is, and comes to the same as from rows.
+//! Laws: money of two currencies is never added; a report notes its omissions; sums come from daily totals if possible,
+//! and equal those from rows.
 
 #[cfg(test)]
 mod billed_tests;
 pub mod column;
+mod contributions;
 mod first_prices;
 #[cfg(test)]
 mod first_prices_tests;
@@ -17,7 +18,6 @@ pub mod json;
 pub mod key;
 pub mod months;
 pub mod notes;
-mod pieces;
 pub mod query;
 mod reprice;
 pub mod sheet;

@@ -1,4 +1,4 @@
-//! A store in memory, and books of chance to fill it: the naive twin of the stores on disk. Tests only.
+//! A store in memory, and random books to fill it: the naive twin of the stores on disk. Tests only.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use ledger::{Class, DailyTotal, GpuSums, Row, Sums, TotalKey};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
-/// A store in memory. What its rows say is not summed until it is asked.
+/// A store in memory. Its rows are summed only when queried.
 #[derive(Clone, Default)]
 pub(crate) struct Memory {
     pub(crate) rates: Vec<Arc<Rate>>,
     pub(crate) rows: Vec<(Month, Row, Option<Used>)>,
-    /// Rows that ended on earlier days are not kept; their lines are.
+    /// Rows that ended before this day are not kept; their totals are.
     pub(crate) kept_since_us: i64,
-    /// Lines without rows.
+    /// Daily totals without rows.
     pub(crate) shed: Vec<(Month, DailyTotal)>,
     pub(crate) corrections: Vec<(Month, Correction)>,
     pub(crate) devices: Vec<DeviceTotal>,
@@ -128,12 +128,12 @@ impl Source for Memory {
     }
 }
 
-/// The first day of chance's books: 2026-10-29, so that a month ends among them.
+/// The first day of random books: 2026-10-29, so that they cross the end of a month.
 pub(crate) const FIRST_DAY: i32 = 20_755;
-/// And how many there are.
+/// The number of days of random books.
 pub(crate) const DAYS: u64 = 5;
 
-/// A rate of its own id.
+/// A rate with its own id.
 pub(crate) fn rate(version: &str, entry: &str, currency: &[u8; 3], unit: i64, per_request: i64) -> Arc<Rate> {
     let mut id = [0; 16];
     for (at, byte) in format!("{version}/{entry}/{unit}/{per_request}").bytes().enumerate() {
@@ -163,7 +163,7 @@ pub(crate) fn cost(rate: &Rate, tokens: &Tokens) -> i64 {
 }
 
 impl Memory {
-    /// A book of chance: some rows of which detail is lost, some shed, some corrected, in two currencies.
+    /// A random book: some rows without detail, some as overflow totals, some corrected, in two currencies.
     pub(crate) fn of_chance(seed: u64, count: u64) -> Self {
         let mut chance = Chance::new(seed);
         let rates = vec![
@@ -180,7 +180,7 @@ impl Memory {
                 gpu_hours_pico: i64::try_from(chance.below(1_000_000_000)).expect("small"),
                 gpu_energy_pico: i64::try_from(chance.below(100_000_000)).expect("small"),
             });
-            // What came after its month was closed is billed in the next.
+            // Rows that arrive after their month was closed are billed in the next.
             let own = period::month_at(period::day_at(row.ended_us));
             let billed = own + i32::from(chance.below(10) == 0);
             match chance.below(8) {
@@ -217,8 +217,8 @@ impl Memory {
         memory
     }
 
-    /// The same, but that the energy of every third row came when the month of its exchange was closed: a line of
-    /// the next has it, and nothing else.
+    /// As [`Self::of_chance`], but the energy of every third row arrived after the month of its exchange was closed: a
+    /// total of the next month has it, and nothing else.
     pub(crate) fn with_late_energy(mut self) -> Self {
         for (billed, row, used) in self.rows.iter_mut().step_by(3) {
             let Some(used) = used.take() else { continue };
@@ -229,7 +229,7 @@ impl Memory {
         self
     }
 
-    /// The same, with a prefill leg before each exchange, at an upstream of its own, whose GPU use is unknown.
+    /// As [`Self::of_chance`], with a prefill leg before each exchange, at an upstream of its own, with unknown GPU use.
     pub(crate) fn with_legs(mut self) -> Self {
         let leg = |at: u128, row: &Row| Row {
             id: ExchangeId::new(u64::try_from(row.started_us).expect("after 1970") * 1000, at),
@@ -245,8 +245,8 @@ impl Memory {
     }
 
     fn correct(&mut self, chance: &mut Chance, row: &Row, billed: Month) {
-        // What had no price is priced more often, by one of two rates and in its own month or later. Money of two
-        // currencies is never subtracted.
+        // Exchanges without a price are corrected more often, by one of two rates and in their own month or later.
+        // Money of two currencies is never subtracted.
         let is_unpriced = matches!(row.charge, Charge::Unpriced(_));
         if chance.below(10) > if is_unpriced { 4 } else { 2 } || row.rate() == Some(self.rates[2].id) {
             return;
@@ -262,7 +262,7 @@ impl Memory {
                 sums: Sums { exchanges, cost_pico, ..Sums::default() },
             };
             (before.key.rate, before.sums.cost_pico) = (line.key.rate, after);
-            // The clock goes back between two of one exchange.
+            // The clock steps back between two corrections of one exchange.
             let made_us = row.ended_us + (40 - i64::try_from(made).expect("small")) * DAY_US;
             let id = id_of(&row.id, row.ended_us, made);
             billed += i32::from(chance.below(2) == 0);

@@ -1,4 +1,4 @@
-//! The months of a report: whether each is closed, so that a bill says whether it can still change.
+//! The months of a report and whether each is closed, so that a bill shows if it can still change.
 
 use ledger::period;
 use ledger::source::Month;
@@ -15,12 +15,12 @@ pub enum MonthState {
     Ended,
     /// It is the current month.
     Open,
-    /// It has not begun: the clock by which its exchanges ended was ahead.
+    /// It is in the future: the clock was ahead when its exchanges ended.
     Future,
 }
 
 impl MonthState {
-    /// Returns the state of a month at an instant, microseconds since 1970; `is_closed` as the source knows it.
+    /// Returns the state of a month at an instant, microseconds since 1970; `is_closed` as known by the source.
     pub fn at(month: Month, now_us: i64, is_closed: Option<bool>) -> Self {
         match is_closed {
             _ if now_us < period::month_start_us(month) => Self::Future,
@@ -31,7 +31,7 @@ impl MonthState {
         }
     }
 
-    /// The word in reports.
+    /// Returns its name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unknown => "unknown",
@@ -43,7 +43,7 @@ impl MonthState {
     }
 }
 
-/// Returns a sentence about months and their states, in the order of time.
+/// Returns a sentence about months and their states, in chronological order.
 pub(super) fn sentence<'a>(
     months: impl Iterator<Item = (&'a Month, &'a MonthState)> + Clone,
 ) -> Option<String> {
@@ -69,7 +69,7 @@ pub(super) fn sentence<'a>(
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Months, of which three and more on end are one span: `2026-01 to 2026-03, 2026-05`.
+/// Formats months; three and more in sequence are one span: `2026-01 to 2026-03, 2026-05`.
 fn spans(months: &[Month]) -> String {
     let spans = months.chunk_by(|one, next| one + 1 == *next).flat_map(|span| match span {
         [first, _, .., last] => vec![format!("{} to {}", period::month(*first), period::month(*last))],

@@ -1,5 +1,4 @@
-//! Notes beside a report on what its numbers leave out: gaps, rows that are known only as totals, exchanges without a
-//! price.
+//! Notes beside a report on its omissions: gaps, rows that are known only as totals, exchanges without a price.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,9 +12,9 @@ use text::group_thousands;
 use super::months::{self, MonthState};
 use super::query::{Query, RowsFor};
 
-/// Models named in a note; the rest is counted.
+/// Maximum models named in a note; the others are counted.
 const NAMED_MAX: usize = 5;
-/// Models remembered for it: names are other people's text, and there may be any number of them.
+/// Maximum models remembered for a note: names come from clients and are unlimited.
 const REMEMBERED_MAX: usize = 10_000;
 
 /// Notes beside a report.
@@ -23,35 +22,33 @@ const REMEMBERED_MAX: usize = 10_000;
 pub struct Notes {
     /// The gaps.
     pub gaps: Vec<Gap>,
-    /// Months of the time whose files are gone, and those after it that may hold what came late of it.
+    /// Absent months of the query's time, and those after it that may contain its late rows.
     pub gone: Vec<Gone>,
-    /// Files that were copied without their log, from which something of the time may be missing.
+    /// Files copied without their log, from which rows of the query's time may be missing.
     pub without_log: Vec<PathBuf>,
-    /// Exchanges that are known only as totals, because the disk could not take their rows.
+    /// Exchanges that are known only as totals, because their rows could not be written to disk.
     pub shed: i128,
-    /// Exchanges whose rows are no longer kept and that a report from rows left out: those that the query may select.
+    /// Exchanges without rows that a report from rows left out and the query may select.
     pub left_out: i128,
     /// Exchanges without a price, by model.
     pub unpriced: BTreeMap<Arc<str>, i128>,
-    /// Exchanges without a price, of models beyond those remembered.
+    /// Exchanges without a price, of further models.
     pub unpriced_other: i128,
-    /// Exchanges of which no output count is known.
+    /// Exchanges with unknown output tokens.
     pub uncounted: i128,
-    /// Exchanges that were answered, at least in part, and of which no prompt is counted.
+    /// Exchanges that were answered, at least in part, with an uncounted prompt.
     pub uncounted_prompts: i128,
-    /// Exchanges whose GPU time and energy are not known.
+    /// Exchanges with unknown GPU time and energy.
     pub unmeasured: i128,
-    /// Why rows were read, and not lines; `None` if they were not.
+    /// The reason why rows were read in place of daily totals; `None` if they were not.
     pub rows_for: Option<RowsFor>,
-    /// True if exchanges without rows were repriced, so that their counts stand under the first price.
+    /// True if exchanges without rows were repriced, so that their counts are under the first price.
     pub first_rates: bool,
-    /// The months of the report's rows, or, in a query by that, the months in which they are billed; and whether they
-    /// are closed.
+    /// The months of the report's rows, or, if the query groups by them, of their bills; and whether they are closed.
     pub months: BTreeMap<Month, MonthState>,
     /// Rows beyond the limit.
     pub not_listed: usize,
-    /// The flag by which `tokenmeter prices show` finds the price file in force, if it needs one; `None` if it is not
-    /// known.
+    /// The flag that names the current price file for `tokenmeter prices show`, if needed; `None` if it is unknown.
     pub prices_flag: Option<String>,
 }
 
@@ -89,7 +86,7 @@ impl Notes {
         }
     }
 
-    /// As sentences.
+    /// Returns them as sentences.
     pub fn sentences(&self, range: &Range) -> Vec<String> {
         let mut said: Vec<_> = self.gone.iter().map(|gone| of_gone(gone, range)).collect();
         said.extend(self.without_log.iter().map(|file| format!("{}: {LACKS_LOG}", file.display())));
@@ -182,7 +179,7 @@ impl Notes {
         let why =
             format!("`tokenmeter prices show {model}{flag}` says why, unless the tokens were not counted");
         let left = models.len().saturating_sub(NAMED_MAX);
-        // Beyond those remembered there may be any number of models.
+        // Beyond the remembered models there may be any number.
         let least = if self.unpriced_other > 0 { "at least " } else { "" };
         if left == 0 && self.unpriced_other == 0 {
             return Some(format!("{said}; {why}"));
@@ -196,7 +193,7 @@ impl Notes {
     }
 }
 
-/// Returns a text as one word of a shell's command line, or `None` if it is best not shown in one.
+/// Quotes a text as one word of a shell command, or returns `None` if it should not be shown in one.
 pub fn shell_word(text: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@+,=".contains(c);
     match text {
@@ -318,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn one_is_not_many() {
+    fn singular_is_used_for_one() {
         let gap = Gap { from_us: 0, until_us: 1, why: "crash".into(), lost_rows: Some(1), totals_kept: true };
         let notes = Notes {
             gaps: vec![gap; NAMED_MAX + 1],

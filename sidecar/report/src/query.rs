@@ -12,22 +12,22 @@ use super::key::{Key, Value};
 pub struct Query {
     /// The time at which exchanges ended.
     pub range: Range,
-    /// The month in which they are billed; any if `None`.
+    /// The month of the bill; any if `None`.
     pub billed: Option<Month>,
     /// The keys of groups.
     pub by: Vec<Key>,
-    /// The filters; all of them have to accept an exchange.
+    /// The filters; an exchange must match all of them.
     pub filters: Vec<Filter>,
-    /// The money.
+    /// The basis of the cost.
     pub basis: Basis,
     /// The order of groups.
     pub order: Order,
-    /// The time of the query, microseconds since 1970: months that begin later are in the future.
+    /// The time of the query, microseconds since 1970: later months are in the future.
     pub now_us: i64,
 }
 
 impl Query {
-    /// Returns why rows must be read, if lines do not have a key or are of whole days.
+    /// Returns the reason why rows must be read: daily totals lack a key, or the range has parts of days.
     pub(crate) fn rows_for(&self) -> Option<RowsFor> {
         match () {
             () if !self.range.is_whole_days() => Some(RowsFor::Time),
@@ -47,14 +47,14 @@ impl Query {
     }
 }
 
-/// Why a report is made from rows and not from lines.
+/// The reason why a report is made from rows and not from daily totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowsFor {
-    /// The time is not of whole days.
+    /// The range has parts of days.
     Time,
-    /// Lines do not have a key.
+    /// Daily totals lack a key.
     Keys,
-    /// Exchanges were given another price.
+    /// Exchanges were repriced.
     Rates,
 }
 
@@ -98,7 +98,7 @@ impl Order {
     /// Every order.
     pub const ALL: [Self; 4] = [Self::Keys, Self::Cost, Self::Tokens, Self::Exchanges];
 
-    /// The word on the command line.
+    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Keys => "keys",
@@ -114,9 +114,9 @@ impl Order {
 pub struct Filter {
     /// The key.
     pub key: Key,
-    /// True if it accepts all but these.
+    /// True if it matches all other values.
     pub except: bool,
-    /// Values, in which `*` stands for any letters and `?` for one; an empty one is "none".
+    /// Values, in which `*` stands for any characters and `?` for one; an empty one is "none".
     pub patterns: Vec<Glob>,
 }
 
@@ -124,7 +124,7 @@ impl Filter {
     /// The filter of a text like `tenant=acme,beta*` or `ending!=complete`. `\,` is a comma within a value.
     ///
     /// # Errors
-    /// Says what was expected instead.
+    /// Names the expected form.
     pub fn read(text: &str) -> Result<Self, String> {
         let Some((name, values)) = text.split_once('=') else {
             return Err(format!(
@@ -155,7 +155,7 @@ impl Filter {
 }
 
 impl fmt::Display for Filter {
-    /// As [`Filter::read`] takes it, with nothing in it that moves a terminal's cursor.
+    /// Formats it as [`Filter::read`] reads it, without control characters of a terminal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.except { "!=" } else { "=" };
         write!(f, "{}{sign}", self.key.name())?;
@@ -173,9 +173,9 @@ impl fmt::Display for Filter {
     }
 }
 
-/// The values between commas; a comma after a backslash is part of a value.
+/// Splits values at commas; a comma after a backslash is part of a value.
 fn values_of(text: &str) -> Vec<Glob> {
-    // No name holds a NUL.
+    // No name contains a NUL.
     text.replace("\\,", "\0").split(',').map(|value| Glob::new(&value.replace('\0', ","))).collect()
 }
 
@@ -209,7 +209,7 @@ mod tests {
         let filter = Filter::read("principal!=").expect("a filter");
         assert!(
             filter.accepts(&Value::Text("key".into())) && !filter.accepts(&Value::Null),
-            "any that is there"
+            "any value that is present"
         );
         let filter = Filter::read(r"tenant=a\,b,c\d,\,").expect("a filter");
         assert_eq!(filter.patterns.iter().map(Glob::text).collect::<Vec<_>>(), ["a,b", r"c\d", ","]);

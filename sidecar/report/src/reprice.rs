@@ -2,7 +2,7 @@
 //! the difference; the exchange itself is never changed.
 //!
 //! Laws: repricing twice by one book adds nothing the second time; an exchange that cannot be charged again, because
-//! its row is not kept or the book has no price for it, is reported and not guessed; money of two currencies is never
+//! its row is deleted or the book has no price for it, is reported and not guessed; money of two currencies is never
 //! subtracted.
 
 use std::collections::{BTreeMap, HashMap};
@@ -17,17 +17,17 @@ use ledger::{Class, Row, Store, month};
 use price::{Book, Charge, Currency, Rate, Unpriced};
 use text::Glob;
 
-use crate::first_prices::Reading;
+use crate::contributions::{Contribution, Detail, from_rows};
+use crate::first_prices::CorrectionView;
 use crate::group::may_be_selected;
-use crate::pieces::{Detail, Piece, from_rows};
 use crate::query::{Basis, Filter};
 
-/// The most corrections of one transaction: few enough that the ledger's writer waits for a moment only, and that
-/// memory is bounded.
+/// Maximum corrections of one transaction: few enough that the ledger's writer waits only briefly, and that memory is
+/// bounded.
 const TXN_MAX_CORRECTIONS: usize = 5_000;
 
-/// Tenants and models that are listed of what differs, and models of what cannot be charged again; the rest is
-/// counted.
+/// Maximum tenants and models listed in the result, of exchanges that differ and of those that cannot be charged again;
+/// the others are counted.
 const LISTED_MAX: usize = 1_000;
 
 /// A request to reprice.
@@ -35,7 +35,7 @@ const LISTED_MAX: usize = 1_000;
 pub struct Reprice<'a> {
     /// The time at which exchanges ended.
     pub range: Range,
-    /// The filters, by the price that holds now; all of them have to accept an exchange.
+    /// The filters, by the current price; an exchange must match all of them.
     pub filters: &'a [Filter],
     /// True to reprice only exchanges without a price.
     pub unpriced_only: bool,
@@ -50,9 +50,9 @@ pub struct Reprice<'a> {
 /// The effect of repricing on some exchanges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Exchanges whose charge differs.
+    /// Exchanges with another charge.
     pub exchanges: u64,
-    /// Those among them that had no price before.
+    /// Of these, exchanges without a price before.
     pub newly_priced: u64,
     /// The charges before, pico-units of the book's currency.
     pub before_pico: i128,
@@ -67,9 +67,9 @@ pub struct Outcome {
     pub exchanges: u64,
     /// Exchanges whose charge is the same by the book.
     pub unchanged: u64,
-    /// Exchanges whose charge differs.
+    /// Exchanges with another charge.
     pub differing: u64,
-    /// Those among them that had no price before.
+    /// Of these, exchanges without a price before.
     pub newly_priced: u64,
     /// The charges before, pico-units of the book's currency.
     pub before_pico: i128,
@@ -77,17 +77,17 @@ pub struct Outcome {
     pub after_pico: i128,
     /// The same by tenant and model.
     pub changes: BTreeMap<(Arc<str>, Arc<str>), Change>,
-    /// And of tenants and models beyond those listed.
+    /// The same for tenants and models that are not listed.
     pub other_changes: Change,
-    /// The content hashes of the books by which they were charged.
+    /// The content hashes of the books that charged them.
     pub books: Vec<Arc<str>>,
-    /// Exchanges that the book does not price, by model and why; they stay as they are.
+    /// Exchanges without a price in the book, by model and reason; they stay unchanged.
     pub unpriced: BTreeMap<(Arc<str>, Unpriced), u64>,
-    /// Exchanges whose rows are not kept, by model; they stay as they are.
+    /// Exchanges without rows, by model; they stay unchanged.
     pub gone: BTreeMap<Arc<str>, u64>,
-    /// Exchanges of models beyond those listed in either.
+    /// Exchanges of models listed in neither.
     pub unlisted: u64,
-    /// Corrections that were entered; those that had been before are not among them.
+    /// Entered corrections, without those entered before.
     pub entered: u64,
 }
 
@@ -101,15 +101,15 @@ pub fn rehearse(source: &dyn Source, request: &Reprice<'_>) -> Result<Outcome, S
     Ok(outcome)
 }
 
-/// Enters what differs into a ledger, into the month it is of or, where that is closed, into the open one; also
-/// while a proxy writes it: in transactions of a few thousand corrections, each with its act. Broken off, it is
-/// finished by doing it again.
+/// Enters the differences into a ledger, into the month of the exchange or, if that is closed, into the open one; also
+/// while a proxy writes it: in transactions of a few thousand corrections, each with its audit event. If it is
+/// interrupted, a repetition completes it.
 ///
 /// # Errors
 /// As [`rehearse`], or if one of these months cannot be written.
 pub fn reprice(path: &Path, request: &Reprice<'_>) -> Result<Outcome, SourceError> {
     let (mut outcome, mut planned) = (Outcome::default(), PlannedCorrections::new()?);
-    // All is read before anything is entered, and the files are let go of.
+    // Everything is read before anything is entered, and the files are closed.
     each(&Store::open_read(path)?, request, &mut outcome, &mut |correction, rate| {
         Ok(planned.add(&correction, rate)?)
     })?;
@@ -153,7 +153,7 @@ impl Part {
     ) -> Result<u64, SourceError> {
         let Self { corrections, rates, delta_pico } = std::mem::take(self);
         let rates: Vec<_> = rates.values().map(|rate| &**rate).collect();
-        // Sums are text: they may be more than a number of JSON holds.
+        // Sums are text: they may exceed a JSON number.
         let detail = serde_json::json!({
             "since_us": request.range.since_us,
             "until_us": request.range.until_us,
@@ -216,23 +216,26 @@ fn each(
         let rate = rates.get(&id);
         Ok(Some(rate.ok_or("the ledger names a rate that it does not have; run `tokenmeter ledger verify` with the same `--ledger`")?))
     };
-    let is_selected = |piece: &Piece<'_>, rate: Option<&Arc<Rate>>| {
+    let is_selected = |contribution: &Contribution<'_>, rate: Option<&Arc<Rate>>| {
         (rate.is_none() || !request.unpriced_only)
-            && may_be_selected(request.filters, Basis::Price, piece, rate.map(|rate| &**rate))
+            && may_be_selected(request.filters, Basis::Price, contribution, rate.map(|rate| &**rate))
     };
     let mut left_out = 0;
-    let mut leave_out = |piece: Piece<'_>| {
-        left_out +=
-            if is_selected(&piece, rate_of(piece.line.key.rate)?) { piece.line.sums.exchanges } else { 0 };
+    let mut leave_out = |contribution: Contribution<'_>| {
+        left_out += if is_selected(&contribution, rate_of(contribution.line.key.rate)?) {
+            contribution.line.sums.exchanges
+        } else {
+            0
+        };
         Ok(())
     };
-    from_rows(source, &request.range, Reading::Used, &mut leave_out, &mut |piece| {
-        let line = piece.line;
+    from_rows(source, &request.range, CorrectionView::Used, &mut leave_out, &mut |contribution| {
+        let line = contribution.line;
         if line.key.class == Class::Correction {
             return Ok(());
         }
-        let Detail::Row(row, made) = piece.detail else {
-            if is_selected(&piece, rate_of(line.key.rate)?) {
+        let Detail::Row(row, made) = contribution.detail else {
+            if is_selected(&contribution, rate_of(line.key.rate)?) {
                 list(
                     &mut outcome.gone,
                     Arc::clone(&line.key.model),
@@ -244,7 +247,7 @@ fn each(
         };
         let now = CurrentCharge::of(row, made);
         let old = rate_of(now.rate)?;
-        if !is_selected(&piece, old) {
+        if !is_selected(&contribution, old) {
             return Ok(());
         }
         if !row.role.is_counted() {

@@ -1,4 +1,4 @@
-//! Charging again, on books of chance on disk.
+//! Repricing of random books on disk.
 
 use std::collections::BTreeSet;
 
@@ -70,11 +70,11 @@ fn repricing_charges_by_new_book_and_is_idempotent() {
         let expected: i128 = memory
             .rows
             .iter()
-            // Others may be charged as the model that answered, and are not asked about.
+            // Other exchanges may be charged as the responding model, and are not checked.
             .filter(|(_, row, _)| row.model.starts_with("llama-") || row.model.starts_with("unlisted"))
             .filter_map(|(_, row, _)| match row.charge_again(&book) {
                 Charge::Priced { cost, .. } => Some(i128::from(cost)),
-                // What the new book has no price for keeps the charge it has.
+                // Exchanges without a price in the new book keep their charge.
                 Charge::Unpriced(_) => row.charge.cost().map(i128::from),
             })
             .sum();
@@ -108,7 +108,7 @@ fn repricing_charges_by_new_book_and_is_idempotent() {
             .sum();
         let report = make(&store, &of_models("llama-*,unlisted*")).unwrap();
         assert_eq!(report.totals[0].sums.cost_pico, expected + of_shed);
-        assert!(after <= expected, "what did not differ was not counted again");
+        assert!(after <= expected, "unchanged exchanges were counted again");
         let unpriced_rows = memory.shed.iter().filter(|(_, line)| line.key.rate.is_none());
         let corrected_shed = memory.corrections.iter().filter(|(_, made)| made.line.sums.exchanges == 1);
         let corrected_shed = corrected_shed
@@ -218,11 +218,11 @@ fn concurrent_repricing_corrects_once() {
             Ok(())
         })
         .unwrap();
-    assert_eq!(lines, corrections, "lines grew with what was entered and with nothing else");
+    assert_eq!(lines, corrections, "totals grew by the entered corrections only");
     make(&store, &query(&[Key::Tenant])).unwrap();
 }
 
-/// Of a part of a day of which no row is left, exchanges of other models are none that were to be charged again.
+/// If a part of a day has no rows left, exchanges of other models are not counted as left out.
 #[test]
 fn left_out_counts_only_selected_models() {
     let memory = Memory { kept_since_us: i64::MAX, ..Memory::of_chance(8, 300) };
@@ -294,7 +294,7 @@ fn unpriced_only_leaves_priced_rows() {
     assert_eq!(reprice(&place.ledger(), &asked).unwrap().exchanges, done.exchanges - done.differing);
 }
 
-/// More than are entered at once, of a past month, whose file is not in write-ahead mode.
+/// More corrections than one transaction holds, of a past month, whose file is not in write-ahead mode.
 #[test]
 fn large_past_month_is_repriced() {
     let place = ledger::testing::Place::new();

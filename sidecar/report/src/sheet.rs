@@ -1,5 +1,5 @@
-//! A report for spreadsheets: CSV, one row for each group; rounded, also one for each total. A name that a
-//! spreadsheet would take for a formula gets an apostrophe before it.
+//! A report for spreadsheets: CSV, one row for each group; if rounded, also one for each total. A name that a
+//! spreadsheet would read as a formula gets an apostrophe before it.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use super::key::Key;
 /// Rounded rows do not sum to the rounded total, so then the first column, `row`, tells `group` from `total`.
 ///
 /// # Errors
-/// As the writer has them.
+/// Returns the writer's error.
 pub fn write(report: &Report, columns: &[Column], round: Option<u32>, to: &mut dyn Write) -> io::Result<()> {
     let mut sheet = csv::Writer::from_writer(to);
     let keys = || report.query.by.iter().filter(|key| **key != Key::Currency);

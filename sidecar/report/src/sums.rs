@@ -11,7 +11,7 @@ pub const TYPES: usize = TokenType::ALL.len();
 /// The number of provenances.
 pub const PROVENANCES: usize = Provenance::ALL.len();
 
-/// The sums of a group. Differences that corrections make may be negative.
+/// The sums of a group. Differences by corrections may be negative.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     /// Exchanges.
@@ -24,20 +24,20 @@ pub struct Sums {
     pub output_known: [i128; PROVENANCES],
     /// The cost by price, pico-units.
     pub cost_pico: i128,
-    /// True if anything in it has a price: if not, the cost is unknown and not zero.
+    /// True if anything in it has a price; otherwise the cost is unknown and not zero.
     pub priced: bool,
     /// Exchanges without a price.
     pub unpriced: i128,
-    /// Exchanges that were answered and of which no prompt is counted.
+    /// Answered exchanges with an uncounted prompt.
     pub uncounted_prompts: i128,
-    /// Exchanges whose energy and GPU time are known.
+    /// Exchanges with known energy and GPU time.
     pub measured: i128,
     /// The GPU use of those.
     pub gpu: GpuSums,
 }
 
 impl Sums {
-    /// Adds a line, of a class that is no correction.
+    /// Adds a daily total that is no correction.
     pub(crate) fn add(&mut self, line: &DailyTotal) {
         let exchanges = i128::from(line.sums.exchanges);
         self.exchanges += exchanges;
@@ -59,7 +59,7 @@ impl Sums {
         self.gpu.add(&line.sums.gpu);
     }
 
-    /// Adds a correction, which is money alone: the counts of its exchange are in the exchange's own line.
+    /// Adds a correction, which is money alone: the counts of its exchange are in the exchange's own total.
     pub(crate) fn correct(&mut self, line: &DailyTotal) {
         self.priced = true;
         self.cost_pico += line.sums.cost_pico;
@@ -70,7 +70,7 @@ impl Sums {
         self.gpu.add(&device.sums);
     }
 
-    /// Adds another group's.
+    /// Adds the sums of another group.
     pub(crate) fn merge(&mut self, other: &Self) {
         let Self {
             exchanges,
@@ -117,13 +117,13 @@ impl Sums {
     }
 }
 
-/// Returns true if the exchanges of a total ended well.
+/// Returns true if the exchanges of a total succeeded.
 pub(crate) fn went_well(line: &DailyTotal) -> bool {
     matches!(&*line.key.ending, "complete" | "length")
 }
 
-/// Returns how many exchanges of a total were answered, at least in part, and have no count of their prompt: most often
-/// their clients left before the server reported it.
+/// Returns the number of exchanges of a total that were answered, at least in part, with an uncounted prompt: most
+/// often their clients left before the server reported it.
 pub(crate) fn uncounted_prompts(line: &DailyTotal) -> i128 {
     let generated =
         || TokenType::ALL.into_iter().any(|kind| !kind.is_input() && line.sums.tokens[kind as usize] > 0);
@@ -139,8 +139,8 @@ fn add_each<const N: usize>(to: &mut [i128; N], from: &[i128; N]) {
     }
 }
 
-/// Shares of a total in millionths, that sum to a million: none that is there is shown as nothing, and
-/// what rounding leaves over goes to the largest. Empty if there is nothing to share.
+/// Returns shares of a total in millionths, which sum to a million: a share above zero is never rounded to zero, and
+/// the rounding difference goes to the largest. Empty for a total of zero.
 pub fn shares(counts: &[i128; PROVENANCES]) -> Vec<(Provenance, u32)> {
     const WHOLE: i128 = 1_000_000;
     let total: i128 = counts.iter().sum();
@@ -170,7 +170,7 @@ mod tests {
     use super::shares;
 
     #[test]
-    fn shares_sum_to_one_and_hide_nothing() {
+    fn shares_sum_to_one_and_none_vanishes() {
         for counts in [
             [1, 1, 1, 0, 0, 0],
             [1_000_000_000_000, 0, 0, 0, 1, 0],

@@ -1,5 +1,4 @@
-//! A report for people: aligned, with a total, how the counts are known, and below it what the numbers do
-//! not say.
+//! A report for people: aligned, with a total, the provenance of the counts, and notes below.
 
 use std::io::{self, Write};
 
@@ -12,10 +11,10 @@ use super::key::{Key, Value};
 use super::query::{Basis, Query};
 use super::sums::{self, PROVENANCES};
 
-/// Letters of a name that are shown; longer ones are cut.
+/// Maximum characters of a shown name; longer ones are cut.
 const NAME: usize = 48;
 
-/// A column, and on which side its cells stand.
+/// A column, and the alignment of its cells.
 struct Column {
     name: &'static str,
     right: bool,
@@ -24,7 +23,7 @@ struct Column {
 
 /// Writes it. `round`: digits of money after the point; all if `None`.
 ///
-/// # Errors
+/// Returns the writer's error.
 /// As the writer has them.
 pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Result<()> {
     let query = &report.query;
@@ -40,7 +39,7 @@ pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Res
     Ok(())
 }
 
-/// Returns the query as a title, so that a filed page says what it is of.
+/// Returns the query as a title, so that an archived page identifies its content.
 fn title(query: &Query) -> String {
     let Query { range, billed, filters, basis, .. } = query;
     let by = match basis {
@@ -58,7 +57,7 @@ fn title(query: &Query) -> String {
     format!("{by}, {time} (UTC){billed}{only}")
 }
 
-/// The totals, unless there is nothing to add up.
+/// Writes the totals, unless there is nothing to add up.
 fn totals(report: &Report) -> &[Group] {
     if report.groups.len() + report.notes.not_listed > report.totals.len() { &report.totals } else { &[] }
 }
@@ -93,7 +92,7 @@ fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
     push("input", true, counts(&|group| group.sums.input()));
     push("output", true, counts(&|group| group.sums.output()));
     if basis == Basis::Gpu {
-        // A GPU hour is 3,600 seconds of 10^9 nanoseconds: no finite decimal, so it is rounded here only.
+        // A GPU hour is 3,600 seconds of 10^9 nanoseconds, no finite decimal, so it is rounded only here.
         let hours = |group: &Group| {
             Some(Decimal { units: group.sums.gpu.gpu_ns / 3_600_000, digits: 6, least: 0 }.round(4))
         };
@@ -121,7 +120,7 @@ fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
     columns
 }
 
-/// A name, as it can be shown: other people's text may hold what moves a terminal's cursor.
+/// Escapes a name: text of clients may contain control characters of a terminal.
 fn name(value: &Value) -> String {
     let text = match value {
         Value::Null => return "-".to_owned(),
@@ -152,7 +151,7 @@ fn known(counts: &[i128; PROVENANCES]) -> String {
     }
 }
 
-/// Returns decimals with their points below each other; `?` for an unknown one.
+/// Aligns decimals at their points; `?` for an unknown one.
 fn aligned(decimals: impl Iterator<Item = Option<Decimal>>) -> Vec<String> {
     let parts: Vec<_> = decimals.map(|decimal| decimal.map(Decimal::parts)).collect();
     let longest = parts.iter().flatten().map(|(_, after)| after.len()).max().unwrap_or(0);

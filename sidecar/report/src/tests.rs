@@ -1,4 +1,4 @@
-//! Reports against a twin that adds up rows one by one, and one way of making them against the other.
+//! Reports against a twin that adds up rows one by one, and reports from daily totals against those from rows.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ pub(crate) fn query(by: &[Key]) -> Query {
 }
 
 fn report(memory: &Memory, query: &Query) -> Report {
-    make(memory, query).expect("a store in memory can be read")
+    make(memory, query).expect("a store in memory is readable")
 }
 
 fn parsed(report: &Report) -> Vec<Json> {
@@ -66,11 +66,11 @@ proptest! {
     }
 
     #[test]
-    fn rows_and_lines_come_to_the_same(seed in any::<u64>(), chosen in 0_usize..16, detail in 0_usize..3) {
+    fn rows_and_totals_give_the_same_report(seed in any::<u64>(), chosen in 0_usize..16, detail in 0_usize..3) {
         let memory = Memory::of_chance(seed, 150);
         let by = [line_keys()[chosen]];
         let from_lines = report(&memory, &query(&by));
-        // A filter that lets everything through by a key that lines do not have: rows must be read.
+        // A filter that matches everything, by a key that daily totals do not have: rows must be read.
         let key = [Key::Consumer, Key::ResponseModel, Key::Dialect][detail];
         let filters = vec![Filter { key, except: false, patterns: vec![Glob::new("*")] }];
         let from_rows = report(&memory, &Query { filters, ..query(&by) });
@@ -79,8 +79,7 @@ proptest! {
         prop_assert_eq!(&from_rows.totals, &from_lines.totals);
     }
 
-    /// Days that are whole are all there is of them; of the others, what rows are left say, and nothing of what is
-    /// left out.
+    /// Whole days are complete; of parts of days, the report has the remaining rows only.
     #[test]
     fn part_of_a_day_is_made_from_rows(
         seed in any::<u64>(), since in 0_i64..DAY_US, long in 1_i64..4 * DAY_US, kept in -DAY_US..4 * DAY_US,
@@ -126,7 +125,7 @@ proptest! {
         }
     }
 
-    /// All money by GPU is US dollars, of what was charged in another currency, or in none, too.
+    /// All money by GPU is US dollars, also for exchanges charged in another currency, or in none.
     #[test]
     fn gpu_report_filters_by_shown_currency(seed in any::<u64>()) {
         let memory = Memory::of_chance(seed, 100);
@@ -145,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn json_and_csv_say_what_the_report_says(seed in any::<u64>()) {
+    fn json_and_csv_match_the_report(seed in any::<u64>()) {
         let memory = Memory::of_chance(seed, 60);
         let report = report(&memory, &query(&[Key::Tenant, Key::Model, Key::Currency]));
         let json = parsed(&report);
@@ -229,7 +228,7 @@ fn report_notes_what_sums_leave_out() {
     }
     let widths: Vec<_> =
         text.lines().filter(|line| line.contains("USD")).map(|line| line.find("USD")).collect();
-    assert!(widths.windows(2).all(|two| two[0] == two[1]), "columns stand below each other\n{text}");
+    assert!(widths.windows(2).all(|two| two[0] == two[1]), "columns are aligned\n{text}");
 }
 
 /// Two groups of 0.005 each: rounded, each row is 0.00 and the total is 0.01.
@@ -330,7 +329,7 @@ fn total_is_shown_for_several_groups() {
     }
 }
 
-/// A correction stands with what it corrects, so that what was given a price since is not unpriced.
+/// A correction is grouped with its exchange, so that an exchange priced later is not unpriced.
 #[test]
 fn unpriced_key_includes_later_corrections() {
     let whole = Memory::of_chance(3, 200);
@@ -383,7 +382,7 @@ fn filters_and_billing_months() {
     }
 }
 
-/// Of a part of a day of which no row is left, those exchanges are told of that may have been asked for.
+/// For a part of a day without rows, the note counts only exchanges that the query may select.
 #[test]
 fn left_out_counts_only_selected_exchanges() {
     let memory = Memory { kept_since_us: i64::MAX, ..Memory::of_chance(13, 300) };
@@ -437,7 +436,7 @@ fn left_out_counts_only_selected_exchanges() {
 }
 
 #[test]
-fn order() {
+fn rows_follow_the_requested_order() {
     let memory = Memory::of_chance(2, 200);
     for order in Order::ALL {
         let report = report(&memory, &Query { order, ..query(&[Key::Tenant, Key::Day]) });
@@ -450,7 +449,7 @@ fn order() {
         assert!(report.groups.windows(2).all(|two| number(&two[0]) >= number(&two[1])), "{}", order.name());
     }
     let days = i128::from(DAYS);
-    assert!(days > 1, "there is something to sort");
+    assert!(days > 1, "the report has several groups");
 }
 
 #[test]
@@ -476,7 +475,7 @@ fn report_of_one_row_by_hand() {
     assert_eq!(json[0]["input_tokens"], 1000);
 }
 
-/// By every key, and of a part of a day, which only rows can answer.
+/// By every key, and for a part of a day, which needs rows.
 #[test]
 fn prefill_legs_change_no_report() {
     let (plain, legs) = (Memory::of_chance(17, 200), Memory::of_chance(17, 200).with_legs());

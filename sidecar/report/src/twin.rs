@@ -9,7 +9,7 @@ use meter::{ExchangeId, TokenType};
 use super::memory::Memory;
 use super::{Group, Key, Report};
 
-/// Exchanges, tokens by type, cost and unpriced of each (keys, currency), added up one by one.
+/// Exchanges, tokens by type, cost and unpriced exchanges of each (keys, currency), added up one by one.
 pub(crate) type Twin = BTreeMap<(Vec<String>, String), (i128, Vec<i128>, i128, i128)>;
 
 fn word(memory: &Memory, line: &DailyTotal, billed: i32, key: Key) -> String {
@@ -38,7 +38,7 @@ fn word(memory: &Memory, line: &DailyTotal, billed: i32, key: Key) -> String {
         Key::InputProvenance => line.key.input_provenance.name().to_owned(),
         Key::OutputProvenance => line.key.output_provenance.name().to_owned(),
         Key::Consumer | Key::ResponseModel | Key::Dialect | Key::Unpriced => {
-            unreachable!("lines do not have it")
+            unreachable!("daily totals lack the key")
         }
     }
 }
@@ -46,8 +46,7 @@ fn word(memory: &Memory, line: &DailyTotal, billed: i32, key: Key) -> String {
 pub(crate) fn twin(memory: &Memory, by: &[Key], keep: impl Fn(&DailyTotal) -> bool) -> Twin {
     let mut twin = Twin::new();
     let is_billed = by.contains(&Key::Billed);
-    // What was given another price counts by the last one, where its row is kept; what a month billed stays as it was
-    // billed.
+    // A repriced exchange counts by the last price, if it has a row; the bill of a month stays unchanged.
     let last = |exchange: &ExchangeId, month: i32, ended_us: i64| {
         let mut made = memory.corrections.iter().rev().filter(|(at, _)| !is_billed || *at == month);
         made.find(|(_, made)| made.exchange == *exchange && ended_us >= memory.kept_since_us)
@@ -86,7 +85,7 @@ pub(crate) fn twin(memory: &Memory, by: &[Key], keep: impl Fn(&DailyTotal) -> bo
             }
         }
     }
-    // What has no price joins what has, where that is in one currency.
+    // Exchanges without a price join those with one, if these have one currency only.
     if !by.contains(&Key::Currency) {
         let alone: Vec<_> = twin.keys().filter(|(_, currency)| currency.is_empty()).cloned().collect();
         for key in alone {
@@ -118,8 +117,8 @@ pub(crate) fn seen(report: &Report) -> Twin {
     report.groups.iter().map(|group| ((words(group), code(group)), sums(group))).collect()
 }
 
-/// Returns true if an exchange without a row was priced while another one of its line was not: the tokens of both stay
-/// without a price, because nothing distinguishes them.
+/// Returns true if an exchange without a row was priced while another one of its total was not: the tokens of both stay
+/// without a price, because they cannot be separated.
 pub(crate) fn has_tokens_that_stay(memory: &Memory) -> bool {
     let unpriced = || memory.rows.iter().filter(|(_, row, _)| row.rate().is_none());
     let is_priced = |row: &Row| memory.corrections.iter().any(|(_, made)| made.exchange == row.id);

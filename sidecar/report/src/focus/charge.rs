@@ -1,4 +1,4 @@
-//! One row of the dataset, before it is written: what both versions have in common.
+//! One row of the dataset before it is written: the facts common to both versions.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::sums::{self, PROVENANCES};
 /// One row.
 #[derive(Clone, Debug)]
 pub(super) struct Charge {
-    /// The month it is billed in.
+    /// The month of the bill.
     pub(super) billed: Month,
-    /// When it was used: from, and until (exclusive), microseconds since 1970.
+    /// The period of use: start, and end (exclusive), microseconds since 1970.
     pub(super) period_us: (i64, i64),
     /// The tenant; `None` for GPU use without an exchange.
     pub(super) tenant: Option<Arc<str>>,
@@ -30,34 +30,34 @@ pub(super) struct Charge {
     pub(super) description: String,
     /// The measured quantity.
     pub(super) quantity: Option<Quantity>,
-    /// The article, if it is one.
+    /// The SKU, if it is one.
     pub(super) sku: Option<Sku>,
     pub(super) cost_pico: i128,
-    /// Exchanges, on the first row of those they made, so that they can be summed.
+    /// Number of exchanges, on their first row only, so that they can be summed.
     pub(super) requests: Option<i128>,
-    /// Reasoning tokens among this row's.
+    /// Reasoning tokens in the quantity.
     pub(super) reasoning: Option<i128>,
     /// The provenance of the quantity.
     pub(super) known: Known,
-    /// Joules, on the first row likewise.
+    /// Joules, on the first row only.
     pub(super) energy: Option<Decimal>,
-    /// The digest under which the month was closed.
+    /// The digest of the closed month.
     pub(super) digest: Option<Arc<str>>,
 }
 
 /// The provenance of a quantity.
 #[derive(Clone, Debug)]
 pub(super) enum Known {
-    /// It has none.
+    /// Not applicable.
     Unsaid,
-    /// By a meter.
+    /// Measured by a meter.
     Measured,
-    /// By so many tokens of each provenance.
+    /// The number of tokens of each provenance.
     Counts([i128; PROVENANCES]),
 }
 
 impl Known {
-    /// A word, or each word's share where there are several.
+    /// Returns the provenance, or the share of each if there are several.
     pub(super) fn words(&self) -> String {
         let counts = match self {
             Self::Unsaid => return String::new(),
@@ -80,11 +80,11 @@ impl Known {
 /// The kind of a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
-    /// Of a period that was open when it came.
+    /// Usage of a period that was open when it arrived.
     Usage,
-    /// Usage of, or a change to, a period that was closed.
+    /// Usage of, or a correction to, a closed period.
     Correction,
-    /// A change to a period that is open: the price was another.
+    /// A correction to an open period: the price changed.
     Adjustment,
 }
 
@@ -98,12 +98,12 @@ pub(super) struct Quantity {
     pub(super) unit_price: Option<Decimal>,
 }
 
-/// An article and its price.
+/// A SKU and its price.
 #[derive(Clone, Debug)]
 pub(super) struct Sku {
     pub(super) id: String,
     pub(super) meter: &'static str,
     pub(super) price_id: String,
-    /// JSON.
+    /// Returns the JSON of `SkuPriceDetails`.
     pub(super) details: String,
 }

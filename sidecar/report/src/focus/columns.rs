@@ -1,7 +1,7 @@
-//! The table of columns: in which version each is, and what stands in it. FOCUS's own come first and in
-//! the order of the alphabet, then ours, which begin with `x_` as the specification demands.
+//! The table of columns: the versions that have each, and its value. FOCUS's own columns come first, in alphabetical
+//! order, then tokenmeter's, which begin with `x_` as the specification requires.
 //!
-//! The names of the AI keys are those of the draft of 1.5, with `x_` before them until it is ratified.
+//! The names of the AI keys are those of the draft of 1.5, with the prefix `x_` until it is ratified.
 
 use ledger::period;
 use text::{Decimal, money};

@@ -1,5 +1,5 @@
-//! The rows of the dataset, from the pieces of the ledger: a sum for each tenant, model, rate and period,
-//! taken apart again by kind of token, which is exact because one rate has one price for each.
+//! The rows of the dataset, from contributions of the ledger: a sum for each tenant, model, rate and period, divided by
+//! type of token, which is exact because one rate has one price for each type.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use text::{Decimal, nano};
 use super::charge::{Charge, Kind, Known, Quantity, Sku};
 use super::merge::merge;
 use super::usage::Usage;
-use crate::first_prices::Reading;
+use crate::contributions::{self, Contribution};
+use crate::first_prices::CorrectionView;
 use crate::group::{self, GROUPS_MAX};
 use crate::key::{Key, Value};
 use crate::notes::Notes;
-use crate::pieces::{self, Piece};
 use crate::query::{Basis, Query};
 use crate::sums::Sums;
 
@@ -39,7 +39,7 @@ struct Place {
     correction: bool,
 }
 
-/// Kinds of token that are articles of their own, and what they are called.
+/// Types of token that are SKUs of their own, and their names.
 struct Article {
     kind: TokenType,
     meter: &'static str,
@@ -79,7 +79,7 @@ const ARTICLES: [Article; TokenType::ALL.len()] = {
     ]
 };
 
-/// The rows, in the order of their periods, tenants and models.
+/// Returns the rows, ordered by period, tenant and model.
 pub(super) fn charges(
     source: &dyn Source,
     query: &Query,
@@ -99,29 +99,30 @@ pub(super) fn charges(
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
     let mut notes = Notes::default();
     let (mut left_out, mut sums): (_, BTreeMap<Place, Usage>) = (0, BTreeMap::new());
-    let mut leave_out = |piece: Piece<'_>| group::leave_out(query, &piece, &rates, &mut left_out);
-    let reading = Reading::Charged;
-    let rows_for = pieces::each(source, query, reading, &mut leave_out, &mut |piece| {
-        let rate = group::rate_of(&piece, &rates)?;
-        group::note_rows_gone(&mut notes, &piece, query, reading, rate);
-        if !group::is_selected(query, &piece, rate) {
+    let mut leave_out =
+        |contribution: Contribution<'_>| group::leave_out(query, &contribution, &rates, &mut left_out);
+    let view = CorrectionView::Charged;
+    let rows_for = contributions::each(source, query, view, &mut leave_out, &mut |contribution| {
+        let rate = group::rate_of(&contribution, &rates)?;
+        group::note_rows_gone(&mut notes, &contribution, query, view, rate);
+        if !group::is_selected(query, &contribution, rate) {
             return Ok(());
         }
-        group::note(&mut notes, &piece, query);
-        let correction = piece.line.key.class == Class::Correction;
+        group::note(&mut notes, &contribution, query);
+        let correction = contribution.line.key.class == Class::Correction;
         if (by_gpu && correction) || (!by_gpu && rate.is_none()) {
             return Ok(());
         }
-        // Where the counts stand under the same rate and month, the money of a correction is usage.
-        let place = place(query, &piece, correction && !piece.with_counts);
+        // If the counts are under the same rate and month, the money of a correction is usage.
+        let place = place(query, &contribution, correction && !contribution.with_counts);
         if sums.len() >= GROUPS_MAX && !sums.contains_key(&place) {
             return Err(format!("there are more than {GROUPS_MAX} rows; ask for a shorter time").into());
         }
         let sum = sums.entry(place).or_default();
         if correction {
-            sum.correct(piece.line)
+            sum.correct(contribution.line)
         } else {
-            sum.add(piece.line)
+            sum.add(contribution.line)
         }
         Ok(())
     })?;
@@ -132,7 +133,7 @@ pub(super) fn charges(
     notes.left_out += left_out;
     notes.missing(source, query)?;
     let (mut digests, mut abouts) = (HashMap::new(), HashMap::new());
-    // The first instant after the time asked for is no part of it: an entry that begins then says nothing yet.
+    // The end of the range is exclusive: an entry that begins then does not apply yet.
     let at_us = query.range.until_us.saturating_sub(1).min(ledger::now_us());
     let mut charges = Vec::new();
     for (place, usage) in &sums {
@@ -159,7 +160,7 @@ pub(super) fn charges(
             None => {}
         }
     }
-    // By GPU a place has each article once.
+    // By GPU, each place has each SKU once.
     Ok((if by_gpu { charges } else { merge(charges) }, notes))
 }
 
@@ -175,28 +176,27 @@ const KEYS: [Key; 8] = [
     Key::Upstream,
 ];
 
-fn place(query: &Query, piece: &Piece<'_>, correction: bool) -> Place {
+fn place(query: &Query, contribution: &Contribution<'_>, correction: bool) -> Place {
     let by_gpu = query.basis == Basis::Gpu;
-    let always = |key| piece.value(key, None);
-    let asked = |key| if query.by.contains(&key) { piece.value(key, None) } else { Value::Null };
+    let always = |key| contribution.value(key, None);
+    let asked = |key| if query.by.contains(&key) { contribution.value(key, None) } else { Value::Null };
     Place {
-        billed: piece.billed,
-        day: first_day(query, piece.line.key.day),
+        billed: contribution.billed,
+        day: first_day(query, contribution.line.key.day),
         share: None,
         tenant: always(Key::Tenant),
         model: always(Key::Model),
-        provider: provider(&piece.line.key.provider, &piece.line.key.upstream),
+        provider: provider(&contribution.line.key.provider, &contribution.line.key.upstream),
         principal: asked(Key::Principal),
         consumer: asked(Key::Consumer),
         upstream: asked(Key::Upstream),
-        rate: if by_gpu { None } else { piece.line.key.rate },
+        rate: if by_gpu { None } else { contribution.line.key.rate },
         correction,
     }
 }
 
-/// Returns the provider: the kind of server that was recognised or configured. A server that was not recognised has the
-/// name of its interface, `openai`: then it is the upstream's name, which is its address where the operator gave it
-/// none.
+/// Returns the provider: the detected or configured kind of server. An undetected server has the name of its interface,
+/// `openai`: then it is the upstream's name, which is its address if the operator gave it none.
 fn provider(recognised: &Arc<str>, upstream: &Arc<str>) -> Value {
     match (&**recognised, &**upstream) {
         ("openai", "" | "_other") => Value::Word(UNKNOWN),
@@ -205,7 +205,7 @@ fn provider(recognised: &Arc<str>, upstream: &Arc<str>) -> Value {
     }
 }
 
-/// The provider of which nothing is known, not even an upstream's name.
+/// The provider if even the upstream's name is unknown.
 const UNKNOWN: &str = "unknown";
 
 /// The first day of the period of a day.
@@ -296,7 +296,7 @@ fn of_usage(row: &Charge, priced: &Priced<'_>, usage: &Usage, charges: &mut Vec<
     let first = charges.len();
     let unit_of = |kind: TokenType| i128::from(rate.price_of(kind).unwrap_or(0));
     let count_of = |kind: TokenType| sum.tokens[kind as usize];
-    // Reasoning tokens are output tokens; an article of their own only where they have another price.
+    // Reasoning tokens are output tokens; they are a SKU of their own only at another price.
     let together = unit_of(TokenType::OutputReasoning) == unit_of(TokenType::Output);
     let mut rest = sum.cost_pico;
     for article in &ARTICLES {
@@ -355,7 +355,7 @@ fn of_usage(row: &Charge, priced: &Priced<'_>, usage: &Usage, charges: &mut Vec<
             ..row.clone()
         });
     } else if rest != 0 {
-        // No rate makes this; should one ever, the sum is right and the row says what it is.
+        // No rate causes this; if one ever does, the sum is correct and the row names the difference.
         charges.push(Charge {
             kind: if row.kind == Kind::Usage { Kind::Adjustment } else { row.kind },
             description: format!("Difference between charges and unit prices for {model}"),
@@ -364,8 +364,8 @@ fn of_usage(row: &Charge, priced: &Priced<'_>, usage: &Usage, charges: &mut Vec<
         });
     }
     if charges.len() == first && (sum.exchanges > 0 || sum.measured > 0) {
-        // Exchanges that made no token and cost nothing are usage too, and so is energy that came alone, when the
-        // month of its exchanges was closed.
+        // Exchanges without tokens and cost are usage, too, and so is energy that arrived alone after the month of its
+        // exchanges was closed.
         let nothing = Decimal { units: 0, digits: 0, least: 0 };
         let article = &ARTICLES[0];
         charges.push(Charge {
@@ -393,15 +393,14 @@ fn of_correction(row: Charge, rate: &Rate, sum: &Sums) -> Charge {
     Charge { description, cost_pico: sum.cost_pico, ..row }
 }
 
-/// GPU hours and energy are quantities of which no decimal is exact, and so are their unit prices: those
-/// are rounded, the costs are not.
+/// GPU hours and energy, and their unit prices, have no exact decimals: those are rounded, the costs are not.
 fn of_gpu(row: &Charge, sum: &Sums, charges: &mut Vec<Charge>) {
     let first = charges.len();
     let whose = match (&row.resource, &row.model) {
         (Some((id, "GPU")), _) => format!("of {id}"),
         (_, model) => format!("for {}", model.as_deref().unwrap_or_default()),
     };
-    // Hours of nanoseconds, and kilowatt-hours of nanojoules, to 15 digits.
+    // Hours from nanoseconds, and kilowatt-hours from nanojoules, to 15 digits.
     let hours = (sum.gpu.gpu_ns * 2_500 + 4) / 9;
     let energy = (sum.gpu.energy_nj * 5 + 9) / 18;
     let each = [
@@ -444,7 +443,7 @@ fn of_gpu(row: &Charge, sum: &Sums, charges: &mut Vec<Charge>) {
     }
 }
 
-/// Returns the modality of a type of token that is of one.
+/// Returns the modality of a type of token, if it has one.
 fn modality(kind: TokenType) -> Option<&'static str> {
     match kind {
         TokenType::InputAudio | TokenType::OutputAudio => Some("Audio"),
@@ -469,12 +468,12 @@ fn sku(model: &str, priced: &Priced<'_>, article: &Article) -> Sku {
     }
 }
 
-/// The price of a million tokens: pico-units for one are millionths for a million of them.
+/// The price of a million tokens: a price of one token in pico-units is the price of a million in millionths.
 fn a_million(unit: i128) -> Decimal {
     Decimal { units: unit, digits: 6, least: 2 }
 }
 
-/// One for each unit price of an article, whichever version or text of the price book has it.
+/// An id for each unit price of a SKU, in any version or text of the price book.
 fn price_id(rate: &Rate, sku: &str, unit: Decimal) -> String {
     let mut id = sku.to_owned();
     if &*rate.tier != "standard" {

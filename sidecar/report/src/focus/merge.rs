@@ -1,7 +1,7 @@
-//! Rows of one article at one price made one row: rates that differ in the price of another kind of token, or
-//! only in the text of their book, split nothing.
+//! Merges rows of one SKU at one price: rates that differ only in the price of another type of token, or in the text of
+//! their book, do not split rows.
 //!
-//! Law: what is merged is added up, so that every sum over the rows stays what it was.
+//! Law: merged values are added, so that every sum over the rows is unchanged.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,7 +13,7 @@ use text::Decimal;
 
 use super::charge::{Charge, Kind, Known};
 
-/// The key of rows of one article at one price.
+/// The key of rows of one SKU at one price.
 #[derive(PartialEq, Eq, Hash)]
 struct Article {
     billed: Month,
@@ -22,7 +22,7 @@ struct Article {
     currency: Currency,
     kind: Kind,
     description: String,
-    /// A price's id names the price.
+    /// The price's id identifies the price.
     price: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Article {
     }
 }
 
-/// The same charges, each article at each price once, where it stood first.
+/// Returns the same charges with each SKU at each price once, at its first position.
 pub(super) fn merge(charges: Vec<Charge>) -> Vec<Charge> {
     let mut places: HashMap<Article, usize> = HashMap::with_capacity(charges.len());
     let mut merged: Vec<Charge> = Vec::with_capacity(charges.len());
@@ -91,7 +91,7 @@ fn sum(one: Option<i128>, two: Option<i128>) -> Option<i128> {
     }
 }
 
-/// Two decimals of as many digits: those of one article have the same.
+/// Adds two decimals with equally many digits: those of one SKU have the same.
 fn both(one: Decimal, two: Decimal) -> Decimal {
     debug_assert_eq!(one.digits, two.digits);
     Decimal { units: one.units + two.units, ..one }

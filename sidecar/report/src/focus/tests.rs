@@ -1,5 +1,5 @@
-//! The dataset against a checker of our own: the columns each version demands, what may be empty when,
-//! units, and sums against the report.
+//! The dataset against a checker: the mandatory columns of each version, the columns that may be empty, units, and sums
+//! against the report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const MANDATORY_1_2: &str = "BilledCost BillingAccountId BillingAccountName Bill
     BillingPeriodStart ChargeCategory ChargeClass ChargeDescription ChargePeriodEnd ChargePeriodStart \
     ContractedCost EffectiveCost InvoiceIssuerName ListCost PricingQuantity PricingUnit ProviderName \
     PublisherName ServiceCategory ServiceName";
-/// And those of 1.4, which took two away.
+/// Those of 1.4, which removed two.
 const MANDATORY_1_4: &str = "BilledCost BillingAccountId BillingAccountName BillingCurrency BillingPeriodEnd \
     BillingPeriodStart ChargeCategory ChargeClass ChargeDescription ChargePeriodEnd ChargePeriodStart \
     ContractedCost EffectiveCost HostProviderName InvoiceDetailId InvoiceIssuerName ListCost PricingQuantity \
@@ -65,7 +65,7 @@ fn rows_and(
     (header, rows)
 }
 
-/// A decimal as so many 10^-24; the product of two of 12 digits fits.
+/// Parses a decimal as a whole number of 10^-24; the product of two with 12 digits fits.
 fn parse(text: &str) -> i128 {
     let (sign, text) = text.strip_prefix('-').map_or((1, text), |text| (-1, text));
     let (whole, after) = text.split_once('.').unwrap_or((text, ""));
@@ -95,7 +95,7 @@ fn check(version: Version, billing: Billing, header: &[String], row: &Row) {
     assert!(["Usage", "Adjustment"].contains(&of("ChargeCategory")));
     let correction = of("ChargeClass") == "Correction";
     assert!(correction || of("ChargeClass").is_empty());
-    // A correction is of an earlier period than it is billed in; all else is of the same.
+    // A correction belongs to an earlier period than its bill; everything else to the same.
     assert_eq!(correction, of("ChargePeriodStart")[..7] != of("BillingPeriodStart")[..7], "{row:?}");
     let must = of("ChargeCategory") == "Usage" && !correction;
     for name in ["PricingQuantity", "PricingUnit", "ConsumedQuantity", "ConsumedUnit", "SkuId", "SkuPriceId"]
@@ -175,7 +175,7 @@ proptest! {
     }
 }
 
-/// A price's id is another exactly where the price is, and nothing else splits rows.
+/// The id of a price differs exactly if the price differs, and nothing else splits rows.
 #[track_caller]
 fn each_price_has_one_id_and_each_article_one_row(rows: &[Row]) {
     let (mut ids, mut prices) = (BTreeMap::new(), BTreeMap::new());
@@ -194,7 +194,7 @@ fn each_price_has_one_id_and_each_article_one_row(rows: &[Row]) {
             "ChargeCategory",
             "ChargeClass",
         ]);
-        assert!(articles.insert(article), "two rows of one article: {row:?}");
+        assert!(articles.insert(article), "two rows of one SKU: {row:?}");
     }
 }
 
@@ -243,8 +243,8 @@ fn only_different_prices_split_rows() {
     assert_eq!(prices, expected.iter().collect());
 }
 
-/// A count of one kind of token says nothing of how another is known: not of one rate, not of two that make one
-/// row, and of both kinds together where they are one article.
+/// The provenance of one type of token does not affect another: within one rate, within two rates in one row, but
+/// together where two types are one SKU.
 #[test]
 fn provenance_of_article_is_that_of_its_tokens() {
     use Provenance::{Frames, Reported, Tokenized};
@@ -294,9 +294,9 @@ fn provenance_of_article_is_that_of_its_tokens() {
     }
 }
 
-/// The price book says what models are; nothing else changes by that.
+/// Only the metadata of models comes from the price book.
 #[test]
-fn models_are_what_the_price_book_says() {
+fn model_metadata_comes_from_the_price_book() {
     let (book, _) = Book::read(
         "version: later\ncurrency: EUR\nmodels:\n\
          - {pattern: 'llama*', input: 9, developer: Meta, family: Llama}\n\
@@ -325,11 +325,7 @@ fn models_are_what_the_price_book_says() {
         }
         assert_eq!(&plain, without);
     }
-    assert_eq!(
-        told,
-        ["\"Llama 3\"", "\"Llama\""].map(str::to_owned).into(),
-        "a name says more than a pattern"
-    );
+    assert_eq!(told, ["\"Llama 3\"", "\"Llama\""].map(str::to_owned).into(), "a name precedes a pattern");
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! The usage of a place of the dataset: the sums of a report, and each kind of token by its provenance.
+//! The usage of a place of the dataset: the sums of a report, and each type of token by provenance.
 //!
-//! Law: the provenance of one kind of token is that of no other.
+//! Law: the provenance of one type of token does not depend on another type.
 
 use ledger::DailyTotal;
 use ledger::source::DeviceTotal;
@@ -11,14 +11,14 @@ use crate::sums::{PROVENANCES, Sums, TYPES};
 /// The sums of a place.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Usage {
-    /// As a report has them.
+    /// The sums as in a report.
     pub(super) sums: Sums,
     /// Tokens by type, in the order of [`TokenType::ALL`], and by provenance, in that of [`Provenance::ALL`].
     known: [[i128; PROVENANCES]; TYPES],
 }
 
 impl Usage {
-    /// Adds a line, of a class that is no correction.
+    /// Adds a daily total that is no correction.
     pub(super) fn add(&mut self, line: &DailyTotal) {
         self.sums.add(line);
         for (kind, &count) in TokenType::ALL.into_iter().zip(&line.sums.tokens) {

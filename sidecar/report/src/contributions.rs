@@ -1,5 +1,5 @@
-//! The pieces that are summed: daily totals where they have all keys of the query, else rows. The part of a total whose
-//! rows are deleted is a piece without detail, so that both ways come to the same sum.
+//! The contributions that a report sums: daily totals if they have all keys of the query, else rows. The part of a
+//! total whose rows are deleted is a contribution without detail, so that both ways give the same sum.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,38 +11,38 @@ use ledger::{Class, DailyTotal, Row, Sums, TotalKey};
 use meter::Provenance;
 use price::{Charge, Rate, Unpriced};
 
-use super::first_prices::{FirstPrices, Reading};
+use super::first_prices::{CorrectionView, FirstPrices};
 use super::key::{Key, NO_DETAIL, Value};
 use super::query::{Query, RowsFor};
 
-/// A part of a report: a line, a row made a line, or what lines have beyond rows.
+/// A contribution to a report: a daily total, a row as a total, or the part of totals without rows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct Contribution<'a> {
     /// The key and the sums.
     pub(crate) line: &'a DailyTotal,
-    /// The month it is billed in.
+    /// The month of its bill.
     pub(crate) billed: Month,
-    /// The details that only rows have.
+    /// The facts that only rows have.
     pub(crate) detail: Detail<'a>,
-    /// Of what has no detail, whether it had no price when it was charged first: counts that moved to the rate that
-    /// they were given, and the money of their corrections.
+    /// True for a contribution without detail that was first charged without a price: moved counts, and the money of
+    /// their corrections.
     pub(crate) first_price: bool,
-    /// Of a correction, whether the counts of its exchange stand under the same rate and month, so that its money is
-    /// part of their cost.
+    /// True for a correction if the counts of its exchange are under the same rate and month, so that its money is part
+    /// of their cost.
     pub(crate) with_counts: bool,
 }
 
-/// The details that only rows have.
+/// The facts that only rows have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Detail<'a> {
-    /// It is a total, and the query needs none; or its row is not kept.
+    /// A total, if the query needs no others; or a contribution without a row.
     None,
-    /// A row's, and its corrections in the order of entry.
+    /// A row, and its corrections in the order of entry.
     Row(&'a Row, &'a [ChargeChange]),
 }
 
-impl Piece<'_> {
-    /// The value of a key.
+impl Contribution<'_> {
+    /// Returns the value of a key.
     pub(crate) fn value(&self, key: Key, rate: Option<&Rate>) -> Value {
         let line = self.line;
         match key {
@@ -64,10 +64,10 @@ impl Piece<'_> {
             Key::InputProvenance => Value::Word(line.key.input_provenance.name()),
             Key::OutputProvenance => Value::Word(line.key.output_provenance.name()),
             Key::Unpriced => match (self.detail, line.key.class) {
-                // Of a correction it is what its exchange was, so that both stand in one group.
+                // A correction has the value of its exchange, so that both are in one group.
                 (Detail::Row(row, _), _) => match &row.charge {
                     Charge::Priced { .. } => Value::Null,
-                    // It is charged with its decode leg.
+                    // A leg is charged with its decode leg.
                     Charge::Unpriced(Unpriced::Leg) => Value::Null,
                     Charge::Unpriced(why) => Value::Word(why.name()),
                 },
@@ -86,59 +86,59 @@ impl Piece<'_> {
     }
 }
 
-/// The callback that takes pieces.
-pub(crate) type Sink<'a> = dyn FnMut(Piece<'_>) -> Result<(), SourceError> + 'a;
+/// The callback that takes contributions.
+pub(crate) type Sink<'a> = dyn FnMut(Contribution<'_>) -> Result<(), SourceError> + 'a;
 
-/// Hands over each piece that a report is made of, once; and to `left_out` each total, or the rest of one, of which
-/// only deleted rows knew what falls into the range. Returns why rows were read, if they were.
+/// Passes on each contribution of a report once; and to `left_out` each total, or part of one, for which only deleted
+/// rows had the time within the day. Returns the reason why rows were read, if they were.
 pub(crate) fn each(
     source: &dyn Source,
     query: &Query,
-    reading: Reading,
+    view: CorrectionView,
     left_out: &mut Sink<'_>,
     to: &mut Sink<'_>,
 ) -> Result<Option<RowsFor>, SourceError> {
-    // The line of prefill legs whose GPU use is not known makes no group of zeros.
-    let mut to = |piece: Piece<'_>| match piece.line.key.class {
-        _ if piece.line.sums != Sums::default() => to(piece),
-        // A price of nothing is a price.
-        Class::Correction if reading != Reading::Charged => to(piece),
+    // The total of prefill legs with unknown GPU use makes no group of zeros.
+    let mut to = |contribution: Contribution<'_>| match contribution.line.key.class {
+        _ if contribution.line.sums != Sums::default() => to(contribution),
+        // A price of zero is a price.
+        Class::Correction if view != CorrectionView::Charged => to(contribution),
         _ => Ok(()),
     };
     let rows_for = match query.rows_for() {
-        // A line does not tell which of its exchanges were given another price.
-        None if reading.is_by_rate(query) && source.has_repriced(&query.range)? => Some(RowsFor::Rates),
+        // A daily total does not distinguish its exchanges that were repriced.
+        None if view.is_by_rate(query) && source.has_repriced(&query.range)? => Some(RowsFor::Rates),
         rows_for => rows_for,
     };
     if rows_for.is_some() {
-        from_rows(source, &query.range, reading, left_out, &mut to)?;
+        from_rows(source, &query.range, view, left_out, &mut to)?;
         return Ok(rows_for);
     }
-    let mut first_prices = FirstPrices::read(source, &query.range, reading)?;
+    let mut first_prices = FirstPrices::read(source, &query.range, view)?;
     source.lines(&query.range, &mut |billed, line| {
         if first_prices.take(billed, line) {
             return Ok(());
         }
-        to(Piece { line, billed, detail: Detail::None, first_price: false, with_counts: false })
+        to(Contribution { line, billed, detail: Detail::None, first_price: false, with_counts: false })
     })?;
     first_prices.settle(source, &query.range, false, &mut to)?;
     Ok(None)
 }
 
-/// The line of a row or a correction, whatever its class: rows of class `usage`, and the month it is billed in.
+/// The key of a daily total of rows or corrections, and the month of its bill.
 type Place = (Month, TotalKey);
 
-/// Each piece as rows have it, and what is left out as [`each`] says.
+/// Passes on each row as a contribution; leaves out as [`each`].
 pub(crate) fn from_rows(
     source: &dyn Source,
     range: &Range,
-    reading: Reading,
+    view: CorrectionView,
     left_out: &mut Sink<'_>,
     to: &mut Sink<'_>,
 ) -> Result<(), SourceError> {
     let corrections = Corrections::read(source, range)?;
-    let mut first_prices = FirstPrices::read(source, range, reading)?;
-    // What the rows of whole days and their corrections sum to, day by day: there are many more lines than days.
+    let mut first_prices = FirstPrices::read(source, range, view)?;
+    // The sums of rows of whole days and of their corrections, by day: there are many more daily totals than days.
     let mut days: HashMap<Place, Sums> = HashMap::new();
     let day = Day::default();
     source.rows(&range.to_whole_days(), &mut |billed, row, used| {
@@ -152,7 +152,7 @@ pub(crate) fn from_rows(
             corrections.see(&row.id)?;
         }
         let detail = Detail::Row(row, &made);
-        let first = made.iter().find(|made| made.first_price && reading.moves(made.billed, billed));
+        let first = made.iter().find(|made| made.first_price && view.moves(made.billed, billed));
         let (mut at, first) = (billed, first.filter(|_| line.key.rate.is_none()));
         if line.key.rate.is_none() {
             first_prices.see(billed, &line, first);
@@ -160,20 +160,20 @@ pub(crate) fn from_rows(
         if let Some(first) = first {
             (line.key.rate, at) = (first.rate, first.billed);
         }
-        line.key.rate = line.key.rate.and_then(|rate| reading.rate_in(at, &made).or(Some(rate)));
+        line.key.rate = line.key.rate.and_then(|rate| view.rate_in(at, &made).or(Some(rate)));
         let first_price = first.is_some();
-        to(Piece { line: &line, billed: at, detail, first_price, with_counts: false })?;
+        to(Contribution { line: &line, billed: at, detail, first_price, with_counts: false })?;
         for correction in &made {
             let billed = correction.billed;
             let mut line = correction.line(row);
             add(&mut days, billed, day.of(&line.key), &line.sums);
-            line.key.rate = reading.rate_in(billed, &made);
-            to(Piece { line: &line, billed, detail, first_price, with_counts: billed == at })?;
+            line.key.rate = view.rate_in(billed, &made);
+            to(Contribution { line: &line, billed, detail, first_price, with_counts: billed == at })?;
         }
         Ok(())
     })?;
-    // Corrections of exchanges without rows: their days, and of exchanges that had no price when they were charged first
-    // the first prices, and what was corrected after those.
+    // Corrections of exchanges without rows: their days, and for exchanges that were first charged without a price
+    // their first prices and the later corrections.
     let mut uncovered: HashSet<Place> = HashSet::new();
     let mut unpriced: [HashMap<Place, Sums>; 2] = Default::default();
     if corrections.has_unseen()? {
@@ -187,7 +187,7 @@ pub(crate) fn from_rows(
             Ok(())
         })?;
     }
-    // What lines have beyond it, rows do not say any more. Corrections that sum to nothing do not show in sums.
+    // The part of daily totals beyond the rows. Corrections that sum to zero do not show in sums.
     let mut beyond: HashMap<Place, Sums> = HashMap::new();
     source.lines(range, &mut |billed, line| {
         add(&mut beyond, billed, day.of(&line.key), &line.sums);
@@ -216,18 +216,19 @@ pub(crate) fn from_rows(
         })?;
     }
     let whole = range.whole_days();
-    // A line without rows goes on as it is; one with rows waits, for a store may hand it in parts.
+    // A total without rows is passed on unchanged; one with rows waits, because a store may return it in parts.
     let mut waiting: HashMap<Place, Sums> = HashMap::new();
     let mut settled =
         |billed: Month, line: &DailyTotal, first_price: bool, first_prices: &mut FirstPrices| {
-            let piece = Piece { line, billed, detail: Detail::None, first_price, with_counts: false };
-            // Part of a day: which of its exchanges fall into the range only rows say. A correction whose exchange has no
-            // row is left out where its exchange is.
+            let contribution =
+                Contribution { line, billed, detail: Detail::None, first_price, with_counts: false };
+            // For a part of a day, only rows have the time within it. A correction of an exchange without a row is left
+            // out together with its exchange.
             match (whole.contains(&line.key.day), line.key.class) {
                 (true, _) if first_prices.take(billed, line) => Ok(()),
-                (true, _) => to(piece),
+                (true, _) => to(contribution),
                 (false, Class::Correction) => Ok(()),
-                (false, _) => left_out(piece),
+                (false, _) => left_out(contribution),
             }
         };
     source.lines(range, &mut |billed, line| {
@@ -258,7 +259,7 @@ pub(crate) fn from_rows(
     first_prices.settle(source, range, true, to)
 }
 
-/// Keys without names: all of a day and a class, whatever they are of.
+/// Keys without names: all totals of a day and a class.
 #[derive(Default)]
 struct Day {
     name: Arc<str>,
