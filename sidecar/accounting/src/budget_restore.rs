@@ -16,8 +16,8 @@ use report::{Basis, Key, Order, Query, make};
 use crate::budgets::Sums;
 use crate::daily_spend::Sum;
 
-/// Returns the sums of the ledger at `path` from a day on; none if it does not exist yet. A file that cannot be read is
-/// logged and left out: a budget that starts with most of its spend is better than one that starts at zero.
+/// Returns the sums of the ledger at `path` from a day on; none if it does not exist yet. An unreadable file is logged
+/// and left out: a budget that starts with most of its spend is better than one that starts at zero.
 pub(crate) fn in_ledger(path: &Path, currency: &str, since: i32) -> Result<Sums, String> {
     let files = match Store::open_each(path) {
         Ok(files) => files,
@@ -98,7 +98,7 @@ pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums
 mod tests {
     use ledger::source::{Correction, DeviceTotal, Gap, Month, Used};
     use ledger::{Class, DailyTotal, Row, Sums, TotalKey};
-    use meter::{Provenance, TokenType};
+    use meter::Provenance;
     use price::Rate;
 
     use super::*;
@@ -125,7 +125,7 @@ mod tests {
             _: &Range,
             _: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), SourceError>,
         ) -> Result<(), SourceError> {
-            unreachable!("rows may be gone; lines are not")
+            unreachable!("rows may be deleted; daily totals are not")
         }
 
         fn corrections(
@@ -133,7 +133,7 @@ mod tests {
             _: &Range,
             _: &mut dyn FnMut(Month, &Correction) -> Result<(), SourceError>,
         ) -> Result<(), SourceError> {
-            unreachable!("they are among the lines")
+            unreachable!("they are part of the daily totals")
         }
 
         fn first_price_lines(
@@ -157,26 +157,16 @@ mod tests {
         }
 
         fn devices(&self, _: &Range) -> Result<Vec<DeviceTotal>, SourceError> {
-            unreachable!("they are no tenant's")
+            unreachable!("they belong to no tenant")
         }
 
         fn gaps(&self, _: &Range) -> Result<Vec<Gap>, SourceError> {
-            unreachable!("what is missing is not spent")
+            unreachable!("missing rows have no cost")
         }
     }
 
     fn rate(id: u8, currency: Currency) -> Arc<Rate> {
-        Arc::new(Rate {
-            id: [id; 16],
-            version: "1".into(),
-            book: "00".into(),
-            entry: "m".into(),
-            tier: "standard".into(),
-            above_input_tokens: 0,
-            currency,
-            per_token: [None; TokenType::ALL.len()],
-            per_request: 0,
-        })
+        Arc::new(Rate { id: [id; 16], ..crate::test_rates::rate(currency, 0) })
     }
 
     fn line(tenant: &str, day: i32, rate: Option<u8>, class: Class, cost_pico: i128) -> DailyTotal {
@@ -239,7 +229,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("tokenmeter-spent-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("spend.db");
-        std::fs::write(&path, "no database at all, but long enough to be looked at as one").unwrap();
+        std::fs::write(&path, "no database, but as long as its header").unwrap();
         assert!(in_ledger(&path, "USD", 0).is_err());
         std::fs::remove_dir_all(&folder).unwrap();
     }

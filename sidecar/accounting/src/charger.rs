@@ -1,4 +1,5 @@
-//! Charges finished exchanges by the current price book, and enters charges and GPU use in the metrics. The law: nothing here waits, and no failure here affects the caller.
+//! Charges finished exchanges by the current price book, and enters charges and GPU use in the metrics. The law:
+//! nothing here waits, and no failure here affects the caller.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! DailySpend's spend in UTC, by tenant, for the live page: the ledger's sums at the start and the exchanges of this process
-//! since then. It is not a bill.
+//! The day's spend in UTC, by tenant, for the live page: the ledger's sums at the start and the exchanges of this
+//! process since then. It is not a bill.
 //! The law: sums are exact, names are capped labels, and exchanges that ended on another day are left out.
 
 use std::cmp::Reverse;

@@ -1,24 +1,13 @@
 //! The sums of a day by tenant.
 
-use meter::TokenType;
-use price::{Rate, Unpriced};
+use price::Unpriced;
 
 use super::*;
 
 const NOON: i64 = 20_000 * DAY_US + DAY_US / 2;
 
 fn priced(cost: i64) -> Charge {
-    let rate = Rate {
-        id: [1; 16],
-        version: "1".into(),
-        book: "00".into(),
-        entry: "m".into(),
-        tier: "standard".into(),
-        above_input_tokens: 0,
-        currency: Currency(*b"EUR"),
-        per_token: [None; TokenType::ALL.len()],
-        per_request: 0,
-    };
+    let rate = crate::test_rates::rate(Currency(*b"EUR"), 0);
     Charge::Priced { rate: Arc::new(rate), cost }
 }
 

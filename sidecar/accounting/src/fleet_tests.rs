@@ -1,6 +1,10 @@
 //! Two sidecars that share a budget through a real PostgreSQL.
 
-#[allow(dead_code, unreachable_pub, reason = "the server of another crate's tests, of which we need less")]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the test server of another crate, of which not everything is used here"
+)]
 #[path = "../../ship/src/tests/server.rs"]
 mod server;
 
@@ -12,7 +16,7 @@ use std::time::Duration;
 use budget::{Budget, Budgets, DAY_US, Observed, Period};
 use ledger::{Ledger, Row};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
-use price::{Charge, Currency, Rate};
+use price::{Charge, Currency};
 use ship::{Address, Plan, Shipper};
 
 use super::{Fleet, OnObserved, start};
@@ -88,17 +92,7 @@ impl Sidecar {
 }
 
 fn row(cost: i64, currency: Currency, ended_us: i64) -> Row {
-    let mut rate = Rate {
-        id: [0; 16],
-        version: "1".into(),
-        book: "00".into(),
-        entry: "m".into(),
-        tier: "standard".into(),
-        above_input_tokens: 0,
-        currency,
-        per_token: [None; TokenType::ALL.len()],
-        per_request: cost,
-    };
+    let mut rate = crate::test_rates::rate(currency, cost);
     rate.id = rate.identify();
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Enters idle and unattributed GPU use in the ledger: readings are sums since the start of the process, the ledger takes
-//! differences. The law: the entered differences add up to the last reading, to the nanojoule.
+//! Enters idle and unattributed GPU use in the ledger: readings are sums since the start of the process, the ledger
+//! gets differences. The law: the entered differences add up to the last reading, to the nanojoule.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -114,7 +114,11 @@ mod tests {
             sums = (sums.0 + added.energy_nj, sums.1 + added.gpu_ns, sums.2 + added.gpu_hours_pico);
         }
         assert_eq!(sums, (901, 4, 8));
-        assert_eq!(added(1, &device(901, 4, 8), Share::Idle, &mut before), None, "no difference is no line");
+        assert_eq!(
+            added(1, &device(901, 4, 8), Share::Idle, &mut before),
+            None,
+            "a difference of zero makes no row"
+        );
         assert_eq!(added(1, &device(901, 4, 8), Share::Unattributed, &mut Sums::default()), None);
     }
 }

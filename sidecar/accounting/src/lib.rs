@@ -22,6 +22,8 @@ mod missing_tiers;
 mod model_gate;
 pub mod pipeline;
 pub mod records;
+#[cfg(test)]
+mod test_rates;
 pub mod tokenizer_stage;
 pub mod totals;
 #[cfg(test)]
