@@ -57,7 +57,7 @@ impl Budgets {
             today: 0,
             evicted_today: false,
         };
-        // Tenants that a budget names have a reading from the start, and their place is never taken by others.
+        // Tenants that a budget names have a reading from the start, and no other tenant takes their place.
         for name in named {
             if let Some(tenant) = all.covered(&name) {
                 all.tenants.insert(name, tenant);
@@ -281,7 +281,7 @@ impl Budgets {
         self.untracked += u64::from(covered);
     }
 
-    /// Tracks the tenant if a budget covers it and there is room; returns true if it is tracked.
+    /// Tracks the tenant if a budget covers it and the limit of tenants is not reached; returns true if it is tracked.
     fn track(&mut self, name: &str) -> bool {
         if self.tenants.contains_key(name) {
             return true;

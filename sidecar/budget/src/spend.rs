@@ -13,14 +13,14 @@ struct Day {
     day: i32,
     /// From this process's charges and its own ledger.
     own: i128,
-    /// Our part in the central store, if it has any of that day.
+    /// This process's part in the central store, if the store has any of that day.
     own_stored: Option<i128>,
     /// The part of all others in the central store.
     others: i128,
 }
 
 impl Day {
-    /// Returns the total. If our own ledger was lost, the central store has more of our part than we have.
+    /// Returns the total. If the process's own ledger was lost, the central store has more of its part.
     fn sum(&self) -> i128 {
         self.own.max(self.own_stored.unwrap_or(self.own)).saturating_add(self.others)
     }
@@ -71,7 +71,7 @@ impl Spend {
                 self.days.insert(at, Day { day: wanted, own: 0, own_stored: None, others: 0 });
                 at
             }
-            // The oldest day is dropped; if the wanted day is older, it takes that place.
+            // The oldest day is dropped; if the new day is older, it takes that place.
             Err(at) => {
                 let at = at.saturating_sub(1);
                 self.days.remove(0);

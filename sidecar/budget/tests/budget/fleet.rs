@@ -1,4 +1,4 @@
-//! The totals of a central store: other processes' spend is added, and our own is not counted twice.
+//! The totals of a central store: other processes' spend is added, and own spend is not counted twice.
 
 use budget::{Budgets, Observed, Period};
 
@@ -17,15 +17,15 @@ fn own_spend_counts_once_before_and_after_shipping() {
     let mut budgets = dollars(vec![budget("b", "a", Period::Month, None, Some(100))]);
     budgets.charge("a", at(3, 0), 5 * UNIT);
     assert_eq!(used(&budgets), 5);
-    // 3 of our 5 have arrived, beside 10 of other processes.
+    // 3 of this process's 5 have arrived, beside 10 of other processes.
     budgets.observe(at(3, 1), &[seen(3, 3, 13)]);
     assert_eq!(used(&budgets), 15);
-    // All of ours have arrived.
+    // All 5 have arrived.
     budgets.observe(at(3, 2), &[seen(3, 5, 16)]);
     assert_eq!(used(&budgets), 16);
     budgets.charge("a", at(3, 3), UNIT);
     assert_eq!(used(&budgets), 17);
-    // Our own ledger was lost; the central store has our part.
+    // The process's own ledger was lost; the central store has its part.
     let mut budgets = dollars(vec![budget("b", "a", Period::Month, None, Some(100))]);
     budgets.observe(at(3, 2), &[seen(3, 5, 16), seen(2, 0, 1)]);
     assert_eq!(used(&budgets), 17);

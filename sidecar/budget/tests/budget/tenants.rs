@@ -43,13 +43,13 @@ fn tracked_tenants_are_bounded() {
     assert_eq!(budgets.rejections(at(3, 0)).len(), TRACKED_MAX_TENANTS);
     let readings = budgets.readings(at(3, 0));
     assert_eq!(readings.len(), TRACKED_MAX_TENANTS + 1);
-    // The shared limit includes them all.
+    // The shared limit includes all of them.
     let shared = readings.last().unwrap();
     assert_eq!(
         (&*shared.tenant, shared.used),
         ("_shared:all", i128::from(UNIT) * (TRACKED_MAX_TENANTS as i128 + 8))
     );
-    // Months later idle tenants make room for new ones.
+    // Months later idle tenants are evicted for new ones.
     budgets.tick(at(80, 0));
     budgets.charge("new", at(80, 0), UNIT);
     assert_eq!(budgets.untracked(), 8);
