@@ -31,7 +31,7 @@ fn recorded_pages_of_vllm() {
     assert_eq!(after.counters, counters);
     assert_eq!((after.started, after.cache_hit_ratio), (Some(1.79522046995e9), None));
     let before = values(ServerKind::Vllm, include_str!("../../tests/pages/vllm-0.32.0-before.txt"));
-    assert_eq!(before.counters.generation_tokens, Some(0.0), "every counter is there from the start");
+    assert_eq!(before.counters.generation_tokens, Some(0.0), "every counter is present from the start");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn recorded_pages_of_llamacpp() {
 }
 
 #[test]
-fn servers_say_where_prompts_came_from_and_what_they_rejected() {
+fn prompt_sources_and_rejections_are_read() {
     for (kind, text, sources, rejected) in [
         (
             ServerKind::Vllm,
@@ -80,8 +80,7 @@ fn servers_say_where_prompts_came_from_and_what_they_rejected() {
     }
 }
 
-/// A page in short, and what it should come to: running, waiting, KV, stated hit ratio, prompt,
-/// generated.
+/// A short page, and its expected values: running, waiting, KV, reported hit ratio, prompt, generated.
 type Case = (ServerKind, &'static str, [Option<f64>; 6]);
 
 #[test]
@@ -171,7 +170,7 @@ fn pages_written_from_sources() {
     }
     for vocabulary in KNOWN {
         let tested = CASES.iter().any(|(kind, ..)| *kind == vocabulary.kind);
-        assert!(tested, "no page of {:?} is read here", vocabulary.kind);
+        assert!(tested, "no page of {:?} has values", vocabulary.kind);
     }
 }
 
