@@ -3,5 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "a panic fails a test; clippy exempts only #[test] functions")]
 
 mod golden; // a real page in three formats
-mod page; // our own page, built from known exchanges
+mod page; // tokenmeter's own page, built from known exchanges
 mod rejected; // pages without curves

@@ -1,4 +1,4 @@
-//! Known exchanges through our own metrics page.
+//! Known exchanges, read through tokenmeter's own metrics page.
 
 use std::time::Duration;
 
@@ -244,7 +244,7 @@ fn curves_can_be_limited_to_one_model() {
     let of = |model| Curves::of(&reading, Window::SinceStart, Some(model)).models;
     assert_eq!(of("b").iter().map(|model| &*model.model).collect::<Vec<_>>(), ["b"]);
     assert!(of("c").is_empty());
-    assert_eq!(reading.models().collect::<Vec<_>>(), ["a", "b"], "an idle `_unknown` is none");
+    assert_eq!(reading.models().collect::<Vec<_>>(), ["a", "b"], "an idle `_unknown` is no model");
 }
 
 #[test]
