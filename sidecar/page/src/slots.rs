@@ -51,7 +51,7 @@ pub(crate) struct Slot {
 #[derive(Debug)]
 pub(crate) struct Waiting(Rc<Slots>);
 
-/// The result of asking for a slot.
+/// The result of a request for a slot.
 #[derive(Debug)]
 pub(crate) enum Taken {
     /// A free slot.

@@ -81,8 +81,8 @@ pub fn read(text: &str) -> Result<Node, LineError> {
     }
 }
 
-/// Returns the number or boolean that YAML takes a plain value for, in one spelling (`yes` is `true`, `0x10`
-/// is `16`, `1e3` is `1000`), or `None` if it is neither.
+/// Returns the number or boolean that YAML reads in a plain value, in one spelling (`yes` is `true`, `0x10` is `16`,
+/// `1e3` is `1000`), or `None` if it is neither.
 pub fn canonical(text: &str) -> Option<String> {
     match tree(text).ok()?.value {
         Tree::Resolved(canonical) => Some(canonical),
@@ -132,8 +132,8 @@ fn locate(tree: Spanned<Tree>, text: &str) -> Node {
 /// The tree as deserialized by serde.
 enum Tree {
     Text(String),
-    /// A plain scalar that YAML takes for a number or a boolean, in canonical form, which may differ
-    /// from its spelling in the file.
+    /// A plain scalar that YAML reads as a number or a boolean, in canonical form, which may differ from its spelling
+    /// in the file.
     Resolved(String),
     List(Vec<Spanned<Tree>>),
     Map(Vec<(Spanned<String>, Spanned<Tree>)>),
