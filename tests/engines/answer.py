@@ -1,4 +1,4 @@
-"""What an answer says, however it was cut into events.
+"""The content of an answer, independent of its cut into events.
 
 Two answers to the same seeded request are equal here when each choice has the same text, tool
 calls and finish reason, and the usage is the same. Ids, times and the way in which tokens fall
@@ -29,18 +29,18 @@ class Answer:
 
 
 def events(body):
-    """The blocks of an SSE body, each with its blank line; what follows the last blank line is left out."""
+    """The blocks of an SSE body, each with its blank line; the rest after the last blank line is omitted."""
     return [block + b"\n\n" for block in body.split(b"\n\n")[:-1]]
 
 
 def payload(event):
-    """The data of an event: a JSON value, or the bare word of the end mark."""
+    """The data of an event: a JSON value, or the end mark as text."""
     data = b"\n".join(line[5:].strip() for line in event.splitlines() if line.startswith(b"data:"))
     return json.loads(data) if data.startswith(b"{") else data
 
 
 def read(message):
-    """The answer in a response."""
+    """The content of a response."""
     answer = Answer()
     if "text/event-stream" not in (message.header("content-type") or ""):
         add(answer, json.loads(message.content()))
@@ -49,7 +49,7 @@ def read(message):
         value = payload(event)
         if value == b"[DONE]":
             answer.done += 1
-        elif isinstance(value, dict):                     # llama.cpp begins several prompts with a null
+        elif isinstance(value, dict):                     # llama.cpp starts several prompts with a null
             add(answer, value)
     answer.usage.sort()
     return answer
@@ -69,13 +69,13 @@ def add(answer, value):
             choice.tools[call.get("index", at)] = (name + (function.get("name") or ""), arguments + (function.get("arguments") or ""))
         choice.finish = part.get("finish_reason") or choice.finish
     usage = value.get("usage")
-    if usage and usage["total_tokens"]:                   # LiteLLM puts one of zeros on what it was not asked for
+    if usage and usage["total_tokens"]:                   # LiteLLM sends one of zeros without a request for it
         answer.usage.append((usage["prompt_tokens"], usage["completion_tokens"]))
 
 
 def names(body):
-    """The names of the members that the events of a stream have, those of choices with a `[]`, and those
-    of events that finish a choice with a `!`."""
+    """The member names of a stream's events, those of choices with a `[]`, and those of events with a finish with a
+    `!`."""
     found = set()
     for value in map(payload, events(body)):
         if isinstance(value, dict):
@@ -86,11 +86,11 @@ def names(body):
 
 
 def is_usage_only(event):
-    """Whether an event exists only to carry usage: without choices, or (LiteLLM) with one that says nothing."""
+    """True if an event has only usage: no choices, or (LiteLLM) an empty one."""
     value = payload(event)
     return isinstance(value, dict) and bool(value.get("usage")) and not any(map(says, value.get("choices", [None])))
 
 
 def says(choice):
-    """Whether there is more in a choice than its number."""
+    """True if a choice has more than its index."""
     return choice is None or bool(choice.get("delta")) or not {"index", "delta"} >= set(choice)

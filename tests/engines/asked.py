@@ -1,4 +1,4 @@
-"""The one edit tokenmeter makes: what it adds to a request, and takes out of the answer again.
+"""The usage edit of tokenmeter: the options added to a request, and the parts removed from the answer.
 
 Worked out here from the request and from the bytes alone, so that the tests do not believe the
 program about itself.
@@ -14,19 +14,19 @@ AT_END, RUNNING, TIMINGS = "include_usage", "continuous_usage_stats", "timings_p
 RESPONSES = "/v1/responses"
 WANTED = {INJECT: {AT_END}, CONTINUOUS: {AT_END, RUNNING}, OBSERVE: set()}
 ANY_KIND = "openai"
-"""The kind of which nothing is assumed but what the path says."""
+"""An unknown kind: only the path determines the options."""
 REFUSALS = (400, 422)
-"""What a server may say of the addition; it gets the original once more then."""
+"""Statuses by which a server may reject the options; it then gets the original request."""
 
 
 def added(case, policy, kind=ANY_KIND):
-    """The flags that a request goes upstream with and its client had not set."""
+    """The options in the forwarded request that its client did not set."""
     fields = case.fields or {}
     if case.path not in (CHAT, COMPLETIONS, RESPONSES) or fields.get("stream") is not True:
         return set()
     options = fields.get("stream_options") or {}
     alone = options.get(RUNNING) and not options.get(AT_END)
-    # who asks these for running counts alone asks for nothing
+    # these servers ignore running counts alone
     void = kind == "llama_cpp" or kind == "vllm" and policy == CONTINUOUS
     if alone and not void:
         return set()
@@ -35,14 +35,15 @@ def added(case, policy, kind=ANY_KIND):
         wanted = wanted - {RUNNING} | {TIMINGS}
     if case.path == RESPONSES:
         wanted = wanted & {TIMINGS}
-    if kind == "llama_cpp" and case.path == COMPLETIONS:  # they say it at the end anyway
+    if kind == "llama_cpp" and case.path == COMPLETIONS:  # they send usage at the end anyway
         wanted = wanted - {AT_END}
     flags = {flag for flag in wanted if not (fields if flag == TIMINGS else options).get(flag)}
     return flags | {RUNNING} if alone and AT_END in flags else flags
 
 
 def expect_request(sent, seen, flags):
-    """`seen` is `sent` with these flags in its stream_options, or beside them, and with nothing else changed."""
+    """Asserts that `seen` is `sent` with these options in its stream_options, or beside them, and otherwise
+    unchanged."""
     if TIMINGS in flags:
         assert json.loads(seen)[TIMINGS] is True
         seen, flags = json_spans.without(seen.decode(), TIMINGS).encode(), flags - {TIMINGS}
@@ -64,14 +65,14 @@ def expect_request(sent, seen, flags):
 
 
 def expect_one_insertion(old, new):
-    """One piece stands in the new text and not in the old; all else is the same."""
+    """Asserts that one part was inserted, and everything else is unchanged."""
     same = next((n for n, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
     assert new.endswith(old[same:]) and len(new) >= len(old)
 
 
 def taken_out(body, flags):
-    """The body of a stream without what these flags brought into it: events that exist only for
-    usage, and the usage members of the others."""
+    """The body of a stream without the effects of these options: without events that have only usage, and without the
+    usage members of the others."""
     events = answer.events(body)
     rest = body[sum(map(len, events)):]
     if AT_END in flags:
@@ -84,7 +85,7 @@ def taken_out(body, flags):
 
 
 def is_last(event):
-    """Whether an event ends an answer: llama.cpp's have timings then, asked or not."""
+    """True if an event ends an answer: llama.cpp's have timings then in any case."""
     value = answer.payload(event)
     if not isinstance(value, dict):
         return True

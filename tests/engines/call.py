@@ -1,4 +1,4 @@
-"""Sending a request: over a bare socket, which shows every byte, and with curl."""
+"""Sends a request: over a plain socket, which shows every byte, and with curl."""
 import pathlib
 import socket
 import subprocess
@@ -10,11 +10,11 @@ from process import eventually
 from tap import CASE
 
 SECONDS = 120
-"""Longest silence borne; an engine on two busy cores can be slow."""
+"""Maximum seconds without data; an engine on two busy cores can be slow."""
 
 
 class Call:
-    """One request over a socket of its own, and what has come back so far."""
+    """One request over a socket of its own, and the bytes received so far."""
 
     def __init__(self, address, case, name=None):
         self.case, self.received, self.closed = case, bytearray(), False
@@ -30,14 +30,14 @@ class Call:
         self.leave()
 
     def leave(self):
-        """Hang up, whatever was still to come."""
+        """Close the connection, whatever is missing."""
         self.socket.close()
 
     def response(self):
         return wire.parse(bytes(self.received), 0, self.closed, self.case.method)
 
     def read(self):
-        """One read's worth; false at the end."""
+        """Read once; false at the end."""
         try:
             data = self.socket.recv(1 << 16)
         except ConnectionResetError:
@@ -55,7 +55,7 @@ class Call:
     def read_whole(self):
         """The response, read to its end or that of the connection."""
         while not self.closed:
-            # looking for the end only where it may be spares parsing a long stream at every read
+            # checking for the end only where it is possible saves parsing a long stream at every read
             if self.received.endswith((b"\n", b"}", b"]")) or len(self.received) < 4096:
                 response = self.response()
                 if response and response.whole and (response.header("content-length") or response.header("transfer-encoding")):
@@ -64,7 +64,7 @@ class Call:
         return self.response()
 
     def stays_silent(self, seconds):
-        """Whether nothing comes for that long."""
+        """True if nothing is received for that long."""
         self.socket.settimeout(seconds)
         try:
             return not self.read()
@@ -80,7 +80,7 @@ def send(address, case, name=None):
 
 
 class Curl:
-    """The same with curl; its output goes to files, so that it can be looked at meanwhile."""
+    """As above, with curl; its output goes to files, which can be read meanwhile."""
 
     def __init__(self, address, case, name=None):
         self.directory = tempfile.TemporaryDirectory(prefix="engine-tests-curl-")

@@ -1,4 +1,4 @@
-"""A request to send, and what must be true of its answer."""
+"""A request, and the expected facts of its answer."""
 import json
 from dataclasses import dataclass
 
@@ -9,17 +9,17 @@ class Case:
     path: str
     method: str = "POST"
     fields: dict = None
-    """The JSON body; `raw` is one that is no JSON."""
+    """The JSON body; `raw` is a body that is not JSON."""
     raw: bytes = None
     headers: tuple = ()
     error: int = None
-    """The status to expect, where it is not success."""
+    """The expected status, if it is not a success."""
     passthrough: bool = False
-    """Not an inference endpoint: forwarded, and not metered."""
+    """Not an inference endpoint: forwarded and not metered."""
     indent: int = None
-    """How the body is laid out; None for one line."""
+    """The layout of the body; None for one line."""
     usage_covers_all: bool = True
-    """Whether the usage that the engine sends (when asked) covers every choice."""
+    """True if the engine's usage, if requested, covers every choice."""
 
     @property
     def body(self):
@@ -41,6 +41,6 @@ class Case:
         return (self.fields or {}).get("n", 1)
 
     def but(self, **fields):
-        """The same with other fields; None removes one."""
+        """A copy with other fields; None removes one."""
         merged = {k: v for k, v in {**self.fields, **fields}.items() if v is not None}
         return Case(self.name, self.path, self.method, merged, None, self.headers)

@@ -1,4 +1,4 @@
-"""The requests every engine gets, and those only one of them does."""
+"""The requests for every engine, and those for one engine only."""
 from case import Case
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
@@ -12,33 +12,33 @@ TOOL = {"type": "function", "function": {
     "parameters": {"type": "object", "required": ["city", "unit"], "properties": {
         "city": {"type": "string", "maxLength": 12}, "unit": {"type": "string", "enum": ["c", "f"]}}}}}
 TOOL_CALL = {
-    # "required" does not make a random model of llama.cpp's begin a call, so begin it for it
+    # with "required", a random model in llama.cpp starts no call, so the prompt starts it
     "llamacpp": {"messages": [*ASK, {"role": "assistant", "content": "<tool_call>\n"}], "max_tokens": 300,
                  "tools": [TOOL], "tool_choice": "required", "parallel_tool_calls": False},
     "vllm": {"max_tokens": 300, "tools": [TOOL],
              "tool_choice": {"type": "function", "function": {"name": "get_weather"}}},
 }
 SLOW = {
-    # several seconds of work: a stream to leave, or to be cut, in the middle of
+    # several seconds of work, for a stream that is left or cut in the middle
     "llamacpp": {"max_tokens": 3500, "ignore_eos": True, "grammar": "root ::= (([0-9]{1,40} | [0-9a-f]{1,40}) )+"},
     "vllm": {"max_tokens": 3500, "ignore_eos": True},
     "transformers": {"max_tokens": 1500},
 }
 EMOJI = {
-    # characters of several tokens each, of which most send no event
+    # characters of several tokens each, most of which send no event
     "llamacpp": {"max_tokens": 200, "grammar": "root ::= [😀-🙏]{16}"},
     "vllm": {"max_tokens": 200, "structured_outputs": {"regex": "[😀-🙏]{16}"}},
 }
 NOT_TAKEN = {"transformers": {"n", "ignore_eos", "grammar", "logprobs", "echo", "tools"}, "mistralrs": {"grammar", "tools"}}
-"""Fields that an engine refuses or ignores: it gets no case that needs one of them."""
+"""Fields that an engine rejects or ignores: it gets no case with one of them."""
 for facts in (TOOL_CALL, SLOW, EMOJI):
-    facts["litellm"] = facts["llamacpp"]                  # it hands on what the server behind it takes
+    facts["litellm"] = facts["llamacpp"]                  # it forwards the fields that its server accepts
 for facts in (TOOL_CALL, EMOJI):
-    facts["transformers"] = facts["mistralrs"] = facts["llamacpp"]   # which they do not take
+    facts["transformers"] = facts["mistralrs"] = facts["llamacpp"]   # which they do not accept
 
 
 def taken(engine, cases):
-    """Those of the cases that the engine takes."""
+    """The cases that the engine supports."""
     left_out = NOT_TAKEN.get(engine, set())
     cases = [case for case in cases if not left_out & set(case.fields)]
     if engine == "transformers":
@@ -69,7 +69,7 @@ def slow(engine, *fields):
 def answered(engine):
     """Cases that succeed and generate."""
     tool = TOOL_CALL[engine]
-    # transformers draws nothing at random: a word of the one answer it gives
+    # transformers samples nothing: a word of its only answer
     text_stop = {**STOP, "stop": ["words"]} if engine == "transformers" else STOP
     # llama.cpp's unstreamed answer reports the tokens of one choice only
     all_choices = engine not in ("llamacpp", "litellm")
@@ -101,7 +101,7 @@ def answered(engine):
 
 
 def usage(engine):
-    """Streams that may be asked for usage, and every way in which a client may have asked itself."""
+    """Streams in which usage can be requested, with every way in which a client may request it."""
     def options(**flags):
         return {"stream": True, "stream_options": flags}
     at_end, running = "include_usage", "continuous_usage_stats"
@@ -144,7 +144,7 @@ def usage(engine):
 
 def refused(engine):
     """Cases that the engine answers with an error."""
-    # transformers fails on what it cannot read
+    # transformers fails on unreadable requests
     unreadable, wrong_type = {"transformers": (422, 500), "mistralrs": (400, 422)}.get(engine, (400, 400))
     no_prompt = {"litellm": 500, "mistralrs": 422}.get(engine, 400)
     no_model = {"vllm": 404, "mistralrs": 500}.get(engine, 400)
@@ -156,13 +156,13 @@ def refused(engine):
     ]
     if engine == "transformers":
         cases.append(chat("unknown-field-stream", STREAM, {"no_such_field": 1}, error=422))
-    if engine != "llamacpp":                              # which answers whatever the model's name
+    if engine != "llamacpp":                              # which answers for any model name
         cases.append(chat("unknown-model", {"model": "no-such-model"}, error=no_model))
     return cases
 
 
 def passed(engine):
-    """Cases that are none of a meter's business."""
+    """Cases that are not metered."""
     return [
         Case("unknown-path", "/v1/nope", fields={"x": 1}, error=404, passthrough=True),
         Case("models", "/v1/models", "GET", passthrough=True),

@@ -1,4 +1,4 @@
-"""Options and fixtures: which engines, with or without the meter, and one rig per engine."""
+"""Options and fixtures: the engines, with or without the meter, and one rig per engine."""
 import os
 import signal
 
@@ -8,7 +8,7 @@ from engine import KINDS
 from rig import Rig
 
 LAST = ("test_cut", "test_forced")
-"""Topics that end their engine, or start it anew: after all others of the same engine, in this order."""
+"""Topics that stop or restart their engine: after all others of the same engine, in this order."""
 
 
 def pytest_addoption(parser):
@@ -20,9 +20,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "metered: needs tokenmeter's own answers or metrics")
     config.addinivalue_line("markers", "engine(name): for these engines only")
-    # whatever proxy the machine goes out by, it is not for loopback
+    # loopback addresses bypass the machine's HTTP proxy
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1"
-    # so that being asked to stop still stops the engines
+    # so that SIGTERM still stops the engines
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(config, items):
     kinds = list(KINDS)
 
     def wanted(item):
-        # a test for other engines than the chosen one is left with no engine at all; its parameters may be for some only
+        # a test for other engines than the chosen one has no engine; its parameters may select some only
         rig = item.callspec.params["rig"]
         return rig in kinds and all(rig in marker.args for marker in item.iter_markers("engine")) and not (
             config.getoption("--proxy") == "none" and item.get_closest_marker("metered"))

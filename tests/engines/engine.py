@@ -1,4 +1,4 @@
-"""The engines: how to start each, and which of its own counters say what we count."""
+"""The engines: the start of each, and its counters that correspond to tokenmeter's."""
 import os
 import pathlib
 import re
@@ -14,66 +14,66 @@ ENGINES = pathlib.Path(os.environ.get("TOKENMETER_ENGINES", pathlib.Path.home() 
 
 
 class Engine:
-    """A running engine; each kind of engine is a subclass that fills in the facts."""
+    """A running engine; each kind of engine is a subclass with its facts."""
     name: str
     kind: str
-    """What tokenmeter calls it."""
+    """tokenmeter's name for it."""
     start_script: str
     ready_seconds: float
     options = ()
     slots: int
-    """How many requests run at once; one more waits."""
+    """Maximum requests that run at once; one more waits."""
     abort_seconds: float
-    """How long after its client left a request may still be running."""
+    """Maximum seconds for which a request may run after its client left."""
     drops_waiting_under_load = True
-    """Whether it drops a request from its queue as soon as the client left, while others are at work."""
+    """True if it removes a request from its queue as soon as the client left, while others run."""
     settle_seconds = 10
-    """How long its counters may take to come to rest."""
+    """Maximum seconds until its counters are constant."""
     ask_every = 0.05
-    """How often to ask it, in seconds, whether it still works for a client that left."""
+    """The interval, in seconds, at which it is checked for work after a client left."""
     generated: str
     """Its counter of tokens generated."""
     cached: str
-    """Its counter of prompt tokens found in a cache."""
+    """Its counter of cached prompt tokens."""
     running: str
-    """Its gauge of requests at work."""
+    """Its gauge of running requests."""
     waiting: str
     """Its gauge of requests in the queue."""
     counts_running = True
-    """Whether it can be asked for running usage."""
+    """True if it supports running usage."""
     counts_prompt_per_choice = False
-    """Whether its prompt counters count a prompt once for each of n choices."""
+    """True if its prompt counters count a prompt once for each of n choices."""
     health = "/health"
     """The path that answers 200 once it serves."""
     models = ("tiny",)
     """The models it lists."""
     has_cache = True
-    """Whether it has, and tells of, prompt tokens found in a cache."""
+    """True if it has and reports cached prompt tokens."""
     done_marks = 1
-    """How many `[DONE]` a stream ends in."""
+    """Number of `[DONE]` at the end of a stream."""
     stops_streams = True
-    """Whether it stops a stream whose client left."""
+    """True if it stops a stream whose client left."""
     stops_unstreamed = True
-    """Whether it stops an unstreamed answer whose client left."""
+    """True if it stops an unstreamed answer whose client left."""
     own_failure = None
-    """Text of an error that the engine makes of a connection of its own: a batch that meets one is sent again."""
+    """Text of an error of the engine's own connections: a batch with one is repeated."""
     counts_left = True
-    """Whether its counters hold what it generated for clients that left."""
+    """True if its counters include tokens generated for clients that left."""
     batch = 1.0
-    """The part of the random requests that it gets: fewer for a slow engine."""
+    """The share of the random requests for it: smaller for a slow engine."""
     only_by_name = False
-    """Whether it runs only where it is named, and not among all."""
+    """True if it runs only if selected, and not with all."""
     topics = None
-    """The topics that it takes part in; None for all."""
+    """The topics it takes part in; None for all."""
     tap = None
-    """What records its answers; set once both run."""
+    """The recorder of its answers; set once both run."""
 
     def __init__(self, logs):
         self.log = pathlib.Path(logs) / f"{self.name}.log"
         self.start()
 
     def start(self, *more):
-        """Start it, with more options if need be, on a new port each time."""
+        """Start it, with more options if necessary, on a new port each time."""
         self.address = ("127.0.0.1", free_port())
         begun = time.monotonic()
         self.process = Process([HERE / self.start_script, self.address[1], *self.arguments(), *self.options, *more], self.log)
@@ -88,7 +88,7 @@ class Engine:
             return False                                  # still loading
 
     def arguments(self):
-        """What its start script gets after the port."""
+        """The arguments of its start script after the port."""
         return ()
 
     def stop(self):
@@ -98,7 +98,7 @@ class Engine:
         return scrape(self.address)
 
     def settled_counters(self):
-        """Its counters once no request runs and they have stopped moving."""
+        """Its counters once no request runs and they are constant."""
         last = []
 
         def probe():
@@ -111,15 +111,15 @@ class Engine:
         return last[0]
 
     def facts(self, samples):
-        """Tokens so far: of prompts computed, of prompts found in a cache, generated."""
+        """Tokens so far: computed prompt tokens, cached prompt tokens, generated tokens."""
         return self.uncached(samples), samples.sum(self.cached), samples.sum(self.generated)
 
     def moved(self, difference):
-        """The same over a while."""
+        """The growth of those over a time."""
         return tuple(b - a for a, b in zip(self.facts(difference.before), self.facts(difference.after)))
 
     def stops(self, case):
-        """Whether it stops working on that case once its client left."""
+        """True if it stops that case once its client left."""
         return self.stops_streams if case.streamed else self.stops_unstreamed
 
     def at_work(self):
@@ -129,7 +129,7 @@ class Engine:
         return self.counters().sum(self.waiting)
 
     def uncached(self, samples):
-        """Prompt tokens that were really computed."""
+        """Prompt tokens that were computed."""
         raise NotImplementedError
 
 
@@ -141,10 +141,10 @@ class LlamaCpp(Engine):
     options = ("--reasoning", "off")
     slots = 4
     abort_seconds = 3
-    # It looks for clients that left after a second in which it had no answer for anyone, and
-    # /metrics counts as one: asked more often than that, it never looks.
+    # It checks for clients that left after a second without any answer. /metrics counts as an answer: scraped more
+    # often, it never checks.
     ask_every = 1.4
-    # for the same reason: while others get tokens it never looks
+    # for the same reason: while others get tokens it never checks
     drops_waiting_under_load = False
     generated = "llamacpp:tokens_predicted_total"
     cached = "llamacpp:prompt_tokens_cached_total"
@@ -173,16 +173,16 @@ class Vllm(Engine):
 
 
 class LiteLlm(LlamaCpp):
-    """LiteLLM's proxy before llama.cpp, whose counters say what was really generated."""
+    """LiteLLM's proxy before llama.cpp, whose counters have the generated tokens."""
     name = "litellm"
     kind = "openai"
     start_script = "start-litellm"
     ready_seconds = 120
     options = ()
     health = "/health/liveliness"
-    # it reads on from the server to the end, whatever its client does
+    # it reads the server's answer to the end, also after its client left
     stops_streams = stops_unstreamed = False
-    own_failure = b'"message": "Connection closed."'      # seen on /v1/messages: its pool closed a connection in use
+    own_failure = b'"message": "Connection closed."'      # on /v1/messages: its pool closed a connection in use
     settle_seconds = 60
     batch = 0.2
 
@@ -206,13 +206,13 @@ class LiteLlm(LlamaCpp):
 
 
 class Uncounted(Engine):
-    """An engine without counters: what its answers say, by the tap's record, stands for them, and the processor
-    time that it takes for being at work."""
+    """An engine without counters: the usage of its answers, in the tap's record, replaces them, and processor time
+    shows that it works."""
     counts_running = False
     counts_left = False
     generated, cached, prompt, running, waiting = "said_generated", "said_cached", "said_prompt", "unanswered", "none"
     at_work_ticks, at_work_seconds = 3, 0.3
-    """Hundredths of a second of processor time within that time: idle, it takes none or one."""
+    """Hundredths of a second of processor time within that time: 0 or 1 when idle."""
 
     def counters(self):
         said = [tokens(body) for body in self.tap.answers()]
@@ -239,8 +239,8 @@ class Transformers(Uncounted):
     start_script = "start-transformers"
     ready_seconds = 300
     slots = 1
-    # It stops at its next token as a rule. On a busy machine it has been seen to work for longer than 3 s;
-    # that we leave at once is asserted apart from it.
+    # It usually stops at its next token. On a busy machine it may work for more than 3 s; that tokenmeter leaves at
+    # once is asserted separately.
     abort_seconds = 30
     has_cache = False
     done_marks = 0
@@ -250,7 +250,7 @@ class Transformers(Uncounted):
 
 
 class MistralRs(Uncounted):
-    """mistral.rs. It draws its answers at random whatever the seed, so that only bytes are compared."""
+    """mistral.rs. It samples its answers independently of the seed, so only bytes are compared."""
     name = "mistralrs"
     kind = "mistral_rs"
     start_script = "start-mistralrs"
@@ -264,7 +264,7 @@ USAGE = re.compile(rb'"(?:prompt_tokens|input_tokens)": ?(\d+)'), re.compile(rb'
 
 
 def tokens(body):
-    """(prompt tokens, generated tokens) that an answer tells of in the end; zeros where it does not."""
+    """(prompt tokens, generated tokens) of an answer's usage; zeros without one."""
     return tuple(int(told[-1]) if (told := name.findall(body)) else 0 for name in USAGE)
 
 

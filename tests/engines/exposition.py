@@ -24,13 +24,13 @@ class Samples:
         return any(row == name for row, _, _ in self.rows)
 
     def values(self, name, label, **labels):
-        """label value -> sum, for one label of a metric, among the series that carry the other labels."""
+        """label value -> sum, for one label of a metric, among the series that have the other labels."""
         have = {row_labels[label] for row, row_labels, _ in self.rows if row == name and label in row_labels}
         return {value: self.sum(name, **{**labels, label: value}) for value in have}
 
 
 class Difference:
-    """What moved between two scrapes."""
+    """The difference between two scrapes."""
 
     def __init__(self, before, after):
         self.before, self.after = before, after
@@ -39,7 +39,7 @@ class Difference:
         return self.after.sum(name, **labels) - self.before.sum(name, **labels)
 
     def by(self, name, label, **labels):
-        """label value -> difference, without those that did not move."""
+        """label value -> difference, without zeros."""
         before, after = self.before.values(name, label, **labels), self.after.values(name, label, **labels)
         moved = {value: count - before.get(value, 0) for value, count in after.items()}
         return {value: count for value, count in moved.items() if count}

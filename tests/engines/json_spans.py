@@ -1,5 +1,5 @@
-"""Where the members of a JSON object stand in its text: found by Python's own decoder, which says
-where each value ends."""
+"""The positions of the members of a JSON object in its text, by Python's own decoder, which returns the end of each
+value."""
 import json
 
 DECODER = json.JSONDecoder()
@@ -7,7 +7,7 @@ SPACE = " \t\r\n"
 
 
 def members(text):
-    """(name, where its member begins, where its value begins, where it ends) of an object's own members."""
+    """(name, start of its member, start of its value, end) of an object's own members."""
     found, at = [], skip(text, text.index("{") + 1)
     while text[at] != "}":
         name, end = DECODER.raw_decode(text, at)
@@ -19,14 +19,14 @@ def members(text):
 
 
 def skip(text, at, sign=""):
-    """Past white space, and one sign if it stands there."""
+    """Skips white space, and one given character if it follows."""
     while text[at] in SPACE:
         at += 1
     return at + (bool(sign) and text[at] == sign)
 
 
 def value_of(text, name):
-    """(where the value begins, where it ends) of the member of that name, the last if there are several."""
+    """(start of the value, end) of the member of that name, the last if there are several."""
     return next(((begins, ends) for own, _, begins, ends in reversed(members(text)) if own == name), None)
 
 

@@ -13,8 +13,8 @@ TOKENS = "tokenmeter_tokens_total"
 
 class Meter:
     def __init__(self, upstream, logs, kind, *options, engine_metrics="off"):
-        """Before one upstream. With `off` it asks the engine nothing by itself: the tap and the engine's counters
-        hold the tests' requests only."""
+        """Starts it before one upstream. With `off` it sends no requests of its own to the engine: the tap and the
+        engine's counters contain the tests' requests only."""
         self.address = ("127.0.0.1", free_port())
         name = "-".join(["tokenmeter", kind, *(value for value in options[1::2] if "/" not in value)])
         self.start(pathlib.Path(logs) / name, "--upstream", "http://%s:%d" % upstream, "--listen", "%s:%d" % self.address,
@@ -29,7 +29,7 @@ class Meter:
         self.process.wait_until(lambda: self.answers("/readyz"), 30)
 
     def answers(self, path):
-        """Whether the admin port answers 200 there."""
+        """True if the admin port answers 200 there."""
         with urllib.request.urlopen(f"http://{self.admin[0]}:{self.admin[1]}{path}", timeout=10) as reply:
             return reply.status == 200
 
@@ -37,7 +37,7 @@ class Meter:
         return scrape(self.admin)
 
     def moved(self, before, exchanges=1):
-        """What moved since `before`, once so many more exchanges have ended (or failed to, within 3 s)."""
+        """The growth since `before`, once this number of exchanges has ended (or failed to, within 3 s)."""
         def ended(samples):
             return samples.sum(EXCHANGES) + samples.sum(PASSED)
         latest = []

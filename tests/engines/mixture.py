@@ -1,9 +1,9 @@
-"""Random requests of every kind an engine takes. One seed makes the same requests again."""
+"""Random requests of every kind that an engine supports. The same seed gives the same requests."""
 import cases
 from case import Case
 
 DIALECTS_READY = True
-"""Whether tokenmeter counts the tokens of the endpoints in `others` yet; to be set when it does."""
+"""True once tokenmeter counts the tokens of the endpoints in `others`."""
 TEXTS = ["the people of", "Tell me about the world.", "Ünïcödé — 世界 \"quoted\" \\ and \u2028 more", "👩‍👩‍👧 😀 नमस्ते", "a\tb\nc",
          "the people of the world " * 60]
 STOPS = ["world", " the", "ing", "e of", "😀"]
@@ -11,17 +11,17 @@ MESSAGES, RESPONSES, NATIVE, INFILL = "/v1/messages", "/v1/responses", "/complet
 
 
 PLAIN = {"litellm": [MESSAGES, RESPONSES], "transformers": [RESPONSES]}
-"""Engines that get only what any of them takes, and the other dialects that each has."""
+"""Engines that get only requests that all of them support, and the other dialects of each."""
 
 
 class Mixture:
-    """Draws the requests for one engine."""
+    """Generates the requests for one engine."""
 
     def __init__(self, engine, random):
         self.engine, self.random, self.number = engine.name, random, 0
 
     def cases(self, count, choices):
-        """Requests whose tokens the engine reports in full, each with so many choices for each prompt."""
+        """Requests whose tokens the engine reports in full, each with this number of choices for each prompt."""
         return [self.draw(choices) for _ in range(count)]
 
     def draw(self, choices):
@@ -54,13 +54,13 @@ class Mixture:
         elif random.random() < 0.15:
             fields["echo"] = True
             if self.engine == "vllm" and random.random() < 0.3:
-                fields["max_tokens"] = 0                  # the engine counts a token that nobody sees
+                fields["max_tokens"] = 0                  # the engine counts a token that is not sent
         if random.random() < 0.1:
             fields["best_of"] = choices + random.randint(0, 1)
         return self.case(cases.COMPLETIONS, fields)
 
     def native(self, _):
-        """llama.cpp's own endpoints; each answer counts itself, streamed or not."""
+        """llama.cpp's own endpoints; each answer has its own count, streamed or not."""
         random = self.random
         fields = {"n_predict": random.randint(1, 40), "seed": random.randint(0, 1 << 20), "stream": random.random() < 0.6}
         if random.random() < 0.2:
@@ -72,7 +72,7 @@ class Mixture:
         return self.case(NATIVE, fields | {"prompt": self.prompt(several=True)})
 
     def plain(self, choices):
-        """What every engine takes."""
+        """Requests that every engine supports."""
         fields = self.common(choices)
         if self.random.random() < 0.5:
             return self.case(cases.COMPLETIONS, fields | {"prompt": self.random.choice(TEXTS)})
@@ -99,7 +99,7 @@ class Mixture:
                                      "input": random.choice(TEXTS)})
 
     def uncovered(self):
-        """llama.cpp, also behind LiteLLM: answers whose usage speaks of one choice of several."""
+        """llama.cpp, also behind LiteLLM: answers whose usage covers one choice of several."""
         random = self.random
         fields = self.common(random.randint(2, 3)) | {"stream": False}
         fields.pop("stream_options", None)
@@ -110,14 +110,14 @@ class Mixture:
         return self.case(cases.CHAT, fields | {"messages": [{"role": "user", "content": random.choice(TEXTS)}]})
 
     def beams(self):
-        """vLLM: a search that generates more, or less, than it answers."""
+        """vLLM: a search that generates more, or less, than it returns."""
         random = self.random
         n = random.randint(1, 3)
         return self.case(cases.COMPLETIONS, {"model": "tiny", "prompt": random.choice(TEXTS), "max_tokens": random.randint(2, 8),
                                              "use_beam_search": True, "n": n, "temperature": 0})
 
     def long(self, streamed):
-        """More work than anyone waits for."""
+        """More work than any test waits for."""
         fields = {"seed": self.random.randint(0, 1 << 20), **cases.SLOW[self.engine], **(self.stream() if streamed else {})}
         if self.random.random() < 0.5:
             return self.case(cases.COMPLETIONS, {"model": "tiny", "prompt": self.random.choice(TEXTS[:5])} | fields)
@@ -126,18 +126,18 @@ class Mixture:
     def common(self, choices):
         random = self.random
         fields = {"model": "tiny", "max_tokens": random.randint(1, 40), "seed": random.randint(0, 1 << 20),
-                  "temperature": random.choice([0, 0.7, 1] if choices == 1 else [0.7, 1])}   # vLLM refuses n > 1 at 0
+                  "temperature": random.choice([0, 0.7, 1] if choices == 1 else [0.7, 1])}   # vLLM rejects n > 1 at 0
         if choices > 1:
             fields["n"] = choices
         if random.random() < 0.3:
             fields["stop"] = random.sample(STOPS, random.randint(1, 3))
-        # llama.cpp's unstreamed answers speak of one choice only
+        # llama.cpp's unstreamed answers report one choice only
         if random.random() < 0.7 or self.engine == "llamacpp" and choices > 1:
             fields |= self.stream()
         return fields
 
     def stream(self):
-        """A stream, and how its client asks for usage."""
+        """A stream, with or without a request for usage."""
         options = self.random.choice([{}, {}, {"stream_options": None}, {"stream_options": {}},
                                       {"stream_options": {"include_usage": False}}, {"stream_options": {"include_usage": True}},
                                       {"stream_options": {"include_usage": True, "continuous_usage_stats": True}}])

@@ -1,4 +1,4 @@
-"""Processes the tests start: free ports, waiting by polling, stopping by process id."""
+"""Processes of the tests: free ports, waiting by polling, stopping by process id."""
 import contextlib
 import os
 import pathlib
@@ -9,14 +9,14 @@ import time
 
 
 def free_port():
-    """A port nobody listens on at this moment."""
+    """A port without a listener at this moment."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
 
 
 def eventually(probe, seconds, every=0.05):
-    """Poll until probe() is true. Returns its value, or the last untrue one when time is up."""
+    """Poll until probe() is true. Returns its value, or the last untrue one on timeout."""
     deadline = time.monotonic() + seconds
     while True:
         value = probe()
@@ -39,7 +39,7 @@ class Process:
         return self.child.poll() is None
 
     def ticks(self):
-        """Processor time it has used so far, in hundredths of a second."""
+        """Its processor time, in hundredths of a second."""
         user, system = fields_of(self.child.pid)[11:13]
         return int(user) + int(system)
 
@@ -55,7 +55,7 @@ class Process:
             raise RuntimeError(f"not ready after {seconds} s: {self.describe()}")
 
     def stop(self):
-        """Ask, wait, insist; the same for children it may leave behind."""
+        """SIGTERM, wait, SIGKILL; the same for remaining children."""
         family = self.descendants()
         if self.alive():
             self.child.send_signal(signal.SIGTERM)
@@ -67,14 +67,14 @@ class Process:
         end_all(family)
 
     def kill(self):
-        """kill -9, and nothing of the process survives to say goodbye."""
+        """kill -9."""
         family = self.descendants()
         self.child.kill()
         self.child.wait()
         end_all(family)
 
     def descendants(self):
-        """(pid, start time) of each process below this one; the start time tells a reused pid."""
+        """(pid, start time) of each descendant process; the start time detects a reused pid."""
         parents = {}
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
@@ -99,7 +99,7 @@ def status_of(pid):
 
 
 def fields_of(pid):
-    """The fields of /proc/PID/stat that follow the name, which may hold spaces."""
+    """The fields of /proc/PID/stat after the name, which may contain spaces."""
     return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
 
 

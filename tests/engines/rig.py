@@ -17,20 +17,20 @@ from tap import Tap
 
 @dataclass
 class Run:
-    """A case sent once directly and once through, with all that was seen of it."""
+    """A case sent once directly and once through tokenmeter, with both recordings."""
     case: object
     direct: object
-    """The response without us; None for a case that a direct run would disturb."""
+    """The response without tokenmeter; None for a case that a direct run would disturb."""
     response: object
-    """The response the client got through us."""
+    """The response that the client got through tokenmeter."""
     request_seen: object
-    """The request as it reached the engine."""
+    """The request that the engine received."""
     response_seen: object
-    """The response as it left the engine."""
+    """The response that the engine sent."""
     added: set
-    """The flags by which the request that reached the engine differs from the one sent."""
+    """The options by which the engine's request differs from the sent one."""
     engine: Difference
-    """Its counters over the second run."""
+    """The engine's counters over the second run."""
     meter: Difference
 
 
@@ -49,19 +49,19 @@ class Rig:
 
     @property
     def address(self):
-        """Where clients are to go."""
+        """The address for clients."""
         return self.address_of(asked.INJECT)
 
     def meter_of(self, policy, kind=asked.ANY_KIND):
-        """tokenmeter with that usage policy, told that the engine is of that kind; started when first asked for."""
+        """tokenmeter with that usage policy and that configured kind of engine; started on first use."""
         if (policy, kind) not in self.meters:
-            # what is the default is left to be that
+            # default values are not passed as options
             options = () if policy == asked.INJECT else ("--usage", policy)
             self.meters[policy, kind] = Meter(self.tap.address, self.logs, kind, *options) if self.metered else None
         return self.meters[policy, kind]
 
     def forget_meters(self):
-        """Stop them all: those asked for from now on know nothing of the engine."""
+        """Stop them all: later ones start without knowledge of the engine."""
         with ThreadPoolExecutor() as together:            # each takes its time to drain
             list(together.map(Meter.stop, filter(None, self.meters.values())))
         self.meters.clear()
@@ -71,16 +71,17 @@ class Rig:
         return self.meter_of(asked.INJECT)
 
     def address_of(self, policy, kind=asked.ANY_KIND):
-        """Where clients of that policy are to go."""
+        """The address for clients of that policy."""
         meter = self.meter_of(policy, kind)
         return meter.address if meter else self.tap.address
 
     def added(self, case, policy=asked.INJECT, kind=asked.ANY_KIND):
-        """What the engine gets to see in the request beyond what was sent; of a refused one, the last time."""
+        """The options in the engine's request beyond the sent ones; of a rejected request, in the last attempt."""
         return asked.added(case, policy, kind) if self.metered and case.error not in asked.REFUSALS else set()
 
     def expect_request(self, case, seen, added):
-        """The request reached the engine as sent, but for what was added and what that needs."""
+        """Asserts that the request reached the engine unchanged, except for the added options and their
+        consequences."""
         assert (seen.method, seen.path, seen.whole) == (case.method, case.path, True)
         asked.expect_request(case.body, seen.body, added)
         sent = {name.lower(): value for name, value in wire.CLIENT.items()}
@@ -91,7 +92,7 @@ class Rig:
         assert {name: seen.header(name) for name in sent} == sent
 
     def for_client(self, seen, added):
-        """The body that a client is to get of an answer that the engine sent."""
+        """The expected body for the client of an answer that the engine sent."""
         known = added if self.engine.counts_running else added - {asked.RUNNING}
         return asked.taken_out(seen.body, known) if known and seen.status < 400 else seen.body
 
@@ -105,7 +106,7 @@ class Rig:
         return f"{case.name}-{next(self.numbers)}"
 
     def run(self, case, policy=asked.INJECT, kind=asked.ANY_KIND):
-        """Send the case directly and through us; each case once in each way, however many tests ask."""
+        """Send the case directly and through tokenmeter; each case once in each way, for any number of tests."""
         if case.name not in self.direct:
             self.direct[case.name] = call.send(self.engine.address, case)
         if (case.name, policy, kind) not in self.runs:

@@ -14,13 +14,13 @@ import answer
 import wire
 
 CASE = "x-case"
-"""The request header by which an exchange is found again."""
+"""The request header that identifies an exchange."""
 HOLD = "x-hold-after"
-"""The request header that says after how many events of the answer the tap gives no more of it, until
-the near side has left: what was seen by then is known to the event."""
+"""The request header with the number of events after which the tap holds the answer, until the near side has left:
+the events seen by then are known exactly."""
 
 READS = itertools.count()
-"""Numbers what is read from the near sides, whichever connection it came by."""
+"""Numbers the reads from the near sides of all connections."""
 
 
 class Tap:
@@ -58,13 +58,13 @@ class Tap:
             connection.start()
 
     def exchanges(self, case):
-        """(request, response) of each exchange with that case header, in their order; the response may be None."""
+        """(request, response) of each exchange with that case header, in order; the response may be None."""
         found = [pair for connection in list(self.connections) for pair in connection.exchanges()
                  if pair[0].header(CASE) == case]
         return sorted(found, key=lambda pair: pair[0].begun)
 
     def every_exchange(self):
-        """name -> (request, response) of all of them, the last of each name."""
+        """name -> (request, response) of all exchanges, the last of each name."""
         found = [pair for connection in list(self.connections) for pair in connection.exchanges()]
         return {pair[0].header(CASE): pair for pair in sorted(found, key=lambda pair: pair[0].begun)}
 
@@ -73,19 +73,19 @@ class Tap:
         return [response.body for connection in list(self.connections) for _, response in connection.exchanges() if response]
 
     def unanswered(self):
-        """How many requests wait for the rest of their answer on a connection that neither side has ended."""
+        """Number of held answers on a connection that neither side has closed."""
         ways = [connection for connection in list(self.connections) if not (connection.left.is_set() or connection.ended)]
         return sum(not (response and response.whole) for way in ways for _, response in way.exchanges())
 
     def left(self, case):
-        """Whether the near side of the connection with that exchange has ended it."""
+        """True if the near side of that exchange's connection has closed it."""
         return any(connection.left.is_set() for connection in list(self.connections)
                    if any(request.header(CASE) == case for request, _ in connection.exchanges()))
 
 
 class Connection:
-    """One connection: `sent` towards the engine, `received` from it; `left` when the near side
-    has ended its way, `ended` when the engine has."""
+    """One connection: `sent` to the engine, `received` from it; `left` when the near side has closed, `ended` when
+    the engine has."""
 
     def __init__(self, near, far):
         self.near, self.far = near, far
@@ -115,7 +115,7 @@ class Connection:
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
         except OSError:
-            # a reset, or a write to someone who left: both sides are to know
+            # a reset, or a write to a closed side: both sides must see it
             reset(source)
             reset(sink)
         finally:
@@ -130,7 +130,7 @@ class Connection:
                     self.far.close()
 
     def hold_from(self, data):
-        """Where in what now comes from the engine the hold begins, if one was asked for."""
+        """The position in the engine's next bytes at which the hold begins, if one was requested."""
         if HOLD.encode() not in self.sent:
             return None
         request, response = self.exchanges()[-1]
@@ -156,7 +156,7 @@ class Connection:
 
 
 def reset(s):
-    """Close with a reset rather than an end."""
+    """Close with a reset."""
     with suppress(OSError):
         s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         s.shutdown(socket.SHUT_RDWR)

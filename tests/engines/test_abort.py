@@ -1,4 +1,4 @@
-"""The client goes away: the engine stops working for it, and the exchange is called what it was."""
+"""The client leaves: the engine stops working for it, and the exchange has the correct ending."""
 import contextlib
 
 import pytest
@@ -11,14 +11,14 @@ from meter import EXCHANGES, TOKENS
 from process import eventually
 
 EVENTS = 20
-"""Events a client has seen before it leaves."""
+"""Events that a client has received before it leaves."""
 LEFT_ALONE_SECONDS = 60
-"""How long an engine may work to the end of what nobody waits for, if it does not stop."""
+"""Seconds for which an engine may continue work without a client, if it does not stop."""
 clients = pytest.mark.parametrize("client", [Call, Curl], ids=["socket", "curl"])
 
 
 class Watch:
-    """The counters before something happens, and what is to have happened to them."""
+    """The counters before an event, and their expected changes after it."""
 
     def __init__(self, rig, busy=0):
         self.rig, self.busy = rig, busy
@@ -30,18 +30,18 @@ class Watch:
         assert eventually(lambda: self.rig.engine.at_work() > self.busy, 10)
 
     def expect_upstream_left(self, name):
-        """We hang up on the engine as soon as the client does on us, whatever the engine makes of it."""
+        """tokenmeter closes the upstream connection as soon as the client has left, whatever the engine does."""
         assert eventually(lambda: self.rig.tap.left(name), 1)
 
     def expect_engine_free(self, case):
-        """Within the engine's own polling delay nothing of ours runs or waits."""
+        """Within the engine's own polling delay, no request of the test runs or waits."""
         engine = self.rig.engine
         seconds = engine.abort_seconds if engine.stops(case) else LEFT_ALONE_SECONDS
         free = eventually(lambda: engine.at_work() <= self.busy and engine.queued() == 0, seconds, engine.ask_every)
         assert free, f"{engine.at_work()} requests still run, {engine.queued()} wait"
 
     def expect_stopped_short(self, case):
-        """Freed because it was cancelled, not because it had finished."""
+        """The request ended because it was cancelled, not because it had finished."""
         moved = Difference(self.engine, self.rig.engine.settled_counters())
         if self.rig.engine.stops(case):
             assert moved.of(self.rig.engine.generated) < cases.SLOW[self.rig.engine.name]["max_tokens"]
@@ -63,7 +63,7 @@ def some_events(received):
 
 
 @clients
-def test_in_the_middle_of_a_stream(rig, client):
+def test_client_leaves_during_a_stream(rig, client):
     case = cases.slow(rig.engine.name, cases.STREAM)
     name = rig.new_name(case)
     watch = Watch(rig)
@@ -82,7 +82,7 @@ def test_in_the_middle_of_a_stream(rig, client):
 
 
 @clients
-def test_before_the_first_byte(rig, client):
+def test_client_leaves_before_the_first_byte(rig, client):
     case = cases.slow(rig.engine.name)
     name = rig.new_name(case)
     watch = Watch(rig)
@@ -99,7 +99,7 @@ def test_before_the_first_byte(rig, client):
 
 
 @pytest.mark.engine("llamacpp", "vllm")                   # LiteLLM stops nothing, transformers shows no queue
-def test_while_waiting_in_the_engines_queue(rig):
+def test_client_leaves_in_the_engines_queue(rig):
     case = cases.slow(rig.engine.name, cases.STREAM)
     name, engine = rig.new_name(case), rig.engine
     with contextlib.ExitStack() as load:

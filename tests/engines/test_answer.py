@@ -5,14 +5,14 @@ import cases
 CASES = cases.answered
 
 
-def test_says_the_same_as_without_us(rig, case):
+def test_answer_equals_a_direct_one(rig, case):
     run = rig.run(case)
     direct, through = answer.read(run.direct), answer.read(run.response)
     assert through == direct
 
 
-def test_is_a_real_answer(rig, case):
-    """Guards the comparison above: two empty answers would be equal too."""
+def test_answer_has_content(rig, case):
+    """Guards the comparison above: two empty answers would be equal, too."""
     through = answer.read(rig.run(case).response)
     assert sorted(through.choices) == list(range(case.choices))
     assert all(choice.text or choice.tools for choice in through.choices.values())

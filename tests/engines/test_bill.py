@@ -1,4 +1,4 @@
-"""The bill of a mixed run: what each tenant owes is counts × prices, to the last digit.
+"""The bill of a mixed run: the cost of each tenant is counts × prices, to the last digit.
 
 The counts are the engine's own counters, or what its last frame said to a client that then left; the prices
 are worked out here, in decimals. The program's part is the ledger and the report.
@@ -37,13 +37,13 @@ REQUESTS, ABORTS, AT_ONCE = 100, 10, 8
 
 
 def owed(computed, cached, generated):
-    """Dollars for so many tokens."""
+    """Dollars for this number of tokens."""
     counts = {"input": computed, "cached_input": cached, "output": generated}
     return sum(Decimal(count) * Decimal(PRICES[kind]) / MILLION for kind, count in counts.items())
 
 
 def bookkeeping(folder, tenant="x-tenant"):
-    """The ledger in a folder, and the options of a tokenmeter that keeps it: with a price file and tenants named by a header."""
+    """The ledger in a folder, and the options of a tokenmeter with it: a price file, and tenants named by a header."""
     ledger, prices, tenants = folder / "ledger.db", folder / "prices.yaml", folder / "tenants.yaml"
     prices.write_text("version: bill\ncurrency: USD\nmodels:\n  - pattern: \"*\"\n"
                       + "".join(f"    {kind}: {price}\n" for kind, price in PRICES.items()))
@@ -68,7 +68,7 @@ class Books:
         self.entered = 0
 
     def send(self, tenant, cases):
-        """Send them together for the tenant; what the engine counted meanwhile, as far as it told us."""
+        """Send them together for the tenant; returns the engine's counts meanwhile, as far as its answers have them."""
         before = self.rig.engine.settled_counters()
         names = [self.rig.new_name(case) for case in cases]
         with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -77,7 +77,7 @@ class Books:
         self.expect_entered(len(cases))
         computed, cached, generated = self.rig.engine.moved(Difference(before, self.rig.engine.settled_counters()))
         if self.rig.engine.name == "vllm":
-            # Of some prompts its answers do not say what came from its cache; they are billed in full.
+            # The answers to several prompts do not report cached tokens; they are billed in full.
             exchanges = self.rig.tap.every_exchange()
             told = sum(cached_of(exchanges[name][1].body) for name in names)
             assert told <= cached
@@ -90,14 +90,14 @@ class Books:
         assert self.meter.samples().sum(ROWS) == self.entered
 
     def picos(self, tenant):
-        """What its rows say, by SQL alone."""
+        """The sums of its rows, by SQL alone."""
         with sqlite3.connect(self.ledger) as database:
             rows = database.execute("SELECT cost_pico FROM exchange WHERE tenant = ?", [tenant])
             return sum(Decimal(cost) for cost, in rows) / Decimal(10) ** 12
 
 
 def cached_of(body):
-    """The cached tokens that an answer's last usage tells of."""
+    """The cached tokens of an answer's last usage."""
     told = CACHED.findall(body)
     return int(told[-1]) if told else 0
 
@@ -129,7 +129,7 @@ def test_the_bill_is_counts_times_prices(rig, books):
 
 
 def leave(rig, books, draw):
-    """A client that leaves while the tap holds the answer; the tokens that had been told of by then."""
+    """A client that leaves while the tap holds the answer; returns the tokens of the frames so far."""
     after = draw.random.randint(2, 30)
     long = draw.long(streamed=True)
     fields = {name: value for name, value in long.fields.items() if name != "stream_options"}
@@ -143,6 +143,6 @@ def leave(rig, books, draw):
     if any(b'"usage":{' in event for event in answer.events(seen.body)):
         (prompt, generated), = last_said(seen)
         return prompt, 0, generated
-    # Nothing but the frames is known: one token each, and of the prompt nothing.
+    # Only the frames are known: one token each, and no count of the prompt.
     frames = [answer.payload(event)["choices"][0] for event in answer.events(seen.body)]
     return 0, 0, sum(bool(frame.get("text") or frame.get("delta", {}).get("content")) for frame in frames)

@@ -1,5 +1,4 @@
-"""Transparency: what the client got is what the engine sent, byte for byte, by the tap's record,
-without what was asked for in its name."""
+"""Transparency: the client's bytes equal the engine's, by the tap's record, without the effects of injected options."""
 import asked
 import call
 import cases

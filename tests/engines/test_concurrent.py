@@ -1,4 +1,4 @@
-"""Many streams at once over kept connections: none gets another's bytes, and the sum is right."""
+"""Many streams at once over kept connections: no stream gets bytes of another, and the sum is correct."""
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -19,7 +19,7 @@ def test_many_streams_at_once(rig):
     asked = [cases.chat("many", cases.USAGE, {"seed": seed, "max_tokens": 20 + seed}) for seed in range(streams)]
     names = [rig.new_name(case) for case in asked]
     engine_before, meter_before = rig.engine.settled_counters(), rig.meter and rig.meter.samples()
-    # Connections to us are kept and used again; llama.cpp itself closes its own after a stream without saying so.
+    # Client connections are kept and reused; llama.cpp closes its own after a stream without announcing it.
     kept = httpx.Limits(max_keepalive_connections=AT_ONCE if rig.meter else 0)
     with httpx.Client(base_url="http://%s:%d" % rig.address, timeout=120, limits=kept) as client, ThreadPoolExecutor(AT_ONCE) as pool:
         def ask(case, name):
@@ -40,8 +40,8 @@ def test_many_streams_at_once(rig):
 
 
 def test_every_new_connection_is_answered(rig):
-    """A client that keeps no connection must not suffer from those we keep: llama.cpp closes each after
-    a stream, unannounced, and a request sent on it at that moment is lost. Without us none ever is."""
+    """A client with a new connection per request must not be affected by the proxy's kept upstream connections:
+    llama.cpp closes each after a stream, unannounced, and a request sent on it at that moment is lost."""
     def ask(seed):
         return call.send(rig.address, cases.chat("short", cases.USAGE, {"seed": seed, "max_tokens": 4 + seed % 20}))
     with ThreadPoolExecutor(AT_ONCE) as pool:

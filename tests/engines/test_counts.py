@@ -28,11 +28,11 @@ def test_output_equals_the_engines_count(rig, case):
     if usage_was_sent(run) and case.usage_covers_all:
         assert counted == {"reported": generated}
     elif not case.usage_covers_all:
-        assert not any(counted.values())                  # the count of one choice of two is none of both
+        assert not any(counted.values())                  # the count of one choice of two is no count of both
     elif set(counted) <= EXACT:
         assert sum(counted.values()) == generated
     else:
-        # an estimate, and named as such
+        # an estimate, marked as such
         assert 0 < sum(counted.values()) <= generated
 
 
@@ -50,13 +50,13 @@ def test_input_equals_the_engines_count(rig, case):
     computed, cached, _ = rig.engine.moved(run.engine)
     counted = [run.meter.of(TOKENS, type=kind, model="tiny") for kind in ("input", "input_cached")]
     if not case.usage_covers_all and not sum(counted):
-        return                                            # left out with the rest of such a usage
+        return                                            # omitted with the rest of such a usage
     if rig.engine.counts_prompt_per_choice and case.choices > 1:
         assert sum(counted) * case.choices == computed + cached
     else:
         assert counted == [computed, cached]
     if "prompt-cached" in case.name and rig.engine.has_cache:
-        assert cached > 0                                 # or the case does not test what it is for
+        assert cached > 0                                 # otherwise the case does not test its purpose
 
 
 def test_exchange_is_counted_once(rig, case):

@@ -1,4 +1,4 @@
-"""The engine dies in the middle of streams: its clients see that it did, and we live on."""
+"""The engine is killed during streams: its clients see a cut, and tokenmeter continues."""
 import json
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from process import eventually
 from test_abort import some_events
 
 BROKEN_OFF = {18: "partial file", 56: "connection reset"}
-"""What curl says of a body without its end."""
+"""curl's error for a body without its end."""
 
 
 @dataclass
@@ -50,13 +50,13 @@ def test_client_sees_no_end(rig, cut):
     assert b"[DONE]" not in cut.response.body
 
 
-def test_client_gets_all_there_was(rig, cut):
+def test_client_gets_all_sent_bytes(rig, cut):
     assert not cut.response_seen.whole
     assert cut.response.body == cut.response_seen.body
     assert len(answer.events(cut.response.body)) >= 20
 
 
-def test_curl_complains(rig, cut):
+def test_curl_reports_the_cut(rig, cut):
     code, status, _, body = cut.curl
     assert code in BROKEN_OFF
     assert status == 200
@@ -75,7 +75,7 @@ def test_ending_is_upstream_cut(rig, cut):
 @pytest.mark.parametrize("case", [cases.chat("chat"), cases.chat("chat-stream", cases.STREAM)], ids=lambda case: case.name)
 @pytest.mark.parametrize("way", ["hangs-up", "refuses"])
 def test_answers_502_while_the_engine_is_down(rig, cut, way, case):
-    """The tap hangs up at once, having no engine; closed, it refuses connections as a dead engine's port does."""
+    """The tap hangs up at once, without an engine; closed, it refuses connections as a dead engine's port does."""
     if way == "refuses":
         rig.tap.close()
     try:
@@ -91,14 +91,14 @@ def test_answers_502_while_the_engine_is_down(rig, cut, way, case):
 
 
 @pytest.mark.metered
-def test_lives_on(rig, cut):
+def test_tokenmeter_continues(rig, cut):
     assert rig.meter.process.alive()
     assert rig.meter.answers("/livez")
     assert rig.meter.samples().has("tokenmeter_build_info")
 
 
 @pytest.mark.engine("llamacpp")                           # vLLM's start takes minutes
-def test_serves_again_once_the_engine_is_back(rig, cut):
+def test_serves_again_after_the_engines_restart(rig, cut):
     rig.engine.start()
     rig.tap.target = rig.engine.address
     run = rig.through(cases.chat("chat-back", cases.USAGE))

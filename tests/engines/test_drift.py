@@ -26,18 +26,19 @@ pytestmark = [pytest.mark.metered, pytest.mark.engine("llamacpp")]
 TELEMETRY = pathlib.Path(os.environ.get("TOKENMETER_TELEMETRY", pathlib.Path.home() / ".cache/tokenmeter/telemetry"))
 RULES = HERE.parent.parent / "helm/tokenmeter/rules"
 MINUTES = 5
-"""Minutes that a round stands for: the longest that Prometheus looks back for a sample."""
+"""Minutes of a round: the longest time that Prometheus looks back for a sample."""
 QUIET, FIRES, OVER = 8, 13, 15
-"""Rounds before the request that goes past us; the round by which the alert has waited; one whose half hour is without it."""
+"""Rounds before the request that bypasses tokenmeter; the round in which the alert has waited long enough; one whose
+half hour is without the request."""
 REQUESTS, LEAVING = 24, 3
-"""Requests in a round, and those of them that leave."""
+"""Requests in a round, and those that leave."""
 PAST = 3000
-"""Tokens that the request past us generates."""
+"""Tokens of the request that bypasses tokenmeter."""
 TOLERANCE = 0.05
-"""The alert's."""
+"""The alert's parameters."""
 DRIFT, GENERATED, PROMPTS = "tokenmeter_engine_drift_tokens", "tokenmeter_engine_generation_tokens", "tokenmeter_engine_prompt_tokens"
 INPUTS = ("tokenmeter_engine_", "tokenmeter_tenant_uncounted_prompts_total", "tokenmeter_tenant_exchanges_total")
-"""What the rules of the drift read."""
+"""The metrics that the drift rules read."""
 FIRING = 'count(ALERTS{alertname="TokenmeterEngineDrift", alertstate="firing"%s}) or vector(0)'
 
 
@@ -50,7 +51,7 @@ class Recording:
         self.sample()
 
     def sample(self):
-        """Once the program has read what the engine counted."""
+        """Wait until tokenmeter has read the engine's counters."""
         now = self.rig.engine.settled_counters()
         computed, cached, generated = self.rig.engine.moved(Difference(self.begun, now))
 
@@ -62,7 +63,7 @@ class Recording:
         self.pages.append(self.page)
 
     def series(self):
-        """Every series that the rules read, with a value for each page; one that began later has none before."""
+        """Every series that the rules read, with a value for each page; a later series has none before its start."""
         names = {(name, tuple(sorted(labels.items()))) for page in self.pages for name, labels, _ in page.rows if name.startswith(INPUTS)}
         tables = [{(name, tuple(sorted(labels.items()))): value for name, labels, value in page.rows} for page in self.pages]
         for name, labels in sorted(names):
@@ -70,7 +71,7 @@ class Recording:
             yield {"series": f"{name}{{{text}}}", "values": " ".join(str(table.get((name, labels), "_")) for table in tables)}
 
     def expect(self, folder, *samples):
-        """Prometheus has these values of (expression, round)."""
+        """Assert that Prometheus has these values of (expression, round)."""
         tests = [{"expr": expression, "eval_time": f"{at * MINUTES}m", "exp_samples": [{"labels": "{}", "value": value}]}
                  for expression, at, value in samples]
         document = {"rule_files": [str(RULES / "recording.yaml"), str(RULES / "alerts.yaml")], "evaluation_interval": "1m",
@@ -82,7 +83,7 @@ class Recording:
         assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def test_alert_is_silent_but_for_a_request_that_went_past_us(rig, tmp_path):
+def test_alert_fires_only_for_a_bypassing_request(rig, tmp_path):
     draw = drawn(rig, "drift")
 
     def traffic():

@@ -16,7 +16,7 @@ STEPS = "tokenmeter_usage_steps_total"
 
 @pytest.fixture(scope="module")
 def forced(rig):
-    """The engine with that option, behind a tokenmeter that does not know it yet."""
+    """The engine with that option, behind a tokenmeter with an empty profile of it."""
     rig.engine.process.stop()
     rig.engine.start("--enable-force-include-usage")
     rig.tap.target = rig.engine.address
@@ -34,7 +34,7 @@ def expect_untouched(run):
     assert through.usage
 
 
-def test_first_stream_is_left_whole_though_we_had_asked(forced):
+def test_first_stream_stays_whole_after_injection(forced):
     rig, first = forced
     run = rig.run(first)
     rig.expect_request(first, run.request_seen, {asked.AT_END})
@@ -46,7 +46,7 @@ def test_first_stream_is_left_whole_though_we_had_asked(forced):
     cases.chat("forced-false", {"stream": True, "stream_options": {"include_usage": False}}),
     cases.completion("forced-completion", cases.STREAM), cases.completion("forced-max-1", cases.STREAM, {"max_tokens": 1}),
 ], ids=lambda case: case.name)
-def test_later_ones_are_not_asked_for_and_left_whole(forced, case):
+def test_later_streams_get_no_option_and_stay_whole(forced, case):
     rig, _ = forced
     run = rig.run(case)
     rig.expect_request(case, run.request_seen, set())

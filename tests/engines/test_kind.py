@@ -1,11 +1,11 @@
-"""Told what the engine is, tokenmeter asks it only for what that engine can say and does not say anyway."""
+"""With a configured kind, tokenmeter requests only the usage that the engine supports and does not send by itself."""
 import pytest
 
 import asked
 import cases
 from meter import TOKENS
 
-pytestmark = [pytest.mark.metered, pytest.mark.engine("llamacpp", "vllm")]   # the others are of no kind
+pytestmark = [pytest.mark.metered, pytest.mark.engine("llamacpp", "vllm")]   # the others have no kind
 policies = pytest.mark.parametrize("policy", [asked.INJECT, asked.CONTINUOUS])
 STEPS = "tokenmeter_usage_steps_total"
 SOME = ("chat-stream", "chat-stream-usage", "completion-stream", "completion-stream-usage", "chat-stream-n2-no-usage")
@@ -17,7 +17,7 @@ def CASES(engine):
 
 
 @policies
-def test_asks_for_what_the_kind_needs(rig, case, policy):
+def test_options_follow_the_kind(rig, case, policy):
     run = rig.run(case, policy, rig.engine.kind)
     rig.expect_request(case, run.request_seen, run.added)
     assert run.response.body == rig.for_client(run.response_seen, run.added)

@@ -21,7 +21,7 @@ from tap import CASE
 from test_bill import bookkeeping
 from test_mixed import AT_ONCE, drawn
 
-pytestmark = [pytest.mark.metered, pytest.mark.engine("llamacpp", "vllm")]   # the others keep no running counts
+pytestmark = [pytest.mark.metered, pytest.mark.engine("llamacpp", "vllm")]   # the others have no running counts
 REQUESTS, LEAVING = 120, 0.3
 ROWS = "tokenmeter_ledger_rows_total"
 INPUT = ("input", "input_cached", "input_cache_write", "input_audio")
@@ -29,14 +29,14 @@ OUTPUT = ("output", "output_reasoning", "output_audio")
 
 
 class Rows:
-    """tokenmeter with a ledger in which each exchange is a tenant."""
+    """tokenmeter with a ledger in which each exchange has a tenant of its own."""
 
     def __init__(self, rig, folder):
         self.ledger, options = bookkeeping(folder, CASE)
         self.meter = Meter(rig.tap.address, folder, rig.engine.kind, "--usage", asked.CONTINUOUS, *options)
 
     def read(self, count):
-        """name -> (input tokens, its provenance, output tokens) of so many exchanges."""
+        """name -> (input tokens, its provenance, output tokens) of this number of exchanges."""
         assert eventually(lambda: self.meter.samples().sum(ROWS) >= count, 30), "the ledger has not acknowledged them"
         columns = f"tenant, {' + '.join(INPUT)}, input_provenance, {' + '.join(OUTPUT)}"
         with sqlite3.connect(self.ledger) as database:
@@ -44,7 +44,7 @@ class Rows:
 
 
 def leave(address, case, name, after):
-    """Hang up after so many events; before the head if that is 0. The events that had come."""
+    """Close after this number of events; before the head if that is 0. Returns the events so far."""
     with call.Call(address, case, name) as leaving:
         if case.streamed and after:
             leaving.read_until(lambda received: received.count(b"data: ") >= after)
@@ -55,7 +55,7 @@ def leave(address, case, name, after):
 
 
 def said(seen):
-    """prompt -> (its tokens, completion tokens) as the engine last said them in what the tap saw."""
+    """prompt -> (its tokens, completion tokens) by the engine's last count in the tap's record."""
     told = {}
     for value in filter(lambda value: isinstance(value, dict), map(answer.payload, answer.events(seen.body))):
         index = value["choices"][0]["index"] if value.get("choices") else 0
@@ -67,7 +67,7 @@ def said(seen):
 
 
 def is_piece(event):
-    """Whether an event carries a part of the answer, and not its speaker's name alone."""
+    """True if an event has a part of the answer, and not only the role."""
     value = answer.payload(event)
     for part in value.get("choices", ()) if isinstance(value, dict) else ():
         delta = part.get("delta", part)
@@ -77,20 +77,20 @@ def is_piece(event):
 
 
 def plain(case):
-    """The case as a client sends it that asks for no usage."""
+    """The case as sent by a client that requests no usage."""
     return Case(case.name, case.path, fields={key: value for key, value in case.fields.items() if key != "stream_options"},
                 indent=case.indent)
 
 
 def long(draw):
-    """One to leave: of completions, some have several prompts and some repeat theirs."""
+    """A request to leave: some completions have several prompts, and some repeat them."""
     case = draw.long(streamed=draw.random.random() < 0.8)
     if case.path != cases.COMPLETIONS:
         return case
     return case.but(**draw.random.choice([{}, {"prompt": draw.prompt(several=True)}, {"echo": True}]))
 
 
-def test_nothing_is_missed_but_what_came_after_the_last_frame(rig, tmp_path):
+def test_only_tokens_after_the_last_frame_are_missed(rig, tmp_path):
     draw = drawn(rig, "left")
     plans = []
     while len(plans) < REQUESTS:
@@ -116,7 +116,7 @@ def test_nothing_is_missed_but_what_came_after_the_last_frame(rig, tmp_path):
     untold, held, longest, several = 0, 0, 0, 0
     for (case, after), name, events in zip(plans, names, got):
         if name not in read:
-            assert after is not None and name not in seen, name   # it left before it was here
+            assert after is not None and name not in seen, name   # it left before the request arrived here
             continue
         inputs, provenance, outputs = read[name]
         if after is None:

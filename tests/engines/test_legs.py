@@ -1,4 +1,4 @@
-"""Prefill and decode on two servers: what a router sends twice is counted, charged and kept once.
+"""Prefill and decode on two servers: a request that the router sends twice is counted, charged and stored once.
 
 A router sends each request as vLLM's toy proxy does, first to one engine and then to a second one; the same requests, sent
 whole to the second engine, must come to the same sums. The engines here transfer nothing and work out the prompt twice.
@@ -31,13 +31,13 @@ COUNTED = (EXCHANGES, TOKENS, "tokenmeter_live_output_tokens_total", "tokenmeter
            "tokenmeter_tenant_uncounted_prompts_total", "tokenmeter_time_to_first_token_seconds_count",
            "gen_ai_server_request_duration_seconds_count", "gen_ai_client_inference_usage_input_tokens_total",
            "gen_ai_client_inference_usage_output_tokens_total", "gen_ai_client_inference_operation_output_tokens_count")
-"""What counts exchanges, tokens and money."""
+"""The metrics that count exchanges, tokens and money."""
 OF_UPSTREAM = {"upstream", "server_address", "server_port"}
 TO_PREFILL = {"do_remote_decode": True, "do_remote_prefill": False, "remote_engine_id": None, "remote_block_ids": None,
               "remote_host": None, "remote_port": None}
 TO_DECODE = {"do_remote_prefill": True, "do_remote_decode": False, "remote_block_ids": [1, 2, 3], "remote_engine_id": "engine-1",
              "remote_host": "127.0.0.1", "remote_port": 5559}
-"""What a prefill engine with a connector answers; those here have none."""
+"""The answer of a prefill engine with a connector; these engines have none."""
 
 
 class Pair(Meter):
@@ -54,7 +54,7 @@ class Pair(Meter):
 
 
 def in_two(pair, case):
-    """Sends a request as the router does; the answers of both engines."""
+    """Sends a request as the router does; returns the answers of both engines."""
     fields = {name: value for name, value in case.fields.items() if name != "stream_options"}
     first = call.send(pair.prefill, replace(case, fields=fields | {"stream": False, "max_tokens": 1, "kv_transfer_params": TO_PREFILL}))
     if first.status == 200:
@@ -64,7 +64,7 @@ def in_two(pair, case):
 
 
 def requests(engine):
-    """Requests of one answer each, of two tenants, each with an id; the last two are one request that is repeated."""
+    """Requests with one answer each, of two tenants, each with an id; the last two are one repeated request."""
     draw, made = mixture.Mixture(engine, Random(f"{SEED} {engine.name} legs")), []
     while len(made) < REQUESTS:
         case = draw.draw(1)
@@ -77,13 +77,13 @@ def requests(engine):
 
 
 def said(response):
-    """An answer with its last usage: how many tokens fall into an event differs from run to run."""
+    """An answer with its last usage: the tokens in each event differ from run to run."""
     read = answer.read(response)
     return read.choices, read.errors, read.usage[-1:]
 
 
 def counted(samples):
-    """name and labels, but those of the upstream -> the sum of each series that counts exchanges, tokens or money."""
+    """name and labels, without the upstream -> the sum of each series that counts exchanges, tokens or money."""
     sums = {}
     for name, labels, value in samples.rows:
         if name in COUNTED and value:
@@ -93,7 +93,7 @@ def counted(samples):
 
 
 def settled(meter, ledger, rows):
-    """Its page, and the ledger's rows, reports and joined requests, once so many rows are acknowledged."""
+    """Its page, and the ledger's rows, reports and joined requests, once this number of rows is acknowledged."""
     assert eventually(lambda: meter.samples().sum(ROWS) == rows, 10), f"{meter.samples().sum(ROWS)} of {rows} rows"
     page = meter.samples()
     with closing(sqlite3.connect(ledger)) as database:
@@ -109,7 +109,8 @@ def settled(meter, ledger, rows):
 
 @pytest.fixture(scope="module")
 def second(rig, tmp_path_factory):
-    """A second engine of the same kind, which has seen every request once: what it finds in its cache is the same from now on."""
+    """A second engine of the same kind that has processed every request once, so that its cache hits are the same
+    from now on."""
     engine = KINDS[rig.engine.name](tmp_path_factory.mktemp("second"))
     try:
         for case in requests(rig.engine):
@@ -137,7 +138,7 @@ def test_sums_of_legs_are_those_of_whole_requests(rig, second, tmp_path, roles):
         sent = [in_two(meter, case) for case in every]
         pair_page, pair_books, pair_joined, pair_legs = settled(meter, ledger, 2 * len(every))
 
-    # the same to the client, who sees the second engine's answer only
+    # the client sees the same: the second engine's answer only
     assert [response.status for _, response in sent] == [response.status for response in answers]
     assert [said(response) for _, response in sent] == [said(response) for response in answers]
     # the same in every counter, in the reports and in the ledger
@@ -152,9 +153,9 @@ def test_sums_of_legs_are_those_of_whole_requests(rig, second, tmp_path, roles):
     assert pair_legs == [("first", prompts, len(every))]
     assert {upstream for upstream, of in pair_page.values(EXCHANGES, "upstream").items() if of} == {"second"}
 
-    # each id joins its legs, and the repetition of the last one
+    # each id joins its legs, and the repetition of the last request
     once, whole = (1, 1, 1, 0, 2), (1, 0, 0, 0, 1)
-    refused = (1, 1, int(roles[1] == "decode"), 1, 2)      # sent whole to the second engine, as the first one refused it
+    refused = (1, 1, int(roles[1] == "decode"), 1, 2)      # sent whole to the second engine, as the first one rejected it
     for at in range(REQUESTS):
         assert (pair_joined[f"id:request-{at}"][:5], joined[f"id:request-{at}"][:5]) == (once, whole)
         assert pair_joined[f"id:request-{at}"][5] == joined[f"id:request-{at}"][5] > 0

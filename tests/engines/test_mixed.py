@@ -36,7 +36,7 @@ def drawn(rig, *what):
 
 
 class Batch:
-    """Cases sent through us together, and what moved meanwhile."""
+    """Cases sent through tokenmeter together, and the growth of the counters."""
 
     def __init__(self, rig, policy, drawn_cases, at_once=AT_ONCE):
         self.rig, self.policy, self.cases = rig, policy, drawn_cases
@@ -64,7 +64,7 @@ class Batch:
 
 
 def undisturbed(rig, policy, drawn_cases):
-    """A batch in which the engine's own connections held; three are tried."""
+    """A batch without a failure of the engine's own connections, in at most three attempts."""
     for _ in range(3):
         batch = Batch(rig, policy, drawn_cases)
         failure = rig.engine.own_failure
@@ -85,7 +85,7 @@ several = pytest.mark.engine("llamacpp", "vllm")
 
 @policies
 @pytest.mark.parametrize("choices", [1, pytest.param(2, marks=several), pytest.param(3, marks=several)])
-def test_the_sum_is_the_engines_to_the_token(rig, policy, choices):
+def test_sum_equals_the_engines_exactly(rig, policy, choices):
     count = int(RUNS[policy][choices] * rig.engine.batch)
     batch = undisturbed(rig, policy, drawn(rig, policy, choices).cases(count, choices))
     batch.expect_every_byte()
@@ -107,7 +107,7 @@ def test_usage_of_one_choice_counts_nothing(rig):
 
 @pytest.mark.engine("vllm")
 def test_beams_are_never_reported(rig):
-    """vLLM's counter sees the beams, its usage the answers: we say the usage, and not that it is the truth."""
+    """vLLM's counter includes the beams, its usage only the answers: the usage is used, and not marked as reported."""
     draw = drawn(rig, "beams")
     batch = Batch(rig, asked.INJECT, [draw.beams() for _ in range(8)])
     batch.expect_every_byte()
@@ -117,9 +117,9 @@ def test_beams_are_never_reported(rig):
 
 
 @policies
-# transformers counts no request that was left; behind LiteLLM, llama.cpp counts some of them only
+# transformers counts no request whose client left; behind LiteLLM, llama.cpp counts only some of them
 @pytest.mark.engine("llamacpp", "vllm")
-def test_what_a_client_left_is_never_reported(rig, policy):
+def test_aborted_request_is_never_reported(rig, policy):
     aborts = int(ABORTS * rig.engine.batch)
     draw = drawn(rig, "aborts", policy)
     engine_before, meter = rig.engine.settled_counters(), rig.meter_of(policy)
@@ -143,7 +143,7 @@ def test_what_a_client_left_is_never_reported(rig, policy):
 
 
 @pytest.mark.engine("vllm")
-def test_what_a_client_left_is_counted_as_the_engine_last_said(rig):
+def test_aborted_request_has_the_engines_last_count(rig):
     draw = drawn(rig, "held")
     meter = rig.meter_of(asked.CONTINUOUS)
     for _ in range(HELD):
@@ -166,14 +166,14 @@ def test_what_a_client_left_is_counted_as_the_engine_last_said(rig):
 
 
 def last_said(seen):
-    """(prompt tokens, completion tokens) that each choice was last said to have."""
+    """The last (prompt tokens, completion tokens) of each choice."""
     last = {}
     for value in filter(lambda value: isinstance(value, dict), map(answer.payload, answer.events(seen.body))):
         last[value["choices"][0]["index"]] = value["usage"]["prompt_tokens"], value["usage"]["completion_tokens"]
     return list(last.values())
 
 
-def test_endpoints_of_other_dialects_pass_as_they_are(rig):
+def test_endpoints_of_other_dialects_are_unchanged(rig):
     draw = drawn(rig, "others")
     batch = Batch(rig, asked.INJECT, [draw.other(1) for _ in range(16)])
     exchanges = rig.tap.every_exchange()

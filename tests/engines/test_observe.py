@@ -1,4 +1,4 @@
-"""`--usage observe`: nothing is asked for, and not a byte of either body is another than without us."""
+"""`--usage observe`: no usage is requested, and both bodies are unchanged."""
 import pytest
 
 import answer

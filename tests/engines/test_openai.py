@@ -1,4 +1,4 @@
-"""The official OpenAI client: what it makes of an answer through us is what it makes of a direct one."""
+"""The official OpenAI client reads the same answer through tokenmeter and directly."""
 import openai
 import pytest
 
@@ -9,7 +9,7 @@ from test_abort import EVENTS, Watch
 CASES = cases.answered
 CREATE = {cases.CHAT: lambda client: client.chat.completions, cases.COMPLETIONS: lambda client: client.completions}
 ITS_OWN = {"ignore_eos", "grammar"}
-"""Fields the client does not know; it sends them as extra ones."""
+"""Fields that the client does not support; it sends them as extra fields."""
 
 
 def client_of(address):
@@ -23,7 +23,7 @@ def create(address, case, **more):
 
 
 def heard(address, case):
-    """(choices, usage) as the client's own objects tell them."""
+    """(choices, usage) in the client's own objects."""
     result = create(address, case)
     choices, usage = {}, []
     for part in result if case.streamed else [result]:
@@ -34,12 +34,12 @@ def heard(address, case):
             for tool in (said and said.tool_calls) or ():
                 told["tools"] += (tool.function.name or "") + (tool.function.arguments or "")
             told["finish"] = choice.finish_reason or told["finish"]
-        if part.usage and part.usage.total_tokens:        # LiteLLM puts one of zeros on what it was not asked for
+        if part.usage and part.usage.total_tokens:        # LiteLLM sends one of zeros without a request for it
             usage.append((part.usage.prompt_tokens, part.usage.completion_tokens))
     return choices, sorted(usage)
 
 
-def test_hears_the_same_as_without_us(rig, case):
+def test_answer_equals_a_direct_one(rig, case):
     direct = heard(rig.engine.address, case)
     assert heard(rig.address, case) == direct
     assert len(direct[0]) == case.choices

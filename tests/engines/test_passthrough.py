@@ -1,4 +1,4 @@
-"""What is no inference request passes untouched (test_bytes sees to that) and is counted as such."""
+"""Requests that are not inference are forwarded unchanged (see test_bytes) and counted as such."""
 import pytest
 
 import cases

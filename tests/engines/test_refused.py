@@ -1,4 +1,4 @@
-"""Requests the engine refuses: its own error reaches the client, and is counted as one."""
+"""Requests that the engine rejects: its own error reaches the client, and is counted as one."""
 import pytest
 
 import asked
@@ -24,8 +24,8 @@ def test_error_is_counted(rig, case):
 
 
 @pytest.mark.metered
-def test_original_is_sent_once_the_engine_refused_it_with_our_addition(rig):
-    """It might have been our addition; that it was not shows only by asking without."""
+def test_original_follows_a_rejected_edit(rig):
+    """Only the original shows whether the added options caused the rejection."""
     case = next(case for case in cases.refused(rig.engine.name) if case.streamed and case.error in asked.REFUSALS)
     name = rig.new_name(case)
     call.send(rig.address, case, name)

@@ -1,4 +1,4 @@
-"""A search over spellings of paths and bodies: whatever the engine answers with tokens has been recorded.
+"""A search over spellings of paths and bodies: every answer of the engine with tokens has a record.
 
 Paths are spelled as some server might read them, bodies as some parser might take them, drawn by a seed
 (`TOKENMETER_SEED`). Most are refused by the engine; of the others none may pass the meter by.
@@ -20,7 +20,7 @@ from meter import EXCHANGES, TOKENS
 
 SEED = int(os.environ.get("TOKENMETER_SEED", "1"))
 DRAWN = 240
-"""Spellings drawn for each engine, besides each way alone."""
+"""Random spellings for each engine, besides each way alone."""
 
 FEEDS = ("%0a", "%0A", "%0A/", "/%0a", "%u000a", "%0a%0a", "%0d%0a", "%0d", "%00", "%20", "%09", "%0b", "%85", "%e2%80%a8")
 TAILS = ("/", "//", "/.", "/x/..", ";x", "%3b", "%3f", "?", "?x=1", "%23", "%2f", "%5c", "%2F%0a", *FEEDS)
@@ -40,7 +40,7 @@ class Spelling:
     body: bytes
     headers: tuple
     what: str
-    """The ways that were taken, to be told where it passes by."""
+    """The applied ways, to identify a spelling that bypasses the meter."""
 
     def bytes(self, host):
         head = [f"POST {self.path} HTTP/1.1", f"Host: {host}", "Connection: close", f"Content-Length: {len(self.body)}",
@@ -49,7 +49,7 @@ class Spelling:
 
 
 def asking(path, stream):
-    """What the endpoint takes, at its plainest."""
+    """The endpoint's simplest request."""
     fields = {"model": "tiny", "stream": stream}
     if path.endswith("/responses"):
         return fields | {"input": "the people of", "max_output_tokens": 4}
@@ -87,7 +87,7 @@ PATHS = {
 }
 
 
-# --- bodies: from members as a list of pairs, because some of them stand there twice
+# --- bodies: from members as a list of pairs, because some are repeated
 
 def dumped(members):
     return "{" + ",".join(f"{key}:{value}" for key, value in members) + "}"
@@ -99,7 +99,7 @@ def recased(draw, members):
 
 
 def with_one(*pairs):
-    """The members with these before or behind them."""
+    """The members with these before or after them."""
     return lambda draw, members: draw.choice(([*pairs, *members], [*members, *pairs]))
 
 
@@ -169,7 +169,7 @@ def spelled(draw, path, stream, way_of_path, way_of_members, encoding, headers):
 
 
 def spellings(engine, seed):
-    """Every way alone, and then as many together as are drawn."""
+    """Every way alone, and then random combinations."""
     draw = random.Random(f"{engine}-{seed}")
     endpoints = ENDPOINTS[engine]
     for path in endpoints:
@@ -205,7 +205,7 @@ def send(address, spelling):
 
 
 def has_tokens(response):
-    """Whether the answer carries something that the model made, or a count of it."""
+    """True if the answer contains generated text, or a token count."""
     if response is None or response.status != 200:
         return False
     values = []
@@ -225,7 +225,7 @@ def has_tokens(response):
 
 
 def counts(value):
-    """Whether a JSON value holds a count of tokens, or text of an answer, anywhere."""
+    """True if a JSON value contains a token count, or text of an answer, anywhere."""
     if isinstance(value, list):
         return any(map(counts, value))
     if not isinstance(value, dict):
@@ -240,9 +240,9 @@ def counts(value):
 
 
 @pytest.mark.metered
-@pytest.mark.engine("llamacpp", "vllm")                   # the servers that the search is about
-def test_no_spelling_passes_the_meter_by(rig):
-    # told its kind: which of llama.cpp's endpoints and OpenAI's `/completions` is, depends on that
+@pytest.mark.engine("llamacpp", "vllm")                   # the servers with lenient parsers
+def test_no_spelling_bypasses_the_meter(rig):
+    # with the kind configured: it determines llama.cpp's own endpoints and OpenAI's `/completions`
     meter, answered, missed = rig.meter_of(asked.INJECT, rig.engine.kind), 0, []
     for spelling in spellings(rig.engine.name, SEED):
         before = meter.samples()

@@ -1,4 +1,4 @@
-"""Answers of llama.cpp that do not say how many tokens they cost: none is billed as if they were few."""
+"""Answers of llama.cpp without token counts: none is billed as if it had few tokens."""
 import json
 import sqlite3
 
@@ -59,7 +59,7 @@ def test_answer_is_summed_or_unpriced(rig, books, case, outcome, status):
 
 @pytest.fixture(scope="module")
 def strict(rig, tmp_path_factory):
-    """tokenmeter that enforces a budget which refuses what cannot be counted."""
+    """tokenmeter with an enforced budget that rejects uncountable requests."""
     folder = tmp_path_factory.mktemp("strict")
     prices, settings = folder / "prices.yaml", folder / "tokenmeter.yaml"
     prices.write_text("version: v\ncurrency: USD\nmodels:\n  - pattern: \"*\"\n    input: 1\n    output: 1\n")
@@ -72,7 +72,7 @@ def strict(rig, tmp_path_factory):
 
 
 @shapes
-def test_uncountable_is_refused(rig, strict, case, outcome, status):
+def test_uncountable_request_is_rejected(rig, strict, case, outcome, status):
     before = rig.engine.settled_counters()
     response = call.send(strict.address, case)
     assert response.status == status, response.body

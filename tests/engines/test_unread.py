@@ -1,4 +1,4 @@
-"""A client that takes the content of an unstreamed answer and not its usage, which stands last: it is charged for all."""
+"""A client that reads the content of an unstreamed answer and not its usage at the end: it is charged for all."""
 import socket
 
 import pytest
@@ -13,7 +13,7 @@ from test_mixed import OUTPUT, tokens
 
 pytestmark = [pytest.mark.metered, pytest.mark.engine("llamacpp", "vllm")]
 LONG = {"logprobs": True, "top_logprobs": 20, "max_tokens": 600, "ignore_eos": True}
-"""Well over a megabyte of JSON, more than the buffers of the sockets on its way."""
+"""Well over a megabyte of JSON, more than all socket buffers on its way."""
 
 
 def test_content_without_usage_is_charged(rig):

@@ -1,5 +1,5 @@
-"""Usage asked for in the client's name: the engine gets the question and nothing else that is new,
-the client gets the answer without what the question brought, and every token is accounted for."""
+"""Injected usage: the engine gets the option and no other change, the client gets the answer without the option's
+effects, and every token is counted."""
 import pytest
 
 import answer
@@ -11,28 +11,28 @@ CASES = cases.usage
 pytestmark = pytest.mark.metered
 policies = pytest.mark.parametrize("policy", [asked.INJECT, asked.CONTINUOUS])
 LOST = {
-    # moved by the engine from the last event of the answer to the usage event, and gone with that
+    # the engine moves it from the last event of the answer to the usage event, with which it is removed
     ("vllm", cases.CHAT): {"!system_fingerprint"},
     ("vllm", cases.COMPLETIONS): {"!system_fingerprint"},
     ("llamacpp", cases.CHAT): {"!timings"},
     ("llamacpp", cases.COMPLETIONS): set(),
     ("litellm", cases.CHAT): set(),
-    # the zeros that it puts on every event of a stream that was not asked for usage
+    # the zeros in every event of a stream without requested usage
     ("litellm", cases.COMPLETIONS): {"usage", "!usage"},
     ("transformers", cases.CHAT): set(),
     ("transformers", cases.COMPLETIONS): set(),
 }
-"""What the client of an unasked stream misses, by engine and path; all that is visible of us."""
+"""The fields that the client of an edited stream lacks, by engine and path; the only visible effect of tokenmeter."""
 
 
 @policies
-def test_engine_gets_the_question_and_nothing_else(rig, case, policy):
+def test_engine_gets_the_option_and_nothing_else(rig, case, policy):
     run = rig.run(case, policy)
     rig.expect_request(case, run.request_seen, run.added)
 
 
 @policies
-def test_client_gets_all_but_the_answer_to_it(rig, case, policy):
+def test_client_gets_all_but_the_options_effects(rig, case, policy):
     run = rig.run(case, policy)
     assert run.response.status == run.response_seen.status == 200
     assert run.response.whole and run.response_seen.whole
@@ -41,17 +41,17 @@ def test_client_gets_all_but_the_answer_to_it(rig, case, policy):
 
 
 @policies
-def test_says_the_same_as_without_us(rig, case, policy):
+def test_answer_equals_a_direct_one(rig, case, policy):
     run = rig.run(case, policy)
     direct, through = answer.read(run.direct), answer.read(run.response)
     assert (through.choices, through.done, through.errors) == (direct.choices, direct.done, direct.errors)
-    # running usages come with each event, and events differ from run to run
+    # running usages are in each event, and events differ from run to run
     assert bool(through.usage) == bool(direct.usage)
     assert through.usage[-1:] == direct.usage[-1:]
 
 
 @policies
-def test_only_what_is_known_to_be_lost_is_lost(rig, case, policy):
+def test_only_known_fields_are_lost(rig, case, policy):
     run = rig.run(case, policy)
     direct, through = answer.names(run.direct.body), answer.names(run.response.body)
     lost = LOST[rig.engine.name, case.path] if asked.AT_END in run.added else set()

@@ -1,4 +1,4 @@
-"""HTTP/1.1 messages as bytes: where they end, and what they carry without their framing.
+"""HTTP/1.1 messages as bytes: their ends, and their contents without framing.
 
 Written for the tests and used on both sides of the proxy, so that neither curl nor the proxy
 itself has to be believed about where a body ended.
@@ -9,19 +9,19 @@ from dataclasses import dataclass
 HOP_BY_HOP = {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
               "te", "trailer", "transfer-encoding", "upgrade"}
 CLIENT = {"User-Agent": "engine-tests", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
-"""What every client of ours says."""
+"""The header fields of every client of the tests."""
 
 
 @dataclass
 class Message:
-    """A request or a response; `whole` is false where the connection ended before the message did."""
+    """A request or a response; `whole` is false if the connection ended before the message did."""
     first: str
     headers: list
     body: bytes
     whole: bool
     end: int
     begun: int = 0
-    """Its place among all that was recorded, in the order in which they began."""
+    """Its position among all recorded messages, in the order of their starts."""
 
     @property
     def status(self):
@@ -43,7 +43,7 @@ class Message:
         return gzip.decompress(self.body) if self.header("content-encoding") == "gzip" else self.body
 
     def end_to_end(self):
-        """Its headers, sorted, without those that belong to one connection only."""
+        """Its headers, sorted, without those of one connection."""
         named = {n.strip().lower() for key, value in self.headers if key == "connection" for n in value.split(",")}
         return sorted((k, v) for k, v in self.headers if k not in HOP_BY_HOP | named)
 
@@ -58,7 +58,7 @@ def request(method, path, host, body=None, headers=()):
 
 
 def parse(data, start=0, closed=False, method=None):
-    """The message at `start`, or None where not even its head is there.
+    """The message at `start`, or None before its head is complete.
 
     `closed`: no more bytes will come. `method`: for a response, that of its request;
     None parses a request.
@@ -86,7 +86,7 @@ def parse(data, start=0, closed=False, method=None):
 
 
 def dechunk(data, at):
-    """(body, whether its last chunk came, where it ended), however far it has come."""
+    """(body, true if its last chunk has arrived, its end), for the bytes so far."""
     body = bytearray()
     while True:
         line_end = data.find(b"\r\n", at)

@@ -1,4 +1,4 @@
-//! A ledger of two months in a folder of its own, written as a proxy writes it.
+//! A ledger of two months in a folder of its own, written as by a proxy.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use ledger::{Plan, Row};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Book, Charge, Unpriced, Usage};
 
-/// The price file by which everything is charged, and again by recipes.
+/// The price file that charges everything, and that recipes use to reprice.
 const PRICES: &str = "\
 version: example-2026
 currency: USD
@@ -22,7 +22,7 @@ models:
 const OCTOBER_US: i64 = 1_790_942_400_000_000;
 const NOVEMBER_US: i64 = 1_793_620_800_000_000;
 
-/// A folder that goes away.
+/// A folder that is removed when dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -30,7 +30,7 @@ impl Folder {
         &self.0
     }
 
-    /// One with `tokenmeter.db` of November, October beside it, and `prices.yaml`.
+    /// A folder with `tokenmeter.db` of November, October beside it, and `prices.yaml`.
     pub(crate) fn with_a_ledger() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let name =
@@ -80,7 +80,7 @@ fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
         input_provenance: Provenance::Reported,
         output_provenance: if n % 10 == 9 { Provenance::Frames } else { Provenance::Reported },
     };
-    // Of every second request, the first try fails.
+    // The first attempt of every second request fails.
     let success = !n.is_multiple_of(4);
     let usage = Usage {
         model,
@@ -123,7 +123,7 @@ fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
         charge,
         trace: None,
         role: meter::Role::Whole,
-        // Every second is a repetition.
+        // Every second one is a repetition.
         request_id: Some(format!("{tenant}-{model}-{}", n / 2).into()),
         upstream_attempts: 1,
         cached_excess: 0,

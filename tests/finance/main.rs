@@ -1,5 +1,5 @@
-//! The promises of `sidecar/ledger/finance.md`, `focus.md` and `sql.md`: every command, query and script in them
-//! is run, on a ledger of two months, and a sum that two of them say is the same.
+//! The claims of `sidecar/ledger/finance.md`, `focus.md` and `sql.md`: every command, query and script in them is run,
+//! on a ledger of two months, and equal sums of two of them agree.
 
 mod book;
 mod recipes;
@@ -10,10 +10,10 @@ use std::process::{Command, Output, Stdio};
 
 use book::Folder;
 
-/// A program of the Python that `tests/finance/install` made.
+/// A program of the Python environment made by `tests/finance/install`.
 fn installed(name: &str) -> PathBuf {
     let root = std::env::var_os("TOKENMETER_FINANCE").map(PathBuf::from).unwrap_or_else(|| {
-        let home = std::env::var_os("HOME").expect("HOME, or TOKENMETER_FINANCE, says where programs are");
+        let home = std::env::var_os("HOME").expect("HOME or TOKENMETER_FINANCE is set");
         PathBuf::from(home).join(".cache/tokenmeter/finance")
     });
     let path = root.join("venv/bin").join(name);
@@ -25,8 +25,8 @@ fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("it is there")
 }
 
-/// A command in a ledger's folder, with `tokenmeter` and the installed Python on its path and no ledger
-/// named by the environment.
+/// A command in a ledger's folder, with `tokenmeter` and the installed Python on its path and no ledger in the
+/// environment.
 fn command(folder: &Folder, program: impl AsRef<std::ffi::OsStr>) -> Command {
     let binary = PathBuf::from(env!("CARGO_BIN_EXE_tokenmeter"));
     let path = std::env::join_paths(
@@ -48,7 +48,7 @@ fn command(folder: &Folder, program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// What it printed; it must end well.
+/// Its output; it must succeed.
 fn printed(output: Output, what: &str) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{what}\nended with {}:\n{said}", output.status);
@@ -67,7 +67,7 @@ fn spend(folder: &Folder, flags: &str) -> (String, String) {
 
 #[test]
 #[ignore = "needs tests/finance/install"]
-fn the_months_and_what_is_not_in_them() {
+fn months_and_omissions_are_reported() {
     let folder = Folder::with_a_ledger();
     let (json, _) = spend(&folder, "--by month,tenant --format json");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
@@ -93,10 +93,10 @@ fn the_months_and_what_is_not_in_them() {
     assert!(notes.iter().any(|note| note.starts_with(unpriced)), "{notes:?}");
 }
 
-/// Every command that a note or an error names does what it says.
+/// Every command in a note or an error works.
 #[test]
 #[ignore = "needs tests/finance/install"]
-fn hints_can_be_run_as_they_are_written() {
+fn hints_can_be_run_unchanged() {
     let folder = Folder::with_a_ledger();
     std::fs::write(folder.path().join("settings.yaml"), "prices: prices.yaml\nledger: tokenmeter.db\n")
         .expect("written");
@@ -119,10 +119,10 @@ fn hints_can_be_run_as_they_are_written() {
     }
 }
 
-/// The rows of a month that was closed say so; the open one says that it grows.
+/// The rows of a closed month are marked closed; those of the open one as growing.
 #[test]
 #[ignore = "needs tests/finance/install"]
-fn reports_say_which_months_are_closed() {
+fn reports_mark_closed_months() {
     let folder = Folder::with_a_ledger();
     let months = || {
         let json: serde_json::Value = serde_json::from_str(&spend(&folder, "--format json").0).expect("JSON");
@@ -137,7 +137,7 @@ fn reports_say_which_months_are_closed() {
 
 #[test]
 #[ignore = "needs tests/finance/install"]
-fn focus_says_what_a_model_is_where_the_price_file_does() {
+fn focus_has_model_metadata_of_the_price_file() {
     let folder = Folder::with_a_ledger();
     std::fs::write(folder.path().join("settings.yaml"), "prices: prices.yaml\n").expect("written");
     let made_by_meta = |flags: &str| {
@@ -152,7 +152,7 @@ fn focus_says_what_a_model_is_where_the_price_file_does() {
 
 #[test]
 #[ignore = "needs tests/finance/install"]
-fn errors_say_what_to_do_and_exit_with_1() {
+fn errors_have_a_remedy_and_exit_with_1() {
     let folder = Folder::with_a_ledger();
     std::fs::write(folder.path().join("wrong.yaml"), "version: v\ncurrency: USD\nmodells: []\n")
         .expect("written");
@@ -195,7 +195,7 @@ fn errors_say_what_to_do_and_exit_with_1() {
         assert!(said.contains(says), "{flags:?}: {said}");
         assert!(output.stdout.is_empty());
     }
-    let kept = std::fs::read_to_string(folder.path().join("text.db")).expect("it is still there");
+    let kept = std::fs::read_to_string(folder.path().join("text.db")).expect("the file exists");
     assert!(kept.starts_with("this is no ledger"), "a report that fails leaves the file as it was");
     let output = command(&folder, "tokenmeter").args(["spend", "--by", "tennant"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2));

@@ -1,4 +1,4 @@
-"""Runs one recipe of the ledger's pages in the current directory and prints what it says, a row to a line.
+"""Runs one recipe of the ledger's pages in the current directory and prints its results, one row per line.
 
 usage: recipe.py sql|duckdb < the recipe
 """

@@ -1,4 +1,4 @@
-//! The recipes of the documents, in their order, in one folder: later ones read what earlier ones wrote.
+//! The recipes of the documents, in their order, in one folder: later ones read the files of earlier ones.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -40,7 +40,7 @@ fn blocks(text: &str) -> Vec<(String, String)> {
     blocks
 }
 
-/// Feeds a recipe to a program.
+/// Passes a recipe to a program.
 fn feed(folder: &Folder, program: &[&str], recipe: &str) -> String {
     let mut child = command(folder, program[0])
         .args(&program[1..])
@@ -55,7 +55,7 @@ fn feed(folder: &Folder, program: &[&str], recipe: &str) -> String {
 
 #[test]
 #[ignore = "needs tests/finance/install"]
-fn every_recipe_runs_and_says_something() {
+fn every_recipe_runs_and_prints_something() {
     let folder = Folder::with_a_ledger();
     let document = document();
     let python = installed("python").display().to_string();
@@ -66,7 +66,7 @@ fn every_recipe_runs_and_says_something() {
             "sh" => feed(&folder, &["bash", "-eu", "-o", "pipefail", "-s"], &text),
             "python" => feed(&folder, &[&python, "-"], &text),
             "sql" | "duckdb" => feed(&folder, &[&python, &recipe, &language], &text),
-            // What the command before it prints; whether a month is closed, the day of the test decides.
+            // The output of the command before it; the date of the test decides whether a month is closed.
             "text" => {
                 let printed =
                     ran.last().map(|(_, said): &(_, String)| said.as_str()).expect("a command before it");
@@ -79,16 +79,16 @@ fn every_recipe_runs_and_says_something() {
                 assert_eq!(lasting(&text), lasting(printed));
                 continue;
             }
-            other => panic!("a block of `{other}`: say how it is run"),
+            other => panic!("a block of `{other}`: add its program"),
         };
-        // A file that was asked for is what it says.
+        // A recipe may name its output file.
         assert!(!said.trim().is_empty() || text.contains("--output"), "it says nothing:\n{text}");
         ran.push((language, said));
     }
     for language in ["sh", "sql", "duckdb", "python"] {
         assert!(ran.iter().any(|(ran, _)| ran == language), "no recipe of {language}");
     }
-    // All that sum everything come to the same, in millionths of a dollar.
+    // All recipes that sum everything agree, in millionths of a dollar.
     let (json, _) = spend(&folder, "--format json --round 6");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let cost = json["rows"][0]["cost"].as_str().expect("a cost").to_owned();
@@ -105,11 +105,11 @@ fn every_recipe_runs_and_says_something() {
     assert_eq!(format!("{sum:.6}"), cost, "{}", attached.1);
 }
 
-/// The first query, after October was closed and both months were charged again: what was corrected is not taken
-/// for usage, and what is of October is in the open file.
+/// The first query, after October was closed and both months were repriced: corrections are not counted as usage, and
+/// October's are in the open file.
 #[test]
 #[ignore = "needs tests/finance/install"]
-fn corrections_are_told_from_usage() {
+fn corrections_are_separate_from_usage() {
     let folder = Folder::with_a_ledger();
     let prices = "version: second\ncurrency: USD\nunit: per_million\nmodels:\n  \
                   - {pattern: 'llama*', input: 1.00, cached_input: 0.05, output: 2.00}\n  \
@@ -133,7 +133,7 @@ fn corrections_are_told_from_usage() {
 /// Each exchange of the ledger costs 0.00071; beta's model has no price.
 #[test]
 #[ignore = "needs tests/finance/install"]
-fn cost_of_failures_and_repetitions_is_that_of_their_rows() {
+fn failures_and_repetitions_cost_the_sum_of_their_rows() {
     let folder = Folder::with_a_ledger();
     let said = answer(&folder, "AS failed_cost_pico");
     let expected = "acme\tUSD\t6\t11\t3\t7810000000\t2130000000\t3550000000\nbeta\t\t3\t5\t2\t0\t0\t0\n";
@@ -142,7 +142,7 @@ fn cost_of_failures_and_repetitions_is_that_of_their_rows() {
 
 #[test]
 #[ignore = "needs tests/finance/install"]
-fn every_view_and_column_that_the_document_names_is_there() {
+fn every_documented_view_and_column_exists() {
     let document = document();
     let views = std::fs::read_to_string(repository().join("sidecar/ledger/src/schema/views.sql"))
         .expect("it is there");

@@ -1,5 +1,5 @@
-//! The public FOCUS validator, on what we export. It knows version 1.0 only: of the columns that are the
-//! same in 1.2 it is a second opinion. What it says of others is listed here with why, and must be said.
+//! The public FOCUS validator, on exported datasets. It supports version 1.0 only, so it is a second opinion on the
+//! columns that are the same in 1.2. Its expected faults are listed here with the reason, and must occur.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::fs;
 use super::book::Folder;
 use super::{command, installed, printed};
 
-/// Rules that cannot hold for us, or that the validator has wrong.
+/// Rules that do not apply here, or that the validator implements wrongly.
 const NOT_FOR_US: &[(&str, &str)] = &[
     ("BillingCurrency_IsCurrencyCode", "its list of currencies is looked for in the current directory"),
     ("CommitmentDiscountCategory_Required", "conditional since 1.0: there are no commitments"),
@@ -23,7 +23,7 @@ const NOT_FOR_US: &[(&str, &str)] = &[
     ("SkuPriceId_Nullable", "it asks for ChargeType, which was renamed before 1.0"),
 ];
 
-/// The rules that a file breaks.
+/// The rules that a file violates.
 fn broken(folder: &Folder, file: &str) -> BTreeSet<String> {
     let output = command(folder, installed("focus-validator"))
         .args(["--data-file", file, "--validate-version", "1.0", "--column-namespace", "x"])
@@ -32,13 +32,13 @@ fn broken(folder: &Folder, file: &str) -> BTreeSet<String> {
     let said =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     let rules = said.lines().filter_map(|line| line.strip_suffix(" failed:")).map(str::to_owned).collect();
-    assert!(said.contains("Validation failed!"), "it came to no end:\n{said}");
+    assert!(said.contains("Validation failed!"), "it did not end:\n{said}");
     rules
 }
 
 #[test]
 #[ignore = "needs tests/finance/install"]
-fn the_public_validator_finds_nothing_but_what_1_0_had_otherwise() {
+fn validator_reports_only_known_differences_of_1_0() {
     let folder = Folder::with_a_ledger();
     let ours: BTreeSet<_> = NOT_FOR_US.iter().map(|(rule, _)| (*rule).to_owned()).collect();
     for (file, flags) in [("month.csv", "--by month"), ("day.csv", "--by day --billing chargeback")] {

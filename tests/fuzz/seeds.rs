@@ -1,5 +1,5 @@
-//! Writes seeds for the targets out of the recorded exchanges: `seeds FOLDER` makes one folder per
-//! target in it. Bodies are cut to their first frames, so that one run costs little.
+//! Writes seeds for the fuzz targets from the recorded exchanges: `seeds FOLDER` creates one folder per target in it.
+//! Bodies are cut to their first frames, so that one run costs little.
 
 use std::path::Path;
 use std::{env, fs, io};
@@ -8,7 +8,7 @@ use harness::dice::Dice;
 use harness::{Transcript, maker};
 use scan::{Dialect, Framing};
 
-/// Bytes of a seed. A handful of frames.
+/// Bytes of a seed: a few frames.
 const SEED_BYTES: usize = 1500;
 
 fn main() -> io::Result<()> {
@@ -34,7 +34,7 @@ fn main() -> io::Result<()> {
             fs::write(folder.join("json").join(format!("{name}-request")), &seed)?;
             fs::write(folder.join("usage").join(format!("{name}-request")), seed)?;
         }
-        // The maker takes any bytes for choices; those of a body are as good as others.
+        // The generator accepts any bytes as choices.
         let choices = &body[..body.len().min(512)];
         fs::write(folder.join("dialect").join(&name), choices)?;
         fs::write(folder.join("usage").join(&name), [&[0x80], choices].concat())?;
@@ -42,7 +42,7 @@ fn main() -> io::Result<()> {
     made(folder)
 }
 
-/// Most dialects have no recordings; the maker's bodies stand in for them.
+/// Generated bodies, because most dialects have no recordings.
 fn made(folder: &Path) -> io::Result<()> {
     for (choice, dialect) in Dialect::ALL.into_iter().enumerate() {
         for number in 0..8_u8 {

@@ -1,4 +1,4 @@
-"""Holds what tokenmeter says of a GPU's energy against the card's own counter. See README.md."""
+"""Compares tokenmeter's energy of a GPU with the card's own counter. See README.md."""
 import argparse
 import json
 import os
@@ -24,7 +24,7 @@ PERIOD = 0.5
 
 
 class Load:
-    """So many streams at once, again and again, until it ends."""
+    """Runs this number of streams at once, repeatedly, until it ends."""
 
     def __init__(self, address, streams):
         self.address, self.stopping, self.tokens, self.failed = address, False, 0, []
@@ -42,7 +42,7 @@ class Load:
                 with urllib.request.urlopen(request, timeout=120) as reply:
                     text = reply.read().decode()
                 self.tokens += json.loads(text.split("data: ")[-2])["usage"]["completion_tokens"]
-            except Exception as error:  # said at the end, by the thread that checks
+            except Exception as error:  # reported at the end, by the thread that checks
                 self.failed.append(repr(error))
                 return
 
@@ -60,7 +60,7 @@ class Check:
         self.rows, self.wrong = [], []
 
     def phase(self, streams, seconds):
-        """One phase; what moved in it is checked."""
+        """One phase; the growth of the counters in it is checked."""
         before, counter, began = self.meter.samples(), self.card.joules(), time.monotonic()
         tokens = 0
         if self.stand_in:
@@ -74,7 +74,7 @@ class Check:
             time.sleep(seconds)
         if self.stand_in:
             self.stand_in.streams = 0
-        # The last exchange is settled with the sample after it.
+        # The last exchange is complete with the sample after it.
         eventually(lambda: self.meter.samples().sum(PENDING) < 0.001, 10 * PERIOD, every=PERIOD / 4)
         took, grown_here = time.monotonic() - began, self.card.joules() - counter
         moved = Difference(before, self.meter.samples())

@@ -1,4 +1,4 @@
-"""The card's own counter, read without tokenmeter; and a stand-in for the driver, for the rehearsal."""
+"""The card's own counter, read without tokenmeter; and a simulated driver, for the rehearsal."""
 import ctypes
 import os
 import pathlib
@@ -30,7 +30,7 @@ class Card:
 
 
 class StandIn:
-    """A card of 100 W, and 50 W more for each of up to eight streams, that is not there."""
+    """A simulated card of 100 W, and 50 W more for each of up to eight streams."""
 
     def __init__(self, folder):
         self.folder, self.streams, self.joules = folder, 0, 1000.0
@@ -42,7 +42,7 @@ class StandIn:
         self.thread.start()
 
     def stop(self):
-        """It writes no more, so that its folder can be removed."""
+        """Stops writing, so that its folder can be removed."""
         self.stopped.set()
         self.thread.join()
 

@@ -1,4 +1,4 @@
-"""A streaming chat server over a decoder with random weights. Its words mean nothing; its work is real:
+"""A streaming chat server with a decoder of random weights. Its text is meaningless; its work is real:
 every stream takes a step of attention over its own cache and of the matrices, and streams that are there
 at once take it together, as a server does.
 
@@ -15,7 +15,7 @@ LAYERS, WIDTH, HEADS, WORDS, LONGEST = 24, 4096, 32, 32_000, 2048
 
 
 class Pause:
-    """Stands in for the model where there is no torch."""
+    """Replaces the model if torch is missing."""
 
     def step(self, streams):
         time.sleep(0.01)
@@ -75,7 +75,7 @@ class Decoder:
 
 
 class Batch:
-    """All streams that are there take each step together."""
+    """All active streams take each step together."""
 
     def __init__(self, model):
         self.model, self.joined, self.streams = model, queue.Queue(), []

@@ -1,23 +1,23 @@
-//! Makes event streams of servers that were asked for usage: several answers, usage at the end or
-//! after each of them or in every frame, members in any order, other line ends, comments and other
-//! lines wherever they may stand. The same bytes make the same stream.
+//! Generates event streams with requested usage: several answers, usage at the end, after each answer or in every
+//! frame, members in any order, other line ends, comments and other lines at any allowed place. The same bytes give the
+//! same stream.
 
 use usage::Added;
 
 use crate::dice::Dice;
 
-/// A made stream.
+/// A generated stream.
 #[derive(Clone, Debug)]
 pub struct Made {
-    /// What the proxy added to its request.
+    /// The options that the proxy added to its request.
     pub added: Added,
     /// Its bytes.
     pub body: Vec<u8>,
-    /// There is a usage event before any answer is finished.
+    /// True if a usage event precedes the first finish.
     pub early: bool,
 }
 
-/// Usage objects, and what is hard about their ends.
+/// Usage objects with difficult ends.
 const COUNTS: [&str; 7] = [
     r#"{"prompt_tokens":4,"completion_tokens":2,"total_tokens":6}"#,
     r#"{}"#,
@@ -28,7 +28,7 @@ const COUNTS: [&str; 7] = [
     "{\"é\":\"😀\\\\\",\"completion_tokens\":1}",
 ];
 
-/// Usage of servers that do not count as they go.
+/// Usage of servers without running counts.
 const NOTHING: [&str; 4] = ["", "null", r#"{"prompt_tokens":0,"completion_tokens":0}"#, ""];
 
 /// Other members of a frame.
@@ -41,7 +41,7 @@ const OTHERS: [&str; 6] = [
     r#""system_fingerprint":null"#,
 ];
 
-/// Makes a stream.
+/// Generates a stream.
 pub fn stream(dice: &mut Dice<'_>) -> Made {
     let end = Added { include: true, ..Added::default() };
     let both = Added { continuous: true, ..end };
@@ -66,14 +66,14 @@ struct Maker<'a, 'b> {
 }
 
 impl Maker<'_, '_> {
-    /// Says whether a usage event came before any finish.
+    /// Generates the frames; returns true if a usage event precedes the first finish.
     fn stream(&mut self, added: Added) -> bool {
         if self.dice.one_in(16) {
             self.text.push('\u{FEFF}');
         }
         let answers = 1 + self.dice.below(3);
         let counts_each = self.dice.one_in(3);
-        // A server that was asked for running counts and cannot give them.
+        // A server that does not support the requested running counts.
         let running = (added.is_running() && !self.dice.one_in(4)).then_some(match added.timings {
             true => "timings",
             false => "usage",
@@ -115,7 +115,7 @@ impl Maker<'_, '_> {
         self.object(choices, "usage", counts);
     }
 
-    /// A frame with answers; `own` is usage it has though nobody asked.
+    /// A frame with answers; `own` is usage that the server sends without a request.
     fn frame(&mut self, choices: &str, running: Option<&str>, own: &str) {
         let (key, counts) = match running {
             Some(key) => (key, *self.dice.of(&COUNTS)),
@@ -125,7 +125,7 @@ impl Maker<'_, '_> {
         self.object(choices, key, counts);
     }
 
-    /// An event whose payload has these members and some others.
+    /// An event with these members and some others in its payload.
     fn object(&mut self, choices: &str, key: &str, usage: &str) {
         let mut members = vec![choices.to_owned()];
         for _ in 0..self.dice.below(3) {
@@ -159,7 +159,7 @@ impl Maker<'_, '_> {
     }
 
     fn put(&self, lines: &mut [String], text: &str) {
-        lines.last_mut().expect("there is always one").push_str(text);
+        lines.last_mut().expect("at least one line").push_str(text);
     }
 
     /// White space, or another data line.
@@ -173,7 +173,7 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// An event with these lines of data, and what may stand around them.
+    /// An event with these lines of data, and other allowed lines around them.
     fn event(&mut self, data: Vec<String>) {
         for around in ["", ": ping\n", ": ping\n\n", "\n", "id: 3\n\n"] {
             if self.dice.one_in(24) {

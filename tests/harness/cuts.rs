@@ -1,26 +1,25 @@
-//! Ways to hand over one body. Whatever the cut and whatever the line ends, the scanner must say
-//! the same.
+//! Ways to pass a body to the scanner. For any cut and any line ends, the scanner must report the same.
 
 use scan::{Dialect, Framing, Scanner};
 
 use crate::Seen;
 use crate::seen::Again;
 
-/// Steps every body is read in; the last is "whole".
+/// Steps in which every body is read; the last is the whole body.
 pub const STEPS: [usize; 5] = [1, 7, 64, 1000, usize::MAX];
 
-/// Scans `body` handed over in slices of `step` bytes.
+/// Scans `body` in slices of `step` bytes.
 pub fn in_steps(dialect: Dialect, framing: Framing, body: &[u8], step: usize) -> Seen {
     scan_slices(dialect, framing, body.chunks(step))
 }
 
-/// Scans `body` handed over in two slices.
+/// Scans `body` in two slices.
 pub fn cut_at(dialect: Dialect, framing: Framing, body: &[u8], at: usize) -> Seen {
     let (head, tail) = body.split_at(at);
     scan_slices(dialect, framing, [head, tail].into_iter())
 }
 
-/// Scans the slices, and holds the law that each byte is read once.
+/// Scans the slices, and checks that each byte is read once.
 pub fn scan_slices<'a>(dialect: Dialect, framing: Framing, slices: impl Iterator<Item = &'a [u8]>) -> Seen {
     let (mut seen, mut fed, mut count) = (Seen::default(), 0, 0);
     let mut scanner = Scanner::new(dialect, framing);
@@ -35,12 +34,12 @@ pub fn scan_slices<'a>(dialect: Dialect, framing: Framing, slices: impl Iterator
     seen.tier = scanner.service_tier().as_str().to_owned();
     let work = scanner.work();
     assert_eq!(work.fed, fed);
-    // One byte of grace: a data line's end is read as a line end and walked as white space.
+    // One byte more: the end of a data line is read as a line end and walked as white space.
     assert!(work.walked + work.matched <= fed + 1, "read twice: {work:?} in {count} slices");
     seen
 }
 
-/// Whether `body` in two slices says what was `seen`; finds out without keeping anything.
+/// Returns true if `body` in two slices gives `seen`; allocates nothing.
 fn says_again(dialect: Dialect, framing: Framing, body: &[u8], at: usize, seen: &Seen) -> bool {
     let mut again = Again::expect(seen);
     let mut scanner = Scanner::new(dialect, framing);
@@ -53,8 +52,8 @@ fn says_again(dialect: Dialect, framing: Framing, body: &[u8], at: usize, seen: 
         && scanner.service_tier().as_str() == seen.tier
 }
 
-/// Says where scanning `body` whole and scanning it in any other way differ: in steps, at the
-/// given cuts, and for frames in lines with other line ends.
+/// Returns the first difference between scanning `body` whole and in any other way: in steps, at the given cuts, and
+/// for frames in lines with other line ends.
 pub fn difference(
     dialect: Dialect,
     framing: Framing,
@@ -92,13 +91,13 @@ pub fn line_ends(framing: Framing, body: &[u8]) -> Vec<(&'static str, Vec<u8>)> 
     vec![("CRLF", with(b"\r\n")), ("CR", with(b"\r"))]
 }
 
-/// Where two readings part, for a message.
+/// Describes the first difference of two results.
 pub fn first_difference(left: &Seen, right: &Seen) -> String {
-    let at = left.said.iter().zip(&right.said).take_while(|(a, b)| a == b).count();
+    let at = left.calls.iter().zip(&right.calls).take_while(|(a, b)| a == b).count();
     format!(
         "at {at}: {:?} and {:?}; model {:?} and {:?}; id {:?} and {:?}; tier {:?} and {:?}; tail {:?} and {:?}",
-        left.said.get(at),
-        right.said.get(at),
+        left.calls.get(at),
+        right.calls.get(at),
         left.model,
         right.model,
         left.id,

@@ -1,7 +1,7 @@
-//! Choices out of bytes: the one source of chance of the harness, so that whoever hands in the bytes
-//! (a property test, a fuzzer) can replay and shrink.
+//! Choices from bytes: the only source of randomness of the harness, so that a property test or a fuzzer, which
+//! supplies the bytes, can replay and shrink.
 
-/// A source of choices; when the bytes are used up, every choice is the first.
+/// A source of choices; after the last byte, every choice is the first.
 #[derive(Debug)]
 pub struct Dice<'a> {
     bytes: &'a [u8],
@@ -35,7 +35,7 @@ impl<'a> Dice<'a> {
         self.below(n) == n - 1
     }
 
-    /// Whether there is anything left.
+    /// Returns true if bytes are left.
     pub fn is_spent(&self) -> bool {
         self.bytes.is_empty()
     }

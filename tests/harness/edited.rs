@@ -1,4 +1,4 @@
-//! A body on its way through scanner, watch and editor, as the relay takes it.
+//! Passes a body through scanner, filter and editor, as the relay does.
 
 use bytes::Bytes;
 use scan::{Dialect, Framing, Scanner};
@@ -8,19 +8,19 @@ use crate::dice::Dice;
 use crate::seen::Nothing;
 use crate::{counted, naive};
 
-/// What became of a response.
+/// The result of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edited {
-    /// What the client got.
+    /// The bytes that the client received.
     pub body: Vec<u8>,
-    /// Edits that could not be made.
+    /// Number of failed edits.
     pub missed: u64,
-    /// The server was seen to send usage unasked.
+    /// True if the server sent usage without a request for it.
     pub unasked: bool,
 }
 
-/// Edits an event stream that arrives in `slices`, of a client that had not asked for what was
-/// `added`. What is held stays held until the end of the body.
+/// Edits an event stream that arrives in `slices`, of a client that did not request what was `added`. Held bytes stay
+/// held until the end of the body.
 pub fn edited<'a>(
     dialect: Dialect,
     added: Option<Added>,
@@ -41,7 +41,7 @@ pub fn edited<'a>(
     Edited { body, missed: editor.missed(), unasked: filter.sends_unrequested() }
 }
 
-/// Holds the laws of the edit over one made stream, however it is cut.
+/// Checks the laws of the edit on a generated stream, for any cut.
 pub fn check_stream(dice: &mut Dice<'_>) {
     let made = counted::stream(dice);
     let body = &made.body;
@@ -49,7 +49,7 @@ pub fn check_stream(dice: &mut Dice<'_>) {
     let twin = naive::edit(body, made.added);
     let check = |slices: Vec<&[u8]>, whole: bool| {
         let got = edited(Dialect::OpenaiChat, Some(made.added), slices.iter().copied());
-        // A usage event before any finish may be torn when nothing is held yet.
+        // A usage event before the first finish may be torn while nothing is held yet.
         if got.missed > 0 && made.early && !whole {
             return;
         }
@@ -62,7 +62,7 @@ pub fn check_stream(dice: &mut Dice<'_>) {
             made.added, got.missed, got.unasked
         );
     };
-    // A byte order mark that comes alone is given away, and the event after it counts from there.
+    // A byte order mark that arrives alone is forwarded, and the event after it starts there.
     let first = if body.starts_with("\u{FEFF}".as_bytes()) { 4.min(body.len()) } else { 0 };
     let (head, rest) = body.split_at(first);
     check(vec![body], true);
@@ -72,7 +72,7 @@ pub fn check_stream(dice: &mut Dice<'_>) {
     assert_eq!((&untouched.body, untouched.missed), (body, 0), "{text:?}");
 }
 
-/// Holds the laws of the question: what is edited reads as it should, and nothing else changes.
+/// Checks the laws of the edited request: it reads as intended, and nothing else changes.
 pub fn check_request(body: &[u8], want: UsageOptions) {
     let text = String::from_utf8_lossy(body);
     let expected = naive::asked(body, want);
@@ -82,7 +82,7 @@ pub fn check_request(body: &[u8], want: UsageOptions) {
             let original = Bytes::copy_from_slice(body);
             let after = edit.apply(&original).collect::<Vec<_>>().concat();
             assert_eq!(after.len(), edit.new_len(body.len()), "{text}");
-            // Deeper or larger numbers than a tree takes are no matter of ours.
+            // Deeper nesting or larger numbers than a tree supports are not tested.
             if let Ok(before) = serde_json::from_slice::<serde_json::Value>(body) {
                 let after: serde_json::Value = serde_json::from_slice(&after).expect("still JSON");
                 assert_eq!(Some(&after), expected.as_ref(), "{before}");

@@ -1,5 +1,4 @@
-//! A record in a plain stable text, one fact a line, and its comparison with a committed one.
-//! `UPDATE_GOLDEN=1` rewrites.
+//! A record as plain stable text, one fact a line, compared with a committed file. `UPDATE_GOLDEN=1` rewrites it.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,7 +7,7 @@ use std::path::Path;
 use meter::{Record, TokenType};
 use scan::Sampling;
 
-/// What a record says, less its times: they differ with the pieces a body comes in.
+/// The facts of a record without its times, which differ with the slices of a body.
 pub fn text(record: &Record) -> String {
     let mut text = String::new();
     let mut line = |fact: &str, value: &dyn std::fmt::Display| {
@@ -48,7 +47,7 @@ pub fn text(record: &Record) -> String {
     text
 }
 
-/// How the answers were to be drawn, as far as the request said.
+/// The sampling parameters of the request.
 fn drawn(sampling: &Sampling) -> impl Iterator<Item = (&'static str, String)> {
     let float = |number: Option<f64>| number.map(|number| number.to_string());
     [
@@ -64,7 +63,7 @@ fn drawn(sampling: &Sampling) -> impl Iterator<Item = (&'static str, String)> {
     .filter_map(|(name, said)| Some((name, said?)))
 }
 
-/// Compares `text` with the file at `path`, or writes it there if that was asked for.
+/// Compares `text` with the file at `path`, or writes it there if `UPDATE_GOLDEN` is set.
 pub fn compare(path: &Path, text: &str) -> Result<(), String> {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         return fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));

@@ -1,10 +1,9 @@
-//! What the end-to-end tests and the fuzzers share. Light on purpose: the fuzzers build it too.
-//!
-//! In the order of the bytes: recorded exchanges are read ([`transcript`], [`message`], [`truth`]),
-//! handed over in pieces ([`cuts`]), and what the scanner says ([`seen`]) is compared with what an
-//! obvious implementation says ([`naive`]). [`maker`] makes bodies no server would send.
-//! [`edited`] takes a body through scanner, watch and editor; [`counted`] makes streams for it.
-//! [`replay`] takes a recording through scanner and meter, and [`golden`] writes the record down.
+//! Parts shared by the end-to-end tests and the fuzzers; with few dependencies, because the fuzzers build it, too. In
+//! the order of the bytes: recorded exchanges are read ([`transcript`], [`message`], [`truth`]) and passed on in slices
+//! ([`cuts`]), and the scanner's events ([`seen`]) are compared with those of the oracle ([`naive`]). [`maker`]
+//! generates bodies that no server would send. [`edited`] passes a body through scanner, filter and editor; [`counted`]
+//! generates streams for it. [`replay`] passes a recording through scanner and meter, and [`golden`] formats the
+//! record.
 
 pub mod counted;
 pub mod cuts;
@@ -19,6 +18,6 @@ pub mod seen;
 pub mod transcript;
 pub mod truth;
 
-pub use seen::{Said, Seen};
+pub use seen::{Seen, SinkCall};
 pub use transcript::Transcript;
 pub use truth::Truth;

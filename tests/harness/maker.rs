@@ -1,7 +1,6 @@
-//! Makes bodies that look like a server's out of random bytes: plausible frames with implausible
-//! values, look-alike keys, doubled keys, odd white space and escapes, other line ends, and streams
-//! whose frames differ in a few values only. The same bytes make the same body, so that property
-//! tests can shrink it and fuzzers can learn it.
+//! Generates bodies similar to a server's from random bytes: plausible frames with implausible values, look-alike keys,
+//! repeated keys, odd white space and escapes, other line ends, and streams whose frames differ in a few values only.
+//! The same bytes give the same body, so property tests can shrink it and fuzzers can evolve it.
 
 mod anthropic;
 mod cohere;
@@ -21,10 +20,10 @@ use scan::{Dialect, Framing};
 use crate::dice::Dice;
 use words::{NUMBERS, STRINGS, token_frames};
 
-/// A made body and how it is to be read.
+/// A generated body and the way to read it.
 #[derive(Clone, Debug)]
 pub struct Made {
-    /// The JSON shape it has, more or less.
+    /// Its approximate dialect.
     pub dialect: Dialect,
     /// Its framing.
     pub framing: Framing,
@@ -32,7 +31,7 @@ pub struct Made {
     pub body: Vec<u8>,
 }
 
-/// Makes a body.
+/// Generates a body.
 pub fn body(dice: &mut Dice<'_>) -> Made {
     let dialect = *dice.of(&Dialect::ALL);
     let (often, seldom) = match dialect {
@@ -44,7 +43,7 @@ pub fn body(dice: &mut Dice<'_>) -> Made {
     body_of(dice, dialect, framing)
 }
 
-/// Makes a body of that dialect and framing.
+/// Generates a body of this dialect and framing.
 pub fn body_of(dice: &mut Dice<'_>, dialect: Dialect, framing: Framing) -> Made {
     let mut maker = Maker { dice, dialect, text: String::new(), frames: 0 };
     match framing {
@@ -64,7 +63,7 @@ struct Maker<'a, 'b> {
     dice: &'a mut Dice<'b>,
     dialect: Dialect,
     text: String,
-    /// Frames made so far.
+    /// Frames generated so far.
     frames: usize,
 }
 
@@ -82,7 +81,7 @@ impl Maker<'_, '_> {
             let from = self.text.len();
             self.block(end);
             let block = self.text[from..].to_owned();
-            // An answer begins once.
+            // An answer begins only once.
             let most: &[usize] = if block.contains("_start") { &[0] } else { &[0, 0, 1, 3] };
             for _ in 0..*self.dice.of(most) {
                 let again = self.vary(&block);
@@ -91,7 +90,7 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// What servers really send: one frame again and again, with other values.
+    /// A typical stream: one frame repeated with other values.
     fn tokens(&mut self) {
         let frame = *self.dice.of(token_frames(self.dialect));
         let end = *self.dice.of(&["\n", "\n", "\r\n", "\r"]);
@@ -104,7 +103,7 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// The same block with other values; now and then with one more difference.
+    /// The same block with other values; sometimes with another difference.
     fn vary(&mut self, block: &str) -> String {
         let mut varied = String::new();
         let mut rest = block;
@@ -150,7 +149,7 @@ impl Maker<'_, '_> {
 
     fn block(&mut self, end: &str) {
         if self.dice.one_in(40) {
-            // Gemini's error: JSON over several lines, without a name before it.
+            // Gemini's error: JSON over several lines, without a field name before it.
             for line in ["{", "  \"error\": {", "    \"code\": 503", "  }", "}", ""] {
                 self.put(line);
                 self.put(end);

@@ -1,5 +1,4 @@
-//! Recorded HTTP/1.x messages: the head, and the body out of its transfer coding, with the place
-//! each stretch of it had on the wire.
+//! Recorded HTTP/1.x messages: the head, and the decoded body with the position of each part on the wire.
 
 /// One message of a recording.
 #[derive(Clone, Debug)]
@@ -8,17 +7,16 @@ pub struct Message {
     pub start: String,
     /// Header fields, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body, out of its transfer coding.
+    /// The body, without its transfer coding.
     pub body: Vec<u8>,
-    /// Whether the transfer coding or the length says that the body is all there. A body that
-    /// only the connection's end delimits is.
+    /// True if the body is complete by its transfer coding or length. A body that ends with the connection is complete.
     pub whole: bool,
-    /// Stretches of the body on the wire: where in the recording, and how long.
+    /// Parts of the body on the wire: position in the recording, and length.
     stretches: Vec<(usize, usize)>,
 }
 
 impl Message {
-    /// Reads the message that begins at `from` and ends at `to` of `wire`, after any interim ones.
+    /// Reads the message from `from` to `to` of `wire`, after any interim ones.
     pub fn read(wire: &[u8], mut from: usize, to: usize) -> Self {
         loop {
             let head_end = from + find(&wire[from..to], b"\r\n\r\n").expect("a head") + 4;
@@ -35,7 +33,7 @@ impl Message {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// How much of the body had arrived when so many bytes of the recording had.
+    /// The number of body bytes that had arrived with this many bytes of the recording.
     pub fn arrived(&self, wire: usize) -> usize {
         self.stretches.iter().map(|&(at, len)| wire.saturating_sub(at).min(len)).sum()
     }

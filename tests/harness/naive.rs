@@ -1,39 +1,40 @@
-//! The obvious implementation all is compared with: it has the whole body, splits it into lines by
-//! the letter of the SSE standard, parses each payload into a tree, looks keys up by name and
-//! counts characters with `chars()`. It is slow, it allocates, and it is easy to believe.
+//! The oracle of the scanner: it has the whole body, splits it into lines by the SSE standard, parses each payload into
+//! a tree, looks up keys by name and counts characters with `chars()`. It is slow, it allocates, and it is easy to
+//! verify.
 //!
-//! It has no opinion on what is not JSON by the strict grammar ([`value::parse`] lists that), nor on
-//! frames whose meaning no document settles; then it answers `None`. The scanner need not agree with
-//! anyone there, only with itself. These are matters of opinion:
+//! It has no result for text that is not strict JSON ([`value::parse`] lists the cases), nor for frames of which no
+//! document defines the meaning; then it returns `None`, and the scanner must only agree with itself. These cases are
+//! undefined:
 //!
-//! * any dialect: a finish word that only another dialect knows; a server time beyond 2^53 ns; two
-//!   places of one count, time, model, id or list of ids that disagree;
-//! * chat: `delta` beside `message`; an answer of no model and no content that is whole or counted;
-//!   timings beside a usage without counts;
-//! * Responses, Anthropic, Cohere: a frame without `type` that is not the unstreamed form; an unstreamed
-//!   body that does not say what it is;
-//! * Responses: an error in a response that did not fail; times of a response that is not over;
-//! * Anthropic: a second `message_start`; a count of it refused; a `message_delta` whose usage says
-//!   nothing; a body without content and end;
-//! * TGI: an object without `token`, text and details; `index` or one of several sequences' counts
-//!   refused; both `prefill` and `input_length`; an array that holds other things than objects;
-//! * SGLang, LMDeploy: an object without text and ids; text or ids that vanish, ids of choices beyond
-//!   the eighth; an array in a stream, or one that names a choice twice; a word SGLang does not send;
-//! * Ollama: counts or times before the end, or times that are none; a body of another shape;
+//! * any dialect: a finish word of another dialect only; a server time beyond 2^53 ns; two places of one count, time,
+//!   model, id or list of ids that disagree;
+//! * chat: `delta` beside `message`; an answer of no model and no content that is whole or counted; timings beside a
+//!   usage without counts;
+//! * Responses, Anthropic, Cohere: a frame without `type` that is not the unstreamed form; an unstreamed body without a
+//!   type;
+//! * Responses: an error in a response that did not fail; times of an unfinished response;
+//! * Anthropic: a second `message_start`; a rejected count in it; a `message_delta` with an empty usage; a body without
+//!   content and end;
+//! * TGI: an object without `token`, text and details; a rejected `index` or count of one of several sequences; both
+//!   `prefill` and `input_length`; an array with other values than objects;
+//! * SGLang, LMDeploy: an object without text and ids; text or ids that vanish, ids of choices beyond the eighth; an
+//!   array in a stream, or one with a choice twice; a word that SGLang does not send;
+//! * Ollama: counts or times before the end, or invalid times; a body of another shape;
 //! * Triton: no `text_output`;
-//! * Gemini: a count of tool use alone; an array in a stream; a frame of no known part;
-//! * Cohere: text of another type of event; an unstreamed body with a plan or calls, or of no message;
-//! * embeddings and rankings: a count refused beside another, or beside a usage that is none;
-//! * transcription: members of a chat beyond content, role and finish, and what llama.cpp says beside
-//!   one; text of no known place;
-//! * unknown: what begins like an object and is none, or is no JSON outside a stream of events; an
-//!   object in a block named `error`; counts in two places; a count refused beside another.
+//! * Gemini: a count of tool use alone; an array in a stream; a frame without a known part;
+//! * Cohere: text of another type of event; an unstreamed body with a plan or calls, or without a message;
+//! * embeddings and rankings: a rejected count beside another, or beside an invalid usage;
+//! * transcription: members of a chat beyond content, role and finish, and llama.cpp's members beside one; text at an
+//!   unknown place;
+//! * unknown: text that begins like an object and is none, or is not JSON outside a stream of events; an object in a
+//!   block named `error`; counts in two places; a rejected count beside another.
 
 mod anthropic;
 mod blocks;
 mod cohere;
 mod counts;
 mod edit;
+mod facts;
 mod frame;
 mod gemini;
 mod generate;
@@ -46,7 +47,6 @@ mod request;
 mod responses;
 mod tgi;
 mod times;
-mod told;
 mod transcription;
 mod triton;
 mod unknown;
@@ -56,13 +56,13 @@ mod words;
 use scan::{Dialect, Event, Framing, Sink, Tail};
 
 pub use edit::{asked, edit};
-pub use request::{Asked, read_request};
+pub use request::{RequestFacts, read_request};
 
-use crate::{Said, Seen};
+use crate::{Seen, SinkCall};
 use blocks::Item;
 use memory::Memory;
 
-/// What `body` says, or `None` if that is a matter of opinion.
+/// The events of `body`, or `None` if they are undefined.
 pub fn read(dialect: Dialect, framing: Framing, body: &[u8]) -> Option<Seen> {
     let mut reading = Reading { dialect, framing, seen: Seen::default(), memory: Memory::default() };
     let tail = match framing {
@@ -90,16 +90,16 @@ pub fn payloads(body: &[u8]) -> Vec<String> {
     payloads.map(|data| String::from_utf8_lossy(&data).into_owned()).collect()
 }
 
-/// What is known of a payload from outside it.
+/// The facts about a payload from outside it.
 #[derive(Clone, Copy)]
 struct Frame {
-    /// It is the whole of an unstreamed answer.
+    /// It is a whole unstreamed answer.
     unstreamed: bool,
     /// Its block is named `error`.
     error: bool,
-    /// Its block was finished.
+    /// Its block is complete.
     whole: bool,
-    /// A comment stood in its block.
+    /// Its block has a comment.
     commented: bool,
 }
 
@@ -107,7 +107,7 @@ impl Frame {
     const WHOLE: Self = Self { unstreamed: false, error: false, whole: true, commented: false };
 }
 
-/// One body, read frame by frame.
+/// A body that is read frame by frame.
 struct Reading {
     dialect: Dialect,
     framing: Framing,
@@ -145,7 +145,7 @@ impl Reading {
                 self.payload(line, Frame::WHOLE)?;
             }
         }
-        // What follows the last line end is whole too, if it can be read.
+        // The text after the last line end is complete, too, if it is readable.
         Some(Tail { torn: false, whole: last })
     }
 
@@ -154,7 +154,7 @@ impl Reading {
             b"" => serde_json::Value::Null,
             text => match value::parse(text) {
                 Some(value) => value,
-                // Nobody looks into what is no object.
+                // A payload that is no object is not read.
                 None if self.dialect == Dialect::Unknown
                     && self.framing == Framing::Sse
                     && frame.whole
@@ -187,6 +187,6 @@ impl Reading {
         for event in events {
             self.seen.event(*event);
         }
-        self.seen.said.push(Said::Frame(whole));
+        self.seen.calls.push(SinkCall::Frame(whole));
     }
 }

@@ -1,4 +1,4 @@
-//! A recorded exchange through scanner and meter, as the proxy would run them.
+//! Passes a recorded exchange through scanner and meter, as the proxy does.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use scan::{Event, Extent, Framing, RequestScanner, Scanner, Sink, Tail, Work};
 use crate::Transcript;
 use crate::seen::Nothing;
 
-/// A gap between tokens beyond this is a stall; none of the recordings waits that long for a token.
+/// A longer gap between tokens is a stall; no recording waits that long for a token.
 pub const STALL_NS: u64 = 60_000_000_000;
 
-/// How the body is handed over. Its ticks are those of the recording, whatever the pieces.
+/// The slices of the body. Its ticks are those of the recording, for any slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pieces {
-    /// As it was read from the socket.
+    /// As read from the socket.
     Reads,
-    /// In slices of so many bytes.
+    /// In slices of this many bytes.
     Steps(usize),
     /// In two.
     Cut(usize),
@@ -29,19 +29,18 @@ pub fn replay(transcript: &Transcript, pieces: Pieces) -> Record {
     run(transcript, slices, Tick(ended * 1000), &mut Nothing).record
 }
 
-/// What came of one run.
+/// The result of one run.
 #[derive(Debug)]
 pub struct Ran {
     /// The record.
     pub record: Record,
-    /// What became of the body.
+    /// The scanner's summary of the body.
     pub tail: Tail,
-    /// How its bytes were read.
+    /// The counters of the scanner's work.
     pub work: Work,
 }
 
-/// Takes the slices of a transcript's body, each with its tick, through scanner and meter; `also`
-/// hears what the meter hears.
+/// Passes the slices of a transcript's body, each with its tick, to scanner and meter; `also` receives the same events.
 pub fn run<'a>(
     transcript: &Transcript,
     slices: impl Iterator<Item = (Tick, &'a [u8])>,
@@ -77,7 +76,7 @@ pub fn run<'a>(
     Ran { record: meter.end(identity, close, meter::LoadSpan::single(), ended), tail, work: scanner.work() }
 }
 
-/// Two listeners.
+/// Passes each event to two sinks.
 struct Both<'a, A, B>(&'a mut A, &'a mut B);
 
 impl<A: Sink, B: Sink> Sink for Both<'_, A, B> {

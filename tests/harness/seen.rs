@@ -1,39 +1,39 @@
-//! What was said of one body: events and frame ends in their order, the tail, the model.
+//! The scanner's results for one body: events and frame ends in order, the tail, the model.
 
 use scan::{Event, Extent, Sink, Tail};
 
 /// One call of a [`Sink`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum SinkCall {
     /// An event.
     Event(Event),
-    /// A frame is over; whether it was whole.
+    /// The end of a frame; true if it was whole.
     Frame(bool),
 }
 
-/// All that was said of one body.
+/// All results for one body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Events and frame ends.
-    pub said: Vec<Said>,
-    /// The first model named.
+    pub calls: Vec<SinkCall>,
+    /// The first model.
     pub model: String,
     /// The first id of an answer.
     pub id: String,
-    /// The last service tier told.
+    /// The last service tier.
     pub tier: String,
-    /// What became of the body.
+    /// The summary of the body.
     pub tail: Option<Tail>,
 }
 
 impl Seen {
     /// The events alone.
     pub fn events(&self) -> Vec<Event> {
-        let event = |said: &Said| match said {
-            Said::Event(event) => Some(*event),
-            Said::Frame(_) => None,
+        let event = |call: &SinkCall| match call {
+            SinkCall::Event(event) => Some(*event),
+            SinkCall::Frame(_) => None,
         };
-        self.said.iter().filter_map(event).collect()
+        self.calls.iter().filter_map(event).collect()
     }
 }
 
@@ -42,18 +42,18 @@ impl Seen {
     pub fn content_frames(&self) -> usize {
         let mut content = false;
         let mut frames = 0;
-        for said in &self.said {
-            match said {
-                Said::Event(Event::Text(_) | Event::Reasoning(_) | Event::Tool(_)) => content = true,
-                Said::Event(_) => {}
-                Said::Frame(_) => frames += usize::from(std::mem::take(&mut content)),
+        for call in &self.calls {
+            match call {
+                SinkCall::Event(Event::Text(_) | Event::Reasoning(_) | Event::Tool(_)) => content = true,
+                SinkCall::Event(_) => {}
+                SinkCall::Frame(_) => frames += usize::from(std::mem::take(&mut content)),
             }
         }
         frames
     }
 }
 
-/// Listens to nothing.
+/// A sink that ignores everything.
 #[derive(Debug)]
 pub struct Nothing;
 
@@ -63,28 +63,27 @@ impl Sink for Nothing {
     fn frame(&mut self, _extent: Extent) {}
 }
 
-/// Compares what is said with what was said before; every cut of a body asks for it, so it keeps
-/// nothing.
+/// Compares events with earlier ones without storing them, because every cut of a body needs it.
 #[derive(Debug)]
 pub struct Again<'a> {
-    expected: &'a [Said],
+    expected: &'a [SinkCall],
     same: bool,
 }
 
 impl<'a> Again<'a> {
-    /// Expects the same once more.
+    /// Starts another comparison.
     pub fn expect(seen: &'a Seen) -> Self {
-        Self { expected: &seen.said, same: true }
+        Self { expected: &seen.calls, same: true }
     }
 
-    /// Whether it was the same to the end.
+    /// Returns true if all events were the same.
     pub fn is_same(&self) -> bool {
         self.same && self.expected.is_empty()
     }
 
-    fn next(&mut self, said: Said) {
+    fn next(&mut self, call: SinkCall) {
         match self.expected.split_first() {
-            Some((first, rest)) if *first == said => self.expected = rest,
+            Some((first, rest)) if *first == call => self.expected = rest,
             _ => self.same = false,
         }
     }
@@ -92,20 +91,20 @@ impl<'a> Again<'a> {
 
 impl Sink for Again<'_> {
     fn event(&mut self, event: Event) {
-        self.next(Said::Event(event));
+        self.next(SinkCall::Event(event));
     }
 
     fn frame(&mut self, extent: Extent) {
-        self.next(Said::Frame(extent.whole));
+        self.next(SinkCall::Frame(extent.whole));
     }
 }
 
 impl Sink for Seen {
     fn event(&mut self, event: Event) {
-        self.said.push(Said::Event(event));
+        self.calls.push(SinkCall::Event(event));
     }
 
     fn frame(&mut self, extent: Extent) {
-        self.said.push(Said::Frame(extent.whole));
+        self.calls.push(SinkCall::Frame(extent.whole));
     }
 }

@@ -12,7 +12,7 @@ use crate::truth::{Case, Truth};
 /// One recorded exchange.
 #[derive(Clone, Debug)]
 pub struct Transcript {
-    /// `<server>-<version>/<case>`; where a connection carried several, `#2` and so on follow.
+    /// `<server>-<version>/<case>`; for further exchanges on a connection, `#2` and so on follow.
     pub name: String,
     /// The case's folder.
     pub folder: PathBuf,
@@ -22,28 +22,28 @@ pub struct Transcript {
     pub path: String,
     /// The JSON shape of its path.
     pub dialect: Dialect,
-    /// How its body is framed, by its content type.
+    /// The framing of its body, by its content type.
     pub framing: Framing,
     /// HTTP status.
     pub status: u16,
     /// The request's body.
     pub request: Vec<u8>,
-    /// The response's body, out of its transfer coding.
+    /// The response's body, without its transfer coding.
     pub body: Vec<u8>,
-    /// Whether HTTP says that the body is all there.
+    /// True if the body is complete by HTTP.
     pub whole: bool,
-    /// Who closed the connection before that, if it was the client.
+    /// The party that closed the connection before that, if it was the client.
     pub client_left: bool,
-    /// How the body arrived.
+    /// The reads by which the body arrived.
     pub arrivals: Vec<Arrival>,
-    /// What is known of it from elsewhere.
+    /// The known facts from other sources.
     pub truth: Truth,
 }
 
 /// One read of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Microseconds since the request began to be sent.
+    /// Microseconds since the first byte of the request was sent.
     pub us: u64,
     /// Bytes of the body that had arrived by then.
     pub body: usize,
@@ -65,7 +65,7 @@ impl Transcript {
                 all.extend(Self::read(&case));
             }
         }
-        assert!(all.len() > 100, "the transcripts are not where they should be");
+        assert!(all.len() > 100, "cannot read the transcripts");
         all
     }
 
@@ -76,7 +76,7 @@ impl Transcript {
 
     /// The exchange of that name.
     pub fn named(name: &str) -> Self {
-        Self::all().into_iter().find(|t| t.name == name).expect("a transcript of that name")
+        Self::all().into_iter().find(|t| t.name == name).expect("no transcript has that name")
     }
 
     /// Body slices as they were read from the socket.
@@ -119,7 +119,7 @@ impl Transcript {
                 framing: response
                     .header("content-type")
                     .and_then(|value| Framing::from_content_type(value.as_bytes()))
-                    .expect("a content type that is metered"),
+                    .expect("the content type is not metered"),
                 status: truth.status,
                 request: request.body,
                 arrivals: arrivals(&reads, &response, truth.request_us),
@@ -166,7 +166,7 @@ fn dialect(path: &str) -> Dialect {
         "/completion" => Dialect::LlamacppCompletion,
         "/inference/v1/generate" => Dialect::VllmGenerate,
         "/v1/embeddings" | "/embedding" | "/pooling" => Dialect::Embeddings,
-        other => panic!("{other}: which dialect is recorded there?"),
+        other => panic!("{other}: the path has no dialect"),
     }
 }
 

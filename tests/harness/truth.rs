@@ -1,15 +1,15 @@
-//! What is known of a recorded exchange from elsewhere: `truth.json` of its case.
+//! The facts of a recorded exchange from other sources: `truth.json` of its case.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// All of one connection.
+/// The facts of one connection.
 #[derive(Debug, Deserialize)]
 pub struct Case {
-    /// What it shows.
+    /// The purpose of the case.
     pub shows: String,
-    /// How the connection ended.
+    /// The end of the connection.
     pub connection: String,
     /// Its responses, in order.
     pub responses: Vec<Truth>,
@@ -22,7 +22,7 @@ pub struct Truth {
     pub status: u16,
     /// Tokens of the last usage object.
     pub reported: Option<Reported>,
-    /// Why each choice ended, as the server wrote it.
+    /// The finish reason of each choice, as the server wrote it.
     pub finish_reasons: BTreeMap<String, String>,
     /// SSE events, the end mark included.
     pub sse_events: Option<usize>,
@@ -30,15 +30,15 @@ pub struct Truth {
     pub content_frames: Option<usize>,
     /// SSE comments.
     pub sse_comments: Option<usize>,
-    /// Whether `[DONE]` was there.
+    /// True if `[DONE]` was present.
     pub done_marker: Option<bool>,
-    /// Completion tokens of all choices, where some source covers the exchange.
+    /// Completion tokens of all choices, if a source covers the exchange.
     pub true_completion_tokens: Option<u64>,
     /// Bytes of the request on the wire.
     pub request_bytes: usize,
     /// Bytes of the response on the wire.
     pub response_bytes: usize,
-    /// When the request began to be sent, microseconds.
+    /// Tick of the first byte of the request, microseconds.
     pub request_us: u64,
 }
 

@@ -1,4 +1,4 @@
-"""The import of LiteLLM's price map, once more and apart: in Python's decimals, of which none is rounded
+"""A second, independent import of LiteLLM's price map: in Python's decimals, of which none is rounded
 but to a pico-unit at the end.
 
 usage: twin.py MAP < OURS
@@ -77,7 +77,7 @@ def named(model, fields):
 
 
 def costs(fields):
-    """Whether anything costs: a number above 0, alone, under a name of its own or in a range of tiered_pricing."""
+    """True if anything costs: a number above 0, alone, under a name of its own or in a range of tiered_pricing."""
     for field, value in fields.items():
         if field == "tiered_pricing":
             if any(costs(part) for part in value):

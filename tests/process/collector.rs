@@ -13,15 +13,15 @@ use crate::proxy::Proxy;
 
 /// Requests of one load; each is two spans and one log record.
 const REQUESTS: u64 = 600;
-/// Queues far smaller than that, so that a collector that takes nothing fills them.
+/// Queue limits far below that, so that a collector that accepts nothing fills them.
 const QUEUE: &str = "100";
 /// What telemetry may hold besides its queues: a connection, an export and its reply.
 const MOST_MEMORY: u64 = 16 * 1024 * 1024;
-/// The way out: the drain has nothing to wait for, the exporter's last flush has its deadline.
+/// Time to exit: nothing to drain, and the exporter's last flush has its deadline.
 const TO_END: Duration = Duration::from_secs(15);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_collector_that_works_gets_everything() {
+async fn working_collector_gets_everything() {
     let (proxy, collector, _server, report) = under_load(Fault::None).await;
     assert_eq!((report.completed, report.failures.len()), (REQUESTS, 0), "{:?}", report.failures);
     let page = proxy.page_when("all is sent", |page| {
@@ -34,9 +34,9 @@ async fn a_collector_that_works_gets_everything() {
     assert!(collector.requests() > 3);
 }
 
-/// One at a time: each has the machine to itself, and its memory is its own.
+/// One at a time, so that each has the machine to itself, and its memory is its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_fault_of_a_collector_reaches_the_traffic() {
+async fn collector_faults_never_affect_traffic() {
     let mut ending = Vec::new();
     for fault in Fault::ALL {
         let (proxy, collector, _server, report) = under_load(fault).await;
@@ -47,7 +47,7 @@ async fn no_fault_of_a_collector_reaches_the_traffic() {
         });
         assert_accounted(&page, fault);
         match fault {
-            // An answer that cannot be read is still a 200: it was taken, as far as anybody knows.
+            // An unreadable answer is still a 200, so the items count as accepted.
             Fault::Bomb | Fault::Garbage | Fault::Huge => {}
             _ => assert_eq!(items(&page, "span", "sent"), 0, "{name}"),
         }
@@ -55,7 +55,7 @@ async fn no_fault_of_a_collector_reaches_the_traffic() {
         proxy.terminate();
         ending.push((name, proxy, collector));
     }
-    // Each may take its last flush's whole deadline; they take it together.
+    // Each last flush may take its whole deadline; they run in parallel.
     for (name, mut proxy, _collector) in ending {
         assert!(proxy.ended(TO_END).success(), "{name}: {}", proxy.log());
     }
@@ -83,7 +83,7 @@ async fn under_load(fault: Fault) -> (Proxy, Collector, Handle, Report) {
         ("OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "50"),
     ];
     let environment = match fault {
-        // Room for all: this one is to get everything.
+        // Large queues: this one must get everything.
         Fault::None => &environment[..3],
         _ => &environment[..8],
     };

@@ -61,19 +61,19 @@ async fn reported_counts_equal_the_servers() {
         assert_eq!(
             page.sum("tokenmeter_tokens_total", &[]),
             (counts.generated_tokens + counts.prompt_tokens + counts.cached_tokens) as f64,
-            "nothing under any other provenance"
+            "no tokens under another provenance"
         );
         assert_eq!(
             page.sum("tokenmeter_live_output_tokens_total", &[("model", "sim")]),
             counts.generated_tokens as f64,
-            "the live counter settles on the truth"
+            "the live counter reaches the final count"
         );
         assert_eq!(page.sum("gen_ai_server_time_to_first_token_seconds_count", &[]), 60.0);
     }
 }
 
 #[tokio::test]
-async fn usage_is_asked_for_if_the_client_did_not() {
+async fn usage_is_requested_if_the_client_did_not() {
     for shape in [Shape::Vllm, Shape::LlamaCpp] {
         let (counts, page, report) = run(Options::instant(shape), |load| load.usage = false).await;
         assert_eq!(report.completed, 60, "{shape:?}: {report:?}");
@@ -84,12 +84,12 @@ async fn usage_is_asked_for_if_the_client_did_not() {
 }
 
 #[tokio::test]
-async fn without_usage_the_count_is_an_estimate_and_says_so() {
+async fn count_without_usage_is_marked_as_estimate() {
     let observe = ["--usage", "observe"];
     let (counts, page, _) =
         run_with(&observe, Options::instant(Shape::Vllm), |load| load.usage = false).await;
     assert_eq!(tokens(&page, "output", "reported"), 0.0);
-    // One token a frame in this stream, so the estimate happens to be right.
+    // One token a frame in this stream, so the estimate equals the count.
     assert_eq!(tokens(&page, "output", "frames"), counts.generated_tokens as f64);
     assert_eq!(
         page.sum("tokenmeter_usage_provenance_total", &[("direction", "input"), ("provenance", "none")]),
@@ -98,7 +98,7 @@ async fn without_usage_the_count_is_an_estimate_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_is_counted_up_to_where_it_left() {
+async fn aborted_stream_is_counted_until_the_abort() {
     let slow = Options {
         shape: Shape::Vllm,
         speed: Model { factor: 4.0, ..Model::default() },

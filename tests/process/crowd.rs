@@ -23,14 +23,14 @@ const STREAM: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConn
 /// Connects from 127.0.0.`last`.
 fn connect_from(last: u8, address: SocketAddr) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
-    socket.bind(&SocketAddr::from(([127, 0, 0, last], 0)).into()).expect("the address is this machine's");
+    socket.bind(&SocketAddr::from(([127, 0, 0, last], 0)).into()).expect("the address is local");
     socket.connect(&address.into()).expect("it listens");
     let stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
     stream
 }
 
-/// The answer to a request from 127.0.0.`last`, on a connection of its own that closes after it.
+/// Returns the answer to a request from 127.0.0.`last`, on a connection of its own that closes after it.
 fn ask_from(last: u8, address: SocketAddr, request: &str) -> String {
     let mut stream = connect_from(last, address);
     stream.write_all(request.as_bytes()).expect("it reads");
@@ -39,10 +39,10 @@ fn ask_from(last: u8, address: SocketAddr, request: &str) -> String {
     answer
 }
 
-/// Requests over HTTP/2 of which the head came and one byte of the body: 82 bytes each.
+/// Requests over HTTP/2 of which the head and one byte of the body arrive: 82 bytes each.
 fn half_open(address: SocketAddr, path: &str, streams: u32) -> TcpStream {
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
-    // POST, http, then the path and the authority as literals that are not indexed.
+    // POST, http, then the path and the authority as literals without indexing.
     let mut fields = vec![0x83, 0x86, 0x04, u8::try_from(path.len()).expect("it is short")];
     fields.extend_from_slice(path.as_bytes());
     fields.extend_from_slice(b"\x01\x01h");
@@ -61,11 +61,11 @@ fn half_open(address: SocketAddr, path: &str, streams: u32) -> TcpStream {
     client
 }
 
-/// Uploads of 200 bytes each half second, from 127.0.0.3; one that is ended begins again. Ends with the sender.
+/// Uploads of 200 bytes each half second, from 127.0.0.3; an ended one is restarted. Ends with the sender.
 fn dripping(address: SocketAddr, uploads: usize) -> mpsc::Sender<()> {
     let begin = move || {
         let mut client = connect_from(3, address);
-        // Whatever becomes of them is no matter here.
+        // The outcome has no effect on the test.
         let _ = client.write_all(
             b"POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
         );
@@ -117,7 +117,7 @@ fn one_client_starves_no_other() {
     for _ in 0..5 {
         let answer = ask_from(2, proxy.data, &chat);
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-        assert!(answer.contains("data: [DONE]") && !answer.contains("usage"), "asked in its name: {answer}");
+        assert!(answer.contains("data: [DONE]") && !answer.contains("usage"), "usage was requested: {answer}");
         let probe = ask_from(2, proxy.admin, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
         assert!(probe.starts_with("HTTP/1.1 200"), "{probe}");
     }

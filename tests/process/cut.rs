@@ -22,7 +22,7 @@ fn ask(data: SocketAddr, fault: &str) -> Vec<u8> {
     )
     .expect("it reads");
     let mut answer = Vec::new();
-    // A reset is one way to see that the answer was cut.
+    // A reset is one sign of a cut answer.
     let _ = stream.read_to_end(&mut answer);
     answer
 }
@@ -55,7 +55,7 @@ async fn each_fault_has_its_ending() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_upstream_that_is_gone_is_a_502_in_its_own_shape() {
+async fn unreachable_upstream_is_a_502_in_its_dialect() {
     let server = Server::bind("127.0.0.1:0".parse().expect("an address"), Options::instant(Shape::Vllm))
         .await
         .expect("it listens");

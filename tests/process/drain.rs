@@ -36,7 +36,7 @@ fn ask(data: SocketAddr, tokens: u32) -> std::io::Result<String> {
 fn readiness(admin: SocketAddr, status: &str) {
     let end = Instant::now() + Duration::from_secs(10);
     loop {
-        let answer = get(admin, "/readyz").expect("the page goes last");
+        let answer = get(admin, "/readyz").expect("the page is served until the end");
         if answer.starts_with(&format!("HTTP/1.1 {status}")) {
             return;
         }
@@ -51,25 +51,25 @@ async fn slow_server() -> simulator::server::Handle {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_drain_loses_nothing() {
+async fn drain_loses_no_request() {
     let server = slow_server().await;
     let mut proxy = Proxy::start(server.addr(), &["--drain-delay-ms", "2500", "--drain-grace-ms", "20000"]);
     let (data, admin) = (proxy.data, proxy.admin);
     let long = tokio::task::spawn_blocking(move || ask(data, 120));
     server.until(Duration::from_secs(5), |counts| counts.running == 1).await.expect("the stream runs");
     tokio::task::block_in_place(|| {
-        // Ready once the upstream was reached for the first time.
+        // Ready after the first contact with the upstream.
         readiness(admin, "200");
         proxy.terminate();
         readiness(admin, "503");
-        let late = ask(data, 5).expect("who comes within the delay is served");
+        let late = ask(data, 5).expect("a client within the delay is served");
         assert!(late.ends_with("data: [DONE]\n\n\r\n0\r\n\r\n"), "{late}");
     });
     let answer = long.await.expect("no panic").expect("the stream was not cut");
     assert!(answer.ends_with("data: [DONE]\n\n\r\n0\r\n\r\n"), "{answer}");
     let status = tokio::task::block_in_place(|| proxy.ended(Duration::from_secs(10)));
     assert!(status.success(), "{status:?}");
-    assert!(TcpStream::connect(data).is_err(), "nobody listens any more");
+    assert!(TcpStream::connect(data).is_err(), "the listener is closed");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -85,7 +85,7 @@ async fn second_signal_exits_at_once() {
         readiness(proxy.admin, "503");
         proxy.terminate();
         let status = proxy.ended(Duration::from_secs(2));
-        assert!(!status.success(), "what was cut short is no success: {status:?}");
+        assert!(!status.success(), "a cut stream is no success: {status:?}");
     });
     let answer = cut.await.expect("no panic").unwrap_or_default();
     assert!(!answer.ends_with("0\r\n\r\n"), "a cut stream has no last chunk");

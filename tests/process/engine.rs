@@ -33,7 +33,7 @@ fn drift(page: &Page, direction: &str) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn drift_is_what_went_past_us() {
+async fn drift_equals_tokens_that_bypass_the_proxy() {
     for (shape, kind) in [(Shape::Vllm, "vllm"), (Shape::LlamaCpp, "llama_cpp")] {
         let server = server(shape).await;
         let proxy = Proxy::start(server.addr(), &EVERY_SECOND);
@@ -51,8 +51,8 @@ async fn drift_is_what_went_past_us() {
             names.map(|name| page.sum(name, &[])) == [prompt as f64, through.generated_tokens as f64]
         };
         let page = tokio::task::block_in_place(|| {
-            // Our own count may be a moment behind.
-            proxy.page_when("what went through, and no drift", |page| {
+            // The proxy's own count may be a moment behind.
+            proxy.page_when("the proxied tokens, and no drift", |page| {
                 counted(page) && (drift(page, "input"), drift(page, "output")) == (0.0, 0.0)
             })
         });
@@ -65,7 +65,7 @@ async fn drift_is_what_went_past_us() {
         let output = all.generated_tokens - through.generated_tokens;
         assert!(input > 0 && output > 0);
         tokio::task::block_in_place(|| {
-            proxy.page_when("what went past us", |page| {
+            proxy.page_when("the tokens that bypass the proxy", |page| {
                 (drift(page, "input"), drift(page, "output")) == (input as f64, output as f64)
             })
         });
@@ -104,7 +104,7 @@ fn hidden_cached_tokens_are_logged_once() {
     });
     let proxy = Proxy::start(server, &[&EVERY_SECOND[..], &["--kind", "vllm"]].concat());
     proxy.page_when("the baseline", |page| page.sum("tokenmeter_engine_up", &[]) == 1.0);
-    assert!(!proxy.log().contains(HIDDEN), "nothing was cached yet");
+    assert!(!proxy.log().contains(HIDDEN), "no prompt is cached yet");
     chat(&proxy);
     let line = proxy.log_line(HIDDEN);
     assert!(line.contains("WARN") && line.contains("600"), "{line}");

@@ -24,7 +24,7 @@ async fn tokens_show_before_the_stream_ends() {
     )
     .expect("it reads");
     tokio::task::block_in_place(|| {
-        // Wait for the twelfth token at the client, and then for the page: no more than a second.
+        // The client has the twelfth token; the page must follow within a second.
         let mut seen = 0;
         for line in BufReader::new(stream.try_clone().expect("a socket")).lines() {
             seen += usize::from(line.expect("UTF-8").contains("\"content\":\""));

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 
 /// One scrape.
 pub(crate) struct Page {
-    /// The whole text.
+    /// The whole page.
     pub(crate) text: String,
 }
 
@@ -15,7 +15,7 @@ impl Page {
         let response = get(admin, "/metrics").expect("the admin port answers");
         assert!(response.starts_with("HTTP/1.1 200"), "{response}");
         let text = response.split_once("\r\n\r\n").expect("a head and a body").1.to_owned();
-        assert!(text.ends_with("# EOF\n"), "the page is cut:\n{text}");
+        assert!(text.ends_with("# EOF\n"), "the page is truncated:\n{text}");
         Self { text }
     }
 

@@ -49,7 +49,7 @@ fn exit_codes_differ_for_valid_invalid_and_missing_files() {
     assert_eq!(code, Some(0), "{told}");
     let shown: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
     assert_eq!(shown["rates"][0]["tokens"]["input"]["per_million"], "0.05");
-    // Without --out it goes to the screen, and only the file does.
+    // Without --out the file is written to stdout, and nothing else.
     let (_, out, _) = prices(&["import-litellm", &at("map.json")]);
     assert_eq!(out, std::fs::read_to_string(at("map.yaml")).expect("it was written"));
     let (code, _, told) = prices(&["import-litellm", &at("wrong.yaml")]);

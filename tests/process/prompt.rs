@@ -1,4 +1,4 @@
-//! A prompt of 100 MiB passes while it is read, in a few buffers' memory.
+//! A prompt of 100 MiB passes without being buffered, in the memory of a few buffers.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use crate::proxy::Proxy;
 const PROMPT: usize = 100 * 1024 * 1024;
 const MOST_GROWTH: u64 = 16 * 1024 * 1024;
 
-/// Reads one request to its end and answers with how long its body was.
+/// Reads one request to its end and answers with the length of its body.
 fn swallow(listener: &TcpListener) {
     let (mut stream, _) = listener.accept().expect("the proxy connects");
     let (mut head, mut byte) = (Vec::new(), [0]);
@@ -44,7 +44,7 @@ fn prompt_of_100_mib_passes_in_16() {
     let done = AtomicBool::new(false);
     let before = proxy.resident();
     let (answer, most) = std::thread::scope(|scope| {
-        // The readiness probe connects too; whoever sends no head is not the request.
+        // The readiness probe connects, too; a connection without a head is not the request.
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| swallow(&listener))).is_ok() {

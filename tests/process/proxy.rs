@@ -8,19 +8,19 @@ use std::time::{Duration, Instant};
 
 use crate::meter_page::Page;
 
-/// The process and where it listens.
+/// The process and its addresses.
 pub(crate) struct Proxy {
     child: Child,
     log: Arc<Mutex<String>>,
-    /// Where clients go.
+    /// The address for clients.
     pub(crate) data: SocketAddr,
-    /// Where the metrics are.
+    /// The address of the metrics.
     pub(crate) admin: SocketAddr,
 }
 
 impl Proxy {
-    /// Starts it in front of `upstream` and waits until it says where it listens. It asks the
-    /// upstream nothing by itself, unless the options say so.
+    /// Starts it in front of `upstream` and waits until it logs its addresses. It sends no requests of its own to the
+    /// upstream, unless the options enable them.
     pub(crate) fn start(upstream: SocketAddr, options: &[&str]) -> Self {
         Self::start_with(upstream, options, &[])
     }
@@ -30,7 +30,7 @@ impl Proxy {
         Self::spawn(Command::new(env!("CARGO_BIN_EXE_tokenmeter")), upstream, options, environment)
     }
 
-    /// As [`Proxy::start`], with so many file descriptors.
+    /// As [`Proxy::start`], with this limit of file descriptors.
     pub(crate) fn start_with_descriptors(descriptors: usize, upstream: SocketAddr, options: &[&str]) -> Self {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("ulimit -n {descriptors} && exec \"$0\" \"$@\"")]);
@@ -63,8 +63,8 @@ impl Proxy {
             .map_while(Result::ok)
             .inspect(|line| said.extend([line, "\n"]))
             .find(|line| line.contains("listening on "))
-            .expect("it says where it listens before it ends");
-        // Read on, so that what it logs does not fill the pipe and stop it.
+            .expect("it logs its addresses before it ends");
+        // Read on, so that its log does not fill the pipe and block it.
         let log = Arc::new(Mutex::new(said));
         let kept = Arc::clone(&log);
         std::thread::spawn(move || {
@@ -83,7 +83,7 @@ impl Proxy {
         Self { data: address("listening on http://"), admin: address("metrics http://"), child, log }
     }
 
-    /// The metrics as they are now.
+    /// The metrics page.
     pub(crate) fn page(&self) -> Page {
         Page::fetch(self.admin)
     }
@@ -101,12 +101,12 @@ impl Proxy {
         }
     }
 
-    /// What it has logged since it started.
+    /// Its log so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The first line of the log with `part`, once there is one; fails the test after ten seconds.
+    /// The first line of the log that contains `part`; fails the test after ten seconds.
     pub(crate) fn log_line(&self, part: &str) -> String {
         let end = Instant::now() + Duration::from_secs(10);
         loop {
@@ -119,19 +119,19 @@ impl Proxy {
         }
     }
 
-    /// Asks it to stop, as a container runtime does.
+    /// Sends SIGTERM, as a container runtime does.
     pub(crate) fn terminate(&self) {
         self.signal("-TERM");
     }
 
-    /// Asks it to read its files again.
+    /// Sends SIGHUP, so that it reloads its files.
     pub(crate) fn hang_up(&self) {
         self.signal("-HUP");
     }
 
-    /// Ends it where it stands, as the kernel does when memory is short.
+    /// Kills it, as the kernel does when memory is short.
     pub(crate) fn kill(mut self) {
-        self.child.kill().expect("it was not waited for");
+        self.child.kill().expect("the process was not waited for");
         self.child.wait().expect("a child can be waited for");
     }
 
@@ -160,7 +160,7 @@ impl Proxy {
         kib * 1024
     }
 
-    /// Whether it still runs.
+    /// Returns true while it runs.
     pub(crate) fn is_alive(&mut self) -> bool {
         self.child.try_wait().expect("a child can be asked").is_none()
     }
@@ -168,7 +168,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        // Already gone is fine: the test has said so if it minds.
+        // An ended process is fine here: a test that needs it has failed already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -3,8 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-/// Answers each request with what `answer` says to its head, and closes the connection; until the
-/// tests end.
+/// Answers each request with the result of `answer` for its head, and closes the connection; runs until the tests end.
 pub(crate) fn server(answer: impl Fn(&str) -> Vec<u8> + Clone + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -14,7 +13,7 @@ pub(crate) fn server(answer: impl Fn(&str) -> Vec<u8> + Clone + Send + 'static) 
             std::thread::spawn(move || {
                 let mut reader = BufReader::new(connection);
                 if let Some(head) = request(&mut reader) {
-                    // A client that left is not this server's concern.
+                    // A client that left has no effect on this server.
                     let _ = reader.into_inner().write_all(&answer(&head));
                 }
             });
@@ -23,7 +22,7 @@ pub(crate) fn server(answer: impl Fn(&str) -> Vec<u8> + Clone + Send + 'static) 
     address
 }
 
-/// Reads a request to its end; its head. `None`: there was none, as when readiness is probed.
+/// Reads a request to its end; returns its head. `None` without one, as for a readiness probe.
 fn request(reader: &mut BufReader<TcpStream>) -> Option<String> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {

@@ -43,7 +43,7 @@ async fn canaries_are_found_nowhere() {
             )
             .expect("it reads");
             let mut answer = Vec::new();
-            // A cut answer may end in a reset.
+            // A cut answer may end with a reset.
             let _ = socket.read_to_end(&mut answer);
             answers.push_str(&String::from_utf8_lossy(&answer));
         }
@@ -52,7 +52,7 @@ async fn canaries_are_found_nowhere() {
     let metrics =
         proxy.page_when("four exchanges", |page| page.sum("tokenmeter_exchanges_total", &[]) == 4.0);
     let page = get(proxy.admin, "/").expect("the page answers");
-    // The access lines follow within a moment.
+    // The access log's lines follow within a moment.
     let end = Instant::now() + Duration::from_secs(5);
     while proxy.log().matches("\"message\":\"exchange\"").count() < 4 {
         assert!(Instant::now() < end, "four exchanges, and the log has: {}", proxy.log());
@@ -67,16 +67,16 @@ async fn canaries_are_found_nowhere() {
     for (place, text) in [("metrics", &metrics.text), ("page", &page), ("log", &proxy.log())] {
         assert!(text.len() > 100, "{place} is empty: {text}");
         assert!(!text.contains(CANARY), "{place} tells: {text}");
-        assert!(place != "log" || !text.contains(answer_word), "the log tells an answer: {text}");
+        assert!(place != "log" || !text.contains(answer_word), "the log contains an answer: {text}");
     }
 }
 
-/// Another one for each place, so that one that got out says from where.
+/// A different canary for each place, so that a leaked one identifies its source.
 pub(crate) fn canary(place: &str) -> String {
     format!("{CANARY}-{place}-")
 }
 
-/// What a request asks for with `x-ask`, and how that exchange ends.
+/// The kind of request in `x-ask`, and the end of its exchange.
 pub(crate) const ASKED: [(&str, &str); 5] = [
     ("stream", "complete"),
     ("body", "complete"),
@@ -126,7 +126,7 @@ fn no_telemetry_contains_a_canary() {
     }
 }
 
-/// Every byte of every request, heads and bodies.
+/// Every byte of every request: heads and bodies.
 fn telemetry(seen: &Seen) -> String {
     let heads = seen.heads.iter().map(|(path, fields, _)| format!("{path} {fields:?}"));
     let bodies = seen.bodies.iter().map(|body| String::from_utf8_lossy(body).into_owned());
@@ -155,9 +155,9 @@ pub(crate) fn ask(proxy: &Proxy, asked: &str) {
     )
     .expect("it reads");
     let mut answer = Vec::new();
-    // A cut answer may end in a reset.
+    // A cut answer may end with a reset.
     let _ = socket.read_to_end(&mut answer);
-    assert!(String::from_utf8_lossy(&answer).contains(CANARY), "{asked}: the client is told all of it");
+    assert!(String::from_utf8_lossy(&answer).contains(CANARY), "{asked}: the client receives all of it");
 }
 
 pub(crate) fn answer(head: &str) -> Vec<u8> {
@@ -185,9 +185,9 @@ pub(crate) fn answer(head: &str) -> Vec<u8> {
             let choice = format!(r#"{{"index":0,"message":{{{said}}},"finish_reason":"tool_calls"}}"#);
             ("200 OK", "application/json", format!("{{{envelope},\"choices\":[{choice}],{usage}}}"))
         }
-        other => panic!("nobody asks for {other}"),
+        other => panic!("no request for {other}"),
     };
-    // More than comes, where it is to be cut.
+    // More than is sent, so that the body is cut.
     let length = body.len() + usize::from(asked == "cut");
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\

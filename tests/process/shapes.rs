@@ -34,7 +34,7 @@ fn body_of(answer: &str) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_unstreamed_answers_are_counted_only_where_usage_covers_both() {
+async fn two_unstreamed_answers_need_usage_that_covers_both() {
     for (shape, reported, uncounted) in [(Shape::Vllm, 16.0, 0.0), (Shape::LlamaCpp, 0.0, 1.0)] {
         let (_server, proxy) = in_front_of(shape).await;
         let body = r#"{"model":"sim","n":2,"max_tokens":8,"messages":[{"role":"user","content":"hi"}]}"#;
@@ -46,7 +46,7 @@ async fn two_unstreamed_answers_are_counted_only_where_usage_covers_both() {
         let page = proxy.page_when("counted", |page| page.sum("tokenmeter_exchanges_total", &[]) == 1.0);
         let of = |labels: &[_]| page.sum("tokenmeter_tokens_total", labels);
         assert_eq!(of(&[("type", "output"), ("provenance", "reported")]) + 0.0, reported, "{shape:?}");
-        assert_eq!(of(&[("type", "output")]) + 0.0, reported, "{shape:?}: and by nothing else");
+        assert_eq!(of(&[("type", "output")]) + 0.0, reported, "{shape:?}: and by no other source");
         assert_eq!(page.sum("tokenmeter_tenant_uncounted_prompts_total", &[]), uncounted, "{shape:?}");
         let reason = [("reason", "not_streamed")];
         assert_eq!(page.sum("tokenmeter_no_first_token_total", &reason), 1.0, "{shape:?}");
@@ -54,7 +54,7 @@ async fn two_unstreamed_answers_are_counted_only_where_usage_covers_both() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn other_paths_pass_untouched_and_are_counted_as_passed() {
+async fn unknown_paths_are_forwarded_and_counted() {
     let (server, proxy) = in_front_of(Shape::Vllm).await;
     tokio::task::block_in_place(|| {
         for path in ["/v1/models", "/health", "/metrics", "/v1/nope"] {

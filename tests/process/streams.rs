@@ -8,8 +8,8 @@ use simulator::speed::Model;
 
 use crate::proxy::Proxy;
 
-/// The state of one stream: scanner and meter (3 KiB), two sockets' hyper connections with their
-/// buffers, headers. Measured at about a third of this; the bound is against leaks, not a target.
+/// The memory of one stream: scanner and meter (3 KiB), two sockets' hyper connections with their buffers, headers. The
+/// measured value is about a third of this; the bound detects leaks and is no target.
 const MOST_PER_STREAM: u64 = 128 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,14 +4,14 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Where the proxy connects to. It taps until the tests end.
+/// The address to which the proxy connects. It taps until the tests end.
 pub(crate) struct Tap {
     pub(crate) address: SocketAddr,
     sent: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Tap {
-    /// One before `upstream`.
+    /// Starts a tap before `upstream`.
     pub(crate) fn before(upstream: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -30,14 +30,14 @@ impl Tap {
         Self { address, sent }
     }
 
-    /// All that went upstream so far, over every connection.
+    /// All bytes sent upstream so far, over every connection.
     pub(crate) fn sent(&self) -> String {
         let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&sent).into_owned()
     }
 }
 
-/// One direction, until one side is done.
+/// Copies one direction until one side is closed.
 fn pass(mut from: TcpStream, mut to: TcpStream, kept: Option<&Mutex<Vec<u8>>>) {
     let mut buffer = [0; 16 * 1024];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
@@ -48,6 +48,6 @@ fn pass(mut from: TcpStream, mut to: TcpStream, kept: Option<&Mutex<Vec<u8>>>) {
             break;
         }
     }
-    // Whoever is gone already needs not be told.
+    // A closed peer needs no shutdown.
     let _ = to.shutdown(Shutdown::Write);
 }

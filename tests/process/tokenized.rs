@@ -7,11 +7,11 @@ use std::path::Path;
 
 use crate::proxy::Proxy;
 
-/// The answer, as pieces that stand in the frames.
+/// The answer, as the strings in its frames.
 const PIECES: [&str; 6] =
     ["Tell me ", r#"\"about\""#, r" the\u00e9 \ud83d\ude00", "\\n", "world", " tookSay"];
 
-/// The text they are.
+/// Their text.
 const TEXT: &str = "Tell me \"about\" the\u{e9} \u{1f600}\nworld tookSay";
 
 fn tokenizer() -> String {
@@ -54,14 +54,14 @@ fn answer(connection: TcpStream) {
     });
     let finish =
         "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
-    // In pieces of nine bytes: a string is torn more often than not.
+    // In slices of nine bytes, so that most strings are torn.
     let stream = frames.concat() + finish;
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
     let mut sent = out.write_all(head.as_bytes());
     for piece in stream.as_bytes().chunks(9) {
         sent = sent.and_then(|()| out.write_all(piece));
     }
-    // A client that left is not this server's concern.
+    // A client that left has no effect on this server.
     drop(sent);
 }
 
@@ -90,19 +90,19 @@ fn tokenizer_counts_what_the_server_does_not() {
 
     ask(&proxy, "tiny");
     let page = proxy.page_when("the first has ended", ended(1.0));
-    assert_eq!(output(&page, "frames"), PIECES.len() as f64, "nothing is known of this server yet");
+    assert_eq!(output(&page, "frames"), PIECES.len() as f64, "the server's behaviour is unknown yet");
 
     ask(&proxy, "tiny");
     let page = proxy.page_when("the second is counted", ended(2.0));
     let tiny = tokenizer::Tokenizers::load([("tiny".to_owned(), tokenizer().into())].into_iter());
-    let truth = tiny.expect("it was committed").count("tiny", TEXT).expect("it can be said");
-    assert!(truth != PIECES.len() as u64, "the two counts must differ to be told apart");
+    let truth = tiny.expect("it was committed").count("tiny", TEXT).expect("the tokenizer counts the text");
+    assert!(truth != PIECES.len() as u64, "the two counts differ");
     assert_eq!(output(&page, "tokenized"), truth as f64);
     assert_eq!(output(&page, "frames"), PIECES.len() as f64);
     assert_eq!(page.sum("tokenmeter_exchanges_in_flight", &[]), 0.0);
     assert_eq!(page.sum("tokenmeter_dropped_total", &[]), 0.0);
 
-    // A model nobody gave a tokenizer for stays an estimate.
+    // A model without a tokenizer keeps its estimate.
     ask(&proxy, "other");
     let page = proxy.page_when("the third has ended", ended(3.0));
     assert_eq!(output(&page, "frames"), 2.0 * PIECES.len() as f64);

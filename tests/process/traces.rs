@@ -15,7 +15,7 @@ use crate::tap::Tap;
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const CALLER: &str = "b7ad6b7169203331";
 const STATE: &str = "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE";
-/// Between the two halves of the body.
+/// The pause between the two halves of the body.
 const PAUSE: Duration = Duration::from_millis(300);
 const TOKENS: u64 = 8;
 
@@ -51,7 +51,7 @@ fn arrives(protocol: &str, server: &Handle) {
     ask_slowly(&proxy);
     let page = proxy.page_when("it ended", |page| page.sum("tokenmeter_exchanges_total", &[]) == 1.0);
     drop(collector.once(|seen| !seen.metrics.is_empty()));
-    // The rest goes out with the last flush.
+    // The last flush sends the rest.
     proxy.terminate();
     assert!(proxy.ended(Duration::from_secs(15)).success(), "{}", proxy.log());
 
@@ -68,7 +68,7 @@ fn arrives(protocol: &str, server: &Handle) {
     assert!(sent.contains(&told), "not {told:?} but {sent}");
     assert!(sent.contains(&format!("\r\ntracestate: {STATE}\r\n")), "{sent}");
 
-    // The caller's request took its time; the inference began after it.
+    // The upload took its time; the inference began after it.
     let begins = Duration::from_nanos(client.start_time_unix_nano - server.start_time_unix_nano);
     assert!(begins >= PAUSE, "the inference began {begins:?} after the request's head");
     assert!(client.start_time_unix_nano < client.end_time_unix_nano);
@@ -77,7 +77,7 @@ fn arrives(protocol: &str, server: &Handle) {
     let answering = client.start_time_unix_nano..=client.end_time_unix_nano;
     assert!(answering.contains(&first.time_unix_nano), "{first:?} within {answering:?}");
 
-    // One count, wherever it is told.
+    // The same count in every signal.
     let output = page.sum("tokenmeter_tokens_total", &[("type", "output"), ("provenance", "reported")]);
     assert_eq!(output, TOKENS as f64);
     let [log] = &seen.log_records()[..] else { panic!("one log record: {:?}", seen.log_records()) };
@@ -102,7 +102,7 @@ fn arrives(protocol: &str, server: &Handle) {
     }
 }
 
-/// Sends the second half of the body when the proxy has long begun with the first.
+/// Sends the second half of the body long after the proxy forwarded the first.
 fn ask_slowly(proxy: &Proxy) {
     let body = format!(
         r#"{{"model":"sim","stream":true,"max_tokens":{TOKENS},"ignore_eos":true,"messages":[{{"role":"user","content":"hi"}}]}}"#
@@ -117,7 +117,7 @@ fn ask_slowly(proxy: &Proxy) {
     )
     .expect("it reads");
     proxy.page_when("it has begun", |page| page.sum("tokenmeter_exchanges_in_flight", &[]) == 1.0);
-    // Not to wait for anything: this is the upload that the spans must show.
+    // Not a wait for an event: the spans must show this slow upload.
     std::thread::sleep(PAUSE);
     stream.write_all(two.as_bytes()).expect("it reads on");
     let mut answer = String::new();

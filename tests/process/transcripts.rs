@@ -10,7 +10,7 @@ use scan::Framing;
 
 use crate::proxy::Proxy;
 
-/// Reads one request; its `x-case` number, if it is one.
+/// Reads one request; returns its `x-case` number, if it has one.
 fn read_request(stream: &mut BufReader<TcpStream>) -> Option<usize> {
     let (mut case, mut length, mut line) = (None, 0, String::new());
     loop {
@@ -33,7 +33,7 @@ fn read_request(stream: &mut BufReader<TcpStream>) -> Option<usize> {
 fn replay(listener: &TcpListener, cases: &[Transcript]) {
     for connection in listener.incoming().map_while(Result::ok) {
         let mut stream = BufReader::new(connection);
-        // A probe connects and says nothing.
+        // A probe connects and sends nothing.
         let Some(case) = read_request(&mut stream).map(|n| &cases[n]) else { continue };
         let mut out = stream.into_inner();
         let media = match case.framing {
@@ -53,7 +53,7 @@ fn replay(listener: &TcpListener, cases: &[Transcript]) {
         if case.whole {
             sent = sent.and_then(|()| out.write_all(b"0\r\n\r\n"));
         }
-        // The client side asserts; a proxy that hung up early shows there.
+        // The client side asserts; a proxy that closed early fails there.
         drop(sent);
     }
 }
@@ -74,7 +74,7 @@ fn client_gets_the_recorded_bytes() {
         );
         stream.write_all(&[head.as_bytes(), &case.request].concat()).expect("it reads");
         let mut answer = Vec::new();
-        // A body that breaks off may come with a reset; what came before it counts.
+        // A truncated body may end with a reset; the bytes before it count.
         let _ = stream.read_to_end(&mut answer);
         let message = Message::read(&answer, 0, answer.len());
         assert!(message.start.contains(&case.status.to_string()), "{}: {}", case.name, message.start);

@@ -1,5 +1,5 @@
-//! What servers say in their several ways costs the same: cached prompt tokens and reasoning are parts of
-//! a total in one dialect and stand beside it in another, and no token is charged twice.
+//! The same usage costs the same in every dialect: cached prompt tokens and reasoning are parts of a total in one
+//! dialect and separate in another, and no token is charged twice.
 
 use harness::Transcript;
 use harness::replay::{Pieces, replay};
@@ -7,7 +7,7 @@ use meter::{Body, Close, Identity, LoadSpan, Meter, Provenance, Tick, Tokens};
 use price::{Book, Charge, Usage};
 use scan::{Dialect, Framing, Request, Scanner};
 
-/// Pico-units for a token, no two alike and none the sum of others.
+/// Pico-units for a token; all differ, and none is a sum of others.
 const INPUT: i64 = 2_000_003;
 const CACHED: i64 = 300_007;
 const WRITE: i64 = 5_000_011;
@@ -77,7 +77,7 @@ fn each_dialects_counts_are_charged_once() {
     let book = every_price_apart();
     for (dialect, body, expected) in [
         (
-            // Cached and audio tokens are among the prompt's, reasoning and audio among the completion's.
+            // Cached and audio tokens are part of the prompt, reasoning and audio of the completion.
             Dialect::OpenaiChat,
             r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],
             "usage":{"prompt_tokens":100,"completion_tokens":50,"total_tokens":150,
@@ -93,14 +93,14 @@ fn each_dialects_counts_are_charged_once() {
             60 * INPUT + 40 * CACHED + 30 * OUTPUT + 20 * REASONING,
         ),
         (
-            // Read and written ones stand beside the prompt's.
+            // Read and written tokens are separate from the prompt.
             Dialect::Anthropic,
             r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn",
             "usage":{"input_tokens":60,"cache_read_input_tokens":40,"cache_creation_input_tokens":30,"output_tokens":50}}"#,
             60 * INPUT + 40 * CACHED + 30 * WRITE + 50 * OUTPUT,
         ),
         (
-            // Thoughts stand beside the candidates', cached ones are among the prompt's.
+            // Thoughts are separate from the candidates, cached tokens are part of the prompt.
             Dialect::Gemini,
             r#"{"candidates":[{"content":{"parts":[{"text":"x"}],"role":"model"},"finishReason":"STOP","index":0}],
             "usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":40,"candidatesTokenCount":30,
@@ -108,7 +108,7 @@ fn each_dialects_counts_are_charged_once() {
             60 * INPUT + 40 * CACHED + 30 * OUTPUT + 20 * REASONING,
         ),
         (
-            // The modalities' tokens are among the prompt's and the candidates'.
+            // The modalities are part of the prompt and the candidates.
             Dialect::Gemini,
             r#"{"candidates":[{"content":{"parts":[{"text":"x"}],"role":"model"},"finishReason":"STOP","index":0}],
             "usageMetadata":{"promptTokenCount":300,"candidatesTokenCount":1300,"totalTokenCount":1600,
@@ -149,10 +149,10 @@ fn each_dialects_counts_are_charged_once() {
     }
 }
 
-/// Of the recordings, what a server's own totals come to: where a cached token costs what a computed one
-/// does and a reasoning one what a visible one does, the parts cannot matter.
+/// The cost of the recordings by the server's totals: if a cached token costs as much as a computed one and a reasoning
+/// one as much as a visible one, the parts have no effect.
 #[test]
-fn a_recorded_bill_is_the_servers_totals_times_two_prices() {
+fn recorded_bill_is_totals_times_two_prices() {
     let book = book(&format!(
         "input: {}, output: {}",
         text::per_million(INPUT.into()),

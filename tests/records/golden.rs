@@ -1,4 +1,4 @@
-//! Each recorded exchange has the record that is committed beside it, however its body is cut.
+//! Each recorded exchange gives the committed record, for any cut of its body.
 
 use harness::replay::{Pieces, replay};
 use harness::{Transcript, golden};
@@ -12,7 +12,7 @@ fn path(transcript: &Transcript) -> std::path::PathBuf {
 }
 
 #[test]
-fn every_recording_has_its_record() {
+fn every_recording_gives_its_record() {
     let mut wrong = Vec::new();
     for transcript in Transcript::all() {
         let text = golden::text(&replay(&transcript, Pieces::Reads));
@@ -22,7 +22,7 @@ fn every_recording_has_its_record() {
 }
 
 #[test]
-fn pieces_make_no_difference() {
+fn slices_change_no_record() {
     for transcript in Transcript::all() {
         let expected = golden::text(&replay(&transcript, Pieces::Reads));
         let cuts = (0..transcript.body.len()).step_by(1 + transcript.body.len() / 50).map(Pieces::Cut);

@@ -1,5 +1,4 @@
-//! Recorded exchanges to records: the committed text of each, the same in any pieces, and what
-//! must hold of it whatever the text says.
+//! Recorded exchanges to records: the committed text of each, the same for any slices, and laws of every record.
 
 mod bills;
 mod golden;

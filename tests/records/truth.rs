@@ -1,5 +1,5 @@
-//! What must hold of every record whatever its text says: a count that is called reported is the
-//! server's and covers every choice, and times are those of the recording.
+//! Laws of every record: a reported count is the server's and covers every choice, and times are those of the
+//! recording.
 
 use harness::replay::{Pieces, replay};
 use harness::seen::Seen;
@@ -7,11 +7,11 @@ use harness::{Transcript, cuts};
 use meter::{Ending, Provenance, TokenType};
 use scan::{Event, Framing};
 
-/// The words for an answer that came to its length.
+/// The finish reasons of a length limit.
 const CUT_SHORT: [&str; 4] = ["length", "limit", "max_tokens", "incomplete"];
 
 #[test]
-fn a_reported_count_is_the_whole_truth() {
+fn reported_count_is_the_complete_count() {
     let (mut reported, mut known) = (0, 0);
     for transcript in Transcript::all() {
         let (name, truth) = (&transcript.name, &transcript.truth);
@@ -30,12 +30,12 @@ fn a_reported_count_is_the_whole_truth() {
             assert_eq!(tokens.input(), prompt, "{name}");
         }
     }
-    println!("{reported} records are reported, {known} of them known from elsewhere");
+    println!("{reported} records are reported, {known} of them with a known count");
     assert!(known > 80, "{known}");
 }
 
 #[test]
-fn an_answer_that_came_to_its_end_with_usage_is_reported() {
+fn complete_answer_with_usage_is_reported() {
     for transcript in Transcript::all() {
         let (name, truth) = (&transcript.name, &transcript.truth);
         let record = replay(&transcript, Pieces::Reads);
@@ -50,9 +50,9 @@ fn an_answer_that_came_to_its_end_with_usage_is_reported() {
     }
 }
 
-/// Embeddings and rankings have only a prompt; what the server says of it is the whole truth.
+/// Embeddings and rankings have a prompt only; the server's count of it is complete.
 #[test]
-fn what_generates_nothing_has_no_output() {
+fn dialect_without_generation_has_no_output() {
     for transcript in Transcript::all().into_iter().filter(|t| !t.dialect.generates()) {
         let (name, truth) = (&transcript.name, &transcript.truth);
         let tokens = replay(&transcript, Pieces::Reads).tokens;
@@ -64,14 +64,14 @@ fn what_generates_nothing_has_no_output() {
     }
 }
 
-/// vLLM's usage of a beam search and its own counter disagree, so neither belongs on a bill.
+/// vLLM's usage of a beam search differs from its own counter, so neither is billed.
 #[test]
-fn a_count_of_beams_is_not_reported() {
+fn count_of_a_beam_search_is_not_reported() {
     let record = replay(&Transcript::named("vllm-0.32.0/completion-beam"), Pieces::Reads);
     assert_ne!(record.tokens.output_provenance, Provenance::Reported);
 }
 
-/// Where nothing better is known, the count is at least never called more than it is.
+/// Without a better source, a count is never above the real one.
 #[test]
 fn no_count_exceeds_the_truth() {
     for transcript in Transcript::all() {
@@ -99,13 +99,13 @@ fn no_token_is_timed_twice() {
         assert!(timed <= rest, "{name}: {timed} of {rest}");
         let frames = transcript.truth.content_frames.unwrap_or(0) as u64;
         let gaps: u64 = record.timing.chunk_gap.buckets.iter().sum();
-        // A frame may bring tokens without content.
+        // A frame may have tokens without content.
         assert!(gaps <= frames.max(rest), "{name}: {gaps} gaps between {frames} frames");
     }
 }
 
 #[test]
-fn endings_are_those_of_the_connection() {
+fn endings_match_the_connections() {
     for transcript in Transcript::all() {
         let (name, truth) = (&transcript.name, &transcript.truth);
         let record = replay(&transcript, Pieces::Reads);
@@ -126,7 +126,7 @@ fn endings_are_those_of_the_connection() {
 }
 
 #[test]
-fn times_are_those_of_the_recording() {
+fn times_match_the_recording() {
     for transcript in Transcript::all() {
         let name = &transcript.name;
         let timing = replay(&transcript, Pieces::Reads).timing;
@@ -156,16 +156,16 @@ fn times_are_those_of_the_recording() {
     }
 }
 
-/// The server hung for minutes and sent a sign of life every half minute: pings end no stall.
+/// The server hung for minutes and sent a ping every half minute: pings do not end a stall.
 #[test]
-fn pings_end_no_stall() {
+fn pings_do_not_end_a_stall() {
     let transcript = Transcript::named("llamacpp-0.7.0/server-interrupted-hangs");
     let timing = replay(&transcript, Pieces::Reads).timing;
     assert_eq!(timing.stalls, 1);
     assert!(timing.stalled_ns > 500_000_000_000, "{}", timing.stalled_ns);
 }
 
-/// When the first such event had come, by scanning read by read.
+/// The time of the first event of this kind, by scanning read by read.
 fn came(transcript: &Transcript, is: impl Fn(&Event) -> bool) -> Option<u64> {
     let mut scanner = scan::Scanner::new(transcript.dialect, transcript.framing);
     let mut seen = Seen::default();

@@ -16,7 +16,7 @@ fn allocations(dialect: Dialect, framing: Framing, body: &[u8], step: usize) -> 
 }
 
 #[test]
-fn the_counter_counts() {
+fn allocations_are_counted() {
     let counted = allocation_counter::measure(|| drop(std::hint::black_box(vec![1_u8; 100])));
     assert_eq!(counted.count_total, 1);
 }

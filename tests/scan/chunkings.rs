@@ -1,6 +1,5 @@
-//! The whole corpus in random pieces: whatever they are, the scanner says the same, the meter makes
-//! the same record, and every byte was handed in once. Time stands still here: every piece has one
-//! tick, so that nothing but the cuts differs.
+//! The whole corpus in random slices: the scanner reports the same, the meter makes the same record, and every byte is
+//! read once. All slices have one tick, so only the cuts differ.
 
 use chance::Chance;
 use harness::replay::run;
@@ -8,10 +7,10 @@ use harness::seen::{Again, Nothing};
 use harness::{Transcript, cuts};
 use meter::Tick;
 
-/// Chunkings over the whole corpus, in ordinary runs and in long ones.
+/// Chunkings over the whole corpus, in ordinary runs and with `--long`.
 const CHUNKINGS: [usize; 2] = [10_000, 100_000];
 
-/// Mean sizes of the pieces of one chunking.
+/// Mean sizes of the slices of one chunking.
 const MEANS: [usize; 7] = [1, 2, 5, 20, 100, 1460, 16 * 1024];
 
 const NOW: Tick = Tick(1_000_000);
@@ -28,10 +27,10 @@ fn chunks<'a>(chance: &mut Chance, mut body: &'a [u8]) -> Vec<&'a [u8]> {
 }
 
 #[test]
-fn random_chunkings_of_the_corpus_say_the_same() {
+fn random_slices_of_the_corpus_give_the_same() {
     let wanted = CHUNKINGS[usize::from(chance::is_long())];
     let corpus = Transcript::all();
-    // What a body costs is its length, so short ones are cut more often.
+    // A body costs its length, so short ones are cut more often.
     let weight = |transcript: &Transcript| 1.0 / (transcript.body.len() as f64 + 1024.0);
     let all: f64 = corpus.iter().map(weight).sum();
     let (mut chance, mut done, mut pieces) = (Chance::new(1), 0, 0);
@@ -50,7 +49,7 @@ fn random_chunkings_of_the_corpus_say_the_same() {
             pieces += chunks.len();
             let mut again = Again::expect(&seen);
             let ran = run(transcript, chunks.into_iter().map(|chunk| (NOW, chunk)), NOW, &mut again);
-            assert!(again.is_same(), "{name}: chunks of {before:?} say something else");
+            assert!(again.is_same(), "{name}: slices of {before:?} give another result");
             assert_eq!(Some(ran.tail), seen.tail, "{name}: chunks of {before:?}");
             assert_eq!(ran.work.fed, body.len() as u64, "{name}");
             assert_eq!(format!("{:?}", ran.record), expected, "{name}: chunks of {before:?}");

@@ -1,7 +1,7 @@
-//! Compressed bodies: every vector and every recorded stream, in every coding and flushed after each
-//! frame, says what it says plain, in whatever slices the encoded bytes come.
+//! Compressed bodies: every vector and every recorded stream, in every coding and flushed after each frame, gives the
+//! plain body's events, for any slices of the encoded bytes.
 
-// The one set of encoders; here only the flushed ones are wanted.
+// The encoders are the decoder's; only the flushed ones are used here.
 #[allow(dead_code, reason = "the decoder's own tests use the rest")]
 #[path = "../../proxy/decode/tests/decode/encode.rs"]
 mod encode;
@@ -13,11 +13,11 @@ use scan::{Dialect, Framing, Scanner};
 use crate::{streams, vectors};
 use encode::Encoding;
 
-/// Encoded bytes handed over at a time.
+/// Encoded bytes passed at a time.
 const STEPS: [usize; 3] = [1, 7, usize::MAX];
 
 #[test]
-fn every_vector_says_the_same() {
+fn every_vector_gives_the_same() {
     let vectors: Vec<_> = vectors::all().chain(streams::all()).collect();
     assert!(vectors.len() > 150, "{}", vectors.len());
     for (name, dialect, framing, body, _) in vectors {
@@ -28,7 +28,7 @@ fn every_vector_says_the_same() {
 }
 
 #[test]
-fn every_recorded_stream_says_the_same() {
+fn every_recorded_stream_gives_the_same() {
     // Two spellings of `deflate` and the check sum of zstd make no difference to the events.
     let ways = [Encoding::Gzip, Encoding::Zlib, Encoding::Brotli, Encoding::Zstd];
     let streams: Vec<Transcript> =
@@ -55,9 +55,9 @@ fn decoded(dialect: Dialect, framing: Framing, encoded: &[u8], encoding: Encodin
     let (mut scanner, mut seen) = (Scanner::new(dialect, framing), Seen::default());
     let mut decoder = Decoder::new(encoding.coding());
     for slice in encoded.chunks(step) {
-        decoder.feed(slice, &mut |piece| scanner.feed(piece, &mut seen)).expect("it is well encoded");
+        decoder.feed(slice, &mut |piece| scanner.feed(piece, &mut seen)).expect("the body is valid");
     }
-    decoder.end().expect("it is all there");
+    decoder.end().expect("the body is complete");
     seen.tail = Some(scanner.end(&mut seen));
     seen.model = scanner.model().as_str().to_owned();
     seen.id = scanner.id().as_str().to_owned();
@@ -65,8 +65,8 @@ fn decoded(dialect: Dialect, framing: Framing, encoded: &[u8], encoding: Encodin
     seen
 }
 
-/// The pieces a server flushes: up to and with a blank line, or the end of a line where a line is a
-/// frame. An unstreamed body is one.
+/// The slices that a server flushes: up to and with a blank line, or the end of a line where a line is a frame. An
+/// unstreamed body is one.
 fn frames(framing: Framing, body: &[u8]) -> Vec<&[u8]> {
     let ends = |at: usize| match framing {
         Framing::Sse => [&b"\n\n"[..], b"\r\r", b"\r\n\r\n"].iter().any(|end| body[..at].ends_with(end)),

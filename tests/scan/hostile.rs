@@ -1,5 +1,5 @@
-//! What no server would send and someone will: depth, length, torn escapes, bytes that are no
-//! text. Nothing panics, nothing grows, and the next frame is read as if nothing had been.
+//! Bodies that no server would send: depth, length, torn escapes, bytes that are not text. Nothing panics, nothing
+//! grows, and the next frame is read normally.
 
 use harness::cuts;
 use scan::Dialect::OpenaiChat as Chat;
@@ -10,15 +10,16 @@ use crate::short::short;
 
 const NEXT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
 
-/// Scans a payload and the frame after it, in steps and at cuts near the carry's end; what was
-/// said of the payload.
+/// Scans a payload and the frame after it, in steps and at cuts near the carry's end; returns the events of the
+/// payload.
 fn hostile(payload: &[u8]) -> String {
     let body = [b"data: ", payload, b"\n\n", NEXT.as_bytes()].concat();
     let (head, tail) = if body.len() < 4096 { (400, 100) } else { (30, 90) };
     let near = (0..body.len().min(head)).chain(body.len().saturating_sub(tail)..body.len());
     let seen = cuts::difference(Chat, Sse, &body, near).unwrap_or_else(|why| panic!("{why}"));
-    let said = short(&seen);
-    let hostile = said.strip_suffix("text0/1 |").unwrap_or_else(|| panic!("the next frame was lost: {said}"));
+    let events = short(&seen);
+    let hostile =
+        events.strip_suffix("text0/1 |").unwrap_or_else(|| panic!("the next frame was lost: {events}"));
     hostile.trim().to_owned()
 }
 
@@ -27,7 +28,7 @@ fn content(text: &[u8]) -> String {
 }
 
 #[test]
-fn depth_costs_no_stack_and_hides_nothing() {
+fn depth_uses_no_stack_and_hides_nothing() {
     let deep = |depth: usize| format!("{{\"x\":{}{},\"choices\":[]}}", "[".repeat(depth), "]".repeat(depth));
     let limit = MAX_DEPTH as usize;
     assert_eq!(hostile(deep(limit - 1).as_bytes()), "meta |");
@@ -52,7 +53,7 @@ fn depth_costs_no_stack_and_hides_nothing() {
 }
 
 #[test]
-fn a_megabyte_of_anything_is_walked_over() {
+fn a_megabyte_of_any_byte_is_skipped() {
     let long = "x".repeat(1 << 20);
     assert_eq!(content(long.as_bytes()), "text0/1048576 |");
     assert_eq!(content("\\u00e9".repeat(1 << 18).as_bytes()), "text0/262144 |");
@@ -82,8 +83,8 @@ fn a_megabyte_of_anything_is_walked_over() {
 fn ten_thousand_empty_frames_are_no_text() {
     let mut body = "data: {\"choices\":[{\"index\":0,\"delta\":{}}]}\n\n".repeat(10_000);
     body.push_str("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":7}}\n\n");
-    let said = short(&cuts::in_steps(Chat, Sse, body.as_bytes(), 1460));
-    assert_eq!(said, format!("{}whole(in 1 out 7) |", "empty0 | ".repeat(10_000)));
+    let events = short(&cuts::in_steps(Chat, Sse, body.as_bytes(), 1460));
+    assert_eq!(events, format!("{}whole(in 1 out 7) |", "empty0 | ".repeat(10_000)));
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn usage_is_found_behind_three_megabytes() {
 }
 
 #[test]
-fn escapes_end_wherever_they_like() {
+fn escapes_may_end_anywhere() {
     assert_eq!(content(br"\u"), "text0/1 |");
     assert_eq!(content(br"\u00"), "text0/1 |");
     assert_eq!(content(br"\uZZZZ"), "text0/5 |");
@@ -123,7 +124,7 @@ fn escapes_at_the_end_of_the_carry() {
 }
 
 #[test]
-fn numbers_longer_than_the_carry_are_the_same_in_pieces() {
+fn numbers_longer_than_the_carry_may_be_cut() {
     for len in CARRY_BYTES - 3..CARRY_BYTES + 3 {
         for number in [format!("0.{}5", "0".repeat(len)), format!("1.{}", "0".repeat(len)), "9".repeat(len)] {
             hostile(format!("{{\"choices\":[],\"usage\":{{\"prompt_tokens\":{number}}}}}").as_bytes());
@@ -133,7 +134,7 @@ fn numbers_longer_than_the_carry_are_the_same_in_pieces() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_counted_by_their_lead_bytes() {
+fn invalid_utf8_counts_by_lead_bytes() {
     assert_eq!(content(b"\xff"), "text0/1 |");
     assert_eq!(content(b"\xf0\x9f\x98"), "text0/1 |");
     assert_eq!(content(b"a\x80\x80b"), "text0/2 |");
@@ -143,9 +144,9 @@ fn bytes_that_are_no_text_are_counted_by_their_lead_bytes() {
     assert_eq!(hostile(b"{\"model\":\"\xf0\x9f\",\"choices\":[]}"), "meta |");
 }
 
-/// Neither JSON nor a surprise.
+/// Text that is not JSON, without a special meaning.
 #[test]
-fn what_is_not_json_is_one_frame_of_no_meaning() {
+fn invalid_json_is_one_frame_without_meaning() {
     for payload in [
         "{",
         "}",
@@ -178,9 +179,9 @@ fn what_is_not_json_is_one_frame_of_no_meaning() {
     }
 }
 
-/// Beyond the grammar but harmless: skipped where nobody looks, refused where a count should be.
+/// Invalid but harmless: skipped in ignored members, rejected in counts.
 #[test]
-fn what_is_nearly_json_is_let_pass() {
+fn nearly_valid_json_is_accepted() {
     for value in ["NaN", "-Infinity", "Infinity", "01", "1.", "-", "1e", "\"a\tb\""] {
         let frame = format!("{{\"x\":{value},\"choices\":[],\"usage\":{{\"prompt_tokens\":1}}}}");
         assert_eq!(hostile(frame.as_bytes()), "whole(in 1) |", "{value}");
@@ -211,14 +212,14 @@ fn what_is_nearly_json_is_let_pass() {
     }
 }
 
-/// More answers in a frame than are held back: all are told, in order.
+/// More answers in a frame than are held back: all are reported, in order.
 #[test]
 fn a_frame_of_many_answers_loses_none() {
     for answers in [15_u32, 16, 17, 100] {
         let list: Vec<String> = (0..answers)
             .map(|n| format!("{{\"index\":{n},\"delta\":{{\"content\":\"a\"}},\"finish_reason\":\"stop\"}}"))
             .collect();
-        let said: String = (0..answers).map(|n| format!("text{n}/1 finish{n}:stop ")).collect();
-        assert_eq!(hostile(format!("{{\"choices\":[{}]}}", list.join(",")).as_bytes()), format!("{said}|"));
+        let events: String = (0..answers).map(|n| format!("text{n}/1 finish{n}:stop ")).collect();
+        assert_eq!(hostile(format!("{{\"choices\":[{}]}}", list.join(",")).as_bytes()), format!("{events}|"));
     }
 }

@@ -1,5 +1,5 @@
-//! Bytes to events: what the scanner says of recorded bodies, of made-up ones and of hostile ones,
-//! whole, in any pieces or compressed, and what it costs.
+//! Bytes to events: the scanner's events for recorded, constructed and hostile bodies, whole, in any slices or
+//! compressed, and its costs.
 
 mod chunkings;
 mod compressed;

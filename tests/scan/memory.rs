@@ -1,16 +1,16 @@
-//! The size of a scanner. It owns nothing outside itself, but for a text, names or ids that it keeps, so
-//! its size is its memory; that feeding it allocates nothing is a test of its own.
+//! The size of a scanner. It owns no memory outside itself, except for a kept text, names or ids, so its size is its
+//! memory; another test checks that it allocates nothing while it reads.
 
 use std::mem::size_of;
 
 use scan::{RequestScanner, Scanner};
 
-/// Bytes of one scanner. Most of it is one frame's shape, the events held back, the carry, the places that an
-/// editor may change, and five sets of counts.
+/// Bytes of one scanner: mostly one frame's shape, the events held back, the carry, the places that an editor may
+/// change, and five sets of counts.
 const SCANNER_BYTES: usize = 3 * 1024 + 608;
 
-/// Bytes of one request scanner: the carry, the model's name, the service tier, what each place says of
-/// prompts and answers, and in which form the answers are wanted.
+/// Bytes of one request scanner: the carry, the model's name, the service tier, the counts of prompts and answers by
+/// place, and the output form.
 const REQUEST_BYTES: usize = 928;
 
 #[test]

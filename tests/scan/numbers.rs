@@ -1,5 +1,5 @@
-//! Numbers of a usage object in every spelling: those of JSON's grammar count, others are refused. Each
-//! body is cut at every byte, and is shown to the naive reader.
+//! Numbers of a usage object in every spelling: those of JSON's grammar count, others are rejected. Each body is cut at
+//! every byte, and compared with the oracle.
 
 use harness::{cuts, naive};
 use scan::Dialect::OpenaiChat as Chat;
@@ -7,31 +7,31 @@ use scan::Framing::{Json, Sse};
 
 use crate::short::short;
 
-/// A count as written, and the count it is.
+/// A count as written, and its value.
 const COUNTS: &[(&str, u64)] =
     &[("0", 0), ("-0", 0), ("7", 7), ("10", 10), ("12.0", 12), ("1e05", 100_000), ("1E+2", 100), ("0e0", 0)];
 
-/// Numbers that are no counts.
+/// Numbers that are not counts.
 const REFUSED: &[&str] = &["0.5", "-1", "-0.5", "1e-1", "1e400", "9007199254740994"];
 
-/// Texts that begin as a number does and are none.
+/// Texts that begin like a number and are none.
 const MALFORMED: &[&str] = &["00", "01", "05000000", "-01", "00.0", "1.", "1e", "-", "0x10"];
 
 #[test]
 fn numbers_of_the_grammar_count() {
     for (number, count) in COUNTS {
-        assert_eq!(said(number), format!("whole(in {count} out 3) |"), "{number}");
+        assert_eq!(events(number), format!("whole(in {count} out 3) |"), "{number}");
     }
 }
 
 #[test]
 fn number_with_leading_zero_is_no_count() {
     for number in REFUSED.iter().chain(MALFORMED) {
-        assert_eq!(said(number), "whole(out 3 rejected 1) |", "{number}");
+        assert_eq!(events(number), "whole(out 3 rejected 1) |", "{number}");
     }
 }
 
-/// A frame that equals the one before but for its numbers is not walked; its numbers are read alike.
+/// A frame that equals the one before except for its numbers is not walked; its numbers are read alike.
 #[test]
 fn leading_zero_in_a_known_shape_is_no_count() {
     let frame = |input: &str| {
@@ -59,7 +59,7 @@ fn unstreamed_leading_zero_is_no_count() {
 }
 
 /// Returns the count that a usage object with this number yields.
-fn said(number: &str) -> String {
+fn events(number: &str) -> String {
     let body = format!(
         "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":{number},\"completion_tokens\":3}}}}\n\n"
     );

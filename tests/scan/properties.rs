@@ -1,5 +1,5 @@
-//! Laws over bodies nobody wrote down: made-up frames mean what the obvious implementation says,
-//! and no bytes whatever make the scanner depend on how they were cut, or panic.
+//! Laws over generated bodies: the scanner agrees with the oracle, and for any bytes, cuts change nothing and nothing
+//! panics.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -19,7 +19,7 @@ fn config() -> ProptestConfig {
 }
 
 #[test]
-fn made_bodies_mean_what_the_naive_reader_says() {
+fn generated_bodies_agree_with_the_oracle() {
     let (opinions, shapes) = (AtomicU32::new(0), AtomicU32::new(0));
     proptest!(config(), |(entropy in proptest::collection::vec(any::<u8>(), 0..600))| {
         let mut dice = Dice::new(&entropy);
@@ -42,12 +42,12 @@ fn made_bodies_mean_what_the_naive_reader_says() {
     let opinions = opinions.load(Relaxed);
     let cases = config().cases;
     let shapes = shapes.load(Relaxed);
-    println!("the naive reader had an opinion on {opinions} of {cases}; {shapes} had frames of one shape");
-    assert!(shapes > cases / 50, "the maker repeats itself too little: {shapes} of {cases}");
-    assert!(opinions > cases / 3, "the maker makes too much nonsense: {opinions} of {cases}");
+    println!("the oracle has a result for {opinions} of {cases}; {shapes} had frames of one shape");
+    assert!(shapes > cases / 50, "too few generated frames share a shape: {shapes} of {cases}");
+    assert!(opinions > cases / 3, "too few generated bodies have a meaning: {opinions} of {cases}");
 }
 
-/// Members that some dialect reads, where another may not look for them.
+/// Members of one dialect that another one may not read.
 const FOREIGN: [&str; 12] = [
     r#""model":"other""#,
     r#""model_name":"other""#,
@@ -64,7 +64,7 @@ const FOREIGN: [&str; 12] = [
 ];
 
 #[test]
-fn foreign_members_mean_what_the_oracle_says() {
+fn foreign_members_agree_with_the_oracle() {
     let opinions = AtomicU32::new(0);
     proptest!(config(), |(
         entropy in proptest::collection::vec(any::<u8>(), 0..300),
@@ -87,13 +87,13 @@ fn foreign_members_mean_what_the_oracle_says() {
         }
     });
     let (opinions, cases) = (opinions.load(Relaxed), config().cases);
-    assert!(opinions > cases / 4, "the oracle has too few opinions: {opinions} of {cases}");
+    assert!(opinions > cases / 4, "the oracle has too few results: {opinions} of {cases}");
 }
 
-/// Twin and maker know every dialect: most made bodies mean something to the twin, and all kinds of
-/// events come up.
+/// Oracle and generator support every dialect: the oracle has a result for most generated bodies, and all kinds of
+/// events occur.
 #[test]
-fn twin_and_maker_understand_each_other() {
+fn generator_covers_all_events_of_the_oracle() {
     for dialect in Dialect::ALL {
         let mut seed = 0x2545_F491_4F6C_DD1D_u64;
         let (mut opinions, mut kinds) = (0, BTreeSet::new());
@@ -123,7 +123,7 @@ fn twin_and_maker_understand_each_other() {
 }
 
 #[test]
-fn any_bytes_say_the_same_however_they_are_cut() {
+fn cuts_change_nothing_for_any_bytes() {
     let words: Vec<&str> = vec![
         "data:",
         "data: ",

@@ -1,5 +1,4 @@
-//! What a request asks for, read as it passes: recorded requests and made-up ones, in any pieces,
-//! compared with the naive reader.
+//! The facts of a request: recorded and constructed requests in any slices, compared with the oracle.
 
 use harness::{Transcript, naive};
 use proptest::prelude::*;
@@ -20,7 +19,7 @@ fn check(name: &str, body: &[u8]) -> Option<()> {
     }
     let asked = naive::read_request(body)?;
     assert!(whole.whole, "{name}");
-    let said = naive::Asked {
+    let expected = naive::RequestFacts {
         model: whole.model.as_str().to_owned(),
         stream: whole.stream,
         answers: whole.answers,
@@ -33,12 +32,12 @@ fn check(name: &str, body: &[u8]) -> Option<()> {
         is_one_token: [Dialect::OpenaiChat, Dialect::OpenaiCompletions, Dialect::OpenaiResponses]
             .map(|dialect| whole.output_limits.is_one_token(dialect)),
     };
-    assert_eq!(said, asked, "{name}: {}", String::from_utf8_lossy(&body[..body.len().min(300)]));
+    assert_eq!(expected, asked, "{name}: {}", String::from_utf8_lossy(&body[..body.len().min(300)]));
     Some(())
 }
 
 #[test]
-fn recorded_requests() {
+fn recorded_requests_agree_with_the_oracle() {
     for transcript in Transcript::all() {
         let known = check(&transcript.name, &transcript.request);
         assert!(known.is_some() || transcript.name.ends_with("error-bad-json"), "{}", transcript.name);
@@ -63,10 +62,10 @@ fn encodings(text: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn recorded_requests_say_the_same_in_every_encoding() {
+fn recorded_requests_give_the_same_in_every_encoding() {
     for transcript in Transcript::all() {
         let Ok(text) = str::from_utf8(&transcript.request) else { continue };
-        // So short a body may be taken for another encoding.
+        // A body this short may be read as another encoding.
         if text.len() < 4 {
             continue;
         }
@@ -85,7 +84,7 @@ fn recorded_requests_say_the_same_in_every_encoding() {
 }
 
 #[test]
-fn made_up_requests() {
+fn constructed_requests_agree_with_the_oracle() {
     for body in [
         r#"{"model":"m","stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}"#,
         r#"{"stream_options":{"include_usage":false},"stream":false}"#,
@@ -126,20 +125,20 @@ fn made_up_requests() {
         r#"{"input":"a","encoding_format":"base64","dimensions":512}"#,
         r#"{"texts":["a"],"embedding_types":["int8","ubinary","int4"],"output_dimension":1.5}"#,
     ] {
-        check(body, body.as_bytes()).unwrap_or_else(|| panic!("no opinion on {body}"));
+        check(body, body.as_bytes()).unwrap_or_else(|| panic!("the oracle has no result for {body}"));
     }
 }
 
 #[test]
-fn what_is_no_request_is_not_whole() {
+fn invalid_request_is_not_whole() {
     for body in ["", " ", "{", "{\"model\":\"m\"", "x", "{}}", "{\"model\":\"m\"}x"] {
         assert!(!read(body.as_bytes(), usize::MAX).whole, "{body}");
     }
 }
 
-/// A number is read exactly, or not at all.
+/// A number is read exactly or not.
 #[test]
-fn numbers_are_what_was_written() {
+fn numbers_keep_their_value() {
     let long = format!("0.{}1", "0".repeat(300));
     let almost = format!("0.{}1", "0".repeat(200));
     for (number, temperature) in [
@@ -154,7 +153,7 @@ fn numbers_are_what_was_written() {
         ("-Infinity", None),
         ("\"1\"", None),
         (&almost, Some(1e-201)),
-        // Of which the scanner keeps but a part.
+        // The scanner keeps only a part of it.
         (&long, None),
     ] {
         let body = format!("{{\"temperature\":{number},\"seed\":7}}");
@@ -167,7 +166,7 @@ fn numbers_are_what_was_written() {
 }
 
 #[test]
-fn made_requests_ask_for_what_the_naive_reader_says() {
+fn generated_requests_agree_with_the_oracle() {
     let names = [
         "model",
         "stream",
@@ -234,5 +233,5 @@ fn made_requests_ask_for_what_the_naive_reader_says() {
         let body = format!("{{{}}}", body.join(" , "));
         opinions.set(opinions.get() + u32::from(check(&body, body.as_bytes()).is_some()));
     });
-    assert!(opinions.get() > 1500, "too many are matters of opinion: {}", opinions.get());
+    assert!(opinions.get() > 1500, "the oracle has too few results: {}", opinions.get());
 }

@@ -1,19 +1,19 @@
-//! Events in a short notation, so that tables of them can be read: `text0/3=2` is three characters
-//! and two tokens of choice 0, `server(decode 5)` five nanoseconds of the server's own; `|` ends a whole frame, `~` a torn one.
+//! Events in a short notation for tables: `text0/3=2` means three characters and two tokens of choice 0,
+//! `server(decode 5)` five nanoseconds of the server's own time; `|` ends a whole frame, `~` a torn one.
 
-use harness::{Said, Seen};
+use harness::{Seen, SinkCall};
 use scan::{Counts, Event, Piece, Scope, ServerReport};
 
-/// All that was said, in the notation.
+/// All events in the notation.
 pub(crate) fn short(seen: &Seen) -> String {
-    let words: Vec<String> = seen.said.iter().map(said).collect();
+    let words: Vec<String> = seen.calls.iter().map(notation).collect();
     words.join(" ")
 }
 
-fn said(said: &Said) -> String {
-    let event = match said {
-        Said::Frame(whole) => return if *whole { "|" } else { "~" }.to_owned(),
-        Said::Event(event) => event,
+fn notation(call: &SinkCall) -> String {
+    let event = match call {
+        SinkCall::Frame(whole) => return if *whole { "|" } else { "~" }.to_owned(),
+        SinkCall::Event(event) => event,
     };
     match event {
         Event::Role { choice } => format!("role{choice}"),
@@ -35,10 +35,10 @@ fn said(said: &Said) -> String {
     }
 }
 
-/// The word of the notation alone.
+/// The event's word in the notation.
 pub(crate) fn kind(event: &Event) -> String {
-    let said = said(&Said::Event(*event));
-    said.chars().take_while(char::is_ascii_alphabetic).collect()
+    let notation = notation(&SinkCall::Event(*event));
+    notation.chars().take_while(char::is_ascii_alphabetic).collect()
 }
 
 fn server(times: &ServerReport) -> String {

@@ -1,6 +1,5 @@
-//! Streams of every dialect made up by hand, one trap each, with what they mean by the servers'
-//! documentation. Each is read whole, in steps, cut at every byte and with other line ends, and the
-//! naive reader is asked too.
+//! Constructed streams of every dialect, each with one difficulty, and their meaning by the servers' documentation.
+//! Each is read whole, in steps, cut at every byte and with other line ends, and compared with the oracle.
 
 mod native;
 mod unstreamed;
@@ -16,21 +15,21 @@ use worded::WORDED;
 
 use crate::short::short;
 
-/// What it shows, how it is read, the body, what it says.
+/// Purpose, dialect and framing, body, events.
 pub(crate) type Vector = (&'static str, Dialect, Framing, &'static str, &'static str);
 
 #[test]
-fn each_says_what_it_should() {
+fn each_stream_gives_its_events() {
     hold(WORDED.iter().chain(NATIVE).chain(UNSTREAMED));
 }
 
-/// What came to the first dialects with the others.
+/// Additions to the first dialects.
 #[test]
-fn the_first_dialects_say_more() {
+fn additions_to_the_first_dialects_are_read() {
     hold(MORE.iter());
 }
 
-/// Every vector here.
+/// All vectors of this file.
 pub(crate) fn all() -> impl Iterator<Item = &'static Vector> {
     WORDED.iter().chain(NATIVE).chain(UNSTREAMED).chain(MORE)
 }
@@ -42,24 +41,24 @@ fn hold<'a>(vectors: impl Iterator<Item = &'a Vector>) {
         match naive::read(*dialect, *framing, body) {
             Some(naive) if short(&naive) == *expected => {}
             Some(naive) => {
-                wrong.push(format!("{name}: the naive reader said {:?}, not {expected:?}", short(&naive)));
+                wrong.push(format!("{name}: the oracle yields {:?}, not {expected:?}", short(&naive)));
             }
-            // It reads strict JSON only.
+            // The oracle reads strict JSON only.
             None if body.windows(3).any(|window| window == b"NaN") => {}
-            None => wrong.push(format!("{name}: the naive reader has no opinion")),
+            None => wrong.push(format!("{name}: the oracle has no result")),
         }
         match cuts::difference(*dialect, *framing, body, 0..body.len() + 1) {
             Ok(seen) if short(&seen) == *expected => {}
-            Ok(seen) => wrong.push(format!("{name}: said {:?}, not {expected:?}", short(&seen))),
+            Ok(seen) => wrong.push(format!("{name}: {:?}, not {expected:?}", short(&seen))),
             Err(why) => wrong.push(format!("{name}: {why}")),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What no table can hold: the end of a response behind three megabytes of it, and as much of a picture.
+/// Too long for a table: the end of a response after three megabytes of it, and of a picture of that size.
 #[test]
-fn the_end_is_found_behind_three_megabytes() {
+fn end_is_found_after_three_megabytes() {
     let long = "x".repeat(3 << 20);
     let picture = format!(
         r#"data: {{"type":"response.image_generation_call.partial_image","partial_image_b64":"{long}"}}"#
@@ -74,9 +73,9 @@ fn the_end_is_found_behind_three_megabytes() {
     }
 }
 
-/// Depth is bounded in every dialect: the frame is let pass unread, and the next is read.
+/// Depth is bounded in every dialect: the frame is skipped, and the next is read.
 #[test]
-fn a_depth_bomb_is_one_frame_of_no_meaning() {
+fn a_depth_bomb_is_one_frame_without_meaning() {
     for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Unknown) {
         let body = format!("data: {{\"type\":{}\n\ndata: [DONE]\n\n", "[".repeat(100_000));
         let seen = cuts::in_steps(dialect, Sse, body.as_bytes(), 1460);
@@ -84,9 +83,9 @@ fn a_depth_bomb_is_one_frame_of_no_meaning() {
     }
 }
 
-/// Ten thousand frames that say nothing are no text; the count at the end wins.
+/// Ten thousand frames without content are no text; the count at the end wins.
 #[test]
-fn frames_that_say_nothing_are_no_text() {
+fn frames_without_content_are_no_text() {
     let empty = r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}"#;
     let last = r#"data: {"type":"message_delta","delta":{},"usage":{"output_tokens":7}}"#;
     let body = format!("{}{last}\n\n", format!("{empty}\n\n").repeat(10_000));
@@ -94,7 +93,7 @@ fn frames_that_say_nothing_are_no_text() {
     assert_eq!(short(&seen), format!("{}whole(out 7) |", "empty0 | ".repeat(10_000)));
 }
 
-/// Of the first dialects.
+/// Streams of the first dialects.
 const MORE: &[Vector] = &[
     (
         "LMDeploy's ids",

@@ -1,5 +1,4 @@
-//! Every recorded body: however it is cut, and with whatever line ends, the scanner says the same,
-//! and what the obvious implementation says.
+//! Every recorded body: for any cut and any line ends, the scanner reports the same, and agrees with the oracle.
 
 use harness::{Seen, Transcript, cuts, naive};
 use scan::{Dialect, Event, Framing};
@@ -8,22 +7,22 @@ use scan::{Dialect, Event, Framing};
 const EVERY_CUT_BYTES: usize = 16 * 1024;
 
 #[test]
-fn llamacpp() {
+fn llamacpp_transcripts_agree_with_the_oracle() {
     read_all("llamacpp");
 }
 
 #[test]
-fn vllm() {
+fn vllm_transcripts_agree_with_the_oracle() {
     read_all("vllm");
 }
 
 #[test]
-fn litellm() {
+fn litellm_transcripts_agree_with_the_oracle() {
     read_all("litellm");
 }
 
 #[test]
-fn the_naive_reader_holds_the_truth_of_every_recording() {
+fn oracle_agrees_with_the_truth_of_every_recording() {
     for transcript in Transcript::all() {
         let Transcript { name, dialect, framing, body, .. } = &transcript;
         let seen = naive::read(*dialect, *framing, body).unwrap_or_else(|| panic!("{name}: no opinion"));
@@ -74,7 +73,7 @@ fn ends(body: &[u8]) -> Vec<u8> {
     [&frames[..head], &frames[frames.len() - tail..]].concat().concat()
 }
 
-/// Whether a frame that says by its type that it is the last one is there, looked for as text.
+/// Returns true if the text contains a frame of the type that ends a stream.
 fn ends_by_name(dialect: Dialect, body: &[u8]) -> bool {
     let names: &[&str] = match dialect {
         Dialect::Anthropic => &["event: message_stop"],
@@ -88,7 +87,7 @@ fn holds_its_truth(transcript: &Transcript, seen: &Seen) {
     let Transcript { name, dialect, framing, body, truth, .. } = transcript;
     let events = seen.events();
     if *framing == Framing::Sse {
-        let frames = seen.said.iter().filter(|said| matches!(said, harness::Said::Frame(true))).count();
+        let frames = seen.calls.iter().filter(|call| matches!(call, harness::SinkCall::Frame(true))).count();
         assert_eq!(Some(frames), truth.sse_events, "{name}: frames");
         let done = events.contains(&Event::Done);
         let marked = truth.done_marker == Some(true) || ends_by_name(*dialect, body);
@@ -109,7 +108,7 @@ fn holds_its_truth(transcript: &Transcript, seen: &Seen) {
     known.sort_unstable();
     assert_eq!(finished, known, "{name}: finished choices");
     if truth.status >= 400 {
-        // `{"detail": "Not Found"}` is a framework's word, not the dialect's.
+        // `{"detail": "Not Found"}` comes from a framework, not from the dialect.
         assert!(events == [Event::Error] || events == [Event::Other], "{name}: {events:?}");
     }
     let last = events.iter().rev().find_map(|event| match event {
@@ -119,7 +118,7 @@ fn holds_its_truth(transcript: &Transcript, seen: &Seen) {
     if let Some(reported) = &truth.reported {
         let counts = last.unwrap_or_else(|| panic!("{name}: no usage was seen"));
         assert_eq!(counts.input, reported.prompt_tokens, "{name}: input");
-        // Where nothing is generated, nobody looks for a count of it.
+        // Without generation there is no count of it.
         let output = reported.completion_tokens.filter(|_| dialect.generates());
         assert_eq!(counts.output, output, "{name}: output");
     }

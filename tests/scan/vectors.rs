@@ -1,5 +1,5 @@
-//! Bodies made up by hand, one trap each. Every one is read whole, in steps, cut at every byte and
-//! with other line ends; where the naive reader has an opinion, it is asked too.
+//! Constructed bodies, each with one difficulty. Each is read whole, in steps, cut at every byte and with other line
+//! ends, and compared with the oracle if that has a result.
 
 use harness::{cuts, naive};
 use scan::Dialect::{self, LlamacppCompletion as Native, OpenaiChat as Chat, OpenaiCompletions as Text};
@@ -7,11 +7,11 @@ use scan::Framing::{self, Json, Sse};
 
 use crate::short::short;
 
-/// What it shows, how it is read, the body, what it says.
+/// Purpose, dialect and framing, body, events.
 pub(crate) type Vector = (&'static str, Dialect, Framing, &'static str, &'static str);
 
 #[test]
-fn each_says_what_it_should() {
+fn each_vector_gives_its_events() {
     let mut wrong = Vec::new();
     for (name, dialect, framing, body, expected) in all() {
         let body = body.as_bytes();
@@ -23,7 +23,7 @@ fn each_says_what_it_should() {
             }
         };
         if short(&whole) != *expected {
-            wrong.push(format!("{name}: said {:?}, not {expected:?}", short(&whole)));
+            wrong.push(format!("{name}: {:?}, not {expected:?}", short(&whole)));
         }
         if let Some(naive) = naive::read(*dialect, *framing, body)
             && naive != whole
@@ -34,12 +34,12 @@ fn each_says_what_it_should() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Every vector here.
+/// All vectors of this file.
 pub(crate) fn all() -> impl Iterator<Item = &'static Vector> {
     VECTORS.iter().chain(&DOUBLES).chain(&ORDER)
 }
 
-/// A frame of text `a`, as vLLM writes it.
+/// A frame with the text `a`, as vLLM writes it.
 macro_rules! a {
     () => {
         r#"data: {"choices":[{"index":0,"delta":{"content":"a"}}]}"#
@@ -427,7 +427,7 @@ const DOUBLES: [Vector; 9] = [
     ),
 ];
 
-/// The order of members means nothing.
+/// The order of members has no meaning.
 const ORDER: [Vector; 8] = [
     (
         "ids, then log probabilities",
@@ -481,7 +481,7 @@ const ORDER: [Vector; 8] = [
     ),
 ];
 
-/// A body that the shape of the frame before must not swallow: a line ends inside a string.
+/// A line ends inside a string, which a match with the shape of the frame before must not skip.
 #[test]
 fn a_line_end_inside_a_string_ends_the_line() {
     for end in ["\n\n", "\r\r", "\n", "\\\n\n"] {
@@ -491,15 +491,15 @@ fn a_line_end_inside_a_string_ends_the_line() {
         );
         let seen = cuts::difference(Chat, Sse, body.as_bytes(), 0..body.len())
             .unwrap_or_else(|why| panic!("{end:?} {why}"));
-        // One line end alone makes two data lines of it, which join.
-        let said = if end == "\n" { "text0/3 |" } else { "other |" };
-        assert!(short(&seen).contains(said), "{end:?}: {}", short(&seen));
+        // With this line end, it becomes two data lines, which are joined.
+        let expected = if end == "\n" { "text0/3 |" } else { "other |" };
+        assert!(short(&seen).contains(expected), "{end:?}: {}", short(&seen));
     }
 }
 
-/// The standard's own examples; what the naive reader says of them is what it says of everything.
+/// The standard's own examples, for the oracle, with which all other results are compared.
 #[test]
-fn the_naive_reader_keeps_to_the_standard() {
+fn oracle_follows_the_standard() {
     let table: [(&str, &[&str]); 14] = [
         ("data: a\n\n", &["a"]),
         ("data:a\n\n", &["a"]),

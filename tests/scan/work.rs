@@ -1,5 +1,5 @@
-//! What reading costs, by the scanner's own count of bytes: proportional to the body, whatever the
-//! cut. (Clocks say nothing on a busy machine.)
+//! The cost of reading, by the scanner's own count of bytes: proportional to the body, for any cut. (Clocks are
+//! unreliable on a busy machine.)
 
 use harness::{Transcript, cuts, seen::Nothing};
 use scan::{Dialect, Framing, Scanner, Work};
@@ -39,7 +39,7 @@ fn twice_the_body_is_twice_the_work() {
             let often = work(dialect, framing, &body.repeat(64), step);
             assert_eq!(often.fed, 64 * once.fed);
             assert!(often.walked + often.matched <= often.fed, "{name} in steps of {step}: {often:?}");
-            // What is matched also counts the field's name before the payload.
+            // The count of matched bytes includes the field name before the payload.
             let (once, often) = (64 * (once.walked + once.matched), often.walked + often.matched);
             assert!(often.abs_diff(once) < once / 20, "{name} in steps of {step}: {once}, {often}");
         }
@@ -47,7 +47,7 @@ fn twice_the_body_is_twice_the_work() {
 }
 
 #[test]
-fn the_shape_of_a_long_stream_is_recognised() {
+fn shape_of_a_long_stream_is_recognised() {
     let Transcript { dialect, framing, body, .. } = Transcript::named("vllm-0.32.0/chat-stream-long");
     let whole = work(dialect, framing, &body, 64 * 1024);
     assert!(whole.walked < whole.fed / 20, "{whole:?}");

@@ -1,4 +1,4 @@
-//! A GPU that is not there: a dcgm-exporter's page of one card at a constant 300 W.
+//! A simulated GPU: a dcgm-exporter's page of one card at a constant 300 W.
 
 use std::net::SocketAddr;
 
@@ -22,7 +22,7 @@ impl Card {
         let task = tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let mut asked = [0; 4096];
-                // One small request a connection, which comes in one piece on loopback.
+                // One small request per connection, which arrives in one read on loopback.
                 let _ = stream.read(&mut asked).await;
                 let page = page(began.elapsed().as_secs_f64());
                 let length = page.len();
@@ -35,7 +35,7 @@ impl Card {
         Self { task, address }
     }
 
-    /// Where its page is.
+    /// The address of its page.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
     }
@@ -47,9 +47,9 @@ impl Drop for Card {
     }
 }
 
-/// The page after so many seconds.
+/// The page after this number of seconds.
 fn page(seconds: f64) -> String {
-    // 4: at its power limit.
+    // 4: the power limit.
     let energy = format!("{:.0}", 300_000.0 * seconds);
     let readings = [
         ("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "counter", energy.as_str()),

@@ -1,5 +1,5 @@
-//! What an expression may name: the table of metrics, the recorded series, and what Prometheus adds.
-//! Values of closed labels are those that the manual, which is made from the code, lists.
+//! The names that an expression may contain: the table of metrics, the recorded series, and those that Prometheus adds.
+//! Values of closed labels come from the manual, which is generated from the code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use metrics::{Kind, Metric};
 
 use crate::expressions;
 
-/// Each series' labels by its name.
+/// The labels of each series by its name.
 pub(crate) fn series() -> BTreeMap<String, BTreeSet<String>> {
     let mut known = BTreeMap::new();
     for metric in Metric::ALL {
@@ -16,7 +16,7 @@ pub(crate) fn series() -> BTreeMap<String, BTreeSet<String>> {
     }
     add(&mut known, "up", false, &[]);
     add(&mut known, "ALERTS", false, &["alertname", "alertstate", "severity"]);
-    // A native histogram is one series of the plain name. One alert asks for it, to find that it is alone.
+    // A native histogram is one series with the plain name. One alert uses it, to check that no other is there.
     let native = Metric::Overhead.entry();
     add(&mut known, native.name, false, native.labels);
     for path in expressions::rule_files() {
@@ -32,7 +32,7 @@ pub(crate) fn series() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 fn add(known: &mut BTreeMap<String, BTreeSet<String>>, name: &str, is_histogram: bool, labels: &[&str]) {
-    // Prometheus adds where it scraped.
+    // Prometheus adds the scrape target.
     let mut labels: BTreeSet<String> = labels.iter().map(|label| (*label).to_owned()).collect();
     labels.extend(["job".to_owned(), "instance".to_owned()]);
     if is_histogram {
@@ -45,8 +45,7 @@ fn add(known: &mut BTreeMap<String, BTreeSet<String>>, name: &str, is_histogram:
     }
 }
 
-/// The values of a closed label on a metric, by the manual, or by the rules that record it; none if
-/// it is open.
+/// The values of a closed label on a metric, by the manual, or by the rules that record it; none if it is open.
 pub(crate) fn values(manual: &str, metric: &str, label: &str) -> Option<BTreeSet<String>> {
     if metric.contains(':') {
         let rules = expressions::rule_files().into_iter().flat_map(|path| expressions::rules(&path));
@@ -70,7 +69,7 @@ pub(crate) fn values(manual: &str, metric: &str, label: &str) -> Option<BTreeSet
     let of_label = || {
         let labels = manual.split("## Labels").nth(1).expect("the manual lists labels");
         let row = labels.lines().find(|line| line.starts_with(&format!("| `{label}` |")))?;
-        // Label, meaning, values; the meaning of one without values may have code in it too.
+        // Label, meaning, values; the meaning of a label without values may contain code, too.
         listed(row.split('|').nth(3)?)
     };
     by_metric().or_else(of_label)

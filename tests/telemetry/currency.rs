@@ -1,5 +1,5 @@
-//! What helm/README.md tells people to do whose price book is in another currency: afterwards every
-//! query names what their page has, and what GPUs cost is still in dollars.
+//! The instructions of helm/README.md for a price book in another currency: afterwards every query names the metrics of
+//! such a page, and GPU costs are still in dollars.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::expressions;
 use crate::promql;
 use crate::repository;
 
-/// A file after the command of the README, which is for euros.
+/// A file after the README's command, which is for euros.
 fn in_euros(text: &str) -> String {
     let document = repository::read("helm/README.md");
     let mut blocks = document.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
@@ -26,12 +26,12 @@ fn in_euros(text: &str) -> String {
 }
 
 #[test]
-fn one_command_puts_another_currency_into_every_query() {
+fn one_command_converts_every_query() {
     let euro = Currency::new("EUR").expect("a code");
     let money = Metric::ALL.iter().map(|metric| metric.entry()).filter(|entry| entry.unit == Unit::Money);
     let money: Vec<_> = money.map(|entry| (entry.name, entry.name_in(euro))).collect();
     let (mut in_euro, mut in_dollars) = (0, 0);
-    // One file, a line for each query, so that sed runs once.
+    // One file with a line for each query, so that sed runs once.
     let all = expressions::all().into_iter().filter(|one| one.place.starts_with("helm/"));
     let lines: Vec<String> = all.map(|one| one.text.replace('\n', " ")).collect();
     for line in in_euros(&lines.join("\n")).lines() {

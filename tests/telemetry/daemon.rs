@@ -1,5 +1,4 @@
-//! A store as a process: in a folder of its own, on a port that it chose itself, ended and cleared
-//! away when dropped.
+//! A store as a process: in a folder of its own, on a port that it chose itself; ended and removed when dropped.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -10,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use crate::programs::program;
 
-/// The process and where it listens.
+/// The process and its address.
 pub(crate) struct Daemon {
     child: Child,
     folder: PathBuf,
-    /// Where it is asked.
+    /// Its address.
     pub(crate) address: SocketAddr,
 }
 
 impl Daemon {
-    /// Starts `name` in its own folder, which `prepare` may fill, and waits until its log says that it
-    /// `listens`, in a line with the address, and that it is `ready`.
+    /// Starts `name` in its own folder, which `prepare` may fill, and waits until its log contains `listens`, in a line
+    /// with the address, and `ready`.
     pub(crate) fn start(
         name: &str,
         arguments: &[&str],
@@ -58,7 +57,7 @@ impl Daemon {
         }
     }
 
-    /// What it has logged.
+    /// Its log.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
@@ -66,14 +65,14 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Its data are not needed, so it is not asked to put them in order.
+        // Its data are not needed, so it is killed.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-/// The address in a complete line of `log` that has `said` in it.
+/// The address in a complete line of `log` that contains `said`.
 fn address_after(log: &str, said: &str) -> Option<SocketAddr> {
     let whole = &log[..=log.rfind('\n')?];
     let line = whole.lines().find(|line| line.contains(said))?;

@@ -1,5 +1,4 @@
-//! The dashboards' house style: they work on any Grafana from 11 on, with any Prometheus, and each
-//! panel says what it shows.
+//! Rules for dashboards: they work in any Grafana from 11 on, with any Prometheus, and each panel has a description.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +7,7 @@ use serde_json::Value;
 use crate::expressions::{dashboard_files, json, panels};
 use crate::repository;
 
-/// Links and bookmarks hang on these.
+/// The ids, which links and bookmarks use.
 const UIDS: &[&str] = &[
     "tokenmeter-gpu",
     "tokenmeter-ledger",
@@ -23,7 +22,7 @@ fn dashboards() -> Vec<(String, Value)> {
 }
 
 #[test]
-fn their_names_stay() {
+fn dashboard_ids_stay() {
     let uids: Vec<String> = dashboards()
         .iter()
         .map(|(_, dashboard)| dashboard["uid"].as_str().expect("a uid").to_owned())
@@ -38,7 +37,7 @@ fn their_names_stay() {
 }
 
 #[test]
-fn the_data_source_is_a_variable_everywhere() {
+fn data_source_is_a_variable_everywhere() {
     fn look(value: &Value, path: &str, found: &mut usize) {
         match value {
             Value::Object(members) => {
@@ -63,12 +62,12 @@ fn the_data_source_is_a_variable_everywhere() {
 }
 
 #[test]
-fn each_panel_says_what_it_shows_and_in_which_unit() {
+fn each_panel_has_a_description_and_a_unit() {
     for (path, dashboard) in dashboards() {
         let mut ids = BTreeSet::new();
         for panel in panels(&dashboard) {
             let title = panel["title"].as_str().expect("a title");
-            assert!(ids.insert(panel["id"].as_u64()), "{path}: {title}: its id is another's");
+            assert!(ids.insert(panel["id"].as_u64()), "{path}: {title}: its id is not unique");
             if panel["type"] == "row" {
                 continue;
             }
@@ -84,13 +83,13 @@ fn each_panel_says_what_it_shows_and_in_which_unit() {
     }
 }
 
-/// Parts of the queries of a stat whose good value is 0.
+/// Parts of the queries of stats whose good value is 0.
 const TROUBLE: &[&str] =
     &["== 0", ">= 1)", "_lost_", "_dropped_", "unpriced", "ending", "up{", "idle_cost", "_faults_"];
 
-/// Without steps of its own, Grafana paints a stat green below 80 and red from there on.
+/// Without thresholds, Grafana paints a stat green below 80 and red above.
 #[test]
-fn a_stat_of_trouble_has_steps_and_any_other_no_colour() {
+fn only_stats_of_faults_have_thresholds() {
     let mut troubles = 0;
     for (path, dashboard) in dashboards() {
         for panel in panels(&dashboard).filter(|panel| panel["type"] == "stat") {
@@ -99,7 +98,10 @@ fn a_stat_of_trouble_has_steps_and_any_other_no_colour() {
             let query: String = targets.map(|target| target["expr"].as_str().expect("it")).collect();
             let steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"].as_array();
             let Some(steps) = steps else {
-                assert_eq!(panel["options"]["colorMode"], "none", "{what}: it has Grafana's own steps");
+                assert_eq!(
+                    panel["options"]["colorMode"], "none",
+                    "{what}: it has Grafana's default thresholds"
+                );
                 assert!(!TROUBLE.iter().any(|part| query.contains(part)), "{what}: no steps");
                 continue;
             };
@@ -117,7 +119,7 @@ fn a_stat_of_trouble_has_steps_and_any_other_no_colour() {
 }
 
 #[test]
-fn times_to_first_token_show_their_traces() {
+fn times_to_first_token_link_to_traces() {
     let mut checked = 0;
     for (path, dashboard) in dashboards() {
         for panel in panels(&dashboard)
@@ -139,8 +141,8 @@ fn times_to_first_token_show_their_traces() {
 }
 
 #[test]
-fn parts_and_their_whole_are_of_the_same_gpus() {
-    // What exchanges used is not known by GPU: beside it nothing may be of a chosen one.
+fn parts_and_their_whole_cover_the_same_gpus() {
+    // The use by exchanges is not known by GPU: the panels beside it must not select GPUs either.
     let of_all = ["tokenmeter_energy_attributed", "tokenmeter_gpu_attributed", "tokenmeter_gpu_cost_usd"];
     let mut checked = 0;
     for (path, dashboard) in dashboards() {
@@ -157,10 +159,10 @@ fn parts_and_their_whole_are_of_the_same_gpus() {
 }
 
 #[test]
-fn a_gpu_that_several_watch_is_shown_once() {
+fn gpu_of_several_observers_is_shown_once() {
     let mut checked = 0;
     for (path, dashboard) in dashboards() {
-        // Accounts are each tokenmeter's own, so there both sides have it once for each.
+        // Accounts belong to each tokenmeter, so both sides have one for each.
         for panel in panels(&dashboard).filter(|panel| panel["title"] != "Accounted for") {
             for target in panel["targets"].as_array().into_iter().flatten() {
                 let expression = target["expr"].as_str().expect("an expression");
@@ -208,12 +210,12 @@ fn first_row_is_open_and_short() {
         assert_eq!(rows[0]["collapsed"], false, "{path}");
         assert!(rows[1..].iter().all(|row| row["collapsed"] == true), "{path}: a row opens by itself");
         let shown = dashboard["panels"].as_array().expect("panels").len() - rows.len();
-        assert!((4..=12).contains(&shown), "{path}: {shown} panels at first sight");
+        assert!((4..=12).contains(&shown), "{path}: {shown} panels in the open row");
     }
 }
 
 #[test]
-fn every_variable_they_use_is_one_they_have() {
+fn every_used_variable_exists() {
     for path in dashboard_files() {
         let dashboard = json(&path);
         let variables = dashboard["templating"]["list"].as_array().expect("variables");
@@ -231,7 +233,7 @@ fn every_variable_they_use_is_one_they_have() {
                 repository::read(&path).matches(&format!("${name}")).count()
                     + repository::read(&path).matches(&format!("${{{name}}}")).count()
                     > 0,
-                "{path}: nothing asks for ${name}"
+                "{path}: no query uses ${name}"
             );
         }
     }

@@ -1,5 +1,5 @@
-//! Series and their values, wherever they come from: a page in text, Prometheus' answers,
-//! VictoriaMetrics' export. All in one shape, so that they can be compared.
+//! Series and their values from a text page, from Prometheus' answers and from VictoriaMetrics' export, in one form for
+//! comparison.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) type Samples = BTreeMap<Series, f64>;
 pub(crate) fn of_page(text: &str) -> Samples {
     let mut found = Samples::new();
     for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        // An exemplar comes after the value.
+        // An exemplar follows the value.
         let line = line.split(" # ").next().expect("a line");
         let (series, value) = line.rsplit_once(' ').expect("a series and a value");
         let (name, labels) = series.split_once('{').unwrap_or((series, "}"));
@@ -26,7 +26,7 @@ pub(crate) fn of_page(text: &str) -> Samples {
     found
 }
 
-/// The labels in `a="b",c="d"}`. Values here have no quotes or backslashes in them.
+/// The labels in `a="b",c="d"}`. Values here contain no quotes or backslashes.
 fn of_text(labels: &str) -> BTreeMap<String, String> {
     let inside = labels.strip_suffix('}').expect("labels end");
     assert!(!inside.contains('\\'), "an escape: {inside}");
@@ -37,7 +37,7 @@ fn of_text(labels: &str) -> BTreeMap<String, String> {
             let label = pair[0].trim_matches([',', '=']);
             (label.to_owned(), canonical(label, pair[1]))
         })
-        // An empty label is none, to every store.
+        // An empty label counts as absent in every store.
         .filter(|(_, value)| !value.is_empty())
         .collect()
 }
@@ -72,7 +72,7 @@ fn canonical(label: &str, value: &str) -> String {
     }
 }
 
-/// What differs between two sets of samples, for people; at most twenty lines of each kind.
+/// The differences between two sets of samples, for people; at most twenty lines of each kind.
 pub(crate) fn difference(ours: &Samples, theirs: &Samples) -> Vec<String> {
     let missing =
         ours.keys().filter(|series| !theirs.contains_key(*series)).map(|s| format!("missing: {s:?}"));

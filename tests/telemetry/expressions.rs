@@ -1,5 +1,5 @@
-//! Every PromQL expression that people are given, and where it stands: rules, dashboards, the
-//! questions and the manual. Grafana's variables are put in place, as Grafana would.
+//! Every PromQL expression for operators, with its location: rules, dashboards, the questions and the manual. Grafana's
+//! variables are replaced, as Grafana does.
 
 use serde_json::Value;
 
@@ -8,13 +8,13 @@ use crate::repository;
 /// One expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Expression {
-    /// Where it stands, for people.
+    /// Its location, for people.
     pub(crate) place: String,
     /// The PromQL.
     pub(crate) text: String,
 }
 
-/// All of them.
+/// All expressions.
 pub(crate) fn all() -> Vec<Expression> {
     let mut found = Vec::new();
     for path in rule_files() {
@@ -116,7 +116,7 @@ fn queries(dashboard: &Value) -> Vec<(String, String)> {
     found
 }
 
-/// What Grafana puts in place of its variables, or something of the same kind.
+/// Grafana's values of its variables, or values of the same kind.
 fn without_variables(text: &str) -> String {
     let mut text =
         text.replace("$__rate_interval", "5m").replace("$__range", "1h").replace("$__interval", "1m");
@@ -128,8 +128,8 @@ fn without_variables(text: &str) -> String {
     text
 }
 
-/// The expressions of a document's PromQL blocks: separated by comments and empty lines, and by
-/// lines that do not go on from the one before.
+/// The expressions of a document's PromQL blocks: separated by comments and empty lines, and by lines that do not
+/// continue the one before.
 fn fenced(document: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut inside = false;

@@ -1,4 +1,4 @@
-//! Questions over HTTP/1.0, under which no server sends chunks: a status and a body.
+//! Requests over HTTP/1.0, with which no server sends chunks: a status and a body.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ pub(crate) fn get(address: SocketAddr, path: &str, accept: &str) -> String {
     body(&ask(address, request.as_bytes()), path)
 }
 
-/// The same of a `POST`.
+/// As [`get`], for a `POST`.
 pub(crate) fn post(address: SocketAddr, path: &str, body: &str) -> String {
     let length = body.len();
     let request =
@@ -20,7 +20,7 @@ pub(crate) fn post(address: SocketAddr, path: &str, body: &str) -> String {
     self::body(&ask(address, request.as_bytes()), path)
 }
 
-/// What a path of Prometheus' interface says: the `data` of its success.
+/// The `data` of a successful answer of Prometheus' API.
 pub(crate) fn api(address: SocketAddr, path: &str, parameters: &[(&str, &str)]) -> Value {
     let mut asked = path.to_owned();
     for (place, (key, value)) in parameters.iter().enumerate() {

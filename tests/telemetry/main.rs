@@ -1,5 +1,5 @@
-//! What operators are given to read the metrics with: recording rules, alerts, dashboards and the
-//! questions. All of it parses, names only what there is, and the rules do what they say.
+//! The rules, alerts, dashboards and questions for operators: all of them parse, use existing names only, and the rules
+//! have the documented effect.
 
 mod catalogue;
 mod currency;

@@ -1,5 +1,5 @@
-//! Every name in every expression is one that there is: metrics, labels, values of closed labels.
-//! Prometheus answers a misspelled one with silence.
+//! Every name in every expression exists: metrics, labels, values of closed labels. Prometheus returns nothing for a
+//! misspelled one.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ fn every_metric_and_label_is_known() {
 }
 
 #[test]
-fn every_value_of_a_closed_label_is_one_of_its_list() {
+fn every_value_of_a_closed_label_is_known() {
     let manual = repository::read("sidecar/metrics/metrics.md");
     let mut wrong = Vec::new();
     let mut checked = 0;
@@ -71,7 +71,7 @@ fn alternatives(matcher: &Matcher) -> Vec<String> {
     }
 }
 
-/// Returns whether a value, or a prefix followed by `.*`, is among the known; an empty one is no label.
+/// Returns true if a value, or a prefix followed by `.*`, is known; an empty one means no label.
 fn fits(value: &str, known: &BTreeSet<String>) -> bool {
     match value.strip_suffix(".*") {
         _ if value.is_empty() => true,
@@ -80,18 +80,21 @@ fn fits(value: &str, known: &BTreeSet<String>) -> bool {
     }
 }
 
-/// Metrics that no one is shown, and why.
+/// Metrics that are shown nowhere, with the reason.
 const UNSHOWN: &[(&str, &str)] = &[
     ("gen_ai_client_token_usage", "the convention's older form, off by default, says the same as the newer"),
     ("gen_ai_client_inference_duration_seconds", "off by default, the server's duration says the same"),
     ("gen_ai_client_inference_time_to_first_chunk_seconds", "off by default, for dashboards of clients"),
-    ("gen_ai_client_inference_time_per_output_chunk_seconds", "off by default, our chunk gap says the same"),
+    (
+        "gen_ai_client_inference_time_per_output_chunk_seconds",
+        "off by default, the proxy's chunk gap is equivalent",
+    ),
     ("gen_ai_client_embeddings_duration_seconds", "the server's duration says the same of `embeddings`"),
-    ("gen_ai_client_embeddings_operation_input_tokens", "our counter of tokens has the embeddings' too"),
+    ("gen_ai_client_embeddings_operation_input_tokens", "the proxy's token counter includes embeddings"),
 ];
 
 #[test]
-fn what_is_measured_is_shown() {
+fn every_metric_is_shown() {
     let mut used = BTreeSet::new();
     for expression in expressions::all() {
         used.extend(promql::names(&expression.text).selectors.into_iter().map(|selector| selector.metric));

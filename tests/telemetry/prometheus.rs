@@ -1,5 +1,5 @@
-//! A real Prometheus scrapes a real tokenmeter in each of the three forms: it takes every page
-//! without complaint, keeps what the page says, and the rules run on it.
+//! A real Prometheus scrapes a real tokenmeter in each of the three formats: it accepts every page, stores its values,
+//! and evaluates the rules.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -17,19 +17,19 @@ use crate::http;
 use crate::programs::program;
 use crate::traffic::Line;
 
-/// One scrape job for each form: its name, and how Prometheus calls it.
+/// One scrape job for each format: its name, and Prometheus' name of the format.
 const FORMS: [(&str, &str); 3] = [
     ("openmetrics", "OpenMetricsText1.0.0"),
     ("protobuf", "PrometheusProto"),
     ("text", "PrometheusText0.0.4"),
 ];
 
-/// What changes by being looked at.
+/// Families that a scrape itself changes.
 const RESTLESS: [&str; 2] = ["process_", "tokenmeter_scrapes_total"];
 
-/// A Prometheus that scrapes `target` each second in every form, with the rules of the chart.
+/// A Prometheus that scrapes `target` each second in every format, with the rules of the chart.
 fn start(target: SocketAddr) -> Daemon {
-    // From 3.8 on a setting, until then a feature.
+    // A setting from 3.8 on, before that a feature flag.
     let (setting, feature) = if version() >= (3, 8) {
         ("  scrape_native_histograms: true\n", "exemplar-storage")
     } else {
@@ -68,7 +68,7 @@ fn version() -> (u32, u32) {
     (numbers.next().expect("a version"), numbers.next().expect("a version"))
 }
 
-/// Asks until there is an answer; fails the test after half a minute.
+/// Queries until there is an answer; fails the test after half a minute.
 fn when<T>(what: &str, prometheus: &Daemon, ask: impl Fn() -> Option<T>) -> T {
     let end = Instant::now() + Duration::from_secs(30);
     loop {
@@ -84,12 +84,12 @@ fn query(prometheus: &Daemon, expression: &str) -> Value {
     http::api(prometheus.address, "/api/v1/query", &[("query", expression)])
 }
 
-/// The only number of an expression's answer.
+/// The single value of an expression.
 fn number(prometheus: &Daemon, expression: &str) -> Option<f64> {
     query(prometheus, expression)["result"][0]["value"][1].as_str()?.parse().ok()
 }
 
-/// Waits until each form was scraped with this many exchanges on the page.
+/// Waits until each format was scraped with this many exchanges on the page.
 fn scraped(prometheus: &Daemon, exchanges: u64) {
     for (job, _) in FORMS {
         when(&format!("{job}: a scrape"), prometheus, || {
@@ -105,7 +105,7 @@ fn at_rest(samples: &mut Samples) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs tests/telemetry/install"]
-async fn every_form_is_taken_and_kept_as_it_is() {
+async fn every_format_is_accepted_and_stored_unchanged() {
     let line = Line::start(&["--objective", "floor"], &[]).await;
     line.ask(40, &[]).await;
     let prometheus = start(line.proxy.admin);
@@ -124,7 +124,7 @@ async fn every_form_is_taken_and_kept_as_it_is() {
         });
         let mut ours = exposition::of_page(&line.page());
         at_rest(&mut ours);
-        assert!(ours.len() > 300, "only {} series at rest", ours.len());
+        assert!(ours.len() > 300, "only {} constant series", ours.len());
         let all = format!("{{job=\"{job}\", __name__=~\"(tokenmeter|gen_ai|hw)_.*\", __name__!~\".*:.*\"}}");
         let mut theirs = exposition::of_vector(&query(&prometheus, &all), &["job", "instance"]);
         at_rest(&mut theirs);
@@ -139,7 +139,7 @@ async fn every_form_is_taken_and_kept_as_it_is() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs tests/telemetry/install"]
-async fn every_family_has_the_kind_and_meaning_of_the_table() {
+async fn every_family_has_its_type_and_help() {
     let line = Line::start(&["--semconv", "client"], &[]).await;
     line.ask(4, &[]).await;
     let prometheus = start(line.proxy.admin);
@@ -152,7 +152,7 @@ async fn every_family_has_the_kind_and_meaning_of_the_table() {
         let mut missing = Vec::new();
         for metric in Metric::ALL.iter().filter(|metric| **metric != Metric::ClientTokenUsage) {
             let entry = metric.entry();
-            // OpenMetrics calls a counter's family by what it counts.
+            // OpenMetrics names a counter's family without `_total`.
             let names = [entry.name, entry.name.strip_suffix("_total").unwrap_or(entry.name)];
             let kind = entry.kind.name();
             let family = told.iter().find(|family| names.iter().any(|name| family["metric"] == *name));
@@ -175,13 +175,13 @@ async fn every_family_has_the_kind_and_meaning_of_the_table() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs tests/telemetry/install"]
-async fn the_rules_run_and_no_alert_fires() {
+async fn rules_run_and_no_alert_fires() {
     let line = Line::start(&["--objective", "floor"], &[]).await;
     let prometheus = start(line.proxy.admin);
     when("a first scrape", &prometheus, || {
         number(&prometheus, "up{job=\"openmetrics\"}").filter(|up| *up == 1.0)
     });
-    // A rate wants a series before and after: what it was when it appeared is not in it.
+    // A rate needs a series before the change: its first value is not part of it.
     line.ask(20, &[]).await;
     scraped(&prometheus, 20);
     line.ask(40, &[]).await;
@@ -230,10 +230,10 @@ async fn native_histograms_come_with_protobuf() {
         assert_eq!(
             query(&prometheus, &asked(job))["result"],
             Value::Array(Vec::new()),
-            "{job} has no words for them"
+            "{job} cannot represent them"
         );
     }
-    // The two kinds of buckets tell the same story: the native quantile lies in the classic bucket.
+    // The two kinds of buckets agree: the native quantile lies in the classic bucket.
     let quantile = |series: &str| {
         let expression = format!("histogram_quantile(0.5, sum{series})");
         number(&prometheus, &expression).unwrap_or_else(|| panic!("no {expression}"))
@@ -249,7 +249,7 @@ async fn native_histograms_come_with_protobuf() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs tests/telemetry/install"]
-async fn exemplars_lead_to_the_sampled_trace() {
+async fn exemplars_link_to_the_sampled_trace() {
     const SAMPLED: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
     const UNSAMPLED: &str = "0af7651916cd43dd8448eb211c80319c";
     let line = Line::start(&[], &[]).await;
@@ -276,29 +276,29 @@ async fn exemplars_lead_to_the_sampled_trace() {
             assert!(value > 0.0 && value < 60.0, "{job}: {exemplar}");
         }
     }
-    assert_eq!(exemplars("text"), Vec::<Value>::new(), "0.0.4 has no words for them");
+    assert_eq!(exemplars("text"), Vec::<Value>::new(), "0.0.4 cannot represent them");
 }
 
-/// What has no answer here, although there is traffic of every kind, a card, an objective and a
-/// collector: part of the query, and why.
+/// Queries without an answer here, although there is traffic of every kind, a card, an objective and a collector: part
+/// of the query, and the reason.
 const UNANSWERED: &[(&str, &str)] = &[
-    ("tokenmeter_upstream_queue_seconds", "the simulated server states no times of its own"),
+    ("tokenmeter_upstream_queue_seconds", "the simulated server reports no times of its own"),
     ("tokenmeter_upstream_prefill_seconds", "nor this one"),
     ("tokenmeter_upstream_decode_seconds", "nor this one"),
-    ("tokenmeter_upstream_draft_tokens", "nor does it draft"),
+    ("tokenmeter_upstream_draft_tokens", "nor drafts"),
     ("tokenmeter_engine_kv_cache_usage_ratio", "its page does not have its cache"),
-    ("tokenmeter_engine_prefix_cache_hit_ratio", "nor what it looked up there"),
-    ("tokenmeter_engine_preemptions", "nor what it put back"),
-    ("tokenmeter_engine_admission_rejections", "nor what it turned away"),
-    ("tokenmeter_engine_prompt_source_tokens", "nor where prompts came from"),
-    ("tokenmeter_engine_hidden_cached_tokens", "nor what its cache had"),
-    ("tokenmeter_leg_", "no server does prefill alone"),
-    ("tokenmeter_gpu_processes", "an exporter does not say"),
-    ("increase(tokenmeter_ledger_shed_rows_total[30d])", "a ledger that lacks nothing has no line"),
-    ("tokenmeter_budget_forecast", "a budget of thirty days says nothing in its first day and a half"),
-    ("tokenmeter_budget_webhooks_total", "nobody is to be told of budgets"),
+    ("tokenmeter_engine_prefix_cache_hit_ratio", "nor its lookups"),
+    ("tokenmeter_engine_preemptions", "nor its preemptions"),
+    ("tokenmeter_engine_admission_rejections", "nor its rejections"),
+    ("tokenmeter_engine_prompt_source_tokens", "nor the sources of prompts"),
+    ("tokenmeter_engine_hidden_cached_tokens", "nor its cache hits"),
+    ("tokenmeter_leg_", "no server prefills only"),
+    ("tokenmeter_gpu_processes", "an exporter does not report it"),
+    ("increase(tokenmeter_ledger_shed_rows_total[30d])", "a complete ledger has no gap"),
+    ("tokenmeter_budget_forecast", "a budget of thirty days has no forecast in its first day and a half"),
+    ("tokenmeter_budget_webhooks_total", "no webhook is configured"),
     ("tokenmeter_ship_", "there is no central store"),
-    ("tokenmeter_unpriced_tier_exchanges_total", "the simulated server says no tiers"),
+    ("tokenmeter_unpriced_tier_exchanges_total", "the simulated server reports no tiers"),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -312,7 +312,7 @@ async fn every_query_has_an_answer() {
     let flags = ["--otlp-signals", "metrics,traces,logs", "--max-models", "1"];
     let line = Line::start_full(&card, &flags, &environment).await;
     let prometheus = start(line.proxy.admin);
-    // Rates want every series before and after, also that of energy that was settled.
+    // Rates need every series before and after, also that of late energy.
     let first = line.ask_everything().await;
     scraped(&prometheus, first);
     when("energy attributed", &prometheus, || {
@@ -326,7 +326,7 @@ async fn every_query_has_an_answer() {
     });
     let has_number = |expression: &str| {
         let answer = query(&prometheus, expression);
-        // A quantile of nothing is not a number.
+        // A quantile of no observations is NaN.
         let is_number = |series: &Value| series["value"][1] != "NaN";
         answer["result"].as_array().is_some_and(|all| all.iter().any(is_number))
     };
@@ -334,17 +334,17 @@ async fn every_query_has_an_answer() {
     for expression in expressions::all() {
         let text = &expression.text;
         let what = format!("{}: {text}", expression.place);
-        // Whoever takes nothing for 0 has an answer.
+        // A query with `or vector(0)` has an answer.
         let excused = |(part, _): &&(&str, &str)| {
             text.contains(part) && !["or vector(0)", "* 0"].iter().any(|zero| text.contains(zero))
         };
         if expression.place.contains("alerts.yaml") {
-            // It evaluates; whether it fires is not asked here, where things go wrong on purpose.
+            // It evaluates; whether it fires is not checked here, where faults are deliberate.
             query(&prometheus, text);
         } else if let Some((part, _)) = UNANSWERED.iter().find(excused) {
             assert!(!has_number(text), "{what}: has an answer after all: {part}");
         } else {
-            // Recorded series come with their rules' next turn.
+            // Recorded series follow with the next evaluation of their rules.
             when(&what, &prometheus, || has_number(text).then_some(()));
             answered += 1;
         }

@@ -1,5 +1,5 @@
-//! The names in a PromQL expression: which metrics it selects, by which labels, and what it groups
-//! by. Whether it is PromQL at all is for promtool to say; this reads only what promtool accepts.
+//! The names in a PromQL expression: the metrics it selects, by which labels, and its grouping. promtool checks the
+//! syntax; this parser reads only valid expressions.
 
 /// One selector.
 #[derive(Debug, PartialEq)]
@@ -34,7 +34,7 @@ enum Token {
     Mark(String),
 }
 
-/// Words that stand where a metric could and are none.
+/// Words at the place of a metric that are none.
 const WORDS: &[&str] = &["and", "or", "unless", "bool", "offset", "inf", "nan", "start", "end", "atan2"];
 
 /// Words with a list of labels after them.
@@ -84,7 +84,7 @@ fn is_aggregation(word: &str) -> bool {
     ["sum", "avg", "min", "max", "count", "group", "topk", "bottomk", "quantile"].contains(&word)
 }
 
-/// The matchers from `at` up to the closing brace, and what follows it.
+/// The matchers from `at` up to the closing brace, and the rest.
 fn matchers(tokens: &[Token], mut at: usize) -> (Vec<Matcher>, usize) {
     let mut found = Vec::new();
     loop {
@@ -116,7 +116,7 @@ fn tokens(expression: &str) -> Vec<Token> {
             found.push(Token::Word(rest[..end].to_owned()));
             end
         } else if first.is_ascii_digit() {
-            // Numbers and durations name nothing.
+            // Numbers and durations are no names.
             rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '.')).unwrap_or(rest.len())
         } else if first == '[' {
             rest.find(']').expect("a range ends") + 1
@@ -136,7 +136,7 @@ fn tokens(expression: &str) -> Vec<Token> {
 }
 
 #[test]
-fn names_are_found_where_they_stand() {
+fn names_are_found_in_expressions() {
     let found = names(
         r#"histogram_quantile(0.9, sum by (le, model) (rate(a_bucket{model=~"x|y", ending!="z"}[5m])))
            / on (job) group_left () max(b:c:d) > 1e3 and c{} offset 5m unless on () sum(d) * 2"#,

@@ -1,4 +1,4 @@
-//! What promtool says: all expressions parse, the rule files are rules, and their tests pass.
+//! promtool's checks: all expressions parse, the rule files are valid, and their tests pass.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::programs::program;
 use crate::questions;
 use crate::repository;
 
-/// What promtool printed, and whether it was content.
+/// promtool's output, and true on success.
 fn promtool(arguments: &[&str], folder: &Path) -> (bool, String) {
     let output =
         Command::new(program("promtool")).args(arguments).current_dir(folder).output().expect("it runs");
@@ -52,7 +52,7 @@ fn every_expression_parses() {
 
 #[test]
 #[ignore = "needs tests/telemetry/install"]
-fn the_rule_files_are_rules() {
+fn rule_files_are_valid() {
     let files = expressions::rule_files();
     let mut arguments = vec!["check", "rules", "--lint=all", "--lint-fatal"];
     arguments.extend(files.iter().map(String::as_str));
@@ -62,7 +62,7 @@ fn the_rule_files_are_rules() {
 
 #[test]
 #[ignore = "needs tests/telemetry/install"]
-fn the_shown_commands_and_settings_load_every_rule_file() {
+fn documented_commands_load_every_rule_file() {
     let document = repository::read("helm/README.md");
     let block = |language: &str| {
         let rest = document.split(&format!("```{language}\n")).nth(1);
@@ -80,10 +80,10 @@ fn the_shown_commands_and_settings_load_every_rule_file() {
     assert!(good && said.contains(&told) && document.contains(&told), "{told}: {said}");
 }
 
-/// A division by zero is `NaN` or infinite, which a person cannot read.
+/// A division by zero is `NaN` or infinite, which is of no use to a person.
 #[test]
 #[ignore = "needs tests/telemetry/install"]
-fn an_idle_system_answers_every_question_with_numbers() {
+fn idle_system_answers_every_question_with_numbers() {
     let mut file = "evaluation_interval: 1h\ntests:\n".to_owned();
     let quoted = |text: &str| serde_json::to_string(text).expect("a string");
     for question in questions::questions() {
@@ -94,7 +94,7 @@ fn an_idle_system_answers_every_question_with_numbers() {
             writeln!(file, "  - {{ series: {}, values: 0x9000 }}", quoted(&series)).expect("memory");
         }
         writeln!(file, "  promql_expr_test:").expect("memory");
-        // NaN is the only number that is not itself.
+        // NaN is the only number that differs from itself.
         for bad in [format!("({query}) != ({query})"), format!("abs({query}) == Inf")] {
             writeln!(file, "  - {{ expr: {}, eval_time: 721h, exp_samples: [] }}", quoted(&bad))
                 .expect("memory");
@@ -109,7 +109,7 @@ fn an_idle_system_answers_every_question_with_numbers() {
 
 #[test]
 #[ignore = "needs tests/telemetry/install"]
-fn the_rules_do_what_they_say() {
+fn rule_tests_pass() {
     let files = repository::files("helm/tokenmeter/rules/tests", ".yaml");
     let mut arguments = vec!["test", "rules"];
     arguments.extend(files.iter().map(String::as_str));

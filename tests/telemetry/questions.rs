@@ -33,7 +33,7 @@ fn question(text: &str) -> Question {
 }
 
 #[test]
-fn each_question_has_one_query_and_its_reading() {
+fn each_question_has_one_query_and_an_explanation() {
     let questions = questions();
     assert_eq!(questions.len(), 28);
     for (place, Question { title, reading, .. }) in questions.iter().enumerate() {

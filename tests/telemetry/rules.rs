@@ -1,4 +1,4 @@
-//! The rules' house style: each alert says what, how much and what to do; each rule has a test.
+//! Rules for alerts: each has a summary, a number and a remedy; each rule has a test.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ fn rules() -> Vec<Rule> {
 }
 
 #[test]
-fn each_alert_says_what_and_what_to_do() {
+fn each_alert_has_a_summary_and_a_remedy() {
     for rule in rules().into_iter().filter(|rule| rule.is_alert) {
         let name = &rule.name;
         assert!(name.starts_with("Tokenmeter"), "{name}: alerts of one system share a first word");
@@ -25,21 +25,21 @@ fn each_alert_says_what_and_what_to_do() {
         }
         let description =
             &rule.annotations.iter().find(|(annotation, _)| annotation == "description").expect("it").1;
-        // A truth value needs no telling: the alert is its being false.
+        // A boolean has no number to show: the alert means that it is false.
         let is_truth = rule.expression.contains("== 0");
         assert!(is_truth || description.contains("$value"), "{name}: the description has no number");
     }
 }
 
 #[test]
-fn recorded_names_have_a_level_a_metric_and_an_operation() {
+fn recorded_names_have_level_metric_and_operation() {
     for rule in rules().into_iter().filter(|rule| !rule.is_alert) {
         assert_eq!(rule.name.split(':').count(), 3, "{}: level:metric:operations", rule.name);
     }
 }
 
 #[test]
-fn each_alert_fires_in_a_test_and_each_record_is_worked_out() {
+fn each_rule_is_tested() {
     let (mut fired, mut asked) = (BTreeSet::new(), String::new());
     for path in repository::files("helm/tokenmeter/rules/tests", ".yaml") {
         for test in expressions::yaml(&path)["tests"].as_array().expect("tests") {
@@ -57,8 +57,12 @@ fn each_alert_fires_in_a_test_and_each_record_is_worked_out() {
                     }
                 }
             }
-            // An alert that never ends, or never is quiet, would pass without this.
-            assert!(alerts == 0 || quiet > 0, "{path}: {}: nothing is ever quiet", test["name"]);
+            // An alert that always fires would pass without this.
+            assert!(
+                alerts == 0 || quiet > 0,
+                "{path}: {}: no test expects the alert not to fire",
+                test["name"]
+            );
         }
     }
     let untested: Vec<String> = rules()
@@ -71,7 +75,7 @@ fn each_alert_fires_in_a_test_and_each_record_is_worked_out() {
     assert!(untested.is_empty(), "no test in helm/tokenmeter/rules/tests has: {untested:#?}");
 }
 
-/// Whether the name stands in the text as a whole.
+/// Returns true if the text contains the name as a whole word.
 fn mentions(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     text.match_indices(name).any(|(at, _)| !text[at + name.len()..].starts_with(is_part))

@@ -1,5 +1,4 @@
-//! The real binary and the real stores its numbers end up in: a Prometheus that scrapes it, and a
-//! VictoriaMetrics that it exports to by OTLP.
+//! The real binary with real stores: a Prometheus that scrapes it, and a VictoriaMetrics to which it exports by OTLP.
 
 mod card;
 mod daemon;

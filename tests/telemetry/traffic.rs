@@ -1,4 +1,4 @@
-//! Exchanges to be counted: a simulated server behind a real tokenmeter, and clients that ask it.
+//! Exchanges to count: a simulated server behind a real tokenmeter, and clients.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +16,7 @@ pub(crate) struct Line {
     /// Dropping it stops it.
     _server: Handle,
     pub(crate) proxy: Proxy,
-    /// Of the proxy's files; dropped after it.
+    /// The proxy's files; dropped after it.
     _files: Option<Files>,
 }
 
@@ -30,8 +30,8 @@ impl Line {
         Self { _server: server, proxy, _files: None }
     }
 
-    /// The same with as many families on the page as there are: a card, an objective, prices of the card
-    /// and of one model's tokens, a budget, a ledger, and the server's own page. `more` are further flags.
+    /// As [`Self::start`], with as many families on the page as possible: a card, an objective, prices of the card and
+    /// of one model's tokens, a budget, a ledger, and the server's own page. `more` are further flags.
     pub(crate) async fn start_full(card: &Card, more: &[&str], environment: &[(&str, &str)]) -> Self {
         let exporter = card.url();
         let mut flags = vec!["--gpu", "exporter", "--gpu-exporter", &exporter, "--gpu-sample-ms", "250"];
@@ -46,7 +46,7 @@ impl Line {
         Self { _files: Some(files), ..Self::start(&flags, environment).await }
     }
 
-    /// Asks `requests` times, four at once, and waits until all are counted.
+    /// Sends `requests` requests, four at once, and waits until all are counted.
     pub(crate) async fn ask(&self, requests: u64, headers: &[(&str, &str)]) -> Report {
         let mut load = self.load(requests, 4);
         load.headers =
@@ -54,15 +54,15 @@ impl Line {
         self.run(load).await
     }
 
-    /// Asks for everything that this server can be asked for, and waits until all is counted: each
-    /// range of concurrency and of positions, a cached prompt, a tool call, a refusal, a stall, and a model
-    /// beyond a cap of one. How many exchanges it was.
+    /// Sends every kind of request that this server supports, and waits until all are counted: each range of
+    /// concurrency and of positions, a cached prompt, a tool call, a refusal, a stall, and a model beyond a cap of one.
+    /// Returns the number of exchanges.
     pub(crate) async fn ask_everything(&self) -> u64 {
         let before = self.exchanges();
         for concurrency in [1, 4, 8, 16, 32, 64, 128, 192] {
             let mut load = self.load(u64::from(concurrency), concurrency);
             load.output_tokens = 16;
-            // All are there together, however slowly they come.
+            // All are in flight at once, at any speed of the machine.
             load.headers = vec![("x-simulate".to_owned(), "slow-head=500ms".to_owned())];
             self.run(load).await;
         }
@@ -113,7 +113,7 @@ impl Line {
     }
 }
 
-/// A budget that is not spent. One by the day would have a forecast, but for the hour after midnight.
+/// A budget that is not spent. A daily one would have a forecast, except in the hour after midnight.
 const SETTINGS: &str = "budgets:\n- name: all\n  tenants: [\"*\"]\n  max_budget: 1000000\n  soft_budget: 900000\n  \
                         budget_duration: 30d\n";
 
@@ -133,12 +133,12 @@ impl Files {
         Self(folder)
     }
 
-    /// Where one is, or will be.
+    /// The path of a file in it.
     fn path(&self, name: &str) -> String {
         self.0.join(name).display().to_string()
     }
 
-    /// Writes one, and says where it is.
+    /// Writes a file and returns its path.
     fn write(&self, name: &str, text: &str) -> String {
         std::fs::write(self.0.join(name), text).expect("it can be written");
         self.path(name)

@@ -1,5 +1,5 @@
-//! A real VictoriaMetrics takes tokenmeter's metrics by OTLP, translates their names as Prometheus
-//! does, and then has exactly the series and values of the scrape page.
+//! A real VictoriaMetrics receives tokenmeter's metrics by OTLP, translates their names as Prometheus does, and then
+//! has exactly the series and values of the scrape page.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ fn start() -> Daemon {
     Daemon::start("victoria-metrics", &arguments, [sign, sign], |_| {})
 }
 
-/// What describes the sender and not the series: it stands on each.
+/// Labels of the sender, which each series has.
 fn is_of_the_sender(label: &str) -> bool {
     let senders = ["service_", "telemetry_", "host_", "os_", "process_", "scope_", "k8s_", "container_"];
     ["job", "instance"].contains(&label) || senders.iter().any(|start| label.starts_with(start))
@@ -33,7 +33,7 @@ fn is_of_the_sender(label: &str) -> bool {
 
 /// The last value of every series in the store.
 fn stored(store: &Daemon) -> Samples {
-    // What has just come waits in memory for a second or so.
+    // The newest values wait in memory for a second or so.
     http::get(store.address, "/internal/force_flush", "*/*");
     let lines = http::get(store.address, "/api/v1/export?match%5B%5D=%7B__name__%21%3D%22%22%7D", "*/*");
     let series = lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("a line is JSON"));
@@ -45,7 +45,7 @@ fn stored(store: &Daemon) -> Samples {
         .collect()
 }
 
-/// The page, without what differs from one moment to the next.
+/// The page, without the values that change between two moments.
 fn at_rest(samples: &mut Samples) {
     let restless = [
         "process_",
@@ -63,7 +63,7 @@ fn agree(line: &Line, store: &Daemon) {
     let end = Instant::now() + Duration::from_secs(30);
     loop {
         let (mut page, mut theirs) = (exposition::of_page(&line.page()), stored(store));
-        // Restless ones too must be on both sides, only their values may differ.
+        // Changing series must be on both sides, too; only their values may differ.
         let (here, there) = (series(&page), series(&theirs));
         at_rest(&mut page);
         at_rest(&mut theirs);
@@ -84,7 +84,7 @@ fn agree(line: &Line, store: &Daemon) {
     }
 }
 
-/// What the store logged that is not routine.
+/// Unusual lines of the store's log.
 fn complaints(store: &Daemon) -> String {
     let log = store.log();
     log.lines().filter(|line| !line.contains("\tinfo\t")).collect::<Vec<_>>().join("\n")
@@ -97,8 +97,8 @@ fn series(samples: &Samples) -> BTreeSet<Series> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs tests/telemetry/install"]
-async fn the_store_gives_back_what_it_was_given() {
-    // A test of the test: the page itself goes in, by Prometheus' own way.
+async fn store_returns_what_it_received() {
+    // A test of the test: the page itself is imported, in Prometheus' own format.
     let line = Line::start(&[], &[]).await;
     line.ask(10, &[]).await;
     let store = start();
@@ -107,7 +107,7 @@ async fn the_store_gives_back_what_it_was_given() {
     agree(&line, &store);
 }
 
-/// What makes tokenmeter send its metrics to `endpoint` twice a second.
+/// The settings by which tokenmeter sends its metrics to `endpoint` twice a second.
 fn environment(endpoint: &str) -> [(&str, &str); 4] {
     [
         ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", endpoint),
@@ -119,7 +119,7 @@ fn environment(endpoint: &str) -> [(&str, &str); 4] {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs tests/telemetry/install"]
-async fn what_is_exported_is_what_is_scraped() {
+async fn exported_series_equal_scraped_ones() {
     let card = Card::start().await;
     let store = start();
     let endpoint = format!("http://{}/opentelemetry/v1/metrics", store.address);
@@ -141,7 +141,7 @@ async fn what_is_exported_is_what_is_scraped() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs tests/telemetry/install"]
-async fn exponential_histograms_have_the_counts_and_sums_of_the_page() {
+async fn exponential_histograms_match_the_page() {
     let store = start();
     let endpoint = format!("http://{}/opentelemetry/v1/metrics", store.address);
     let aggregation =
@@ -154,7 +154,7 @@ async fn exponential_histograms_have_the_counts_and_sums_of_the_page() {
     loop {
         let (mut page, mut theirs) = (exposition::of_page(&line.page()), stored(&store));
         let ranges = theirs.keys().filter(|(_, labels)| labels.contains_key("vmrange")).count();
-        // The store makes buckets of its own of them.
+        // The store converts them to buckets of its own.
         for samples in [&mut page, &mut theirs] {
             at_rest(samples);
             samples.retain(|(name, _), _| !name.ends_with("_bucket"));

@@ -1,4 +1,4 @@
-//! Arrows between crates: none exists for one symbol, and none leads to the binary's configuration (law 13).
+//! Dependencies between crates: none exists for one symbol, and none leads to the binary's configuration (law 13).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::dependencies::{dependencies, is_free, manifest_path};
 
-/// Dependencies of which one symbol is used, with the reason. The list only gets shorter.
+/// Dependencies of which one symbol is used, with the reason. The list may only become shorter.
 const ONE_SYMBOL: &[(&str, &str, &str)] = &[
     ("tokenmeter-accounting", "tokenmeter-text", "`money`: every crate prints amounts alike"),
     ("tokenmeter-otlp", "tokenmeter-text", "`money`: every crate prints amounts alike"),
@@ -102,7 +102,7 @@ fn no_dependency_exists_for_one_symbol() {
         );
         assert!(
             symbols.len() == 1 || !is_allowed,
-            "{package} uses more of {dependency}: take it off the list"
+            "{package} uses more of {dependency}: remove it from the list"
         );
     }
 }

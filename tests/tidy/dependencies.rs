@@ -1,5 +1,5 @@
-//! Each heavy dependency stays in its room, and crate dependencies point left along
-//! scan → meter → relay → sinks. Read from `cargo metadata`, so a manifest cannot get round it.
+//! Each heavy dependency is confined to its crate, and crate dependencies point left along scan → meter → relay →
+//! sinks. Read from `cargo metadata`, which no manifest can bypass.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Who may depend on what; everyone else may not. Packages of tests, benches and examples are free.
+/// The crates that may use a dependency; no others may. Packages of tests, benches and examples may use any.
 const ROOMS: &[(&str, &[&str])] = &[
     ("memchr", &["tokenmeter-scan", "tokenmeter-usage"]),
     ("flate2", &["tokenmeter-decode", "tokenmeter-otlp", "tokenmeter-page"]),
@@ -107,7 +107,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tracing-subscriber", &["tokenmeter"]),
 ];
 
-/// What each room of the line may see of the others.
+/// The crates that each crate of the line may use.
 const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-scan", &[]),
     ("tokenmeter-decode", &[]),
@@ -160,7 +160,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-simulator", &[]),
 ];
 
-/// All that the scanner may need.
+/// All dependencies that the scanner may have.
 const SCAN_MAY_USE: &[&str] = &["memchr"];
 
 pub(crate) fn is_free(package: &str) -> bool {
@@ -195,12 +195,12 @@ pub(crate) fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn each_heavy_dependency_stays_in_its_room() {
+fn each_heavy_dependency_stays_in_its_crate() {
     for (package, uses) in dependencies() {
         for (dependency, rooms) in ROOMS {
             assert!(
                 !uses.contains(*dependency) || rooms.contains(&package.as_str()) || is_free(&package),
-                "{package} depends on {dependency}, which lives in {rooms:?}"
+                "{package} depends on {dependency}, which is confined to {rooms:?}"
             );
         }
     }
@@ -217,7 +217,7 @@ fn dependencies_point_left_along_the_line() {
     }
 }
 
-/// A build for production may leave out the demonstration and the tokenizers.
+/// A production build may omit the demonstration and the tokenizers.
 #[test]
 fn binary_without_features_has_neither_simulator_nor_tokenizer() {
     let output = Command::new(env!("CARGO"))
@@ -235,14 +235,14 @@ fn binary_without_features_has_neither_simulator_nor_tokenizer() {
 }
 
 #[test]
-fn the_scanner_needs_nothing_but_memchr() {
+fn scanner_needs_only_memchr() {
     let uses: Vec<_> = dependencies().remove("tokenmeter-scan").expect("it exists").into_iter().collect();
     assert_eq!(uses, SCAN_MAY_USE);
 }
 
 #[test]
 fn every_package_inherits_the_workspace_lints() {
-    // `unsafe_code = "forbid"` among them: a crate that opts out must be argued for here.
+    // `unsafe_code = "forbid"` among them: an exception needs a reason here.
     for (package, _) in dependencies() {
         let manifest = manifest_of(&package);
         assert!(manifest.contains("[lints]\nworkspace = true"), "{package} does not inherit the lints");

@@ -1,4 +1,4 @@
-//! The documents at the root stay short and name what exists: paths, crates, the laws and their tests.
+//! The documents at the root stay short and name existing paths, crates, and laws with their tests.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn section<'a>(document: &'a str, heading: &str) -> &'a str {
     rest.split("\n## ").next().expect("split yields one part at least")
 }
 
-/// Paths in backquotes that look like files or folders of ours.
+/// Paths in backquotes that look like files or folders of the repository.
 fn paths(text: &str) -> Vec<String> {
     const FOLDERS: &[&str] = &["proxy/", "sidecar/", "tests/", "examples/", "helm/", ".ci/"];
     text.split('`')
@@ -145,7 +145,7 @@ fn laws_are_numbered_and_name_their_test() {
     for (index, law) in laws.iter().enumerate() {
         let [number, text, held_by] = law[..] else { panic!("{law:?} has not three cells") };
         assert_eq!(number, (index + 1).to_string(), "{text}");
-        assert!(!paths(held_by).is_empty(), "law {number} names nothing that holds it");
+        assert!(!paths(held_by).is_empty(), "law {number} names no test");
     }
 }
 

@@ -1,5 +1,5 @@
-//! An HTTP library is named in the folder of the engine that is made of it, so that requests, exchanges and
-//! responses are the same for every engine.
+//! An HTTP library is named in the folder of its engine only, so that requests, exchanges and responses are the same
+//! for every engine.
 
 use std::path::Path;
 

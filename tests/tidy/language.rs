@@ -1,5 +1,4 @@
-//! The parts of house style that a program can see: how a doc comment begins, and words that name no actor in texts
-//! that users read.
+//! The checkable rules of language: the beginning of a doc comment, and words that name no actor in texts for users.
 
 use std::fs;
 use std::path::Path;
@@ -7,10 +6,10 @@ use std::path::Path;
 use super::files::rust_files;
 use super::root;
 
-/// Clauses in place of the noun or verb that an item is.
+/// Clauses that do not name the item.
 const CLAUSES: [&str; 7] = ["What ", "Whether ", "Whose ", "Where ", "Who ", "How ", "Which "];
 
-/// Words in a string literal that hide the actor.
+/// Words that hide the actor, in string literals.
 const ACTORLESS: [&str; 4] = ["somebody", "nobody", "whoever", "anybody"];
 
 /// Returns the first line of each doc comment in `text`, with its line number from 1.
@@ -26,7 +25,7 @@ fn openings(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns the string literals of `text` that lie on one line, with their line numbers. Comments are left out.
+/// Returns the string literals of `text` that are on one line, with their line numbers. Comments are skipped.
 fn strings(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()

@@ -13,7 +13,7 @@ fn documents() -> Vec<PathBuf> {
     documents
 }
 
-/// The text without fenced code, in which brackets and `#` mean something else.
+/// The text without fenced code, in which brackets and `#` have other meanings.
 fn prose(text: &str) -> String {
     let mut in_code = false;
     let mut prose = String::new();
@@ -50,7 +50,7 @@ fn anchors(prose: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// Returns what is wrong with a link from a document, if anything is.
+/// Returns the fault of a link of a document, if it has one.
 fn fault(document: &Path, target: &str) -> Option<String> {
     let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
     let file = match path {

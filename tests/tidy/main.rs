@@ -1,5 +1,5 @@
-//! The house rules no compiler knows: which crate may depend on what, how long a file may get,
-//! that the documents name what exists and lead where they say.
+//! Project rules that no compiler checks: dependencies between crates, lengths of files, and the names and links of
+//! documents.
 
 mod arrows;
 mod dependencies;
@@ -18,7 +18,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_owned()
 }
 
-/// The files with this extension below folders of the repository, build folders left out.
+/// The files with this extension below folders of the repository, without build folders.
 fn files(folders: &[&str], extension: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for folder in folders {

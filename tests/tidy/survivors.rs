@@ -1,11 +1,11 @@
-//! The list of mutants that survive: each is of a line of the code as it is, so that the list cannot outlive it.
+//! The list of surviving mutants: each is of an existing line of code, so that the list stays current.
 
 use std::fs;
 
 use super::root;
 
 #[test]
-fn listed_mutants_are_of_lines_that_exist() {
+fn listed_mutants_are_of_existing_lines() {
     let list = fs::read_to_string(root().join("tests/mutants/survivors.md")).expect("the list can be read");
     let mut gone = Vec::new();
     let mut listed = 0;

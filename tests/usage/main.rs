@@ -1,4 +1,4 @@
-//! The usage edit over recordings and made-up streams, against an obvious implementation.
+//! The usage edit of recorded and generated streams, compared with its oracle.
 
 mod properties;
 mod recordings;

@@ -1,4 +1,4 @@
-//! Laws of the edit over streams and requests nobody wrote down.
+//! Laws of the edit over generated streams and requests.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -12,7 +12,7 @@ fn config() -> ProptestConfig {
 }
 
 #[test]
-fn any_cut_gives_what_the_twin_gives() {
+fn any_cut_agrees_with_the_oracle() {
     let changed = AtomicU32::new(0);
     proptest!(config(), |(entropy in prop::collection::vec(any::<u8>(), 0..500))| {
         let made = counted::stream(&mut Dice::new(&entropy));
@@ -21,10 +21,10 @@ fn any_cut_gives_what_the_twin_gives() {
         edited::check_stream(&mut Dice::new(&entropy));
     });
     let (changed, cases) = (changed.load(Relaxed), config().cases);
-    assert!(changed > cases / 2, "too little is cut to prove much: {changed} of {cases}");
+    assert!(changed > cases / 2, "too few streams are edited: {changed} of {cases}");
 }
 
-/// Pieces of requests.
+/// Parts of requests.
 const WORDS: [&str; 25] = [
     "{",
     "}",
@@ -53,7 +53,7 @@ const WORDS: [&str; 25] = [
     "\"timings_per_token\":true,",
 ];
 
-/// Every question that is asked of some server.
+/// Every set of options that is requested from some kind of server.
 const ASKS: [UsageOptions; 6] = [
     UsageOptions { include: true, continuous: false, timings: false, alone_is_void: false, is_strict: false },
     UsageOptions { include: true, continuous: true, timings: false, alone_is_void: false, is_strict: false },
@@ -64,7 +64,7 @@ const ASKS: [UsageOptions; 6] = [
 ];
 
 #[test]
-fn the_question_changes_nothing_else() {
+fn injected_options_change_nothing_else() {
     let edits = AtomicU32::new(0);
     let words = prop::collection::vec(prop::sample::select(&WORDS[..]), 0..12);
     let options = prop::collection::vec(
@@ -103,5 +103,5 @@ fn the_question_changes_nothing_else() {
         }
     });
     let (edits, cases) = (edits.load(Relaxed), config().cases);
-    assert!(edits > cases / 3, "too little is edited to prove much: {edits} of {cases}");
+    assert!(edits > cases / 3, "too few requests are edited: {edits} of {cases}");
 }

@@ -1,4 +1,4 @@
-//! Recorded streams with usage, as if the proxy had asked for it.
+//! Recorded streams with usage, as if the proxy had requested it.
 
 use harness::{Transcript, edited, naive};
 use usage::Added;
@@ -16,7 +16,7 @@ const RECORDED: [(&str, Added); 6] = [
 ];
 
 #[test]
-fn every_cut_in_two_gives_what_the_twin_gives() {
+fn every_cut_in_two_agrees_with_the_oracle() {
     for (name, added) in RECORDED {
         let recorded = Transcript::named(name);
         let (body, dialect) = (&recorded.body[..], recorded.dialect);
@@ -40,7 +40,7 @@ fn every_cut_in_two_gives_what_the_twin_gives() {
 }
 
 #[test]
-fn what_was_not_added_stays() {
+fn usage_of_the_client_stays() {
     for (name, _) in RECORDED {
         let recorded = Transcript::named(name);
         for step in [1, 64, usize::MAX] {
@@ -50,16 +50,16 @@ fn what_was_not_added_stays() {
     }
 }
 
-/// Every recorded stream whose client asked for usage, as if it had been us.
+/// Every recorded stream with requested usage, as if the proxy had requested it.
 #[test]
-fn every_recording_without_its_usage_is_what_the_twin_makes() {
+fn every_recording_without_its_usage_agrees_with_the_oracle() {
     let mut seen = 0;
     for recorded in Transcript::all() {
         let request = String::from_utf8_lossy(&recorded.request);
         let asks = |name: &str| request.contains(&format!("\"{name}\": true"));
         let may_ask =
             matches!(recorded.dialect, scan::Dialect::OpenaiChat | scan::Dialect::OpenaiCompletions);
-        // That server sends usage to everyone, and keeps it.
+        // That server sends usage to every client, and its usage stays.
         let forced = recorded.name.starts_with("vllm-0.32.0/opt-");
         if !may_ask || forced || recorded.framing != scan::Framing::Sse || !asks("include_usage") {
             continue;
@@ -78,9 +78,9 @@ fn every_recording_without_its_usage_is_what_the_twin_makes() {
     assert!(seen > 30, "only {seen} recordings");
 }
 
-/// Streams whose usage, if there is any, their client would have got anyway.
+/// Streams whose usage, if any, the client would also have received without the proxy.
 #[test]
-fn streams_without_an_answer_to_our_question_stay() {
+fn streams_without_injected_usage_stay() {
     let mut seen = 0;
     for recorded in Transcript::all() {
         let asked = String::from_utf8_lossy(&recorded.request).contains("_usage");
@@ -88,7 +88,7 @@ fn streams_without_an_answer_to_our_question_stay() {
             continue;
         }
         seen += 1;
-        // LiteLLM's completions have a usage of zeros in every frame, which look like running ones.
+        // LiteLLM's completions have a usage of zeros in every frame, similar to running ones.
         let zeros = recorded.name == "litellm-1.106.2/completion-stream-plain";
         let all = if zeros { &[END][..] } else { &[END, BOTH][..] };
         for &added in all {
@@ -100,11 +100,10 @@ fn streams_without_an_answer_to_our_question_stay() {
     assert!(seen > 15, "only {seen} recordings");
 }
 
-/// vLLM with `--enable-force-include-usage` answers as if everyone had asked, with running counts,
-/// too. It gives itself away by those, so nothing is cut; had we asked for running counts, nobody
-/// could tell.
+/// vLLM with `--enable-force-include-usage` answers every request with usage and running counts. The running counts
+/// show it, so nothing is removed; if the proxy had requested running counts, it could not be detected.
 #[test]
-fn a_server_that_sends_usage_unasked_gives_itself_away() {
+fn unrequested_running_counts_show_forced_usage() {
     let forced: Vec<_> = Transcript::all().into_iter().filter(is_forced).collect();
     assert!(forced.len() > 2, "{}", forced.len());
     for recorded in forced {
@@ -122,10 +121,10 @@ fn is_forced(recorded: &Transcript) -> bool {
     recorded.name.starts_with("vllm-0.32.0/opt-") && may_ask && streamed && !asked
 }
 
-/// What vLLM moves into the usage event is lost with it: the finish frame's `system_fingerprint`.
-/// All else is as it would have been.
+/// vLLM moves the finish frame's `system_fingerprint` into the usage event, so it is lost with it. Everything else is
+/// unchanged.
 #[test]
-fn the_edited_stream_is_the_plain_one_but_for_a_fingerprint() {
+fn edited_stream_equals_the_plain_one_except_a_fingerprint() {
     let [asked, plain] =
         ["usage", "plain"].map(|kind| Transcript::named(&format!("vllm-0.32.0/chat-stream-{kind}")));
     let edited = edited::edited(asked.dialect, Some(END), [&asked.body[..]]).body;
@@ -138,7 +137,7 @@ fn the_edited_stream_is_the_plain_one_but_for_a_fingerprint() {
     assert_eq!(edited, &plain.replace(fingerprint, ""));
 }
 
-/// The events, with what changes from one request to the next made the same.
+/// The events, with the parts that differ between requests made equal.
 fn events(body: &[u8]) -> Vec<String> {
     let text = std::str::from_utf8(body).expect("UTF-8");
     let same = |event: &str| {

@@ -1,4 +1,4 @@
-//! What is asked of a large ledger: a report, a verification, and to go on after its writer was killed.
+//! Reads of a large ledger: a report, a verification, and a start after its writer was killed.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -11,10 +11,10 @@ use ledger::{Range, Source};
 use crate::rows::Traffic;
 use crate::{Failure, quantile, threads};
 
-/// How long the writer that is killed writes.
+/// Run time of the writer that is killed.
 const WRITES: Duration = Duration::from_secs(3);
 
-/// All three.
+/// Runs all three.
 pub(crate) fn run(path: &Path, times: u32, tokenmeter: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     println!("- Disk: {}", threads::disk(folder));
@@ -25,12 +25,12 @@ pub(crate) fn run(path: &Path, times: u32, tokenmeter: &Path) -> Result<(), Fail
     let rows: u64 = verdicts.iter().map(|verdict| verdict.rows).sum();
     println!("- verify: {rows} rows in {:.1} s", began.elapsed().as_secs_f64());
     if let Some(verdict) = verdicts.iter().find(|verdict| !verdict.differences.is_empty()) {
-        return Err(format!("it is not what was written: {verdict:?}").into());
+        return Err(format!("the rows differ from the written ones: {verdict:?}").into());
     }
     crash(path)
 }
 
-/// What it holds. Read first, it is in memory for whatever comes after: a report is usually asked twice.
+/// Prints its size. It is read first, so that it is in memory for the later reads: a report is usually made twice.
 fn contents(path: &Path) -> Result<(), Failure> {
     let store = Store::open_read(path)?;
     let (mut lines, mut exchanges) = (0_u64, 0);
@@ -102,7 +102,7 @@ fn acknowledged(ledger: &ledger::Ledger, began: Instant) -> Result<f64, Failure>
     Ok(began.elapsed().as_secs_f64())
 }
 
-/// Opens the ledger, says how long that took, and enters rows until it is killed.
+/// Opens the ledger, prints the time that took, and enters rows until it is killed.
 pub(crate) fn enter(path: &Path) -> Result<(), Failure> {
     let (began, traffic) = (Instant::now(), Traffic::new());
     let ledger = start(Plan::new(path));

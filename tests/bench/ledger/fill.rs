@@ -1,5 +1,5 @@
-//! A large ledger of several months, made by the ledger's own writer with a clock that goes with the rows,
-//! so that it is what years of traffic would have made.
+//! A large ledger of several months, written by the ledger's own writer with a clock that follows the rows, so that it
+//! equals the result of years of traffic.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use ledger::{Ledger, Plan, month, now_us, start};
 use crate::Failure;
 use crate::rows::Traffic;
 
-/// More than this may not wait.
+/// Maximum rows that wait.
 const WAITING: u64 = 32_768;
 
-/// Makes it: so many rows, evenly over whole months of which the last is the one we are in.
+/// Makes it: this number of rows, evenly over whole months up to the current one.
 pub(crate) fn run(path: &Path, rows: u64, months: u64) -> Result<(), Failure> {
     if path.exists() {
         return Err(format!("{} is there already", path.display()).into());
@@ -31,7 +31,7 @@ pub(crate) fn run(path: &Path, rows: u64, months: u64) -> Result<(), Failure> {
     let traffic = Traffic::new();
     let (began, mut number) = (Instant::now(), 0);
     for each in first..=last {
-        // All of the month before is on the disk before the next begins, as it would be.
+        // All rows of a month are on the disk before the next begins, as with real traffic.
         settle(&ledger, number)?;
         let from = month::begin_us(each);
         let until = month::begin_us(each + 1).min(now);

@@ -1,7 +1,7 @@
-//! What the ledger itself can do: rows a second, what a row costs, how long reports, checks and a start
-//! after a crash take on a large one.
+//! The ledger alone: rows per second, the cost of a row, and the times of reports, verifications and a start after a
+//! crash with a large ledger.
 //!
-//! `tests/bench/run ledger …` builds and runs it; `tests/bench/performance.md` says what the numbers mean.
+//! `tests/bench/run ledger …` builds and runs it; `tests/bench/performance.md` explains the numbers.
 
 mod ask;
 mod fill;
@@ -15,7 +15,7 @@ mod write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What goes wrong here is for a person to read; nothing acts on its kind.
+/// An error for people; no code depends on its kind.
 type Failure = Box<dyn std::error::Error>;
 
 const HELP: &str = "\

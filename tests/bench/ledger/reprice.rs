@@ -1,5 +1,4 @@
-//! Charging a large ledger again by another price file, and once more: how long that takes, and the most memory that it
-//! needs.
+//! Repricing of a large ledger by another price file, twice: the time, and the maximum memory.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +20,7 @@ models:
   - {pattern: '*', input: 0.2, cached_input: 0.01, output: 0.9}
 ";
 
-/// Twice, each in a process of its own: the second has every correction of the first to read.
+/// Runs twice, each in a process of its own: the second reads every correction of the first.
 pub(crate) fn run(path: &Path) -> Result<(), Failure> {
     for what in ["reprice", "reprice again"] {
         let output = Command::new(std::env::current_exe()?).arg("charge").arg(path).output()?;
@@ -33,7 +32,7 @@ pub(crate) fn run(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Charges all of it again, once, and says what that took.
+/// Reprices all of it once, and prints the cost.
 pub(crate) fn charge(path: &Path) -> Result<(), Failure> {
     let (book, _) = Book::read(PRICES).map_err(|problems| format!("{problems:?}"))?;
     let asked = Reprice {
@@ -56,7 +55,7 @@ pub(crate) fn charge(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The most memory that this process had, `VmHWM`.
+/// The maximum memory of this process, `VmHWM`.
 fn peak_mib() -> Result<f64, Failure> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;

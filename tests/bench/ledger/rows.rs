@@ -1,6 +1,6 @@
-//! Rows as traffic makes them, by number: the same number, the same row. A hundred tenants with two keys
-//! each, some of which ask much more than others, and of ten models mostly for three of their own; one in
-//! twenty exchanges is cut off by its client, one in fifty fails.
+//! Rows like those of traffic, by number: the same number gives the same row. A hundred tenants with two keys each,
+//! some of which send many more requests than others, mostly for three of ten models; the client cuts one of twenty
+//! exchanges, and one of fifty fails.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(crate) const TENANTS: usize = 100;
 /// Models.
 pub(crate) const MODELS: usize = 10;
 
-/// What all rows share.
+/// The values common to all rows.
 pub(crate) struct Traffic {
     tenants: Vec<(Arc<str>, [Arc<str>; 2])>,
     models: Vec<(Arc<str>, Arc<Rate>)>,
@@ -45,7 +45,7 @@ impl Traffic {
         }
     }
 
-    /// The row of a number, which ended then. What costs memory in a proxy costs it here.
+    /// The row of a number, with this end. It allocates as much as in a proxy.
     pub(crate) fn row(&self, number: u64, ended_us: i64) -> Row {
         let chance = mixed(number);
         let (one, two) = (share(chance), share(mixed(chance)));
@@ -55,7 +55,7 @@ impl Traffic {
             bits /= below;
             drawn
         };
-        // The square makes the first tenants ask ten times as often as the last.
+        // Squared, so that the first tenants send ten times as many requests as the last.
         let who = (one * one * TENANTS as f64) as usize % TENANTS;
         let own = [0, 0, 0, 0, 0, 3, 3, 7][(two * 8.0) as usize % 8];
         let stray = draw(20) == 0;
@@ -138,7 +138,7 @@ fn rate(entry: Arc<str>, n: i64) -> Rate {
     rate
 }
 
-/// A number whose bits look like chance (SplitMix64).
+/// A number with pseudo-random bits (SplitMix64).
 fn mixed(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

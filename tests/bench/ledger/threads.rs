@@ -1,9 +1,9 @@
-//! What the threads of this process have used, by their names, and which disk a folder is on.
+//! The CPU time of this process's threads, by name, and the disk of a folder.
 
 use std::fs;
 use std::path::Path;
 
-/// Nanoseconds on a core of all threads of a name.
+/// Nanoseconds of CPU of all threads with a name.
 pub(crate) fn on_cpu_ns(name: &str) -> u64 {
     let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let used = threads.filter_map(|thread| {
@@ -16,7 +16,7 @@ pub(crate) fn on_cpu_ns(name: &str) -> u64 {
     used.sum()
 }
 
-/// The file system a folder is on, and its device.
+/// The file system of a folder, and its device.
 pub(crate) fn disk(folder: &Path) -> String {
     let folder = fs::canonicalize(folder).unwrap_or_default();
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Rows as fast as the ledger takes them, then at an even rate: how many, what one costs, and how long it
-//! takes until one is acknowledged.
+//! Rows as fast as the ledger accepts them, then at a constant rate: their number, the cost of one, and the time until
+//! one is acknowledged.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -11,26 +11,26 @@ use ledger::{Ledger, Plan, now_us, start};
 use crate::rows::Traffic;
 use crate::{Failure, quantile, threads};
 
-/// More than this may not wait: beyond twice as many the ledger keeps totals only.
+/// Maximum rows that wait: beyond twice as many the ledger keeps totals only.
 const WAITING: u64 = 32_768;
 
-/// So many rows are made between two looks at the clock.
+/// Rows entered between two readings of the clock.
 const BURST: u64 = 64;
 
-/// What is not counted, until the ledger is open and its file has some length.
+/// Rows before the measurement, until the ledger is open and its file has some length.
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// A folder that goes away.
+/// A folder that is removed when dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // It holds nothing anybody would miss.
+        // An error here loses nothing of value.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Both, one after the other.
+/// Runs both, one after the other.
 pub(crate) fn run(within: &Path, seconds: u64, rate: u64) -> Result<(), Failure> {
     let folder = Folder(within.join(format!("bench-ledger-{}", std::process::id())));
     fs::create_dir_all(&folder.0)?;
@@ -79,7 +79,7 @@ fn phase(path: &Path, name: &str, rate: Option<u64>, so_long: Duration) -> Resul
     Ok(())
 }
 
-/// Rows that wait to be acknowledged, one of each burst, and how long those took that were.
+/// Rows that wait to be acknowledged, one of each burst, and the times of those acknowledged.
 #[derive(Default)]
 struct Marks {
     waiting: VecDeque<(u64, Instant)>,
@@ -97,7 +97,7 @@ impl Marks {
     }
 }
 
-/// Enters rows for so long, from a number on; the number after the last.
+/// Enters rows for this time, from a number on; returns the number after the last.
 fn enter(
     ledger: &Ledger,
     traffic: &Traffic,

@@ -1,6 +1,6 @@
-//! What the books cost the traffic: tenant rules, prices, and a ledger on a real disk. In each round
-//! tokenmeter is measured with them and without, in turns, under the same load, and what is compared is
-//! the median of each side over all rounds.
+//! The cost of accounting for the traffic: tenant rules, prices, and a ledger on a real disk. In each round tokenmeter
+//! is measured with them and without, alternately, under the same load; the medians of both sides over all rounds are
+//! compared.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use crate::peers::{Proxy, RunDir, Running};
 use crate::scenario::{Kind, Scenario};
 use crate::{Failure, cpu, quantile, rounds};
 
-/// Of the scenarios that can be named, those that say something here: short replies, and paced streams.
+/// The selectable scenarios that are relevant here: short replies, and paced streams.
 const THESE: [&str; 4] = ["short", "brief", "lat16", "lat64"];
 
-/// Whose a request is. The load says nothing of it, so that all rules are asked, and the body is read.
+/// Tenant rules. The load sends no identity, so all rules are tried, and the body is read.
 const TENANTS: &str = "\
 trusted_peers: [127.0.0.1]
 hash_end_users: false
@@ -88,12 +88,12 @@ pub(crate) fn run(options: &Options, folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// A folder that goes away.
+/// A folder that is removed when dropped.
 struct OnDisk(PathBuf);
 
 impl Drop for OnDisk {
     fn drop(&mut self) {
-        // It holds nothing anybody would miss.
+        // An error here loses nothing of value.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -107,7 +107,7 @@ fn measure(
     books: bool,
 ) -> Result<Run, Failure> {
     let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
-    // A new ledger each time, so that no run finds a longer file than another.
+    // A new ledger each time, so that every run starts with an empty file.
     for name in fs::read_dir(folder)?.flatten().map(|entry| entry.path()) {
         if name.file_name().is_some_and(|name| name.to_string_lossy().starts_with("spend.db")) {
             fs::remove_file(name)?;
@@ -141,12 +141,12 @@ fn measure(
     Ok(run)
 }
 
-/// What CPU is told of: frames of streams, else replies.
+/// The unit of CPU time: frames of streams, else replies.
 fn units(scenario: &Scenario, seen: &Seen) -> f64 {
     (if scenario.kind == Kind::Requests { seen.replies } else { seen.frames }).max(1) as f64
 }
 
-/// Of a frame, or of a whole reply.
+/// Per frame, or per whole reply.
 fn p99(seen: &Seen) -> Option<f64> {
     seen.frame_p99.or(seen.whole_p99)
 }
@@ -183,7 +183,7 @@ fn table(scenarios: &[&Scenario], runs: &[Run]) -> String {
     out
 }
 
-/// The median of sorted values, and the extremes.
+/// The median of sorted values, with minimum and maximum.
 fn spread(sorted: &[f64], digits: usize) -> String {
     let mut values = sorted.to_vec();
     match (quantile::of(&mut values, 0.5), values.as_slice()) {

@@ -1,5 +1,5 @@
-//! The processes this program starts. Each is pinned to a core, told to end should we die, and
-//! ended with its own children when its [`Child`] is dropped, by error or by design.
+//! The processes of the benchmark. Each is pinned to a core, ends if the benchmark dies, and is ended with its own
+//! children when its [`Child`] is dropped.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -10,21 +10,21 @@ use crate::{Failure, cpu};
 
 /// The core of mock and load.
 pub(crate) const ENDS_CORE: &str = "0";
-/// The core of the proxy, which has it alone.
+/// The core of the proxy alone.
 pub(crate) const PROXY_CORE: &str = "1";
 
-/// How long a process may take to end after it was asked to.
+/// Maximum time until a process has ended after SIGTERM.
 const TO_END: Duration = Duration::from_secs(1);
 
-/// A process that was started.
+/// A started process.
 pub(crate) struct Child {
     process: std::process::Child,
     lines: Option<io::Lines<BufReader<ChildStdout>>>,
 }
 
 impl Child {
-    /// Starts a program on a core; `before` runs it, as `chrt` does. Its stdout is read by
-    /// [`Child::line`], its stderr goes to a file if one is named.
+    /// Starts a program on a core; `before` runs it, as `chrt` does. [`Child::line`] reads its stdout, its stderr goes
+    /// to a file if one is named.
     pub(crate) fn start(
         core: &str,
         before: &[&str],
@@ -44,7 +44,7 @@ impl Child {
         Ok(Self { process, lines })
     }
 
-    /// Starts this program again, as one of its parts.
+    /// Starts this program again as one of its parts.
     pub(crate) fn ourselves(core: &str, words: &[String]) -> Result<Self, Failure> {
         let program = std::env::current_exe()?;
         Self::start(core, &[], &program.to_string_lossy(), words, None)
@@ -56,12 +56,12 @@ impl Child {
         Ok(line.ok_or("a part of the benchmark ended early")??)
     }
 
-    /// It and all it started.
+    /// The process and all its descendants.
     pub(crate) fn tree(&self) -> Vec<u32> {
         cpu::tree(self.process.id())
     }
 
-    /// Whether it has ended.
+    /// Returns true if it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         !matches!(self.process.try_wait(), Ok(None))
     }
@@ -78,21 +78,21 @@ impl Drop for Child {
         if !self.has_ended() {
             signal("-KILL", &tree);
         }
-        // Nothing is left to be done about one that cannot even be waited for.
+        // A process that cannot be waited for needs no further action.
         let _ = self.process.wait();
     }
 }
 
-/// The shell's own `kill`: there is no other without unsafe code.
+/// The shell's `kill`: others need unsafe code.
 fn signal(which: &str, ids: &[u32]) {
     let mut command = Command::new("sh");
     command.args(["-c", "kill \"$@\" 2>/dev/null", "sh", which]);
     command.args(ids.iter().map(u32::to_string));
-    // One that is gone already is no failure.
+    // A process that has ended already is no failure.
     let _ = command.status();
 }
 
-/// Says a line to the parent.
+/// Sends a line to the parent.
 pub(crate) fn say(line: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{line}")?;

@@ -1,6 +1,6 @@
-//! What a collector that misbehaves costs the traffic. For each fault in each round, tokenmeter exports
-//! everything it can, once to a collector that works and once to one that does not, in turns; the load is
-//! the same, so the ratio of their 99th percentiles is what the fault costs. It should be 1.
+//! The cost of a misbehaving collector for the traffic. For each fault in each round, tokenmeter exports everything it
+//! can, once to a collector that works and once to one that does not, alternately; the load is the same, so the ratio
+//! of their 99th percentiles is the cost of the fault. It should be 1.
 
 use collector::{Collector, Fault};
 
@@ -17,7 +17,7 @@ use crate::{Failure, cpu, quantile, rounds};
 const LOAD: Load =
     Load { connections: 16, requests: 8, ask: Ask::Stream { text: 50, pause_us: 10_000, pad: 0 } };
 
-/// One of this program's parts: a collector in a process of its own, until its parent is gone.
+/// A part of this program: a collector in a process of its own, which ends with its parent.
 pub(crate) fn serve(fault: &str) -> Result<(), Failure> {
     let known = Fault::ALL.into_iter().chain([Fault::None]);
     let fault = known.into_iter().find(|each| each.name() == fault).ok_or("no such fault")?;
@@ -28,7 +28,7 @@ pub(crate) fn serve(fault: &str) -> Result<(), Failure> {
     }
 }
 
-/// A fault and what it was compared with, in one round.
+/// A fault and its comparison, in one round.
 struct Pair {
     fault: Fault,
     healthy: Seen,

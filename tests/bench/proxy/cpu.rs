@@ -1,12 +1,11 @@
-//! What processes and the machine have used, read from `/proc`.
+//! CPU time and memory of processes and the machine, read from `/proc`.
 //!
-//! A process's CPU is the time its threads were on a core (`schedstat`, nanoseconds): the same sum
-//! as utime + stime, without their steps of 10 ms. Threads that have ended are not in it; no proxy
-//! here ends one while it is measured.
+//! A process's CPU time is the time its threads were on a core (`schedstat`, nanoseconds): the same sum as utime +
+//! stime, without their steps of 10 ms. It excludes ended threads; no measured proxy ends one.
 
 use std::fs;
 
-/// A process and all it started.
+/// A process and all its descendants.
 pub(crate) fn tree(root: u32) -> Vec<u32> {
     let parents: Vec<(u32, u32)> = processes().filter_map(|id| Some((id, parent(id)?))).collect();
     let mut tree = vec![root];
@@ -24,12 +23,12 @@ fn processes() -> impl Iterator<Item = u32> {
 }
 
 fn parent(id: u32) -> Option<u32> {
-    // The name in parentheses may hold anything; the state and the parent follow it.
+    // The name in parentheses may contain anything; the state and the parent follow it.
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// What these processes have used, user and system.
+/// The CPU time of these processes, user and system.
 pub(crate) fn on_cpu_ns(tree: &[u32]) -> u64 {
     let threads = tree.iter().flat_map(|id| fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten());
     let used = threads.flatten().filter_map(|thread| {
@@ -39,7 +38,7 @@ pub(crate) fn on_cpu_ns(tree: &[u32]) -> u64 {
     used.sum()
 }
 
-/// Memory these processes hold, in KiB. Pages that two of them share are counted twice.
+/// The memory of these processes, KiB. Pages that two of them share are counted twice.
 pub(crate) fn resident_kib(tree: &[u32]) -> u64 {
     let status = tree.iter().filter_map(|id| fs::read_to_string(format!("/proc/{id}/status")).ok());
     let resident = status.filter_map(|status| {
@@ -49,8 +48,7 @@ pub(crate) fn resident_kib(tree: &[u32]) -> u64 {
     resident.sum()
 }
 
-/// What the whole machine was busy with, in nanoseconds over all cores, the time that the
-/// hypervisor took away among it.
+/// The busy time of the whole machine, nanoseconds over all cores, including the time taken by the hypervisor.
 pub(crate) fn machine_busy_ns() -> u64 {
     const TICK_NS: u64 = 10_000_000;
     let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
@@ -60,7 +58,7 @@ pub(crate) fn machine_busy_ns() -> u64 {
     [0, 1, 2, 5, 6, 7].iter().filter_map(|&at| ticks.get(at)).sum::<u64>() * TICK_NS
 }
 
-/// What this machine is, on one line.
+/// The machine, on one line.
 pub(crate) fn machine() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
@@ -79,7 +77,7 @@ pub(crate) fn machine() -> String {
     )
 }
 
-/// How many processes wanted a core, as a mean of the last minute.
+/// The number of runnable processes, as a mean of the last minute.
 pub(crate) fn load_average() -> String {
     let all = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     all.split_whitespace().next().unwrap_or("unknown").to_owned()

@@ -1,5 +1,5 @@
-//! The times of one client while another one, at another address, takes all that it can get. In each round
-//! tokenmeter is measured under each attack and without it, in turns and started afresh.
+//! The times of one client while another one, at another address, takes as much as it can. In each round tokenmeter is
+//! measured under each attack and without it, alternately and restarted each time.
 
 use std::time::{Duration, Instant};
 
@@ -20,11 +20,11 @@ const REQUESTS: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(20);
 /// Requests for each probe.
 const PROBE_EVERY: u32 = 4;
-/// The longest that a request or a probe is waited for.
+/// Timeout of a request or a probe.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The time from the attack's last connection to the second client's first request.
 const HEAD_START: Duration = Duration::from_secs(1);
-/// The pause before the attacker connects again where a connection was ended.
+/// The pause before the attacker reconnects after a closed connection.
 const REOPEN: Duration = Duration::from_secs(1);
 /// Time between two drips.
 const DRIP: Duration = Duration::from_millis(500);
@@ -32,18 +32,18 @@ const DRIP: Duration = Duration::from_millis(500);
 const ASK: Ask = Ask::Stream { text: 3, pause_us: 0, pad: 0 };
 const PROBE: &[u8] = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
-/// An attack: connections from one address, held for as long as the proxy lets them be.
+/// An attack: connections from one address, held as long as the proxy permits.
 struct Attack {
     name: &'static str,
-    /// The setting that it is to exhaust, lowered so that the machine can.
+    /// The setting that it exhausts, lowered so that the machine can reach it.
     limit: (&'static str, &'static str),
     connections: usize,
     on_admin: bool,
-    /// The bytes that each connection begins with.
+    /// The first bytes of each connection.
     opening: fn() -> Vec<u8>,
     /// The bytes of each drip.
     drip: &'static [u8],
-    /// The time after which a connection begins anew, because its streams may have been ended one by one.
+    /// The time after which a connection is replaced, because its streams may have been ended one by one.
     lasts: Duration,
 }
 
@@ -109,7 +109,7 @@ fn upload_to(path: &str, announced: usize, sent: usize) -> Vec<u8> {
 /// 250 requests over HTTP/2, of each the head and one byte of its body.
 fn half_open() -> Vec<u8> {
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
-    // POST, http, and three literals that are not indexed: the path, the authority, the content's length.
+    // POST, http, and three literals without indexing: the path, the authority, the content's length.
     let fields = b"\x83\x86\x04\x09/anything\x01\x01h\x0f\x0d\x0560000";
     for stream in (1_u32..).step_by(2).take(250) {
         for (kind, flags, payload) in [(1, 4, &fields[..]), (0, 0, b"{")] {
@@ -121,7 +121,7 @@ fn half_open() -> Vec<u8> {
     bytes
 }
 
-/// Attacks until it is ended. Prints a line once every connection has begun.
+/// Attacks until it is ended. Prints a line once every connection is open.
 pub(crate) fn attack(name: &str, address: &str, admin: &str) -> Result<(), Failure> {
     let attack = ATTACKS.iter().find(|attack| attack.name == name).ok_or("there is no such attack")?;
     let address: std::net::SocketAddr = if attack.on_admin { admin } else { address }.parse()?;
@@ -129,7 +129,7 @@ pub(crate) fn attack(name: &str, address: &str, admin: &str) -> Result<(), Failu
         for _ in 0..attack.connections {
             tokio::task::spawn_local(async move {
                 loop {
-                    // However it ends, it begins again.
+                    // Reconnects after any end.
                     let _ = timeout(attack.lasts, hold(attack, address)).await;
                     sleep(REOPEN).await;
                 }
@@ -156,7 +156,7 @@ async fn hold(attack: &Attack, address: std::net::SocketAddr) -> std::io::Result
     }
 }
 
-/// The second client's times in one run, in microseconds.
+/// The second client's times in one run, microseconds.
 #[derive(Default)]
 struct Times {
     whole: Vec<f64>,
@@ -180,7 +180,7 @@ impl Times {
     }
 }
 
-/// The second client asks, and asks for probes.
+/// Runs the second client, with requests and probes.
 fn ask(address: &str, admin: &str) -> Result<Times, Failure> {
     let (frames, request) = (Frames::new(0), ASK.request(address));
     let mut times = Times::default();

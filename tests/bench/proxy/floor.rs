@@ -1,4 +1,4 @@
-//! The least a proxy in user space can do: receive, send, look at nothing. One thread, one task a
+//! The lower bound of a proxy in user space: receive and send, without reading the bytes. One thread, one task per
 //! connection, one buffer for all of them.
 
 use std::future::poll_fn;
@@ -19,7 +19,7 @@ pub(crate) fn run(listen: &str, upstream: &str) -> Result<(), Failure> {
             let (client, _) = listener.accept().await?;
             client.set_nodelay(true)?;
             let upstream = upstream.to_owned();
-            // A connection that breaks ends both its halves and nothing else.
+            // A failed connection ends both of its directions and nothing else.
             tokio::spawn(async move { drop(relay(client, &upstream).await) });
         }
     })
@@ -40,12 +40,12 @@ async fn relay(mut client: TcpStream, upstream: &str) -> io::Result<()> {
 /// One direction.
 #[derive(Default)]
 struct Way {
-    /// What the receiver would not take yet; nothing is read while there is some.
+    /// Bytes that the receiver has not accepted; nothing is read while there are some.
     waiting: Vec<u8>,
 }
 
 impl Way {
-    /// Moves what there is. Ready at the sender's end.
+    /// Copies the available bytes. Ready at the sender's end.
     fn pump(
         &mut self,
         from: &mut TcpStream,

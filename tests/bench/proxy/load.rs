@@ -1,5 +1,5 @@
-//! The client: so many connections, each asking again and again on one keep-alive connection and
-//! checking every byte it gets. What it saw goes to stdout as one line of JSON.
+//! The client: a number of connections, each of which sends one request after another with keep-alive and checks every
+//! byte of the replies. The results go to stdout as one line of JSON.
 
 use std::cell::Cell;
 use std::io;
@@ -16,55 +16,55 @@ use crate::reply::Reply;
 use crate::wire::{self, Ask, Frames};
 use crate::{Failure, child, cpu, quantile, socket};
 
-/// What one run asks for.
+/// The parameters of one run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     /// Connections at once.
     pub(crate) connections: u32,
     /// Requests on each, one after the other.
     pub(crate) requests: u32,
-    /// What each request asks for.
+    /// The reply that each request asks for.
     pub(crate) ask: Ask,
 }
 
-/// The line that says that every connection has had its first text.
+/// The line that reports the first text of every connection.
 pub(crate) const FLOWING: &str = "flowing";
 
-/// A reply may take this much longer than its pauses.
+/// Maximum time of a reply beyond its pauses.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Paced streams begin at least this long after one another.
+/// Minimum time between the starts of paced streams.
 const A_START: Duration = Duration::from_millis(1);
 
-/// What was seen, times in microseconds.
+/// The results, times in microseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Seen {
-    /// Frames that came whole and right.
+    /// Complete and correct frames.
     pub(crate) frames: u64,
-    /// Replies that did.
+    /// Complete and correct replies.
     pub(crate) replies: u64,
-    /// Replies that did not.
+    /// Other replies.
     pub(crate) failed: u64,
-    /// What was wrong with the first of those.
+    /// The error of the first of those.
     pub(crate) wrong: Option<String>,
     /// From the first request to the last reply.
     pub(crate) seconds: f64,
-    /// CPU the client itself took.
+    /// CPU time of the client itself.
     pub(crate) cpu_ns: u64,
-    /// From a text frame's sending to its arrival: the middle one.
+    /// From a text frame's sending to its arrival: the median.
     pub(crate) frame_p50: Option<f64>,
-    /// The one in a hundred.
+    /// The 99th percentile.
     pub(crate) frame_p99: Option<f64>,
-    /// From a request to its first text, the middle one.
+    /// From a request to its first text, the median.
     pub(crate) first_p50: Option<f64>,
-    /// From a request to the end of its reply, the middle one.
+    /// From a request to the end of its reply, the median.
     pub(crate) whole_p50: Option<f64>,
-    /// The one in a hundred.
+    /// The 99th percentile.
     pub(crate) whole_p99: Option<f64>,
 }
 
 impl Load {
-    /// The words that [`run`] reads.
+    /// The arguments that [`run`] reads.
     pub(crate) fn words(&self, target: &str) -> Vec<String> {
         let (kind, text, pause_us, pad) = match self.ask {
             Ask::Json => ("json", 0, 0, 0),
@@ -76,7 +76,7 @@ impl Load {
     }
 }
 
-/// Asks, checks, and says what was seen.
+/// Sends requests, checks the replies, and prints the results.
 pub(crate) fn run(words: &[&str]) -> Result<(), Failure> {
     let [target, kind, numbers @ ..] = words else { return Err("load TARGET json|stream …".into()) };
     let numbers = numbers.iter().map(|word| word.parse()).collect::<Result<Vec<u32>, _>>()?;
@@ -90,7 +90,7 @@ pub(crate) fn run(words: &[&str]) -> Result<(), Failure> {
     Ok(child::say(&serde_json::to_string(&seen)?)?)
 }
 
-/// What one connection saw.
+/// The results of one connection.
 #[derive(Default)]
 struct Own {
     flows: bool,
@@ -103,7 +103,7 @@ struct Own {
     whole_us: Vec<f64>,
 }
 
-/// What all connections share.
+/// The state common to all connections.
 struct Shared {
     load: Load,
     target: String,
@@ -161,7 +161,7 @@ async fn one(index: u32, shared: &Shared) -> Own {
         let pause = Duration::from_micros(pause_us.into());
         longest += pause * text;
         if !pause.is_zero() {
-            // Streams that all begin at once would stay in step, and connecting is not the subject.
+            // Streams that start together would stay in step, and connecting is not measured.
             sleep(pause.max(A_START * shared.load.connections) * index / shared.load.connections).await;
         }
     }
@@ -221,7 +221,7 @@ fn micros(duration: Duration) -> f64 {
 }
 
 impl Shared {
-    /// One more connection has its first text.
+    /// Counts a connection that has its first text.
     fn flows(&self) -> io::Result<()> {
         self.to_flow.set(self.to_flow.get() - 1);
         if self.to_flow.get() == 0 { child::say(FLOWING) } else { Ok(()) }

@@ -1,11 +1,10 @@
-//! What a proxy in front of an inference server costs: CPU per frame, added time, memory per
-//! stream. It measures tokenmeter, metering fully, beside nginx, HAProxy and a relay that only
-//! receives and sends.
+//! The cost of a proxy in front of an inference server: CPU per frame, added time, memory per stream. It measures
+//! tokenmeter with full metering beside nginx, HAProxy and a relay that only receives and sends.
 //!
-//! `tests/bench/run` installs the peers and runs it; `tests/bench/performance.md` says what each
-//! number means. In the order to read: [`wire`] has the bytes, [`mock`] sends them, [`load`] asks
-//! for them and checks each one ([`reply`]), [`floor`] is the least a proxy can do, [`peers`] has
-//! the others, [`scenario`] says how they are used, [`rounds`] takes turns, [`report`] compares.
+//! `tests/bench/run` installs the peers and runs it; `tests/bench/performance.md` explains the numbers. In reading
+//! order: [`wire`] has the bytes, [`mock`] sends them, [`load`] requests and checks them ([`reply`]), [`floor`] is the
+//! lower bound of a proxy, [`peers`] starts the others, [`scenario`] lists the loads, [`rounds`] alternates, [`report`]
+//! compares.
 
 mod books;
 mod child;
@@ -31,7 +30,7 @@ use std::process::ExitCode;
 
 use options::Options;
 
-/// What goes wrong here is for a person to read; nothing acts on its kind.
+/// An error for people; no code depends on its kind.
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {

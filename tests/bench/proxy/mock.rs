@@ -1,5 +1,5 @@
-//! The upstream: answers each request with what it asks for, one write a frame, and does nothing
-//! else. Everything but a frame's stamp is built before the first byte is sent.
+//! The upstream: sends each request the reply it asks for, one write per frame. Everything except a frame's stamp is
+//! built before the first byte is sent.
 
 use std::io;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tokio::time::{Instant, sleep_until};
 use crate::wire::{self, Ask, Frames};
 use crate::{Failure, child, socket};
 
-/// More than any request has; one that is longer is not ours.
+/// Maximum bytes of a request.
 const MAX_REQUEST_BYTES: usize = 64 * 1024;
 
-/// Serves until its parent is gone. Says on stdout where.
+/// Serves until its parent has ended. Prints its address on stdout.
 pub(crate) fn run() -> Result<(), Failure> {
     socket::runtime()?.block_on(async {
         let listener = socket::listen("127.0.0.1:0")?;
@@ -22,7 +22,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         loop {
             let (stream, _) = listener.accept().await?;
             stream.set_nodelay(true)?;
-            // A client that goes away ends its connection and nothing else.
+            // A client that leaves ends its connection only.
             tokio::spawn(async move { drop(serve(stream).await) });
         }
     })
@@ -47,7 +47,7 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// The next request, whole. `None`: there is no more.
+/// The next whole request; `None` at the end.
 async fn next(stream: &mut TcpStream, inbox: &mut Vec<u8>) -> io::Result<Option<Ask>> {
     loop {
         if let Some((ask, bytes)) = request(inbox)? {
@@ -64,7 +64,7 @@ async fn next(stream: &mut TcpStream, inbox: &mut Vec<u8>) -> io::Result<Option<
     }
 }
 
-/// The first request of what was received and its bytes, once it is whole.
+/// The first request in the received bytes, with its length, once it is whole.
 fn request(inbox: &[u8]) -> io::Result<Option<(Ask, usize)>> {
     let Some(head) = memchr::memmem::find(inbox, b"\r\n\r\n").map(|at| at + 4) else {
         return if inbox.len() > MAX_REQUEST_BYTES { Err(odd("too long a head")) } else { Ok(None) };
@@ -84,8 +84,8 @@ fn odd(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// Writes a stream. The role and the first text go out one right after the other, as they do from
-/// a real server: a proxy that waits for an acknowledgement between the two shows it here.
+/// Writes a stream. The role and the first text are sent back to back, as real servers do: a proxy that waits for an
+/// acknowledgement between the two shows it here.
 async fn answer(stream: &mut TcpStream, text: u32, pause: Duration, frames: &Frames) -> io::Result<()> {
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nserver: uvicorn\r\n\
         content-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_taken_only_when_whole() {
+    fn a_request_is_read_only_when_whole() {
         let ask = Ask::Stream { text: 3, pause_us: 0, pad: 0 };
         let whole = ask.request("upstream");
         for end in 0..whole.len() {

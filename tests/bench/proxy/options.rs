@@ -8,7 +8,7 @@ use crate::Failure;
 use crate::peers::Proxy;
 use crate::scenario::{self, Scenario};
 
-/// What it can be told.
+/// The help text.
 pub(crate) const HELP: &str = "\
 bench-proxy [--rounds N] [--scenarios a,b] [--proxies a,b] [--tokenmeter PATH] [--spin]
 bench-proxy --collectors[=a,b] [--rounds N] [--tokenmeter PATH]
@@ -26,21 +26,21 @@ bench-proxy --ledger[=DIR] [--rounds N] [--scenarios a,b] [--tokenmeter PATH]
   --spin             keep both cores awake at idle priority: read only p50 then
 Tables go to stdout, progress to stderr. It needs two cores, taskset, setpriv and chrt.";
 
-/// What was asked for.
+/// The parsed command line.
 pub(crate) struct Options {
-    /// How often all take their turn.
+    /// Number of rounds.
     pub(crate) rounds: u32,
-    /// How they are used.
+    /// The scenarios.
     pub(crate) scenarios: Vec<Scenario>,
-    /// Which.
+    /// The proxies.
     pub(crate) proxies: Vec<Proxy>,
-    /// Where tokenmeter is.
+    /// The path of tokenmeter.
     pub(crate) tokenmeter: PathBuf,
-    /// Whether misbehaving collectors are measured instead.
+    /// True to measure misbehaving collectors instead.
     pub(crate) collectors: Vec<Fault>,
-    /// Where a ledger is kept whose cost is measured instead.
+    /// The folder of a ledger, to measure its cost instead.
     pub(crate) ledger: Option<PathBuf>,
-    /// Whether cores are kept awake.
+    /// True to keep cores awake.
     pub(crate) spin: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The proxies that are measured: how each is started, on the proxies' core, with one worker.
+//! The measured proxies: each is started on the proxies' core, with one worker.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -12,10 +12,10 @@ use crate::{Failure, scrape};
 const NGINX: &str = include_str!("../peers/nginx.conf");
 const HAPROXY: &str = include_str!("../peers/haproxy-http.cfg");
 
-/// How long a proxy may take until it accepts.
+/// Maximum time until a proxy accepts.
 const TO_START: Duration = Duration::from_secs(5);
 
-/// One that is measured.
+/// A measured proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proxy {
     /// Receives and sends, nothing else.
@@ -24,7 +24,7 @@ pub(crate) enum Proxy {
     Nginx,
     /// HAProxy, reading HTTP.
     Haproxy,
-    /// Ours, metering.
+    /// tokenmeter, metering.
     Tokenmeter,
 }
 
@@ -42,7 +42,7 @@ impl Proxy {
         }
     }
 
-    /// Its version, as it says it itself.
+    /// Its version, as it reports it.
     pub(crate) fn version(self, tokenmeter: &Path) -> Result<String, Failure> {
         let output = match self {
             Self::Floor => return Ok("floor: this program's own relay".into()),
@@ -57,7 +57,7 @@ impl Proxy {
     }
 }
 
-// Debian keeps them where a user's PATH may not look.
+// Debian installs them outside a user's PATH.
 fn nginx() -> &'static str {
     if Path::new("/usr/sbin/nginx").exists() { "/usr/sbin/nginx" } else { "nginx" }
 }
@@ -66,7 +66,7 @@ fn haproxy() -> &'static str {
     if Path::new("/usr/sbin/haproxy").exists() { "/usr/sbin/haproxy" } else { "haproxy" }
 }
 
-/// A folder of our own for files of the peers, removed at the end.
+/// A folder for files of the peers, removed at the end.
 pub(crate) struct RunDir(PathBuf);
 
 impl RunDir {
@@ -80,7 +80,7 @@ impl RunDir {
 
 impl Drop for RunDir {
     fn drop(&mut self) {
-        // It holds nothing anybody would miss; leaving it is no failure.
+        // An error here leaves a folder behind, which is no failure.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -89,14 +89,14 @@ impl Drop for RunDir {
 pub(crate) struct Running {
     /// Its processes.
     pub(crate) child: Child,
-    /// Where it listens.
+    /// Its address.
     pub(crate) address: String,
-    /// Where tokenmeter's metrics are.
+    /// The address of tokenmeter's metrics.
     pub(crate) admin: Option<String>,
 }
 
 impl Running {
-    /// Starts a proxy in front of `upstream`, with these variables besides our own.
+    /// Starts a proxy in front of `upstream`, with these further environment variables.
     pub(crate) fn start(
         proxy: Proxy,
         tokenmeter: &Path,
@@ -148,7 +148,7 @@ impl Running {
         Ok(running)
     }
 
-    /// Checks that the proxy counted what passed, if it is one that counts.
+    /// Checks that the proxy counted the traffic, if it counts.
     pub(crate) fn check_counted(&self, output_tokens: u64) -> Result<(), Failure> {
         match &self.admin {
             Some(admin) => scrape::await_output_tokens(admin, output_tokens),
@@ -157,7 +157,7 @@ impl Running {
     }
 }
 
-/// An address nobody listens at. Somebody could take it before its user does; then that one says so.
+/// An unused address. Another process could take it before its user does; then the user reports that.
 fn free_address() -> Result<String, Failure> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }

@@ -1,4 +1,4 @@
-//! Order statistics of what was measured.
+//! Order statistics of the measurements.
 
 /// The value below which a share of the values lies. `None` if there are none.
 pub(crate) fn of<T: Copy + PartialOrd>(values: &mut [T], share: f64) -> Option<T> {

@@ -1,19 +1,19 @@
-//! The check of one reply: its head is read, its chunks undone, and every byte of its body is
-//! compared with what the mock sent. A proxy may frame the body anew; it may not change it.
+//! The check of one reply: parses its head, decodes its chunks, and compares every byte of its body with the mock's. A
+//! proxy may frame the body differently; it must not change it.
 
 use crate::wire::{self, Ask, Frames};
 
-/// More than any head here has.
+/// Maximum bytes of a head.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
-/// One reply as it comes in.
+/// One reply while it is received.
 pub(crate) struct Reply<'a> {
     ask: Ask,
     frames: &'a Frames,
-    /// What is expected next: the frame and how much of it was seen.
+    /// The next expected byte: the frame and the position in it.
     frame: u64,
     seen: usize,
-    /// The stamp of the frame that is coming in.
+    /// The stamp of the current frame.
     stamp: [u8; 5],
     head: Vec<u8>,
     state: State,
@@ -22,39 +22,39 @@ pub(crate) struct Reply<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Head,
-    /// A body with a length: what is left of it.
+    /// A body with a length: the remaining bytes.
     Rest(usize),
-    /// A chunk's size so far; whether it is over and the line's end awaited.
+    /// A chunk's size so far; true if it is complete and the line end is next.
     Size(usize, bool),
-    /// What is left of a chunk.
+    /// The remaining bytes of a chunk.
     Chunk(usize),
     /// The line end after a chunk.
     ChunkEnd,
-    /// The line that ends the last chunk, and how much of it was seen.
+    /// The line that ends the last chunk, and the bytes of it so far.
     Last(usize),
     Whole,
 }
 
-/// What is wrong with a reply.
+/// The error of a reply.
 pub(crate) type Wrong = String;
 
 impl<'a> Reply<'a> {
-    /// The reply to `ask`, of which nothing was seen yet.
+    /// The reply to `ask` before its first byte.
     pub(crate) fn new(ask: Ask, frames: &'a Frames) -> Self {
         Self { ask, frames, frame: 0, seen: 0, stamp: [0; 5], head: Vec::new(), state: State::Head }
     }
 
-    /// Whether all of it was seen.
+    /// Returns true once the reply is complete.
     pub(crate) fn is_whole(&self) -> bool {
         self.state == State::Whole
     }
 
-    /// Whole frames seen.
+    /// Whole frames so far.
     pub(crate) fn frames(&self) -> u64 {
         self.frame
     }
 
-    /// Takes what was read at `now`; `aged` is told each text frame's age when it is whole.
+    /// Processes bytes read at `now`; calls `aged` with each text frame's age when it is whole.
     pub(crate) fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -139,7 +139,7 @@ impl<'a> Reply<'a> {
         Ok(taken)
     }
 
-    /// Compares a piece of the body with what is expected there.
+    /// Compares bytes with the expected ones.
     fn body(&mut self, mut bytes: &[u8], now: u32, aged: &mut impl FnMut(u32)) -> Result<(), Wrong> {
         while !bytes.is_empty() {
             let (expected, is_text) = self.expected().ok_or("more than was sent")?;
@@ -173,7 +173,7 @@ impl<'a> Reply<'a> {
         Ok(())
     }
 
-    /// The frame expected now, and whether it is a text frame.
+    /// The expected frame, and true if it is a text frame.
     fn expected(&self) -> Option<(&'a [u8], bool)> {
         let Ask::Stream { text, .. } = self.ask else {
             return (self.frame == 0).then_some((wire::JSON_REPLY.as_bytes(), false));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_reply_passes_however_it_is_cut_and_framed() {
+    fn whole_reply_passes_in_any_slices_and_framing() {
         let body = String::from_utf8(body(&Frames::new(0))).unwrap().replace("-----", "00000").into_bytes();
         for bytes_a_chunk in [1, 7, 217, 100_000] {
             let reply = chunked(&body, bytes_a_chunk);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_byte_a_lost_frame_and_a_refusal_are_seen() {
+    fn changed_bytes_lost_frames_and_errors_are_detected() {
         let whole = body(&Frames::new(0));
         for at in (0..whole.len()).step_by(31) {
             let mut changed = whole.clone();

@@ -1,5 +1,5 @@
-//! The report: for each scenario a table of medians over the rounds with their extremes, every
-//! comparison made inside a round first.
+//! The report: for each scenario a table of medians over the rounds with their extremes; values are compared within a
+//! round first.
 
 use std::fmt::Write;
 
@@ -46,7 +46,7 @@ pub(crate) fn tables(options: &Options, runs: &[Run]) -> String {
     out
 }
 
-/// A column: its title and what it takes from a run, given the runs of its round.
+/// A column: its title and its value for a run, given the runs of its round.
 type Column = (&'static str, fn(&Run, &Round<'_>) -> Option<f64>, usize);
 
 /// The runs of one scenario in one round.
@@ -139,7 +139,7 @@ fn ratio(run: &Run, round: &Round<'_>, to: Proxy) -> Option<f64> {
     Some(cpu_us(run) / cpu_us(round.of(Some(to))?))
 }
 
-/// What a proxy adds; for direct, what there is to add to.
+/// The overhead of a proxy; for direct, the base value.
 fn added(run: &Run, round: &Round<'_>, time: fn(&Run) -> Option<f64>) -> Option<f64> {
     match run.proxy {
         Some(_) => Some(time(run)? - time(round.of(None)?)?),

@@ -1,6 +1,6 @@
-//! Taking turns. In each round every scenario is run without a proxy and then with each of them,
-//! one after the other, starting one proxy later each round; so what is compared was measured
-//! within seconds, and nobody is always first.
+//! Alternation. In each round every scenario is run without a proxy and then with each of them, one after the other,
+//! starting with another proxy each round; so the compared values were measured within seconds, and no proxy is always
+//! first.
 
 use std::time::{Duration, Instant};
 
@@ -12,11 +12,11 @@ use crate::scenario::{Kind, Scenario};
 use crate::wire::Ask;
 use crate::{Failure, cpu, report};
 
-/// For sockets to close and heaps to settle before something is read.
+/// The pause before a reading, in which sockets close and heaps settle.
 const SETTLE: Duration = Duration::from_millis(100);
-/// For a second frame to pass before memory is read.
+/// The pause before memory is read, in which a second frame passes.
 const A_FRAME_LATER: Duration = Duration::from_millis(1200);
-/// What every proxy is sent before it is measured.
+/// The warm-up load of every proxy.
 pub(crate) const WARM_UP: [Load; 2] = [
     Load { connections: 4, requests: 50, ask: Ask::Json },
     Load { connections: 4, requests: 5, ask: Ask::Stream { text: 100, pause_us: 0, pad: 0 } },
@@ -24,23 +24,23 @@ pub(crate) const WARM_UP: [Load; 2] = [
 
 /// One scenario, once, through one proxy.
 pub(crate) struct Run {
-    /// In which round.
+    /// The round.
     pub(crate) round: u32,
     /// The scenario's name.
     pub(crate) scenario: &'static str,
-    /// Through what; `None` is direct.
+    /// The proxy; `None` is direct.
     pub(crate) proxy: Option<Proxy>,
-    /// What the load saw, over all of it.
+    /// The results of the load.
     pub(crate) seen: Seen,
     /// CPU of the proxy's processes; 0 for direct.
     pub(crate) proxy_cpu_ns: u64,
-    /// The part of the machine that was busy with none of ours, 0 to 1.
+    /// The share of the machine that other processes used, 0 to 1.
     pub(crate) others: f64,
-    /// Memory at no stream, then at each load of a memory scenario, in KiB.
+    /// Memory without streams, then at each load of a memory scenario, KiB.
     pub(crate) resident_kib: Vec<u64>,
 }
 
-/// Runs all that was asked for and prints the report.
+/// Runs all selected scenarios and prints the report.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     require_two_cores()?;
     let versions: Vec<String> =
@@ -86,7 +86,7 @@ fn require_two_cores() -> Result<(), Failure> {
     }
 }
 
-/// What all runs share.
+/// The state common to all runs.
 struct Bench<'a> {
     options: &'a Options,
     folder: RunDir,
@@ -157,7 +157,7 @@ impl<'a> Bench<'a> {
         Ok(Run { round, scenario: scenario.name, proxy, seen: sum, proxy_cpu_ns, others, resident_kib })
     }
 
-    /// CPU of what outlives a run: the mock and the spinners.
+    /// CPU time of processes that outlive a run: the mock and the spinners.
     fn ours_ns(&self) -> u64 {
         let children = self.spinners.iter().chain([&self.mock]);
         children.map(|child| cpu::on_cpu_ns(&child.tree())).sum()

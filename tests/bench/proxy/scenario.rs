@@ -1,27 +1,27 @@
-//! How the proxies are used. Each scenario is bounded in count, and so in time.
+//! The scenarios. Each is bounded in count, and so in time.
 
 use crate::load::Load;
 use crate::wire::{Ask, FRAME_BYTES};
 
-/// One way to use a proxy.
+/// A scenario.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scenario {
     /// Its name on the command line and in the report.
     pub(crate) name: &'static str,
-    /// What it is, for people.
+    /// Its description.
     pub(crate) what: &'static str,
-    /// What is read from it.
+    /// The values read from it.
     pub(crate) kind: Kind,
-    /// What is asked for, after each other; for memory, in growing number.
+    /// Its loads, in order; for memory, of growing size.
     pub(crate) loads: &'static [Load],
 }
 
-/// What a scenario is good for.
+/// The purpose of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// CPU per frame and added times; the machine has time to spare.
     Paced,
-    /// CPU per frame and throughput; as fast as it goes.
+    /// CPU per frame and throughput, at full speed.
     Full,
     /// CPU per request and added times.
     Requests,

@@ -1,5 +1,4 @@
-//! What tokenmeter says it counted, from its metrics page: proof that it metered while it was
-//! measured.
+//! tokenmeter's own count, from its metrics page: proof that it metered during the measurement.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::Failure;
 
-/// Its cells are summed when asked; the last exchange's record may be a moment behind.
+/// Time for the last exchange's record to reach the page.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Waits until so many output tokens were counted, or says how many there are.
+/// Waits until this number of output tokens is counted; returns an error with the actual number.
 pub(crate) fn await_output_tokens(admin: &str, expected: u64) -> Result<(), Failure> {
     let began = Instant::now();
     loop {
@@ -46,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_tokens_of_every_provenance_are_summed_and_no_others() {
+    fn output_tokens_of_all_provenances_are_summed() {
         let page = "tokenmeter_tokens_total{model=\"m\",type=\"output\",provenance=\"frames\"} 7\n\
                     tokenmeter_tokens_total{model=\"m\",type=\"output\",provenance=\"reported\"} 5\n\
                     tokenmeter_tokens_total{model=\"m\",type=\"input\",provenance=\"reported\"} 9\n";

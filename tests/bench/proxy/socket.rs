@@ -1,5 +1,5 @@
-//! The sockets of mock, load and floor: no Nagle, and reads that go through one buffer a thread
-//! shares, so that a waiting connection costs no memory of its own.
+//! The sockets of mock, load and floor: no Nagle, and reads through one buffer per thread, so that a waiting connection
+//! needs no memory of its own.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -17,7 +17,7 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
 }
 
-/// One thread that does everything.
+/// A single-threaded runtime.
 pub(crate) fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_io().enable_time().build()
 }
@@ -29,7 +29,7 @@ pub(crate) async fn connect(address: &str) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// A listener with room for a thousand connections at once.
+/// A listener with a backlog of a thousand connections.
 pub(crate) fn listen(address: &str) -> io::Result<tokio::net::TcpListener> {
     let address: std::net::SocketAddr = address.parse().map_err(io::Error::other)?;
     let socket = tokio::net::TcpSocket::new_v4()?;
@@ -38,7 +38,7 @@ pub(crate) fn listen(address: &str) -> io::Result<tokio::net::TcpListener> {
     socket.listen(4096)
 }
 
-/// Reads once and shows what was read; empty at the end.
+/// Reads once and passes on the bytes; empty at the end.
 pub(crate) fn poll_read<R>(
     stream: &mut TcpStream,
     cx: &mut Context<'_>,
@@ -46,14 +46,13 @@ pub(crate) fn poll_read<R>(
 ) -> Poll<io::Result<R>> {
     BUFFER.with_borrow_mut(|buffer| {
         let mut read = ReadBuf::new(buffer);
-        // Not `try_read`: this one knows that a short read has emptied the socket, and does not
-        // ask again.
+        // Not `try_read`: this function knows that a short read has emptied the socket, and does not read again.
         ready!(Pin::new(stream).poll_read(cx, &mut read))?;
         Poll::Ready(Ok(show(read.filled(), cx)))
     })
 }
 
-/// Reads once and shows what was read; empty at the end.
+/// Reads once and passes on the bytes; empty at the end.
 pub(crate) async fn read<R>(stream: &mut TcpStream, mut show: impl FnMut(&[u8]) -> R) -> io::Result<R> {
     poll_fn(|cx| poll_read(stream, cx, |bytes, _| show(bytes))).await
 }

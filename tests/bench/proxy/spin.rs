@@ -1,12 +1,11 @@
-//! A thread that keeps its core from going idle. On a virtual machine an idle core halts, and
-//! waking it costs more than any proxy's work; run at idle priority this never takes a core from
-//! anybody who wants it.
+//! A thread that keeps its core awake. On a virtual machine an idle core halts, and waking it costs more than any
+//! proxy's work; at idle priority this thread never delays another one.
 
 use std::time::{Duration, Instant};
 
 use crate::Failure;
 
-/// It ends by itself even if nobody stops it.
+/// Ends by itself after this time.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// Spins.

@@ -1,19 +1,19 @@
-//! The bytes that are exchanged, known to the mock and to the load alike: a chat stream as vLLM
-//! writes it, a JSON reply of 16 tokens, and the requests that ask for them.
+//! The bytes known to both mock and load: a chat stream as vLLM writes it, a JSON reply of 16 tokens, and their
+//! requests.
 //!
-//! A text frame's content begins with five characters that say when it was sent, so that the load
-//! can tell how long it took. They count microseconds modulo 2^30, some 18 minutes.
+//! A text frame's content begins with five characters, the time of its sending, from which the load computes its age.
+//! They count microseconds modulo 2^30, some 18 minutes.
 
 use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The path everything is asked at.
+/// The path of every request.
 pub(crate) const PATH: &str = "/v1/chat/completions";
 
-/// Bytes of a text frame that is not padded, its blank line included.
+/// Bytes of a text frame without padding, its blank line included.
 pub(crate) const FRAME_BYTES: usize = 217;
 
-/// What the mock answers a request that is not streamed with.
+/// The mock's answer to an unstreamed request.
 pub(crate) const JSON_REPLY: &str = concat!(
     r#"{"id":"chatcmpl-b13ebc9dedd34fac","object":"chat.completion","created":1795220670,"#,
     r#""model":"tiny","choices":[{"index":0,"message":{"role":"assistant","content":"#,
@@ -27,7 +27,7 @@ pub(crate) const JSON_REPLY: &str = concat!(
 /// Output tokens that reply reports.
 pub(crate) const JSON_TOKENS: u64 = 16;
 
-/// What one request asks for.
+/// The reply that one request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     /// The JSON reply.
@@ -36,16 +36,15 @@ pub(crate) enum Ask {
     Stream {
         /// Text frames in it.
         text: u32,
-        /// Between two of them; 0 is none at all.
+        /// The pause between two of them; 0 is none.
         pause_us: u32,
-        /// Bytes added to each.
+        /// Bytes of padding in each.
         pad: u32,
     },
 }
 
 impl Ask {
-    /// The request for it, head and body. The mock reads its wishes out of the body, which every
-    /// proxy passes on as it is.
+    /// The request, head and body. The mock reads the parameters from the body, which every proxy forwards unchanged.
     pub(crate) fn request(&self, host: &str) -> Vec<u8> {
         let wish = match self {
             Self::Json => r#""max_tokens":16"#.to_owned(),
@@ -64,7 +63,7 @@ impl Ask {
         .into_bytes()
     }
 
-    /// What a request's body asks for.
+    /// Parses a request's body.
     pub(crate) fn read(body: &str) -> Option<Self> {
         if !body.contains(r#""stream":true"#) {
             return Some(Self::Json);
@@ -89,7 +88,7 @@ impl Ask {
         }
     }
 
-    /// Output tokens of a whole reply, as a meter should count them.
+    /// Output tokens of a whole reply, for a meter.
     pub(crate) fn tokens(&self) -> u64 {
         match self {
             Self::Json => JSON_TOKENS,
@@ -100,20 +99,20 @@ impl Ask {
 
 /// The frames of a stream, in order: role, text, …, text, finish, done.
 pub(crate) struct Frames {
-    /// The first: it carries no token.
+    /// The first frame, without a token.
     pub(crate) role: Vec<u8>,
-    /// Each that carries a token, but for its stamp.
+    /// A frame with a token, except its stamp.
     pub(crate) text: Vec<u8>,
-    /// Where the stamp is in `text`.
+    /// The position of the stamp in `text`.
     pub(crate) stamp: Range<usize>,
-    /// The last that is JSON.
+    /// The last JSON frame.
     pub(crate) finish: Vec<u8>,
     /// The end mark.
     pub(crate) done: Vec<u8>,
 }
 
 impl Frames {
-    /// The frames of a stream whose text frames are padded.
+    /// The frames of a stream with padded text frames.
     pub(crate) fn new(pad: u32) -> Self {
         const STAMP: &str = "-----";
         let choice = |delta: &str, rest: &str| {
@@ -148,11 +147,11 @@ pub(crate) fn chunk(frame: &[u8]) -> Vec<u8> {
     chunk
 }
 
-/// The alphabet of stamps: six bits a character, none of them special in JSON.
+/// The alphabet of stamps: six bits a character, without JSON's special characters.
 const DIGITS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 const STAMP_MODULUS: u32 = 1 << 30;
 
-/// Now, as it is stamped: the wall clock, the only one that two processes share.
+/// The current time for a stamp: the wall clock, which two processes share.
 pub(crate) fn now_us() -> u32 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (since.as_micros() % u128::from(STAMP_MODULUS)) as u32
@@ -166,7 +165,7 @@ pub(crate) fn stamp(to: &mut [u8], mut us: u32) {
     }
 }
 
-/// How long ago a stamp was written. `None`: it is none.
+/// The age of a stamp; `None` if it is invalid.
 pub(crate) fn age_us(stamp: &[u8], now: u32) -> Option<u32> {
     let digit = |byte: &u8| DIGITS.iter().position(|digit| digit == byte);
     let sent = stamp.iter().try_fold(0, |us, byte| Some(us * 64 + digit(byte)? as u32))?;
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_is_read_as_it_was_written() {
+    fn a_stamp_round_trips() {
         let mut bytes = [0; 5];
         stamp(&mut bytes, STAMP_MODULUS - 2);
         assert_eq!(age_us(&bytes, 5), Some(7));
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_asks_for_what_it_was_made_of() {
+    fn a_request_round_trips() {
         for ask in [Ask::Json, Ask::Stream { text: 7, pause_us: 50_000, pad: 3 }] {
             let request = String::from_utf8(ask.request("h")).unwrap();
             let (_, body) = request.split_once("\r\n\r\n").unwrap();

@@ -1,9 +1,8 @@
-//! One token frame of every dialect, as its server writes it. What does not stream is read as many
-//! whole bodies.
+//! One token frame of every dialect, as its server writes it. A dialect without streams is read as whole bodies.
 
 use scan::{Dialect, Framing};
 
-/// A dialect's framing and how its frame with number `index` looks.
+/// A dialect's framing and its frame with number `index`.
 pub(crate) type Frame = (Dialect, Framing, fn(usize, &str) -> String);
 
 /// One for each dialect that streams.

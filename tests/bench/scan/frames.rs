@@ -1,14 +1,13 @@
-//! The streams that are read: a vLLM chat stream whose frames have about 200 bytes, the same with
-//! running usage and two interleaved choices, and llama.cpp's, each once with whole frames in a
-//! read and once one frame a read.
+//! The streams: a vLLM chat stream with frames of about 200 bytes, the same with running usage and two interleaved
+//! choices, and llama.cpp's, each with many whole frames per read and with one frame per read.
 
-/// One stream and how it is handed over.
+/// One stream and its slices.
 pub(crate) struct Stream {
-    /// What it is.
+    /// Its description.
     pub(crate) name: &'static str,
     /// Frames in it.
     pub(crate) frames: usize,
-    /// Bytes handed over at a time.
+    /// Bytes per slice.
     pub(crate) read_bytes: usize,
     body: Vec<u8>,
     cuts: Vec<usize>,
@@ -28,7 +27,7 @@ impl Stream {
         ]
     }
 
-    /// A stream of frames made by `frame`, handed over `read_bytes` at a time; 0 is a frame at a time.
+    /// A stream of frames made by `frame`, in slices of `read_bytes`; 0 means one frame per slice.
     pub(crate) fn new(name: &'static str, read_bytes: usize, frame: fn(usize, &str) -> String) -> Self {
         const FRAMES: usize = 2_000;
         let (mut body, mut ends) = (Vec::new(), Vec::new());
@@ -38,7 +37,7 @@ impl Stream {
         }
         let cuts = match read_bytes {
             0 => ends,
-            // Odd sizes cut frames; a read of 64 KiB holds some three hundred.
+            // Odd sizes cut frames; a read of 64 KiB has some three hundred.
             n => (1..).map(|i| i * n).take_while(|&at| at < body.len()).chain([body.len()]).collect(),
         };
         let read_bytes = cuts.iter().scan(0, |from, &to| Some(to - std::mem::replace(from, to))).max();

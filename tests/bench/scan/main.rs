@@ -1,9 +1,8 @@
-//! What reading a stream costs, in nanoseconds per frame: the scanner (content, usage and finish
-//! located), the scanner with the meter behind it, and beside them what the same bytes cost to
-//! copy, to search for frame ends, and to parse.
+//! The cost of reading a stream, in nanoseconds per frame: the scanner (content, usage and finish located), the scanner
+//! with the meter, and for comparison copying the same bytes, searching for frame ends, and parsing.
 //!
-//! `cargo run --profile dist -p tokenmeter-bench --bin bench-scan`. Each figure is the best of many
-//! short windows, so that a busy neighbour spoils few of them; compare rows, not machines.
+//! `cargo run --profile dist -p tokenmeter-bench --bin bench-scan`. Each figure is the best of many short windows, so
+//! that a busy machine spoils few of them; compare rows, not machines.
 
 mod dialects;
 mod frames;
@@ -73,7 +72,7 @@ fn every_dialect() {
     println!();
 }
 
-/// What the usage policies add: a frame a read, as paced streams come.
+/// The cost of the usage policies: one frame per read, as with paced streams.
 fn edited() {
     println!("scan, meter and edit, a frame a read");
     for (what, added, frame) in [

@@ -1,4 +1,4 @@
-"""The text the tokenizer is trained on: made up from a word list, the same on every run."""
+"""The tokenizer's training text: generated from a word list, the same on every run."""
 import random
 
 from shape import SEED

@@ -1,4 +1,4 @@
-"""The size of the tiny model, and the seed from which all else follows."""
+"""The size of the tiny model, and its only seed."""
 
 SEED = 1
 VOCABULARY = 1920

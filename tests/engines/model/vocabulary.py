@@ -43,7 +43,7 @@ def tokenizer():
 
 
 def token_bytes(tok):
-    """The bytes each token stands for, by id."""
+    """The bytes of each token, by id."""
     shown_as_is = [*range(33, 127), *range(161, 173), *range(174, 256)]
     table = {chr(b): b for b in shown_as_is}
     table.update({chr(256 + n): b for n, b in enumerate(b for b in range(256) if b not in shown_as_is)})

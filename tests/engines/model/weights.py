@@ -39,7 +39,7 @@ def weights(tok):
 
 
 def is_text(raw):
-    """Whether these bytes may show up in ordinary output: whole, printable UTF-8."""
+    """True if these bytes may occur in ordinary output: whole, printable UTF-8."""
     try:
         text = raw.decode()
     except UnicodeDecodeError:

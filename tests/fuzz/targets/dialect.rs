@@ -1,6 +1,5 @@
-//! Frames of every dialect: the bytes are choices of the harness's maker, which writes plausible
-//! streams with implausible values in them; the scanner must say what the naive reader says, in
-//! the pieces that the rest of the bytes choose.
+//! Frames of every dialect: the bytes are choices of the harness's generator, which writes plausible streams with
+//! implausible values; the scanner must agree with the oracle, in the slices that the rest of the bytes determine.
 
 #![no_main]
 

@@ -1,6 +1,6 @@
-//! JSON bodies and lines: the first byte chooses dialect (its low bits) and framing (the highest), the rest is the body. Strict
-//! JSON means what the naive reader says; anything else is at least the same in any pieces. The
-//! same bytes are read as a request, too.
+//! JSON bodies and lines: the first byte selects dialect (its low bits) and framing (the highest), the rest is the
+//! body. For strict JSON the scanner must agree with the oracle; for anything else it must report the same in any
+//! slices. The same bytes are also read as a request.
 
 #![no_main]
 

@@ -1,6 +1,5 @@
-//! Event streams: the first byte chooses the dialect, the rest is the body. Any bytes, in any pieces
-//! and at some cuts, say the same; what the naive reader understands means what it says; and no byte
-//! is read twice.
+//! Event streams: the first byte selects the dialect, the rest is the body. Any bytes give the same in any slices and
+//! at some cuts; where the oracle has a result, the scanner agrees; and no byte is read twice.
 
 #![no_main]
 

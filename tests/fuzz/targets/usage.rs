@@ -1,6 +1,6 @@
-//! The usage edit. The first byte chooses: the rest is a request, which must read as before but for
-//! `stream_options`; or it is choices of the maker of streams, which must lose what the naive editor
-//! takes out, in the pieces that the rest of the bytes choose.
+//! The usage edit. By the first byte, the rest is a request, of which only `stream_options` may change; or it is
+//! choices of the stream generator, and the edit must agree with its oracle, in the slices that the rest of the bytes
+//! determine.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Anthropic: events with a `type`; the first counts the prompt, the last but one the rest.
+//! Anthropic: events with a `type`; the first has the prompt's count, the last but one the others.
 
 use super::Maker;
 

@@ -1,11 +1,10 @@
-//! The servers' own `generate` endpoints: TGI, SGLang, LMDeploy, Triton, vLLM's tokens; and what has
-//! no shape at all.
+//! The servers' own `generate` endpoints: TGI, SGLang, LMDeploy, Triton, vLLM's tokens; and frames of unknown shape.
 
 use scan::Dialect;
 
 use super::Maker;
 
-/// What a cumulative answer grows into.
+/// The final text of a cumulative answer.
 const ANSWER: &str = "A réd ox 😀 runs, and runs, and is not weary.";
 
 impl Maker<'_, '_> {
@@ -150,7 +149,7 @@ impl Maker<'_, '_> {
         ]);
     }
 
-    /// What nobody knows.
+    /// A frame of unknown shape.
     pub(super) fn anything(&mut self) {
         match self.dice.below(4) {
             0 => {

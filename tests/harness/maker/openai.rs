@@ -80,7 +80,7 @@ impl Maker<'_, '_> {
         ]);
     }
 
-    /// Text, or now and then a list of its parts.
+    /// Text, or sometimes a list of its parts.
     fn content(&mut self) {
         if self.dice.one_in(4) {
             return self.list(|m| m.object(&[("text", |m| m.string())]));
@@ -100,7 +100,7 @@ impl Maker<'_, '_> {
         ]);
     }
 
-    /// A time, or now and then another number.
+    /// A time, or sometimes another number.
     pub(super) fn time(&mut self) {
         if self.dice.one_in(4) {
             return self.number();

@@ -1,4 +1,4 @@
-//! Embeddings and rankings: numbers without end, and a count somewhere.
+//! Embeddings and rankings: long lists of numbers, and a count somewhere.
 
 use super::Maker;
 

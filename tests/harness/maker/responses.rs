@@ -1,4 +1,4 @@
-//! Responses: events with a `type`, and a last one that repeats everything.
+//! Responses: events with a `type`; the last one repeats the whole response.
 
 use super::Maker;
 

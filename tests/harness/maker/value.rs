@@ -1,10 +1,10 @@
-//! Values: mostly what should stand there, now and then something else; objects with some of their
-//! members, mostly in order, look-alikes between them, keys escaped or there twice.
+//! Values: mostly of the expected type, sometimes others; objects with some of their members, mostly in order,
+//! look-alikes between them, keys escaped or repeated.
 
 use super::Maker;
 use super::words::{LOOK_ALIKES, NUMBERS, OTHERS, STRINGS};
 
-/// A member's name and what makes its value.
+/// A member's name and the generator of its value.
 type Member<Maker> = (&'static str, fn(&mut Maker));
 
 impl Maker<'_, '_> {
@@ -12,7 +12,7 @@ impl Maker<'_, '_> {
         self.list(|maker| maker.number());
     }
 
-    /// A string, or now and then something else.
+    /// A string, or sometimes another value.
     pub(super) fn string(&mut self) {
         if self.dice.one_in(10) {
             return self.other();
@@ -23,7 +23,7 @@ impl Maker<'_, '_> {
         self.put("\"");
     }
 
-    /// A number, or now and then something else.
+    /// A number, or sometimes another value.
     pub(super) fn number(&mut self) {
         if self.dice.one_in(12) {
             return self.other();
@@ -33,7 +33,7 @@ impl Maker<'_, '_> {
         self.put(number);
     }
 
-    /// What is mostly `null`.
+    /// A value that is mostly `null`.
     pub(super) fn rare(&mut self) {
         match self.dice.below(4) {
             0 => self.put("null"),
@@ -117,7 +117,7 @@ impl Maker<'_, '_> {
         self.put("\"");
     }
 
-    /// One of the words a dialect knows, or now and then another string, or `null`.
+    /// A word of a dialect, or sometimes another string, or `null`.
     pub(super) fn word(&mut self, words: &[&str]) {
         match self.dice.below(12) {
             0 => self.string(),
@@ -129,26 +129,26 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// What a frame calls itself; now and then an error.
+    /// The type of a frame; sometimes an error.
     pub(super) fn called(&mut self, name: &str) {
         let name = if self.dice.one_in(16) { "error" } else { name };
         self.quote(name);
     }
 
-    /// `true`, or what is not.
+    /// `true`, or another value.
     pub(super) fn flag(&mut self) {
         let flag = *self.dice.of(&["true", "true", "false", "null", "1", "\"true\""]);
         self.put(flag);
     }
 
-    /// That very string.
+    /// A constant string.
     pub(super) fn quote(&mut self, text: &str) {
         self.put("\"");
         self.put(text);
         self.put("\"");
     }
 
-    /// An object that begins with its `type`, or now and then ends with it.
+    /// An object with its `type` first, or sometimes last.
     pub(super) fn typed(&mut self, kind: &str, members: &[Member<Self>]) {
         let last = self.dice.one_in(4);
         self.put("{");
@@ -185,7 +185,7 @@ impl Maker<'_, '_> {
         self.put("}");
     }
 
-    /// Now and then an error beside the rest; mostly none.
+    /// Sometimes an error beside the rest; mostly none.
     pub(super) fn seldom(&mut self) {
         if self.dice.one_in(12) { self.rare() } else { self.put("null") }
     }

@@ -1,8 +1,8 @@
-//! What made bodies are made of.
+//! The constants of generated bodies.
 
 use scan::Dialect;
 
-/// Insides of strings.
+/// Contents of strings.
 pub(super) const STRINGS: [&str; 20] = [
     "a",
     "",
@@ -46,7 +46,7 @@ pub(super) const NUMBERS: [&str; 16] = [
     "0.1e1",
 ];
 
-/// What is neither.
+/// Values that are neither strings nor numbers.
 pub(super) const OTHERS: [&str; 5] = ["null", "true", "false", "{}", "[]"];
 
 /// Token frames of chats.
@@ -73,7 +73,7 @@ const NATIVE_FRAMES: [&str; 3] = [
     r#"[{"index":1,"content":"a","tokens":[7],"tokens_predicted":4,"tokens_predicted":5}]"#,
 ];
 
-/// The frames in which a dialect's tokens come.
+/// The frames with a dialect's tokens.
 pub(super) fn token_frames(dialect: Dialect) -> &'static [&'static str] {
     match dialect {
         Dialect::OpenaiChat => &CHAT_FRAMES,
@@ -129,7 +129,7 @@ pub(super) fn token_frames(dialect: Dialect) -> &'static [&'static str] {
     }
 }
 
-/// Members that only look like those that are looked for.
+/// Look-alikes of known members.
 pub(super) const LOOK_ALIKES: [&str; 14] = [
     r#""metadata":{"usage":{"completion_tokens":99},"choices":[{"delta":{"content":"no"}}]}"#,
     r#""Usage":{"prompt_tokens":1}"#,

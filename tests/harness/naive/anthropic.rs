@@ -1,13 +1,13 @@
-//! Anthropic's Messages: the frame's `type` says what it is; the prompt is counted at the beginning
-//! and the rest at the end, where a later count overwrites the earlier one of its name. Cached tokens
-//! are no part of `input_tokens`, so the three are added up.
+//! Anthropic's Messages: the frame's `type` determines its meaning; the prompt is counted at the beginning and the rest
+//! at the end, where a later count overwrites the earlier one of its name. `input_tokens` excludes cached tokens, so
+//! the three are added.
 
 use scan::{Counts, Scope, Usage};
 use serde_json::Value;
 
+use super::facts::{Choice, FrameFacts, Lead};
 use super::frame::{chars, each, is_word, says_error};
 use super::memory::Memory;
-use super::told::{Choice, Lead, Told};
 use super::words::{self, ANTHROPIC};
 use super::{Frame, counts};
 
@@ -19,59 +19,59 @@ const PLACES: [(&str, &str); 5] = [
     ("thought", "/output_tokens_details/thinking_tokens"),
 ];
 
-/// What a frame tells.
-pub(crate) fn told(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Told> {
+/// The facts of a frame.
+pub(crate) fn facts(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<FrameFacts> {
     if !frame.is_object() {
-        return Some(Told::lead(Lead::Other));
+        return Some(FrameFacts::lead(Lead::Other));
     }
     let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
     let error = says_error(frame) || kind == "error";
-    let told = match kind {
+    let facts = match kind {
         "message" => whole(frame)?,
         _ if outside.unstreamed => {
             let some = ["content", "stop_reason", "usage"].iter().any(|key| frame.get(*key).is_some());
             if some || !matches!(kind, "" | "error") {
                 return None;
             }
-            Told::lead(Lead::Other)
+            FrameFacts::lead(Lead::Other)
         }
         "message_start" => start(frame, memory)?,
         "content_block_delta" => {
             let part = |name: &str| chars(frame.pointer(&format!("/delta/{name}")));
-            let said = [part("thinking"), part("text"), 0, part("partial_json"), 0];
-            Told::choice(Choice::new(0, None, said, false, None))
+            let lengths = [part("thinking"), part("text"), 0, part("partial_json"), 0];
+            FrameFacts::choice(Choice::new(0, None, lengths, false, None))
         }
         "message_delta" => delta(frame, memory)?,
-        "message_stop" => Told { done: true, ..Told::default() },
-        "ping" => Told::lead(Lead::Ping),
+        "message_stop" => FrameFacts { done: true, ..FrameFacts::default() },
+        "ping" => FrameFacts::lead(Lead::Ping),
         "" if !error => return None,
-        _ => Told::lead(Lead::Meta),
+        _ => FrameFacts::lead(Lead::Meta),
     };
-    Some(told.or_error(error))
+    Some(facts.or_error(error))
 }
 
-fn start(frame: &Value, memory: &mut Memory) -> Option<Told> {
+fn start(frame: &Value, memory: &mut Memory) -> Option<FrameFacts> {
     if std::mem::replace(&mut memory.started, true) {
         return None;
     }
-    let mut told = Told::choice(Choice::new(0, None, [0; 5], true, None));
+    let mut facts = FrameFacts::choice(Choice::new(0, None, [0; 5], true, None));
     let nothing = Value::Null;
     let usage = frame.pointer("/message/usage").unwrap_or(&nothing);
     if take(usage, memory) > 0 {
         return None;
     }
-    // Nothing has been generated yet: what it says of an output is no count of the answer.
+    // Nothing has been generated yet: an output count here is no count of the answer.
     memory.anthropic.retain(|name, _| !matches!(*name, "output" | "thought"));
     let counts = merged(memory)?;
-    told.usage = counts.input.is_some().then_some(Usage { scope: Scope::Running(0), counts });
-    Some(told)
+    facts.usage = counts.input.is_some().then_some(Usage { scope: Scope::Running(0), counts });
+    Some(facts)
 }
 
-fn delta(frame: &Value, memory: &mut Memory) -> Option<Told> {
+fn delta(frame: &Value, memory: &mut Memory) -> Option<FrameFacts> {
     let finish = words::finish(frame.pointer("/delta/stop_reason"), ANTHROPIC)?;
-    let mut told = Told {
+    let mut facts = FrameFacts {
         choices: finish.map(|reason| Choice::finish(0, reason)).into_iter().collect(),
-        ..Told::default()
+        ..FrameFacts::default()
     };
     if let Some(usage) = frame.get("usage").filter(|usage| usage.is_object()) {
         let says = PLACES.iter().any(|(_, path)| usage.pointer(path).is_some_and(|value| !value.is_null()));
@@ -82,14 +82,14 @@ fn delta(frame: &Value, memory: &mut Memory) -> Option<Told> {
         if rejected > 0 && counts::at(usage, &[("/output_tokens", |c| &mut c.output)])?.rejected > 0 {
             return None;
         }
-        told.usage = Some(Usage { scope: Scope::Whole, counts: Counts { rejected, ..merged(memory)? } });
-    } else if told.choices.is_empty() {
-        told.lead = Some(Lead::Meta);
+        facts.usage = Some(Usage { scope: Scope::Whole, counts: Counts { rejected, ..merged(memory)? } });
+    } else if facts.choices.is_empty() {
+        facts.lead = Some(Lead::Meta);
     }
-    Some(told)
+    Some(facts)
 }
 
-/// Overwrites what is said anew; how many numbers were refused.
+/// Overwrites the counts that are present; returns the number of rejected ones.
 fn take(usage: &Value, memory: &mut Memory) -> u32 {
     let mut rejected = 0;
     for (name, path) in PLACES {
@@ -104,30 +104,30 @@ fn take(usage: &Value, memory: &mut Memory) -> u32 {
     rejected
 }
 
-/// The counts as all of them were said so far. `None` if they add up to more than a count can be.
+/// The counts so far. `None` if their sum exceeds a count.
 fn merged(memory: &Memory) -> Option<Counts> {
-    let said = |name: &str| memory.anthropic.get(name).copied();
-    let (cached, written) = (said("cached"), said("written"));
-    let input = said("input").map(|n| n + cached.unwrap_or(0) + written.unwrap_or(0));
+    let count = |name: &str| memory.anthropic.get(name).copied();
+    let (cached, written) = (count("cached"), count("written"));
+    let input = count("input").map(|n| n + cached.unwrap_or(0) + written.unwrap_or(0));
     input.is_none_or(|n| n <= 1 << 53).then_some(Counts {
         input,
         input_cached: cached,
         input_cache_write: written,
-        output: said("output"),
-        output_reasoning: said("thought"),
+        output: count("output"),
+        output_reasoning: count("thought"),
         ..Counts::default()
     })
 }
 
 /// An unstreamed message.
-fn whole(frame: &Value) -> Option<Told> {
+fn whole(frame: &Value) -> Option<FrameFacts> {
     let sum = |name: &str| each(frame.get("content")).map(|block| chars(block.get(name))).sum();
     let finish = words::finish(frame.get("stop_reason"), ANTHROPIC)?;
-    let said = [sum("thinking"), sum("text"), 0, sum("name"), 0];
-    if said == [0; 5] && finish.is_none() {
+    let lengths = [sum("thinking"), sum("text"), 0, sum("name"), 0];
+    if lengths == [0; 5] && finish.is_none() {
         return None;
     }
-    let mut told = Told::choice(Choice::new(0, None, said, false, finish));
+    let mut facts = FrameFacts::choice(Choice::new(0, None, lengths, false, finish));
     if let Some(usage) = frame.get("usage").filter(|usage| usage.is_object()) {
         if counts::is_foreign(usage, &["prompt_tokens", "completion_tokens"]) {
             return None;
@@ -135,8 +135,8 @@ fn whole(frame: &Value) -> Option<Told> {
         let mut own = Memory::default();
         let rejected = take(usage, &mut own);
         let counts = Counts { rejected, ..merged(&own)? };
-        told.usage = (counts != Counts::default()).then_some(Usage { scope: Scope::Whole, counts });
+        facts.usage = (counts != Counts::default()).then_some(Usage { scope: Scope::Whole, counts });
     }
-    // In a stream it would be a frame like any other; no one sends that.
-    (is_word(frame.get("type")) && !says_error(frame)).then_some(told)
+    // In a stream it would be an ordinary frame; no server sends that.
+    (is_word(frame.get("type")) && !says_error(frame)).then_some(facts)
 }

@@ -1,22 +1,22 @@
-//! "Server-sent events" of the WHATWG HTML standard, by its letter: decode, split into lines, take
-//! the lines one by one.
+//! "Server-sent events" of the WHATWG HTML standard, to the letter: decode, split into lines, process the lines one by
+//! one.
 
-/// What a client library would be told, and the comments, which it would not.
+/// The events that a client library would dispatch, and the comments, which it would not.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     /// A comment line.
     Comment,
     /// A dispatched event, or the unfinished one at the end of the body.
     Block {
-        /// The data, if there was any.
+        /// The data, if present.
         data: Option<Vec<u8>>,
         /// The event's name.
         event: Vec<u8>,
-        /// Whether a line of it began like JSON, without a name: Gemini's error.
+        /// True if one of its lines began like JSON, without a field name: Gemini's error.
         stray: bool,
-        /// Whether it was dispatched.
+        /// True if it was dispatched.
         whole: bool,
-        /// Whether a comment stood between its lines.
+        /// True if it contains a comment.
         commented: bool,
     },
 }
@@ -49,7 +49,7 @@ pub(crate) fn items(body: &[u8]) -> Vec<Item> {
         }
     }
     block.stray |= unfinished.starts_with(b"{");
-    // What the end of the body tore: a line counts as soon as its name is complete.
+    // The end of the body tore the line: it counts if its field name is complete.
     if !unfinished.starts_with(b":") && unfinished.contains(&b':') {
         block.field(&unfinished);
     }
@@ -80,8 +80,8 @@ impl Block {
         if let Some(data) = &mut data {
             data.pop();
         }
-        let said = data.is_some() || event == b"error" || stray;
-        said.then_some(Item::Block { data, event, stray, whole, commented })
+        let has_content = data.is_some() || event == b"error" || stray;
+        has_content.then_some(Item::Block { data, event, stray, whole, commented })
     }
 }
 
@@ -97,7 +97,7 @@ fn lines(body: &[u8]) -> Vec<Vec<u8>> {
                 bytes.next_if_eq(&b'\n');
                 lines.push(Vec::new());
             }
-            _ => lines.last_mut().expect("there is always one").push(byte),
+            _ => lines.last_mut().expect("at least one line").push(byte),
         }
     }
     lines

@@ -1,43 +1,43 @@
-//! Cohere's chat, as vLLM serves it: the frame's `type` says what it is; counts are floats.
+//! Cohere's chat, as vLLM serves it: the frame's `type` determines its meaning; counts are floats.
 
 use scan::{Counts, Scope, Usage};
 use serde_json::Value;
 
+use super::facts::{Chars, Choice, FrameFacts, Lead};
 use super::frame::{chars, each, is_word, says_error};
-use super::told::{Chars, Choice, Lead, Told};
 use super::words::{self, COHERE};
 use super::{Frame, counts};
 
-/// What a frame tells.
-pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
+/// The facts of a frame.
+pub(crate) fn facts(outside: Frame, frame: &Value) -> Option<FrameFacts> {
     if !frame.is_object() {
-        return Some(Told::lead(Lead::Other));
+        return Some(FrameFacts::lead(Lead::Other));
     }
     let error = says_error(frame);
     let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
     if outside.unstreamed {
         return Some(whole(frame)?.or_error(error));
     }
-    let [thinking, text, plan, call] = said(frame);
-    let delta = |said: Chars, own: u32| {
-        // Text that belongs to another type of event is no one's.
+    let [thinking, text, plan, call] = lengths(frame);
+    let delta = |lengths: Chars, own: u32| {
+        // Text in another type of event does not count.
         let alone = thinking + text + plan + call == own;
-        alone.then(|| Told::choice(Choice::new(0, None, said, false, None)))
+        alone.then(|| FrameFacts::choice(Choice::new(0, None, lengths, false, None)))
     };
-    let told = match kind {
+    let facts = match kind {
         "content-delta" => delta([thinking, text, 0, 0, 0], thinking + text)?,
         "tool-plan-delta" => delta([plan, 0, 0, 0, 0], plan)?,
         "tool-call-start" | "tool-call-delta" => delta([0, 0, 0, call, 0], call)?,
         "" if !error => return None,
         _ if thinking + text + plan + call > 0 => return None,
-        "message-start" => Told::choice(Choice::new(0, None, [0; 5], true, None)),
+        "message-start" => FrameFacts::choice(Choice::new(0, None, [0; 5], true, None)),
         "message-end" => end(frame.get("delta"))?,
-        _ => Told::lead(Lead::Meta),
+        _ => FrameFacts::lead(Lead::Meta),
     };
-    Some(told.or_error(error))
+    Some(facts.or_error(error))
 }
 
-fn said(frame: &Value) -> [u32; 4] {
+fn lengths(frame: &Value) -> [u32; 4] {
     let at = |path: &str| chars(frame.pointer(path));
     let call =
         at("/delta/message/tool_calls/function/name") + at("/delta/message/tool_calls/function/arguments");
@@ -49,14 +49,14 @@ fn said(frame: &Value) -> [u32; 4] {
     ]
 }
 
-fn end(holder: Option<&Value>) -> Option<Told> {
+fn end(holder: Option<&Value>) -> Option<FrameFacts> {
     let nothing = Value::Null;
     let holder = holder.unwrap_or(&nothing);
     let finish = words::finish(holder.get("finish_reason"), COHERE)?;
     let usage = usage(holder)?;
     let choices: Vec<Choice> = finish.map(|reason| Choice::finish(0, reason)).into_iter().collect();
     let lead = (choices.is_empty() && usage.is_none()).then_some(Lead::Meta);
-    Some(Told { lead, choices, usage, ..Told::default() })
+    Some(FrameFacts { lead, choices, usage, ..FrameFacts::default() })
 }
 
 fn usage(holder: &Value) -> Option<Option<Usage>> {
@@ -75,12 +75,12 @@ fn usage(holder: &Value) -> Option<Option<Usage>> {
     Some((counts != Counts::default()).then_some(Usage { scope: Scope::Whole, counts }))
 }
 
-fn whole(frame: &Value) -> Option<Told> {
+fn whole(frame: &Value) -> Option<FrameFacts> {
     let nothing = Value::Null;
     let message = frame.get("message").unwrap_or(&nothing);
     let known = ["message", "finish_reason", "usage"].iter().any(|key| frame.get(*key).is_some());
     if !known && !is_word(frame.get("type")) {
-        return Some(Told::lead(Lead::Other));
+        return Some(FrameFacts::lead(Lead::Other));
     }
     let more = message.get("tool_plan").is_some() || message.get("tool_calls").is_some_and(Value::is_array);
     let thinks = each(message.get("content")).any(|part| part.get("thinking").is_some());
@@ -93,5 +93,5 @@ fn whole(frame: &Value) -> Option<Told> {
         return None;
     }
     let choice = Choice::new(0, None, [0, text, 0, 0, 0], false, finish);
-    Some(Told { usage: usage(frame)?, ..Told::choice(choice) })
+    Some(FrameFacts { usage: usage(frame)?, ..FrameFacts::choice(choice) })
 }

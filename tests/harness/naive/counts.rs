@@ -1,12 +1,12 @@
-//! Token counts out of a frame's tree.
+//! Token counts from a frame's tree.
 
 use scan::Counts;
 use serde_json::Value;
 
-/// Where a count stands, and which it is.
+/// The place of a count, and its kind.
 pub(crate) type Place = (&'static str, fn(&mut Counts) -> &mut Option<u64>);
 
-/// A number as a count: a whole number from 0 to 2^53, however it is written.
+/// A number as a count: a whole number from 0 to 2^53, in any spelling.
 pub(crate) fn count(value: &Value) -> Option<u64> {
     const MOST: u64 = 1 << 53;
     let number = value.as_f64()?;
@@ -18,12 +18,12 @@ pub(crate) fn count(value: &Value) -> Option<u64> {
     .filter(|&n| n <= MOST)
 }
 
-/// The index a choice gives itself.
+/// The index in a choice.
 pub(crate) fn index(choice: &Value) -> Option<u32> {
     u32::try_from(choice.get("index").and_then(count)?).ok()
 }
 
-/// The counts that stand at the named places. `None` if two places of one count disagree.
+/// The counts at the named places. `None` if two places of one count disagree.
 pub(crate) fn at(frame: &Value, places: &[Place]) -> Option<Counts> {
     let mut counts = Counts::default();
     for (path, slot) in places {
@@ -65,8 +65,7 @@ pub(crate) const OPENAI: &[Place] = &[
     ("/reasoning_tokens", |c| &mut c.output_reasoning),
 ];
 
-/// Returns whether a usage object has one of these names, which are another dialect's: which of both counts is a
-/// matter of opinion.
+/// Returns true if a usage object has one of these names of another dialect: which of both counts applies is undefined.
 pub(crate) fn is_foreign(usage: &Value, names: &[&str]) -> bool {
     names.iter().any(|name| usage.get(*name).is_some())
 }
@@ -89,7 +88,7 @@ pub(crate) fn of_timings(timings: &Value) -> Option<Counts> {
     })
 }
 
-/// Of a native llama.cpp frame. `Some(None)` if it says nothing.
+/// The counts of a native llama.cpp frame. `Some(None)` without counts.
 pub(crate) fn of_native(frame: &Value) -> Option<Option<Counts>> {
     let counts = at(
         frame,

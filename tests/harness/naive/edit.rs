@@ -1,5 +1,5 @@
-//! The usage edit, the obvious way: it has the whole body, splits it into events at blank lines,
-//! parses each payload and takes out what was added. And the request as it should read.
+//! The oracle of the usage edit: it has the whole body, splits it into events at blank lines, parses each payload and
+//! removes the added parts. It also builds the expected request.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use usage::{Added, UsageOptions};
 
-/// The body an event stream's client should get if `added` was asked for in its name.
+/// The client's body of an event stream for which the proxy `added` options.
 pub fn edit(body: &[u8], added: Added) -> Vec<u8> {
     let (mark, body) = match body.strip_prefix("\u{FEFF}".as_bytes()) {
         Some(rest) => ("\u{FEFF}".as_bytes(), rest),
@@ -24,7 +24,7 @@ pub fn edit(body: &[u8], added: Added) -> Vec<u8> {
             event.clear();
         }
     }
-    // An unfinished event is nobody's business.
+    // An unfinished event is forwarded unchanged.
     out.extend(event.iter().flat_map(Line::bytes));
     out
 }
@@ -89,12 +89,12 @@ fn asked_by_options(request: &mut Map<String, Value>, want: UsageOptions) -> Opt
 
 /// A flag as pydantic's table has it ("Conversion table", lax mode).
 pub(super) fn truth(value: &Value) -> Option<bool> {
-    let said = match value {
+    let strict = match value {
         Value::Null => return None,
         Value::String(word) => !word.is_empty(),
         _ => true,
     };
-    Some(lax(value).unwrap_or(said))
+    Some(lax(value).unwrap_or(strict))
 }
 
 /// A flag as pydantic has it.

@@ -1,28 +1,28 @@
-//! What one frame tells, and the order in which it is said. Each dialect fills a [`Told`]; the rules
-//! that all dialects share stand here once: what leads, what follows, what is kept of a torn frame.
+//! The facts of one frame, and the order of their events. Each dialect fills a [`FrameFacts`]; the rules common to all
+//! dialects are here: the first event, the last one, and those kept of a torn frame.
 
 use scan::{Counts, Event, Finish, Piece, Scope, ServerReport, Usage};
 
 use super::Frame;
 
-/// What stands before everything else a frame says.
+/// The event that precedes all others of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lead {
     Error,
     Progress,
-    /// The same, as the answer of this number begins.
+    /// As above, when the answer of this number begins.
     Begin(u32),
     Ping,
     Meta,
     Other,
 }
 
-/// What one frame tells.
+/// The facts of one frame.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct FrameFacts {
     pub(crate) lead: Option<Lead>,
     pub(crate) choices: Vec<Choice>,
-    /// Each choice is counted by itself, in its place, as where the frame is the choice.
+    /// True if each choice is counted alone, at its position, as if the frame were the choice.
     pub(crate) each_counts: bool,
     pub(crate) usage: Option<Usage>,
     pub(crate) server: Option<ServerReport>,
@@ -35,25 +35,25 @@ pub(crate) struct Told {
 pub(crate) struct Choice {
     pub(crate) index: u32,
     pub(crate) finished: bool,
-    /// Its events in order; usage only where the frame is the choice.
+    /// Its events in order; usage only if the frame is the choice.
     pub(crate) events: Vec<Event>,
 }
 
 /// Characters by kind, in the order of the events: reasoning, text, refusal, tool, audio.
 pub(crate) type Chars = [u32; 5];
 
-impl Told {
-    /// A frame that says this and nothing more.
+impl FrameFacts {
+    /// A frame with this event only.
     pub(crate) fn lead(lead: Lead) -> Self {
         Self { lead: Some(lead), ..Self::default() }
     }
 
-    /// A frame of this one answer.
+    /// A frame of this answer only.
     pub(crate) fn choice(choice: Choice) -> Self {
         Self { choices: vec![choice], ..Self::default() }
     }
 
-    /// The same, of a frame that may report an error: that leads, whatever the type says.
+    /// As above, for a frame that may report an error: that comes first, whatever the type.
     pub(crate) fn or_error(mut self, error: bool) -> Self {
         if error {
             self.lead = Some(Lead::Error);
@@ -72,7 +72,7 @@ impl Told {
         let early = each_counts && choices.len() > 1;
         let late = matches!(lead, Some(Lead::Error | Lead::Progress)) || !outside.whole || outside.commented;
         if (many || early) && late {
-            // Some may have been let go before that was known.
+            // Some events may have been emitted before that was known.
             return None;
         }
         if !outside.whole {
@@ -104,7 +104,7 @@ impl Told {
 }
 
 impl Choice {
-    /// An answer of so many characters of each kind.
+    /// An answer with these numbers of characters of each kind.
     pub(crate) fn new(
         index: u32,
         tokens: Option<u32>,
@@ -125,8 +125,8 @@ impl Choice {
             if role {
                 events.push(Event::Role { choice: index });
             }
-            let told = role || finish.is_some();
-            if !told || tokens.is_some_and(|n| n > 0) {
+            let facts = role || finish.is_some();
+            if !facts || tokens.is_some_and(|n| n > 0) {
                 events.push(Event::Empty(Piece { choice: index, chars: 0, tokens }));
             }
         }
@@ -136,7 +136,7 @@ impl Choice {
         Self { index, finished: finish.is_some(), events }
     }
 
-    /// The same, as the answer of this number.
+    /// As above, for the answer of this number.
     pub(crate) fn number(&mut self, number: u32) {
         self.index = number;
         for event in &mut self.events {
@@ -153,7 +153,7 @@ impl Choice {
         }
     }
 
-    /// An answer that only ends.
+    /// An answer with an end only.
     pub(crate) fn finish(index: u32, reason: Finish) -> Self {
         Self::new(index, None, [0; 5], false, Some(reason))
     }
@@ -167,7 +167,7 @@ impl Choice {
         self.count_as(scope, counts);
     }
 
-    /// Its own count, of that scope.
+    /// Its own count, with that scope.
     pub(crate) fn count_as(&mut self, scope: Scope, counts: Counts) {
         if counts != Counts::default() {
             self.events.push(Event::Usage(Usage { scope, counts }));

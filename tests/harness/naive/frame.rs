@@ -1,4 +1,4 @@
-//! What one frame's tree means: which dialect is asked, which model is named.
+//! The meaning of one frame's tree: its dialect and its model.
 
 use scan::{Dialect, Event};
 use serde_json::Value;
@@ -9,56 +9,55 @@ use super::{
     transcription, triton, unknown,
 };
 
-/// The events of a frame, or `None` if they are a matter of opinion.
+/// The events of a frame, or `None` if they are undefined.
 pub(crate) fn events(
     dialect: Dialect,
     outside: Frame,
     frame: &Value,
     memory: &mut Memory,
 ) -> Option<Vec<Event>> {
-    let told = match dialect {
+    let facts = match dialect {
         Dialect::OpenaiChat | Dialect::OpenaiCompletions | Dialect::VllmGenerate => {
-            openai::told(dialect, outside, frame)?
+            openai::facts(dialect, outside, frame)?
         }
-        Dialect::LlamacppCompletion => native::told(outside, frame)?,
+        Dialect::LlamacppCompletion => native::facts(outside, frame)?,
         Dialect::OpenaiResponses => {
             let frames =
-                responses::told(outside, frame, memory)?.into_iter().map(|told| told.events(outside));
+                responses::facts(outside, frame, memory)?.into_iter().map(|facts| facts.events(outside));
             return frames.collect::<Option<Vec<_>>>().map(|events| events.concat());
         }
-        Dialect::Anthropic => anthropic::told(outside, frame, memory)?,
-        Dialect::Tgi => tgi::told(outside, frame)?,
-        Dialect::Sglang | Dialect::Lmdeploy => generate::told(dialect, outside, frame, memory)?,
-        Dialect::OllamaChat | Dialect::OllamaGenerate => ollama::told(dialect, outside, frame)?,
-        Dialect::Triton => triton::told(outside, frame)?,
+        Dialect::Anthropic => anthropic::facts(outside, frame, memory)?,
+        Dialect::Tgi => tgi::facts(outside, frame)?,
+        Dialect::Sglang | Dialect::Lmdeploy => generate::facts(dialect, outside, frame, memory)?,
+        Dialect::OllamaChat | Dialect::OllamaGenerate => ollama::facts(dialect, outside, frame)?,
+        Dialect::Triton => triton::facts(outside, frame)?,
         Dialect::Gemini => {
-            let frames = gemini::told(outside, frame)?.into_iter().map(|told| told.events(outside));
+            let frames = gemini::facts(outside, frame)?.into_iter().map(|facts| facts.events(outside));
             return frames.collect::<Option<Vec<_>>>().map(|events| events.concat());
         }
-        Dialect::Cohere => cohere::told(outside, frame)?,
-        Dialect::Embeddings | Dialect::Rerank => prompts::told(frame)?,
-        Dialect::Transcription => transcription::told(outside, frame)?,
+        Dialect::Cohere => cohere::facts(outside, frame)?,
+        Dialect::Embeddings | Dialect::Rerank => prompts::facts(frame)?,
+        Dialect::Transcription => transcription::facts(outside, frame)?,
         Dialect::Unknown => return unknown::events(outside, frame, memory),
     };
-    told.events(outside)
+    facts.events(outside)
 }
 
-/// The model a frame names, or "". `None` if two places name two, or if the name is too long to be
-/// sure how it is cut.
+/// The model of a frame, or "". `None` if two places disagree, or if the name is so long that its cut is undefined.
 pub(crate) fn model(dialect: Dialect, frame: &Value) -> Option<&str> {
     let places: &[&str] = match dialect {
         Dialect::OpenaiResponses => &["/model", "/response/model"],
         Dialect::Anthropic => &["/model", "/message/model"],
         Dialect::Triton => &["/model_name"],
         Dialect::Gemini => &["/modelVersion"],
-        // These servers' own formats name no model.
+        // These servers' own formats have no model.
         Dialect::Tgi | Dialect::Sglang | Dialect::Lmdeploy => &[],
         _ => &["/model"],
     };
     first_word(dialect, frame, places).filter(|name| name.len() <= 40)
 }
 
-/// The id a frame gives its answer, or "" if it gives none or one longer than a name. `None` as above.
+/// The id of a frame's answer, or "" if there is none or it is too long. `None` as above.
 pub(crate) fn id(dialect: Dialect, frame: &Value) -> Option<&str> {
     let places: &[&str] = match dialect {
         Dialect::OpenaiResponses => &["/id", "/response/id"],
@@ -95,13 +94,12 @@ pub(crate) fn tier(dialect: Dialect, frame: &Value) -> Option<Option<&str>> {
     Some(tiers.into_iter().rfind(is_one))
 }
 
-/// The first word that is not empty at one of the places.
+/// The first non-empty word at one of the places.
 fn first_word<'v>(dialect: Dialect, frame: &'v Value, places: &[&str]) -> Option<&'v str> {
     Some(words(dialect, frame, places)?.first().copied().unwrap_or_default())
 }
 
-/// The words at the places that are not empty, one for each answer in the frame. `None` if two places of an
-/// answer disagree.
+/// The non-empty words at the places, one for each answer in the frame. `None` if two places of an answer disagree.
 fn words<'v>(dialect: Dialect, frame: &'v Value, places: &[&str]) -> Option<Vec<&'v str>> {
     let holders = match (dialect, frame) {
         (
@@ -126,7 +124,7 @@ fn words<'v>(dialect: Dialect, frame: &'v Value, places: &[&str]) -> Option<Vec<
     Some(all)
 }
 
-/// Whether a frame or a choice has an `error` that means one.
+/// Returns true if a frame or a choice has an `error` that is set.
 pub(crate) fn says_error(value: &Value) -> bool {
     match value.get("error") {
         None | Some(Value::Null) => false,
@@ -137,12 +135,12 @@ pub(crate) fn says_error(value: &Value) -> bool {
     }
 }
 
-/// The same where an error may also be the frame itself, which then calls itself one.
+/// As above, but the frame itself may be the error, by its type.
 pub(crate) fn is_error(frame: &Value) -> bool {
     says_error(frame) || frame.get("object").is_some_and(|object| object == "error")
 }
 
-/// Characters of a string; none of anything else.
+/// Characters of a string; 0 for any other value.
 pub(crate) fn chars(value: Option<&Value>) -> u32 {
     let text = value.and_then(Value::as_str).unwrap_or_default();
     u32::try_from(text.chars().count()).unwrap_or(u32::MAX)
@@ -153,12 +151,12 @@ pub(crate) fn len(value: Option<&Value>) -> Option<u32> {
     Some(u32::try_from(value?.as_array()?.len()).unwrap_or(u32::MAX))
 }
 
-/// The elements of a list; none of anything else.
+/// The elements of a list; none for any other value.
 pub(crate) fn each(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     value.and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Whether it is a word that is not empty.
+/// Returns true for a non-empty word.
 pub(crate) fn is_word(value: Option<&Value>) -> bool {
     value.and_then(Value::as_str).is_some_and(|word| !word.is_empty())
 }

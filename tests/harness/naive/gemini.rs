@@ -3,64 +3,64 @@
 use scan::{Counts, Finish, Scope, Usage};
 use serde_json::Value;
 
+use super::facts::{Chars, Choice, FrameFacts, Lead};
 use super::frame::{chars, each, is_word, says_error};
-use super::told::{Chars, Choice, Lead, Told};
 use super::words::{self, GEMINI};
 use super::{Frame, counts};
 
-/// What a frame tells; unless a stream was asked for as events, one array holds its frames.
-pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Vec<Told>> {
+/// The facts of a frame; without a stream of events, one array contains its frames.
+pub(crate) fn facts(outside: Frame, frame: &Value) -> Option<Vec<FrameFacts>> {
     let Value::Array(frames) = frame else { return Some(vec![one(outside, frame)?]) };
     let streamed = Frame { unstreamed: false, ..outside };
     let frames: Vec<&Value> = frames.iter().filter(|frame| frame.is_object()).collect();
     match frames.is_empty() {
-        true => Some(vec![Told::lead(Lead::Other)]),
-        // In a stream of events nobody sends it.
+        true => Some(vec![FrameFacts::lead(Lead::Other)]),
+        // No server sends it in a stream of events.
         false if !outside.unstreamed => None,
         false => frames.into_iter().map(|frame| one(streamed, frame)).collect(),
     }
 }
 
-fn one(outside: Frame, frame: &Value) -> Option<Told> {
+fn one(outside: Frame, frame: &Value) -> Option<FrameFacts> {
     if !frame.is_object() {
-        return Some(Told::lead(Lead::Other));
+        return Some(FrameFacts::lead(Lead::Other));
     }
-    let mut told = Told::default();
+    let mut facts = FrameFacts::default();
     let candidates = each(frame.get("candidates")).filter(|candidate| candidate.is_object());
     for (place, candidate) in candidates.enumerate() {
-        told.choices.push(choice(u32::try_from(place).ok()?, candidate)?);
+        facts.choices.push(choice(u32::try_from(place).ok()?, candidate)?);
     }
-    if told.choices.is_empty() && is_word(frame.pointer("/promptFeedback/blockReason")) {
-        told.choices.push(Choice::finish(0, Finish::ContentFilter));
+    if facts.choices.is_empty() && is_word(frame.pointer("/promptFeedback/blockReason")) {
+        facts.choices.push(Choice::finish(0, Finish::ContentFilter));
     }
     let foreign = ["prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"];
     if frame.get("usage").is_some_and(|usage| counts::is_foreign(usage, &foreign)) {
         return None;
     }
     if let Some(usage) = frame.get("usageMetadata").filter(|usage| usage.is_object()) {
-        let whole = outside.unstreamed || told.choices.iter().any(|choice| choice.finished);
+        let whole = outside.unstreamed || facts.choices.iter().any(|choice| choice.finished);
         let scope = if whole { Scope::Whole } else { Scope::Running(0) };
         let counts = counts(usage)?;
-        told.usage = (counts != Counts::default()).then_some(Usage { scope, counts });
+        facts.usage = (counts != Counts::default()).then_some(Usage { scope, counts });
     }
     if says_error(frame) {
-        told.lead = Some(Lead::Error);
-    } else if told.choices.is_empty() && told.usage.is_none() {
+        facts.lead = Some(Lead::Error);
+    } else if facts.choices.is_empty() && facts.usage.is_none() {
         return None;
     }
-    Some(told)
+    Some(facts)
 }
 
 fn choice(place: u32, candidate: &Value) -> Option<Choice> {
     let index = counts::index(candidate).unwrap_or(place);
-    let mut said: Chars = [0; 5];
+    let mut lengths: Chars = [0; 5];
     for part in each(candidate.pointer("/content/parts")) {
         let thought = part.get("thought") == Some(&Value::Bool(true));
-        said[if thought { 0 } else { 1 }] += chars(part.get("text"));
-        said[3] += chars(part.pointer("/functionCall/name"));
+        lengths[if thought { 0 } else { 1 }] += chars(part.get("text"));
+        lengths[3] += chars(part.pointer("/functionCall/name"));
     }
     let finish = words::finish(candidate.get("finishReason"), GEMINI)?;
-    Some(Choice::new(index, None, said, false, finish))
+    Some(Choice::new(index, None, lengths, false, finish))
 }
 
 const INPUT: [counts::Place; 3] =
@@ -86,9 +86,9 @@ fn counts(usage: &Value) -> Option<Counts> {
     let mut parts = Counts::default();
     for (list, slots) in [("promptTokensDetails", INPUT), ("candidatesTokensDetails", OUTPUT)] {
         for part in each(usage.get(list)).filter(|part| part.is_object()) {
-            let said = part.get("tokenCount").filter(|count| !count.is_null());
-            let tokens = said.and_then(counts::count);
-            parts.rejected += u32::from(said.is_some() && tokens.is_none());
+            let number = part.get("tokenCount").filter(|count| !count.is_null());
+            let tokens = number.and_then(counts::count);
+            parts.rejected += u32::from(number.is_some() && tokens.is_none());
             let modality = part.get("modality").and_then(Value::as_str);
             if let Some((_, slot)) = slots.iter().find(|(name, _)| Some(*name) == modality) {
                 *slot(&mut parts) = tokens;

@@ -1,21 +1,26 @@
-//! SGLang's and LMDeploy's `/generate`: the same keys and opposite meanings. SGLang says all of the
-//! answer again in every frame, unless told otherwise; LMDeploy says what is new.
+//! SGLang's and LMDeploy's `/generate`: the same keys with opposite meanings. SGLang repeats the whole answer in every
+//! frame, unless configured otherwise; LMDeploy sends the new part.
 
 use scan::{Dialect, Finish};
 use serde_json::Value;
 
+use super::facts::{Choice, FrameFacts, Lead};
 use super::frame::{chars, is_error, len, says_error};
 use super::memory::{Before, Memory};
-use super::told::{Choice, Lead, Told};
 use super::words::{self, OPENAI};
 use super::{Frame, counts};
 
-/// Choices whose text is followed; of the others each frame counts for itself.
+/// Choices whose text is tracked; for the others each frame counts alone.
 const FOLLOWED: u32 = 8;
 
-/// What a frame tells.
-pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Told> {
-    let mut told = Told { each_counts: true, ..Told::default() };
+/// The facts of a frame.
+pub(crate) fn facts(
+    dialect: Dialect,
+    outside: Frame,
+    frame: &Value,
+    memory: &mut Memory,
+) -> Option<FrameFacts> {
+    let mut facts = FrameFacts { each_counts: true, ..FrameFacts::default() };
     let list = match frame {
         Value::Object(_) => std::slice::from_ref(frame),
         Value::Array(list) if outside.unstreamed && list.iter().all(Value::is_object) => &list[..],
@@ -23,8 +28,8 @@ pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value, memory: &mut
         _ => &[],
     };
     if frame.is_object() && is_error(frame) || list.iter().any(says_error) {
-        told.lead = Some(Lead::Error);
-        return (list.len() == 1).then_some(told);
+        facts.lead = Some(Lead::Error);
+        return (list.len() == 1).then_some(facts);
     }
     let mut indices = Vec::new();
     for (place, answer) in list.iter().enumerate() {
@@ -36,9 +41,9 @@ pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value, memory: &mut
             return None;
         }
         indices.push(index);
-        told.choices.push(choice(dialect, outside, index, answer, memory)?);
+        facts.choices.push(choice(dialect, outside, index, answer, memory)?);
     }
-    Some(told)
+    Some(facts)
 }
 
 fn choice(
@@ -62,13 +67,13 @@ fn choice(
     let cumulative = dialect == Dialect::Sglang && !memory.incremental && !outside.unstreamed;
     let (mut new_text, mut new_ids) = (text, ids);
     if cumulative && index < FOLLOWED {
-        let before = memory.said.entry(index).or_default();
+        let before = memory.longest.entry(index).or_default();
         if !spoken && before.chars > 0 || ids.is_none() && before.ids > 0 {
             return None;
         }
         new_text = text.saturating_sub(before.chars);
         new_ids = ids.map(|n| n.saturating_sub(before.ids));
-        // A stop string is taken back once it is complete: what is new then is what goes beyond it.
+        // A stop string is removed once it is complete: only the text beyond it is new then.
         *before = Before { chars: text.max(before.chars), ids: ids.unwrap_or(0).max(before.ids) };
     } else if cumulative && ids.is_some() {
         return None;
@@ -90,7 +95,7 @@ fn choice(
     Some(choice)
 }
 
-/// An object with a word in it; LMDeploy says the word alone, too.
+/// An object with a word in it; LMDeploy also sends the word alone.
 fn finish(dialect: Dialect, info: &Value) -> Option<Option<Finish>> {
     match info.get("finish_reason") {
         Some(Value::Object(reason)) => words::finish(reason.get("type"), OPENAI),

@@ -1,29 +1,29 @@
-//! What is kept from frame to frame: an Anthropic stream says its prompt's length at the beginning
-//! and the rest at the end; SGLang says everything again in every frame.
+//! State between frames: an Anthropic stream has the prompt's count at the beginning and the rest at the end; SGLang
+//! repeats everything in every frame.
 
 use std::collections::BTreeMap;
 
 use scan::Counts;
 
-/// What the frames of one body have said so far.
+/// The facts of the frames of one body so far.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     /// The counts of an Anthropic stream, by their names.
     pub(crate) anthropic: BTreeMap<&'static str, u64>,
-    /// The counts of a stream of no known dialect.
+    /// The counts of a stream of unknown dialect.
     pub(crate) unknown: Counts,
-    /// Answers of a Responses body that have begun, and that have ended.
+    /// Answers of a Responses body that have begun, and those that have ended.
     pub(crate) begun: u32,
     pub(crate) ended: u32,
-    /// Its beginning was there.
+    /// True after its beginning.
     pub(crate) started: bool,
-    /// An SGLang stream has shown that its frames are deltas.
+    /// True if an SGLang stream was found to send deltas.
     pub(crate) incremental: bool,
-    /// The most each answer of an SGLang stream has said.
-    pub(crate) said: BTreeMap<u32, Before>,
+    /// The maximum of each answer of an SGLang stream.
+    pub(crate) longest: BTreeMap<u32, Before>,
 }
 
-/// The most an answer has said.
+/// The maximum of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Before {
     pub(crate) chars: u32,

@@ -3,20 +3,20 @@
 use scan::{Counts, Finish};
 use serde_json::Value;
 
+use super::facts::{Choice, FrameFacts, Lead};
 use super::frame::{chars, says_error};
-use super::told::{Choice, Lead, Told};
 use super::words::{self, OPENAI};
 use super::{Frame, counts, openai, times};
 
-/// What a frame tells.
-pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
+/// The facts of a frame.
+pub(crate) fn facts(outside: Frame, frame: &Value) -> Option<FrameFacts> {
     let list = match frame {
         Value::Object(_) => std::slice::from_ref(frame),
         Value::Array(list) => &list[..],
         _ => &[],
     };
-    let mut told = Told { each_counts: true, ..Told::default() };
-    // Where the frame is the choice, it may be an error instead.
+    let mut facts = FrameFacts { each_counts: true, ..FrameFacts::default() };
+    // If the frame is the choice, it may be an error instead.
     let objects = list.iter().filter(|value| value.is_object() && !says_error(value));
     for (place, value) in objects.enumerate() {
         let index = counts::index(value).unwrap_or(u32::try_from(place).ok()?);
@@ -29,16 +29,16 @@ pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
         let text = chars(value.get("content"));
         let mut choice = Choice::new(index, tokens, [0, text, 0, 0, 0], false, finish);
         choice.count(outside, counts::of_native(value)?.unwrap_or(Counts::default()));
-        told.choices.push(choice);
-        // Of an array they are of one answer each, and before the end they are not the last.
+        facts.choices.push(choice);
+        // In an array they belong to one answer each, and before the end they are not final.
         if frame.is_object() {
-            told.server = times::at(value, times::NATIVE)?.filter(|_| stopped || outside.unstreamed);
+            facts.server = times::at(value, times::NATIVE)?.filter(|_| stopped || outside.unstreamed);
         }
     }
     if list.iter().any(says_error) {
-        told.lead = Some(Lead::Error);
+        facts.lead = Some(Lead::Error);
     } else if frame.get("prompt_progress").is_some_and(Value::is_object) {
-        told.lead = Some(Lead::Progress);
+        facts.lead = Some(Lead::Progress);
     }
-    Some(told)
+    Some(facts)
 }

@@ -1,17 +1,17 @@
-//! Ollama's own dialects, a line an object: the line is the answer, the last one counts it.
+//! Ollama's own dialects, one object a line: the line is the answer, the last one has its counts.
 
 use scan::{Dialect, Finish};
 use serde_json::Value;
 
+use super::facts::{Choice, FrameFacts, Lead};
 use super::frame::{chars, each, is_word, len, says_error};
-use super::told::{Choice, Lead, Told};
 use super::words::{self, OLLAMA};
 use super::{Frame, counts, times};
 
-/// What a frame tells.
-pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value) -> Option<Told> {
+/// The facts of a frame.
+pub(crate) fn facts(dialect: Dialect, outside: Frame, frame: &Value) -> Option<FrameFacts> {
     if says_error(frame) {
-        return Some(Told::lead(Lead::Error));
+        return Some(FrameFacts::lead(Lead::Error));
     }
     let nothing = Value::Null;
     let (speaker, text) = match dialect {
@@ -21,7 +21,11 @@ pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value) -> Option<To
     let done = frame.get("done") == Some(&Value::Bool(true));
     let speaks = speaker.is_object() && speaker.get(text).is_some();
     if !speaks && !done {
-        return if frame.is_object() || frame.is_array() { None } else { Some(Told::lead(Lead::Other)) };
+        return if frame.is_object() || frame.is_array() {
+            None
+        } else {
+            Some(FrameFacts::lead(Lead::Other))
+        };
     }
     let calls = match dialect {
         Dialect::OllamaChat => {
@@ -29,12 +33,12 @@ pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value) -> Option<To
         }
         _ => 0,
     };
-    let said = [chars(speaker.get("thinking")), chars(speaker.get(text)), 0, calls, 0];
+    let lengths = [chars(speaker.get("thinking")), chars(speaker.get(text)), 0, calls, 0];
     let finish = match done {
         true => Some(words::finish(frame.get("done_reason"), OLLAMA)?.unwrap_or(Finish::Stop)),
         false => None,
     };
-    let mut choice = Choice::new(0, len(frame.get("logprobs")), said, false, finish);
+    let mut choice = Choice::new(0, len(frame.get("logprobs")), lengths, false, finish);
     let counts =
         counts::at(frame, &[("/prompt_eval_count", |c| &mut c.input), ("/eval_count", |c| &mut c.output)])?;
     let server = times::at(frame, times::OLLAMA)?;
@@ -44,14 +48,14 @@ pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value) -> Option<To
     if odd || !done && (counts != scan::Counts::default() || server.is_some()) {
         return None;
     }
-    // Of what its own end says, a count of zero is left out.
+    // Ollama omits counts of zero at the end.
     let is_zero = done && counts != scan::Counts::default() && counts.rejected == 0;
     let output = counts.output.or(is_zero.then_some(0));
     choice.count(outside, scan::Counts { output, ..counts });
-    let mut told = Told { server, each_counts: true, ..Told::choice(choice) };
+    let mut facts = FrameFacts { server, each_counts: true, ..FrameFacts::choice(choice) };
     let word = frame.get("done_reason").filter(|_| done && is_word(frame.get("done_reason")));
     if word.is_some_and(|word| word == "load" || word == "unload") {
-        told.lead = Some(Lead::Meta);
+        facts.lead = Some(Lead::Meta);
     }
-    Some(told)
+    Some(facts)
 }

@@ -3,13 +3,13 @@
 use scan::{Dialect, Finish, Scope, Usage};
 use serde_json::Value;
 
+use super::facts::{Choice, FrameFacts, Lead};
 use super::frame::{chars, each, is_error, is_word};
-use super::told::{Choice, Lead, Told};
 use super::words::{self, OPENAI};
 use super::{Frame, counts, times};
 
-/// What a frame tells.
-pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value) -> Option<Told> {
+/// The facts of a frame.
+pub(crate) fn facts(dialect: Dialect, outside: Frame, frame: &Value) -> Option<FrameFacts> {
     let choices = choices(dialect, frame)?;
     let usage = usage(dialect, outside, frame, &choices)?;
     let progress = frame.get("prompt_progress").is_some_and(Value::is_object);
@@ -24,10 +24,10 @@ pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value) -> Option<To
         None
     };
     let server = times::at(frame, times::OPENAI)?;
-    Some(Told { lead, choices, usage, server, ..Told::default() })
+    Some(FrameFacts { lead, choices, usage, server, ..FrameFacts::default() })
 }
 
-/// Ollama decodes its own error as an answer without anything, of no model.
+/// Ollama decodes its own error as an empty answer without a model.
 fn is_swallowed_error(outside: Frame, frame: &Value, choices: &[Choice]) -> Option<bool> {
     let nameless = frame.get("model").is_some_and(|model| model == "");
     if !nameless || choices.is_empty() || choices.iter().any(|choice| choice.finished) {
@@ -39,8 +39,8 @@ fn is_swallowed_error(outside: Frame, frame: &Value, choices: &[Choice]) -> Opti
         _ => false,
     };
     let empty = choices.iter().flat_map(|choice| &choice.events).all(hidden);
-    let told = outside.unstreamed || frame.get("usage").is_some_and(Value::is_object);
-    match (empty, told) {
+    let facts = outside.unstreamed || frame.get("usage").is_some_and(Value::is_object);
+    match (empty, facts) {
         (true, true) => None,
         (empty, _) => Some(empty),
     }
@@ -63,11 +63,11 @@ fn usage(dialect: Dialect, outside: Frame, frame: &Value, choices: &[Choice]) ->
         );
     };
     let scope = match (choices.len(), timings) {
-        // llama.cpp, whose mark are the timings, counts each choice for itself.
+        // llama.cpp, recognised by its timings, counts each choice alone.
         (0, Some(_)) => Scope::Choice(None),
         (_, Some(_)) if final_ => Scope::Choice(one),
-        // The others count one choice in that choice's last frame, and all of them in a frame of
-        // its own or in an answer that is whole.
+        // The others count one choice in that choice's last frame, and all of them in a separate frame or in an
+        // unstreamed answer.
         (0, None) => Scope::Whole,
         (1, None) if final_ => Scope::Choice(one),
         (_, None) if final_ => Scope::Whole,
@@ -75,7 +75,7 @@ fn usage(dialect: Dialect, outside: Frame, frame: &Value, choices: &[Choice]) ->
     };
     let counts = counts::of_usage(usage)?;
     if counts == scan::Counts::default() {
-        // Seconds of audio are no tokens. Whether timings may speak for it then, no one says.
+        // Seconds of audio are no tokens. Whether timings count instead is undefined.
         return if timings.is_some() { None } else { Some(None) };
     }
     Some(Some(Usage { scope, counts }))
@@ -113,7 +113,7 @@ pub(crate) fn chat(index: u32, choice: &Value) -> Option<Choice> {
         Some(Value::Array(parts)) => parts.iter().map(|part| chars(part.get("text"))).sum(),
         content => chars(content),
     };
-    // Two spellings of one thing; a server that sends both sends the same text twice.
+    // Two spellings of one field; a server that sends both sends the same text twice.
     let reasoning = chars(delta.get("reasoning")).max(chars(delta.get("reasoning_content")));
     let function = |value: Option<&Value>| {
         let part = |name: &str| chars(value.and_then(|v| v.get(name)));
@@ -130,8 +130,7 @@ fn finish(choice: &Value) -> Option<Option<Finish>> {
     words::finish(choice.get("finish_reason"), OPENAI)
 }
 
-/// Ids if there are any; else the log-probability entries. Two lists of ids that are not of one
-/// length are a matter of opinion.
+/// Ids if present; else the log-probability entries. Two lists of ids with different lengths are undefined.
 pub(crate) fn tokens(choice: &Value, ids: &[&str], logprobs: &[&str]) -> Option<Option<u32>> {
     let entries = |paths: &[&str]| {
         let lists = paths.iter().filter_map(|path| choice.pointer(path)?.as_array());

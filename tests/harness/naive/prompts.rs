@@ -4,18 +4,18 @@ use scan::{Counts, Scope, Usage};
 use serde_json::Value;
 
 use super::counts;
+use super::facts::{FrameFacts, Lead};
 use super::frame::is_error;
-use super::told::{Lead, Told};
 
 const PROMPT: &[counts::Place] =
     &[("/usage/prompt_tokens", |c| &mut c.input), ("/usage/input_tokens", |c| &mut c.input)];
 
-/// Of an answer in the shape of another path.
+/// An answer in the shape of another path.
 const ANSWER: &[counts::Place] =
     &[("/usage/completion_tokens", |c| &mut c.output), ("/usage/output_tokens", |c| &mut c.output)];
 
-/// What a frame tells.
-pub(crate) fn told(frame: &Value) -> Option<Told> {
+/// The facts of a frame.
+pub(crate) fn facts(frame: &Value) -> Option<FrameFacts> {
     let one = |path: &'static str| counts::at(frame, &[(path, |c| &mut c.input)]);
     let prompt = counts::at(frame, PROMPT)?;
     let total = one("/usage/total_tokens")?;
@@ -28,18 +28,18 @@ pub(crate) fn told(frame: &Value) -> Option<Told> {
         one("/meta/billed_units/input_tokens")?,
         one("/meta/tokens/input_tokens")?,
     ];
-    let said: Vec<Counts> = all.into_iter().filter(|counts| *counts != Counts::default()).collect();
+    let known: Vec<Counts> = all.into_iter().filter(|counts| *counts != Counts::default()).collect();
     let refused = prompt.rejected + total.rejected > 0 && openai.rejected != prompt.rejected + total.rejected;
-    // A usage object takes back what was refused before it.
+    // A usage object replaces a count rejected before it.
     let hidden = frame.get("usage").is_some()
         && openai == Counts::default()
-        && said.iter().any(|counts| counts.rejected > 0);
-    let differ = said.iter().any(|counts| counts != &said[0]) || said.len() > 1 && said[0].rejected > 0;
+        && known.iter().any(|counts| counts.rejected > 0);
+    let differ = known.iter().any(|counts| counts != &known[0]) || known.len() > 1 && known[0].rejected > 0;
     if refused || hidden || differ || answer.rejected > 0 {
         return None;
     }
-    let counts = Counts { output, ..said.first().copied().unwrap_or_default() };
+    let counts = Counts { output, ..known.first().copied().unwrap_or_default() };
     let usage = (counts != Counts::default()).then_some(Usage { scope: Scope::Whole, counts });
     let lead = if is_error(frame) { Some(Lead::Error) } else { usage.is_none().then_some(Lead::Other) };
-    Some(Told { lead, usage, ..Told::default() })
+    Some(FrameFacts { lead, usage, ..FrameFacts::default() })
 }

@@ -1,4 +1,4 @@
-//! What a request's tree asks for.
+//! The facts of a request's tree.
 
 use scan::{KvTransfer, OutputType, ReasoningLevel, Sampling};
 use serde_json::Value;
@@ -7,35 +7,35 @@ use super::{counts, value};
 
 /// The facts of a request body, as [`scan::Request`] has them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct RequestFacts {
     /// The model's name.
     pub model: String,
-    /// Whether frames are asked for.
+    /// True if a stream is requested.
     pub stream: Option<bool>,
-    /// Answers asked for.
+    /// Requested answers.
     pub answers: u32,
     /// Token ids in the prompt.
     pub prompt_ids: Option<u64>,
-    /// Whether usage was asked for.
+    /// True if usage is requested.
     pub include_usage: Option<bool>,
-    /// Whether running usage was asked for.
+    /// True if running usage is requested.
     pub continuous_usage: bool,
-    /// Whether the prompt is sent back.
+    /// True if the prompt is part of the answer.
     pub echo: bool,
-    /// How the answers are to be drawn.
+    /// The sampling parameters.
     pub sampling: Sampling,
     /// True if another server prefills or decodes for this one.
     pub kv_transfer: KvTransfer,
-    /// True if a chat, a completion and a response make one token at most.
+    /// True if a chat, a completion and a response are limited to one token.
     pub is_one_token: [bool; 3],
 }
 
-/// What `body` asks for, or `None` if that is a matter of opinion.
-pub fn read_request(body: &[u8]) -> Option<Asked> {
+/// The facts of `body`, or `None` if they are undefined.
+pub fn read_request(body: &[u8]) -> Option<RequestFacts> {
     let body = value::parse(value::trim(body))?;
     let flag = |path: &str| body.pointer(path).and_then(Value::as_bool);
     let lax = |path: &str| body.pointer(path).and_then(super::edit::lax);
-    // Some servers read `MODEL` as `model`, and which of two stood last the tree does not say.
+    // Some servers read `MODEL` as `model`, and the tree does not have the order of the two.
     let cased = |name: &String| name.chars().any(|c| c.is_uppercase() || !c.is_ascii());
     let is_cased = |value: &Value| value.as_object().is_some_and(|members| members.keys().any(cased));
     let is_gemini = |name: &String| matches!(name.as_str(), "generationConfig" | "serviceTier");
@@ -46,7 +46,7 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
     }
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
     let places = ["/n", "/n_cmpl", "/sampling_params/n", "/generationConfig/candidateCount"];
-    let counts_said: Vec<&Value> = places.iter().filter_map(|path| body.pointer(path)).collect();
+    let stated_counts: Vec<&Value> = places.iter().filter_map(|path| body.pointer(path)).collect();
     // llama.cpp takes the whole part of a fraction, and the low 32 bits of an integer.
     let wrapped = |value: &Value| value.as_i64().map(|n| n as i32);
     let whole_part =
@@ -55,7 +55,7 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
         Some(n) => counts::count(value).or(u64::try_from(n).ok()),
         None => counts::count(value).or_else(|| whole_part(value).map(|n| n as u64)),
     };
-    let n = counts_said.first().copied().and_then(answers);
+    let n = stated_counts.first().copied().and_then(answers);
     // A list with an id in it is one prompt (of ids, or mixed); a list of prompts has none.
     let (prompts, ids) = match body.get("prompt") {
         Some(Value::Array(parts)) => {
@@ -77,7 +77,7 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
         remote_decode: is_true("/kv_transfer_params/do_remote_decode"),
         remote_prefill: is_true("/kv_transfer_params/do_remote_prefill"),
     };
-    (model.len() <= 40 && counts_said.len() < 2).then(|| Asked {
+    (model.len() <= 40 && stated_counts.len() < 2).then(|| RequestFacts {
         model: model.to_owned(),
         stream: body.get("stream").and_then(super::edit::truth),
         answers: u32::try_from(n.unwrap_or(1).max(1).saturating_mul(prompts.max(1) as u64))
@@ -108,7 +108,7 @@ const LIMITS: [&str; 12] = [
     "/generationConfig/maxOutputTokens",
 ];
 
-/// How the answers are to be drawn, or `None` if two places say it.
+/// The sampling parameters, or `None` if two places have them.
 fn sampling(body: &Value) -> Option<Sampling> {
     const NESTS: [&str; 4] = ["", "/parameters", "/sampling_params", "/options"];
     let only = |names: &[&str], gemini: &str, others: &[&str]| {
@@ -123,7 +123,7 @@ fn sampling(body: &Value) -> Option<Sampling> {
     let float = |value: Option<&Value>| value.and_then(Value::as_f64);
     let seed = only(&["seed"], "seed", &["/sampling_params/sampling_seed"])?;
     if seed.is_some_and(|seed| seed.as_f64() == Some(0.0) && seed.as_i64().is_none()) {
-        // `-0` is a whole number to some.
+        // Some parsers read `-0` as a whole number.
         return None;
     }
     let newest = body.get("max_completion_tokens").and_then(counts::count);
@@ -154,7 +154,7 @@ fn sampling(body: &Value) -> Option<Sampling> {
     })
 }
 
-/// In which form the answers are wanted, or `None` if two places say it.
+/// The output form, or `None` if two places have it.
 fn form(body: &Value) -> Option<Sampling> {
     let only = |paths: &[&str]| {
         let mut found = paths.iter().filter_map(|path| body.pointer(path));

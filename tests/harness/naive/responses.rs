@@ -1,61 +1,61 @@
-//! OpenAI's Responses: the frame's `type` says what it is; the last one repeats the whole answer. llama.cpp gives
-//! several answers: side by side in a stream, or in one array.
+//! OpenAI's Responses: the frame's `type` determines its meaning; the last one repeats the whole answer. llama.cpp
+//! gives several answers: in parallel in a stream, or in one array.
 
 use scan::{Finish, Scope, Usage};
 use serde_json::Value;
 
+use super::facts::{Chars, Choice, FrameFacts, Lead};
 use super::frame::{chars, each, is_error, is_word, len, says_error};
 use super::memory::Memory;
-use super::told::{Chars, Choice, Lead, Told};
 use super::words::{self, RESPONSES};
 use super::{Frame, counts, times};
 
 /// The events of a frame; an array holds several.
-pub(crate) fn told(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Vec<Told>> {
+pub(crate) fn facts(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Vec<FrameFacts>> {
     let Value::Array(frames) = frame else { return Some(vec![one(outside, frame, memory)?]) };
     let objects: Vec<&Value> = frames.iter().filter(|frame| frame.is_object()).collect();
     match objects.is_empty() {
-        true => Some(vec![Told::lead(Lead::Other)]),
-        // In a stream of events no server sends it, nor an array of errors.
+        true => Some(vec![FrameFacts::lead(Lead::Other)]),
+        // No server sends it in a stream of events, nor an array of errors.
         false if !outside.unstreamed || !outside.whole || objects.iter().any(|frame| is_error(frame)) => None,
         false => objects.into_iter().map(|frame| element(outside, frame, memory)).collect(),
     }
 }
 
-/// One answer of several: counted for itself.
-fn element(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Told> {
-    let mut told = whole(outside, frame)?;
-    if let Some(usage) = &mut told.usage {
+/// One of several answers, counted alone.
+fn element(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<FrameFacts> {
+    let mut facts = whole(outside, frame)?;
+    if let Some(usage) = &mut facts.usage {
         usage.scope = Scope::Choice(None);
     }
-    for choice in &mut told.choices {
+    for choice in &mut facts.choices {
         choice.number(memory.ended);
         memory.ended += 1;
     }
-    Some(told)
+    Some(facts)
 }
 
-fn one(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Told> {
+fn one(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<FrameFacts> {
     if !frame.is_object() {
-        return Some(Told::lead(Lead::Other));
+        return Some(FrameFacts::lead(Lead::Other));
     }
     let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
     let error = is_error(frame) || kind == "error";
-    let told = if outside.unstreamed || kind.is_empty() && is_response(frame) {
+    let facts = if outside.unstreamed || kind.is_empty() && is_response(frame) {
         whole(outside, frame)?
     } else if kind.is_empty() && !error {
         return None;
     } else {
         streamed(frame, kind, memory)?
     };
-    Some(told.or_error(error))
+    Some(facts.or_error(error))
 }
 
 fn is_response(frame: &Value) -> bool {
     frame.get("object").is_some_and(|object| object == "response")
 }
 
-fn streamed(frame: &Value, kind: &str, memory: &mut Memory) -> Option<Told> {
+fn streamed(frame: &Value, kind: &str, memory: &mut Memory) -> Option<FrameFacts> {
     let name = kind.strip_prefix("response.").unwrap_or("");
     let kind: fn(u32) -> Chars = match name {
         "output_text.delta" => |n| [0, n, 0, 0, 0],
@@ -70,31 +70,32 @@ fn streamed(frame: &Value, kind: &str, memory: &mut Memory) -> Option<Told> {
         "created" => {
             let lead = if memory.begun > 0 { Lead::Begin(memory.begun) } else { Lead::Progress };
             memory.begun += 1;
-            return untimed(frame, Told::lead(lead));
+            return untimed(frame, FrameFacts::lead(lead));
         }
-        "queued" | "in_progress" => return untimed(frame, Told::lead(Lead::Progress)),
-        _ => return Some(running(frame, Told::lead(Lead::Meta), memory)),
+        "queued" | "in_progress" => return untimed(frame, FrameFacts::lead(Lead::Progress)),
+        _ => return Some(running(frame, FrameFacts::lead(Lead::Meta), memory)),
     };
     let tokens = len(frame.get("logprobs")).filter(|&n| n > 0);
     let piece = Choice::new(0, tokens, kind(chars(frame.get("delta"))), false, None);
-    Some(running(frame, Told::choice(piece), memory))
+    Some(running(frame, FrameFacts::choice(piece), memory))
 }
 
-/// llama.cpp's `timings` before the end of the only answer are a running count; of several, they do not say whose.
-fn running(frame: &Value, told: Told, memory: &Memory) -> Told {
+/// llama.cpp's `timings` before the end of the only answer are a running count; of several answers, their answer is
+/// unknown.
+fn running(frame: &Value, facts: FrameFacts, memory: &Memory) -> FrameFacts {
     let is_sole = memory.begun < 2 && memory.ended < 1;
     let timings = frame.get("timings").filter(|timings| is_sole && timings.is_object());
     let counts = timings.and_then(counts::of_timings);
-    Told { usage: counts.map(|counts| Usage { scope: Scope::Running(0), counts }), ..told }
+    FrameFacts { usage: counts.map(|counts| Usage { scope: Scope::Running(0), counts }), ..facts }
 }
 
 /// Times belong to the end.
-fn untimed(frame: &Value, told: Told) -> Option<Told> {
-    times::at(frame, times::RESPONSES)?.is_none().then_some(told)
+fn untimed(frame: &Value, facts: FrameFacts) -> Option<FrameFacts> {
+    times::at(frame, times::RESPONSES)?.is_none().then_some(facts)
 }
 
-/// The last frame of an answer: its response repeats the answer, and counts it.
-fn last(frame: &Value, name: &str, memory: &mut Memory) -> Option<Told> {
+/// The last frame of an answer: its response repeats the answer, with its counts.
+fn last(frame: &Value, name: &str, memory: &mut Memory) -> Option<FrameFacts> {
     let number = memory.ended;
     memory.ended += 1;
     let nothing = Value::Null;
@@ -105,7 +106,7 @@ fn last(frame: &Value, name: &str, memory: &mut Memory) -> Option<Told> {
     }
     let reason = reason(response)?;
     let status = response.get("status").and_then(Value::as_str).unwrap_or_default();
-    // vLLM ends every stream with this word, and says in the response what became of it.
+    // vLLM ends every stream with this type; the status is in the response.
     let name = match (name, status) {
         ("completed", "failed" | "incomplete" | "cancelled") => status,
         _ => name,
@@ -120,13 +121,13 @@ fn last(frame: &Value, name: &str, memory: &mut Memory) -> Option<Told> {
         ("completed", None) => Some(Finish::Stop),
         _ => Some(Finish::Other),
     };
-    Some(Told {
+    Some(FrameFacts {
         lead: (name == "failed").then_some(Lead::Error),
         choices: finish.map(|reason| Choice::finish(number, reason)).into_iter().collect(),
         usage,
         server: times::at(frame, times::RESPONSES)?,
         done: memory.ended >= memory.begun,
-        ..Told::default()
+        ..FrameFacts::default()
     })
 }
 
@@ -141,27 +142,27 @@ fn usage(response: &Value) -> Option<Option<Usage>> {
 }
 
 /// An unstreamed response.
-fn whole(outside: Frame, frame: &Value) -> Option<Told> {
+fn whole(outside: Frame, frame: &Value) -> Option<FrameFacts> {
     if !is_response(frame) {
         let some =
             ["status", "output", "usage", "incomplete_details"].iter().any(|k| frame.get(*k).is_some());
         let streamed = is_word(frame.get("type")) && frame.get("type").is_some_and(|kind| kind != "error");
-        return if some || streamed { None } else { untimed(frame, Told::lead(Lead::Other)) };
+        return if some || streamed { None } else { untimed(frame, FrameFacts::lead(Lead::Other)) };
     }
     if outside.unstreamed && is_word(frame.get("type")) {
         return None;
     }
-    let mut said: Chars = [0; 5];
+    let mut lengths: Chars = [0; 5];
     for item in each(frame.get("output")) {
         let thought = item.get("type").is_some_and(|kind| kind == "reasoning");
         for part in each(item.get("content")) {
-            said[if thought { 0 } else { 1 }] += chars(part.get("text"));
-            said[2] += chars(part.get("refusal"));
+            lengths[if thought { 0 } else { 1 }] += chars(part.get("text"));
+            lengths[2] += chars(part.get("refusal"));
         }
-        said[0] += each(item.get("summary")).map(|part| chars(part.get("text"))).sum::<u32>();
-        said[3] += chars(item.get("arguments")) + chars(item.get("input"));
+        lengths[0] += each(item.get("summary")).map(|part| chars(part.get("text"))).sum::<u32>();
+        lengths[3] += chars(item.get("arguments")) + chars(item.get("input"));
     }
-    let silent = said == [0; 5];
+    let silent = lengths == [0; 5];
     let usage = usage(frame)?;
     let reason = reason(frame)?;
     let (lead, finish) = match frame.get("status").and_then(Value::as_str) {
@@ -173,10 +174,10 @@ fn whole(outside: Frame, frame: &Value) -> Option<Told> {
         _ => return None,
     };
     if lead == Some(Lead::Progress) {
-        return untimed(frame, Told::lead(Lead::Progress));
+        return untimed(frame, FrameFacts::lead(Lead::Progress));
     }
     let answers = finish.is_some() || !silent;
-    let choice = answers.then(|| Choice::new(0, None, said, false, finish));
-    let told = Told { lead, choices: choice.into_iter().collect(), usage, ..Told::default() };
-    Some(Told { server: times::at(frame, times::RESPONSES)?, ..told })
+    let choice = answers.then(|| Choice::new(0, None, lengths, false, finish));
+    let facts = FrameFacts { lead, choices: choice.into_iter().collect(), usage, ..FrameFacts::default() };
+    Some(FrameFacts { server: times::at(frame, times::RESPONSES)?, ..facts })
 }

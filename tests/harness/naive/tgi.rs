@@ -3,34 +3,34 @@
 use scan::{Counts, Finish, Scope};
 use serde_json::Value;
 
+use super::facts::{Choice, FrameFacts, Lead};
 use super::frame::{chars, each, len, says_error};
-use super::told::{Choice, Lead, Told};
 use super::words::{self, OPENAI};
 use super::{Frame, counts};
 
-/// What a frame tells.
-pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
+/// The facts of a frame.
+pub(crate) fn facts(outside: Frame, frame: &Value) -> Option<FrameFacts> {
     let list = match frame {
         Value::Object(_) => std::slice::from_ref(frame),
         Value::Array(list) if list.iter().all(Value::is_object) => &list[..],
         Value::Array(_) => return None,
         _ => &[],
     };
-    let mut told = Told { each_counts: true, ..Told::default() };
+    let mut facts = FrameFacts { each_counts: true, ..FrameFacts::default() };
     let answers: Vec<&Value> = list.iter().filter(|answer| !says_error(answer)).collect();
     if answers.len() < list.len() {
-        // Whose place an error takes in a list, no one says.
+        // The position of an error in a list is undefined.
         if list.len() > 1 {
             return None;
         }
-        told.lead = Some(Lead::Error);
+        facts.lead = Some(Lead::Error);
     }
     for (place, answer) in answers.into_iter().enumerate() {
         let place = u32::try_from(place).ok()?;
-        told.choices.push(if outside.unstreamed { whole(place, answer)? } else { token(place, answer)? });
+        facts.choices.push(if outside.unstreamed { whole(place, answer)? } else { token(place, answer)? });
     }
-    // A list in a stream is nothing TGI sends.
-    (outside.unstreamed || !frame.is_array()).then_some(told)
+    // TGI sends no list in a stream.
+    (outside.unstreamed || !frame.is_array()).then_some(facts)
 }
 
 fn finish(answer: &Value) -> Option<Option<Finish>> {
@@ -46,8 +46,8 @@ fn token(place: u32, frame: &Value) -> Option<Choice> {
     if token.is_none() && details.is_none() && !text {
         return None;
     }
-    let said = chars(token.and_then(|token| token.get("text")));
-    let mut choice = Choice::new(place, token.map(|_| 1), [0, said, 0, 0, 0], false, finish(frame)?);
+    let lengths = chars(token.and_then(|token| token.get("text")));
+    let mut choice = Choice::new(place, token.map(|_| 1), [0, lengths, 0, 0, 0], false, finish(frame)?);
     let index = counts::at(frame, &[("/index", |c| &mut c.output)])?;
     if index.rejected > 0 {
         return None;
@@ -55,7 +55,7 @@ fn token(place: u32, frame: &Value) -> Option<Choice> {
     match details {
         Some(details) => {
             let counts = detailed(details)?;
-            // The number of the last token is how many there are, if nothing else says it.
+            // The number of the last token is the count, without another one.
             let output = counts.output.or(index.output);
             choice.count_as(Scope::Choice(Some(place)), Counts { output, ..counts });
         }
@@ -70,8 +70,8 @@ fn whole(place: u32, answer: &Value) -> Option<Choice> {
     if answer.get("token").is_some() || !answer.get("generated_text").is_some_and(Value::is_string) {
         return None;
     }
-    let said = [0, chars(answer.get("generated_text")), 0, 0, 0];
-    let mut choice = Choice::new(place, len(details.get("tokens")), said, false, finish(answer)?);
+    let lengths = [0, chars(answer.get("generated_text")), 0, 0, 0];
+    let mut choice = Choice::new(place, len(details.get("tokens")), lengths, false, finish(answer)?);
     choice.count_as(Scope::Choice(Some(place)), detailed(details)?);
     Some(choice)
 }
@@ -86,7 +86,7 @@ fn detailed(details: &Value) -> Option<Counts> {
         let more = sequence.get("generated_tokens").and_then(counts::count)?;
         output = Some(output.unwrap_or(0) + more);
     }
-    // `prefill` is there and empty unless it was asked for: that is no prompt of no tokens.
+    // `prefill` is an empty list unless requested: that is no prompt of zero tokens.
     let listed = len(details.get("prefill")).filter(|&n| n > 0).map(u64::from);
     if listed.is_some() && details.get("input_length").is_some() {
         return None;

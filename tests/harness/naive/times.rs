@@ -1,9 +1,9 @@
-//! A server's own times and counts out of a frame's tree.
+//! The server's own times and counts from a frame's tree.
 
 use scan::ServerReport;
 use serde_json::Value;
 
-/// The place of a number, how many nanoseconds its unit has (or that it counts), and which it is.
+/// The place of a number, the nanoseconds of its unit (or that it is a count), and its kind.
 type Place = (&'static str, f64, fn(&mut ServerReport) -> &mut Option<u64>);
 
 const MILLI: f64 = 1e6;
@@ -28,8 +28,7 @@ pub(crate) const OPENAI: &[Place] = &[
     ("/usage/total_completion_time_sec", SECOND, |t| &mut t.decode_ns),
 ];
 
-/// Of the Responses dialect: llama.cpp beside the response, vLLM in it, which is all there is if it
-/// is not streamed.
+/// For the Responses dialect: llama.cpp beside the response, vLLM in it, which is the whole body if unstreamed.
 pub(crate) const RESPONSES: &[Place] = &[
     ("/timings/prompt_ms", MILLI, |t| &mut t.prefill_ns),
     ("/timings/predicted_ms", MILLI, |t| &mut t.decode_ns),
@@ -64,9 +63,8 @@ pub(crate) const OLLAMA: &[Place] = &[
     ("/eval_duration", NANO, |t| &mut t.decode_ns),
 ];
 
-/// The times that stand at the named places, rounded to nanoseconds; a number below zero and what is
-/// no number are not said. Outside `None` where two places of one time disagree, or where one is
-/// longer than 2^53 nanoseconds.
+/// The times at the named places, rounded to nanoseconds, without numbers below zero and other values. `None` if two
+/// places of one time disagree, or if one exceeds 2^53 nanoseconds.
 pub(crate) fn at(frame: &Value, places: &[Place]) -> Option<Option<ServerReport>> {
     let mut times = ServerReport::default();
     for (path, unit, slot) in places {

@@ -4,44 +4,46 @@ use scan::{Counts, Finish, Scope, Usage};
 use serde_json::Value;
 
 use super::counts::{OPENAI, Place};
+use super::facts::{Choice, FrameFacts, Lead};
 use super::frame::{chars, each, is_error};
-use super::told::{Choice, Lead, Told};
 use super::{Frame, counts, openai, times};
 
-/// What a frame tells.
-pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
+/// The facts of a frame.
+pub(crate) fn facts(outside: Frame, frame: &Value) -> Option<FrameFacts> {
     if !frame.is_object() {
-        return Some(Told::lead(Lead::Other));
+        return Some(FrameFacts::lead(Lead::Other));
     }
     let error = is_error(frame);
     let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
     let listed = frame.get("choices").is_some();
-    // llama.cpp says these of its chats; no one has seen them here.
+    // llama.cpp sends these with chats; they were never seen here.
     if ["timings", "prompt_progress"].iter().any(|key| frame.get(*key).is_some_and(|value| !value.is_null()))
     {
         return None;
     }
-    let told = match (kind, listed) {
+    let facts = match (kind, listed) {
         ("", true) if !outside.unstreamed => chat(outside, frame)?,
         ("", false) if outside.unstreamed => whole(frame)?,
-        ("", false) if frame.get("text").is_none() && frame.get("usage").is_none() => Told::lead(Lead::Other),
-        ("transcript.text.delta", false) if !outside.unstreamed => {
-            let said = [0, chars(frame.get("delta")), 0, 0, 0];
-            Told::choice(Choice::new(0, None, said, false, None))
+        ("", false) if frame.get("text").is_none() && frame.get("usage").is_none() => {
+            FrameFacts::lead(Lead::Other)
         }
-        ("transcript.text.done", false) if !outside.unstreamed => Told {
+        ("transcript.text.delta", false) if !outside.unstreamed => {
+            let lengths = [0, chars(frame.get("delta")), 0, 0, 0];
+            FrameFacts::choice(Choice::new(0, None, lengths, false, None))
+        }
+        ("transcript.text.done", false) if !outside.unstreamed => FrameFacts {
             usage: usage(frame, Scope::Whole)?,
             done: true,
-            ..Told::choice(Choice::finish(0, Finish::Stop))
+            ..FrameFacts::choice(Choice::finish(0, Finish::Stop))
         },
-        (_, false) if !outside.unstreamed && !kind.is_empty() => Told::lead(Lead::Meta),
+        (_, false) if !outside.unstreamed && !kind.is_empty() => FrameFacts::lead(Lead::Meta),
         _ => return None,
     };
     let server = times::at(frame, times::OPENAI)?;
-    Some(Told { server, ..told }.or_error(error))
+    Some(FrameFacts { server, ..facts }.or_error(error))
 }
 
-fn chat(outside: Frame, frame: &Value) -> Option<Told> {
+fn chat(outside: Frame, frame: &Value) -> Option<FrameFacts> {
     const KNOWN: [&str; 2] = ["content", "role"];
     let objects = each(frame.get("choices")).filter(|choice| choice.is_object());
     let mut choices = Vec::new();
@@ -65,21 +67,21 @@ fn chat(outside: Frame, frame: &Value) -> Option<Told> {
     };
     let usage = usage(frame, scope)?;
     let lead = (choices.is_empty() && usage.is_none()).then_some(Lead::Meta);
-    Some(Told { lead, choices, usage, ..Told::default() })
+    Some(FrameFacts { lead, choices, usage, ..FrameFacts::default() })
 }
 
-fn whole(frame: &Value) -> Option<Told> {
+fn whole(frame: &Value) -> Option<FrameFacts> {
     let Some(text) = frame.get("text").filter(|text| text.is_string()) else {
         let usage = frame.get("usage").is_some();
-        return (!usage).then(|| Told::lead(Lead::Other));
+        return (!usage).then(|| FrameFacts::lead(Lead::Other));
     };
     let choice = Choice::new(0, None, [0, chars(Some(text)), 0, 0, 0], false, None);
-    Some(Told { usage: usage(frame, Scope::Whole)?, ..Told::choice(choice) })
+    Some(FrameFacts { usage: usage(frame, Scope::Whole)?, ..FrameFacts::choice(choice) })
 }
 
 const HERE: &[Place] = &[("/input_token_details/audio_tokens", |c| &mut c.input_audio)];
 
-/// Tokens under either server's names; seconds of audio are none.
+/// Tokens by either server's names; seconds of audio are none.
 fn usage(frame: &Value, scope: Scope) -> Option<Option<Usage>> {
     let Some(usage) = frame.get("usage").filter(|usage| usage.is_object()) else { return Some(None) };
     let counts = counts::at(usage, &[OPENAI, HERE].concat())?;

@@ -1,19 +1,19 @@
-//! A frame of no known shape: a piece that is not looked into, but for an error and a usage object.
+//! A frame of unknown shape: one piece, of which only an error and a usage object are read.
 
 use scan::{Counts, Event, Piece, Scope, Usage};
 use serde_json::Value;
 
 use super::Frame;
 use super::counts;
+use super::facts::{FrameFacts, Lead};
 use super::frame::is_error;
 use super::memory::Memory;
-use super::told::{Lead, Told};
 
-/// The events of a frame, or `None` if they are a matter of opinion.
+/// The events of a frame, or `None` if they are undefined.
 pub(crate) fn events(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Vec<Event>> {
     let usage = usage(outside, frame, memory)?;
     if is_error(frame) {
-        return Told { lead: Some(Lead::Error), usage, ..Told::default() }.events(outside);
+        return FrameFacts { lead: Some(Lead::Error), usage, ..FrameFacts::default() }.events(outside);
     }
     if outside.error {
         return None;
@@ -26,7 +26,7 @@ pub(crate) fn events(outside: Frame, frame: &Value, memory: &mut Memory) -> Opti
     Some(piece.into_iter().chain(usage.map(Event::Usage)).collect())
 }
 
-/// The usage, with what the frames before said beside it.
+/// The usage, merged with the counts of earlier frames.
 fn usage(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Option<Usage>> {
     let holders = [frame.get("usage"), frame.pointer("/response/usage"), frame.pointer("/message/usage")];
     let mut holders = holders.into_iter().flatten();
@@ -80,6 +80,6 @@ fn of_object(usage: &Value) -> Option<Counts> {
     };
     counts.input_cached = counts.input_cached.or(read.input);
     counts.input_cache_write = written.input;
-    // A number refused may hide one that another name gave.
+    // A rejected number may hide one of another name.
     (counts.rejected == 0 || counts.input.is_none() && counts.output.is_none()).then_some(counts)
 }

@@ -1,11 +1,11 @@
-//! Strict JSON into a tree, last key first: of two members of one name the last counts, as in every
-//! parser a client has. Where that would be a matter of opinion the answer is `None`:
+//! Strict JSON as a tree: of two members of one name the last counts, as in every client's parser. It returns `None` in
+//! undefined cases:
 //!
-//! * the text is not JSON by the strict grammar, not UTF-8, has half a surrogate pair, is nested
-//!   deeper than `serde_json` goes, or has a number of more than 200 characters;
-//! * a member that is summed up or has a second spelling stands there twice (a tool's arguments,
-//!   `reasoning`, a refusal, a model's name), or a container other than the four that begin anew (`choices`,
-//!   `delta`, `message`, `usage`), or a count once as a number and once as something else.
+//! * the text is not JSON by the strict grammar, not UTF-8, has half a surrogate pair, is nested deeper than
+//!   `serde_json` goes, or has a number of more than 200 characters;
+//! * a repeated member that is summed or has a second spelling (a tool's arguments, `reasoning`, a refusal, a model's
+//!   name), or a repeated container other than the four that start again (`choices`, `delta`, `message`, `usage`), or a
+//!   count once as a number and once as another value.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,7 +13,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Members whose last value counts, whatever it and the earlier ones are.
+/// Members whose last value counts, whatever the earlier ones are.
 const SETTLED: [&str; 15] = [
     "content",
     "finish_reason",
@@ -32,7 +32,7 @@ const SETTLED: [&str; 15] = [
     "generated_text",
 ];
 
-/// Members that are never settled if there are two of them.
+/// Members that are undefined if repeated.
 const OPEN: [&str; 17] = [
     "reasoning",
     "reasoning_content",
@@ -53,10 +53,10 @@ const OPEN: [&str; 17] = [
     "service_tier",
 ];
 
-/// Members that begin anew.
+/// Members that start again if repeated.
 const ANEW: [&str; 4] = ["choices", "delta", "message", "usage"];
 
-/// `text` without the white space of JSON around it.
+/// `text` without JSON's white space around it.
 pub(crate) fn trim(text: &[u8]) -> &[u8] {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
     let from = text.iter().position(|byte| !is_space(byte)).unwrap_or(text.len());
@@ -82,7 +82,7 @@ struct Tree<'a> {
 fn settled(key: &str, earlier: &Value, later: &Value) -> bool {
     let scalar = |value: &Value| !value.is_object() && !value.is_array();
     if ANEW.contains(&key) {
-        // A long list may have been let go before the second came.
+        // A long list may have been emitted before the second.
         return earlier.as_array().is_none_or(|list| list.len() < 3);
     }
     if OPEN.contains(&key) || !scalar(earlier) || !scalar(later) {

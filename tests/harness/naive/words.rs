@@ -1,5 +1,5 @@
-//! The words by which the servers say why an answer ended, each dialect's own. A word that only
-//! another dialect knows is a matter of opinion: one table may serve several.
+//! Each dialect's words for the end of an answer. A word of another dialect only is undefined, because one table may
+//! serve several.
 
 use scan::Finish::{self, Abort, ContentFilter, Length, Other, Stop, ToolCalls};
 use serde_json::Value;
@@ -67,7 +67,7 @@ pub(crate) const COHERE: Words = &[
 
 const ALL: [Words; 6] = [OPENAI, RESPONSES, ANTHROPIC, OLLAMA, GEMINI, COHERE];
 
-/// Why an answer ended, if `value` is a word: outside `None`, that is a matter of opinion.
+/// The reason of an end, if `value` is a word; `None` outside if it is undefined.
 pub(crate) fn finish(value: Option<&Value>, own: Words) -> Option<Option<Finish>> {
     let word = value.and_then(Value::as_str).unwrap_or_default();
     if word.is_empty() {

@@ -1,6 +1,5 @@
-//! What is in a ledger's files, read with SQL and nothing of the ledger's own code, and held against
-//! what was written: every row as it was, none twice, none missing that was acknowledged, and the
-//! lines the sums of the rows.
+//! Compares a ledger's files, read by SQL without the ledger's own code, with the written rows: every row is unchanged
+//! and unique, no acknowledged row is missing, and the daily totals are the sums of the rows.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -10,31 +9,31 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::rows::Place;
 
-/// What a life of the scribe did.
+/// The result of one life of the scribe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
     /// Rows it entered.
     pub entered: u32,
-    /// Of them, the first so many were acknowledged.
+    /// The number of acknowledged rows, which are the first ones.
     pub acknowledged: u32,
 }
 
-/// What was found.
+/// The contents of the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// Rows.
     pub rows: u64,
-    /// Exchanges of which only totals are known.
+    /// Exchanges that are known only as totals.
     pub shed: u64,
-    /// Exchanges of which not even that is known, by the gaps that say a number.
+    /// Lost exchanges, by the gaps with a number.
     pub lost: u64,
     /// Gap markers.
     pub gaps: u64,
 }
 
-/// The files of a ledger: the open month, and what stands beside it.
+/// The files of a ledger: the open month, and those beside it.
 pub fn files(ledger: &Path) -> Vec<PathBuf> {
-    let folder = ledger.parent().expect("a ledger lies in a folder");
+    let folder = ledger.parent().expect("a ledger is in a folder");
     let stem = ledger.file_stem().and_then(|stem| stem.to_str()).expect("it has a name");
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .expect("the folder can be read")
@@ -49,11 +48,11 @@ pub fn files(ledger: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Audits the ledger at `path` against what the `lives` of the scribe wrote, from `base_us` on.
+/// Audits the ledger at `path` against the rows that the `lives` of the scribe wrote, from `base_us` on.
 ///
 /// # Errors
 ///
-/// What is wrong, for people.
+/// The first difference, for people.
 pub fn audit(path: &Path, base_us: i64, lives: &[Life]) -> Result<Found, String> {
     let mut seen: HashMap<Place, u32> = HashMap::new();
     let mut sums: BTreeMap<Key, Sum> = BTreeMap::new();
@@ -115,7 +114,7 @@ fn was_entered(place: Place, lives: &[Life]) -> bool {
     lives.get(place.life as usize).is_some_and(|life| place.index < life.entered)
 }
 
-/// What is told of a row here and there.
+/// The compared facts of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Told {
     id: [u8; 16],
@@ -129,7 +128,7 @@ struct Told {
     cost: Option<i64>,
 }
 
-/// Day, tenant, principal, model, ending, provenances, whether there is a price.
+/// Day, tenant, principal, model, ending, provenances, and true with a price.
 type Key = (i64, String, String, String, String, [String; 2], bool);
 
 /// Exchanges, tokens, cost.

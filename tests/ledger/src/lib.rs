@@ -1,6 +1,5 @@
-//! Rows that are known before they are written, and the audit of what became of them. The law the
-//! tests hold the ledger to: what was acknowledged is there once, as it was, and the totals are the
-//! sums of what is there.
+//! Rows that are known before they are written, and their audit. The law of the ledger's tests: an acknowledged row is
+//! there once, unchanged, and the totals are the sums of the rows.
 
 pub mod audit;
 pub mod months;

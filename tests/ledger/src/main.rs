@@ -1,10 +1,9 @@
-//! A process that writes rows into a ledger and says on its standard output how many are acknowledged:
-//! something for tests to kill.
+//! A process that writes rows into a ledger and prints the number of acknowledged ones, for tests to kill.
 //!
 //! usage: scribe LEDGER LIFE ROWS BASE_US [ROWS_PER_MS]
 //!
-//! It says `begun` once it runs, `acknowledged N` whenever that has changed, `trouble …` when the ledger
-//! says so, and at its end `ended N` if everything is on the disk.
+//! It prints `begun` once it runs, `acknowledged N` whenever that has changed, `trouble …` when the ledger reports an
+//! error, and at its end `ended N` if everything is on the disk.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -45,7 +44,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What was said last.
+/// The last printed state.
 #[derive(Default)]
 struct Told {
     rows: u64,
@@ -68,6 +67,6 @@ impl Told {
 
 fn say(what: &str) {
     let mut out = io::stdout().lock();
-    // A test that no longer listens has heard enough.
+    // The test has stopped reading.
     let _ = writeln!(out, "{what}").and_then(|()| out.flush());
 }

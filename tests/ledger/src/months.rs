@@ -17,7 +17,7 @@ pub const NOW_US: i64 = 1_772_712_000_000_000;
 
 const DAY_US: i64 = 86_400_000_000;
 
-/// Writes the ledger: so many rows in each of January, February and March, and ends.
+/// Writes the ledger: this number of rows in each of January, February and March, and ends.
 ///
 /// # Panics
 /// If they are not on the disk within a minute.

@@ -1,5 +1,4 @@
-//! The rows a scribe writes: each a function of its place, so that whoever audits the ledger knows
-//! every one of them without having seen it written.
+//! The rows of a scribe: each is a function of its place, so that an audit knows every one of them.
 
 use std::sync::Arc;
 
@@ -7,30 +6,30 @@ use ledger::Row;
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
-/// Where a row stands: the life of the scribe that wrote it, and its place in it.
+/// The place of a row: the life of the scribe that wrote it, and the number in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
-    /// Which life of the scribe, from 0.
+    /// The life of the scribe, from 0.
     pub life: u32,
-    /// Which row of that life, from 0.
+    /// The number of the row in that life, from 0.
     pub index: u32,
 }
 
 impl Place {
-    /// The row's name, out of which its place can be read again.
+    /// The row's name, from which its place can be parsed.
     pub fn id(self, base_us: i64) -> ExchangeId {
         let chance = u128::from(self.life) << 32 | u128::from(self.index);
         ExchangeId::new(self.ended_us(base_us).unsigned_abs() * 1000, chance)
     }
 
-    /// The place a name was made of.
+    /// Parses the place from a name.
     pub fn of(id: [u8; 16]) -> Self {
         let low = u128::from_be_bytes(id) & ((1 << 62) - 1);
         let part = |value: u128| u32::try_from(value & u128::from(u32::MAX)).unwrap_or(u32::MAX);
         Self { life: part(low >> 32), index: part(low) }
     }
 
-    /// Most rows end in the base's day, some in the one before.
+    /// Most rows end on the base's day, some on the day before.
     fn ended_us(self, base_us: i64) -> i64 {
         const DAY_US: i64 = 86_400_000_000;
         let before = if self.index % 97 == 96 { DAY_US } else { 0 };
@@ -39,7 +38,7 @@ impl Place {
 
     /// The row of this place.
     pub fn row(self, base_us: i64) -> Row {
-        // Any spread will do, as long as it is the same each time.
+        // Any distribution will do, as long as it is deterministic.
         let dice = (u64::from(self.life) << 32 | u64::from(self.index)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let pick = |shift: u32, below: u64| (dice >> shift) % below;
         let mut by_type = [0; TokenType::ALL.len()];

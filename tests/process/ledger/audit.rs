@@ -4,14 +4,14 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-/// What is in a file.
+/// The contents of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     /// Rows of each tenant.
     pub(crate) tenants: Vec<(String, u64)>,
     /// Gap markers.
     pub(crate) gaps: u64,
-    /// Exchanges of which only totals are known.
+    /// Exchanges that are known only as totals.
     pub(crate) shed: u64,
 }
 
@@ -25,7 +25,7 @@ impl Found {
     }
 }
 
-/// Reads a ledger of one month; fails the test if a row is there twice, or a line is not the sum of its rows.
+/// Reads a ledger of one month; fails the test if a row is duplicated, or a daily total is not the sum of its rows.
 #[track_caller]
 pub(crate) fn audit(ledger: &Path) -> Found {
     let file = Connection::open_with_flags(ledger, OpenFlags::SQLITE_OPEN_READ_WRITE).expect("a database");
@@ -35,11 +35,11 @@ pub(crate) fn audit(ledger: &Path) -> Found {
         file.query_row(sql, [], |row| row.get::<_, i64>(0)).expect(sql).try_into().expect("a count")
     };
     let twice = "SELECT count(*) - count(DISTINCT id) FROM exchange";
-    assert_eq!(number(twice), 0, "a row is there twice");
+    assert_eq!(number(twice), 0, "a row is duplicated");
     let differences = format!(
         "SELECT count(*) FROM (SELECT * FROM ({ROWS} EXCEPT {LINES}) UNION ALL SELECT * FROM ({LINES} EXCEPT {ROWS}))"
     );
-    assert_eq!(number(&differences), 0, "lines are not the sums of their rows");
+    assert_eq!(number(&differences), 0, "totals are not the sums of their rows");
     let mut tenants = file.prepare("SELECT tenant, count(*) FROM exchange GROUP BY 1").expect("SQL");
     let tenants = tenants
         .query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))

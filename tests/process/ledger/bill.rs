@@ -7,7 +7,7 @@ use super::client::{Ask, Bill};
 use super::place::{Place, Rows, is_up, server};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bill_is_counts_times_prices() {
+async fn bill_is_counts_times_prices() {
     let server = server().await;
     tokio::task::block_in_place(|| {
         let place = Place::new();
@@ -30,7 +30,7 @@ async fn a_bill_is_counts_times_prices() {
         assert!(is_up(&page));
         assert_eq!(Rows::of(&page).all(), all);
 
-        // Of a ledger that is being written.
+        // While the ledger is being written.
         let report = place.spend("x.db", "tenant,model");
         assert_eq!(Bill::of_report(&report), bill);
         let members: BTreeSet<&str> = MEMBERS.into_iter().collect();
@@ -66,7 +66,7 @@ async fn a_bill_is_counts_times_prices() {
         let unpriced = [("model", "nobody-priced-this"), ("reason", "model")];
         assert_eq!(page.sum("tokenmeter_unpriced_exchanges_total", &unpriced), 2.0, "{}", page.text);
 
-        // And of one whose writer has ended.
+        // And after its writer has ended.
         proxy.terminate();
         assert!(proxy.ended(std::time::Duration::from_secs(15)).success(), "{}", proxy.log());
         assert_eq!(Bill::of_report(&place.spend("x.db", "tenant,model")), bill);
@@ -82,7 +82,7 @@ fn sum(group: &serde_json::Value, side: &str) -> Option<u64> {
     types.map(|name| group[*name].as_u64()).sum()
 }
 
-/// What the report promises, no more and no less.
+/// The report's columns and notes, exactly.
 const MEMBERS: [&str; 21] = [
     "tenant",
     "model",

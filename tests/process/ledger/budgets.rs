@@ -9,11 +9,11 @@ use super::hook::Hook;
 use super::place::{Place, Rows, server};
 use crate::proxy::Proxy;
 
-/// Less than one exchange costs.
+/// Less than the cost of one exchange.
 const LIMIT: &str = "0.000001";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_spent_budget_refuses_its_tenant_and_a_restart_does_not_help() {
+async fn spent_budget_rejects_its_tenant_across_restarts() {
     let server = server().await;
     tokio::task::block_in_place(|| {
         let place = Place::new();
@@ -39,12 +39,12 @@ async fn a_spent_budget_refuses_its_tenant_and_a_restart_does_not_help() {
         refused(&proxy);
         let spent = place.spend("x.db", "tenant");
         let of = |tenant: &str| spent.iter().find(|group| group["tenant"] == tenant).cloned();
-        assert_eq!(of("spender").expect("it spent")["exchanges"], 1, "refused ones cost nothing: {spent:?}");
+        assert_eq!(of("spender").expect("it spent")["exchanges"], 1, "rejected requests cost nothing: {spent:?}");
     });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_has_no_price_is_refused_where_the_budget_says_so() {
+async fn unpriced_request_is_rejected_where_the_budget_demands_it() {
     let server = server().await;
     tokio::task::block_in_place(|| {
         let place = Place::new();
@@ -66,7 +66,7 @@ async fn what_has_no_price_is_refused_where_the_budget_says_so() {
         for part in [r#""tenant":"strict""#, r#""reason":"unpriced""#, r#""model":"nobody-knows""#] {
             assert!(line.contains(part), "{part} in {line}");
         }
-        // However the body is written, its model is read or refused.
+        // In any spelling of the body, its model is read or the request rejected.
         let unpriced = r#"{"model":"nobody-knows","messages":[]}"#;
         let utf16: Vec<u8> = unpriced.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let utf32: Vec<u8> = unpriced.chars().map(u32::from).flat_map(u32::to_be_bytes).collect();
@@ -95,10 +95,10 @@ async fn what_has_no_price_is_refused_where_the_budget_says_so() {
     });
 }
 
-/// Waits until the budget's look was taken, then asks.
+/// Waits until the budget was evaluated, then sends a request.
 fn refused(proxy: &Proxy) {
     let spender = [("tenant", "spender")];
-    proxy.page_when("it is known to be spent", |page| page.sum("tokenmeter_budget_used_usd", &spender) > 0.0);
+    proxy.page_when("the budget is spent", |page| page.sum("tokenmeter_budget_used_usd", &spender) > 0.0);
     let before = proxy.page().sum("tokenmeter_refused_total", &[("reason", "budget")]);
     for stream in [false, true] {
         let answer = Ask { stream, ..Ask::of("spender", "small") }.send(proxy.data);
@@ -124,5 +124,5 @@ fn refused(proxy: &Proxy) {
     }
     let others = Rows::of(&page).acknowledged;
     assert_eq!(Ask::of("somebody-else", "small").send(proxy.data).status, 200);
-    proxy.page_when("theirs is on the disk", |page| Rows::of(page).acknowledged == others + 1);
+    proxy.page_when("the other tenants' rows are on the disk", |page| Rows::of(page).acknowledged == others + 1);
 }

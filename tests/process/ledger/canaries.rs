@@ -44,7 +44,7 @@ fn no_ledger_contains_a_canary() {
     assert!(during.iter().any(|name| name == "x.db-wal"), "{during:?}");
     let by = "tenant,principal,consumer,model,response_model,ending,upstream,dialect";
     let spent = place.spend("x.db", by);
-    assert!(spent.iter().all(|group| group["tenant"] == "known"), "the key was known: {spent:?}");
+    assert!(spent.iter().all(|group| group["tenant"] == "known"), "the key is known: {spent:?}");
     assert!(spent.iter().all(|group| group["consumer"].as_str().is_some_and(|user| !user.is_empty())));
     proxy.terminate();
     assert!(proxy.ended(Duration::from_secs(15)).success(), "{}", proxy.log());
@@ -60,12 +60,12 @@ fn no_ledger_contains_a_canary() {
     }
 }
 
-/// Looks through every file of the place; their names.
+/// Searches every file of the folder; returns their names.
 fn tell_nothing(place: &Place) -> Vec<String> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(place.folder()).expect("the folder") {
         let path = entry.expect("an entry").path();
-        // A file that is put in another's place has its first name for a moment only.
+        // A file that replaces another has its first name for a moment only.
         let Ok(content) = std::fs::read(&path) else { continue };
         let at = content.windows(CANARY.len()).position(|bytes| bytes == CANARY.as_bytes());
         let told =

@@ -11,12 +11,12 @@ use super::kills::{all_are_there, load};
 use super::place::{Place, Rows, command, is_up, server};
 
 #[path = "../../../sidecar/ship/src/tests/server.rs"]
-#[expect(clippy::unwrap_used, dead_code, reason = "it is a file of the shipper's tests, who need more of it")]
+#[expect(clippy::unwrap_used, dead_code, reason = "the test server of another crate, of which not everything is used here")]
 mod postgresql;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL"]
-async fn a_store_has_every_row_once_whoever_was_killed() {
+async fn store_has_every_row_once_after_any_kill() {
     let server = server().await;
     let place = Place::new();
     let mut store = tokio::task::block_in_place(postgresql::Server::start);
@@ -55,7 +55,7 @@ async fn a_store_has_every_row_once_whoever_was_killed() {
         });
         proxy.terminate();
         assert!(proxy.ended(Duration::from_secs(15)).success(), "{}", proxy.log());
-        assert!(!proxy.log().contains(postgresql::PASSWORD), "the log tells the password: {}", proxy.log());
+        assert!(!proxy.log().contains(postgresql::PASSWORD), "the log contains the password: {}", proxy.log());
 
         let found = audit(&place.path("x.db"));
         all_are_there(&found, &acknowledged);
@@ -77,7 +77,7 @@ async fn a_store_has_every_row_once_whoever_was_killed() {
             &["--by", "consumer,response_model", "--format", "table"],
             &["--format", "focus"],
         ] {
-            // Of months, the store does not know whether they are closed.
+            // The store does not know which months are closed.
             let of_months = ["\"months\": {", " is open: ", "the central store does not know whether "];
             let is_same = |line: &&str| !of_months.iter().any(|part| line.contains(part));
             let said = |ledger: &str| {

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use serde_json::{Value, json};
 
-/// What is asked.
+/// A request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'a> {
     pub(crate) tenant: &'a str,
@@ -17,7 +17,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) stream: bool,
 }
 
-/// What came back: status and the whole text.
+/// The response: status and the whole text.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -25,12 +25,12 @@ pub(crate) struct Answer {
 }
 
 impl Ask<'_> {
-    /// Some tokens of `model` for `tenant`.
+    /// A request of `tenant` for some tokens of `model`.
     pub(crate) fn of<'a>(tenant: &'a str, model: &'a str) -> Ask<'a> {
         Ask { tenant, model, output: 7, cached: 0, stream: false }
     }
 
-    /// Asks.
+    /// Sends the request.
     pub(crate) fn send(self, to: SocketAddr) -> Answer {
         let mut body = json!({
             "model": self.model,
@@ -59,28 +59,28 @@ impl Ask<'_> {
     }
 }
 
-/// What one tenant used of one model.
+/// The usage of one model by one tenant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) exchanges: u64,
     pub(crate) input: u64,
     pub(crate) cached: u64,
     pub(crate) output: u64,
-    /// `None`: the model has no price.
+    /// `None` for a model without a price.
     pub(crate) pico: Option<i128>,
 }
 
-/// The client's own books, by tenant and model.
+/// The client's own sums, by tenant and model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bill(pub(crate) BTreeMap<(String, String), Sum>);
 
 impl Bill {
-    /// Asks, and enters what the answer says.
+    /// Sends a request, and adds the usage of its response.
     #[track_caller]
     pub(crate) fn ask(&mut self, to: SocketAddr, ask: Ask<'_>) {
         let answer = ask.send(to);
         assert_eq!(answer.status, 200, "{}", answer.text);
-        let at = answer.text.rfind("\"usage\":{").expect("it says what was used");
+        let at = answer.text.rfind("\"usage\":{").expect("the response has usage");
         let mut usage = serde_json::Deserializer::from_str(&answer.text[at + "\"usage\":".len()..]);
         let usage = <Value as serde::Deserialize>::deserialize(&mut usage).expect("an object");
         let of = |value: &Value| value.as_u64().unwrap_or(0);
@@ -100,7 +100,7 @@ impl Bill {
         });
     }
 
-    /// What the ledger's report says, in the same words.
+    /// The ledger's report, in the same form.
     pub(crate) fn of_report(groups: &[Value]) -> Self {
         let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{value} is no count"));
         let sum = |group: &Value| Sum {
@@ -124,7 +124,7 @@ impl Bill {
     }
 }
 
-/// Pico-dollars: a request, a token of input, one of what was cached, one of output.
+/// Pico-dollars: a request, an input token, a cached one, an output token.
 fn price(model: &str) -> Option<[i128; 4]> {
     match model {
         "small" => Some([0, 130_000, 70_000, 610_000]),
@@ -136,6 +136,6 @@ fn price(model: &str) -> Option<[i128; 4]> {
 /// Decimal text as pico-units.
 pub(crate) fn pico(text: &str) -> i128 {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    assert!(part.len() <= 12, "{text} has more digits than there are");
+    assert!(part.len() <= 12, "{text} has too many digits");
     format!("{whole}{part:0<12}").parse().unwrap_or_else(|_| panic!("{text} is no number"))
 }

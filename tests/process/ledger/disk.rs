@@ -13,7 +13,7 @@ use super::place::{NOTES, Place, Rows, is_up, server};
 use crate::meter_page::{Page, get};
 use crate::proxy::Proxy;
 
-/// A place whose folder `disk` is a file system of its own.
+/// A folder with a subfolder `disk` that is a file system of its own.
 struct Disk(Place);
 
 impl Disk {
@@ -43,7 +43,7 @@ impl Drop for Disk {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a process that may mount"]
-async fn a_full_disk_is_nobodys_trouble_but_the_ledgers() {
+async fn full_disk_affects_the_ledger_only() {
     let server = server().await;
     tokio::task::block_in_place(|| {
         let disk = Disk::new();
@@ -63,7 +63,7 @@ async fn a_full_disk_is_nobodys_trouble_but_the_ledgers() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a process that may mount"]
-async fn a_read_only_disk_is_waited_for() {
+async fn ledger_waits_for_a_read_only_disk() {
     let server = server().await;
     tokio::task::block_in_place(|| {
         let disk = Disk::new();
@@ -81,7 +81,7 @@ async fn a_read_only_disk_is_waited_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a process that may mount"]
-async fn a_folder_that_is_gone_is_waited_for() {
+async fn ledger_waits_for_a_missing_folder() {
     let server = server().await;
     tokio::task::block_in_place(|| {
         let place = Place::new();
@@ -99,16 +99,16 @@ async fn a_folder_that_is_gone_is_waited_for() {
         let rows = Rows { acknowledged: 120, queued: 0, shed: 0, lost: 0 };
         assert_eq!(Rows::of(&page), rows);
         drop(proxy);
-        // What was in the folder went with it, and the new file says so.
+        // The folder's files are lost with it, and the new file records that.
         exact(&place, "gone/x.db", &bill);
         assert_eq!(said(&place, "gone/x.db"), [("replaced".to_owned(), None)]);
     });
 }
 
-/// Exchanges that end faster than the control plane looks, and room for one of them.
+/// Exchanges that end faster than the control plane polls, and an outbox for one of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs a process that may mount"]
-async fn what_never_came_to_the_ledger_is_said_in_it() {
+async fn dropped_records_are_a_gap_of_the_ledger() {
     let server = server().await;
     tokio::task::block_in_place(|| {
         let place = Place::new();
@@ -118,7 +118,7 @@ async fn what_never_came_to_the_ledger_is_said_in_it() {
             Rows::of(page).queued == 0 && Rows::of(page).all() == 100
         });
         let rows = Rows::of(&page);
-        assert!(rows.lost > 0, "none was lost, so this tests nothing: {rows:?}");
+        assert!(rows.lost > 0, "no record was lost, so this tests nothing: {rows:?}");
         drop(proxy);
         let lost: i64 = said(&place, "x.db").iter().map(|(_, lost)| lost.expect("a number")).sum();
         assert_eq!(u64::try_from(lost).ok(), Some(rows.lost));
@@ -126,7 +126,7 @@ async fn what_never_came_to_the_ledger_is_said_in_it() {
     });
 }
 
-/// The gaps: why, and how many rows were lost.
+/// The gaps: the reason, and the number of lost rows.
 fn said(place: &Place, ledger: &str) -> Vec<(String, Option<i64>)> {
     let file = rusqlite::Connection::open(place.path(ledger)).expect("it is there");
     let mut gaps = file.prepare("SELECT why, lost_rows FROM gap ORDER BY seq").expect("it is a ledger");
@@ -134,13 +134,13 @@ fn said(place: &Place, ledger: &str) -> Vec<(String, Option<i64>)> {
     gaps.collect::<Result<_, _>>().expect("it is read")
 }
 
-/// Takes what is left of a disk, to the last page.
+/// Fills the rest of a disk, to the last page.
 fn fill(path: &Path) {
     let mut filler = std::fs::File::create(path).expect("a file");
     while filler.write(&[0; 512]).is_ok() {}
 }
 
-/// So many exchanges of several tenants and models; none may fail.
+/// Sends this number of exchanges of several tenants and models; none may fail.
 fn ask(proxy: &Proxy, bill: &mut Bill, exchanges: u64) {
     for number in 0..exchanges {
         let tenant = ["acme", "beta", "gamma"][number as usize % 3];
@@ -149,7 +149,7 @@ fn ask(proxy: &Proxy, bill: &mut Bill, exchanges: u64) {
     }
 }
 
-/// It is noticed, said, counted, and no row is missing from the count.
+/// Checks that the fault is detected, logged and counted, and that no row is missing from the count.
 fn in_trouble(proxy: &Proxy, fault: &str, all: u64) -> Page {
     let page = proxy.page_when("it is noticed", |page| {
         let faults = page.sum("tokenmeter_ledger_faults_total", &[("fault", fault)]);
@@ -160,7 +160,7 @@ fn in_trouble(proxy: &Proxy, fault: &str, all: u64) -> Page {
     page
 }
 
-/// Ready, with a line about the ledger.
+/// Checks that it is ready, with a line about the ledger.
 pub(crate) fn impaired(proxy: &Proxy) -> String {
     let answer = get(proxy.admin, "/readyz").expect("it answers");
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What was posted so far: heads and bodies.
+/// The requests so far: heads and bodies.
 #[derive(Clone, Debug)]
 pub(crate) struct Hook {
     pub(crate) address: SocketAddr,
@@ -26,7 +26,7 @@ impl Hook {
         hook
     }
 
-    /// Waits until so much was posted; fails the test after ten seconds.
+    /// Waits for this number of notices; fails the test after ten seconds.
     pub(crate) fn until_posted(&self, notices: usize) -> Vec<String> {
         let end = Instant::now() + Duration::from_secs(10);
         loop {

@@ -12,7 +12,7 @@ use super::audit::{Found, audit};
 use super::place::{Place, Rows, command, is_up, server};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_page_called_acknowledged_outlives_every_kill() {
+async fn acknowledged_rows_survive_every_kill() {
     let server = server().await;
     let place = Place::new();
     let mut chance = Chance::new(20_261_121);
@@ -30,7 +30,7 @@ async fn what_the_page_called_acknowledged_outlives_every_kill() {
         acknowledged.push(Rows::of(&page).acknowledged);
     }
     tokio::task::block_in_place(|| {
-        // Whoever comes after the last one goes on as if nothing had been.
+        // The process after the last kill continues normally.
         let mut proxy = place.start(server.addr(), "x.db", &[]);
         proxy.page_when("it goes on", is_up);
         proxy.terminate();
@@ -38,11 +38,11 @@ async fn what_the_page_called_acknowledged_outlives_every_kill() {
     });
     let found = audit(&place.path("x.db"));
     all_are_there(&found, &acknowledged);
-    assert_eq!(found.gaps, lives, "each kill leaves its mark");
+    assert_eq!(found.gaps, lives, "each kill leaves a gap");
     command(&["ledger", "verify", "--ledger", &place.text("x.db")]);
 }
 
-/// Of each life, at least what it had acknowledged.
+/// The rows of each life that were acknowledged at least.
 pub(crate) fn all_are_there(found: &Found, acknowledged: &[u64]) {
     for (life, acknowledged) in acknowledged.iter().enumerate() {
         let rows = found.of(&tenant(life as u64));
@@ -50,7 +50,7 @@ pub(crate) fn all_are_there(found: &Found, acknowledged: &[u64]) {
     }
 }
 
-/// Clients who ask until they are stopped, as a tenant of the life's name.
+/// Clients that send requests until they are stopped, as a tenant with the life's name.
 pub(crate) fn load(to: SocketAddr, life: u64) -> JoinHandle<std::io::Result<Report>> {
     let mut load = Load::new(to);
     load.model = Some("small".to_owned());

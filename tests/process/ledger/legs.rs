@@ -46,7 +46,7 @@ fn decode() -> Value {
     body
 }
 
-/// Answers in one piece with one token where the client says that it prefills, else with a stream of three.
+/// Answers with one token in one body if the request is a prefill leg, else with a stream of three.
 fn server() -> SocketAddr {
     scripted::server(|head| match head {
         _ if head.contains("x-test: prefill") => answer(
@@ -83,7 +83,7 @@ fn answer(content_type: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Sends a request with further fields; the status.
+/// Sends a request with further fields; returns the status.
 fn send(to: SocketAddr, fields: &str, body: &Value) -> u16 {
     let body = body.to_string();
     let mut socket = TcpStream::connect(to).expect("the data port is open");
@@ -103,7 +103,7 @@ fn written(proxy: &Proxy, rows: u64) -> Page {
     proxy.page_when("all is on the disk", |page| Rows::of(page).acknowledged == rows)
 }
 
-/// The sums that one whole run and its legs have in common: every count of exchanges, tokens and money.
+/// The sums that a whole run and its legs have in common: every count of exchanges, tokens and money.
 fn counted(page: &Page) -> Vec<(&'static str, f64)> {
     [
         "tokenmeter_exchanges_total",
@@ -176,7 +176,7 @@ fn pair_of_legs_counts_as_one_whole_run() {
 }
 
 #[test]
-fn untrusted_client_cannot_mark_itself_free() {
+fn untrusted_client_cannot_claim_a_prefill_leg() {
     let place = Place::new();
     place.write("tenants.yaml", "trusted_peers: [10.0.0.0/8]\nrules:\n- header: x-tenant\n");
     let proxy = place.start(server(), "x.db", &["--role", "auto"]);
@@ -203,7 +203,7 @@ fn trusted_router_leaves_answers_charged() {
     assert_eq!(page.sum("tokenmeter_leg_exchanges_total", &[]), 0.0);
 }
 
-/// SGLang's router sends one body to both servers, which says that there are legs and not which.
+/// SGLang's router sends the same body to both servers: it shows that there are legs, but not which.
 #[test]
 fn setting_marks_legs_without_transfer_params() {
     let mut body = whole();

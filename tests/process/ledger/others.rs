@@ -9,7 +9,7 @@ use super::place::{NOTES, Place, Rows, is_up, server};
 use crate::proxy::Proxy;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_damaged_ledger_is_set_aside_at_the_start() {
+async fn damaged_ledger_is_quarantined_at_the_start() {
     let server = server().await;
     tokio::task::block_in_place(|| {
         let place = Place::new();
@@ -30,7 +30,7 @@ async fn a_damaged_ledger_is_set_aside_at_the_start() {
         assert_eq!(page.sum("tokenmeter_ledger_quarantined_total", &[]), 1.0, "{}", proxy.log());
         assert!(page.sum("tokenmeter_ledger_faults_total", &[("fault", "corrupt")]) > 0.0);
         assert_eq!(page.sum("tokenmeter_ledger_gaps_total", &[]), 1.0);
-        assert!(proxy.log().contains(".corrupt-"), "the log says where it is: {}", proxy.log());
+        assert!(proxy.log().contains(".corrupt-"), "the log names the file: {}", proxy.log());
         drop(proxy);
         assert_eq!(Bill::of_report(&place.spend("x.db", "tenant,model")), bill);
         let aside = std::fs::read_dir(place.folder())
@@ -38,18 +38,18 @@ async fn a_damaged_ledger_is_set_aside_at_the_start() {
             .map(|entry| entry.expect("an entry").path())
             .find(|path| path.display().to_string().contains("x.db.corrupt-"))
             .expect("it is kept");
-        // All but the first page, where a database says in which mode it was opened.
-        assert!(std::fs::read(aside).expect("it can be read")[4096..] == content[4096..], "as it was found");
+        // All but the first page, where SQLite stores the journal mode.
+        assert!(std::fs::read(aside).expect("it can be read")[4096..] == content[4096..], "the file is unchanged");
     });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_process_proxies_and_waits_for_the_ledger() {
+async fn second_process_proxies_and_waits_for_the_ledger() {
     let server = server().await;
     tokio::task::block_in_place(|| {
         let place = Place::new();
         let first = place.start(server.addr(), "x.db", &[]);
-        first.page_when("it has the ledger", is_up);
+        first.page_when("it opened the ledger", is_up);
         let second = place.start(server.addr(), "x.db", &["--ledger-wait"]);
         let mut bill = Bill::default();
         for number in 0..60 {

@@ -11,14 +11,14 @@ use simulator::server::{Handle, Options, Server, Shape};
 use crate::meter_page::Page;
 use crate::proxy::Proxy;
 
-/// Prices of the two models that have one.
+/// Prices of the two models that have a price.
 pub(crate) const PRICES: &str = "version: prices-1\ncurrency: USD\nunit: per_million\nmodels:\n\
     - {name: small, input: 0.13, cached_input: 0.07, output: 0.61}\n\
     - {name: large, input: 2.50, cached_input: 1.25, output: 10.01, per_request: 0.000003}\n";
 
 const TENANTS: &str = "trusted_peers: [127.0.0.1]\nrules:\n- header: x-tenant\n";
 
-/// The folder, gone when dropped.
+/// The folder; removed when dropped.
 pub(crate) struct Place(PathBuf);
 
 impl Place {
@@ -27,7 +27,7 @@ impl Place {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("tokenmeter-spend-{}-{number}", std::process::id()));
-        // Of a run that was itself killed.
+        // From a run that was itself killed.
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a folder can be made");
         let place = Self(folder);
@@ -48,13 +48,13 @@ impl Place {
         self.path(name).to_str().expect("UTF-8").to_owned()
     }
 
-    /// Puts a file in the place of what was there, in one step.
+    /// Replaces a file atomically.
     pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path("new"), text).expect("it can be written");
         std::fs::rename(self.path("new"), self.path(name)).expect("it can be renamed");
     }
 
-    /// The binary before `upstream`, on the ledger of this name, with further options.
+    /// Starts the binary before `upstream`, on the ledger of this name, with further options.
     pub(crate) fn start(&self, upstream: SocketAddr, ledger: &str, more: &[&str]) -> Proxy {
         let [ledger, prices, tenants] = [ledger, "prices.yaml", "tenants.yaml"].map(|name| self.text(name));
         let mut options = vec!["--ledger", &ledger, "--prices", &prices, "--tenants", &tenants];
@@ -63,7 +63,7 @@ impl Place {
         Proxy::start(upstream, &options)
     }
 
-    /// What `tokenmeter spend --format json` says of a ledger.
+    /// The output of `tokenmeter spend --format json` for a ledger.
     pub(crate) fn spend(&self, ledger: &str, by: &str) -> Vec<Value> {
         let text = command(&["spend", "--ledger", &self.text(ledger), "--by", by, "--format", "json"]);
         let report: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
@@ -79,7 +79,7 @@ impl Drop for Place {
     }
 }
 
-/// What a command of the binary prints; the test fails if the command does.
+/// The output of a command of the binary; fails the test if the command fails.
 #[track_caller]
 pub(crate) fn command(arguments: &[&str]) -> String {
     let output =
@@ -89,13 +89,13 @@ pub(crate) fn command(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// A server that never waits.
+/// A server without delays.
 pub(crate) async fn server() -> Handle {
     let address = "127.0.0.1:0".parse().expect("an address");
     Server::bind(address, Options::instant(Shape::Vllm)).await.expect("it listens")
 }
 
-/// Where the rows of ended exchanges are, by the page.
+/// The locations of the rows of ended exchanges, by the metrics page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rows {
     pub(crate) acknowledged: u64,
@@ -104,7 +104,7 @@ pub(crate) struct Rows {
     pub(crate) lost: u64,
 }
 
-/// What waits beside rows where the ledger was not open yet: the note which prices are in force.
+/// Items besides rows that wait until the ledger is open: the event of the current prices.
 pub(crate) const NOTES: u64 = 1;
 
 impl Rows {
@@ -123,7 +123,7 @@ impl Rows {
     }
 }
 
-/// Whether the ledger can be written, by the page.
+/// Returns true if the ledger can be written, by the metrics page.
 pub(crate) fn is_up(page: &Page) -> bool {
     page.sum("tokenmeter_ledger_up", &[]) == 1.0
 }

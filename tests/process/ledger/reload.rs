@@ -6,18 +6,18 @@ use super::place::{PRICES, Place, Rows, server};
 use crate::proxy::Proxy;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn charges_name_the_first_version_that_had_their_prices() {
+async fn charges_name_the_first_version_with_their_prices() {
     let server = server().await;
     tokio::task::block_in_place(|| {
         let place = Place::new();
         let proxy = place.start(server.addr(), "x.db", &[]);
         ask(&proxy, 1);
-        // Told to.
+        // By a signal.
         place.write("prices.yaml", &version("prices-2", "0.61"));
         proxy.hang_up();
         in_force(&proxy, "prices-2");
         ask(&proxy, 2);
-        // By itself.
+        // By polling the file.
         place.write("prices.yaml", &version("prices-3", "0.62"));
         in_force(&proxy, "prices-3");
         ask(&proxy, 3);

@@ -1,4 +1,4 @@
-//! Streams of the dialects whose frames are the answers, or lists of them.
+//! Streams of dialects whose frames are answers, or lists of them.
 
 use scan::Dialect::{
     Gemini, Lmdeploy, OllamaChat, OllamaGenerate, Sglang, Tgi, Triton, Unknown, VllmGenerate,
@@ -7,10 +7,10 @@ use scan::Framing::{Ndjson, Sse};
 
 use super::Vector;
 
-/// Dialects whose frames are the answers, or lists of them.
+/// Streams of dialects whose frames are answers, or lists of them.
 pub(super) const NATIVE: &[Vector] = &[
     (
-        "SGLang says everything again",
+        "SGLang repeats the whole answer",
         Sglang,
         Sse,
         r#"data: {"text":"A","output_ids":[8],"meta_info":{"id":"r","finish_reason":null,"prompt_tokens":5,"completion_tokens":1}}
@@ -25,7 +25,7 @@ data: [DONE]
         "text0/1=1 running0(in 5 out 1) | text0/4=1 running0(in 5 out 2) | text0/3=1 finish0:length choice0(in 5 cached 4 out 3) | done |",
     ),
     (
-        "SGLang: two answers between each other, one of them said twice",
+        "SGLang: two interleaved answers, one of them repeated",
         Sglang,
         Sse,
         r#"data: {"index":0,"text":"ab","output_ids":[1,2],"meta_info":{"completion_tokens":2}}

@@ -1,4 +1,4 @@
-//! Bodies that come whole.
+//! Unstreamed bodies.
 
 use scan::Dialect::{
     Anthropic, Cohere, Embeddings, Gemini, LlamacppCompletion, OllamaChat, OpenaiChat as Chat,
@@ -8,7 +8,7 @@ use scan::Framing::Json;
 
 use super::Vector;
 
-/// Bodies that come whole.
+/// Unstreamed bodies.
 pub(super) const UNSTREAMED: &[Vector] = &[
     (
         "llama.cpp: of several answers no time is the request's",

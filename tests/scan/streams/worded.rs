@@ -1,14 +1,14 @@
-//! Streams of the dialects whose frames say by a word what they are.
+//! Streams of dialects whose frames have a type.
 
 use scan::Dialect::{Anthropic, Cohere, OpenaiResponses as Responses, Transcription};
 use scan::Framing::Sse;
 
 use super::Vector;
 
-/// Dialects whose frames say by a word what they are.
+/// Streams of dialects whose frames have a type.
 pub(super) const WORDED: &[Vector] = &[
     (
-        "Responses: vLLM's end is always completed, the status in it is not; other ends mean what they say",
+        "Responses: vLLM's end is always completed, the status in it is not; other ends have their meaning",
         Responses,
         Sse,
         r#"data: {"type":"response.completed","response":{"status":"incomplete"}}
@@ -34,7 +34,7 @@ data: {"type":"message_delta","delta":{},"usage":{"input_tokens":2}}
         "role0 | whole(cached 4 out 7) | whole(in 6 cached 4 out 7) |",
     ),
     (
-        "an error leads, and what else the frame says follows",
+        "an error leads, and the other events of the frame follow",
         Anthropic,
         Sse,
         r#"event: error
@@ -177,7 +177,7 @@ data: {"type":"response.completed","response":{"usage":{"input_tokens":1,"output
         "text0/1 | finish0:stop choice?(in 1 out 1) done ~",
     ),
     (
-        "Responses: a torn delta is not said",
+        "Responses: a torn delta is not reported",
         Responses,
         Sse,
         r#"data: {"type":"response.output_text.delta","delta":"a"}"#,
@@ -329,7 +329,7 @@ data: {"type":"message_delta","delta":{"stop_reason":"tired"}}
         "finish0:stop | finish0:stop | finish0:contentfilter | finish0:length | finish0:other |",
     ),
     (
-        "Anthropic: an error after some text; llama.cpp's says so in the block's name only",
+        "Anthropic: an error after some text; llama.cpp's is marked by the block's name only",
         Anthropic,
         Sse,
         r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}

@@ -1,4 +1,4 @@
-//! A process that closes a month of a ledger, charges it again or backs it up: something for tests to kill.
+//! A process that closes, reprices or backs up a month of a ledger, for tests to kill.
 //!
 //! usage: clerk close|reprice|backup LEDGER FOLDER
 

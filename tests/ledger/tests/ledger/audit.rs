@@ -1,11 +1,11 @@
-//! The audit that the other tests rest on sees what it is there to see.
+//! The audit, on which the other tests rest, detects every fault.
 
 use rusqlite::Connection;
 
 use crate::life::Desk;
 
 #[test]
-fn the_audit_notices_what_is_missing_changed_or_wrongly_summed() {
+fn audit_detects_missing_changed_and_wrongly_summed_rows() {
     for (change, wrong) in [
         ("DELETE FROM exchange WHERE seq = 7", "was acknowledged and is gone"),
         (

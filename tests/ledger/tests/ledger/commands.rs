@@ -1,5 +1,5 @@
-//! Closing, charging again and backing up, killed at each call into the kernel and at random, and done again: the
-//! outcome is that of one that nothing disturbed. Needs strace.
+//! Closing, repricing and backups, killed at each system call and at random, and repeated: the result equals that of an
+//! uninterrupted run. Needs strace.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,18 +16,18 @@ use crate::syscalls::CALLS;
 /// Rows of each month.
 const ROWS: u32 = 100;
 
-/// Of each call, an ordinary run tries so many, spread over all.
+/// Positions of each system call that an ordinary run tries, spread over all.
 const SOME: u32 = 8;
 
 #[test]
 #[ignore = "needs strace"]
-fn closing_that_is_killed_anywhere_is_finished_by_closing_again() {
+fn close_killed_anywhere_is_completed_by_repetition() {
     killed_at_each_call("close");
 }
 
 #[test]
 #[ignore = "needs strace"]
-fn charging_again_that_is_killed_anywhere_charges_once() {
+fn reprice_killed_anywhere_charges_once() {
     killed_at_each_call("reprice");
 }
 
@@ -39,7 +39,7 @@ fn backup_that_is_killed_anywhere_leaves_whole_copies() {
 
 #[test]
 #[ignore = "needs strace"]
-fn commands_that_are_killed_at_random_are_finished_by_doing_them_again() {
+fn commands_killed_at_random_are_completed_by_repetition() {
     let mut chance = Chance::new(20_261_123);
     let times = if chance::is_long() { 300 } else { 12 };
     let all = Folder::new("random");
@@ -50,7 +50,7 @@ fn commands_that_are_killed_at_random_are_finished_by_doing_them_again() {
             let folder = all.copied();
             let mut clerk = folder.clerk(&[], command).spawn().expect("the clerk can be started");
             std::thread::sleep(Duration::from_micros(chance.below(40_000)));
-            // It may be over.
+            // It may have ended.
             let _ = clerk.kill();
             clerk.wait().expect("it was a child");
             finished(&folder, command, &expected, command);
@@ -83,7 +83,7 @@ fn killed_at_each_call(command: &str) {
     assert!(killed > 10, "only {killed} were killed");
 }
 
-/// How often an undisturbed clerk makes each call.
+/// The number of each system call of an undisturbed clerk.
 fn counted(all: &Folder, command: &str) -> BTreeMap<&'static str, u32> {
     let folder = all.copied();
     let log = folder.0.join("strace");
@@ -117,7 +117,7 @@ fn undisturbed(all: &Folder, command: &str) -> Said {
 }
 
 fn finished(folder: &Folder, command: &str, expected: &Said, place: &str) {
-    // What a reader finds before anybody has done it again: whole files, each of which verifies.
+    // Before the repetition, a reader finds whole files, each of which verifies.
     let copies = folder.outcome(command);
     if !scribe::audit::files(&copies).is_empty() {
         verifies(&copies, place);
@@ -133,7 +133,7 @@ fn finished(folder: &Folder, command: &str, expected: &Said, place: &str) {
 
 fn verifies(ledger: &Path, place: &str) {
     for verdict in ledger::verify(ledger, None).unwrap_or_else(|failure| panic!("{place}: {failure}")) {
-        // A close that was cut short is finished by closing again.
+        // A close that was cut short is completed by closing again.
         let differs = |said: &&String| !said.starts_with("the sign-off ");
         let differences: Vec<_> = verdict.differences.iter().filter(differs).collect();
         assert!(differences.is_empty(), "{place}: {} {differences:?}", verdict.path.display());
@@ -158,7 +158,7 @@ fn said(ledger: &Path) -> Said {
         Ok(())
     };
     store.corrections(&Range::ALL, &mut count).expect("the corrections can be read");
-    let folder = ledger.parent().expect("it lies in a folder");
+    let folder = ledger.parent().expect("the file is in a folder");
     let mut names: Vec<_> = std::fs::read_dir(folder)
         .expect("it can be read")
         .map(|entry| entry.expect("an entry").path())
@@ -170,7 +170,7 @@ fn said(ledger: &Path) -> Said {
     said
 }
 
-/// A ledger in a folder, with another folder for its backup; gone when dropped.
+/// A ledger in a folder, with another folder for its backup; removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {

@@ -1,6 +1,5 @@
-//! A ledger whose writer was killed, damaged before the next one comes: its log is still beside it. What a
-//! report sums is what is there, or it says that it cannot; who writes next says by a gap that rows may
-//! be missing.
+//! A ledger whose writer was killed, damaged before the next start, with its log still beside it. A report sums the
+//! existing rows or returns an error; the next writer records by a gap that rows may be missing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,20 +12,21 @@ use crate::life::Desk;
 
 const PAGE: usize = 4096;
 
-/// The files as the kill left them: the database and its log.
+/// The files after the kill: the database and its log.
 type Files = [Vec<u8>; 2];
 
 const NAMES: [&str; 2] = ["ledger.db", "ledger.db-wal"];
 
 #[test]
-fn what_a_kill_left_is_damaged_before_the_next_start() {
+fn damage_after_a_kill_is_detected() {
     let mut desk = Desk::new("damage");
     let mut scribe = desk.begin(&[], 1_000_000, 5);
     let enough = |rows: &str| rows.parse::<u32>().is_ok_and(|rows| rows >= 500);
     scribe.hear_until(|said| said.strip_prefix("acknowledged ").is_some_and(enough));
     scribe.kill_after(std::time::Duration::ZERO);
     desk.over(scribe);
-    let left: Files = NAMES.map(|name| fs::read(desk.folder().join(name)).expect("the kill left it"));
+    let left: Files =
+        NAMES.map(|name| fs::read(desk.folder().join(name)).expect("the file exists after the kill"));
     assert!(left[1].len() > 4 * PAGE, "there is a log: {} bytes", left[1].len());
     let whole = desk.audit().rows;
     let life = desk.lives.clone();
@@ -36,29 +36,29 @@ fn what_a_kill_left_is_damaged_before_the_next_start() {
         restore(&desk, &files);
         match sums(&desk) {
             Ok([lines, rows]) => {
-                assert_eq!(lines, rows, "{what}: lines are not the sums of their rows");
+                assert_eq!(lines, rows, "{what}: totals are not the sums of their rows");
                 shortened += u32::from(rows[0] < i128::from(whole));
             }
             Err(_) => noticed += 1,
         }
         restore(&desk, &files);
-        // The audit is to find whatever is there; what is missing is the gap's to say.
+        // The audit finds the existing rows; the gap records missing ones.
         desk.lives.clone_from(&life);
         desk.lives[0].acknowledged = 0;
         let said = desk.live(&[], 10, 10);
         assert_eq!(said.last().map(String::as_str), Some("ended 10"), "{what}: {said:?}");
         match desk.try_audit() {
-            Ok(found) => assert!(found.gaps > 0, "{what}: {found:?} of {whole}, and nothing says so"),
-            // Of one that is damaged where nobody has looked yet, a report must say so.
-            Err(wrong) => assert!(sums(&desk).is_err(), "{what}: {wrong}, and no report notices"),
+            Ok(found) => assert!(found.gaps > 0, "{what}: {found:?} of {whole}, without a gap"),
+            // If the damage was not read yet, a report must return an error.
+            Err(wrong) => assert!(sums(&desk).is_err(), "{what}: {wrong}, and no report fails"),
         }
     }
     assert!(noticed > 0, "pages of rows and lines are among those damaged");
-    assert!(shortened > 0, "a log that ends early is as good as a shorter one");
+    assert!(shortened > 0, "a truncated log is valid up to its end");
 }
 
-/// Each page of the database and each of the log, bits of both, and logs that end early; a seeded tenth in
-/// an ordinary run.
+/// Each page of the database and of the log, single bits of both, and truncated logs; a seeded tenth in an ordinary
+/// run.
 fn damages(left: &Files) -> Vec<(String, Files)> {
     let mut chance = Chance::new(20_261_123);
     let mut damages = Vec::new();
@@ -86,7 +86,7 @@ fn damages(left: &Files) -> Vec<(String, Files)> {
     damages
 }
 
-/// Puts these files, and nothing else, where the ledger is.
+/// Replaces the ledger's files by these.
 fn restore(desk: &Desk, files: &Files) {
     for entry in fs::read_dir(desk.folder()).expect("the folder") {
         fs::remove_file(entry.expect("an entry").path()).expect("it can be removed");
@@ -96,7 +96,7 @@ fn restore(desk: &Desk, files: &Files) {
     }
 }
 
-/// Exchanges and money, by the lines and by the rows.
+/// Exchanges and money, by the daily totals and by the rows.
 fn sums(desk: &Desk) -> Result<[[i128; 2]; 2], SourceError> {
     let store = Store::open_read(&desk.ledger())?;
     let mut sums = [[0; 2]; 2];
@@ -112,6 +112,6 @@ fn sums(desk: &Desk) -> Result<[[i128; 2]; 2], SourceError> {
         *seen.entry(row.id.0).or_insert(0) += 1;
         Ok(())
     })?;
-    assert_eq!(seen.len() as i128, sums[1][0], "a row is there twice");
+    assert_eq!(seen.len() as i128, sums[1][0], "a row is duplicated");
     Ok(sums)
 }

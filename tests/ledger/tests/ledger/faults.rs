@@ -1,5 +1,4 @@
-//! The kernel says no: to a sync, to a write, for a while or from then on. Needs strace, which answers in
-//! its place.
+//! Failing system calls: a sync or a write fails for a while or permanently. Needs strace, which injects the errors.
 
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ fn under(inject: &str) -> (Vec<String>, scribe::audit::Found) {
 
 #[test]
 #[ignore = "needs strace"]
-fn a_sync_that_fails_once_costs_nothing() {
+fn a_sync_that_fails_once_loses_nothing() {
     let (said, found) = under("fsync:error=EIO:when=3");
     assert!(said.iter().any(|line| line.starts_with("trouble")), "it is said: {said:?}");
     assert_eq!((found.rows + found.shed, found.lost), (2_010, 0), "{said:?}");
@@ -24,7 +23,7 @@ fn a_sync_that_fails_once_costs_nothing() {
 
 #[test]
 #[ignore = "needs strace"]
-fn a_disk_that_is_full_for_a_while_costs_nothing() {
+fn a_disk_that_is_full_for_a_while_loses_nothing() {
     let (said, found) = under("pwrite64:error=ENOSPC:when=40..60");
     assert!(said.iter().any(|line| line.starts_with("trouble")), "it is said: {said:?}");
     assert_eq!((found.rows + found.shed, found.lost), (2_010, 0), "{said:?}");
@@ -40,13 +39,13 @@ fn a_slow_sync_delays_and_loses_nothing() {
 
 #[test]
 #[ignore = "needs strace"]
-fn a_second_writer_is_refused_and_the_first_goes_on() {
+fn a_second_writer_is_rejected_and_the_first_continues() {
     let mut desk = Desk::new("second");
     let first = desk.begin(&[], 4_000, 4);
     std::thread::sleep(Duration::from_millis(200));
     let mut second = desk.begin(&[], 10, 10);
     second.hear_until(|said| said.starts_with("trouble"));
-    // Left alone it would go on when the first is done.
+    // Left alone it would start when the first has ended.
     second.kill_after(Duration::ZERO);
     let refused = desk.over(second);
     assert!(refused.iter().any(|said| said.starts_with("trouble")), "it says so: {refused:?}");

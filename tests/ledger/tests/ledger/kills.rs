@@ -1,4 +1,4 @@
-//! Killed at any moment, again and again.
+//! Repeated kills at random times.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use chance::Chance;
 
 use crate::life::Desk;
 
-/// Kills of one ledger, after which the next one begins.
+/// Kills of one ledger, after which a new one begins.
 const EACH: usize = 25;
 
 #[test]
-fn what_was_acknowledged_outlives_every_kill() {
+fn acknowledged_rows_survive_every_kill() {
     let kills = if chance::is_long() { 1000 } else { 100 };
     let mut chance = Chance::new(20_261_121);
     let (mut acknowledged, mut found) = (0, 0);
@@ -18,17 +18,17 @@ fn what_was_acknowledged_outlives_every_kill() {
         let mut desk = Desk::new(&format!("kills-{round}"));
         for _ in 0..EACH {
             let mut scribe = desk.begin(&[], 1_000_000, 5 + u32::try_from(chance.below(40)).unwrap());
-            // Short ones die while the file is opened, long ones in the middle of many commits.
+            // Short lives end while the file is opened, long ones among many commits.
             scribe.kill_after(Duration::from_millis(chance.below(120)));
             desk.over(scribe);
         }
         found += desk.audit().rows;
         acknowledged += desk.lives.iter().map(|life| u64::from(life.acknowledged)).sum::<u64>();
-        // Whoever comes after the last one goes on as if nothing had been.
+        // The process after the last kill continues normally.
         let said = desk.live(&[], 300, 300);
         assert_eq!(said.last().map(String::as_str), Some("ended 300"), "{said:?}");
         let whole = desk.audit();
-        assert!(whole.gaps > 0, "a kill leaves its mark");
+        assert!(whole.gaps > 0, "a kill leaves a gap");
     }
     assert!(
         acknowledged > 10 * kills as u64,

@@ -1,4 +1,4 @@
-//! One life of a scribe: started, perhaps under strace, listened to, and ended in one way or another.
+//! One life of a scribe: started, optionally under strace, read from, and ended in one of several ways.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use scribe::audit::{self, Found, Life};
 
-/// A ledger in a folder of its own, gone when dropped, and the lives that wrote it.
+/// A ledger in a folder of its own, removed when dropped, and the lives that wrote it.
 pub(crate) struct Desk {
     folder: PathBuf,
     base_us: i64,
@@ -17,7 +17,7 @@ pub(crate) struct Desk {
 impl Desk {
     pub(crate) fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("tokenmeter-ledger-{name}-{}", std::process::id()));
-        // Of a test that was itself killed.
+        // From a test that was itself killed.
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).expect("a folder can be made");
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later than 1970");
@@ -33,7 +33,7 @@ impl Desk {
         &self.folder
     }
 
-    /// Begins a life that enters so many rows, `pace` in a millisecond, behind these words of command.
+    /// Starts a life that enters this number of rows, `pace` per millisecond, run by this command.
     pub(crate) fn begin(&mut self, before: &[&str], rows: u32, pace: u32) -> Scribe {
         let words = [env!("CARGO_BIN_EXE_tokenmeter-scribe").to_owned()];
         let mut words = before.iter().map(|word| (*word).to_owned()).chain(words);
@@ -57,7 +57,7 @@ impl Desk {
         scribe
     }
 
-    /// The life is over: what it had acknowledged counts.
+    /// Ends the life: its acknowledged rows count.
     pub(crate) fn over(&mut self, mut scribe: Scribe) -> Vec<String> {
         scribe.hear_until(|_| false);
         scribe.child.wait().expect("it was a child");
@@ -67,7 +67,7 @@ impl Desk {
         scribe.said
     }
 
-    /// A whole life, from its beginning to its own end.
+    /// A whole life, until it ends by itself.
     pub(crate) fn live(&mut self, before: &[&str], rows: u32, pace: u32) -> Vec<String> {
         let scribe = self.begin(before, rows, pace);
         self.over(scribe)
@@ -94,7 +94,7 @@ impl Drop for Desk {
     }
 }
 
-/// A scribe at work.
+/// A running scribe.
 pub(crate) struct Scribe {
     pub(crate) child: Child,
     heard: BufReader<ChildStdout>,
@@ -102,7 +102,7 @@ pub(crate) struct Scribe {
 }
 
 impl Scribe {
-    /// Listens until something was said, or nothing more can be.
+    /// Reads until a line arrives, or the end.
     pub(crate) fn hear_until(&mut self, enough: impl Fn(&str) -> bool) {
         let mut line = String::new();
         while self.heard.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
@@ -116,7 +116,7 @@ impl Scribe {
         }
     }
 
-    /// Kills it where it stands, after so long.
+    /// Kills it after this time.
     pub(crate) fn kill_after(&mut self, time: Duration) {
         let until = Instant::now() + time;
         while Instant::now() < until && self.child.try_wait().is_ok_and(|ended| ended.is_none()) {

@@ -1,5 +1,5 @@
-//! The ledger's promises, kept by a process that is killed, starved and lied to: what was acknowledged is
-//! there once, as it was, and the totals are right.
+//! The ledger's laws, in a process that is killed and given failing system calls: acknowledged rows are there once,
+//! unchanged, and the totals are correct.
 
 mod audit;
 mod commands;

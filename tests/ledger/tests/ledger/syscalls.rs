@@ -1,4 +1,4 @@
-//! Killed at each call into the kernel by which a commit reaches the disk. Needs strace.
+//! Kills at each system call by which a commit reaches the disk. Needs strace.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -10,14 +10,14 @@ use crate::life::Desk;
 /// Rows of a life: three commits and an end.
 const ROWS: u32 = 600;
 
-/// The calls that change a file, its name or its length, or make that last.
+/// The system calls that change a file, its name or its length, or sync it.
 pub(crate) const CALLS: [&str; 8] =
     ["pwrite64", "write", "fsync", "fdatasync", "ftruncate", "unlink", "rename", "fallocate"];
 
-/// Of calls that are no more than this, each is tried.
+/// Up to this number of calls, each is tried.
 const FEW: u32 = 30;
 
-/// How often the busiest thread of an undisturbed life makes each call.
+/// The number of each system call of the busiest thread of an undisturbed life.
 fn counted() -> BTreeMap<&'static str, u32> {
     let desk = &mut Desk::new("syscalls-counted");
     let log = desk.folder().join("strace");
@@ -42,7 +42,7 @@ fn counted() -> BTreeMap<&'static str, u32> {
 
 #[test]
 #[ignore = "needs strace"]
-fn a_kill_at_any_call_of_a_commit_loses_nothing() {
+fn kill_at_any_call_of_a_commit_loses_nothing() {
     let found = Command::new("strace").arg("-V").output();
     assert!(found.is_ok(), "strace is not installed: apt-get install strace");
     let counts = counted();
@@ -50,7 +50,7 @@ fn a_kill_at_any_call_of_a_commit_loses_nothing() {
     let mut chance = Chance::new(20_261_125);
     let (mut killed, mut in_a_later_sync) = (0, 0);
     for (call, times) in counts {
-        // `write` is also how a life speaks; a seeded part of those that are many is enough for an ordinary run.
+        // `write` is also used for stdout; of the many calls, a seeded part is enough for an ordinary run.
         let step: u8 = if chance::is_long() || times <= FEW { 1 } else { 10 };
         let first = 1 + u32::try_from(chance.below(step.into())).expect("it is below ten");
         for at in (first..=times).step_by(step.into()) {
