@@ -67,15 +67,15 @@ pub struct Request {
     pub beam_search: bool,
     /// True if the answer is generated in the background (the Responses API).
     pub background: bool,
-    /// True if llama.cpp is asked to leave a token count out of the answer (`response_fields`).
+    /// True if the request removes a token count from llama.cpp's answer (`response_fields`).
     pub hides_counts: bool,
-    /// True if vLLM is asked for the bytes of an embedding only (`encoding_format`).
+    /// True if the request to vLLM wants only the bytes of an embedding (`encoding_format`).
     pub is_embedding_bytes_only: bool,
     /// True if a transcript is requested in a format without a token count (`response_format`).
     pub plain_transcript: bool,
-    /// True if TGI is asked for the details of the answer, with its counts (`parameters.details`).
+    /// True if the request to TGI wants the details of the answer, with its counts (`parameters.details`).
     pub details: bool,
-    /// True if TGI is asked for the best of several sequences (`parameters.best_of`).
+    /// True if the request to TGI wants the best of several sequences (`parameters.best_of`).
     pub best_of: bool,
     /// The members that identify servers that share a path.
     pub shape: Shape,

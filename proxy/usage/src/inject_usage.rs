@@ -196,7 +196,7 @@ impl Merged {
             let context = if inner.any { InsertContext::Options } else { InsertContext::Empty };
             self.edit.add(at + 1, 0, text(absent, context));
         }
-        // Running counts that the client requested in vain arrive with the injected option.
+        // Running counts that the client requested without effect arrive with the injected option.
         self.add(Added { continuous: written.continuous || is_continuous_only, ..written });
         self.plain &= is_plain(inner.include) && is_plain(inner.continuous);
         Ok(())

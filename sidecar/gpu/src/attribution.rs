@@ -232,7 +232,7 @@ impl<T> Attribution<T> {
         self.settle(settled);
         self.accounts.iter_mut().for_each(DeviceAccount::complete_exits);
         for (upstream, (lost_records, load)) in self.lost_records.iter_mut().zip(loads).enumerate() {
-            // Exchanges from before the first device are in no unclaimed use, so none of theirs can be lost.
+            // Exchanges from before the first device are in no unclaimed use, so none of their use can be lost.
             let mut unclaimed_uses = self.accounts.iter().filter_map(|account| account.unclaimed(upstream));
             if !unclaimed_uses.any(|unclaimed| unclaimed.first_seen() < at) {
                 lost_records.begin(load);

@@ -121,7 +121,7 @@ impl<T> Sampler<T> {
         self.attribution.reading()
     }
 
-    /// Logs a change of state. No devices at all, without NVML and an exporter, is information and no warning.
+    /// Logs a change of state. The absence of all devices, without NVML and an exporter, is information and no warning.
     fn log_change(&mut self, sample: &Sample) {
         let name = self.source.name();
         let (informational, what) = match sample {

@@ -50,7 +50,7 @@ impl<T> Queue<T> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a value of so many items, or counts them as dropped.
+    /// Queues a value with this number of items, or counts them as dropped.
     pub(crate) fn put(&self, value: T, items: u64) {
         let mut inner = self.lock();
         inner.counts.made += items;

@@ -64,7 +64,7 @@ pub enum Break {
     Reset,
     /// With a last chunk and no end mark.
     End,
-    /// Not at all: no more data until the client leaves.
+    /// Ends with silence: no more data until the client leaves.
     Hang,
 }
 

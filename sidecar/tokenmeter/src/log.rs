@@ -79,24 +79,24 @@ impl Format {
 pub fn begin(plan: &Plan) {
     let access = if plan.access { LevelFilter::INFO } else { LevelFilter::OFF };
     let targets = Targets::new()
-        // Others' debugging may show what passes through them.
+        // Debug messages of other crates may contain content of requests.
         .with_default(plan.level.0.min(TracingLevel::WARN))
         .with_targets(OWN_CRATES.map(|target| (target, plan.level.0)))
         .with_target(STARTED, LevelFilter::INFO)
         .with_target(ACCESS, access);
     let registry = tracing_subscriber::registry().with(targets);
     let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr);
-    // A second subscriber in one process is a test's; the first goes on.
+    // Only tests install a second subscriber in one process; the first stays.
     let _ = match plan.format {
         Format::Text => registry.with(layer.with_ansi(io::stderr().is_terminal())).try_init(),
         Format::Json => registry.with(layer.json().flatten_event(true)).try_init(),
     };
 }
 
-/// Tells what was started, on one line: as it is for people, in an object for machines.
+/// Logs the start on one line: as text for people, as an object for machines.
 pub fn started(plan: &Plan, line: &str) {
     match plan.format {
-        // A stderr that is gone is no reason to stop.
+        // A closed stderr is no reason to stop.
         Format::Text => drop(writeln!(io::stderr(), "{line}")),
         Format::Json => tracing::info!(target: STARTED, "{line}"),
     }

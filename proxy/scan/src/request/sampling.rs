@@ -35,7 +35,7 @@ pub struct Sampling {
 /// The reasoning levels of the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReasoningLevel {
-    /// No reasoning at all.
+    /// Without reasoning.
     None,
     /// Less than low.
     Minimal,

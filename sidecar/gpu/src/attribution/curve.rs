@@ -29,7 +29,7 @@ impl<const N: usize> Curve<N> {
     }
 
     /// Extends the curve to `x`, growing by `by`. If `x` does not grow, `by` must be 0: an equal
-    /// coordinate cannot be told apart later.
+    /// coordinate cannot be distinguished later.
     pub(crate) fn grow(&mut self, x: u128, by: [u128; N]) {
         let last = self.back();
         if x <= last.x {

@@ -69,7 +69,7 @@ fn line_has_tenant_and_cost() {
     let (_, page) = get(running.admin, "/");
     assert!(page.contains("<th>cost, EUR<th>"), "{page}");
     assert!(page.contains("<bdi>acme</bdi><td>0.0000131<td>1<td>0</tr>"), "{page}");
-    // 11 × 1/10⁶ + 7 × 0.3/10⁶, as a text: a float would round it.
+    // 11 × 1/10⁶ + 7 × 0.3/10⁶, as text: a float would round it.
     assert_eq!(members(&one, &MONEY), serde_json::json!(["0.0000131", "EUR", "v7", null]), "{one}");
 }
 
@@ -95,7 +95,7 @@ fn restarted_process_shows_the_ledgers_day() {
     let mut first = Running::start(server(), &options);
     ask(&first, "", r#"{"model":"tiny","stream":true}"#);
     line(&first);
-    assert!(get(first.admin, "/").1.contains("when this process started"), "a new ledger knows no day");
+    assert!(get(first.admin, "/").1.contains("when this process started"), "a new ledger has no spend of the day");
     first.signal("TERM");
     assert_eq!(first.ended(), Some(0));
     let second = Running::start(server(), &options);

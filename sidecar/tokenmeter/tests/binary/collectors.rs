@@ -78,7 +78,7 @@ fn grpc_port_is_guessed_and_recovery_logged() {
     running.line("export recovered");
 }
 
-/// Reads a request and takes it.
+/// Reads a request and answers 200.
 fn taken(mut stream: TcpStream) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     let (mut read, mut buffer) = (Vec::new(), [0; 65536]);

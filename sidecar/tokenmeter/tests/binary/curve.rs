@@ -43,7 +43,7 @@ impl Drop for Simulated {
     }
 }
 
-/// A server that has one answer to everything.
+/// A server that gives the same answer to every request.
 fn answering(head: &'static str, body: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -58,7 +58,7 @@ fn answering(head: &'static str, body: &'static str) -> SocketAddr {
     address
 }
 
-/// So many streams of 20 tokens through the proxy.
+/// Sends this number of streams of 20 tokens through the proxy.
 fn stream(proxy: SocketAddr, requests: u64, concurrency: u32) {
     let load = Load {
         model: Some("simulated-8b".to_owned()),
@@ -73,7 +73,7 @@ fn stream(proxy: SocketAddr, requests: u64, concurrency: u32) {
     assert_eq!((report.completed, report.failures.len()), (requests, 0), "{report:?}");
 }
 
-/// Until so many exchanges have ended: a client has its last byte a moment before.
+/// Waits until this number of exchanges has ended: a client has its last byte a moment before.
 fn settled(admin: SocketAddr, exchanges: u64) {
     let line = format!("dialect=\"openai_chat\",ending=\"length\"}} {exchanges}");
     get_until(admin, "/metrics", |_, page| page.lines().any(|one| one.contains(&line)));
@@ -116,7 +116,7 @@ fn curve_shows_the_streamed_exchanges() {
         assert!(speed > 5.0 && speed < 200.0, "{stdout}");
         assert!(crowd["first_token_seconds"]["p99"].as_f64().unwrap() > 0.0, "{stdout}");
     }
-    // 20 tokens each; the first of an answer has no speed.
+    // 20 tokens each; the first token of an answer has no speed.
     assert_eq!(told["models"][0]["by_position"][0]["tokens"], 15 * 19, "{stdout}");
     let knee = &told["models"][0]["knees"][0];
     assert_eq!(knee["basis"], "configured", "{stdout}");
@@ -150,7 +150,7 @@ fn window_holds_streams_that_ended_in_it() {
     settled(running.admin, 2);
     let admin = running.admin;
     let window = std::thread::spawn(move || curve(admin, &["--over", "2", "--format", "json"]));
-    // One stream after the other for as long as it is open, and a little longer.
+    // Streams one after another while the window is open, and a little longer.
     let mut sent = 2;
     while !window.is_finished() {
         stream(running.data, 1, 1);
@@ -175,7 +175,7 @@ fn errors_name_the_cause_and_the_remedy() {
         "{stderr}"
     );
 
-    // The port of the clients: what answers there is the server behind it.
+    // The port for clients: the upstream answers there.
     let upstream = Simulated::start();
     let running = Running::start(upstream.address, &["--kind", "vllm", "--log-level", "warn"]);
     let (code, _, stderr) = curve(running.data, &[]);

@@ -8,7 +8,7 @@ use crate::child::{PATIENCE, Running, get, get_until};
 
 const ANSWER: &str = "data: {\"model\":\"tiny\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"swordfish\"},\"finish_reason\":null}]}\n\ndata: {\"model\":\"tiny\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"model\":\"tiny\",\"choices\":[],\"usage\":{\"prompt_tokens\":11,\"completion_tokens\":7,\"total_tokens\":18}}\n\ndata: [DONE]\n\n";
 
-/// A server that answers every request with [`ANSWER`] and keeps no connection.
+/// A server that answers every request with [`ANSWER`] and closes the connection.
 pub(crate) fn server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -41,7 +41,7 @@ fn answer(mut stream: TcpStream) {
     stream.write_all(ANSWER.as_bytes()).unwrap();
 }
 
-/// What a chat request with more header `fields` (whole lines) is answered.
+/// Returns the answer to a chat request with further header `fields` (whole lines).
 pub(crate) fn ask(running: &Running, fields: &str, body: &str) -> String {
     let mut client = TcpStream::connect(running.data).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();

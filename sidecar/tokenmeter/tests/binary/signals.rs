@@ -48,7 +48,7 @@ fn request_in_flight_is_cut_after_the_grace() {
     assert_eq!(running.ended(), Some(0));
 }
 
-/// The first connection that asks something; probes only connect.
+/// The first connection with a request; probes only connect.
 fn first_request(upstream: &TcpListener) -> TcpStream {
     loop {
         let (mut stream, _) = upstream.accept().unwrap();

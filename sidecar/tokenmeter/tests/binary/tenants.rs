@@ -85,7 +85,7 @@ fn key_is_hashed_checked_and_matched() {
     assert!(code == Some(1) && stderr.contains("--hash-key-file"), "{stderr}");
 }
 
-/// The document's example, as somebody who reads it would: the file, then the commands below it.
+/// The document's example as a reader runs it: the file, then the commands below it.
 #[test]
 fn documented_example_runs() {
     let document = include_str!("../../../../proxy/tenant/tenants.md");
@@ -107,7 +107,7 @@ fn documented_example_runs() {
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
     assert!(stdout.contains("2. api_key: one of 2 API keys: the tenant is that of the key.\n"), "{stdout}");
     assert!(stdout.contains("\ntenants: tenants.yaml\n"), "{stdout}");
-    // The hashes are those of the keys it names.
+    // The hashes belong to the keys in the document.
     let hash = ["tenants", "hash-key", "--hash-key-file", "example.key"];
     let (_, hashes, _) = piped(&folder.0, &hash, "example-key-1\nexample-key-2\n");
     for hash in hashes.lines() {
@@ -139,7 +139,7 @@ fn paths_are_relative_to_the_working_directory() {
     assert!(stderr.contains("s.yaml:3: the ledger's folder rules does not exist"), "{stderr}");
 }
 
-/// Serves keys by https at this machine's address, with a certificate of its own; the certificate.
+/// Serves keys by https at a local address; returns its self-signed certificate.
 fn issuer() -> (String, String) {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
@@ -159,7 +159,7 @@ fn issuer() -> (String, String) {
             }
             let keys = include_str!("../../../../proxy/tenant/tests/tokens/keys.json");
             let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{keys}", keys.len());
-            // Who does not trust us has hung up.
+            // A client that does not trust the certificate has hung up.
             let _ = stream.write_all(answer.as_bytes());
             stream.conn.send_close_notify();
             let _ = stream.flush();

@@ -51,7 +51,7 @@ impl OnTerminal {
 
 impl Drop for OnTerminal {
     fn drop(&mut self) {
-        // Already gone is fine.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
