@@ -494,3 +494,7 @@ impl Stored for Gap {
         Self { from_us: 0, until_us: 0, why: Arc::default(), lost_rows: None, totals_kept: false }
     }
 }
+
+#[cfg(test)]
+#[path = "columns_tests.rs"]
+mod tests;
