@@ -8,6 +8,7 @@
 
 mod choice;
 mod cumulative;
+mod facts;
 mod kind;
 mod pending;
 mod rare;
@@ -20,71 +21,31 @@ use crate::event::{Counts, Event, Finish, Piece, Scope, ServerReport, Sink, Usag
 use crate::extent::Extent;
 use crate::field::Field;
 use crate::json::{Value, Visit};
-use crate::name::{Name, Tier};
+use crate::name::Name;
 use crate::shape::VariableSpans;
 use choice::Choice;
-use cumulative::Cumulative;
+use facts::{BodyFacts, FrameFacts, Nesting, Subject};
 use pending::{ChoiceFacts, PendingEvents};
-use typed::Typed;
-use usage::{Extra, Modality, Timings};
+use usage::Modality;
 
 pub(crate) use kind::{Chars, Kind};
 pub(crate) use times::Unit;
 pub(crate) use usage::{FOREIGN_INPUT, FOREIGN_OUTPUT, count};
 
-/// The facts of the current frame.
+/// Collects the frames of one body, one after another.
 #[derive(Debug)]
 pub(crate) struct Frame {
     dialect: Dialect,
     /// The frame is an unstreamed answer: its usage is final without a finish.
     unstreamed: bool,
-    choice: Choice,
-    /// The number of choices closed so far.
-    choices: u32,
-    /// Index of the last choice closed.
-    last: u32,
-    any_finish: bool,
-    has_choices: bool,
-    /// Elements in the list of choices, of any type.
-    listed: u32,
-    /// The last choice closed has at most an index and an empty delta.
-    is_bare: bool,
-    usage: Option<Counts>,
-    extra: Extra,
-    timings: Timings,
-    times: ServerReport,
-    /// The model's name in the frame is empty.
-    is_nameless: bool,
-    /// The reason that there is no answer.
-    blocked: Option<Finish>,
-    /// Ollama loads or unloads a model, which is no answer.
-    is_load: bool,
-    progress: bool,
-    error: bool,
-    /// The frame is a list whose elements may be frames, and some were.
-    is_list: bool,
-    has_elements: bool,
-    /// The current value is in one of them.
-    in_element: bool,
-    /// Answers of a Responses body that began, and that ended.
-    begun: u32,
-    ended: u32,
-    typed: Typed,
+    /// The facts of all frames.
+    pub(crate) body: BodyFacts,
+    /// The facts of the current frame.
+    facts: FrameFacts,
+    /// The events of the current frame.
     pending: PendingEvents,
-    /// The variable values of this frame in the caller's buffer.
+    /// The variable values of the current frame in the caller's buffer.
     pub(crate) variable_spans: VariableSpans,
-    /// The first model name in any frame.
-    pub(crate) model: Name,
-    /// The first id in any frame that fits a name.
-    pub(crate) id: Name,
-    /// The last service tier in any frame: a Responses stream begins with the requested one.
-    pub(crate) tier: Tier,
-    /// In an answer of unknown dialect: the dialect that it names.
-    pub(crate) response_dialect: Option<Dialect>,
-    /// Counts of earlier frames: Anthropic's, and those of a stream of unknown dialect.
-    earlier: Counts,
-    /// The earlier frames of SGLang.
-    cumulative: Cumulative,
 }
 
 /// Reads one frame's fields into a [`Frame`]; events beyond the limit go to `sink` early.
@@ -98,42 +59,16 @@ impl Frame {
         Self {
             dialect,
             unstreamed,
-            choice: Choice::default(),
-            choices: 0,
-            last: 0,
-            any_finish: false,
-            has_choices: false,
-            listed: 0,
-            is_bare: false,
-            usage: None,
-            extra: Extra::default(),
-            timings: Timings::default(),
-            times: ServerReport::default(),
-            is_nameless: false,
-            blocked: None,
-            is_load: false,
-            progress: false,
-            error: false,
-            is_list: false,
-            has_elements: false,
-            in_element: false,
-            begun: 0,
-            ended: 0,
-            typed: Typed::default(),
+            body: BodyFacts::default(),
+            facts: FrameFacts::default(),
             pending: PendingEvents::new(),
             variable_spans: VariableSpans::default(),
-            model: Name::default(),
-            id: Name::default(),
-            tier: Tier::default(),
-            response_dialect: None,
-            earlier: Counts::default(),
-            cumulative: Cumulative::default(),
         }
     }
 
     /// Marks the frame as an error from outside its payload (`event: error`).
     pub(crate) fn mark_error(&mut self) {
-        self.error = true;
+        self.facts.raise(Subject::Error);
     }
 
     /// Returns the event of a frame with an unreadable payload.
@@ -147,10 +82,14 @@ impl Frame {
     /// Returns the content of a frame with a single piece, the shape of most frames. Its meaning must follow
     /// from its own bytes, number by number.
     pub(crate) fn single_piece(&self) -> Option<(Kind, Piece, Option<Counts>)> {
-        if self.choices != 1 || self.any_finish || self.error || self.progress || self.timings.seen {
+        let facts = &self.facts;
+        if facts.choices.closed != 1 || facts.choices.any_finish || facts.subject != Subject::Answers {
             return None;
         }
-        if self.times != ServerReport::default() || !self.dialect.frames_are_independent() {
+        if facts.timings.seen
+            || facts.times != ServerReport::default()
+            || !self.dialect.frames_are_independent()
+        {
             return None;
         }
         let (kind, piece, pending) = self.pending.single_piece()?;
@@ -160,60 +99,66 @@ impl Frame {
             return None;
         }
         // A usage object without a number is absent now, but its numbers may come.
-        (usage.is_some() || self.usage.is_none()).then_some((kind, piece, usage.map(|usage| usage.counts)))
+        (usage.is_some() || facts.usage.is_none()).then_some((kind, piece, usage.map(|usage| usage.counts)))
     }
 
     /// Ends the frame: passes its events to `sink`. A frame that is not `whole` keeps its content.
     pub(crate) fn end(&mut self, mut extent: Extent, sink: &mut impl Sink) {
-        // LiteLLM puts the usage beside one choice without content.
-        let is_alone = self.listed == 0 || self.listed == 1 && self.is_bare;
-        extent.is_usage = self.has_choices && is_alone && self.usage.is_some() && !self.error;
-        if !self.has_elements || self.error {
+        let facts = &self.facts;
+        extent.is_usage = facts.choices.is_contentless_list() && facts.usage.is_some() && !facts.is_error();
+        if !facts.has_elements || facts.is_error() {
             self.emit(extent.whole, sink);
         }
         sink.frame(extent);
     }
 
     fn emit(&mut self, whole: bool, sink: &mut impl Sink) {
-        if let Some(reason) = self.blocked.filter(|_| self.choices == 0) {
-            self.any_finish = true;
-            self.choices = 1;
-            self.pending.add(ChoiceFacts { finish: Some(reason), ..ChoiceFacts::default() }, sink);
+        if self.facts.choices.closed == 0 && self.facts.choices.blocked.is_some() {
+            let facts = ChoiceFacts { finish: self.facts.choices.blocked, ..ChoiceFacts::default() };
+            self.facts.choices.add(facts.choice, facts.finish);
+            self.pending.add(facts, sink);
         }
         // Ollama's OpenAI routes turn an error into an empty delta without a model.
-        self.error |= self.is_nameless
+        if self.facts.is_nameless
             && self.dialect.is_openai()
-            && self.choices > 0
-            && !self.any_finish
-            && self.pending.is_empty_delta();
-        let verdict = self.typed.verdict;
+            && self.facts.choices.closed > 0
+            && !self.facts.choices.any_finish
+            && self.pending.is_empty_delta()
+        {
+            self.facts.raise(Subject::Error);
+        }
+        let verdict = self.facts.typed.verdict;
         let usage = self.frame_usage();
-        if self.error {
-            sink.event(Event::Error);
-        } else if self.progress {
-            self.pending.clear();
-            sink.event(Event::Progress);
-            if let Some(choice) = self.typed.begins {
-                self.pending.add(ChoiceFacts { choice, role: true, ..ChoiceFacts::default() }, sink);
+        match self.facts.subject {
+            Subject::Error => sink.event(Event::Error),
+            Subject::Progress => {
+                self.pending.clear();
+                sink.event(Event::Progress);
+                if let Some(choice) = self.facts.typed.begins {
+                    self.pending.add(ChoiceFacts { choice, role: true, ..ChoiceFacts::default() }, sink);
+                }
             }
-        } else if self.is_load {
-            sink.event(Event::Meta);
-        } else if verdict.is_final {
-            if let Some(note) = verdict.note {
-                sink.event(note);
+            Subject::Load => sink.event(Event::Meta),
+            Subject::Answers if verdict.is_final => {
+                if let Some(note) = verdict.note {
+                    sink.event(note);
+                }
             }
-        } else if self.dialect.form() == Form::Opaque && !self.unstreamed {
-            if whole {
-                sink.event(Event::Text(Piece::default()));
+            Subject::Answers if self.dialect.form() == Form::Opaque && !self.unstreamed => {
+                if whole {
+                    sink.event(Event::Text(Piece::default()));
+                }
+                self.body.earlier = usage.map_or(self.body.earlier, |usage| usage.counts);
             }
-            self.earlier = usage.map_or(self.earlier, |usage| usage.counts);
-        } else if self.choices == 0 && usage.is_none() {
-            sink.event(if self.has_choices { Event::Meta } else { Event::Other });
+            Subject::Answers if self.facts.choices.closed == 0 && usage.is_none() => {
+                sink.event(if self.facts.choices.listed.is_some() { Event::Meta } else { Event::Other });
+            }
+            Subject::Answers => {}
         }
         self.pending.release(whole, sink);
         if let Some(usage) = usage {
             if self.dialect == Dialect::Unknown {
-                self.response_dialect = usage::dialect(self.response_dialect, &usage.counts);
+                self.body.response_dialect = usage::dialect(self.body.response_dialect, &usage.counts);
             }
             sink.event(Event::Usage(usage));
         }
@@ -227,51 +172,35 @@ impl Frame {
 
     /// Clears the frame without events.
     pub(crate) fn forget(&mut self) {
-        self.choice = Choice::default();
-        self.choices = 0;
-        self.last = 0;
-        self.any_finish = false;
-        self.has_choices = false;
-        self.listed = 0;
-        self.is_bare = false;
-        self.usage = None;
-        self.extra = Extra::default();
-        self.timings = Timings::default();
-        self.times = ServerReport::default();
-        self.is_nameless = false;
-        self.blocked = None;
-        self.is_load = false;
-        self.progress = false;
-        self.error = false;
-        self.is_list = false;
-        self.has_elements = false;
-        self.in_element = false;
-        self.typed = Typed::default();
+        self.facts = FrameFacts::default();
+        // Not by assignment: both have a long list, of which the length alone counts.
         self.pending.clear();
         self.variable_spans.clear();
     }
 
     /// The frame's own usage, which follows its choices.
     fn frame_usage(&self) -> Option<Usage> {
-        if self.typed.verdict.is_final {
+        let facts = &self.facts;
+        if facts.typed.verdict.is_final {
             return None;
         }
         let (scope, counts) = match self.dialect.form() {
             Form::Prompt => {
-                let counts = self.usage.unwrap_or_default();
+                let counts = facts.usage.unwrap_or_default();
                 // Embeddings with an answer of 0 tokens have none.
                 let output = counts.output.filter(|tokens| *tokens > 0);
-                (Scope::Whole, Counts { input: self.extra.first(), output, ..counts })
+                (Scope::Whole, Counts { input: facts.extra.first(), output, ..counts })
             }
             Form::Opaque => {
                 let scope = if self.unstreamed { Scope::Whole } else { Scope::Running(0) };
-                let counts = usage::non_empty(usage::of_any(self.usage?, &self.extra))?;
-                (scope, usage::merged(&self.earlier, &counts))
+                let counts = usage::non_empty(usage::of_any(facts.usage?, &facts.extra))?;
+                (scope, usage::merged(&self.body.earlier, &counts))
             }
             _ if self.dialect == Dialect::Gemini => {
-                let is_last = self.any_finish || self.unstreamed && !self.in_element;
+                let is_last =
+                    facts.choices.any_finish || self.unstreamed && facts.nesting != Nesting::Element;
                 let scope = if is_last { Scope::Whole } else { Scope::Running(0) };
-                (scope, usage::or_foreign(usage::with_thoughts(self.usage?, &self.extra), &self.extra))
+                (scope, usage::or_foreign(usage::with_thoughts(facts.usage?, &facts.extra), &facts.extra))
             }
             _ => self.listed_usage()?,
         };
@@ -280,10 +209,10 @@ impl Frame {
 
     /// The scope and counts of a usage beside a list of choices.
     fn listed_usage(&self) -> Option<(Scope, Counts)> {
-        let running = Scope::Running(self.last);
-        if let Some(counts) = self.usage {
-            let one = (self.choices == 1).then_some(self.last);
-            let scope = match (self.timings.seen, self.choices, self.any_finish || self.unstreamed) {
+        let FrameFacts { choices, timings, usage, .. } = &self.facts;
+        let (one, running) = (choices.only(), Scope::Running(choices.last));
+        if let Some(counts) = *usage {
+            let scope = match (timings.seen, choices.closed, choices.any_finish || self.unstreamed) {
                 // llama.cpp counts each choice separately; `timings` identify it.
                 (true, 0, _) | (true, _, true) => Scope::Choice(one),
                 (false, 1, true) => Scope::Choice(one),
@@ -292,29 +221,27 @@ impl Frame {
             };
             return Some((scope, counts));
         }
-        let counts = self.timings.counts()?;
-        (self.choices == 1).then_some((running, counts))
+        let counts = timings.counts()?;
+        one.map(|_| (running, counts))
     }
 
     /// The server's times, if they cover an answer and not a step.
     fn final_times(&self) -> Option<ServerReport> {
         let worth = match self.dialect {
             Dialect::LlamacppCompletion | Dialect::OllamaChat | Dialect::OllamaGenerate => {
-                self.any_finish || self.unstreamed && self.choices > 0
+                self.facts.choices.any_finish || self.unstreamed && self.facts.choices.closed > 0
             }
-            Dialect::OpenaiResponses => self.typed.verdict.has_times,
+            Dialect::OpenaiResponses => self.facts.typed.verdict.has_times,
             _ => true,
         };
-        (worth && self.times != ServerReport::default()).then_some(self.times)
+        (worth && self.facts.times != ServerReport::default()).then_some(self.facts.times)
     }
 
     fn close_choice(&mut self, sink: &mut impl Sink) {
-        let choice = std::mem::take(&mut self.choice);
-        let index = choice.index.unwrap_or(self.choices);
-        self.choices = self.choices.saturating_add(1);
-        self.last = index;
-        self.is_bare = !choice.has_member;
-        self.any_finish |= choice.finish.is_some();
+        let choice = std::mem::take(&mut self.facts.choice);
+        let index = choice.index.unwrap_or(self.facts.choices.closed);
+        self.facts.choices.add(index, choice.finish);
+        self.facts.choices.is_bare = !choice.has_member;
         let Choice { chars, role, finish, .. } = choice;
         self.pending.add(ChoiceFacts { choice: index, chars, tokens: choice.tokens(), role, finish }, sink);
     }
@@ -322,14 +249,12 @@ impl Frame {
     /// Closes a frame that is its own choice, or one of several in a list.
     #[inline(never)]
     fn close_native(&mut self, sink: &mut impl Sink) {
-        let mut choice = std::mem::take(&mut self.choice);
-        let (usage, extra) = (self.usage.take(), std::mem::take(&mut self.extra));
+        let mut choice = std::mem::take(&mut self.facts.choice);
+        let (usage, extra) = (self.facts.usage.take(), std::mem::take(&mut self.facts.extra));
         if choice.error {
             return;
         }
-        let index = choice.index.unwrap_or(self.choices);
-        self.choices = self.choices.saturating_add(1);
-        self.last = index;
+        let index = choice.index.unwrap_or(self.facts.choices.closed);
         let mut counts = usage;
         if self.dialect == Dialect::Tgi {
             choice.resolve_tgi(self.unstreamed);
@@ -342,11 +267,13 @@ impl Frame {
         if self.dialect == Dialect::Sglang && !self.unstreamed {
             let text = &mut choice.chars[Kind::Text as usize];
             let total = usage.and_then(|counts| counts.output);
-            (*text, tokens) = self.cumulative.new_in(index, *text, tokens, total);
+            (*text, tokens) = self.body.cumulative.new_in(index, *text, tokens, total);
         }
         let finish = choice.native_finish(self.dialect);
-        self.is_load |= self.dialect.is_ollama() && choice.is_load && finish.is_some();
-        self.any_finish |= finish.is_some();
+        if self.dialect.is_ollama() && choice.is_load && finish.is_some() {
+            self.facts.raise(Subject::Load);
+        }
+        self.facts.choices.add(index, finish);
         self.pending
             .add(ChoiceFacts { choice: index, chars: choice.chars, tokens, role: choice.role, finish }, sink);
         let is_last = finish.is_some() || self.unstreamed;
@@ -361,8 +288,7 @@ impl Frame {
     fn close_element(&mut self, sink: &mut impl Sink) {
         self.emit(true, sink);
         self.forget();
-        self.is_list = true;
-        self.has_elements = true;
+        (self.facts.nesting, self.facts.has_elements) = (Nesting::List, true);
     }
 }
 
@@ -372,77 +298,75 @@ impl<S: Sink> Visit for Reader<'_, S> {
         if field.may_vary() {
             frame.variable_spans.add(field, value, span);
         }
-        frame.choice.has_member |= !matches!(field, Field::Index | Field::Delta);
+        frame.facts.choice.has_member |= !matches!(field, Field::Index | Field::Delta);
         match (field, value) {
             (Field::Model, value) => {
                 let Value::Word(word) = value else { return };
-                frame.is_nameless = word.is_empty();
-                if frame.model.is_empty() {
-                    frame.model = Name::cut(word);
+                frame.facts.is_nameless = word.is_empty();
+                if frame.body.model.is_empty() {
+                    frame.body.model = Name::cut(word);
                 }
             }
             (Field::Id, Value::Word(word)) => {
-                if frame.id.is_empty() {
-                    frame.id = Name::whole(word).unwrap_or_default();
+                if frame.body.id.is_empty() {
+                    frame.body.id = Name::whole(word).unwrap_or_default();
                 }
             }
             (Field::Id, _) => {}
             (Field::Error, value) => {
-                frame.choice.error |= is_truthy(value);
-                frame.error |= frame.choice.error;
+                frame.facts.choice.error |= is_truthy(value);
+                if frame.facts.choice.error {
+                    frame.facts.raise(Subject::Error);
+                }
             }
             (Field::Object, Value::Word(word)) => {
                 if word == b"error" {
-                    frame.choice.error = true;
-                    frame.error = true;
+                    frame.facts.choice.error = true;
+                    frame.facts.raise(Subject::Error);
                 }
-                frame.typed.read_object(word);
+                frame.facts.typed.read_object(word);
                 if frame.dialect == Dialect::Unknown {
-                    frame.response_dialect = Dialect::of_object(word).or(frame.response_dialect);
+                    frame.body.response_dialect = Dialect::of_object(word).or(frame.body.response_dialect);
                 }
             }
             (Field::Choices, _) => {
-                // The last of two lists counts, as in every parser.
-                if std::mem::replace(&mut frame.has_choices, true) {
+                if frame.facts.choices.begin_list() {
                     frame.variable_spans.exclude();
                 }
                 frame.pending.clear();
-                frame.choices = 0;
-                frame.listed = 0;
-                frame.any_finish = false;
             }
-            (Field::Choice, value) => frame.choice = Choice::begun(value),
+            (Field::Choice, value) => frame.facts.choice = Choice::begun(value),
             (Field::Delta, _) => frame.begin_delta(),
             (Field::Index, value) => {
-                frame.choice.index = match value {
+                frame.facts.choice.index = match value {
                     Value::Number(number) => count(number).and_then(|n| u32::try_from(n).ok()),
                     _ => None,
                 }
             }
             (Field::Role, value) => {
-                frame.choice.role = matches!(value, Value::Word(word) if !word.is_empty());
+                frame.facts.choice.role = matches!(value, Value::Word(word) if !word.is_empty());
             }
             (Field::Finish, value) => {
                 let word = match value {
                     Value::Word(word) => Some(word),
                     _ => None,
                 };
-                frame.choice.finish = word.and_then(Finish::from_word);
-                frame.choice.is_load = matches!(word, Some(b"load" | b"unload"));
+                frame.facts.choice.finish = word.and_then(Finish::from_word);
+                frame.facts.choice.is_load = matches!(word, Some(b"load" | b"unload"));
             }
             (Field::Usage, value) => {
-                if frame.usage.is_some() {
+                if frame.facts.usage.is_some() {
                     frame.variable_spans.exclude();
                 }
-                frame.usage = (value == Value::Object).then(Counts::default);
-                frame.extra.ranks[..2].fill(None);
-                frame.typed.counts_inner = false;
+                frame.facts.usage = (value == Value::Object).then(Counts::default);
+                frame.facts.extra.ranks[..2].fill(None);
+                frame.facts.typed.counts_inner = false;
             }
-            (Field::Ids, value) => frame.choice.ids = (value == Value::List).then_some(0),
-            (Field::OtherIds, value) => frame.choice.other_ids = (value == Value::List).then_some(0),
+            (Field::Ids, value) => frame.facts.choice.ids = (value == Value::List).then_some(0),
+            (Field::OtherIds, value) => frame.facts.choice.other_ids = (value == Value::List).then_some(0),
             (Field::Logprobs, value) => {
                 if value == Value::List {
-                    frame.choice.logprobs.get_or_insert_default();
+                    frame.facts.choice.logprobs.get_or_insert_default();
                 }
             }
             (
@@ -453,8 +377,8 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 | Field::Tool
                 | Field::Audio,
                 Value::Text { chars },
-            ) => frame.choice.measure(field, chars),
-            (Field::Content | Field::Refusal | Field::Audio, _) => frame.choice.measure(field, 0),
+            ) => frame.facts.choice.measure(field, chars),
+            (Field::Content | Field::Refusal | Field::Audio, _) => frame.facts.choice.measure(field, 0),
             (Field::Varying, _) => {}
             (
                 Field::InputTokens
@@ -471,9 +395,9 @@ impl<S: Sink> Visit for Reader<'_, S> {
     }
 
     fn close(&mut self, field: Field, items: u32) {
-        let choice = &mut self.frame.choice;
+        let choice = &mut self.frame.facts.choice;
         match field {
-            Field::Choices => self.frame.listed = items,
+            Field::Choices => self.frame.facts.choices.listed = Some(items),
             Field::Choice if choice.open => match self.frame.dialect.form() {
                 Form::Native => self.frame.close_native(self.sink),
                 _ => self.frame.close_choice(self.sink),
@@ -483,19 +407,21 @@ impl<S: Sink> Visit for Reader<'_, S> {
             Field::Logprobs => choice.logprobs = choice.logprobs.map(|most| most.max(items)),
             Field::Root => {
                 self.frame.close_root(self.sink);
-                if self.frame.in_element {
+                if self.frame.facts.nesting == Nesting::Element {
                     self.frame.close_element(self.sink);
                 }
             }
-            Field::Element if self.frame.in_element => self.frame.close_element(self.sink),
+            Field::Element if self.frame.facts.nesting == Nesting::Element => {
+                self.frame.close_element(self.sink);
+            }
             // An empty one was not requested.
             Field::PromptList if items > 0 => {
-                self.frame.usage.get_or_insert_default().input = Some(u64::from(items));
+                self.frame.facts.usage.get_or_insert_default().input = Some(u64::from(items));
             }
             Field::Part if self.frame.dialect == Dialect::Gemini => choice.close_part(),
             Field::Modality => self.frame.close_modality(Modality::input),
             Field::OutputModality => self.frame.close_modality(Modality::output),
-            _ => self.frame.typed.close(field),
+            _ => self.frame.facts.typed.close(field),
         }
     }
 }
@@ -503,21 +429,21 @@ impl<S: Sink> Visit for Reader<'_, S> {
 impl Frame {
     /// Ends the part of one modality: its tokens go to the field that `of` returns.
     fn close_modality(&mut self, of: fn(Modality) -> Field) {
-        let slot = self.extra.modality.and_then(|modality| usage::slot(of(modality)));
-        if let (Some(slot), Some(counts)) = (slot, &mut self.usage) {
-            *slot(counts) = self.extra.ranks[1];
+        let slot = self.facts.extra.modality.and_then(|modality| usage::slot(of(modality)));
+        if let (Some(slot), Some(counts)) = (slot, &mut self.facts.usage) {
+            *slot(counts) = self.facts.extra.ranks[1];
         }
     }
 
     /// Starts the member of an answer that target its content.
     fn begin_delta(&mut self) {
-        self.choice.role = false;
-        self.choice.chars = Chars::default();
+        self.facts.choice.role = false;
+        self.facts.choice.chars = Chars::default();
         if matches!(self.dialect, Dialect::Anthropic | Dialect::Cohere) {
-            self.choice.finish = None;
+            self.facts.choice.finish = None;
         }
         if self.dialect == Dialect::Cohere {
-            self.typed.inner = None;
+            self.facts.typed.inner = None;
         }
     }
 }

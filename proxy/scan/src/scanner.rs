@@ -176,22 +176,22 @@ impl Scanner {
 
     /// The first model name in the body.
     pub fn model(&self) -> &Name {
-        &self.frame.model
+        &self.frame.body.model
     }
 
     /// The first id in the body that fits a name.
     pub fn id(&self) -> &Name {
-        &self.frame.id
+        &self.frame.body.id
     }
 
     /// The dialect that an answer scanned as [`Dialect::Unknown`] names in `object`.
     pub fn response_dialect(&self) -> Option<Dialect> {
-        self.frame.response_dialect
+        self.frame.body.response_dialect
     }
 
     /// The last service tier in the body that fits a tier.
     pub fn service_tier(&self) -> &Tier {
-        &self.frame.tier
+        &self.frame.body.tier
     }
 
     /// The start of an unfinished SSE block in the body.

@@ -1,4 +1,4 @@
-//! The facts of one answer in a frame.
+//! The facts of one answer in a frame, and of the answers that ended.
 
 use crate::dialect::Dialect;
 use crate::event::{Finish, Scope};
@@ -33,6 +33,48 @@ pub(crate) struct Choice {
     /// It has a known member besides its index and its delta, even if `"finish_reason":null`.
     pub(crate) has_member: bool,
     pub(crate) part: Part,
+}
+
+/// The answers of a frame that ended.
+#[derive(Debug, Default)]
+pub(crate) struct Choices {
+    /// Their number.
+    pub(crate) closed: u32,
+    /// The index of the last one.
+    pub(crate) last: u32,
+    /// The last one has at most an index and an empty delta.
+    pub(crate) is_bare: bool,
+    pub(crate) any_finish: bool,
+    /// Elements of the list of choices, of any type; `None` without a list.
+    pub(crate) listed: Option<u32>,
+    /// The reason that there is no answer.
+    pub(crate) blocked: Option<Finish>,
+}
+
+impl Choices {
+    /// Starts the list. The last of two lists counts, as in every parser; returns true if this is a second one.
+    pub(crate) fn begin_list(&mut self) -> bool {
+        self.closed = 0;
+        self.any_finish = false;
+        self.listed.replace(0).is_some()
+    }
+
+    /// Adds an answer.
+    pub(crate) fn add(&mut self, index: u32, finish: Option<Finish>) {
+        self.closed = self.closed.saturating_add(1);
+        self.last = index;
+        self.any_finish |= finish.is_some();
+    }
+
+    /// The index of the only answer, if there is one.
+    pub(crate) fn only(&self) -> Option<u32> {
+        (self.closed == 1).then_some(self.last)
+    }
+
+    /// Returns true if there is a list of choices without content. LiteLLM puts the usage beside one bare choice.
+    pub(crate) fn is_contentless_list(&self) -> bool {
+        matches!((self.listed, self.is_bare), (Some(0), _) | (Some(1), true))
+    }
 }
 
 /// One part of an answer's content.

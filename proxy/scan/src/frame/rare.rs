@@ -3,6 +3,7 @@
 use crate::dialect::{Dialect, Form};
 use crate::event::Finish;
 use crate::field::Field;
+use crate::frame::facts::{Nesting, Subject};
 use crate::frame::usage::{self, FOREIGN_INPUT, FOREIGN_OUTPUT, Modality, count};
 use crate::frame::{Frame, times};
 use crate::json::Value;
@@ -21,46 +22,49 @@ impl Frame {
             _ => None,
         };
         match field {
-            Field::Modality | Field::OutputModality => self.extra.begin_modality(),
+            Field::Modality | Field::OutputModality => self.facts.extra.begin_modality(),
             Field::ModalityName => {
-                self.extra.modality = match value {
+                self.facts.extra.modality = match value {
                     Value::Word(word) => Modality::read(word),
                     _ => None,
                 }
             }
             Field::ServiceTier => {
                 if let Value::Word(word) = value {
-                    self.tier = Tier::of(word).unwrap_or(self.tier);
+                    self.body.tier = Tier::of(word).unwrap_or(self.body.tier);
                 }
             }
-            Field::Stop => self.choice.stopped = value == Value::Bool(true),
-            Field::Timings => self.timings.seen = value == Value::Object,
-            Field::Progress => self.progress = value == Value::Object,
-            Field::TimingsPrompt if is_number(value) => self.timings.prompt = number,
-            Field::TimingsCached if is_number(value) => self.timings.cached = number,
-            Field::TimingsPredicted if is_number(value) => self.timings.predicted = number,
-            Field::Token => self.choice.token = value == Value::Object,
-            Field::Generated => self.choice.generated = chars,
+            Field::Stop => self.facts.choice.stopped = value == Value::Bool(true),
+            Field::Timings => self.facts.timings.seen = value == Value::Object,
+            Field::Progress if value == Value::Object => self.facts.raise(Subject::Progress),
+            // The last of two members counts.
+            Field::Progress if self.facts.subject == Subject::Progress => {
+                self.facts.subject = Subject::Answers;
+            }
+            Field::Progress => {}
+            Field::TimingsPrompt if is_number(value) => self.facts.timings.prompt = number,
+            Field::TimingsCached if is_number(value) => self.facts.timings.cached = number,
+            Field::TimingsPredicted if is_number(value) => self.facts.timings.predicted = number,
+            Field::Token => self.facts.choice.token = value == Value::Object,
+            Field::Generated => self.facts.choice.generated = chars,
             Field::Details => {
-                self.choice.detailed = value == Value::Object;
-                self.choice.finish = None;
-                self.usage = None;
-                self.extra.addends = None;
+                self.facts.choice.detailed = value == Value::Object;
+                self.facts.choice.finish = None;
+                self.facts.usage = None;
+                self.facts.extra.addends = None;
             }
             Field::Blocked => {
-                self.blocked = match value {
+                self.facts.choices.blocked = match value {
                     Value::Word(word) => Finish::from_word(word).map(|_| Finish::ContentFilter),
                     _ => None,
                 }
             }
-            Field::Element => self.in_element = value == Value::Object,
-            Field::Root => {
-                self.in_element = self.is_list && value == Value::Object;
-                self.is_list |= value == Value::List;
-            }
-            _ if self.dialect == Dialect::Gemini && self.choice.take_part(field, value) => {}
-            _ if times::take(&mut self.times, field, value) => {}
-            _ if self.typed.take(self.dialect, field, value) => {}
+            Field::Element if value == Value::Object => self.facts.nesting = Nesting::Element,
+            Field::Element => self.facts.nesting = Nesting::List,
+            Field::Root => self.facts.nesting = self.facts.nesting.at_root(value),
+            _ if self.dialect == Dialect::Gemini && self.facts.choice.take_part(field, value) => {}
+            _ if times::take(&mut self.facts.times, field, value) => {}
+            _ if self.facts.typed.take(self.dialect, field, value) => {}
             _ => self.count_tokens(field, value),
         }
     }
@@ -78,20 +82,20 @@ impl Frame {
         };
         let is_foreign = matches!(field, Field::Extra(FOREIGN_INPUT | FOREIGN_OUTPUT));
         if matches!(self.dialect.form(), Form::Native | Form::Prompt | Form::Opaque) || is_foreign {
-            self.usage.get_or_insert_default();
+            self.facts.usage.get_or_insert_default();
         }
-        let counts = match self.typed.counts_inner {
-            true => &mut self.typed.inner,
-            false => &mut self.usage,
+        let counts = match self.facts.typed.counts_inner {
+            true => &mut self.facts.typed.inner,
+            false => &mut self.facts.usage,
         };
         let Some(counts) = counts else { return };
         match (number, slot, field) {
             (None, _, _) => counts.rejected += 1,
             (_, Some(slot), _) => *slot(counts) = number,
             (Some(n), None, Field::Addend) => {
-                self.extra.addends = Some(self.extra.addends.unwrap_or(0).saturating_add(n));
+                self.facts.extra.addends = Some(self.facts.extra.addends.unwrap_or(0).saturating_add(n));
             }
-            (_, None, Field::Extra(rank)) => self.extra.ranks[usize::from(rank)] = number,
+            (_, None, Field::Extra(rank)) => self.facts.extra.ranks[usize::from(rank)] = number,
             _ => {}
         }
     }

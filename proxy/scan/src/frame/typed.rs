@@ -6,6 +6,7 @@ use crate::dialect::Dialect;
 use crate::event::{Counts, Event, Finish, Scope, Sink, Usage};
 use crate::field::Field;
 use crate::frame::choice::Part;
+use crate::frame::facts::{Nesting, Subject};
 use crate::frame::pending::ChoiceFacts;
 use crate::frame::usage::{merged, or_foreign, with_cache};
 use crate::frame::{Chars, Frame, Kind};
@@ -183,16 +184,16 @@ impl Frame {
     /// Closes the frame's object: its type decides.
     #[inline(never)]
     pub(crate) fn close_root(&mut self, sink: &mut impl Sink) {
-        let frame_type = self.typed.frame_type;
+        let frame_type = self.facts.typed.frame_type;
         let lists = self.dialect == Dialect::Transcription;
-        if self.error || frame_type == Type::Error {
-            self.error = true;
+        if frame_type == Type::Error {
+            self.facts.raise(Subject::Error);
         }
         if frame_type == Type::Whole
             || self.unstreamed && frame_type != Type::Error
-            || frame_type == Type::Nothing && self.typed.is_response
+            || frame_type == Type::Nothing && self.facts.typed.is_response
         {
-            if !lists || !self.has_choices {
+            if !lists || self.facts.choices.listed.is_none() {
                 self.add_whole_answer(sink);
             }
             return;
@@ -200,53 +201,52 @@ impl Frame {
         if frame_type == Type::Nothing && lists {
             return;
         }
-        self.typed.verdict.is_final = true;
+        self.facts.typed.verdict.is_final = true;
         match frame_type {
             Type::Delta(kind) => {
-                let chars = kind.only(self.typed.delta.unwrap_or(0));
-                let tokens = self.choice.logprobs.filter(|&entries| entries > 0);
+                let chars = kind.only(self.facts.typed.delta.unwrap_or(0));
+                let tokens = self.facts.choice.logprobs.filter(|&entries| entries > 0);
                 self.add_choice(ChoiceFacts { chars, tokens, ..ChoiceFacts::default() }, sink);
                 self.add_running_usage(sink);
             }
             Type::Parts(kinds) => {
                 let mut chars = Chars::default();
                 for &kind in kinds {
-                    chars[kind as usize] = self.choice.chars[kind as usize];
+                    chars[kind as usize] = self.facts.choice.chars[kind as usize];
                 }
                 self.add_choice(ChoiceFacts { chars, ..ChoiceFacts::default() }, sink);
             }
             Type::Begin => {
                 self.add_choice(ChoiceFacts { role: true, ..ChoiceFacts::default() }, sink);
                 if self.dialect == Dialect::Anthropic {
-                    self.earlier = self.typed.inner.unwrap_or_default();
-                    let counts = self.typed.inner.map(with_cache);
+                    self.body.earlier = self.facts.typed.inner.unwrap_or_default();
+                    let counts = self.facts.typed.inner.map(with_cache);
                     let counts = counts.filter(|counts| counts.input.is_some() || counts.rejected > 0);
                     self.add_usage(Scope::Running(0), counts, sink);
                 }
             }
             Type::Counts => self.add_counts(sink),
             Type::End(status) => self.end_answer(status, sink),
-            Type::Stop => self.typed.verdict.done = true,
+            Type::Stop => self.facts.typed.verdict.done = true,
             Type::Created => {
-                self.progress = true;
-                self.typed.begins = Some(self.begun).filter(|&answer| answer > 0);
-                self.begun = self.begun.saturating_add(1);
+                self.facts.raise(Subject::Progress);
+                self.facts.typed.begins = Some(self.body.begun).filter(|&answer| answer > 0);
+                self.body.begun = self.body.begun.saturating_add(1);
             }
-            Type::Progress => self.progress = true,
-            Type::Ping => self.typed.verdict.note = Some(Event::Ping),
+            Type::Progress => self.facts.raise(Subject::Progress),
+            Type::Ping => self.facts.typed.verdict.note = Some(Event::Ping),
             Type::Meta => {
-                self.typed.verdict.note = Some(Event::Meta);
+                self.facts.typed.verdict.note = Some(Event::Meta);
                 self.add_running_usage(sink);
             }
-            Type::Nothing => self.typed.verdict.note = Some(Event::Other),
+            Type::Nothing => self.facts.typed.verdict.note = Some(Event::Other),
             Type::Error | Type::Whole => {}
         }
     }
 
     fn add_choice(&mut self, facts: ChoiceFacts, sink: &mut impl Sink) {
-        self.choices = 1;
-        self.last = facts.choice;
-        self.any_finish |= facts.finish.is_some();
+        self.facts.choices.closed = 0;
+        self.facts.choices.add(facts.choice, facts.finish);
         self.pending.add(facts, sink);
     }
 
@@ -262,8 +262,8 @@ impl Frame {
     /// Adds llama.cpp's running count of the one answer. With several parallel Responses, a count does not
     /// identify its answer; after the answer's end it would count the answer twice.
     fn add_running_usage(&mut self, sink: &mut impl Sink) {
-        if self.begun <= 1 && self.ended == 0 {
-            self.add_usage(Scope::Running(0), self.timings.counts(), sink);
+        if self.body.begun <= 1 && self.body.ended == 0 {
+            self.add_usage(Scope::Running(0), self.facts.timings.counts(), sink);
         }
     }
 
@@ -271,72 +271,75 @@ impl Frame {
     fn add_counts(&mut self, sink: &mut impl Sink) {
         let counts = match self.dialect {
             Dialect::Anthropic => {
-                let counts = self.usage.map(|later| merged(&self.earlier, &later));
-                self.earlier = counts.unwrap_or(self.earlier);
+                let counts = self.facts.usage.map(|later| merged(&self.body.earlier, &later));
+                self.body.earlier = counts.unwrap_or(self.body.earlier);
                 counts.map(with_cache)
             }
-            _ => self.typed.inner,
+            _ => self.facts.typed.inner,
         };
-        let finish = self.choice.finish;
+        let finish = self.facts.choice.finish;
         if finish.is_some() {
             self.add_choice(ChoiceFacts { finish, ..ChoiceFacts::default() }, sink);
         }
         if !self.add_usage(Scope::Whole, counts, sink) && finish.is_none() {
-            self.typed.verdict.note = Some(Event::Meta);
+            self.facts.typed.verdict.note = Some(Event::Meta);
         }
     }
 
     /// Ends the answer, and the stream if every answer that began has ended.
     fn end_answer(&mut self, default: Status, sink: &mut impl Sink) {
         let inner = self.dialect == Dialect::OpenaiResponses;
-        let choice = self.ended;
-        self.ended = self.ended.saturating_add(u32::from(inner));
-        self.typed.verdict.done = self.ended >= self.begun;
-        self.typed.verdict.has_times = true;
-        let (status, finish) = self.typed.outcome(usize::from(inner), Some(default));
-        self.error |= status == Some(Status::Failed);
+        let choice = self.body.ended;
+        self.body.ended = self.body.ended.saturating_add(u32::from(inner));
+        self.facts.typed.verdict.done = self.body.ended >= self.body.begun;
+        self.facts.typed.verdict.has_times = true;
+        let (status, finish) = self.facts.typed.outcome(usize::from(inner), Some(default));
+        if status == Some(Status::Failed) {
+            self.facts.raise(Subject::Error);
+        }
         if finish.is_some() {
             self.add_choice(ChoiceFacts { choice, finish, ..ChoiceFacts::default() }, sink);
         }
         match inner {
             // The counts cover one answer, and the stream may hold several.
-            true => self.add_usage(Scope::Choice(None), self.typed.inner, sink),
-            false => self.add_usage(Scope::Whole, self.usage, sink),
+            true => self.add_usage(Scope::Choice(None), self.facts.typed.inner, sink),
+            false => self.add_usage(Scope::Whole, self.facts.usage, sink),
         };
     }
 
     /// Adds a whole answer: the frame, or the element of a list.
     fn add_whole_answer(&mut self, sink: &mut impl Sink) {
-        self.typed.verdict.is_final = true;
-        self.typed.verdict.has_times = true;
-        let mut finish = self.typed.whole_finish;
+        self.facts.typed.verdict.is_final = true;
+        self.facts.typed.verdict.has_times = true;
+        let mut finish = self.facts.typed.whole_finish;
         if self.dialect == Dialect::OpenaiResponses {
-            let (status, why) = self.typed.outcome(0, None);
+            let (status, why) = self.facts.typed.outcome(0, None);
             finish = why;
-            self.error |= status == Some(Status::Failed);
-            if status == Some(Status::Waiting) {
-                self.progress = true;
-                return;
+            match status {
+                Some(Status::Failed) => self.facts.raise(Subject::Error),
+                Some(Status::Waiting) => return self.facts.raise(Subject::Progress),
+                _ => {}
             }
         }
         let counts = match self.dialect {
-            Dialect::Anthropic => self.usage.map(with_cache),
-            _ => self.usage,
+            Dialect::Anthropic => self.facts.usage.map(with_cache),
+            _ => self.facts.usage,
         };
-        let counts = counts.map(|counts| or_foreign(counts, &self.extra));
-        let silent = self.error && self.typed.whole == Chars::default();
-        let answers = self.typed.has_whole && !silent || finish.is_some();
-        let (choice, scope) = match self.in_element {
-            true => (self.ended, Scope::Choice(None)),
+        let counts = counts.map(|counts| or_foreign(counts, &self.facts.extra));
+        let silent = self.facts.is_error() && self.facts.typed.whole == Chars::default();
+        let answers = self.facts.typed.has_whole && !silent || finish.is_some();
+        let in_element = self.facts.nesting == Nesting::Element;
+        let (choice, scope) = match in_element {
+            true => (self.body.ended, Scope::Choice(None)),
             false => (0, Scope::Whole),
         };
         if answers {
-            let chars = self.typed.whole;
-            self.ended = self.ended.saturating_add(u32::from(self.in_element));
+            let chars = self.facts.typed.whole;
+            self.body.ended = self.body.ended.saturating_add(u32::from(in_element));
             self.add_choice(ChoiceFacts { choice, chars, finish, ..ChoiceFacts::default() }, sink);
         }
         if !self.add_usage(scope, counts, sink) && !answers {
-            self.typed.verdict.note = Some(Event::Other);
+            self.facts.typed.verdict.note = Some(Event::Other);
         }
     }
 }

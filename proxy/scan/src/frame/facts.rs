@@ -1,0 +1,99 @@
+//! The facts of the current frame, and those that the body keeps from its earlier frames.
+
+use crate::dialect::Dialect;
+use crate::event::{Counts, ServerReport};
+use crate::frame::choice::{Choice, Choices};
+use crate::frame::cumulative::Cumulative;
+use crate::frame::typed::Typed;
+use crate::frame::usage::{Extra, Timings};
+use crate::json::Value;
+use crate::name::{Name, Tier};
+
+/// The facts of one frame. The next one starts with the default.
+#[derive(Debug, Default)]
+pub(crate) struct FrameFacts {
+    pub(crate) subject: Subject,
+    pub(crate) nesting: Nesting,
+    /// Elements of the frame were frames, and ended.
+    pub(crate) has_elements: bool,
+    /// The choice that is open.
+    pub(crate) choice: Choice,
+    /// The choices that ended.
+    pub(crate) choices: Choices,
+    /// The model's name in the frame is empty.
+    pub(crate) is_nameless: bool,
+    pub(crate) usage: Option<Counts>,
+    pub(crate) extra: Extra,
+    pub(crate) timings: Timings,
+    pub(crate) times: ServerReport,
+    pub(crate) typed: Typed,
+}
+
+impl FrameFacts {
+    /// Sets the subject, unless the current one takes precedence.
+    pub(crate) fn raise(&mut self, subject: Subject) {
+        self.subject = self.subject.max(subject);
+    }
+
+    /// Returns true if the frame reports an error.
+    pub(crate) fn is_error(&self) -> bool {
+        self.subject == Subject::Error
+    }
+}
+
+/// The subject of a frame, in ascending precedence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Subject {
+    /// Answers and their counts.
+    #[default]
+    Answers,
+    /// Ollama loads or unloads a model, which is no answer.
+    Load,
+    /// The server works and has no content yet.
+    Progress,
+    Error,
+}
+
+/// The place of the current value in an array whose elements may be frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Nesting {
+    /// There is no array.
+    #[default]
+    Single,
+    /// In the array, in no element that may be a frame.
+    List,
+    /// In such an element.
+    Element,
+}
+
+impl Nesting {
+    /// The place within `value`, which is the whole payload or an element of the array.
+    pub(crate) fn at_root(self, value: Value<'_>) -> Self {
+        match (value, self) {
+            (Value::List, _) => Self::List,
+            (_, Self::Single) => Self::Single,
+            (Value::Object, _) => Self::Element,
+            (_, _) => Self::List,
+        }
+    }
+}
+
+/// The facts of a body, over all its frames.
+#[derive(Debug, Default)]
+pub(crate) struct BodyFacts {
+    /// The first model name in any frame.
+    pub(crate) model: Name,
+    /// The first id in any frame that fits a name.
+    pub(crate) id: Name,
+    /// The last service tier in any frame: a Responses stream begins with the requested one.
+    pub(crate) tier: Tier,
+    /// In an answer of unknown dialect: the dialect that it names.
+    pub(crate) response_dialect: Option<Dialect>,
+    /// Counts of earlier frames: Anthropic's, and those of a stream of unknown dialect.
+    pub(crate) earlier: Counts,
+    /// The earlier frames of SGLang.
+    pub(crate) cumulative: Cumulative,
+    /// Answers of a Responses body that began, and that ended.
+    pub(crate) begun: u32,
+    pub(crate) ended: u32,
+}
