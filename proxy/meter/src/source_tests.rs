@@ -4,7 +4,7 @@
 use scan::{Counts, Dialect, Event, Finish, Piece, Request, Scope, Usage};
 
 use crate::tests::{Fixture, MS, stop, text};
-use crate::track::{FrameFacts, Track};
+use crate::track::{Moment, Tracks};
 use crate::usage_resolver::UsageResolver;
 use crate::{Body, Close, Ending, Provenance, Record, Tick, TokenType, Tokens, Weight};
 
@@ -402,9 +402,13 @@ fn first_running_count_weighs_its_frame() {
 #[test]
 fn text_with_a_zero_count_weighs_one_token() {
     for (tokens, running) in [(Some(0), None), (None, Some(0)), (Some(0), Some(0))] {
-        let frame = FrameFacts { content: true, tokens, running };
-        let mut track = Track { frame, ..Track::default() };
-        assert_eq!(track.end_frame().map(|weight| (weight.tokens, weight.exact)), Some((1, false)));
+        let mut tracks = Tracks::default();
+        tracks.add(Piece { choice: 0, chars: 4, tokens }, true);
+        if let Some(running) = running {
+            tracks.count(0, running);
+        }
+        tracks.end_frame(Moment::default(), |frame| assert_eq!(frame.tokens, 1));
+        assert_eq!((tracks.weight, tracks.is_inexact), (1, true));
     }
 }
 

@@ -154,6 +154,23 @@ impl UsageResolver {
         }
     }
 
+    /// Adds the tokens of a piece that has ids or log probabilities.
+    pub(crate) fn add_ids(&mut self, tokens: Option<u32>, reasoning: bool) {
+        let ids = u64::from(tokens.unwrap_or(0));
+        self.ids = self.ids.saturating_add(ids);
+        if reasoning {
+            self.ids_reasoning = self.ids_reasoning.saturating_add(ids);
+        }
+    }
+
+    /// Adds a frame with content.
+    pub(crate) fn add_frame(&mut self, reasoning: bool) {
+        self.frames += 1;
+        if reasoning {
+            self.frames_reasoning += 1;
+        }
+    }
+
     /// Adds a usage of the server. Returns its plausible counts.
     pub(crate) fn usage(&mut self, usage: &Usage) -> Counts {
         let counts = self.plausible(usage.counts);
