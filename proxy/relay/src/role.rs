@@ -71,6 +71,34 @@ impl RoleSource {
     }
 }
 
+/// The role of one exchange, as far as it is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExchangeRole {
+    source: RoleSource,
+    role: Role,
+}
+
+impl ExchangeRole {
+    /// The role before the request was read.
+    pub(crate) fn new(source: RoleSource) -> Self {
+        Self { source, role: source.first() }
+    }
+
+    pub(crate) fn get(self) -> Role {
+        self.role
+    }
+
+    /// The request was read.
+    pub(crate) fn settle(&mut self, request: &Request, dialect: Dialect) {
+        self.role = self.source.role(request, dialect);
+    }
+
+    /// The exchange ended with so many output tokens.
+    pub(crate) fn end(&mut self, output: u64) {
+        self.role = self.source.of_ended(self.role, output);
+    }
+}
+
 fn asks_for_one_token(request: &Request, dialect: Dialect) -> bool {
     request.output_limits.is_one_token(dialect) && request.of(dialect).answers <= 1
 }

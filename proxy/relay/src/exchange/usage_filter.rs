@@ -10,7 +10,7 @@ impl Exchange {
     pub(super) fn usage_filter(&self, edits: Option<Added>) -> UsageFilter {
         let Some(meter) = &self.meter else { return UsageFilter::new(edits, true) };
         let request = meter.request();
-        let client_asked = match self.added {
+        let client_asked = match self.sent.added {
             // The client keeps running counts if it asked for them, or if its request could not be parsed.
             Some(added) => !added.include || request.continuous_usage || !request.whole,
             // What could not be read may have asked.

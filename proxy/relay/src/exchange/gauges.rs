@@ -1,0 +1,115 @@
+//! The gauges in which an exchange counts until its end: the worker's, by model, and the load of its upstream.
+
+use std::rc::Rc;
+use std::sync::{MutexGuard, PoisonError};
+
+use meter::{Load, LoadReading, LoadSpan, Tick};
+use scan::Name;
+
+use super::admission;
+use crate::state::WorkerState;
+use crate::{ModelSlot, Observer};
+
+/// The part of an exchange in the gauges.
+pub(super) struct Gauges {
+    label: ModelLabel,
+    /// The upstream's load at the begin.
+    entered: LoadReading,
+    /// Output tokens given to the live counter.
+    live: u64,
+}
+
+/// The label by which an exchange is counted.
+#[derive(Clone, Copy)]
+enum ModelLabel {
+    /// That of unknown models, or of another one than the exchange turned out to have.
+    Provisional(ModelSlot),
+    /// That of its model.
+    Admitted(ModelSlot),
+}
+
+impl Gauges {
+    /// Counts an exchange that begins on `upstream`.
+    pub(super) fn enter(worker: &WorkerState, upstream: usize, at: Tick) -> Self {
+        let slot = {
+            let mut observer = worker.observer.borrow_mut();
+            let slot = observer.unknown_model();
+            observer.begin(slot);
+            slot
+        };
+        let entered = load(worker, upstream).enter(at);
+        Self { label: ModelLabel::Provisional(slot), entered, live: 0 }
+    }
+
+    /// The slot of its label.
+    pub(super) fn slot(&self) -> ModelSlot {
+        match self.label {
+            ModelLabel::Provisional(slot) | ModelLabel::Admitted(slot) => slot,
+        }
+    }
+
+    /// Labels the exchange with its model, if it is not. Names are believed once a server has accepted them;
+    /// before, only names already known count, so that no client can fill the labels with noise.
+    pub(super) fn admit(&mut self, worker: &WorkerState, model: &Name, is_accepted: bool) {
+        let ModelLabel::Provisional(from) = self.label else { return };
+        if model.is_empty() {
+            return;
+        }
+        let mut observer = worker.observer.borrow_mut();
+        let name = admission::recorded(model.as_str());
+        let slot = if is_accepted { Some(observer.model(name)) } else { observer.known_model(name) };
+        if let Some(slot) = slot {
+            observer.admit(from, slot);
+            self.label = ModelLabel::Admitted(slot);
+        }
+    }
+
+    /// The model turned out to be another one.
+    pub(super) fn unlabel(&mut self) {
+        self.label = ModelLabel::Provisional(self.slot());
+    }
+
+    /// Gives the live counter the output up to `output`.
+    pub(super) fn raise_live(&mut self, worker: &WorkerState, output: u64) {
+        if output > self.live {
+            worker.observer.borrow_mut().live(self.slot(), output - self.live, 0);
+            self.live = output;
+        }
+    }
+
+    /// Corrects the live counter by the final `output`.
+    pub(super) fn settle_live(&self, observer: &mut dyn Observer, output: u64) {
+        if output != self.live {
+            let (more, overcounted) = (output.saturating_sub(self.live), self.live.saturating_sub(output));
+            observer.live(self.slot(), more, overcounted);
+        }
+    }
+
+    /// Leaves the upstream's load.
+    pub(super) fn leave(&self, worker: &WorkerState, upstream: usize, at: Tick) -> LoadSpan {
+        LoadSpan { entered: self.entered, left: load(worker, upstream).leave(at, &self.entered) }
+    }
+}
+
+/// The upstream's load cell. A thread that panicked while it held it cannot have left it half
+/// changed in a way that matters: it is a few numbers.
+fn load(worker: &WorkerState, upstream: usize) -> MutexGuard<'_, Load> {
+    worker.loads[upstream].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An exchange's place in the in-flight gauge: given back even if the meter fails at the end.
+pub(super) struct InFlightGuard {
+    pub(super) worker: Rc<WorkerState>,
+    pub(super) slot: ModelSlot,
+    pub(super) taken: bool,
+}
+
+impl Drop for InFlightGuard {
+    fn drop(&mut self) {
+        if self.taken
+            && let Ok(mut observer) = self.worker.observer.try_borrow_mut()
+        {
+            observer.abandon(self.slot);
+        }
+    }
+}
