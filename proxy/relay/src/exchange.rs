@@ -324,7 +324,7 @@ impl Exchange {
         self.end(Close::Local, None, at);
     }
 
-    /// It was no exchange after all: its seats are given back, and there will be no record.
+    /// It was no exchange after all: it leaves the gauges without a record.
     fn dismiss(&mut self, at: Tick) {
         if self.meter.take().is_some() {
             self.gauges.leave(&self.worker, self.upstream, at);

@@ -18,8 +18,8 @@ enum BodyState {
     Awaited,
     /// It is read in this way.
     Read(Body),
-    /// It was read in this way, if there was one, and became unreadable: the counts so far are part of an
-    /// unknown total.
+    /// The rest of it cannot be read: the counts so far are part of an unknown total. Before, it was read in
+    /// this way, if there was a response.
     Broken(Option<Body>),
 }
 

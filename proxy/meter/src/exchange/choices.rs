@@ -28,6 +28,7 @@ pub(super) struct Choices {
 pub(super) struct EndMarks {
     /// The explicit end of the stream.
     pub(super) done: bool,
+    /// An error in the body.
     pub(super) error: bool,
     /// A choice was aborted by the server.
     pub(super) aborted: bool,

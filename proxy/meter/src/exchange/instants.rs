@@ -27,7 +27,7 @@ pub(super) struct VisibleText {
 struct VisibleSpan {
     first: Tick,
     last: Tick,
-    /// Characters of the first piece: they were generated before the span.
+    /// Characters of the first piece, which were generated before it arrived.
     first_chars: u64,
 }
 

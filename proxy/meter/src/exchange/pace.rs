@@ -18,7 +18,7 @@ pub(super) struct Pace {
     pub(super) stalls: Stalls,
 }
 
-/// The gaps above a limit.
+/// The silent gaps above a limit.
 #[derive(Debug)]
 pub(super) struct Stalls {
     limit_ns: u64,
@@ -27,7 +27,7 @@ pub(super) struct Stalls {
 }
 
 impl Pace {
-    /// A gap of more than `stall_ns` is a stall.
+    /// A pace without gaps. One of more than `stall_ns` will be a stall.
     pub(super) fn new(stall_ns: u64) -> Self {
         Self {
             inter_token: GapHistogram::default(),

@@ -50,7 +50,7 @@ impl Exchange {
         self.role.end(record.tokens.output());
         record.identity.role = self.role.get();
         if is_tentative && is_uncounted(&record) {
-            // Nothing of inference was seen: the seat is given back, and there is no record.
+            // Nothing of inference was seen: the guard leaves the gauge, and there is no record.
             return self.worker.passthrough(Passthrough::Path);
         }
         if was_unknown || is_renamed {

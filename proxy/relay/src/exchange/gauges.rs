@@ -48,8 +48,8 @@ impl Gauges {
         }
     }
 
-    /// Labels the exchange with its model, if it is not. Names are believed once a server has accepted them;
-    /// before, only names already known count, so that no client can fill the labels with noise.
+    /// Labels the exchange with its model, if it is not. A name becomes a label once a server has accepted it;
+    /// before, only a known one does, so that no client can fill the labels with noise.
     pub(super) fn admit(&mut self, worker: &WorkerState, model: &Name, is_accepted: bool) {
         let ModelLabel::Provisional(from) = self.label else { return };
         if model.is_empty() {
@@ -97,7 +97,7 @@ fn load(worker: &WorkerState, upstream: usize) -> MutexGuard<'_, Load> {
     worker.loads[upstream].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An exchange's place in the in-flight gauge: given back even if the meter fails at the end.
+/// Takes an exchange that ends out of the in-flight gauge, even if the meter fails at the end.
 pub(super) struct InFlightGuard {
     pub(super) worker: Rc<WorkerState>,
     pub(super) slot: ModelSlot,
