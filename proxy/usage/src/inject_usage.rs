@@ -62,22 +62,22 @@ pub enum Injection {
         plain: bool,
     },
     /// The request stays unchanged.
-    Nothing(Why),
+    Nothing(NotInjected),
 }
 
 /// The reason a request stays unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum NotInjected {
     /// It does not ask for a stream at the top level.
     NotStreamed,
     /// It already has all allowed options; or it asks for running counts without a final count, which
     /// servers read differently, so that the effect of an addition is unknown.
-    AskedAlready,
+    AlreadyRequested,
     /// It is not JSON, not even as Python reads it: raw control characters, UTF-16, a second value, or cut
     /// off.
     NotJson,
     /// `stream_options`, a flag in it or the body itself has an unexpected type.
-    Odd,
+    UnexpectedType,
 }
 
 const INCLUDE: &str = "include_usage";
@@ -89,7 +89,9 @@ const TIMINGS: &str = "timings_per_token";
 pub fn inject_usage(body: &[u8], allowed: UsageOptions) -> Injection {
     let merged = match merge(body, allowed) {
         // A server that refuses such a body refuses it with the options, too.
-        Err(Why::NotJson) => python::as_json(body).map_or(Err(Why::NotJson), |copy| merge(&copy, allowed)),
+        Err(NotInjected::NotJson) => {
+            python::as_json(body).map_or(Err(NotInjected::NotJson), |copy| merge(&copy, allowed))
+        }
         merged => merged,
     };
     match merged {
@@ -104,12 +106,12 @@ struct Merged {
     plain: bool,
 }
 
-fn merge(body: &[u8], allowed: UsageOptions) -> Result<Merged, Why> {
+fn merge(body: &[u8], allowed: UsageOptions) -> Result<Merged, NotInjected> {
     let top: Members<'_> = serde_json::from_slice(body).map_err(|error| match error.classify() {
-        Category::Data => Why::Odd,
-        _ => Why::NotJson,
+        Category::Data => NotInjected::UnexpectedType,
+        _ => NotInjected::NotJson,
     })?;
-    let stream = top.stream.filter(|value| requests_stream(value)).ok_or(Why::NotStreamed)?;
+    let stream = top.stream.filter(|value| requests_stream(value)).ok_or(NotInjected::NotStreamed)?;
     let mut merged =
         Merged { edit: Splices::default(), added: Added::default(), plain: is_plain(Some(stream)) };
     let (at, len) = span(body, stream);
@@ -118,7 +120,7 @@ fn merge(body: &[u8], allowed: UsageOptions) -> Result<Merged, Why> {
     }
     match merged.inject_options(body, allowed, top.options, at + len) {
         // The timings alone are enough where the other option is already present.
-        Err(Why::AskedAlready) if merged.added.timings => Ok(merged),
+        Err(NotInjected::AlreadyRequested) if merged.added.timings => Ok(merged),
         result => result.map(|()| merged),
     }
 }
@@ -131,7 +133,7 @@ impl Merged {
         allowed: UsageOptions,
         written: Option<&RawValue>,
         end: usize,
-    ) -> Result<(), Why> {
+    ) -> Result<(), NotInjected> {
         self.plain &= is_plain(written);
         match Flag::of(body, allowed, written)? {
             Flag::On => return Ok(()),
@@ -149,10 +151,10 @@ impl Merged {
         allowed: UsageOptions,
         options: Option<&RawValue>,
         end: usize,
-    ) -> Result<(), Why> {
+    ) -> Result<(), NotInjected> {
         let all = Added { include: allowed.include, continuous: allowed.continuous, timings: false };
         if all == Added::default() {
-            return Err(Why::AskedAlready);
+            return Err(NotInjected::AlreadyRequested);
         }
         let Some(options) = options else {
             self.edit.add(end, 0, text(all, InsertContext::Request));
@@ -166,12 +168,13 @@ impl Merged {
             return Ok(());
         }
         // No server reads a list as the members of an object.
-        let inner: Members<'_> = serde_json::from_str(options.get()).map_err(|_| Why::Odd)?;
+        let inner: Members<'_> =
+            serde_json::from_str(options.get()).map_err(|_| NotInjected::UnexpectedType)?;
         let include = Flag::of(body, allowed, inner.include)?;
         let continuous = Flag::of(body, allowed, inner.continuous)?;
         let is_continuous_only = continuous == Flag::On && include != Flag::On;
         if is_continuous_only && !allowed.alone_is_void {
-            return Err(Why::AskedAlready);
+            return Err(NotInjected::AlreadyRequested);
         }
         let written = Added {
             include: allowed.include && include != Flag::On,
@@ -179,7 +182,7 @@ impl Merged {
             timings: false,
         };
         if written == Added::default() {
-            return Err(Why::AskedAlready);
+            return Err(NotInjected::AlreadyRequested);
         }
         let mut absent = Added::default();
         for (flag, wanted, absent) in [
@@ -250,14 +253,14 @@ enum Flag {
 }
 
 impl Flag {
-    fn of(body: &[u8], allowed: UsageOptions, value: Option<&RawValue>) -> Result<Self, Why> {
+    fn of(body: &[u8], allowed: UsageOptions, value: Option<&RawValue>) -> Result<Self, NotInjected> {
         if allowed.is_strict && !is_plain(value) {
-            return Err(Why::Odd);
+            return Err(NotInjected::UnexpectedType);
         }
         let Some(value) = value else { return Ok(Self::Absent) };
         match as_flag(value) {
             Some(true) => Ok(Self::On),
-            None if value.get() != "null" => Err(Why::Odd),
+            None if value.get() != "null" => Err(NotInjected::UnexpectedType),
             _ => {
                 let (at, len) = span(body, value);
                 Ok(Self::Off(at, len))

@@ -43,7 +43,7 @@ mod usage_filter;
 
 pub use cut::{Cut, Cuts, Part};
 pub use editor::{Editor, HOLD_MAX_BYTES, HOLD_TIME};
-pub use inject_usage::{Added, Injection, UsageOptions, Why, inject_usage};
+pub use inject_usage::{Added, Injection, NotInjected, UsageOptions, inject_usage};
 pub use policy::Policy;
 pub use splice::Splices;
 pub use usage_filter::{FilterSink, UsageFilter};

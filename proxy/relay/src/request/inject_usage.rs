@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use http::{HeaderMap, Request, StatusCode, request};
 use scan::Dialect;
-use usage::{Added, Injection, Why};
+use usage::{Added, Injection, NotInjected};
 
 use super::body::{Gathered, Upload};
 use super::in_flight::InFlight;
@@ -117,9 +117,11 @@ pub(crate) async fn inject<B: ClientBody>(
                 let slices: Vec<Bytes> = edit.apply(&body).collect();
                 Ok((slices, edit.new_len(body.len()), added, plain))
             }
-            Injection::Nothing(Why::NotStreamed) => Err(UsageStep::NotStreamed),
-            Injection::Nothing(Why::AskedAlready) => Err(UsageStep::ClientAsked),
-            Injection::Nothing(Why::NotJson | Why::Odd) => Err(UsageStep::Unreadable),
+            Injection::Nothing(NotInjected::NotStreamed) => Err(UsageStep::NotStreamed),
+            Injection::Nothing(NotInjected::AlreadyRequested) => Err(UsageStep::ClientAsked),
+            Injection::Nothing(NotInjected::NotJson | NotInjected::UnexpectedType) => {
+                Err(UsageStep::Unreadable)
+            }
         }
     });
     let (slices, length, added, plain) = match edited {

@@ -145,7 +145,7 @@ fn a_torn_event_is_held_and_cut() {
 }
 
 #[test]
-fn a_line_feed_in_the_next_slice_is_cut() {
+fn line_feed_in_the_next_slice_is_cut() {
     for (next, kept) in [("\ndata", "data"), ("\n", ""), ("\n\n", "\n"), ("data", "data"), ("\r\n", "\r\n")] {
         let mut editor = Editor::new();
         let mut cuts = Cuts::new();

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{Added, Injection, Policy, UsageOptions, Why, inject_usage};
+use crate::{Added, Injection, NotInjected, Policy, UsageOptions, inject_usage};
 
 const INJECT: UsageOptions =
     UsageOptions { include: true, continuous: false, timings: false, alone_is_void: false, is_strict: false };
@@ -12,7 +12,7 @@ const RUNNING: UsageOptions =
     UsageOptions { include: false, continuous: true, timings: false, alone_is_void: false, is_strict: false };
 
 /// The body after the edit, or the reason that there is none.
-fn inject(body: &str, allowed: UsageOptions) -> Result<(String, Added), Why> {
+fn inject(body: &str, allowed: UsageOptions) -> Result<(String, Added), NotInjected> {
     match inject_usage(body.as_bytes(), allowed) {
         Injection::Nothing(why) => Err(why),
         Injection::Edit { edit, added, .. } => {
@@ -238,7 +238,11 @@ fn any_true_value_requests_a_stream() {
     let long = format!("0.{}", "0".repeat(40));
     for value in ["0", "-0.0", "null", "false", r#""""#, r#""off""#, &long] {
         let body = format!(r#"{{"stream":{value}}}"#);
-        assert_eq!(inject_usage(body.as_bytes(), INJECT), Injection::Nothing(Why::NotStreamed), "{body}");
+        assert_eq!(
+            inject_usage(body.as_bytes(), INJECT),
+            Injection::Nothing(NotInjected::NotStreamed),
+            "{body}"
+        );
     }
 }
 
@@ -279,28 +283,36 @@ fn json_booleans_are_plain_flags() {
 fn other_requests_stay_unchanged() {
     for (body, allowed, why) in [
         // Vector 41: no option without a stream.
-        (r#"{"stream":false,"stream_options":null}"#, INJECT, Why::NotStreamed),
-        (r#"{"stream":null}"#, INJECT, Why::NotStreamed),
-        (r#"{"stream":"no"}"#, INJECT, Why::NotStreamed),
-        (r#"{"stream":0}"#, INJECT, Why::NotStreamed),
-        (r#"{"stream":true,"stream":"off"}"#, INJECT, Why::NotStreamed),
-        (r#"{"model":"m"}"#, INJECT, Why::NotStreamed),
-        (r#"{"stream":true,"stream":false}"#, INJECT, Why::NotStreamed),
-        (r#"{"options":{"stream":true}}"#, INJECT, Why::NotStreamed),
-        ("{}", INJECT, Why::NotStreamed),
-        (r#"{"stream":true,"stream_options":{"include_usage":true}}"#, INJECT, Why::AskedAlready),
+        (r#"{"stream":false,"stream_options":null}"#, INJECT, NotInjected::NotStreamed),
+        (r#"{"stream":null}"#, INJECT, NotInjected::NotStreamed),
+        (r#"{"stream":"no"}"#, INJECT, NotInjected::NotStreamed),
+        (r#"{"stream":0}"#, INJECT, NotInjected::NotStreamed),
+        (r#"{"stream":true,"stream":"off"}"#, INJECT, NotInjected::NotStreamed),
+        (r#"{"model":"m"}"#, INJECT, NotInjected::NotStreamed),
+        (r#"{"stream":true,"stream":false}"#, INJECT, NotInjected::NotStreamed),
+        (r#"{"options":{"stream":true}}"#, INJECT, NotInjected::NotStreamed),
+        ("{}", INJECT, NotInjected::NotStreamed),
+        (r#"{"stream":true,"stream_options":{"include_usage":true}}"#, INJECT, NotInjected::AlreadyRequested),
         (
             r#"{"stream":true,"stream_options":{"continuous_usage_stats":true,"include_usage":true}}"#,
             CONTINUOUS,
-            Why::AskedAlready,
+            NotInjected::AlreadyRequested,
         ),
-        (r#"{"stream":true,"stream_options":{"continuous_usage_stats":true}}"#, RUNNING, Why::AskedAlready),
+        (
+            r#"{"stream":true,"stream_options":{"continuous_usage_stats":true}}"#,
+            RUNNING,
+            NotInjected::AlreadyRequested,
+        ),
         // vLLM answers this without usage, SGLang with running counts.
-        (r#"{"stream":true,"stream_options":{"continuous_usage_stats":true}}"#, INJECT, Why::AskedAlready),
+        (
+            r#"{"stream":true,"stream_options":{"continuous_usage_stats":true}}"#,
+            INJECT,
+            NotInjected::AlreadyRequested,
+        ),
         (
             r#"{"stream":true,"stream_options":{"continuous_usage_stats":1,"include_usage":false}}"#,
             CONTINUOUS,
-            Why::AskedAlready,
+            NotInjected::AlreadyRequested,
         ),
         (
             r#"{"stream":true}"#,
@@ -311,43 +323,51 @@ fn other_requests_stay_unchanged() {
                 alone_is_void: false,
                 is_strict: false,
             },
-            Why::AskedAlready,
+            NotInjected::AlreadyRequested,
         ),
-        (r#"{"stream":true,"stream_options":[]}"#, INJECT, Why::Odd),
-        (r#"{"stream":true,"stream_options":true}"#, INJECT, Why::Odd),
-        (r#"{"stream":true,"stream_options":"{}"}"#, INJECT, Why::Odd),
-        (r#"{"stream":true,"stream_options":7}"#, INJECT, Why::Odd),
+        (r#"{"stream":true,"stream_options":[]}"#, INJECT, NotInjected::UnexpectedType),
+        (r#"{"stream":true,"stream_options":true}"#, INJECT, NotInjected::UnexpectedType),
+        (r#"{"stream":true,"stream_options":"{}"}"#, INJECT, NotInjected::UnexpectedType),
+        (r#"{"stream":true,"stream_options":7}"#, INJECT, NotInjected::UnexpectedType),
         // Flags in other forms.
-        (r#"{"stream":1,"stream_options":{"include_usage":1}}"#, INJECT, Why::AskedAlready),
-        (r#"{"stream":true,"stream_options":{"continuous_usage_stats":"yes"}}"#, RUNNING, Why::AskedAlready),
-        (r#"{"stream":true,"stream_options":{"include_usage":2}}"#, INJECT, Why::Odd),
-        (r#"{"stream":true,"stream_options":{"include_usage":"maybe"}}"#, INJECT, Why::Odd),
-        (r#"{"stream":true,"stream_options":{"include_usage":{}}}"#, INJECT, Why::Odd),
-        (r#"[{"stream":true}]"#, INJECT, Why::Odd),
-        ("true", INJECT, Why::Odd),
-        ("", INJECT, Why::NotJson),
-        (r#"{"stream":true"#, INJECT, Why::NotJson),
-        (r#"{"stream":true}{"#, INJECT, Why::NotJson),
-        (r#"{"stream":true,}"#, INJECT, Why::NotJson),
-        (r#"{"stream":True}"#, INJECT, Why::NotJson),
-        (r#"{"stream":true,"stream_options":{"include_usage":NaN}}"#, INJECT, Why::Odd),
-        (r#"{"stream":true,"temperature":nan}"#, INJECT, Why::NotJson),
-        (r#"{"stream":true,"temperature":NaN"#, INJECT, Why::NotJson),
-        ("{\"stream\":true,\"x\":\"\n\"}", INJECT, Why::NotJson),
-        ("stream=true", INJECT, Why::NotJson),
+        (r#"{"stream":1,"stream_options":{"include_usage":1}}"#, INJECT, NotInjected::AlreadyRequested),
+        (
+            r#"{"stream":true,"stream_options":{"continuous_usage_stats":"yes"}}"#,
+            RUNNING,
+            NotInjected::AlreadyRequested,
+        ),
+        (r#"{"stream":true,"stream_options":{"include_usage":2}}"#, INJECT, NotInjected::UnexpectedType),
+        (
+            r#"{"stream":true,"stream_options":{"include_usage":"maybe"}}"#,
+            INJECT,
+            NotInjected::UnexpectedType,
+        ),
+        (r#"{"stream":true,"stream_options":{"include_usage":{}}}"#, INJECT, NotInjected::UnexpectedType),
+        (r#"[{"stream":true}]"#, INJECT, NotInjected::UnexpectedType),
+        ("true", INJECT, NotInjected::UnexpectedType),
+        ("", INJECT, NotInjected::NotJson),
+        (r#"{"stream":true"#, INJECT, NotInjected::NotJson),
+        (r#"{"stream":true}{"#, INJECT, NotInjected::NotJson),
+        (r#"{"stream":true,}"#, INJECT, NotInjected::NotJson),
+        (r#"{"stream":True}"#, INJECT, NotInjected::NotJson),
+        (r#"{"stream":true,"stream_options":{"include_usage":NaN}}"#, INJECT, NotInjected::UnexpectedType),
+        (r#"{"stream":true,"temperature":nan}"#, INJECT, NotInjected::NotJson),
+        (r#"{"stream":true,"temperature":NaN"#, INJECT, NotInjected::NotJson),
+        ("{\"stream\":true,\"x\":\"\n\"}", INJECT, NotInjected::NotJson),
+        ("stream=true", INJECT, NotInjected::NotJson),
     ] {
         assert_eq!(inject(body, allowed), Err(why), "{body}");
     }
-    assert_eq!(inject_usage(b"{\0\"\0s\0", INJECT), Injection::Nothing(Why::NotJson));
+    assert_eq!(inject_usage(b"{\0\"\0s\0", INJECT), Injection::Nothing(NotInjected::NotJson));
 }
 
 #[test]
 fn depth_and_size_are_no_limit() {
     let deep = "[".repeat(1_000_000);
     let torn = format!(r#"{{"stream":true,"x":{deep}"#);
-    assert_eq!(inject(&torn, INJECT), Err(Why::NotJson));
+    assert_eq!(inject(&torn, INJECT), Err(NotInjected::NotJson));
     let options = format!(r#"{{"stream":true,"stream_options":{deep}}}"#);
-    assert_eq!(inject(&options, INJECT), Err(Why::NotJson));
+    assert_eq!(inject(&options, INJECT), Err(NotInjected::NotJson));
     // A complete body is left to the server: nothing here recurses.
     let whole = format!(r#"{{"x":{deep}{},"stream":true}}"#, "]".repeat(1_000_000));
     let (edited, _) = inject(&whole, INJECT).expect("an edit");
@@ -368,7 +388,7 @@ fn an_edit_copies_nothing() {
 }
 
 #[test]
-fn an_edit_made_for_another_body_does_not_panic() {
+fn edit_of_another_body_does_not_panic() {
     let body = br#"{"stream_options":{"include_usage":false},"stream":true}"#;
     let Injection::Edit { edit, .. } = inject_usage(body, CONTINUOUS) else { panic!("an edit") };
     for len in 0..body.len() {
@@ -424,15 +444,19 @@ fn timings_are_injected_beside_usage_options() {
     let expected = r#"{"stream":true,"timings_per_token":true,"stream_options":[]}"#;
     assert_eq!(injected(body, only), (expected.to_owned(), alone), "options stay unchanged");
     for (body, allowed, why) in [
-        (r#"{"stream":true,"timings_per_token":"x"}"#, TIMINGS, Why::Odd),
+        (r#"{"stream":true,"timings_per_token":"x"}"#, TIMINGS, NotInjected::UnexpectedType),
         // llama.cpp must refuse these through the proxy, too.
-        (r#"{"stream":true,"timings_per_token":0}"#, TIMINGS, Why::Odd),
-        (r#"{"stream":true,"timings_per_token":1}"#, TIMINGS, Why::Odd),
-        (r#"{"stream":true,"timings_per_token":"false"}"#, TIMINGS, Why::Odd),
-        (r#"{"stream":true,"stream_options":{"include_usage":0}}"#, TIMINGS, Why::Odd),
-        (r#"{"stream":true,"stream_options":{"include_usage":"true"}}"#, TIMINGS, Why::Odd),
-        (r#"{"stream":true,"timings_per_token":true}"#, only, Why::AskedAlready),
-        (r#"{"stream":false}"#, TIMINGS, Why::NotStreamed),
+        (r#"{"stream":true,"timings_per_token":0}"#, TIMINGS, NotInjected::UnexpectedType),
+        (r#"{"stream":true,"timings_per_token":1}"#, TIMINGS, NotInjected::UnexpectedType),
+        (r#"{"stream":true,"timings_per_token":"false"}"#, TIMINGS, NotInjected::UnexpectedType),
+        (r#"{"stream":true,"stream_options":{"include_usage":0}}"#, TIMINGS, NotInjected::UnexpectedType),
+        (
+            r#"{"stream":true,"stream_options":{"include_usage":"true"}}"#,
+            TIMINGS,
+            NotInjected::UnexpectedType,
+        ),
+        (r#"{"stream":true,"timings_per_token":true}"#, only, NotInjected::AlreadyRequested),
+        (r#"{"stream":false}"#, TIMINGS, NotInjected::NotStreamed),
     ] {
         assert_eq!(inject_usage(body.as_bytes(), allowed), Injection::Nothing(why), "{body}");
     }
@@ -441,7 +465,7 @@ fn timings_are_injected_beside_usage_options() {
 #[test]
 fn ineffective_running_counts_become_added() {
     let body = r#"{"stream":true,"stream_options":{"include_usage":false,"continuous_usage_stats":true}}"#;
-    assert_eq!(inject_usage(body.as_bytes(), CONTINUOUS), Injection::Nothing(Why::AskedAlready));
+    assert_eq!(inject_usage(body.as_bytes(), CONTINUOUS), Injection::Nothing(NotInjected::AlreadyRequested));
     let expected = r#"{"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}"#;
     let added = Added { include: true, continuous: true, timings: false };
     assert_eq!(
