@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_by_tenant_and_day_in_one_currency() {
+    fn sums_are_by_tenant_day_and_currency() {
         let store = FakeStore(vec![
             line("a", 9, Some(1), Class::Usage, 1000),
             line("a", 10, Some(1), Class::Usage, 100),

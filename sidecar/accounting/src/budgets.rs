@@ -246,15 +246,15 @@ impl BudgetThread {
     }
 
     fn publish(&self, now_us: i64) {
-        let readings = tightest(self.budgets.readings(now_us)).into_iter().map(|reading| BudgetReading {
-            tenant: reading.tenant,
-            period: reading.period.name().into(),
-            soft_pico: reading.soft,
-            hard_pico: reading.hard,
-            used_pico: reading.used,
-            forecast_pico: reading.forecast,
+        let states = tightest(self.budgets.states(now_us)).into_iter().map(|state| BudgetReading {
+            tenant: state.tenant,
+            period: state.period.name().into(),
+            soft_pico: state.soft,
+            hard_pico: state.hard,
+            used_pico: state.used,
+            forecast_pico: state.forecast,
         });
-        self.metrics.budgets(readings.collect());
+        self.metrics.budgets(states.collect());
     }
 
     fn end(&mut self, now_us: i64) {

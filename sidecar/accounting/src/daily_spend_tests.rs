@@ -51,7 +51,7 @@ fn tenants_beyond_ten_are_summed() {
 }
 
 #[test]
-fn restored_day_has_the_ledgers_sums_and_no_start() {
+fn restored_day_has_the_ledgers_sums() {
     let today = DailySpend::new(NOON);
     let sum = Sum { pico: 5, exchanges: 2, unpriced: 1 };
     today.restore(

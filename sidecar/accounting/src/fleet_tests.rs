@@ -86,7 +86,7 @@ impl Sidecar {
     fn look(&mut self) -> (i128, bool) {
         let all = self.fleet.query(NOON_US).unwrap();
         self.budgets.observe(NOON_US, &all);
-        let used = self.budgets.readings(NOON_US)[0].used;
+        let used = self.budgets.states(NOON_US)[0].used;
         (used / i128::from(UNIT), self.budgets.rejections(NOON_US).contains_key("acme"))
     }
 }
@@ -141,7 +141,7 @@ fn two_sidecars_share_a_budget_without_double_counting() {
     // An unreachable store changes nothing; a quarantined file still belongs to its process.
     server.down();
     assert!(one.fleet.query(NOON_US).is_err());
-    assert_eq!(one.budgets.readings(NOON_US)[0].used, i128::from(10 * UNIT));
+    assert_eq!(one.budgets.states(NOON_US)[0].used, i128::from(10 * UNIT));
     server.up();
     assert!(one.ledger.shutdown(LONG));
     std::fs::rename(&one.plan.ledger, one.plan.ledger.with_extension("db.corrupt-then")).unwrap();

@@ -1,4 +1,4 @@
-//! All budgets and the spend under them: charges and times go in; notices, readings
+//! All budgets and the spend under them: charges and times go in; notices, states
 //! and rejections come out. No clock and no thread. The output follows from the daily
 //! sums and the alerts sent, so neither the order of charges nor a clock
 //! change matters.
@@ -13,9 +13,9 @@ use crate::budget::{Budget, Threshold};
 use crate::fleet::Observed;
 use crate::notice::{Notice, shared_label};
 use crate::period::{DAY_US, Period, ROLLING_DAYS, Span, day_of};
-use crate::reading::{Reading, Rejection};
 use crate::sent_alerts::{SentAlerts, SentEntry, limits_text};
 use crate::spend::Spend;
+use crate::state::{BudgetState, Rejection};
 
 /// All budgets, and the spend under them.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Budgets {
             today: 0,
             evicted_today: false,
         };
-        // Tenants that a budget names have a reading from the start, and no other tenant takes their place.
+        // Tenants that a budget names have a state from the start, and no other tenant takes their place.
         for name in named {
             if let Some(tenant) = all.covered(&name) {
                 all.tenants.insert(name, tenant);
@@ -170,7 +170,7 @@ impl Budgets {
     }
 
     /// Returns the state of every budget, ordered by tenant and then by budget.
-    pub fn readings(&self, now_us: i64) -> Vec<Reading> {
+    pub fn states(&self, now_us: i64) -> Vec<BudgetState> {
         let spans = Spans::at(now_us);
         let mut tenants: Vec<_> = self.tenants.iter().collect();
         tenants.sort_unstable_by_key(|(name, _)| *name);
@@ -184,7 +184,7 @@ impl Budgets {
         own.chain(shared_states)
             .map(|(tenant, at, spend)| {
                 let evaluation = spans.evaluation(&self.budgets[at], spend);
-                Reading {
+                BudgetState {
                     budget: Arc::clone(&evaluation.budget.name),
                     tenant,
                     period: evaluation.budget.period,

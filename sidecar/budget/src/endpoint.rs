@@ -14,7 +14,7 @@ pub struct Endpoint(Uri);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointError {
     /// The problem.
-    pub what: &'static str,
+    pub problem: &'static str,
     /// The remedy.
     pub remedy: &'static str,
 }
@@ -74,8 +74,8 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-fn refuse<T>(what: &'static str, remedy: &'static str) -> Result<T, EndpointError> {
-    Err(EndpointError { what, remedy })
+fn refuse<T>(problem: &'static str, remedy: &'static str) -> Result<T, EndpointError> {
+    Err(EndpointError { problem, remedy })
 }
 
 const REMEDY: &str = "write https://HOST[:PORT]/PATH";
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_problem_and_never_the_address() {
-        for (text, what) in [
+        for (text, problem) in [
             ("", "it is not a URL"),
             ("https://exa mple.com/key", "it is not a URL"),
             ("hooks.example.com/key", "it is not a URL"),
@@ -127,8 +127,8 @@ mod tests {
             ("https://example.com:99999/", "its port is not a number from 1 to 65535"),
         ] {
             let error = Endpoint::parse(text).unwrap_err();
-            assert_eq!(error.what, what, "{text}");
-            assert!(!error.what.contains("key") && !error.remedy.contains("key"), "{text}");
+            assert_eq!(error.problem, problem, "{text}");
+            assert!(!error.problem.contains("key") && !error.remedy.contains("key"), "{text}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Laws: money is exact, in whole pico-units; each threshold is sent once per period; requests are
 //! rejected only by an enforced budget. [`Budgets`] is pure: charges and times go in; notices,
-//! readings and rejections come out. [`Webhook`] is the only part with a thread and a socket.
+//! states and rejections come out. [`Webhook`] is the only part with a thread and a socket.
 
 // Definition.
 mod budget;
@@ -18,7 +18,7 @@ mod spend;
 
 // Output.
 mod notice;
-mod reading;
+mod state;
 
 // Delivery.
 mod endpoint;
@@ -32,7 +32,7 @@ pub use endpoint::{Endpoint, EndpointError};
 pub use fleet::Observed;
 pub use notice::Notice;
 pub use period::{DAY_US, Period, Span, day_of};
-pub use reading::{Reading, Rejection, tightest};
 pub use sent_alerts::{SentAlerts, SentAlertsError};
 pub use signature::{SIGNATURE, Secret, SecretError};
+pub use state::{BudgetState, Rejection, tightest};
 pub use webhook::{Plan, QUEUE_MAX_ITEMS, RETRY_MAX_ITEMS, Webhook, WebhookCounts};

@@ -7,7 +7,7 @@ use crate::period::Period;
 
 /// The state of one budget for one tenant, or for all who share its limit. Money is in pico-units.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct BudgetState {
     /// The budget's name.
     pub budget: Arc<str>,
     /// The tenant; for a shared limit `_shared:` and the budget's name.
@@ -37,21 +37,21 @@ pub struct Rejection {
 
 /// Returns, of several budgets with the same tenant and period, the one with the least left: gauges have no label
 /// for the budget.
-pub fn tightest(readings: Vec<Reading>) -> Vec<Reading> {
-    let mut kept: BTreeMap<(Arc<str>, Period), Reading> = BTreeMap::new();
-    for reading in readings {
-        let key = (Arc::clone(&reading.tenant), reading.period);
+pub fn tightest(states: Vec<BudgetState>) -> Vec<BudgetState> {
+    let mut kept: BTreeMap<(Arc<str>, Period), BudgetState> = BTreeMap::new();
+    for state in states {
+        let key = (Arc::clone(&state.tenant), state.period);
         match kept.get(&key) {
-            Some(other) if left(other) <= left(&reading) => {}
+            Some(other) if left(other) <= left(&state) => {}
             _ => {
-                kept.insert(key, reading);
+                kept.insert(key, state);
             }
         }
     }
     kept.into_values().collect()
 }
 
-fn left(reading: &Reading) -> i128 {
-    let limit = reading.hard.or(reading.soft).unwrap_or(i128::MAX);
-    limit.saturating_sub(reading.used)
+fn left(state: &BudgetState) -> i128 {
+    let limit = state.hard.or(state.soft).unwrap_or(i128::MAX);
+    limit.saturating_sub(state.used)
 }

@@ -36,7 +36,7 @@ fn clock_jumps_repeat_no_alert() {
         for now in [at(500, 0), at(20, 3), at(-500, 0), at(20, 4), at(21, 0), at(20, 5)] {
             assert_eq!(ids(&budgets.tick(now)), [""; 0], "{period:?} {now}");
         }
-        assert_eq!(budgets.readings(at(20, 6))[0].used, i128::from(9 * UNIT));
+        assert_eq!(budgets.states(at(20, 6))[0].used, i128::from(9 * UNIT));
     }
 }
 
@@ -48,14 +48,14 @@ fn late_charges_count_and_alert_in_their_period() {
     let told = budgets.tick(at(31, 0));
     assert_eq!(ids(&told), ["gold/acme/2026-11-01/50"]);
     assert_eq!((told[0].used, told[0].refusing), (i128::from(6 * UNIT), false));
-    assert_eq!(budgets.readings(at(31, 0))[0].used, i128::from(UNIT));
+    assert_eq!(budgets.states(at(31, 0))[0].used, i128::from(UNIT));
     // Older periods send no alerts any more.
     budgets.charge("acme", at(0, 0), 60 * UNIT);
     assert_eq!(ids(&budgets.tick(at(31, 1))), [""; 0]);
 }
 
 #[test]
-fn soft_limit_is_a_threshold_beside_a_hard_one() {
+fn soft_limit_is_a_threshold_of_its_own() {
     let mut budgets = dollars(vec![
         budget("both", "acme", Period::Day, Some(6), Some(10)),
         budget("soft", "acme", Period::Day, Some(6), None),
@@ -77,14 +77,14 @@ fn rolling_alert_repeats_after_the_sum_fell() {
         assert_eq!(ids(&budgets.tick(at(day, 2))), [""; 0], "{day}");
     }
     // The 1st of November has left the period, and the same is spent again.
-    assert_eq!(budgets.readings(at(31, 2))[0].used, 0);
+    assert_eq!(budgets.states(at(31, 2))[0].used, 0);
     budgets.charge("acme", at(31, 3), 6 * UNIT);
     assert_eq!(ids(&budgets.tick(at(31, 4))), ["gold/acme/2026-11-02/50"]);
     assert_eq!(ids(&budgets.tick(at(32, 4))), [""; 0]);
 }
 
 #[test]
-fn rolling_alert_does_not_repeat_at_a_steady_sum() {
+fn rolling_alert_repeats_not_at_steady_spend() {
     let mut budgets = dollars(vec![budget("gold", "acme", Period::Rolling, None, Some(10))]);
     for day in 1..=90 {
         budgets.charge("acme", at(day, 1), UNIT / 4);

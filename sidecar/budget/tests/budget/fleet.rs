@@ -9,7 +9,7 @@ fn seen(on: i64, ours: i64, all: i64) -> Observed {
 }
 
 fn used(budgets: &Budgets) -> i128 {
-    budgets.readings(at(3, 5))[0].used / i128::from(UNIT)
+    budgets.states(at(3, 5))[0].used / i128::from(UNIT)
 }
 
 #[test]

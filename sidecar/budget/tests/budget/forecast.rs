@@ -12,7 +12,7 @@ fn ids(notices: &[Notice]) -> Vec<String> {
 }
 
 fn forecast(budgets: &Budgets, now_us: i64) -> Option<i128> {
-    budgets.readings(now_us)[0].forecast
+    budgets.states(now_us)[0].forecast
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn reached_limit_sends_no_forecast_alert() {
 }
 
 #[test]
-fn a_rolling_forecast_is_notified_once_in_thirty_days() {
+fn rolling_forecast_alerts_once_in_thirty_days() {
     let mut budgets = dollars(vec![budget("30d", "a", Period::Rolling, None, Some(100))]);
     let mut days = Vec::new();
     for day in 1..=60 {

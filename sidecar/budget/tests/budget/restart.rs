@@ -36,25 +36,25 @@ fn without_state_file_crossed_thresholds_count_as_sent() {
     let mut budgets = new(10);
     budgets.restore(at(3, 5), &sums(), None);
     assert_eq!(ids(&budgets.tick(at(3, 5))), [""; 0]);
-    assert_eq!(budgets.readings(at(3, 5))[0].used, i128::from(8 * UNIT));
+    assert_eq!(budgets.states(at(3, 5))[0].used, i128::from(8 * UNIT));
     budgets.charge("a", at(3, 6), 2 * UNIT);
     assert_eq!(ids(&budgets.tick(at(3, 6))), ["month/a/2026-11-01/100"]);
     assert_eq!(ids(&budgets.tick(at(30, 23))), [""; 0]);
 }
 
 #[test]
-fn without_state_file_forecast_above_limit_counts_as_sent() {
+fn without_state_file_high_forecast_counts_as_sent() {
     // 8 of 20 units in two days.
     let mut budgets = dollars(vec![budget("month", "*", Period::Month, None, Some(20))]);
     budgets.restore(at(3, 5), &sums(), None);
-    assert!(budgets.readings(at(3, 5))[0].forecast > Some(i128::from(20 * UNIT)));
+    assert!(budgets.states(at(3, 5))[0].forecast > Some(i128::from(20 * UNIT)));
     for hour in 5..9 {
         assert_eq!(budgets.tick(at(3, hour)), []);
     }
 }
 
 #[test]
-fn with_state_file_only_sent_alerts_count_as_sent() {
+fn with_state_file_only_its_alerts_count() {
     let mut before = new(10);
     before.restore(at(2, 0), &sums()[..2], Some(&SentAlerts::default()));
     assert_eq!(

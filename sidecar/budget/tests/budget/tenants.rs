@@ -15,18 +15,18 @@ fn limits_are_per_tenant_unless_shared() {
         ids(&budgets.tick(at(3, 0))),
         ["all/*/2026-11-03/50", "all/*/2026-11-03/80", "all/*/2026-11-03/100"]
     );
-    let readings: Vec<_> = (budgets.readings(at(3, 0)).into_iter())
+    let states: Vec<_> = (budgets.states(at(3, 0)).into_iter())
         .map(|one| format!("{} {} {}", one.budget, one.tenant, one.used / i128::from(UNIT)))
         .collect();
-    assert_eq!(readings, ["each team-a 4", "each team-b 4", "all _shared:all 12"]);
+    assert_eq!(states, ["each team-a 4", "each team-b 4", "all _shared:all 12"]);
 }
 
 #[test]
-fn named_tenants_have_readings_before_they_spend() {
+fn named_tenants_have_a_state_before_they_spend() {
     let budgets = dollars(vec![budget("b", "a,b,c*", Period::Day, Some(1), None)]);
-    let readings = budgets.readings(at(3, 0));
-    assert_eq!(readings.iter().map(|one| &*one.tenant).collect::<Vec<_>>(), ["a", "b"]);
-    assert!(readings.iter().all(|one| one.used == 0 && one.forecast.is_none_or(|forecast| forecast == 0)));
+    let states = budgets.states(at(3, 0));
+    assert_eq!(states.iter().map(|one| &*one.tenant).collect::<Vec<_>>(), ["a", "b"]);
+    assert!(states.iter().all(|one| one.used == 0 && one.forecast.is_none_or(|forecast| forecast == 0)));
 }
 
 #[test]
@@ -41,10 +41,10 @@ fn tracked_tenants_are_bounded() {
     budgets.charge(OTHER, at(3, 0), UNIT);
     assert_eq!(budgets.untracked(), 8);
     assert_eq!(budgets.rejections(at(3, 0)).len(), TRACKED_MAX_TENANTS);
-    let readings = budgets.readings(at(3, 0));
-    assert_eq!(readings.len(), TRACKED_MAX_TENANTS + 1);
+    let states = budgets.states(at(3, 0));
+    assert_eq!(states.len(), TRACKED_MAX_TENANTS + 1);
     // The shared limit includes all of them.
-    let shared = readings.last().unwrap();
+    let shared = states.last().unwrap();
     assert_eq!(
         (&*shared.tenant, shared.used),
         ("_shared:all", i128::from(UNIT) * (TRACKED_MAX_TENANTS as i128 + 8))
@@ -60,7 +60,7 @@ fn tracked_tenants_are_bounded() {
 fn uncovered_tenants_are_not_tracked() {
     let mut budgets = dollars(vec![budget("b", "a*", Period::Day, None, Some(1))]);
     budgets.charge("b", at(3, 0), UNIT);
-    assert_eq!((budgets.readings(at(3, 0)).len(), budgets.untracked()), (0, 0));
+    assert_eq!((budgets.states(at(3, 0)).len(), budgets.untracked()), (0, 0));
 }
 
 #[test]
@@ -71,6 +71,6 @@ fn gauges_show_the_tightest_budget_of_a_period() {
         budget("month", "a", Period::Month, None, Some(50)),
     ]);
     budgets.charge("a", at(3, 0), UNIT);
-    let shown = tightest(budgets.readings(at(3, 0)));
+    let shown = tightest(budgets.states(at(3, 0)));
     assert_eq!(shown.iter().map(|one| &*one.budget).collect::<Vec<_>>(), ["tight", "month"]);
 }

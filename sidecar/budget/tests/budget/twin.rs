@@ -263,15 +263,15 @@ fn agree(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 let mut told: Vec<_> = told.map(|notice| notice.id()).collect();
                 told.sort();
                 prop_assert_eq!(told, twin.tick(&all, now_us));
-                for reading in ours.readings(now_us) {
-                    let budget = all.iter().find(|one| one.name == reading.budget).unwrap();
-                    prop_assert_eq!(BigInt::from(reading.used), twin.used(budget, &reading.tenant, now_us));
-                    let (mine, yours) = (reading.forecast, twin.forecast(budget, &reading.tenant, now_us));
-                    prop_assert_eq!(mine.is_some(), yours.is_some(), "{:?}", reading);
+                for state in ours.states(now_us) {
+                    let budget = all.iter().find(|one| one.name == state.budget).unwrap();
+                    prop_assert_eq!(BigInt::from(state.used), twin.used(budget, &state.tenant, now_us));
+                    let (mine, yours) = (state.forecast, twin.forecast(budget, &state.tenant, now_us));
+                    prop_assert_eq!(mine.is_some(), yours.is_some(), "{:?}", state);
                     if let Some((mine, yours)) = mine.zip(yours) {
                         let off = BigRational::from_integer(mine.into()) - yours;
                         let few = BigRational::from_integer(3.into());
-                        prop_assert!(off <= few && -off <= few, "{:?}", reading);
+                        prop_assert!(off <= few && -off <= few, "{:?}", state);
                     }
                 }
             }
@@ -303,6 +303,6 @@ proptest! {
             back.charge("a", at(0, 0) + day * DAY_US, units * 1_000_000_000_000);
         }
         prop_assert_eq!(forth.tick(at(50, 3)), back.tick(at(50, 3)));
-        prop_assert_eq!(forth.readings(at(50, 3)), back.readings(at(50, 3)));
+        prop_assert_eq!(forth.states(at(50, 3)), back.states(at(50, 3)));
     }
 }

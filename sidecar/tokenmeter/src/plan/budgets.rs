@@ -234,7 +234,7 @@ impl Reader<'_> {
                 Some(budget::Plan::to(endpoint, secret))
             }
             Err(error) => {
-                let what = format!("the webhook's URL is invalid: {}", error.what);
+                let what = format!("the webhook's URL is invalid: {}", error.problem);
                 self.errors.push(Diagnostic::at(&url.origin, what, error.remedy));
                 None
             }
