@@ -63,22 +63,22 @@ impl Sender {
             let until = deadline.min(Instant::now() + self.timeout);
             let attempt = timeout_at(until, self.transport.attempt(body.clone())).await;
             let attempt = attempt.unwrap_or_else(|_| {
-                Err(Failure::Retry { what: "no response in time".to_owned(), after: None })
+                Err(Failure::Retry { error: "no response in time".to_owned(), after: None })
             });
-            let (what, retry_after) = match attempt {
+            let (error, retry_after) = match attempt {
                 Ok(reply) => return self.accepted(&reply),
-                Err(Failure::Refused(what)) => return self.refused(&what),
-                Err(Failure::Retry { what, after }) => (what, after),
+                Err(Failure::Refused(error)) => return self.refused(&error),
+                Err(Failure::Retry { error, after }) => (error, after),
             };
-            self.failing(&what);
+            self.failing(&error);
             let pause = jittered(wait).max(retry_after.unwrap_or_default().min(RETRY_AFTER_MAX));
             if Instant::now() + pause >= deadline {
-                if self.enter(State::Dropping(what.clone())) {
+                if self.enter(State::Dropping(error.clone())) {
                     let (signal, collector) = (self.signal.name(), &self.collector);
                     tracing::warn!(
                         signal,
                         collector,
-                        "export failed until its deadline; items are dropped: {what}"
+                        "export failed until its deadline; items are dropped: {error}"
                     );
                 }
                 return End::Unreachable;
@@ -109,23 +109,23 @@ impl Sender {
         }
     }
 
-    fn refused(&mut self, what: &str) -> End {
-        if self.enter(State::Dropping(what.to_owned())) {
+    fn refused(&mut self, error: &str) -> End {
+        if self.enter(State::Dropping(error.to_owned())) {
             tracing::warn!(
                 signal = self.signal.name(),
                 collector = &self.collector,
-                "the collector rejected the export; items are dropped: {what}"
+                "the collector rejected the export; items are dropped: {error}"
             );
         }
         End::Refused
     }
 
     /// Logs the first failed attempt after a success, because the next message may be as late as the deadline.
-    fn failing(&mut self, what: &str) {
+    fn failing(&mut self, error: &str) {
         if matches!(self.state, State::Delivering | State::Rejecting) {
             self.state = State::Failing;
             let (signal, collector) = (self.signal.name(), &self.collector);
-            tracing::warn!(signal, collector, "export failed and is retried: {what}");
+            tracing::warn!(signal, collector, "export failed and is retried: {error}");
         }
     }
 

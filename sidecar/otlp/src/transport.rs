@@ -28,15 +28,15 @@ pub(crate) enum Failure {
     /// The request may be retried.
     Retry {
         /// The error.
-        what: String,
+        error: String,
         /// The wait that the collector requested.
         after: Option<Duration>,
     },
 }
 
 impl Failure {
-    fn retry(what: impl std::fmt::Display) -> Self {
-        Self::Retry { what: what.to_string(), after: None }
+    fn retry(error: impl std::fmt::Display) -> Self {
+        Self::Retry { error: error.to_string(), after: None }
     }
 }
 
@@ -67,10 +67,10 @@ impl Transport {
 }
 
 /// Adds the likely cause of a response in another protocol: the port belongs to that protocol.
-fn with_hint(what: &str, other: Protocol) -> String {
+fn with_hint(error: &str, other: Protocol) -> String {
     match other {
-        Protocol::Grpc => format!("{what}; if it is a gRPC port, set --otlp-protocol grpc"),
-        Protocol::Http => format!("{what}; if it is an HTTP port, set --otlp-protocol http/protobuf"),
+        Protocol::Grpc => format!("{error}; if it is a gRPC port, set --otlp-protocol grpc"),
+        Protocol::Http => format!("{error}; if it is an HTTP port, set --otlp-protocol http/protobuf"),
     }
 }
 

@@ -83,9 +83,9 @@ fn connection_failure(error: &(dyn std::error::Error + 'static)) -> String {
         }
         cause = next.source();
     }
-    let what = with_causes(error);
+    let message = with_causes(error);
     // The first three bytes of an HTTP/1 response, read as an HTTP/2 frame, are a length beyond the limit.
-    if what.contains("frame with invalid size") { with_hint(&what, Protocol::Http) } else { what }
+    if message.contains("frame with invalid size") { with_hint(&message, Protocol::Http) } else { message }
 }
 
 /// Classifies a status by the protocol's list of retryable codes.
@@ -95,20 +95,20 @@ fn failure(status: &Status) -> Failure {
         // The status is of the connection and not of the collector.
         return Failure::retry(connection_failure(status));
     }
-    let what = format!("the collector answers {:?}", status.code());
+    let error = format!("the collector answers {:?}", status.code());
     let after = retry_info(status.details());
     match status.code() {
         // From the local decoder: the response exceeds the limit.
-        Code::OutOfRange if status.message().contains("decoded message length") => Failure::Refused(what),
-        Code::ResourceExhausted if after.is_none() => Failure::Refused(what),
+        Code::OutOfRange if status.message().contains("decoded message length") => Failure::Refused(error),
+        Code::ResourceExhausted if after.is_none() => Failure::Refused(error),
         Code::Cancelled
         | Code::DeadlineExceeded
         | Code::ResourceExhausted
         | Code::Aborted
         | Code::OutOfRange
         | Code::Unavailable
-        | Code::DataLoss => Failure::Retry { what, after },
-        _ => Failure::Refused(what),
+        | Code::DataLoss => Failure::Retry { error, after },
+        _ => Failure::Refused(error),
     }
 }
 

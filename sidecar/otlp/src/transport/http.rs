@@ -90,10 +90,10 @@ impl Http {
         *request.headers_mut() = self.headers.clone();
         let response = connection.sender.send_request(request).await;
         let response = response.map_err(|error| {
-            let what = with_causes(&error);
+            let message = with_causes(&error);
             // A gRPC server sends HTTP/2 frames, the first even before a request.
-            let is_other = error.is_parse() || what.contains("received unexpected message");
-            Failure::retry(if is_other { with_hint(&what, Protocol::Grpc) } else { what })
+            let is_other = error.is_parse() || message.contains("received unexpected message");
+            Failure::retry(if is_other { with_hint(&message, Protocol::Grpc) } else { message })
         })?;
         check_status(&response)?;
         let plain = response.headers().get(CONTENT_ENCODING).is_none_or(|coding| coding == "identity");
@@ -121,12 +121,12 @@ impl Http {
 /// Classifies a status; only 429, 502, 503 and 504 are retryable.
 fn check_status(response: &Response<Incoming>) -> Result<(), Failure> {
     let status = response.status();
-    let what = format!("the collector answers {status}");
+    let error = format!("the collector answers {status}");
     match status.as_u16() {
         200..=299 => Ok(()),
-        429 | 502..=504 => Err(Failure::Retry { what, after: retry_after(response.headers()) }),
-        300..=399 => Err(Failure::Refused(format!("{what}, and redirects are not followed"))),
-        _ => Err(Failure::Refused(what)),
+        429 | 502..=504 => Err(Failure::Retry { error, after: retry_after(response.headers()) }),
+        300..=399 => Err(Failure::Refused(format!("{error}, and redirects are not followed"))),
+        _ => Err(Failure::Refused(error)),
     }
 }
 

@@ -33,7 +33,7 @@ fn code(span: &Span) -> i32 {
 }
 
 #[test]
-fn inference_is_child_of_request_and_request_of_caller() {
+fn spans_nest_caller_request_inference() {
     for protocol in BOTH {
         let (server, client) = arrive(protocol, &finished(chat()));
         for span in [&server, &client] {
@@ -130,7 +130,7 @@ fn inference_has_attributes_of_convention() {
 }
 
 #[test]
-fn servers_report_of_its_work_is_on_the_span() {
+fn span_has_the_servers_own_report() {
     let mut record = chat();
     let server = &mut record.timing.server;
     (server.queue_ns, server.prefill_ns) = (Some(12_500_000), Some(70_000_000));
