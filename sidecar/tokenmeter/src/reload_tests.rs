@@ -349,7 +349,7 @@ fn file_watch_loads_any_text() {
 }
 
 #[test]
-fn requested_check_runs_at_once_and_calls_the_hook() {
+fn requested_check_runs_at_once_with_hook() {
     let folder = Folder::new("reload-thread");
     let path = folder.at("prices.yaml");
     fs::write(&path, "a").unwrap();

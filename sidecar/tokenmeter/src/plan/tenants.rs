@@ -3,8 +3,8 @@
 //!
 //! Law 11: an API key that was written in place of its hash is not repeated in the error.
 
-mod reading;
 mod rule;
+mod rules_reader;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,7 +18,7 @@ use crate::settings::diagnostic::{Diagnostic, Diagnostics};
 use crate::settings::file::{self, Node, Shape};
 use crate::settings::origin::Origin;
 
-use reading::Reading;
+use rules_reader::RulesReader;
 
 /// The maximum size of a tenants file in bytes: ten thousand API keys take two megabytes.
 pub(crate) const TENANTS_BYTES: u64 = 8 * 1024 * 1024;
@@ -184,9 +184,9 @@ pub(crate) enum Hash {
 /// Parses the text of the tenants file at `path`.
 pub(crate) fn parse(path: &str, text: &str, hash: Hash) -> Result<Tenants, Diagnostics> {
     let root = file::parse(path, text).map_err(|error| Diagnostics(vec![error]))?;
-    let mut reading = Reading::new(Path::new(path), hash);
-    let spec = reading.spec(root);
-    let Reading { errors, warnings, sources, hash, .. } = reading;
+    let mut reader = RulesReader::new(Path::new(path), hash);
+    let spec = reader.spec(root);
+    let RulesReader { errors, warnings, sources, hash, .. } = reader;
     let hash = match hash {
         Hash::Key(key) => Some(key),
         Hash::None | Hash::Unreadable => None,
@@ -236,7 +236,7 @@ pub(crate) fn warn_if_public(path: &Path, origin: &Origin) -> Option<Diagnostic>
     })
 }
 
-impl Reading<'_> {
+impl RulesReader<'_> {
     fn spec(&mut self, root: Node) -> Spec {
         if matches!(root.shape, Shape::Nothing) {
             return Spec::default();

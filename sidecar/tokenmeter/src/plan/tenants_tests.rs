@@ -99,7 +99,7 @@ fn empty_file_has_no_rules() {
 }
 
 #[test]
-fn too_many_members_of_a_body_are_an_error() {
+fn too_many_body_members_are_an_error() {
     let members = |range: std::ops::Range<usize>| range.map(|n| format!("  - body: metadata.m{n}\n"));
     let file = |rules: String| format!("end_user: [body.user, body.metadata.m0]\nrules:\n{rules}");
     let [most, more] = [31, 40].map(|end| file(members(0..end).collect()));

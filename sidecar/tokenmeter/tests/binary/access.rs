@@ -95,7 +95,10 @@ fn restarted_process_shows_the_ledgers_day() {
     let mut first = Running::start(server(), &options);
     ask(&first, "", r#"{"model":"tiny","stream":true}"#);
     line(&first);
-    assert!(get(first.admin, "/").1.contains("when this process started"), "a new ledger has no spend of the day");
+    assert!(
+        get(first.admin, "/").1.contains("when this process started"),
+        "a new ledger has no spend of the day"
+    );
     first.signal("TERM");
     assert_eq!(first.ended(), Some(0));
     let second = Running::start(server(), &options);

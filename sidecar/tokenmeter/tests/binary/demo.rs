@@ -97,7 +97,7 @@ fn interrupt_ends_the_demo_with_0() {
 }
 
 #[test]
-fn default_port_in_use_is_replaced_a_given_one_not() {
+fn only_default_ports_in_use_are_replaced() {
     // The default ports are in use, by this test or another process.
     let _usual = (TcpListener::bind("127.0.0.1:9800"), TcpListener::bind("127.0.0.1:9464"));
     let (code, stdout, stderr) = output(&["demo", "--seconds", "1"]);

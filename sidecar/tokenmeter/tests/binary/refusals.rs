@@ -103,7 +103,7 @@ fn own_listener_as_upstream_exits_2() {
 }
 
 #[test]
-fn port_in_use_names_its_flag_and_exits_1() {
+fn port_in_use_exits_1_with_its_flag() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     for (flag, other) in [("--listen", "--admin"), ("--admin", "--listen")] {

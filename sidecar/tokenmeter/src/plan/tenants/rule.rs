@@ -9,7 +9,7 @@ use tenant::{
 };
 use text::nearest;
 
-use super::reading::{Fields, Reading};
+use super::rules_reader::{Fields, RulesReader};
 use super::{Hash, KeySource, Place};
 use crate::settings::diagnostic::Diagnostic;
 use crate::settings::file::{self, Node, Shape};
@@ -18,7 +18,7 @@ use crate::settings::origin::Origin;
 /// Rules of one file: each request tries them in order.
 const RULES_MAX: usize = 1024;
 
-impl Reading<'_> {
+impl RulesReader<'_> {
     pub(super) fn rules(&mut self, node: Node) -> Vec<Rule> {
         let items = match node.shape {
             Shape::List(items) => items,
@@ -298,8 +298,8 @@ impl Reading<'_> {
                 None
             }
         };
-        let mut list = |reading: &mut Self, key: &str| -> Vec<Box<str>> {
-            let texts = fields.take(key).map(|node| reading.texts(key, node)).unwrap_or_default();
+        let mut list = |reader: &mut Self, key: &str| -> Vec<Box<str>> {
+            let texts = fields.take(key).map(|node| reader.texts(key, node)).unwrap_or_default();
             texts.into_iter().map(|(text, _)| text.into()).collect()
         };
         let (issuers, audiences) = (list(self, "issuer"), list(self, "audience"));

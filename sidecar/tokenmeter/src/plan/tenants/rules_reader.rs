@@ -11,8 +11,8 @@ use crate::settings::diagnostic::Diagnostic;
 use crate::settings::file::{self, Node, Shape};
 use crate::settings::origin::Origin;
 
-/// The state of reading: findings so far.
-pub(super) struct Reading<'a> {
+/// Reads a tenants file; holds the findings so far.
+pub(super) struct RulesReader<'a> {
     pub(super) path: &'a Path,
     pub(super) hash: Hash,
     pub(super) errors: Vec<Diagnostic>,
@@ -44,7 +44,7 @@ impl Fields {
     }
 }
 
-impl<'a> Reading<'a> {
+impl<'a> RulesReader<'a> {
     pub(super) fn new(path: &'a Path, hash: Hash) -> Self {
         Self {
             path,
