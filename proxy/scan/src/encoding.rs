@@ -76,11 +76,11 @@ impl Transcoder {
         }
         if let Encoding::Units { .. } = self.encoding {
             self.is_broken |= self.torn_len > 0;
-            let mut piece = Piece::new(&mut to);
+            let mut buffer = Utf8Buffer::new(&mut to);
             if let Some(high) = self.high.take() {
-                piece.push(u32::from(high));
+                buffer.push(u32::from(high));
             }
-            piece.flush();
+            buffer.flush();
         }
     }
 
@@ -101,7 +101,7 @@ impl Transcoder {
     }
 
     fn decode(&mut self, bytes: &[u8], width: usize, is_big_endian: bool, to: &mut impl FnMut(&[u8])) {
-        let mut piece = Piece::new(to);
+        let mut buffer = Utf8Buffer::new(to);
         for &byte in bytes {
             let at = usize::from(self.torn_len);
             self.torn[at] = byte;
@@ -118,14 +118,14 @@ impl Transcoder {
             match (width, u16::try_from(value)) {
                 (2, Ok(unit)) => {
                     for code in pair(&mut self.high, unit).into_iter().flatten() {
-                        piece.push(code);
+                        buffer.push(code);
                     }
                 }
                 _ if value > u32::from(char::MAX) => self.is_broken = true,
-                _ => piece.push(value),
+                _ => buffer.push(value),
             }
         }
-        piece.flush();
+        buffer.flush();
     }
 }
 
@@ -175,13 +175,13 @@ fn detect(head: &[u8], is_all: bool) -> Option<(Encoding, usize)> {
 }
 
 /// A buffer of UTF-8 to be passed on.
-struct Piece<'a, F> {
+struct Utf8Buffer<'a, F> {
     bytes: [u8; PIECE_BYTES],
     len: usize,
     to: &'a mut F,
 }
 
-impl<'a, F: FnMut(&[u8])> Piece<'a, F> {
+impl<'a, F: FnMut(&[u8])> Utf8Buffer<'a, F> {
     fn new(to: &'a mut F) -> Self {
         Self { bytes: [0; PIECE_BYTES], len: 0, to }
     }

@@ -1,7 +1,7 @@
 //! An answer of unknown shape, from an unknown endpoint or to an unreadable request. The frames of a stream
 //! are counted and not read, except for members that nearly every server has in the same place: the model's
 //! name, an error, and a usage object with the names of OpenAI's two APIs, Anthropic's or Ollama's. Counts
-//! in a stream are running ones: no mark tells which is the last.
+//! in a stream are running ones: no mark shows which is the last.
 
 use std::sync::LazyLock;
 

@@ -42,7 +42,7 @@ fn additions_to_the_chat_yield_their_events() {
 }
 
 #[test]
-fn an_empty_delta_without_a_model_is_an_error() {
+fn empty_delta_without_a_model_is_an_error() {
     let chat = |rest: &str| format!(r#"{{"model":"","choices":[{{"index":0,{rest}}}]}}"#);
     for (rest, expected) in [
         (r#""delta":{"role":"assistant","content":""},"finish_reason":null"#, "error role0 |"),

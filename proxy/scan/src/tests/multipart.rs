@@ -75,7 +75,7 @@ fn headers_and_preamble_are_skipped() {
 }
 
 #[test]
-fn a_name_beyond_its_line_makes_a_form_incomplete() {
+fn name_beyond_its_line_makes_a_form_incomplete() {
     let long = "x".repeat(300);
     for (disposition, is_whole) in [
         (format!("x=\"{long}\"; name=\"stream\""), false),

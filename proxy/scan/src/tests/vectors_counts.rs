@@ -23,7 +23,7 @@ fn vector_10_an_empty_reason_is_no_finish() {
 }
 
 #[test]
-fn vector_11_an_empty_list_without_usage_is_meta() {
+fn vector_11_empty_list_without_usage_is_meta() {
     assert_eq!(
         stream(Chat, &[r#"{"choices":[],"sglext":{"usage":{"prompt_tokens":1}},"usage":null}"#]),
         "meta |"

@@ -68,7 +68,7 @@ fn vector_09_backslashes_before_a_quote() {
 }
 
 #[test]
-fn vector_22_the_end_of_a_body_ends_a_line_and_no_block() {
+fn vector_22_body_end_ends_lines_not_blocks() {
     let body =
         "{\"message\":{\"content\":\"a\"},\"done\":false}\n{\"message\":{\"content\":\"\"},\"done\":true}";
     let seen = scan_every_way(OllamaChat, Framing::Ndjson, body);
