@@ -37,7 +37,7 @@ pub(crate) async fn respond<E: Engine>(
     let worker = &in_flight.worker;
     let Sent { connection, response } = sent;
     let (mut head, body) = response.into_parts();
-    let invalid = |what| Answer::invalid(in_flight.upstream_name(), what);
+    let invalid = |fault| Answer::invalid(in_flight.upstream_name(), fault);
     policy::check_response(head.status, &head.headers, upgrade).map_err(invalid)?;
     let switching = head.status == StatusCode::SWITCHING_PROTOCOLS;
     if upgrade && let Some(reason) = unmetered {

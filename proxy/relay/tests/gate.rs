@@ -256,7 +256,7 @@ fn buffered_request_is_edited() {
     assert_eq!(tenants, ["a", "a", "b"]);
 }
 
-/// If the head names the tenant, the gate does not wait for the body, whoever its end user is.
+/// If the head names the tenant, the gate does not wait for the body, which names the end user.
 #[test]
 fn tenant_in_the_head_needs_no_body() {
     let (heard, said) = mpsc::channel();

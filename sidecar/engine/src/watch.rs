@@ -345,10 +345,10 @@ impl Watcher {
         self.has_warned_hidden = hides;
     }
 
-    fn log(&mut self, what: &str) {
-        if self.last_message != what {
-            tracing::info!(upstream = &*self.target.name, "{what}");
-            what.clone_into(&mut self.last_message);
+    fn log(&mut self, message: &str) {
+        if self.last_message != message {
+            tracing::info!(upstream = &*self.target.name, "{message}");
+            message.clone_into(&mut self.last_message);
         }
     }
 }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn single_upstream_has_all_devices_and_several_must_set_theirs() {
+    fn only_a_single_upstream_gets_all_devices() {
         let there = [device("GPU-a", Some(0), None)];
         let one = Assignment::new(&[upstream("a", None)]).expect("it may be unset");
         assert_eq!(one.of(&there[0], SourceName::Nvml, &there), [0]);

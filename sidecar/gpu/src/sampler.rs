@@ -124,7 +124,7 @@ impl<T> Sampler<T> {
     /// Logs a change of state. The absence of all devices, without NVML and an exporter, is information and no warning.
     fn log_change(&mut self, sample: &Sample) {
         let name = self.source.name();
-        let (informational, what) = match sample {
+        let (informational, message) = match sample {
             Sample::Failed(reason) => {
                 self.failed += 1;
                 let never = self.source == SourceName::Nvml && self.states.is_empty();
@@ -139,23 +139,25 @@ impl<T> Sampler<T> {
             }
             Sample::Devices(devices) => {
                 let count = devices.iter().filter(|device| device.parent.is_none()).count();
-                let (mut informational, mut what) = (true, format!("{count} GPUs sampled by {name}"));
+                let (mut informational, mut message) = (true, format!("{count} GPUs sampled by {name}"));
                 if let Some((its_informational, unassigned)) = self.states.unassigned(self.source, devices) {
-                    (informational, what) = (its_informational, format!("{what}; {unassigned}"));
+                    (informational, message) = (its_informational, format!("{message}; {unassigned}"));
                 }
                 match &*self.states.missing() {
-                    [] => (informational, what),
-                    missing => (false, format!("{what}; configured but not found: {}", missing.join(", "))),
+                    [] => (informational, message),
+                    missing => {
+                        (false, format!("{message}; configured but not found: {}", missing.join(", ")))
+                    }
                 }
             }
         };
-        if self.last_message != what {
+        if self.last_message != message {
             if informational {
-                tracing::info!("{what}");
+                tracing::info!("{message}");
             } else {
-                tracing::warn!("{what}");
+                tracing::warn!("{message}");
             }
-            self.last_message = what;
+            self.last_message = message;
         }
     }
 }

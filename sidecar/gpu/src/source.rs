@@ -90,8 +90,8 @@ pub(crate) fn choose(
     match (wanted, exporter) {
         (SourceChoice::Exporter, Some(exporter)) => Ok(exporter),
         (SourceChoice::Exporter, None) => {
-            let what = "the GPU source is an exporter, and no exporter is configured";
-            Err(io::Error::new(io::ErrorKind::InvalidInput, what))
+            let message = "the GPU source is an exporter, and no exporter is configured";
+            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
         }
         (SourceChoice::Auto, Some(exporter)) => {
             let mut nvml = Nvml::start(library, timeout)?;

@@ -98,13 +98,13 @@ impl Answer {
     }
 
     /// The upstream answered with something that is not HTTP.
-    pub(crate) fn invalid(upstream: &str, what: &str) -> Self {
+    pub(crate) fn invalid(upstream: &str, fault: &str) -> Self {
         Self {
             status: StatusCode::BAD_GATEWAY,
             refusal: Refusal::UpstreamInvalid,
             code: "upstream_invalid",
             message: format!(
-                "The inference server '{upstream}' {what}. tokenmeter cannot forward that answer; check \
+                "The inference server '{upstream}' {fault}. tokenmeter cannot forward that answer; check \
                  that the address is the server's HTTP port."
             ),
             shape: ErrorShape::Openai,

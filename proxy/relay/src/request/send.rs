@@ -112,8 +112,8 @@ pub(crate) async fn send<E: Engine>(
                 return Ok(Sent { connection, response });
             }
             Received::Flood => {
-                let what = "answered with a flood of interim responses";
-                return Err(Answer::invalid(&upstream.name, what).into());
+                let fault = "answered with a flood of interim responses";
+                return Err(Answer::invalid(&upstream.name, fault).into());
             }
             // Nothing was sent, so nothing is sent twice. A new connection gets no second attempt.
             Received::Error(error) => match (connection.is_reused, *error) {

@@ -121,7 +121,7 @@ impl DeviceAccount {
     }
 
     /// Distributes the use of an interval. `knows_energy` is false if the energy of the interval is unknown:
-    /// a counter that does not change tells nothing, because every device uses some energy.
+    /// a counter that does not change gives no information, because every device uses some energy.
     fn close(&mut self, used: Pair, knows_energy: bool, loads: &[LoadReading], costs: &mut Costs) {
         self.ledger.grown = added(self.ledger.grown, used);
         costs.whole(used);

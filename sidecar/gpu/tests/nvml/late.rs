@@ -13,7 +13,7 @@ fn traffic(bench: &mut Bench, exchanges: u32) {
 }
 
 #[test]
-fn exchanges_before_the_device_take_nothing_from_later_ones() {
+fn exchanges_before_the_device_leave_later_ones_unchanged() {
     let mut bench = Bench::new(&[], &["all"]);
     traffic(&mut bench, 100);
     bench.plug_in(300);
@@ -27,7 +27,7 @@ fn exchanges_before_the_device_take_nothing_from_later_ones() {
 }
 
 #[test]
-fn exchanges_before_a_second_device_take_nothing_from_it() {
+fn exchanges_before_a_second_device_leave_it_unchanged() {
     let mut bench = Bench::new(&[100], &["all"]);
     traffic(&mut bench, 100);
     bench.plug_in(300);
