@@ -1,5 +1,5 @@
-//! Watches one stream from standard input, as the proxy does, and prints what it was: no server,
-//! no proxy, just the scanner and the meter on bytes.
+//! Meters one stream from standard input, as the proxy does, and prints the record: no server and no proxy, only the
+//! scanner and the meter.
 //!
 //! ```text
 //! curl -sN http://127.0.0.1:8000/v1/chat/completions -H 'Content-Type: application/json' -d '{"stream": true, …}' |

@@ -133,7 +133,7 @@ fn corrections_are_separate_from_usage() {
 /// Each exchange of the ledger costs 0.00071; beta's model has no price.
 #[test]
 #[ignore = "needs tests/finance/install"]
-fn failures_and_repetitions_cost_the_sum_of_their_rows() {
+fn failures_and_repetitions_cost_their_rows() {
     let folder = Folder::with_a_ledger();
     let said = answer(&folder, "AS failed_cost_pico");
     let expected = "acme\tUSD\t6\t11\t3\t7810000000\t2130000000\t3550000000\nbeta\t\t3\t5\t2\t0\t0\t0\n";

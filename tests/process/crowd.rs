@@ -117,7 +117,10 @@ fn one_client_starves_no_other() {
     for _ in 0..5 {
         let answer = ask_from(2, proxy.data, &chat);
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-        assert!(answer.contains("data: [DONE]") && !answer.contains("usage"), "usage was requested: {answer}");
+        assert!(
+            answer.contains("data: [DONE]") && !answer.contains("usage"),
+            "usage was requested: {answer}"
+        );
         let probe = ask_from(2, proxy.admin, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
         assert!(probe.starts_with("HTTP/1.1 200"), "{probe}");
     }

@@ -20,7 +20,7 @@ fn example() -> String {
 }
 
 #[test]
-fn exit_codes_differ_for_valid_invalid_and_missing_files() {
+fn exit_codes_distinguish_invalid_and_missing_files() {
     let folder = std::env::temp_dir().join(format!("tokenmeter-prices-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let at = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();

@@ -1,5 +1,5 @@
 //! One exchange at a collector: nested spans in the caller's trace, the right parent sent to the upstream, and a log
-//! record and exemplars with the same ids. The request is slow, to tell times from its end and from its head apart.
+//! record and exemplars with the same ids. The request is slow, so that times from its end differ from those from its head.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

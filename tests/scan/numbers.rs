@@ -33,7 +33,7 @@ fn number_with_leading_zero_is_no_count() {
 
 /// A frame that equals the one before except for its numbers is not walked; its numbers are read alike.
 #[test]
-fn leading_zero_in_a_known_shape_is_no_count() {
+fn leading_zero_in_known_shape_is_no_count() {
     let frame = |input: &str| {
         format!(
             r#"data: {{"choices":[{{"index":0,"delta":{{"content":"a"}}}}],"usage":{{"prompt_tokens":{input},"completion_tokens":1}}}}"#

@@ -20,7 +20,7 @@ fn config() -> ProptestConfig {
 
 #[test]
 fn generated_bodies_agree_with_the_oracle() {
-    let (opinions, shapes) = (AtomicU32::new(0), AtomicU32::new(0));
+    let (results, shapes) = (AtomicU32::new(0), AtomicU32::new(0));
     proptest!(config(), |(entropy in proptest::collection::vec(any::<u8>(), 0..600))| {
         let mut dice = Dice::new(&entropy);
         let made = maker::body(&mut dice);
@@ -35,16 +35,16 @@ fn generated_bodies_agree_with_the_oracle() {
         scanner.feed(body, &mut Nothing);
         shapes.fetch_add(u32::from(scanner.work().matched > 0), Relaxed);
         if let Some(naive) = naive::read(dialect, framing, body) {
-            opinions.fetch_add(1, Relaxed);
+            results.fetch_add(1, Relaxed);
             prop_assert!(naive == whole, "{text:?}: naive {}", cuts::first_difference(&naive, &whole));
         }
     });
-    let opinions = opinions.load(Relaxed);
+    let results = results.load(Relaxed);
     let cases = config().cases;
     let shapes = shapes.load(Relaxed);
-    println!("the oracle has a result for {opinions} of {cases}; {shapes} had frames of one shape");
+    println!("the oracle has a result for {results} of {cases}; {shapes} had frames of one shape");
     assert!(shapes > cases / 50, "too few generated frames share a shape: {shapes} of {cases}");
-    assert!(opinions > cases / 3, "too few generated bodies have a meaning: {opinions} of {cases}");
+    assert!(results > cases / 3, "too few generated bodies have a meaning: {results} of {cases}");
 }
 
 /// Members of one dialect that another one may not read.
@@ -65,7 +65,7 @@ const FOREIGN: [&str; 12] = [
 
 #[test]
 fn foreign_members_agree_with_the_oracle() {
-    let opinions = AtomicU32::new(0);
+    let results = AtomicU32::new(0);
     proptest!(config(), |(
         entropy in proptest::collection::vec(any::<u8>(), 0..300),
         member in 0..FOREIGN.len(),
@@ -81,13 +81,13 @@ fn foreign_members_agree_with_the_oracle() {
         body.splice(at..at, member.bytes());
         let whole = cuts::in_steps(dialect, framing, &body, usize::MAX);
         if let Some(naive) = naive::read(dialect, framing, &body) {
-            opinions.fetch_add(1, Relaxed);
+            results.fetch_add(1, Relaxed);
             let text = String::from_utf8_lossy(&body);
             prop_assert!(naive == whole, "{dialect:?} {text:?}: {}", cuts::first_difference(&naive, &whole));
         }
     });
-    let (opinions, cases) = (opinions.load(Relaxed), config().cases);
-    assert!(opinions > cases / 4, "the oracle has too few results: {opinions} of {cases}");
+    let (results, cases) = (results.load(Relaxed), config().cases);
+    assert!(results > cases / 4, "the oracle has too few results: {results} of {cases}");
 }
 
 /// Oracle and generator support every dialect: the oracle has a result for most generated bodies, and all kinds of
@@ -96,7 +96,7 @@ fn foreign_members_agree_with_the_oracle() {
 fn generator_covers_all_events_of_the_oracle() {
     for dialect in Dialect::ALL {
         let mut seed = 0x2545_F491_4F6C_DD1D_u64;
-        let (mut opinions, mut kinds) = (0, BTreeSet::new());
+        let (mut results, mut kinds) = (0, BTreeSet::new());
         for n in 0..CASES / 10 {
             let entropy: Vec<u8> = std::iter::repeat_with(|| {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -108,11 +108,11 @@ fn generator_covers_all_events_of_the_oracle() {
             let framing = *dice.of(&[Framing::Sse, Framing::Sse, Framing::Json, Framing::Ndjson]);
             let made = maker::body_of(&mut dice, dialect, framing);
             let Some(seen) = naive::read(dialect, framing, &made.body) else { continue };
-            opinions += 1;
+            results += 1;
             kinds.extend(seen.events().iter().map(short::kind));
         }
-        println!("{}: {opinions} of {}, {kinds:?}", dialect.name(), CASES / 10);
-        assert!(opinions > CASES / 10 / 6, "{}: {opinions}", dialect.name());
+        println!("{}: {results} of {}, {kinds:?}", dialect.name(), CASES / 10);
+        assert!(results > CASES / 10 / 6, "{}: {results}", dialect.name());
         let counted = kinds.contains("whole") || kinds.contains("choice");
         let uncounted = dialect == Dialect::Triton;
         assert!(counted != uncounted, "{}: {kinds:?}", dialect.name());

@@ -483,7 +483,7 @@ const ORDER: [Vector; 8] = [
 
 /// A line ends inside a string, which a match with the shape of the frame before must not skip.
 #[test]
-fn a_line_end_inside_a_string_ends_the_line() {
+fn line_end_inside_a_string_ends_the_line() {
     for end in ["\n\n", "\r\r", "\n", "\\\n\n"] {
         let body = format!(
             "{a}\n\n{a}\n\ndata: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"x{end}data: y\"}}}}]}}\n\n{a}\n\n",

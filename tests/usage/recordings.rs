@@ -52,7 +52,7 @@ fn usage_of_the_client_stays() {
 
 /// Every recorded stream with requested usage, as if the proxy had requested it.
 #[test]
-fn every_recording_without_its_usage_agrees_with_the_oracle() {
+fn recordings_without_usage_agree_with_the_oracle() {
     let mut seen = 0;
     for recorded in Transcript::all() {
         let request = String::from_utf8_lossy(&recorded.request);
@@ -124,7 +124,7 @@ fn is_forced(recorded: &Transcript) -> bool {
 /// vLLM moves the finish frame's `system_fingerprint` into the usage event, so it is lost with it. Everything else is
 /// unchanged.
 #[test]
-fn edited_stream_equals_the_plain_one_except_a_fingerprint() {
+fn edited_stream_lacks_only_a_fingerprint() {
     let [asked, plain] =
         ["usage", "plain"].map(|kind| Transcript::named(&format!("vllm-0.32.0/chat-stream-{kind}")));
     let edited = edited::edited(asked.dialect, Some(END), [&asked.body[..]]).body;

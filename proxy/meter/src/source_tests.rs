@@ -328,7 +328,7 @@ fn usage_of_a_beam_search_is_running() {
 
 /// llama.cpp counts one of several choices, or of several prompts, in an unstreamed answer.
 #[test]
-fn usage_of_some_choices_of_a_body_is_no_count() {
+fn incomplete_usage_of_a_body_is_no_count() {
     let some = usage_event(Scope::Choice(None), counts(16, 20));
     let four = [text(0), text(1), text(2), text(3), some];
     for asked in [request(1, 4), request(4, 4), request(1, 1)] {

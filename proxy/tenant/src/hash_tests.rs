@@ -7,7 +7,7 @@ fn key() -> HashKey {
 }
 
 #[test]
-fn a_key_file_has_32_bytes_besides_line_ends() {
+fn key_file_has_32_bytes_besides_line_ends() {
     assert_eq!(HashKey::of(&[7; 31]).unwrap_err().bytes, 31);
     assert_eq!(HashKey::of(b"0123456789012345678901234567890\n\r\n").unwrap_err().bytes, 31);
     let (bare, line) = ([b'k'; 32].to_vec(), [&[b'k'; 32][..], b"\n"].concat());

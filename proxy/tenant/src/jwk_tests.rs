@@ -4,7 +4,7 @@ use super::{Algorithm, KeySet, MAX_KEYS, MAX_TRIED_KEYS};
 use meter::TokenRejection;
 
 #[test]
-fn a_set_without_a_usable_key_is_an_error() {
+fn set_without_a_usable_key_is_an_error() {
     let many = format!("{{\"keys\":[{}]}}", vec!["{}"; MAX_KEYS + 1].join(","));
     for (json, why) in [
         ("", "not JSON at line 1 column 0"),

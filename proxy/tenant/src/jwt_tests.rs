@@ -154,7 +154,7 @@ fn a_claim_is_found_by_its_path() {
 }
 
 #[test]
-fn without_an_audience_any_token_of_the_issuer_counts() {
+fn without_audience_any_token_of_the_issuer_counts() {
     let open = Jwt { audiences: vec![], ..rule() };
     for (name, taken) in
         [("another audience", true), ("no audience", true), ("another issuer", false), ("RS256", true)]

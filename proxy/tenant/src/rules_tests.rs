@@ -325,7 +325,7 @@ fn each_needed_member_is_wanted_once() {
 }
 
 #[test]
-fn a_decided_tenant_is_known_before_the_end_user() {
+fn tenant_is_known_before_the_end_user() {
     let near = Rule::Peer { nets: Nets::read(["10.0.0.1"]).unwrap(), tenant: name("near") };
     let end_user = vec![EndUser::Body(BodyKey::User)];
     for (rules, tenant) in [
@@ -408,7 +408,7 @@ fn a_path_is_stripped_by_whole_segments() {
 
 /// Tokens of a request count as rejected only if no rule accepts any of them.
 #[test]
-fn a_token_accepted_by_a_rule_is_not_rejected() {
+fn token_accepted_by_a_rule_is_not_rejected() {
     let rows: Vec<serde_json::Value> =
         serde_json::from_str(include_str!("../tests/tokens/tokens.json")).unwrap();
     let token = |name: &str| {

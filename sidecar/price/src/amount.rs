@@ -1,5 +1,5 @@
-//! Parses decimal numbers into whole multiples of a power of ten, without floats. The result says
-//! whether it was rounded; ties go to the even neighbour.
+//! Parses decimal numbers into whole multiples of a power of ten, without floats. The result has a flag
+//! for rounding; ties go to the even neighbour.
 
 /// A parsed number in whole parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -58,7 +58,7 @@ fn rate(book: &Book, usage: &Usage<'_>) -> std::sync::Arc<Rate> {
 }
 
 #[test]
-fn each_token_is_charged_once_by_its_own_price() {
+fn each_token_is_charged_once_by_its_price() {
     use TokenType as T;
     let book = example();
     for (model, counts, money) in [
@@ -110,7 +110,7 @@ fn missing_price_is_unpriced_not_free() {
 }
 
 #[test]
-fn request_price_is_charged_only_for_a_2xx_answer() {
+fn request_price_is_charged_for_2xx_only() {
     let book = example();
     let failed = Usage { success: false, ..usage("deep-thinker", &NONE) };
     assert_eq!(cost(&book, &failed).as_deref(), Ok("0.00"));
@@ -315,7 +315,7 @@ fn rate_matches_every_spelling_of_its_tier() {
 }
 
 #[test]
-fn prices_missing_from_a_tier_follow_the_context_length() {
+fn missing_tier_prices_follow_the_context_length() {
     use TokenType as T;
     let book = book(
         "version: v\ncurrency: EUR\nmodels:\n\

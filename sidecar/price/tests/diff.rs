@@ -114,7 +114,7 @@ fn entries_correspond_by_models_place_and_start() {
 }
 
 #[test]
-fn another_currency_is_a_change_of_the_whole_book() {
+fn another_currency_changes_the_whole_book() {
     let entries = "  - {name: m, input: 1, output: 2}\n";
     let changes = diff(&in_currency("USD", entries), &in_currency("EUR", entries));
     assert_eq!(lines(&changes), ["changed the whole book | currency USD>EUR"]);

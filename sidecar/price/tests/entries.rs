@@ -28,7 +28,7 @@ fn title_names_place_and_time() {
 }
 
 #[test]
-fn entry_has_the_standard_tier_and_those_with_prices() {
+fn entry_has_standard_and_priced_tiers() {
     let book = book(&["{name: m, input: 1, tiers: {batch: {input: 2}}}"]);
     let entry = &book.entries()[0];
     for (tier, has) in [
@@ -192,7 +192,7 @@ fn charge_is_of_the_tier_of_its_rate() {
 
 /// An uncounted exchange of a model with free tokens costs its request price; if a token has a price, it is unpriced.
 #[test]
-fn uncounted_exchange_is_priced_only_if_tokens_are_free() {
+fn uncounted_exchange_has_price_if_tokens_are_free() {
     let tokens = [0; TokenType::ALL.len()];
     for (entry, expected) in [
         ("{name: request, input: 0, output: 0}", Ok(0)),
@@ -219,7 +219,7 @@ fn reasons_and_currencies_have_stable_names() {
 
 /// The warning names the entry that does not apply, in any order of the patterns.
 #[test]
-fn patterns_are_ambiguous_only_at_one_place_and_time() {
+fn patterns_are_ambiguous_at_one_place_and_time() {
     let ambiguous = |entries: &[&str]| {
         let text = format!("version: v\ncurrency: USD\nmodels:\n  - {}\n", entries.join("\n  - "));
         let (_, warnings) = Book::read(&text).expect("a book");

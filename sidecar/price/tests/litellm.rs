@@ -217,7 +217,7 @@ fn cached(fields: &str) -> Option<i64> {
 }
 
 #[test]
-fn older_name_of_a_cache_read_counts_only_alone() {
+fn older_cache_read_name_counts_only_alone() {
     let (input, read, hit) = (
         r#""input_cost_per_token": 4e-6"#,
         r#""cache_read_input_token_cost": 1e-6"#,
@@ -278,7 +278,7 @@ fn provider_is_a_comment_of_the_entry() {
 }
 
 #[test]
-fn name_that_a_price_file_cannot_hold_is_skipped() {
+fn name_invalid_in_a_price_file_is_skipped() {
     for (name, is_held) in [
         ("m", true),
         (&*"m".repeat(512), true),

@@ -33,7 +33,7 @@ impl Batch {
         Self { model, slots, counters }
     }
 
-    /// Returns a generation for a request; it joins the end of the queue when it asks for a slot.
+    /// Returns a generation for a request; it joins the end of the queue when it requests a slot.
     pub(crate) fn generation(&self, params: &GenerationParams) -> Generation {
         Generation {
             batch: self.clone(),

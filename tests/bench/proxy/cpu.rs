@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_found_with_its_children_and_has_used_something() {
+    fn process_tree_has_used_cpu_time() {
         let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
         let tree = tree(std::process::id());
         assert!(tree.contains(&child.id()));

@@ -29,8 +29,8 @@ pub fn edit(body: &[u8], added: Added) -> Vec<u8> {
     out
 }
 
-/// The request `body` should be after `want` is merged in; `None` if it should not be touched, or
-/// if that is a matter of opinion.
+/// The expected request after `want` is merged into `body`; `None` if it stays unchanged, or if the result is
+/// undefined.
 pub fn asked(body: &[u8], want: UsageOptions) -> Option<Value> {
     let mut request: Value = serde_json::from_slice(body).ok()?;
     let request_map = request.as_object()?;
@@ -62,7 +62,7 @@ pub fn asked(body: &[u8], want: UsageOptions) -> Option<Value> {
     changed.then_some(request)
 }
 
-/// Merges the members of `stream_options` in; false if nothing is missing, `None` if nothing should be touched.
+/// Merges the missing members into `stream_options`; false if none is missing, `None` if the body stays unchanged.
 fn asked_by_options(request: &mut Map<String, Value>, want: UsageOptions) -> Option<bool> {
     let written = request.get("stream_options").cloned();
     let mut options = match written {
@@ -87,7 +87,7 @@ fn asked_by_options(request: &mut Map<String, Value>, want: UsageOptions) -> Opt
     Some(true)
 }
 
-/// A flag as pydantic's table has it ("Conversion table", lax mode).
+/// A flag by pydantic's table ("Conversion table", lax mode).
 pub(super) fn truth(value: &Value) -> Option<bool> {
     let strict = match value {
         Value::Null => return None,
@@ -97,7 +97,7 @@ pub(super) fn truth(value: &Value) -> Option<bool> {
     Some(lax(value).unwrap_or(strict))
 }
 
-/// A flag as pydantic has it.
+/// A flag in pydantic's reading.
 pub(super) fn lax(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(flag) => Some(*flag),
@@ -112,7 +112,7 @@ pub(super) fn lax(value: &Value) -> Option<bool> {
     }
 }
 
-/// What the naive editor remembers of earlier events.
+/// The state of the oracle from earlier events.
 #[derive(Default)]
 struct Rules {
     /// A frame with content had no usage.
@@ -163,7 +163,7 @@ impl Rules {
     }
 }
 
-/// No choice, or LiteLLM's: one with a number and an empty delta.
+/// No choice, or LiteLLM's: one with an index and an empty delta.
 fn is_usage_only(choices: &[Value]) -> bool {
     let is_bare = |choice: &Map<String, Value>| {
         choice
@@ -232,7 +232,7 @@ fn places(payload: &[u8], name: &str) -> Option<std::ops::Range<usize>> {
     }
 }
 
-/// Members in the order in which they stand.
+/// Members in their order.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {

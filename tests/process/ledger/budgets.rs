@@ -39,12 +39,16 @@ async fn spent_budget_rejects_its_tenant_across_restarts() {
         refused(&proxy);
         let spent = place.spend("x.db", "tenant");
         let of = |tenant: &str| spent.iter().find(|group| group["tenant"] == tenant).cloned();
-        assert_eq!(of("spender").expect("it spent")["exchanges"], 1, "rejected requests cost nothing: {spent:?}");
+        assert_eq!(
+            of("spender").expect("it spent")["exchanges"],
+            1,
+            "rejected requests cost nothing: {spent:?}"
+        );
     });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn unpriced_request_is_rejected_where_the_budget_demands_it() {
+async fn budget_may_reject_unpriced_requests() {
     let server = server().await;
     tokio::task::block_in_place(|| {
         let place = Place::new();
@@ -124,5 +128,7 @@ fn refused(proxy: &Proxy) {
     }
     let others = Rows::of(&page).acknowledged;
     assert_eq!(Ask::of("somebody-else", "small").send(proxy.data).status, 200);
-    proxy.page_when("the other tenants' rows are on the disk", |page| Rows::of(page).acknowledged == others + 1);
+    proxy.page_when("the other tenants' rows are on the disk", |page| {
+        Rows::of(page).acknowledged == others + 1
+    });
 }

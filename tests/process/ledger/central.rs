@@ -11,7 +11,11 @@ use super::kills::{all_are_there, load};
 use super::place::{Place, Rows, command, is_up, server};
 
 #[path = "../../../sidecar/ship/src/tests/server.rs"]
-#[expect(clippy::unwrap_used, dead_code, reason = "the test server of another crate, of which not everything is used here")]
+#[expect(
+    clippy::unwrap_used,
+    dead_code,
+    reason = "the test server of another crate, of which not everything is used here"
+)]
 mod postgresql;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -55,7 +59,11 @@ async fn store_has_every_row_once_after_any_kill() {
         });
         proxy.terminate();
         assert!(proxy.ended(Duration::from_secs(15)).success(), "{}", proxy.log());
-        assert!(!proxy.log().contains(postgresql::PASSWORD), "the log contains the password: {}", proxy.log());
+        assert!(
+            !proxy.log().contains(postgresql::PASSWORD),
+            "the log contains the password: {}",
+            proxy.log()
+        );
 
         let found = audit(&place.path("x.db"));
         all_are_there(&found, &acknowledged);

@@ -39,7 +39,10 @@ async fn damaged_ledger_is_quarantined_at_the_start() {
             .find(|path| path.display().to_string().contains("x.db.corrupt-"))
             .expect("it is kept");
         // All but the first page, where SQLite stores the journal mode.
-        assert!(std::fs::read(aside).expect("it can be read")[4096..] == content[4096..], "the file is unchanged");
+        assert!(
+            std::fs::read(aside).expect("it can be read")[4096..] == content[4096..],
+            "the file is unchanged"
+        );
     });
 }
 

@@ -45,7 +45,7 @@ fn incompressible_bytes_raise_the_limit_of_a_bomb() {
 }
 
 #[test]
-fn a_short_body_of_one_byte_is_no_bomb() {
+fn short_body_of_one_byte_is_no_bomb() {
     let spaces = vec![b' '; RATIO_FREE_BYTES as usize];
     for encoding in Encoding::ALL {
         let decoded = decode_whole(encoding.coding(), &encoding.whole(&spaces));

@@ -43,7 +43,7 @@ fn a_flushed_frame_comes_out_with_its_slice() {
 }
 
 #[test]
-fn a_flushed_frame_is_complete_with_its_last_byte() {
+fn flushed_frame_is_complete_with_its_last_byte() {
     let transcript = Transcript::named(STREAMS[0]);
     let frames = frames(&transcript.body);
     for encoding in Encoding::ALL {

@@ -98,7 +98,7 @@ fn text(reading: &Reading, format: Format) -> String {
 }
 
 #[test]
-fn exemplar_is_at_its_bucket_and_changes_nothing_else() {
+fn exemplar_changes_only_its_bucket() {
     let without = reading([0; 3]);
     let (plain, classic) = (openmetrics::read(&text(&without, Format::OpenMetrics)), protobuf::of(&without));
     for sets in 0..1 << (3 * EDGES.len()) {

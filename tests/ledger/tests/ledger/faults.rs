@@ -23,7 +23,7 @@ fn a_sync_that_fails_once_loses_nothing() {
 
 #[test]
 #[ignore = "needs strace"]
-fn a_disk_that_is_full_for_a_while_loses_nothing() {
+fn temporarily_full_disk_loses_nothing() {
     let (said, found) = under("pwrite64:error=ENOSPC:when=40..60");
     assert!(said.iter().any(|line| line.starts_with("trouble")), "it is said: {said:?}");
     assert_eq!((found.rows + found.shed, found.lost), (2_010, 0), "{said:?}");
@@ -39,7 +39,7 @@ fn a_slow_sync_delays_and_loses_nothing() {
 
 #[test]
 #[ignore = "needs strace"]
-fn a_second_writer_is_rejected_and_the_first_continues() {
+fn second_writer_is_rejected_first_continues() {
     let mut desk = Desk::new("second");
     let first = desk.begin(&[], 4_000, 4);
     std::thread::sleep(Duration::from_millis(200));

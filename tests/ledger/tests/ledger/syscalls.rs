@@ -42,7 +42,7 @@ fn counted() -> BTreeMap<&'static str, u32> {
 
 #[test]
 #[ignore = "needs strace"]
-fn kill_at_any_call_of_a_commit_loses_nothing() {
+fn kill_at_any_system_call_loses_nothing() {
     let found = Command::new("strace").arg("-V").output();
     assert!(found.is_ok(), "strace is not installed: apt-get install strace");
     let counts = counted();
