@@ -27,10 +27,10 @@ pub fn start(
 ) -> io::Result<Running<PendingAttribution>> {
     let upstreams = plan.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect();
     let prices = plan.prices;
-    let samples = Arc::new(GpuSamples { upstreams, prices, latest: Mutex::default() });
-    metrics.set(Part::Gpus, Arc::clone(&samples) as _);
-    let shown = Arc::clone(&samples);
-    let (shares, per_token) = (metrics.clone(), metrics.clone());
+    let attribution = Arc::default();
+    let samples = Arc::new(Mutex::new(GpuSamples { upstreams, prices, gpus: None, attribution }));
+    let of_gpus = Arc::clone(&samples);
+    let (shown, shares, per_token) = (metrics.clone(), metrics.clone(), metrics.clone());
     let (charger, exports) = (charger.clone(), exports.clone());
     let idle = RefCell::new(charger.ledger().cloned().map(IdleGpu::new));
     gpu::start(
@@ -40,19 +40,25 @@ pub fn start(
             load: Box::new(move |upstream, at| {
                 loads[upstream].lock().unwrap_or_else(PoisonError::into_inner).read(at)
             }),
-            reading: Box::new(move |reading| shown.set_gpus(reading)),
+            reading: Box::new(move |reading| {
+                let mut latest = of_gpus.lock().unwrap_or_else(PoisonError::into_inner);
+                latest.gpus = Some(Arc::new(reading));
+                shown.set(Part::Gpus, Arc::new(latest.clone()));
+            }),
             attribution: Box::new(move |reading| {
+                let reading = Arc::new(reading);
+                let mut latest = samples.lock().unwrap_or_else(PoisonError::into_inner);
+                latest.attribution = Arc::clone(&reading);
                 let tenants = reading.tenants.iter().map(|(tenant, used)| {
                     let cost_usd = cost_usd(&used.cost, &prices);
                     let (energy_joules, gpu_seconds) = (joules(used.energy_nj), seconds(used.gpu_ns));
                     (tenant, Share { energy_joules, gpu_seconds, cost_usd })
                 });
                 let models = reading.models.iter().map(|(model, used)| (model, joules(used.energy_nj)));
-                shares.attribution(tenants, models);
+                shares.attribution(tenants, models, Arc::new(latest.clone()));
                 if let Some(idle) = &mut *idle.borrow_mut() {
                     idle.read(&reading);
                 }
-                samples.set_attribution(reading);
             }),
             settled: Box::new(move |Settled { context: ticket, used }| {
                 if let Some(nanojoules) = used.and_then(|used| used.per_token_nj) {

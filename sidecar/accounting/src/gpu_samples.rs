@@ -1,47 +1,22 @@
 //! Samples of the GPUs, and of their energy, time and cost that belong to no exchange. Invariant: a value that a device
 //! does not report is absent; a device that cannot be read keeps its counters and loses its gauges.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use gpu::{AttributionReading, Cost, Device, GpuReading, GpusReading, Prices, Throttle};
 use metrics::{COST_PARTS, GPU_ERRORS, GPU_SAMPLE, GPU_SHARE, Metric, SampleWriter, Samples, units};
 
-/// The latest readings of the GPUs.
+/// The latest readings of the GPUs. A clone shares them.
+#[derive(Clone)]
 pub(crate) struct GpuSamples {
     /// The upstreams' names, in the plan's order.
-    pub(crate) upstreams: Vec<Arc<str>>,
+    pub(crate) upstreams: Arc<[Arc<str>]>,
     pub(crate) prices: Prices,
-    pub(crate) latest: Mutex<Latest>,
-}
-
-#[derive(Default)]
-pub(crate) struct Latest {
-    /// Sorted by UUID.
-    gpus: Vec<GpuReading>,
-    /// Samples that failed or were rejected.
-    lost: u64,
-    /// Its devices are sorted by UUID.
-    attribution: AttributionReading,
+    pub(crate) gpus: Option<Arc<GpusReading>>,
+    pub(crate) attribution: Arc<AttributionReading>,
 }
 
 impl GpuSamples {
-    pub(crate) fn set_gpus(&self, mut reading: GpusReading) {
-        // A rejected sample counts as failed, too; where no device was ever seen, only the readings themselves can be
-        // lost.
-        let lost = match reading.gpus.is_empty() {
-            true => reading.refused + u64::from(reading.broken),
-            false => reading.failed,
-        };
-        reading.gpus.sort_by(|a, b| a.device.uuid.cmp(&b.device.uuid));
-        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        (latest.gpus, latest.lost) = (reading.gpus, lost);
-    }
-
-    pub(crate) fn set_attribution(&self, mut reading: AttributionReading) {
-        reading.devices.sort_by(|a, b| a.uuid.cmp(&b.uuid));
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner).attribution = reading;
-    }
-
     fn gpu(&self, gpu: &GpuReading, to: &mut SampleWriter) {
         let (device, id) = (&gpu.device, &*gpu.device.uuid);
         let shared = if gpu.shared() { "true" } else { "false" };
@@ -74,7 +49,9 @@ impl GpuSamples {
     }
 
     fn attribution(&self, reading: &AttributionReading, to: &mut SampleWriter) {
-        for device in &reading.devices {
+        let mut devices: Vec<_> = reading.devices.iter().collect();
+        devices.sort_by(|a, b| a.uuid.cmp(&b.uuid));
+        for device in devices {
             let id = &*device.uuid;
             to.number(Metric::EnergyIdle, &[id], joules(device.idle_nj));
             to.number(Metric::EnergyUnattributed, &[id], joules(device.unattributed_nj));
@@ -96,15 +73,24 @@ impl GpuSamples {
 
 impl Samples for GpuSamples {
     fn write(&self, to: &mut SampleWriter) {
-        let latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        let Latest { gpus, lost, attribution } = &*latest;
+        let mut gpus: Vec<_> = self.gpus.iter().flat_map(|reading| &reading.gpus).collect();
+        gpus.sort_by(|a, b| a.device.uuid.cmp(&b.device.uuid));
         gpus.iter().for_each(|gpu| self.gpu(gpu, to));
-        self.attribution(attribution, to);
+        self.attribution(&self.attribution, to);
         // A process without GPUs has no series of their losses.
-        let lost_shares = attribution.late + attribution.refused;
-        for (what, n) in [(GPU_SAMPLE, *lost), (GPU_SHARE, lost_shares)] {
+        let lost_shares = self.attribution.late + self.attribution.refused;
+        for (what, n) in [(GPU_SAMPLE, self.gpus.as_deref().map_or(0, lost)), (GPU_SHARE, lost_shares)] {
             to.count(Metric::Dropped, &[what], (!gpus.is_empty() || n > 0).then_some(n));
         }
+    }
+}
+
+/// Returns the samples that failed or were rejected. A rejected sample counts as failed, too; where no device was ever
+/// seen, only the readings themselves can be lost.
+fn lost(reading: &GpusReading) -> u64 {
+    match reading.gpus.is_empty() {
+        true => reading.refused + u64::from(reading.broken),
+        false => reading.failed,
     }
 }
 

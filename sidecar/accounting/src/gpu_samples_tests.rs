@@ -1,6 +1,6 @@
 //! What the page has of GPUs.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use gpu::{
     Activity, AttributionReading, Clocks, Cost, Device, DeviceUse, EnergySource, GpuReading, GpusReading,
@@ -13,7 +13,8 @@ use crate::written_samples::written;
 
 fn samples() -> GpuSamples {
     let prices = Prices { hour_pico: 1, kwh_pico: 0, pue_micro: 1_000_000 };
-    GpuSamples { upstreams: ["a", "b"].map(Arc::from).to_vec(), prices, latest: Mutex::default() }
+    let upstreams = ["a", "b"].map(Arc::from).into();
+    GpuSamples { upstreams, prices, gpus: None, attribution: Arc::default() }
 }
 
 fn gpu(device: Device) -> GpuReading {
@@ -69,10 +70,10 @@ fn whole() -> GpuReading {
 
 #[test]
 fn each_number_of_gpus_has_sample() {
-    let samples = samples();
+    let mut samples = samples();
     let away = GpuReading { up: false, ..gpu(Device { uuid: "GPU-0".into(), ..whole().device }) };
-    samples.set_gpus(reading(vec![whole(), away]));
-    samples.set_attribution(AttributionReading { late: 3, refused: 1, ..AttributionReading::default() });
+    samples.gpus = Some(reading(vec![whole(), away]).into());
+    samples.attribution = AttributionReading { late: 3, refused: 1, ..AttributionReading::default() }.into();
     assert_eq!(
         of(samples),
         [
@@ -119,7 +120,7 @@ fn each_number_of_gpus_has_sample() {
 
 #[test]
 fn each_number_of_unused_share_has_sample() {
-    let samples = samples();
+    let mut samples = samples();
     let cost = |hours_pico| Cost { hours_pico, energy_pico: 5 };
     let device = DeviceUse {
         uuid: "GPU-1".into(),
@@ -133,7 +134,8 @@ fn each_number_of_unused_share_has_sample() {
         pending_ns: 500_000_000,
         ..DeviceUse::default()
     };
-    samples.set_attribution(AttributionReading { devices: vec![device], ..AttributionReading::default() });
+    samples.attribution =
+        AttributionReading { devices: vec![device], ..AttributionReading::default() }.into();
     assert_eq!(
         of(samples),
         [
@@ -153,9 +155,9 @@ fn each_number_of_unused_share_has_sample() {
 #[test]
 fn process_without_gpus_has_losses_only() {
     assert!(of(samples()).is_empty());
-    let samples = samples();
-    samples.set_gpus(reading(Vec::new()));
-    samples.set_attribution(AttributionReading { refused: 1, ..AttributionReading::default() });
+    let mut samples = samples();
+    samples.gpus = Some(reading(Vec::new()).into());
+    samples.attribution = AttributionReading { refused: 1, ..AttributionReading::default() }.into();
     let losses = ["tokenmeter_dropped_total{gpu_sample} 2", "tokenmeter_dropped_total{gpu_share} 1"];
     assert_eq!(of(samples), losses);
 }

@@ -1,5 +1,5 @@
-//! The energy, time and cost of the accelerators that tenants and models used. The crate `gpu` computes them exactly; here
-//! they are only exported, under labels.
+//! The energy, time and cost of the accelerators that tenants and models used. The crate `gpu` computes them exactly;
+//! here they are only exported, under labels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

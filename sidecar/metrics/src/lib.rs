@@ -2,7 +2,8 @@
 //!
 //! Each worker of the data plane owns a [`WorkerCells`] and writes into it without a lock; a scrape
 //! sums the workers into a [`Reading`], in the order of the [`Metric`] table. The page in each [`Format`]
-//! and every other export are rendered from it.
+//! and every other export are rendered from it. Other parts of the process write their own samples into it, through
+//! the trait [`Samples`].
 //!
 //! ```
 //! use meter::Observer;

@@ -84,16 +84,18 @@ impl Metrics {
         self.registry.label(model)
     }
 
-    /// Replaces the attribution of energy, device time and money: the shares of tenants, and the joules of models' labels,
-    /// as of [`Metrics::model_label`]. Several of one name are summed.
+    /// Replaces the attribution of energy, device time and money: the shares of tenants, and the joules of models'
+    /// labels, as of [`Metrics::model_label`]. Several of one name are summed. The numbers of [`Part::Gpus`] are replaced
+    /// with them, so that all shares of a reading are of one moment.
     pub fn attribution<'a>(
         &self,
         tenants: impl Iterator<Item = (&'a Arc<str>, Share)>,
         models: impl Iterator<Item = (&'a Arc<str>, f64)>,
+        gpus: Arc<dyn Samples>,
     ) {
         let models =
             models.map(|(model, energy_joules)| (model, Share { energy_joules, ..Share::default() }));
-        self.registry.set_shares(tenants, models);
+        self.registry.set_shares(tenants, models, gpus);
     }
 
     /// Adds the energy of one settled exchange per output token, in joules.

@@ -18,6 +18,7 @@ use crate::model::ModelCells;
 use crate::names::{self, OTHER, UNKNOWN};
 use crate::objective::Objective;
 use crate::page::Options;
+use crate::part::{Part, Samples};
 use crate::proxy::ProxyCells;
 use crate::semconv::Semconv;
 use crate::tenant::TenantCells;
@@ -153,10 +154,12 @@ impl Registry {
         &self,
         tenants: impl Iterator<Item = (&'a Arc<str>, Share)>,
         models: impl Iterator<Item = (&'a Arc<str>, Share)>,
+        gpus: Arc<dyn Samples>,
     ) {
         let mut control = self.control();
         control.tenant_shares.set(tenants, |tenant| self.tenant_label(tenant));
         control.model_shares.set(models, |model| self.label(model));
+        control.parts.set(Part::Gpus, gpus);
     }
 
     /// Sets if an upstream is reachable.

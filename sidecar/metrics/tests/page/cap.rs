@@ -6,6 +6,7 @@ use std::sync::Arc;
 use meter::Observer;
 use metrics::{Basis, Metrics, Options};
 
+use crate::control::Numbered;
 use crate::openmetrics::{self, Page};
 use crate::records::plain;
 
@@ -111,7 +112,8 @@ fn money_of_evicted_label_moves_to_other() {
     exchange(&mut worker, "old");
     let attribute = |joules: &[(&str, f64)]| {
         let models: Vec<_> = joules.iter().map(|(model, joules)| (Arc::from(*model), *joules)).collect();
-        metrics.attribution([].into_iter(), models.iter().map(|(model, joules)| (model, *joules)));
+        let models = models.iter().map(|(model, joules)| (model, *joules));
+        metrics.attribution([].into_iter(), models, Arc::new(Numbered(0)));
     };
     metrics.charge("default", "old", Basis::Price, 5_000_000_000_000);
     metrics.unpriced("old", "model");

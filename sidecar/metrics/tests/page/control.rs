@@ -15,7 +15,7 @@ fn page(metrics: &Metrics) -> Page {
 }
 
 /// A part with losses and exports, all of this number.
-struct Numbered(u64);
+pub(crate) struct Numbered(pub(crate) u64);
 
 impl Samples for Numbered {
     fn write(&self, to: &mut SampleWriter) {
@@ -64,9 +64,11 @@ fn shares_are_summed_under_capped_names() {
     let models = [("b", 10.0), ("a", 4.0), ("c", 2.0), ("b", 1.0)].map(|(name, n)| (Arc::from(name), n));
     for _ in 0..2 {
         let tenants = tenants.iter().map(|tenant| (tenant, share(1.0, Some(0.5))));
-        metrics.attribution(tenants, models.iter().map(|(model, joules)| (model, *joules)));
+        let models = models.iter().map(|(model, joules)| (model, *joules));
+        metrics.attribution(tenants, models, Arc::new(Numbered(3)));
         let page = page(&metrics);
         assert_eq!(page.sum("tokenmeter_energy_attributed_joules_total"), 150.0);
+        assert_eq!(page.get("tokenmeter_dropped_total", &[("what", "part")]), Some(3.0), "set with them");
         assert_eq!(
             page.get("tokenmeter_energy_attributed_joules_total", &[("tenant", "_other")]),
             Some(50.0)
