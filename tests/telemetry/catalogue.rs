@@ -60,11 +60,21 @@ pub(crate) fn values(manual: &str, metric: &str, label: &str) -> Option<BTreeSet
         let values: BTreeSet<String> = text.split('`').skip(1).step_by(2).map(str::to_owned).collect();
         (!values.is_empty()).then_some(values)
     };
+    let start = format!("`{label}` by metric:");
+    let line = manual.split(&start).nth(1).and_then(|list| {
+        let list = list.split("\n\n").nth(1)?;
+        list.lines().find_map(|line| line.strip_prefix(&format!("- `{metric}`: ")))
+    });
+    // The values, or a link to the table that explains them.
     let by_metric = || {
-        let start = format!("`{label}` by metric:");
-        let list = manual.split(&start).nth(1)?.split("\n\n").nth(1)?;
-        let line = list.lines().find_map(|line| line.strip_prefix(&format!("- `{metric}`: ")))?;
-        listed(line)
+        let line = line?;
+        let Some(anchor) = line.strip_prefix("[values](#").and_then(|link| link.strip_suffix(')')) else {
+            return listed(line);
+        };
+        let heading = format!("### `{label}` of `{}`\n", anchor.strip_prefix(&format!("{label}-of-"))?);
+        let table = manual.split(&heading).nth(1).expect("the table of the values").split("\n## ").next()?;
+        let rows = table.split("\n### ").next()?.lines().filter_map(|row| row.strip_prefix("| `"));
+        Some(rows.filter_map(|row| row.split('`').next()).map(str::to_owned).collect())
     };
     let of_label = || {
         let labels = manual.split("## Labels").nth(1).expect("the manual lists labels");

@@ -86,7 +86,7 @@ pub const LABELS: &[Label] = &[
     },
     Label {
         name: "error_type",
-        meaning: "`error.type` of the semantic convention; empty for a successful exchange",
+        meaning: "`error.type` of the semantic convention: an HTTP status (`503`) or one of these; empty for a success. Of `hw_errors_total`: `corrected` or `uncorrected`",
     },
     Label {
         name: "server_address",
@@ -98,7 +98,7 @@ pub const LABELS: &[Label] = &[
     },
     Label {
         name: "source",
-        meaning: "Of a device: the source of its samples, `power` if energy is integrated from power; of a prompt token: its origin",
+        meaning: "Of a device: the source of its samples (`power`: energy integrated from power); of a prompt token: its origin",
     },
     Label { name: "shared", meaning: "`true` if the device is also used by others than these upstreams" },
     Label { name: "unit", meaning: "Unit of the device" },

@@ -19,28 +19,25 @@ fn manual_is_up_to_date() {
 
 fn manual() -> String {
     let mut page = INTRODUCTION.to_owned();
-    page += "\n## Metrics\n\n| Name | Kind | Unit | Labels | Meaning |\n|---|---|---|---|---|\n";
+    let anchor = |title: &str| title.to_lowercase().replace(' ', "-");
+    let groups = GROUPS.iter().map(|(_, title, _)| format!("[{title}](#{})", anchor(title)));
+    writeln!(page, "\n## Metrics\n\n{}.", groups.collect::<Vec<_>>().join(" ·\n")).unwrap();
     for metric in Metric::ALL {
         let entry = metric.entry();
+        if let Some((_, title, note)) = GROUPS.iter().find(|(first, ..)| *first == entry.name) {
+            write!(page, "\n### {title}\n{note}\n").unwrap();
+            page += "| Name | Kind | Unit | Labels | Meaning |\n|---|---|---|---|---|\n";
+        }
         let labels: Vec<_> = entry.labels.iter().map(|label| format!("`{label}`")).collect();
         let (kind, unit) = (entry.kind.name(), entry.unit.name());
-        let labels = labels.join(", ");
+        let labels = labels.join(", ").replace(GENAI_LABELS, "GenAI labels");
         writeln!(page, "| `{}` | {kind} | {unit} | {labels} | {} |", entry.name, entry.meaning).unwrap();
     }
-    page += OTLP;
-    for metric in Metric::ALL {
-        let entry = metric.entry();
-        let (name, unit) = (entry.otlp_name(), entry.otlp_unit());
-        writeln!(page, "| `{}` | `{name}` | `{unit}` | {:?} |", entry.name, entry.instrument()).unwrap();
+    page += "\n## Endings\n\n| `ending` | Cause | Caused by | Charged |\n|---|---|---|---|\n";
+    for ending in Ending::ALL {
+        let [cause, party, charged] = meanings::ending(ending);
+        writeln!(page, "| `{}` | {cause} | {party} | {charged} |", ending.name()).unwrap();
     }
-    let renamed = LABELS.iter().filter(|label| attribute(label.name) != label.name);
-    let renamed: Vec<_> = renamed.map(|label| format!("`{}`", attribute(label.name))).collect();
-    writeln!(
-        page,
-        "\nLabels keep their names, except those of a semantic convention: {}.",
-        renamed.join(", ")
-    )
-    .unwrap();
     page += "\n## Labels\n\n| Label | Meaning | Values |\n|---|---|---|\n";
     for label in LABELS {
         let values: Vec<_> = values(label.name).into_iter().map(|value| format!("`{value}`")).collect();
@@ -49,14 +46,15 @@ fn manual() -> String {
     for (label, lists) in by_metric() {
         write!(page, "\n`{label}` by metric:\n\n").unwrap();
         for (metric, values) in lists {
-            let values: Vec<_> = values.into_iter().map(|value| format!("`{value}`")).collect();
-            writeln!(page, "- `{}`: {}", metric.entry().name, values.join(" · ")).unwrap();
+            let name = metric.entry().name;
+            if label == "file" {
+                let values: Vec<_> = values.into_iter().map(|value| format!("`{value}`")).collect();
+                writeln!(page, "- `{name}`: {}", values.join(" · ")).unwrap();
+            } else {
+                let list = if metric == Metric::TenantRefused { Metric::Refused } else { metric };
+                writeln!(page, "- `{name}`: [values](#{label}-of-{})", list.entry().name).unwrap();
+            }
         }
-    }
-    page += "\n## Endings\n\n| `ending` | Cause | Caused by | Charged |\n|---|---|---|---|\n";
-    for ending in Ending::ALL {
-        let [cause, party, charged] = meanings::ending(ending);
-        writeln!(page, "| `{}` | {cause} | {party} | {charged} |", ending.name()).unwrap();
     }
     page += "\n## Label values\n";
     for label in ["what", "step", "fault"] {
@@ -71,6 +69,22 @@ fn manual() -> String {
             explain(&mut page, &format!("`{label}` of `{name}`"), name, values);
         }
     }
+    page += QUERIES;
+    page += READING;
+    page += OTLP;
+    for metric in Metric::ALL {
+        let entry = metric.entry();
+        let (name, unit) = (entry.otlp_name(), entry.otlp_unit());
+        writeln!(page, "| `{}` | `{name}` | `{unit}` | {:?} |", entry.name, entry.instrument()).unwrap();
+    }
+    let renamed = LABELS.iter().filter(|label| attribute(label.name) != label.name);
+    let renamed: Vec<_> = renamed.map(|label| format!("`{}`", attribute(label.name))).collect();
+    writeln!(
+        page,
+        "\nLabels keep their names, except those of a semantic convention: {}.",
+        renamed.join(", ")
+    )
+    .unwrap();
     page += "\n## Buckets\n\nUpper edges, inclusive; an open bucket follows the last edge.\n\n";
     for metric in Metric::ALL {
         if let Kind::Histogram(edges) = metric.entry().kind {
@@ -129,7 +143,7 @@ fn values(label: &str) -> Vec<&'static str> {
             ],
         ]
         .concat(),
-        "source" => vec!["nvml", "dcgm", "rocm", "power"],
+        "source" => vec!["nvml", "dcgm", "rocm", "power", "compute", "cache", "transfer"],
         "shared" => vec!["true", "false"],
         "unit" => metrics::GPU_UNITS.to_vec(),
         "clock" => metrics::GPU_CLOCKS.to_vec(),
@@ -176,6 +190,31 @@ fn by_metric() -> [(&'static str, Lists); 3] {
     [("reason", reasons), ("outcome", outcomes), ("file", files)]
 }
 
+/// The labels that all metrics of the GenAI convention have.
+const GENAI_LABELS: &str = "`gen_ai_operation_name`, `gen_ai_provider_name`, `gen_ai_request_model`, `server_address`, `server_port`";
+
+/// The first metric of each group, the group's title, and the text above its table.
+const GROUPS: [(&str, &str, &str); 12] = [
+    ("tokenmeter_exchanges_total", "Requests and tokens", ""),
+    ("tokenmeter_tenant_tokens_total", "Tenants", ""),
+    (
+        "gen_ai_server_time_to_first_token_seconds",
+        "GenAI convention",
+        "
+GenAI labels: `gen_ai_operation_name`, `gen_ai_provider_name`, `gen_ai_request_model`, `server_address`, `server_port`.
+",
+    ),
+    ("tokenmeter_time_to_first_token_seconds", "Latency and speed", ""),
+    ("tokenmeter_objective_exchanges_total", "Verdicts and goodput", ""),
+    ("tokenmeter_leg_exchanges_total", "Legs", "\nLegs are the prefill and decode parts of [split requests](../../proxy/relay/legs.md).\n"),
+    ("tokenmeter_upstream_up", "Inference server", ""),
+    ("hw_gpu_utilization_ratio", "GPU and energy", ""),
+    ("tokenmeter_tenant_spend_usd_total", "Money and budgets", ""),
+    ("tokenmeter_ledger_up", "Ledger and central store", ""),
+    ("tokenmeter_config_last_reload_success", "Reloads and export", ""),
+    ("tokenmeter_connections", "The process", ""),
+];
+
 const OTLP: &str = "
 ## In OTLP
 
@@ -197,13 +236,21 @@ Prometheus' protobuf, and text 0.0.4 for every other request (`curl`, a browser,
 its HELP and TYPE lines from the start; `--semconv` disables some of `gen_ai_client_*`. A series appears with its first
 event, or with 0 if a zero is informative (no refusal, no loss, an idle model).
 
+[Twelve to start with](#start-with-these-twelve) · [All metrics](#metrics) · [Endings](#endings) · [Labels](#labels) ·
+[Label values](#label-values) · [Queries](#queries) · [Provenance](#provenance-of-token-counts) ·
+[GenAI convention](#the-genai-convention) · [Objectives](#objectives) · [Formats](#formats-of-the-page) ·
+[Inference server](#metrics-read-from-the-inference-server) · [GPU](#accelerators-energy-time-and-cost) ·
+[Money](#tenants-and-money) · [Ledger](#the-ledger) · [Telemetry](#telemetry-about-telemetry) ·
+[Reserved values](#reserved-label-values) · [In OTLP](#in-otlp) · [Buckets](#buckets). [Questions](questions.md) has
+28 queries with their readings.
+
 ## Start with these twelve
 
 | Question | Metric |
 |---|---|
 | How many requests, and how do they end? | `tokenmeter_exchanges_total` by `ending` ([endings](#endings)) |
 | How many are in flight? | `tokenmeter_exchanges_in_flight` |
-| How many tokens a second? | `tokenmeter_live_output_tokens_total` |
+| How many tokens per second? | `tokenmeter_live_output_tokens_total` |
 | How many tokens, of which type, how certain? | `tokenmeter_tokens_total` by `type` and `provenance` |
 | How long until the first token? | `tokenmeter_time_to_first_token_seconds` |
 | How fast is one response? | `tokenmeter_request_output_token_rate_per_second` |
@@ -213,224 +260,16 @@ event, or with 0 if a zero is informative (no refusal, no loss, an idle model).
 | What does each tenant spend? | `tokenmeter_tenant_spend_usd_total` |
 | Which requests did tokenmeter reject? | `tokenmeter_refused_total` by `reason` |
 | What did tokenmeter lose? | `tokenmeter_dropped_total` by `what` |
+";
 
-## Provenance of token counts
-
-A token count is as reliable as its source. Each count carries its `provenance`, and no number mixes two:
-
-| Provenance | Source of the count |
-|---|---|
-| `reported` | the server's final usage, covering every choice |
-| `running` | the server's running counter, seen before a cut or covering only some of the choices |
-| `ids` | token ids or log-probability entries in the frames |
-| `tokenized` | a local tokenizer (`--tokenizers`) on the delivered text: close to the server's count, not always equal |
-| `frames` | one token per content frame: the only estimate |
-| `none` | none: the exchange is counted, its tokens are unknown |
-
-For a bill use the ledger (`tokenmeter spend`): it charges every count, estimates included, and shows their share.
-`provenance=\"reported\"` selects the tokens that the server itself reported. `tokenmeter_usage_provenance_total` counts
-the exchanges of each source.
-
-The `type`s of `tokenmeter_tokens_total` are disjoint: `input` excludes `input_cached`, `output` excludes
-`output_reasoning`. A sum over `type` counts every token once. Reasoning is separate only if the source of the count
-separates it: a server's usage may not, while the frames of an aborted stream do. Tokens are added when an exchange
-ends. For tokens as they are generated use `tokenmeter_live_output_tokens_total`, which is at most a second behind. If
-the server's final count is below its running one, it stands still until later tokens make up the difference; it never
-decreases.
-
-Endings, times and speeds have the label `upstream`; sum over it for the values of a model. A model has series only at
-the upstreams where an exchange of it ended.
-
-`weight` is `exact` if the tokens of each frame are known, and `spread` if the total is divided over the frames.
-
-The `gen_ai_server_*` series follow OpenTelemetry's semantic convention. Times to and between tokens cover successes
-only (`complete` and `length`). The duration covers every finished operation; `error_type` is the server's status,
-`client_disconnect`, `stream_truncated` (the response was cut), `upstream_reset` (before its first byte),
-`error_in_band`, `no_output` or `_OTHER`, and empty for a success. For one model at one server 24 values have series of
-their own; later ones are `_OTHER`. `server_address` and `server_port` come from the upstream's URL; two upstreams with
-one address share their series. The convention also recommends `gen_ai.response.model`. It is on spans and not on
-metrics, because a server may return a new model name with every response.
-
-The `tokenmeter_*` times and speeds cover every exchange in which the event occurred: a client that left after the first
-token has a time to first token. Each finished exchange is either in `tokenmeter_time_to_first_token_seconds` or, with
-the reason, in `tokenmeter_no_first_token_total`.
-
-## Objectives
-
-An objective (`--objective`, or `objectives` in the settings file) states a maximum time to first token, a minimum speed
-of one exchange, and the share of exchanges that must meet both. Each finished exchange under an objective has a
-`verdict`. The bounds are bucket edges of `tokenmeter_time_to_first_token_seconds` and
-`tokenmeter_request_output_token_rate_per_second`, so that verdicts and histograms agree.
-
-| Exchange | Verdict |
-|---|---|
-| a streamed success | by its time to first token (at most the bound) and its speed (at least the bound), `slow_both` if it missed both; a value that does not exist, such as the speed of a single token, counts as met |
-| a success that was not streamed | `slow_output` if it took longer than a stream that just meets both bounds: first token + (tokens per answer - 1) / speed; else `met` |
-| cut, an error in the stream, empty, or `proxy_error` | `failed` |
-| a status of 500 and above, 408, 424 or 429 | `failed` |
-| another status of 400 and above | none: a client error |
-| a client that left | `slow_first_token` if it asked for a stream and waited longer for the first token than the bound; else none: its reason is unknown |
-| embeddings and rankings | none: they have no output tokens |
-
-If several objectives cover the model and the tenant, the first one applies. Goodput is the number of exchanges that met
-their objective, and the output tokens in them. A speed equal to the bound is met, and lies in the histogram's bucket
-below it.
-
-## Token usage by the semantic convention
-
-`gen_ai_client_inference_usage_*` and `gen_ai_client_inference_operation_*` contain `reported` counts only, and every
-finished operation, failed ones included. An operation without a report adds 0, with the modality `unknown`. The
-distributions have the label `error_type`. `input` includes tokens read from or written to a cache, and `output`
-includes reasoning: the other counters are parts of these two. They have no tenant. Embeddings are in
-`gen_ai_client_embeddings_*`.
-
-| `--semconv` | Families besides `gen_ai_server_*` |
-|---|---|
-| `latest` (the default) | `gen_ai_client_inference_usage_*`, `gen_ai_client_inference_operation_*`, `gen_ai_client_embeddings_*` |
-| `client` | those, and `gen_ai_client_inference_duration_seconds`, `…_time_to_first_chunk_seconds`, `…_time_per_output_chunk_seconds` |
-| `legacy` | `gen_ai_client_token_usage`, as in the convention until 1.41: reported counts, no zeros |
-| `both` | those of `latest` and `legacy` |
-
-The times of `client` are measured in the proxy, from the complete request on. The time per chunk is the time between
-frames with tokens, in the buckets of `tokenmeter_chunk_gap_seconds`. A disabled family is on no page and in no export.
-
-## Formats of the page
-
-| Format | `Accept` | Contains |
-|---|---|---|
-| OpenMetrics 1.0 | `application/openmetrics-text` (Prometheus' first choice) | units, exemplars |
-| protobuf | `application/vnd.google.protobuf` (Prometheus with `scrape_native_histograms`, or its feature `native-histograms` before 3.8) | units, exemplars, native histograms |
-| text 0.0.4 | `text/plain`, `*/*`, no `Accept`, an unknown type | classic histograms |
-
-All three contain the same numbers. They are compressed if the client accepts gzip. Up to four pages are rendered at
-once, on other threads than the probes'; a further scrape waits up to five seconds and then gets 503 with `Retry-After`.
-
-**Exemplars** link a bucket to a trace. Each bucket keeps its latest observation whose request carried a sampled
-`traceparent`, with trace and span (the proxy's own span if it exports spans, else the caller's). Both times to first
-token keep the time itself. `tokenmeter_chunk_gap_seconds` and `tokenmeter_inter_token_seconds{weight=\"exact\"}` keep
-the exchange's longest gap, if the exchange has a gap in that bucket. Prometheus stores exemplars with
-`--enable-feature=exemplar-storage`.
-
-**Native histograms** accompany every classic one except `tokenmeter_inter_token_seconds` and
-`tokenmeter_chunk_gap_seconds`, whose gaps are counted in classic buckets while an exchange runs, and
-`tokenmeter_otlp_export_seconds`. Their schema is 3: each bucket is 9 % wider than the one below. The zero bucket ends at
-2^-20 s (a microsecond) and the last one begins at 2^12 s (68 minutes); for rates, tokens and joules the bounds are
-2^-11 and 2^21.
-
-## Metrics read from the inference server
-
-If the inference server has a metrics page, tokenmeter reads it every 15 seconds (`engine_metrics_interval_ms`) and
-exports it as `tokenmeter_engine_*`, under the same names for every server. Several models or engines on one page are
-summed; shares are averaged. A value that the server does not report is absent. While the page cannot be read, all these
-series except `tokenmeter_engine_info` are absent and `tokenmeter_engine_up` is 0. `tokenmeter_engine_up` is absent if
-the page is not read: with `engine_metrics: off`, for a server without a page (Ollama, hosted interfaces), and for
-llama.cpp unless `engine_metrics: on`, because some gauges of its page are averages since the last read, which a second
-reader distorts.
-
-The baseline is the first page read since the server's start; a counter that fell or a new start time sets a new
-baseline. `tokenmeter_engine_drift_tokens` is the server's count minus tokenmeter's, each since the baseline:
-
-- **0, between requests**: every token the server counted passed through tokenmeter and was counted the same.
-- **positive**: the server did work that tokenmeter did not see: requests that bypass it, warm-up and health requests,
-  unmetered paths, tokens generated after a client left, the prompt of a stream that was cut before the server reported
-  its length, a prompt counted once per choice (vLLM), and records lost to a full outbox
-  (`tokenmeter_dropped_total{what=\"record\"}`).
-- **negative**: tokenmeter counted tokens that the server did not: requests that the server counts only if they succeed
-  (text-generation-inference), or requests to another server than the one that served the page, as behind a load
-  balancer.
-
-Exchanges in flight during a read are counted by one side only (most servers count while they generate, tokenmeter when
-an exchange ends), also those in flight at the baseline. Under load the drift varies by the tokens in flight: look at its
-trend, or at times without traffic.
-
-`tokenmeter_engine_prompt_source_tokens` counts prompt tokens by origin: computed (`compute`), held by the server's own
-prefix cache (`cache`), fetched from a KV store or another server (`transfer`).
-
-`tokenmeter_engine_hidden_cached_tokens` is above 0 if a server's page shows cached tokens that its usage does not
-report: vLLM without `--enable-prompt-tokens-details`, SGLang without `--enable-cache-report`. Such tokens are counted
-and priced as computed ones. The number is a lower bound: cached tokens of the previous page, minus all prompt tokens
-that did not pass through tokenmeter, minus the reported ones. Above a hundredth of all prompt tokens the log and the
-live page name the flag to set.
-
-## Accelerators: energy, time and cost
-
-`hw_*` follows OpenTelemetry's hardware convention; `hw_id` is the device's UUID. A value that a device does not report
-is absent. While `tokenmeter_gpu_up` is 0 the gauges of the device are absent too; its counters stay. Time that no sample
-covers is counted in `tokenmeter_gpu_gap_seconds_total` and not estimated.
-
-Energy, device time and cost are attributed completely. Since the baseline:
-
-- energy: `hw_energy_joules_total` has grown by the sum of `tokenmeter_energy_attributed_joules_total`,
-  `…_idle_joules_total`, `…_unattributed_joules_total` and `tokenmeter_energy_pending_joules`;
-- device time and cost likewise, by `tokenmeter_gpu_*`. Costs exist where prices are configured, by `part`.
-
-`pending` belongs to exchanges in flight or not settled. It moves to the other three and is a gauge.
-`tokenmeter_energy_model_joules_total` is the attributed energy again, by model: do not add it to the others.
-
-## Tenants and money
-
-A tenant's tokens and exchanges are counted at the same moment and by the same types and endings as those of its models.
-The first hundred tenants have series of their own; the others share `_other`, in every family the same tenants, so that
-sums are exact. The ledger has no such cap.
-
-Spend has two bases, which are never added up. `price`: tokens by the price book, once per finished exchange, in the
-book's currency. `gpu`: device hours and energy of settled exchanges, in US dollars; the same money as
-`tokenmeter_gpu_cost_usd_total`, by tenant and by model. Sums are kept in whole pico-units (10^-12) and converted to a
-float when the page is rendered; bill from the ledger. An exchange without a price is in
-`tokenmeter_unpriced_exchanges_total`, with the reason, and in no sum on the basis `price`. An exchange whose response
-states a service tier that its price entry lacks is charged at the entry's base prices, which may be less than the tier
-costs; it is in `tokenmeter_unpriced_tier_exchanges_total`, and the log names each such tier once.
-
-Names contain the currency. The table below writes `usd`; with a price book in euros the page has
-`tokenmeter_tenant_spend_eur_total{basis=\"price\"}`, `tokenmeter_budget_used_eur` and so on. GPU costs are always in
-US dollars, in `tokenmeter_tenant_spend_usd_total{basis=\"gpu\"}`.
-
-If a tenant has several budgets for one kind of period, the page shows the one with the least remaining. Limits, use and
-forecasts of the tenants under `_other` are summed.
-
-## The ledger
-
-A row is in `tokenmeter_ledger_rows_total` once it is durable on the disk. Until then it is in
-`tokenmeter_ledger_queued_rows`, and `tokenmeter_ledger_commit_lag_seconds` is the age of the oldest. If the queue is
-full, the row is either in `tokenmeter_ledger_shed_rows_total`, and the ledger keeps its totals, or in
-`tokenmeter_ledger_lost_rows_total`; both are in `tokenmeter_dropped_total{what=\"ledger_row\"}`. A process without a
-ledger, a central store, budgets or reloaded files has no series of them. Counts begin at the start of the process. A gap
-or a corrupt file found at the start makes its counter begin at 1, which `rate` does not see.
-
-## Telemetry about telemetry
-
-For spans and log records, `made` = `sent` + all `dropped_*` + `tokenmeter_otlp_queued_items`, exactly. For the signal
-`metric` the items are the data points of exports. Dropped items are in `tokenmeter_dropped_total` too, as `span`,
-`log_record` and `metric_export`.
-
-## Reserved label values
-
-- `_other`: the name came after the cap was reached (50 models by default, 100 tenants). All its numbers are here, so
-  that sums are exact; each such exchange adds to `tokenmeter_dropped_total{what=\"label_overflow\"}`. A name with more
-  exchanges under `_other` than the least used label replaces that label, at most one per minute. The counts of the
-  replaced label move to `_other`, which grows at once: no series decreases, but `rate` of `_other` shows the step. A
-  name that gets a label again counts from zero, which Prometheus treats as a restart. The weight of older exchanges
-  halves every ten minutes, so that an unused model loses its label.
-- `_unknown`: the request's model is not known yet, could not be determined, or was accepted by no server (a rejected
-  request cannot create a label).
-
-Names longer than 128 bytes are cut at a character boundary. Control characters and a leading `_` become U+FFFD (`�`),
-so that a model name can neither control a terminal nor use a reserved label; a model named `_other` or `_unknown` adds
-to that series. The ledger keeps every name unchanged.
-
-`tokenmeter_usage_steps_total` counts, for each request to chat and completions, the step taken to have usage in the
-response. The first that applies counts: `observed` (the policy), `sent_unasked` (this server sends usage anyway, or
-always ends its completions with it), `refused` (the server rejects the option), `unreadable` (compressed, sealed by a
-digest, or not valid JSON), `too_large` (over 8 MiB, or no memory left), `not_streamed`, `client_asked`, `continuous`,
-`injected`.
-
+const QUERIES: &str = "
 ## Queries
 
 ```promql
 # Output tokens per second, by model, as they are generated
 sum by (model) (rate(tokenmeter_live_output_tokens_total[1m]))
 
-# Billable tokens of a day, by type
+# Tokens of a day that the server itself reported, by type
 sum by (model, type) (increase(tokenmeter_tokens_total{provenance=\"reported\"}[1d]))
 
 # Time to first token, 99th percentile
@@ -484,10 +323,238 @@ rate(tokenmeter_client_wait_seconds_total[5m])
 ```
 ";
 
+const READING: &str = "
+## Provenance of token counts
+
+A token count is as reliable as its source. Each count carries its `provenance`, and no number mixes two:
+
+| Provenance | Source of the count |
+|---|---|
+| `reported` | the server's final usage, covering every choice |
+| `running` | the server's running counter, seen before a cut or covering only some of the choices |
+| `ids` | token ids or log-probability entries in the frames |
+| `tokenized` | a local tokenizer (`--tokenizers`) on the delivered text: close to the server's count, not always equal |
+| `frames` | one token per content frame: the only estimate |
+| `none` | none: the exchange is counted, its tokens are unknown |
+
+For a bill use the ledger (`tokenmeter spend`): it charges every count, estimates included, and shows their share.
+`provenance=\"reported\"` selects the tokens that the server itself reported, so a sum over them is not the bill.
+`tokenmeter_usage_provenance_total` counts the exchanges of each source.
+
+- The `type`s of `tokenmeter_tokens_total` are disjoint: `input` excludes `input_cached`, `output` excludes
+  `output_reasoning`. A sum over `type` counts every token once.
+- Reasoning is separate only if the source of the count separates it. A server's usage may not; the frames of an aborted
+  stream do.
+- `tokenmeter_tokens_total` grows when an exchange ends. `tokenmeter_live_output_tokens_total` grows while tokens are
+  generated, at most a second late.
+- The live counter never decreases. If the server's final count is below its running count, the live counter waits until
+  later tokens make up the difference.
+- `weight` is `exact` if the tokens of each frame are known, and `spread` if the total is divided over the frames.
+
+Endings, times and speeds have the label `upstream`; sum over it for the values of a model. A model has series only at
+the upstreams where an exchange of it ended.
+
+The `tokenmeter_*` times and speeds cover every exchange in which the event occurred: a client that left after the first
+token has a time to first token. Each finished exchange is either in `tokenmeter_time_to_first_token_seconds` or, with
+the reason, in `tokenmeter_no_first_token_total`.
+
+## The GenAI convention
+
+`gen_ai_*` follows OpenTelemetry's semantic convention. None of these metrics has a tenant.
+
+| Metrics | Cover |
+|---|---|
+| `gen_ai_server_time_*` | successes only (`complete` and `length`) |
+| `gen_ai_server_request_duration_seconds` | every finished operation |
+| `gen_ai_client_inference_usage_*`, `gen_ai_client_inference_operation_*` | every finished operation, with `reported` counts only; one without a report adds 0, with the modality `unknown` |
+| `gen_ai_client_embeddings_*` | every finished operation on embeddings |
+
+- `input` includes tokens read from or written to a cache, and `output` includes reasoning. The counters of cached and
+  reasoning tokens are parts of these two.
+- `error_type` is empty for a success. Otherwise it is the server's status, as in `503`, or one of:
+  `client_disconnect`, `stream_truncated` (the response was cut), `upstream_reset` (before its first byte),
+  `error_in_band`, `no_output`, `_OTHER`.
+- After 24 values of `error_type` for one model at one server, further ones are `_OTHER`.
+- `server_address` and `server_port` come from the upstream's URL. Two upstreams with one address share their series.
+- `gen_ai.response.model` is on spans only, because a server may return a new name with every response.
+
+| `--semconv` | Families besides `gen_ai_server_*` |
+|---|---|
+| `latest` (the default) | `gen_ai_client_inference_usage_*`, `gen_ai_client_inference_operation_*`, `gen_ai_client_embeddings_*` |
+| `client` | those, and `gen_ai_client_inference_duration_seconds`, `…_time_to_first_chunk_seconds`, `…_time_per_output_chunk_seconds` |
+| `legacy` | `gen_ai_client_token_usage`, as in the convention until 1.41: reported counts, no zeros |
+| `both` | those of `latest` and `legacy` |
+
+The times of `client` are measured in the proxy, from the complete request on. The time per chunk is the time between
+frames with tokens, in the buckets of `tokenmeter_chunk_gap_seconds`. A disabled family is on no page and in no export.
+
+## Objectives
+
+An objective (`--objective`, or `objectives` in the settings file) states a maximum time to first token, a minimum speed
+of one exchange, and the share of exchanges that must meet both. Each finished exchange under an objective has a
+`verdict`. The bounds are bucket edges of `tokenmeter_time_to_first_token_seconds` and
+`tokenmeter_request_output_token_rate_per_second`, so that verdicts and histograms agree.
+
+| Exchange | Verdict |
+|---|---|
+| a streamed success | `met` if its time to first token is at most the bound and its speed at least the bound; else `slow_first_token`, `slow_output` or `slow_both` |
+| a success that was not streamed | `slow_output` if its duration is above first token + (tokens per choice - 1) / speed, the time of a stream that just meets both bounds; else `met` |
+| cut, an error in the stream, empty, or `proxy_error` | `failed` |
+| a status of 500 and above, 408, 424 or 429 | `failed` |
+| another status of 400 and above | none: a client error |
+| a client that left | `slow_first_token` if it asked for a stream and waited longer for the first token than the bound; else none: its reason is unknown |
+| embeddings and rankings | none: they have no output tokens |
+
+- A value that does not exist, such as the speed of a single token, counts as met.
+- If several objectives cover the model and the tenant, the first one applies.
+- Goodput is the number of exchanges that met their objective, and the output tokens in them.
+- A speed equal to the bound meets it. The histogram counts it in the bucket that ends at the bound.
+
+## Formats of the page
+
+| Format | `Accept` | Contains |
+|---|---|---|
+| OpenMetrics 1.0 | `application/openmetrics-text` (Prometheus' first choice) | units, exemplars |
+| protobuf | `application/vnd.google.protobuf` (Prometheus with `scrape_native_histograms`, or its feature `native-histograms` before 3.8) | units, exemplars, native histograms |
+| text 0.0.4 | `text/plain`, `*/*`, no `Accept`, an unknown type | classic histograms |
+
+All three contain the same numbers. They are compressed if the client accepts gzip. Up to four pages are rendered at
+once, on other threads than the probes'; a further scrape waits up to five seconds and then gets 503 with `Retry-After`.
+
+**Exemplars** link a bucket to a trace. Each bucket keeps its latest observation whose request carried a sampled
+`traceparent`, with trace and span (the proxy's own span if it exports spans, else the caller's). The exemplar of a time
+to first token is that time. `tokenmeter_chunk_gap_seconds` and `tokenmeter_inter_token_seconds{weight=\"exact\"}` have
+the longest gap of the exchange. Prometheus stores exemplars with `--enable-feature=exemplar-storage`.
+
+**Native histograms** accompany every classic one except `tokenmeter_inter_token_seconds` and
+`tokenmeter_chunk_gap_seconds`, whose gaps are counted in classic buckets while an exchange runs, and
+`tokenmeter_otlp_export_seconds`. Their schema is 3: each bucket is 9 % wider than the one below. The zero bucket ends at
+2^-20 s (a microsecond) and the last one begins at 2^12 s (68 minutes); for rates, tokens and joules the bounds are
+2^-11 and 2^21.
+
+## Metrics read from the inference server
+
+If the inference server has a metrics page, tokenmeter reads it every 15 seconds (`engine_metrics_interval_ms`) and
+exports it as `tokenmeter_engine_*`, under the same names for every server. Several models or engines on one page are
+summed; shares are averaged. A value that the server does not report is absent. While the page cannot be read, all these
+series except `tokenmeter_engine_info` are absent and `tokenmeter_engine_up` is 0. `tokenmeter_engine_up` is absent if
+the page is not read: with `engine_metrics: off`, for a server without a page (Ollama, hosted interfaces), and for
+llama.cpp unless `engine_metrics: on`, because some gauges of its page are averages since the last read, which a second
+reader distorts.
+
+The baseline is the first page read since the server's start; a counter that fell or a new start time sets a new
+baseline. `tokenmeter_engine_drift_tokens` is the server's count minus tokenmeter's, each since the baseline:
+
+- **0, between requests**: every token the server counted passed through tokenmeter and was counted the same.
+- **positive**: the server did work that tokenmeter did not see: requests that bypass it, warm-up and health requests,
+  unmetered paths, tokens generated after a client left, the prompt of a stream that was cut before the server reported
+  its length, a prompt counted once per choice (vLLM), and records lost to a full outbox
+  (`tokenmeter_dropped_total{what=\"record\"}`).
+- **negative**: tokenmeter counted tokens that the server did not: requests that the server counts only if they succeed
+  (text-generation-inference), or requests to another server than the one that served the page, as behind a load
+  balancer.
+
+Exchanges in flight during a read are counted by one side only (most servers count while they generate, tokenmeter when
+an exchange ends), also those in flight at the baseline. Under load the drift varies by the tokens in flight: look at its
+trend, or at times without traffic.
+
+`tokenmeter_engine_prompt_source_tokens` counts prompt tokens by origin: computed (`compute`), held by the server's own
+prefix cache (`cache`), fetched from a KV store or another server (`transfer`).
+
+`tokenmeter_engine_hidden_cached_tokens` is above 0 if a server's page shows cached tokens that its usage does not
+report: vLLM without `--enable-prompt-tokens-details`, SGLang without `--enable-cache-report`. Such tokens are counted
+and priced as computed ones. The number is a lower bound: the server's cached tokens at the previous reading, minus the
+reported ones, minus all prompt tokens that bypassed tokenmeter. If it exceeds 1 % of all prompt tokens, the log and the
+live page name the flag to set.
+
+## Accelerators: energy, time and cost
+
+`hw_*` follows OpenTelemetry's hardware convention; `hw_id` is the device's UUID. A value that a device does not report
+is absent. While `tokenmeter_gpu_up` is 0 the gauges of the device are absent too; its counters stay. Time that no sample
+covers is counted in `tokenmeter_gpu_gap_seconds_total` and not estimated.
+
+Energy, device time and cost are attributed completely. Since the baseline:
+
+- energy: `hw_energy_joules_total` has grown by the sum of `tokenmeter_energy_attributed_joules_total`,
+  `…_idle_joules_total`, `…_unattributed_joules_total` and `tokenmeter_energy_pending_joules`;
+- device time and cost likewise, by `tokenmeter_gpu_*`. Costs exist where prices are configured, by `part`.
+
+`pending` belongs to exchanges in flight or not settled. It moves to the other three and is a gauge.
+`tokenmeter_energy_model_joules_total` is the attributed energy again, by model: do not add it to the others.
+
+## Tenants and money
+
+A tenant's tokens and exchanges are counted at the same moment and by the same types and endings as those of its models.
+The first hundred tenants have series of their own; the others share `_other`, in every family the same tenants, so that
+sums are exact. The ledger has no such cap.
+
+Spend has two bases, which are never added up:
+
+| `basis` | Spend | Currency |
+|---|---|---|
+| `price` | tokens by the price book, once per finished exchange | the price book's |
+| `gpu` | device hours and energy of settled exchanges: the money of `tokenmeter_gpu_cost_usd_total`, by tenant and by model | US dollars |
+
+- Sums are kept in whole pico-units (10^-12) and converted to a float when the page is rendered. Bill from the ledger.
+- An exchange without a price is in `tokenmeter_unpriced_exchanges_total`, with the reason, and in no sum on the basis
+  `price`.
+- A response may state a service tier that its price entry lacks. The exchange is charged at the entry's base prices,
+  which may be less than the tier costs. It is in `tokenmeter_unpriced_tier_exchanges_total`, and the log names each such
+  tier once.
+
+Names contain the currency. This page writes `usd`; with a price book in euros `/metrics` has
+`tokenmeter_tenant_spend_eur_total{basis=\"price\"}`, `tokenmeter_budget_used_eur` and so on. GPU costs are always in US
+dollars, in `tokenmeter_tenant_spend_usd_total{basis=\"gpu\"}`.
+
+If a tenant has several budgets for one kind of period, the metrics show the one with the least remaining. Limits, use and
+forecasts of the tenants under `_other` are summed.
+
+## The ledger
+
+| A row is | Metric |
+|---|---|
+| waiting for its commit | `tokenmeter_ledger_queued_rows`; the age of the oldest is `tokenmeter_ledger_commit_lag_seconds` |
+| durable on the disk | `tokenmeter_ledger_rows_total` |
+| kept in the ledger's totals only, because the queue was full | `tokenmeter_ledger_shed_rows_total` |
+| lost, because the queue was full | `tokenmeter_ledger_lost_rows_total` |
+
+The last two are in `tokenmeter_dropped_total{what=\"ledger_row\"}` too. Counts begin at the start of the process. A gap
+or a corrupt file found at the start makes its counter begin at 1, which `rate` and `increase` do not see: alert on the
+value.
+
+A process without a ledger, a central store, budgets or reloaded files has no series of them.
+
+## Telemetry about telemetry
+
+For spans and log records, `made` = `sent` + all `dropped_*` + `tokenmeter_otlp_queued_items`, exactly. For the signal
+`metric` the items are the data points of exports. Dropped items are in `tokenmeter_dropped_total` too, as `span`,
+`log_record` and `metric_export`.
+
+## Reserved label values
+
+- `_other` has the numbers of all names after the cap (50 models by default, 100 tenants), so that sums are exact. Each
+  such exchange adds to `tokenmeter_dropped_total{what=\"label_overflow\"}`.
+- When a name under `_other` has more exchanges than the least used label, it takes that label, at most one per minute.
+  The weight of older exchanges halves every ten minutes, so that an unused model loses its label.
+- The counts of the replaced label move to `_other`, which grows at once. No series decreases, but `rate` of `_other`
+  shows the step. A name that gets a label again counts from zero, which Prometheus treats as a restart.
+- `_unknown`: the request's model is not known yet, could not be determined, or was accepted by no server. A rejected
+  request cannot create a label.
+
+Names longer than 128 bytes are cut at a character boundary. Control characters and a leading `_` become U+FFFD (`�`),
+so that a model name can neither control a terminal nor use a reserved label; a model named `_other` or `_unknown` adds
+to that series. The ledger keeps every name unchanged.
+
+`tokenmeter_usage_steps_total` counts, for each request to chat and completions, the [step](#step) taken to have usage in
+the response. The first that applies counts: `observed`, `sent_unasked`, `refused`, `unreadable`, `too_large`,
+`not_streamed`, `client_asked`, `continuous`, `injected`.
+";
+
 #[test]
 fn names_in_the_introduction_are_metrics() {
     let known: Vec<_> = Metric::ALL.iter().map(|metric| metric.entry().name).collect();
-    let words = INTRODUCTION.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let text = [INTRODUCTION, QUERIES, READING].concat();
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let names: Vec<_> =
         words.filter(|word| word.starts_with("tokenmeter_") && !word.ends_with('_')).collect();
     assert!(names.len() > 30, "{names:?}");

@@ -50,7 +50,7 @@ pub(crate) fn ending(ending: Ending) -> [&'static str; 3] {
         ],
         Ending::NoOutput => ["the response ended regularly and held no output", "server", "the prompt"],
         Ending::ProxyError => [
-            "no upstream could be reached, the request was rejected on its way, or tokenmeter ended first",
+            "no upstream could be reached, tokenmeter rejected the request after it had admitted it, or tokenmeter stopped",
             "tokenmeter, or the way to the server",
             "the tokens counted until then",
         ],
@@ -61,7 +61,7 @@ fn dropped(value: &str) -> Option<&'static str> {
     Some(match value {
         "record" => "the queue to the ledger and the exporters was full; the metrics have the exchange",
         "usage_rejected" => "a count in a response was negative, too large or no number",
-        "frame_unparsed" => "a frame of a stream could not be read to its end",
+        "frame_unparsed" => "the meter could not parse a frame of a stream to its end",
         "panic" => "a bug: the connection was closed, or its metering ended; please report it",
         "accept" => "a connection could not be accepted, as without free file descriptors",
         "decoding" => "a compressed body was broken or expanded too much; its tokens are unknown",
@@ -105,7 +105,7 @@ fn ledger_fault(value: &str) -> Option<&'static str> {
         "full" => "the disk is full",
         "read_only" => "the file or its file system cannot be written",
         "io" => "a write or a sync failed",
-        "corrupt" => "the file is damaged and was set aside",
+        "corrupt" => "the file is damaged and was moved aside",
         "locked" => "another process has the file open",
         "other" => "any other; the log has the error",
         _ => return None,
@@ -181,7 +181,7 @@ fn no_first_token(value: &str) -> Option<&'static str> {
 fn throttle(value: &str) -> Option<&'static str> {
     Some(match value {
         "power_cap" => "the power limit",
-        "hw_slowdown" => "a slowdown by the hardware, for any of the next two or an external signal",
+        "hw_slowdown" => "hardware slowdown: `hw_thermal`, `hw_power_brake` or an external signal",
         "hw_thermal" => "the hardware's temperature limit",
         "hw_power_brake" => "the power brake signal of the machine",
         "sw_thermal" => "the driver's temperature limit",
