@@ -70,7 +70,7 @@ fn prerequisites_follow_from_the_query() {
             }
         }
         let known = |word: &&(&str, &str)| needs.contains(word.1) && query.contains(word.0);
-        let is_plain = needs == "nothing beside traffic";
+        let is_plain = needs == "nothing besides traffic";
         assert!(is_plain != NEEDED.iter().any(|word| known(&word)), "{title}: `{needs}`");
     }
 }
