@@ -178,9 +178,9 @@ fn admin(text: &str) -> Result<Url, String> {
     let mut url = Url::parse(text).map_err(|error| match error.remedy {
         // The general remedy has the port of an inference server.
         URL_REMEDY => {
-            format!("{}; write http://HOST:PORT, as in http://{}", error.what, setting("admin").default)
+            format!("{}; write http://HOST:PORT, as in http://{}", error.problem, setting("admin").default)
         }
-        remedy => format!("{}; {remedy}", error.what),
+        remedy => format!("{}; {remedy}", error.problem),
     })?;
     if let Some(prefix) = url.prefix.strip_suffix("/metrics") {
         url.prefix.truncate(prefix.len());

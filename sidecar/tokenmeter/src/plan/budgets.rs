@@ -25,10 +25,10 @@ impl Reader<'_> {
         let Some((list, entries)) = &written.budgets else {
             if webhook.is_some() {
                 let origin = self.value(WEBHOOK).origin;
-                let what = format!("has no effect without `{}`", BUDGET_LIST.key);
+                let problem = format!("has no effect without `{}`", BUDGET_LIST.key);
                 self.warnings.push(Diagnostic::at(
                     &origin,
-                    what,
+                    problem,
                     "list some in the file, or remove the webhook",
                 ));
             }
@@ -39,18 +39,18 @@ impl Reader<'_> {
             self.errors.push(Diagnostic::at(list, "`budgets` is empty", BUDGET_LIST.remedy()));
         }
         if entries.len() > BUDGETS_MAX {
-            let what = format!("{} budgets are listed", entries.len());
+            let problem = format!("{} budgets are listed", entries.len());
             let remedy =
                 format!("keep {BUDGETS_MAX}; one budget limits each tenant that it covers separately");
-            self.errors.push(Diagnostic::at(list, what, remedy));
+            self.errors.push(Diagnostic::at(list, problem, remedy));
         }
         let (mut budgets, mut terms): (Vec<Budget>, _) = (Vec::new(), Vec::new());
         for entry in entries {
             let budget = self.budget(entry);
             if !budget.name.is_empty() && budgets.iter().any(|earlier| earlier.name == budget.name) {
                 let origin = entry.fields.get("name").map_or(&entry.origin, |name| &name.origin);
-                let what = format!("two budgets are named `{}`", budget.name);
-                self.errors.push(Diagnostic::at(origin, what, "give each a `name` of its own"));
+                let problem = format!("two budgets are named `{}`", budget.name);
+                self.errors.push(Diagnostic::at(origin, problem, "give each a `name` of its own"));
             }
             terms.push(self.terms(entry, &budget));
             budgets.push(budget);
@@ -70,7 +70,7 @@ impl Reader<'_> {
             if uncovered.is_empty() {
                 continue;
             }
-            let what = format!(
+            let problem = format!(
                 "no tenant of the rules matches {}, of budget `{}`",
                 uncovered.join(" or "),
                 budget.name
@@ -80,7 +80,7 @@ impl Reader<'_> {
                 false => "write a tenant of the rules, or add a rule for this one",
             };
             let origin = entry.fields.get("tenants").map_or(&entry.origin, |written| &written.origin);
-            self.warnings.push(Diagnostic::at(origin, what, remedy));
+            self.warnings.push(Diagnostic::at(origin, problem, remedy));
         }
     }
 
@@ -88,12 +88,12 @@ impl Reader<'_> {
     fn check_requirements(&mut self, list: &Origin) {
         let is_written = |key: &str| self.written.values.get(key).is_some_and(|value| !value.text.is_empty());
         if !is_written("prices") {
-            let what = "budgets are listed, but there are no prices, so nothing is charged";
-            self.errors.push(Diagnostic::at(list, what, "set `prices` to a price file"));
+            let problem = "budgets are listed, but there are no prices, so nothing is charged";
+            self.errors.push(Diagnostic::at(list, problem, "set `prices` to a price file"));
         }
         if !is_written("ledger") {
-            let what = "budgets are listed, but there is no ledger, so a restart forgets the spend";
-            self.warnings.push(Diagnostic::at(list, what, "set `ledger` to a file"));
+            let problem = "budgets are listed, but there is no ledger, so a restart forgets the spend";
+            self.warnings.push(Diagnostic::at(list, problem, "set `ledger` to a file"));
         }
     }
 
@@ -101,10 +101,10 @@ impl Reader<'_> {
         let name = match entry.fields.get("name") {
             Some(written) => self.name(written),
             None => {
-                let what = "a budget has no `name`";
+                let problem = "a budget has no `name`";
                 self.errors.push(Diagnostic::at(
                     &entry.origin,
-                    what,
+                    problem,
                     "add one; alerts and rejections name it",
                 ));
                 String::new()
@@ -119,15 +119,15 @@ impl Reader<'_> {
         if let (Some(hard), Some(soft), Some(written)) = (hard, soft, entry.fields.get("soft_budget"))
             && soft >= hard
         {
-            let what = "`soft_budget` is not below `max_budget`, so it never warns first";
-            self.errors.push(Diagnostic::at(&written.origin, what, "lower it, or remove it"));
+            let problem = "`soft_budget` is not below `max_budget`, so it never warns first";
+            self.errors.push(Diagnostic::at(&written.origin, problem, "lower it, or remove it"));
         }
         let enforce = self.is_true(entry, "enforce");
         if let Some(written) = entry.fields.get("enforce").filter(|_| enforce)
             && !entry.fields.contains_key("max_budget")
         {
-            let what = "there is no `max_budget` to enforce";
-            self.errors.push(Diagnostic::at(&written.origin, what, "add one, or remove the line"));
+            let problem = "there is no `max_budget` to enforce";
+            self.errors.push(Diagnostic::at(&written.origin, problem, "add one, or remove the line"));
         }
         let refuse_unpriced = self.refuses(entry, "unpriced", enforce).unwrap_or(false);
         let shared = self.is_true(entry, "shared");
@@ -173,9 +173,9 @@ impl Reader<'_> {
 
     fn check_enforced(&mut self, written: &Value, enforce: bool) {
         if !enforce {
-            let what = "a budget that is not enforced refuses nothing";
+            let problem = "a budget that is not enforced refuses nothing";
             let remedy = "add `enforce: true`, or remove the line";
-            self.errors.push(Diagnostic::at(&written.origin, what, remedy));
+            self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
         }
     }
 
@@ -198,9 +198,9 @@ impl Reader<'_> {
                 pico.to_i128()
             }
             _ => {
-                let what = format!("`{}` is not an amount above 0", text.escape_debug());
+                let problem = format!("`{}` is not an amount above 0", text.escape_debug());
                 let remedy = "write it as in 250 or 0.50: at most 16 digits before the point and 12 after";
-                self.errors.push(Diagnostic::at(&written.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
                 None
             }
         }
@@ -214,8 +214,12 @@ impl Reader<'_> {
         let (url, file) = (self.value(WEBHOOK), self.value(SECRET_FILE));
         if url.text.is_empty() {
             if !file.text.is_empty() {
-                let what = format!("has no effect without `{WEBHOOK}`");
-                self.warnings.push(Diagnostic::at(&file.origin, what, "set a webhook, or remove the file"));
+                let problem = format!("has no effect without `{WEBHOOK}`");
+                self.warnings.push(Diagnostic::at(
+                    &file.origin,
+                    problem,
+                    "set a webhook, or remove the file",
+                ));
             }
             return None;
         }
@@ -223,19 +227,19 @@ impl Reader<'_> {
         match Endpoint::parse(&url.text) {
             Ok(endpoint) => {
                 if endpoint.is_unencrypted() {
-                    let what = "the webhook is http://, so anyone on the network path can read the spend of tenants and \
+                    let problem = "the webhook is http://, so anyone on the network path can read the spend of tenants and \
                                 a key in the URL";
                     self.warnings.push(Diagnostic::at(
                         &url.origin,
-                        what,
+                        problem,
                         "use https:// unless the receiver is local",
                     ));
                 }
                 Some(budget::Plan::to(endpoint, secret))
             }
             Err(error) => {
-                let what = format!("the webhook's URL is invalid: {}", error.problem);
-                self.errors.push(Diagnostic::at(&url.origin, what, error.remedy));
+                let problem = format!("the webhook's URL is invalid: {}", error.problem);
+                self.errors.push(Diagnostic::at(&url.origin, problem, error.remedy));
                 None
             }
         }
@@ -250,9 +254,9 @@ impl Reader<'_> {
             .and_then(|bytes| Secret::new(&bytes).map_err(|error| error.to_string()));
         secret
             .map_err(|cause| {
-                let what = format!("no secret in `{}`: {cause}", file.text.escape_debug());
+                let problem = format!("no secret in `{}`: {cause}", file.text.escape_debug());
                 let remedy = format!("write one, as by `openssl rand -hex 32`, or remove {}", flag());
-                self.errors.push(Diagnostic::at(&file.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&file.origin, problem, remedy));
             })
             .ok()
     }

@@ -32,11 +32,11 @@ impl Reader<'_> {
         if policy == UsagePolicy::Continuous || !self.enforces() {
             return;
         }
-        let what = format!(
+        let problem = format!(
             "a budget is enforced, and with `usage: {}` a client that disconnects during a stream is counted in part",
             policy.name()
         );
-        let warning = Diagnostic::at(&written.origin, what, "write continuous, or remove the key");
+        let warning = Diagnostic::at(&written.origin, problem, "write continuous, or remove the key");
         // A general setting is parsed once per upstream.
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
@@ -53,7 +53,7 @@ impl Reader<'_> {
             if !(is_llama_cpp || kind.is_none()) || !book.is_chosen_by_name(provider, name) {
                 continue;
             }
-            let what = match is_llama_cpp {
+            let problem = match is_llama_cpp {
                 true => format!(
                     "a budget is enforced, and the upstream `{name}` accepts any model name, so its clients choose their \
                      price"
@@ -67,7 +67,7 @@ impl Reader<'_> {
                 "give the price file one entry for it, `pattern: \"*\"` with `upstream: \"{name}\"`{}",
                 if is_llama_cpp { "" } else { ", or set its `kind`" }
             );
-            self.warnings.push(Diagnostic::missing("prices", what, remedy));
+            self.warnings.push(Diagnostic::missing("prices", problem, remedy));
         }
     }
 

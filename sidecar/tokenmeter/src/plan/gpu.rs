@@ -33,11 +33,11 @@ impl Reader<'_> {
         };
         if (1..MICRO).contains(&prices.pue_micro) {
             let written = self.value("pue");
-            let what = format!(
+            let problem = format!(
                 "`{}` is less than 1: a data centre draws at least what its devices draw",
                 written.text
             );
-            self.errors.push(Diagnostic::at(&written.origin, what, "write 1 or more"));
+            self.errors.push(Diagnostic::at(&written.origin, problem, "write 1 or more"));
         }
         let source = source?;
         Some(gpu::Plan {
@@ -62,9 +62,10 @@ impl Reader<'_> {
         }
         if stale < period * 2 {
             let (stale, period) = (stale.as_millis(), period.as_millis());
-            let what = format!("GPUs are read every {period} ms, so {stale} ms span less than two samples");
+            let problem =
+                format!("GPUs are read every {period} ms, so {stale} ms span less than two samples");
             let remedy = format!("write at least {}, or lower gpu_sample_ms", period * 2);
-            self.errors.push(Diagnostic::at(&origin, what, remedy));
+            self.errors.push(Diagnostic::at(&origin, problem, remedy));
         }
         stale
     }
@@ -73,10 +74,10 @@ impl Reader<'_> {
         let written = self.value("gpu");
         let name = self.one_of_setting("gpu", &written);
         if name == "exporter" && !has_exporter {
-            let what = "`gpu: exporter` needs the exporter's address";
+            let problem = "`gpu: exporter` needs the exporter's address";
             self.errors.push(Diagnostic::at(
                 &written.origin,
-                what,
+                problem,
                 "write gpu_exporter: http://HOST:PORT/metrics",
             ));
         }
@@ -109,7 +110,7 @@ impl Reader<'_> {
                 prefix: self.value("gpu_exporter_prefix").text,
             }),
             Err(refused) => {
-                self.errors.push(Diagnostic::at(&written.origin, refused.what, refused.remedy));
+                self.errors.push(Diagnostic::at(&written.origin, refused.problem, refused.remedy));
                 None
             }
         }
@@ -153,9 +154,9 @@ impl Reader<'_> {
                 parts.to_u64().unwrap_or_default()
             }
             _ => {
-                let what = format!("`{}` is not a number of {unit}", text.escape_debug());
+                let problem = format!("`{}` is not a number of {unit}", text.escape_debug());
                 let remedy = "write it as in 2.49, with at most six digits before the point and six after";
-                self.errors.push(Diagnostic::at(&origin, what, remedy));
+                self.errors.push(Diagnostic::at(&origin, problem, remedy));
                 0
             }
         }

@@ -18,10 +18,10 @@ impl Reader<'_> {
         let keep_days = u32::try_from(self.number("ledger_keep_days")).unwrap_or(u32::MAX);
         let central = is_postgres(&ledger.text);
         if central && !ship.text.is_empty() {
-            let what = format!("a central ledger and {} are both set", ship.origin);
+            let problem = format!("a central ledger and {} are both set", ship.origin);
             self.errors.push(Diagnostic::at(
                 &ledger.origin,
-                what,
+                problem,
                 "set `ledger` to the file and `ledger_ship` to the store",
             ));
         }
@@ -32,8 +32,8 @@ impl Reader<'_> {
         let store = if central { ledger } else { ship };
         if path.text.is_empty() {
             if !store.text.is_empty() {
-                let what = "there is no ledger to ship from";
-                self.errors.push(Diagnostic::at(&store.origin, what, "set `ledger` to a file"));
+                let problem = "there is no ledger to ship from";
+                self.errors.push(Diagnostic::at(&store.origin, problem, "set `ledger` to a file"));
             }
             return LedgerPlan::default();
         }
@@ -63,14 +63,14 @@ impl Reader<'_> {
             false => None,
         };
         if let Some(problem) = problem {
-            let what = format!("`{}` is no ledger: {problem}", redact_if_url(&written.text));
+            let problem = format!("`{}` is no ledger: {problem}", redact_if_url(&written.text));
             let remedy =
                 "write a file, as in /var/lib/tokenmeter/ledger.db, or postgres://USER@HOST/DATABASE";
-            self.errors.push(Diagnostic::at(&written.origin, what, remedy));
+            self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
         } else if let Some(folder) = missing_folder(&path) {
-            let what = format!("the ledger's folder {} does not exist", folder.display());
+            let problem = format!("the ledger's folder {} does not exist", folder.display());
             let remedy = "create or mount it before tokenmeter starts, or name a file in another folder";
-            self.errors.push(Diagnostic::at(&written.origin, what, remedy));
+            self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
         }
         path
     }

@@ -16,14 +16,14 @@ impl Reader<'_> {
         let written = self.written;
         match (written.values.get("objective"), &written.objectives) {
             (Some(one), Some((list, _))) if matches!(one.origin, Origin::File { .. }) => {
-                let what = format!("`objective` and `objectives` ({list}) are both set");
-                self.errors.push(Diagnostic::at(&one.origin, what, "keep one of them"));
+                let problem = format!("`objective` and `objectives` ({list}) are both set");
+                self.errors.push(Diagnostic::at(&one.origin, problem, "keep one of them"));
                 Vec::new()
             }
             (Some(one), list) => {
                 if let Some((origin, _)) = list {
-                    let what = format!("the objectives listed here are not used: {} applies", one.origin);
-                    self.warnings.push(Diagnostic::at(origin, what, "remove one of the two"));
+                    let problem = format!("the objectives listed here are not used: {} applies", one.origin);
+                    self.warnings.push(Diagnostic::at(origin, problem, "remove one of the two"));
                 }
                 self.for_all(one).into_iter().collect()
             }
@@ -49,25 +49,25 @@ impl Reader<'_> {
             self.errors.push(Diagnostic::at(list, "`objectives` is empty", OBJECTIVE_LIST.remedy()));
         }
         if entries.len() > OBJECTIVES_MAX {
-            let what = format!("{} objectives are listed", entries.len());
+            let problem = format!("{} objectives are listed", entries.len());
             let remedy = format!("keep {OBJECTIVES_MAX}: each has about ten series per model");
-            self.errors.push(Diagnostic::at(list, what, remedy));
+            self.errors.push(Diagnostic::at(list, problem, remedy));
         }
         let mut objectives: Vec<Objective> = Vec::new();
         for entry in entries {
             let objective = self.objective(entry);
             if !objective.name.is_empty() && objectives.iter().any(|earlier| earlier.name == objective.name) {
                 let origin = entry.fields.get("name").or(entry.fields.get("preset"));
-                let what = format!("two objectives are named `{}`", objective.name);
+                let problem = format!("two objectives are named `{}`", objective.name);
                 let origin = origin.map_or(&entry.origin, |name| &name.origin);
-                self.errors.push(Diagnostic::at(origin, what, "give each a `name` of its own"));
+                self.errors.push(Diagnostic::at(origin, problem, "give each a `name` of its own"));
             }
             let all = |one: &&Objective| one.models.is_empty() && one.tenants.is_empty();
             if let Some(earlier) = objectives.iter().find(all) {
-                let what =
+                let problem =
                     format!("no exchange reaches this objective: `{}` before it matches all", earlier.name);
                 let remedy = "put it before that one, or give that one `models` or `tenants`";
-                self.warnings.push(Diagnostic::at(&entry.origin, what, remedy));
+                self.warnings.push(Diagnostic::at(&entry.origin, problem, remedy));
             }
             objectives.push(objective);
         }
@@ -104,9 +104,9 @@ impl Reader<'_> {
     fn bound(&mut self, entry: &Entry, bound: &Bound, preset: Option<f64>) -> f64 {
         let Some(written) = entry.fields.get(bound.key) else {
             if preset.is_none() && !entry.fields.contains_key("preset") {
-                let what = format!("an objective has no `{}`", bound.key);
+                let problem = format!("an objective has no `{}`", bound.key);
                 let remedy = format!("add it (one of {}), or a `preset`", bound.words(bound.edges));
-                self.errors.push(Diagnostic::at(&entry.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&entry.origin, problem, remedy));
             }
             return preset.unwrap_or(bound.edges[0]);
         };
@@ -115,14 +115,14 @@ impl Reader<'_> {
         if let Some(edge) = edge {
             return *edge;
         }
-        let (what, near) = match number {
+        let (problem, near) = match number {
             Some(number) => {
-                let what = format!("{} is not a bucket boundary of {}", written.text, bound.histogram);
-                (what, bound.around(number / bound.scale))
+                let problem = format!("{} is not a bucket boundary of {}", written.text, bound.histogram);
+                (problem, bound.around(number / bound.scale))
             }
             None => (format!("`{}` is not a number", written.text.escape_debug()), bound.edges.to_vec()),
         };
-        self.errors.push(Diagnostic::at(&written.origin, what, format!("write {}", bound.words(&near))));
+        self.errors.push(Diagnostic::at(&written.origin, problem, format!("write {}", bound.words(&near))));
         bound.edges[0]
     }
 
@@ -131,9 +131,9 @@ impl Reader<'_> {
         match written.text.parse::<f64>() {
             Ok(target) if target > 0.0 && target < 1.0 => target,
             _ => {
-                let what = format!("`{}` is not a ratio below 1", written.text.escape_debug());
+                let problem = format!("`{}` is not a ratio below 1", written.text.escape_debug());
                 let remedy = "write it as in 0.99 for 99 of 100; a target of 1 leaves no error budget";
-                self.errors.push(Diagnostic::at(&written.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
                 TARGET_RATIO
             }
         }

@@ -19,21 +19,21 @@ impl Reader<'_> {
     pub(super) fn store(&mut self, url: &Value, password: &Value, machine: &dyn Machine) -> Option<Address> {
         if matches!(url.origin, Origin::Flag(_)) && Address::parse(&url.text).is_ok_and(|a| a.has_password())
         {
-            let what = "every user of this machine can read a password on the command line";
+            let problem = "every user of this machine can read a password on the command line";
             let remedy = format!("write it to a file, and set {} to the file", setting(PASSWORD).flag());
-            self.warnings.push(Diagnostic::at(&url.origin, what, remedy));
+            self.warnings.push(Diagnostic::at(&url.origin, problem, remedy));
         }
         let file = (!password.text.is_empty()).then_some(password.text.as_str());
         match address(&url.text, file, machine) {
             Ok(address) => Some(address),
-            Err(AddressError::Url(what)) => {
+            Err(AddressError::Url(problem)) => {
                 let remedy = "see sidecar/ship/postgres.md";
-                self.errors.push(Diagnostic::at(&url.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&url.origin, problem, remedy));
                 None
             }
-            Err(AddressError::Password(what)) => {
+            Err(AddressError::Password(problem)) => {
                 let remedy = "put the password there, on one line, or name another file";
-                self.errors.push(Diagnostic::at(&password.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&password.origin, problem, remedy));
                 None
             }
         }
@@ -51,8 +51,8 @@ pub(crate) enum AddressError {
 
 impl std::fmt::Display for AddressError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Self::Url(what) | Self::Password(what)) = self;
-        f.write_str(what)
+        let (Self::Url(problem) | Self::Password(problem)) = self;
+        f.write_str(problem)
     }
 }
 

@@ -169,8 +169,8 @@ impl Reader<'_> {
         if !endpoint.text.is_empty()
             && machine.variable(ENDPOINT).is_some_and(|text| !text.is_empty() && text != endpoint.text)
         {
-            let what = format!("precedes {ENDPOINT}, which has another value");
-            self.warnings.push(Diagnostic::at(&endpoint.origin, what, "remove one of the two"));
+            let problem = format!("precedes {ENDPOINT}, which has another value");
+            self.warnings.push(Diagnostic::at(&endpoint.origin, problem, "remove one of the two"));
         }
         let protocol = self.value("otlp_protocol");
         let protocol = match self.one_of_setting("otlp_protocol", &protocol) {
@@ -194,8 +194,8 @@ impl Reader<'_> {
         let Value { text, origin } = self.value("otlp_signals");
         let named: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         if let Some(odd) = named.iter().find(|name| !SIGNALS.contains(name)) {
-            let what = format!("`{}` is no signal", odd.escape_debug());
-            self.errors.push(Diagnostic::at(&origin, what, "write some of metrics, traces, logs"));
+            let problem = format!("`{}` is no signal", odd.escape_debug());
+            self.errors.push(Diagnostic::at(&origin, problem, "write some of metrics, traces, logs"));
         }
         SIGNALS.map(|name| (!named.is_empty()).then_some(named.contains(&name)))
     }

@@ -126,9 +126,9 @@ fn gather(files: &TenantFiles, origins: (&Origin, &Origin), keys: bool) -> Resul
     let mut errors = Vec::new();
     let hash = files.hash_key.as_deref().and_then(|path| match hash_key(path) {
         Ok(key) => Some(key),
-        Err(what) => {
+        Err(problem) => {
             let remedy = "name a file of 32 random bytes or more, as from `head -c 32 /dev/urandom`";
-            errors.push(Diagnostic::at(origins.1, what, remedy));
+            errors.push(Diagnostic::at(origins.1, problem, remedy));
             None
         }
     });
@@ -140,8 +140,8 @@ fn gather(files: &TenantFiles, origins: (&Origin, &Origin), keys: bool) -> Resul
     }) {
         Ok(text) => text,
         Err(cause) => {
-            let what = format!("the tenants file {} cannot be read: {cause}", path.display());
-            errors.push(Diagnostic::at(origins.0, what, "name a readable YAML file of at most 8 MiB"));
+            let problem = format!("the tenants file {} cannot be read: {cause}", path.display());
+            errors.push(Diagnostic::at(origins.0, problem, "name a readable YAML file of at most 8 MiB"));
             return Err(Diagnostics(errors));
         }
     };
@@ -162,9 +162,13 @@ fn gather(files: &TenantFiles, origins: (&Origin, &Origin), keys: bool) -> Resul
         let Place::File(path) = &source.place else { continue };
         match key_file(path) {
             Ok(keys) => tenants.spec.set_keys(&source.name, &keys),
-            Err(what) => {
-                let what = format!("the keys of {}: {what}", source.name);
-                errors.push(Diagnostic::at(&source.origin, what, "name a file that holds a JWKS (RFC 7517)"));
+            Err(problem) => {
+                let problem = format!("the keys of {}: {problem}", source.name);
+                errors.push(Diagnostic::at(
+                    &source.origin,
+                    problem,
+                    "name a file that holds a JWKS (RFC 7517)",
+                ));
             }
         }
     }
@@ -227,10 +231,10 @@ pub(crate) fn warn_if_public(path: &Path, origin: &Origin) -> Option<Diagnostic>
     use std::os::unix::fs::PermissionsExt;
     let mode = path.metadata().ok()?.permissions().mode();
     (mode & 0o004 != 0).then(|| {
-        let what = format!("every user of this machine can read the hash key file {}", path.display());
+        let problem = format!("every user of this machine can read the hash key file {}", path.display());
         Diagnostic::at(
             origin,
-            what,
+            problem,
             "remove the permission with `chmod o-r`: the key allows guessing hashed names",
         )
     })
@@ -276,9 +280,9 @@ impl RulesReader<'_> {
                 Some(("body", member)) => self.body_key(member, &origin).map(EndUser::Body),
                 Some(("header", field)) => self.trusted_field(field, &origin).map(EndUser::Header),
                 _ => {
-                    let what = format!("`{}` is not a source of an end user", text.escape_debug());
+                    let problem = format!("`{}` is not a source of an end user", text.escape_debug());
                     let remedy = "write body.user, body.safety_identifier, body.metadata.NAME or header.NAME";
-                    self.errors.push(Diagnostic::at(&origin, what, remedy));
+                    self.errors.push(Diagnostic::at(&origin, problem, remedy));
                     None
                 }
             };
@@ -290,16 +294,16 @@ impl RulesReader<'_> {
     fn tenant(&mut self, key: &str, node: Node) -> Option<Name> {
         let (text, origin) = self.text(key, node)?;
         if text.len() > tenant::NAME_MAX_BYTES {
-            let what = format!("a tenant name has {} bytes", text.len());
+            let problem = format!("a tenant name has {} bytes", text.len());
             let remedy = format!("keep it to {}", tenant::NAME_MAX_BYTES);
-            self.errors.push(Diagnostic::at(&origin, what, remedy));
+            self.errors.push(Diagnostic::at(&origin, problem, remedy));
             return None;
         }
         let name = Name::of_tenant(&text);
         if name.is_none() {
-            let what = format!("`{}` cannot name a tenant", text.escape_debug());
+            let problem = format!("`{}` cannot name a tenant", text.escape_debug());
             let remedy = "write a name without control characters that does not begin with `_`";
-            self.errors.push(Diagnostic::at(&origin, what, remedy));
+            self.errors.push(Diagnostic::at(&origin, problem, remedy));
         }
         name
     }

@@ -71,14 +71,14 @@ impl Reader<'_> {
         let written = self.written;
         match (written.values.get("upstream"), &written.upstreams) {
             (Some(one), Some((list, _))) if matches!(one.origin, Origin::File { .. }) => {
-                let what = format!("`upstream` and `upstreams` ({list}) are both set");
-                self.errors.push(Diagnostic::at(&one.origin, what, "keep one of them"));
+                let problem = format!("`upstream` and `upstreams` ({list}) are both set");
+                self.errors.push(Diagnostic::at(&one.origin, problem, "keep one of them"));
                 Vec::new()
             }
             (Some(one), list) => {
                 if let Some((origin, _)) = list {
-                    let what = format!("the upstreams listed here are not used: {} applies", one.origin);
-                    self.warnings.push(Diagnostic::at(origin, what, "remove one of the two"));
+                    let problem = format!("the upstreams listed here are not used: {} applies", one.origin);
+                    self.warnings.push(Diagnostic::at(origin, problem, "remove one of the two"));
                 }
                 vec![self.single(one)]
             }
@@ -124,8 +124,8 @@ impl Reader<'_> {
             let upstream = self.entry(index, entry);
             if !upstream.name.is_empty() && drafts.iter().any(|earlier| earlier.name == upstream.name) {
                 let origin = entry.fields.get("name").map_or(&entry.origin, |name| &name.origin);
-                let what = format!("two upstreams are named `{}`", upstream.name);
-                self.errors.push(Diagnostic::at(origin, what, "give each a `name` of its own"));
+                let problem = format!("two upstreams are named `{}`", upstream.name);
+                self.errors.push(Diagnostic::at(origin, problem, "give each a `name` of its own"));
             }
             drafts.push(upstream);
         }
@@ -144,11 +144,11 @@ impl Reader<'_> {
         let listen = match (entry.fields.get("listen"), index) {
             (Some(written), _) => {
                 if let (0, Some(unused)) = (index, self.written.values.get("listen")) {
-                    let what = format!(
+                    let problem = format!(
                         "has no effect: the first upstream has a listen address at {}",
                         written.origin
                     );
-                    self.warnings.push(Diagnostic::at(&unused.origin, what, "remove one of the two"));
+                    self.warnings.push(Diagnostic::at(&unused.origin, problem, "remove one of the two"));
                 }
                 self.address(written)
             }
@@ -182,13 +182,13 @@ impl Reader<'_> {
             return;
         };
         if own.text != general.text && !matches!(general.origin, Origin::File { .. }) {
-            let what = format!(
+            let problem = format!(
                 "has no effect on the upstream whose entry has `{key}: {}` at {}",
                 own.text, own.origin
             );
             self.warnings.push(Diagnostic::at(
                 &general.origin,
-                what,
+                problem,
                 "change the entry, or remove the key there",
             ));
         }
@@ -198,17 +198,17 @@ impl Reader<'_> {
         match Url::parse(&written.text) {
             Ok(url) => {
                 if url.prefix.ends_with("/v1") {
-                    let what = "the URL ends in /v1, so a client's /v1/… reaches the upstream as /v1/v1/…";
+                    let problem = "the URL ends in /v1, so a client's /v1/… reaches the upstream as /v1/v1/…";
                     self.warnings.push(Diagnostic::at(
                         &written.origin,
-                        what,
+                        problem,
                         "remove /v1 unless that is intended",
                     ));
                 }
                 Some(url)
             }
             Err(refused) => {
-                self.errors.push(Diagnostic::at(&written.origin, refused.what, refused.remedy));
+                self.errors.push(Diagnostic::at(&written.origin, refused.problem, refused.remedy));
                 None
             }
         }
@@ -217,9 +217,9 @@ impl Reader<'_> {
     pub(super) fn name(&mut self, written: &Value) -> String {
         let text = &written.text;
         if text.is_empty() || text.len() > NAME_MAX_BYTES || text.chars().any(char::is_control) {
-            let what = "the name is empty, too long or not printable";
+            let problem = "the name is empty, too long or not printable";
             let remedy = format!("write 1 to {NAME_MAX_BYTES} bytes of printable text");
-            self.errors.push(Diagnostic::at(&written.origin, what, remedy));
+            self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
         }
         text.clone()
     }
@@ -271,9 +271,9 @@ impl Reader<'_> {
         match text.parse() {
             Ok(address) => Some(ListenAddress { address, origin: written.origin.clone() }),
             Err(_) => {
-                let what = format!("`{}` is not ADDRESS:PORT", written.text.escape_debug());
+                let problem = format!("`{}` is not ADDRESS:PORT", written.text.escape_debug());
                 let remedy = "write it as in 127.0.0.1:9800, or 0.0.0.0:9800 for every interface";
-                self.errors.push(Diagnostic::at(&written.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
                 None
             }
         }
@@ -288,8 +288,8 @@ impl Reader<'_> {
             };
             // A default has no place that the operator can change.
             let origin = if later.origin == Origin::Default { &earlier.origin } else { &later.origin };
-            let what = format!("{} and {} use the same port", earlier.address, later.address);
-            self.errors.push(Diagnostic::at(origin, what, "give each listener a port of its own"));
+            let problem = format!("{} and {} use the same port", earlier.address, later.address);
+            self.errors.push(Diagnostic::at(origin, problem, "give each listener a port of its own"));
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Url {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UrlError {
     /// The problem. It never holds the URL, which may hold a password.
-    pub(crate) what: &'static str,
+    pub(crate) problem: &'static str,
     /// The action that solves it.
     pub(crate) remedy: &'static str,
 }
@@ -111,8 +111,8 @@ fn checked_host(host: &str) -> Result<String, UrlError> {
     Ok(host.to_owned())
 }
 
-fn error<T>(what: &'static str, remedy: &'static str) -> Result<T, UrlError> {
-    Err(UrlError { what, remedy })
+fn error<T>(problem: &'static str, remedy: &'static str) -> Result<T, UrlError> {
+    Err(UrlError { problem, remedy })
 }
 
 /// The remedy for an invalid URL.

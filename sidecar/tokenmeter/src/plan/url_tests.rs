@@ -22,7 +22,7 @@ fn valid_urls_are_parsed() {
 
 #[test]
 fn invalid_urls_have_errors() {
-    for (written, what) in [
+    for (written, problem) in [
         ("", "not a URL"),
         ("127.0.0.1:8000", "not a URL"),
         ("https://api.openai.com", "TLS to the upstream is not supported yet"),
@@ -43,6 +43,6 @@ fn invalid_urls_have_errors() {
         ("http://::1:8000", "an IPv6 address in a URL needs brackets"),
         ("http://[gpu]:8000", "the URL's host is not an IPv6 address"),
     ] {
-        assert_eq!(Url::parse(written).unwrap_err().what, what, "{written}");
+        assert_eq!(Url::parse(written).unwrap_err().problem, problem, "{written}");
     }
 }

@@ -34,9 +34,9 @@ impl Reader<'_> {
         match file::number(&value.text) {
             Some(number) if (min..=max).contains(&number) => number,
             _ => {
-                let what = format!("`{}` is not a number of {unit}", value.text.escape_debug());
+                let problem = format!("`{}` is not a number of {unit}", value.text.escape_debug());
                 let remedy = format!("write a whole number from {min} to {max}");
-                self.errors.push(Diagnostic::at(&value.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&value.origin, problem, remedy));
                 min
             }
         }
@@ -49,8 +49,8 @@ impl Reader<'_> {
 
     pub(super) fn truth(&mut self, value: &Value) -> bool {
         file::truth(&value.text).unwrap_or_else(|| {
-            let what = format!("`{}` is neither true nor false", value.text.escape_debug());
-            self.errors.push(Diagnostic::at(&value.origin, what, "write true or false"));
+            let problem = format!("`{}` is neither true nor false", value.text.escape_debug());
+            self.errors.push(Diagnostic::at(&value.origin, problem, "write true or false"));
             false
         })
     }
@@ -64,12 +64,12 @@ impl Reader<'_> {
         if let Some(found) = choice(&value.text, known) {
             return found;
         }
-        let what = format!("`{}` is not one of {}", value.text.escape_debug(), known.join(", "));
+        let problem = format!("`{}` is not one of {}", value.text.escape_debug(), known.join(", "));
         let remedy = match nearest(&value.text, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "write one of these".to_owned(),
         };
-        self.errors.push(Diagnostic::at(&value.origin, what, remedy));
+        self.errors.push(Diagnostic::at(&value.origin, problem, remedy));
         known[0]
     }
 

@@ -28,12 +28,12 @@ impl Reader<'_> {
                 Some(near) => format!("did you mean {}?", near.to_ascii_uppercase()),
                 None => "remove it; `tokenmeter run --help` names the variable of each setting".to_owned(),
             };
-            let what = "the variable belongs to no setting and is ignored";
-            self.warnings.push(Diagnostic::missing(&name.escape_debug().to_string(), what, remedy));
+            let problem = "the variable belongs to no setting and is ignored";
+            self.warnings.push(Diagnostic::missing(&name.escape_debug().to_string(), problem, remedy));
         }
         if more > 0 {
-            let what = format!("{more} more variables belong to no setting and are ignored");
-            self.warnings.push(Diagnostic::missing(PREFIX, what, "remove them"));
+            let problem = format!("{more} more variables belong to no setting and are ignored");
+            self.warnings.push(Diagnostic::missing(PREFIX, problem, "remove them"));
         }
     }
 }

@@ -73,8 +73,8 @@ impl RawSettings {
             Shape::Map(entries) => entries,
             Shape::Nothing => return,
             Shape::Scalar(_) | Shape::List(_) => {
-                let what = "the file is not a map of settings";
-                return self.errors.push(Diagnostic::at(&root.origin, what, "write `key: value` lines"));
+                let problem = "the file is not a map of settings";
+                return self.errors.push(Diagnostic::at(&root.origin, problem, "write `key: value` lines"));
             }
         };
         let mut seen = BTreeMap::new();
@@ -109,9 +109,9 @@ impl RawSettings {
 
     fn entry(&mut self, list: &'static List, item: Node) -> Option<Entry> {
         let Shape::Map(keys) = item.shape else {
-            let what = format!("{} is not `key: value` lines", list.noun);
+            let problem = format!("{} is not `key: value` lines", list.noun);
             let remedy = format!("write `{}` and its other keys below", list.example);
-            self.errors.push(Diagnostic::at(&item.origin, what, remedy));
+            self.errors.push(Diagnostic::at(&item.origin, problem, remedy));
             return None;
         };
         let mut fields = BTreeMap::new();
@@ -146,16 +146,16 @@ impl RawSettings {
                     return self.not_scalar(key, &origin);
                 };
                 if let Some(name) = names.iter().find(|name| name.contains(',')) {
-                    let what = format!("`{key}` has a comma within one name, `{}`", name.escape_debug());
+                    let problem = format!("`{key}` has a comma within one name, `{}`", name.escape_debug());
                     let remedy = "write each name as a separate item; in a pattern, `?` matches a comma";
-                    self.errors.push(Diagnostic::at(&origin, what, remedy));
+                    self.errors.push(Diagnostic::at(&origin, problem, remedy));
                     return None;
                 }
                 names.join(",")
             }
             Shape::Nothing => {
-                let what = format!("`{key}` has no value");
-                self.errors.push(Diagnostic::at(&origin, what, "write one, or remove the line"));
+                let problem = format!("`{key}` has no value");
+                self.errors.push(Diagnostic::at(&origin, problem, "write one, or remove the line"));
                 return None;
             }
             Shape::List(_) | Shape::Map(_) => return self.not_scalar(key, &origin),
@@ -164,10 +164,10 @@ impl RawSettings {
     }
 
     fn not_scalar(&mut self, key: &str, origin: &Origin) -> Option<Value> {
-        let what = format!("`{key}` is not a single value");
+        let problem = format!("`{key}` is not a single value");
         self.errors.push(Diagnostic::at(
             origin,
-            what,
+            problem,
             "write the value on the same line, in quotes if it holds `[` or `{`",
         ));
         None
@@ -175,8 +175,8 @@ impl RawSettings {
 
     fn check_repeat(&mut self, seen: &mut BTreeMap<String, Origin>, key: &str, origin: &Origin) {
         if let Some(first) = seen.insert(key.to_owned(), origin.clone()) {
-            let what = format!("`{key}` is set twice, first at {first}");
-            self.errors.push(Diagnostic::at(origin, what, "remove one of them"));
+            let problem = format!("`{key}` is set twice, first at {first}");
+            self.errors.push(Diagnostic::at(origin, problem, "remove one of them"));
         }
     }
 
@@ -187,12 +187,12 @@ impl RawSettings {
         origin: &Origin,
         known: impl Iterator<Item = &'static str> + Clone,
     ) {
-        let what = format!("there is no {noun} `{key}`");
+        let problem = format!("there is no {noun} `{key}`");
         let remedy = match nearest(key, known.clone()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
         };
-        self.errors.push(Diagnostic::at(origin, what, remedy));
+        self.errors.push(Diagnostic::at(origin, problem, remedy));
     }
 }
 

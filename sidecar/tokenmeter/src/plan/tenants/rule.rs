@@ -29,8 +29,8 @@ impl RulesReader<'_> {
             }
         };
         if items.len() > RULES_MAX {
-            let what = format!("{} rules are listed", items.len());
-            self.report_error(&node.origin, what, format!("keep {RULES_MAX}; API keys share one rule"));
+            let problem = format!("{} rules are listed", items.len());
+            self.report_error(&node.origin, problem, format!("keep {RULES_MAX}; API keys share one rule"));
             return Vec::new();
         }
         let mut rules: Vec<(Rule, Origin)> = Vec::new();
@@ -52,10 +52,10 @@ impl RulesReader<'_> {
             _ => None,
         });
         if let Some((short, first)) = shadow {
-            let what = format!(
+            let problem = format!(
                 "no request reaches the path rule `{prefix}`: `{short}` at {first} matches all of them"
             );
-            self.warnings.push(Diagnostic::at(origin, what, "put it before that one, or remove it"));
+            self.warnings.push(Diagnostic::at(origin, problem, "put it before that one, or remove it"));
         }
     }
 
@@ -65,8 +65,8 @@ impl RulesReader<'_> {
             [kind] => *KINDS.iter().find(|(known, _)| *known == kind)?,
             [] => return self.no_kind(item),
             [one, other, ..] => {
-                let what = format!("a rule has both `{one}` and `{other}`");
-                self.report_error(&origin, what, "split it into two rules; the first match applies");
+                let problem = format!("a rule has both `{one}` and `{other}`");
+                self.report_error(&origin, problem, "split it into two rules; the first match applies");
                 return None;
             }
         };
@@ -107,8 +107,8 @@ impl RulesReader<'_> {
             Some(node) => self.tenant("tenant", node),
             None if fields.has_unknown => None,
             None => {
-                let what = format!("a `{kind}` rule has no `tenant`");
-                self.report_error(&fields.origin, what, "add `tenant: NAME`");
+                let problem = format!("a `{kind}` rule has no `tenant`");
+                self.report_error(&fields.origin, problem, "add `tenant: NAME`");
                 None
             }
         }
@@ -129,22 +129,26 @@ impl RulesReader<'_> {
     pub(super) fn trusted_field(&mut self, text: &str, origin: &Origin) -> Option<Box<str>> {
         let field = self.field(text, origin)?;
         if SECRETS.contains(&&*field) || KEY_FIELDS.contains(&&*field) {
-            let what = format!("the value of `{field}` is a secret, not a name");
+            let problem = format!("the value of `{field}` is a secret, not a name");
             self.report_error(
                 origin,
-                what,
+                problem,
                 "name a field that your gateway sets, or use `api_keys` or `jwt`",
             );
             return None;
         }
         if FRAMING.contains(&&*field) {
-            let what = format!("`{field}` belongs to HTTP and names no tenant");
-            self.report_error(origin, what, "name a field that your gateway sets for this, as in x-tenant");
+            let problem = format!("`{field}` belongs to HTTP and names no tenant");
+            self.report_error(
+                origin,
+                problem,
+                "name a field that your gateway sets for this, as in x-tenant",
+            );
             return None;
         }
         if !self.trusts_peers {
-            let what = format!("no peer is trusted to set `{field}`");
-            self.report_error(origin, what, "list the peers under `trusted_peers`");
+            let problem = format!("no peer is trusted to set `{field}`");
+            self.report_error(origin, problem, "list the peers under `trusted_peers`");
             return None;
         }
         Some(field)
@@ -153,8 +157,8 @@ impl RulesReader<'_> {
     fn field(&mut self, text: &str, origin: &Origin) -> Option<Box<str>> {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if text.is_empty() || !text.bytes().all(token) {
-            let what = format!("`{}` is not a field name", text.escape_debug());
-            self.report_error(origin, what, "write the name alone, as in x-tenant");
+            let problem = format!("`{}` is not a field name", text.escape_debug());
+            self.report_error(origin, problem, "write the name alone, as in x-tenant");
             return None;
         }
         Some(text.to_ascii_lowercase().into())
@@ -166,9 +170,9 @@ impl RulesReader<'_> {
             ("safety_identifier", _) => BodyKey::SafetyIdentifier,
             (_, Some(("metadata", key))) if (1..=64).contains(&key.len()) => BodyKey::Metadata(key.into()),
             _ => {
-                let what = format!("`{}` is not a supported member of the body", text.escape_debug());
+                let problem = format!("`{}` is not a supported member of the body", text.escape_debug());
                 let remedy = "write user, safety_identifier or metadata.NAME (at most 64 bytes)";
-                self.report_error(origin, what, remedy);
+                self.report_error(origin, problem, remedy);
                 return None;
             }
         };
@@ -176,10 +180,10 @@ impl RulesReader<'_> {
         if !self.members.contains(&key) && self.members.len() <= MAX_SELECTED_MEMBERS {
             self.members.push(key.clone());
             if self.members.len() > MAX_SELECTED_MEMBERS {
-                let what = format!("the rules need more than {MAX_SELECTED_MEMBERS} members of a body");
+                let problem = format!("the rules need more than {MAX_SELECTED_MEMBERS} members of a body");
                 let remedy =
                     format!("keep {MAX_SELECTED_MEMBERS} distinct ones, those of `end_user` included");
-                self.report_error(origin, what, remedy);
+                self.report_error(origin, problem, remedy);
             }
         }
         Some(key)
@@ -193,8 +197,8 @@ impl RulesReader<'_> {
         let graphic = prefix.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#".contains(&byte));
         let whole = prefix.split('/').skip(1).all(|segment| !["", ".", ".."].contains(&segment));
         if !prefix.starts_with('/') || !graphic || !whole {
-            let what = format!("`{}` is not a path prefix", text.escape_debug());
-            self.report_error(&origin, what, "write `/` and whole segments, as in /teams/search");
+            let problem = format!("`{}` is not a path prefix", text.escape_debug());
+            self.report_error(&origin, problem, "write `/` and whole segments, as in /teams/search");
             return None;
         }
         Some(Rule::Path { prefix: prefix.into(), tenant: tenant?, strip })
@@ -244,8 +248,8 @@ impl RulesReader<'_> {
             };
             let (Some((hash, origin)), Some(tenant)) = (hash, tenant) else { continue };
             if let Some(first) = seen.insert(hash.hash, origin.clone()) {
-                let what = format!("this API key is listed twice, first at {first}");
-                self.report_error(&origin, what, "remove one of them");
+                let problem = format!("this API key is listed twice, first at {first}");
+                self.report_error(&origin, problem, "remove one of them");
             }
             keys.push((hash, Owner { tenant, principal }));
         }
@@ -261,8 +265,8 @@ impl RulesReader<'_> {
         let origin = node.origin.clone();
         let texts = self.texts("fields", node);
         if texts.len() > KEY_FIELDS_MAX {
-            let what = format!("{} fields may hold a key", texts.len());
-            self.report_error(&origin, what, format!("keep {KEY_FIELDS_MAX}"));
+            let problem = format!("{} fields may hold a key", texts.len());
+            self.report_error(&origin, problem, format!("keep {KEY_FIELDS_MAX}"));
             return Vec::new();
         }
         texts.into_iter().filter_map(|(text, origin)| self.field(&text, &origin)).collect()
@@ -308,9 +312,9 @@ impl RulesReader<'_> {
             self.report_error(&origin, "`jwt` has no `issuer`", remedy);
         }
         if audiences.is_empty() {
-            let what =
+            let problem =
                 "without an `audience`, tokens that this issuer made for other services are accepted, too";
-            self.warnings.push(Diagnostic::at(&origin, what, "add the `aud` of your tokens"));
+            self.warnings.push(Diagnostic::at(&origin, problem, "add the `aud` of your tokens"));
         }
         let algorithms = match fields.take("algorithms") {
             Some(node) => self.algorithms(node),
@@ -364,8 +368,8 @@ impl RulesReader<'_> {
         let (text, origin) = self.text("leeway_s", node)?;
         let seconds = file::number(&text).filter(|seconds| *seconds <= LEEWAY_MAX_S);
         if seconds.is_none() {
-            let what = format!("`{}` is not a number of seconds", text.escape_debug());
-            self.report_error(&origin, what, format!("write a whole number from 0 to {LEEWAY_MAX_S}"));
+            let problem = format!("`{}` is not a number of seconds", text.escape_debug());
+            self.report_error(&origin, problem, format!("write a whole number from 0 to {LEEWAY_MAX_S}"));
         }
         seconds
     }
@@ -376,9 +380,9 @@ impl RulesReader<'_> {
             match Algorithm::from_name(&text) {
                 Some(algorithm) => all.push(algorithm),
                 None => {
-                    let what = format!("`{}` is not a supported algorithm", text.escape_debug());
+                    let problem = format!("`{}` is not a supported algorithm", text.escape_debug());
                     let names = Algorithm::ALL.map(Algorithm::name).join(", ");
-                    self.report_error(&origin, what, format!("write some of {names}"));
+                    self.report_error(&origin, problem, format!("write some of {names}"));
                 }
             }
         }
@@ -401,11 +405,11 @@ impl RulesReader<'_> {
                     return None;
                 }
                 if scheme == "http" {
-                    let what = "anyone on the network path can replace keys that come over http://, and then act as \
+                    let problem = "anyone on the network path can replace keys that come over http://, and then act as \
                                 any tenant";
                     self.warnings.push(Diagnostic::at(
                         &origin,
-                        what,
+                        problem,
                         "use https:// unless the server is local",
                     ));
                 }

@@ -62,10 +62,10 @@ impl<'a> RulesReader<'a> {
     pub(super) fn report_error(
         &mut self,
         origin: &Origin,
-        what: impl Into<String>,
+        problem: impl Into<String>,
         remedy: impl Into<String>,
     ) {
-        self.errors.push(Diagnostic::at(origin, what, remedy));
+        self.errors.push(Diagnostic::at(origin, problem, remedy));
     }
 
     /// Returns the keys of a map; unknown ones are errors.
@@ -101,8 +101,8 @@ impl<'a> RulesReader<'a> {
                 self.report_error(&origin, unknown(&key), remedy);
                 fields.has_unknown = true;
             } else if let Some((_, first, _)) = fields.entries.iter().find(|(earlier, ..)| *earlier == key) {
-                let what = format!("`{key}` is set twice, first at {first}");
-                self.report_error(&origin, what, "remove one of them");
+                let problem = format!("`{key}` is set twice, first at {first}");
+                self.report_error(&origin, problem, "remove one of them");
             } else {
                 fields.entries.push((key, origin, value));
             }
@@ -151,8 +151,8 @@ impl<'a> RulesReader<'a> {
         let (text, origin) = self.text(key, node)?;
         let truth = file::truth(&text);
         if truth.is_none() {
-            let what = format!("`{}` is neither true nor false", text.escape_debug());
-            self.report_error(&origin, what, "write true or false");
+            let problem = format!("`{}` is neither true nor false", text.escape_debug());
+            self.report_error(&origin, problem, "write true or false");
         }
         truth
     }
@@ -162,8 +162,8 @@ impl<'a> RulesReader<'a> {
         let texts = self.texts(key, node);
         for (text, origin) in &texts {
             if Nets::read([text.as_str()]).is_err() {
-                let what = format!("`{}` is neither a network nor an address", text.escape_debug());
-                self.report_error(origin, what, "write it as in 10.0.0.0/8, fd00::/8 or 192.0.2.7");
+                let problem = format!("`{}` is neither a network nor an address", text.escape_debug());
+                self.report_error(origin, problem, "write it as in 10.0.0.0/8, fd00::/8 or 192.0.2.7");
             }
         }
         Nets::read(texts.iter().map(|(text, _)| text.as_str())).unwrap_or_default()
