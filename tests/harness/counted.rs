@@ -2,7 +2,7 @@
 //! frame, members in any order, other line ends, comments and other lines at any allowed place. The same bytes give the
 //! same stream.
 
-use usage::Added;
+use usage::AddedOptions;
 
 use crate::dice::Dice;
 
@@ -10,7 +10,7 @@ use crate::dice::Dice;
 #[derive(Clone, Debug)]
 pub struct Made {
     /// The options that the proxy added to its request.
-    pub added: Added,
+    pub added: AddedOptions,
     /// Its bytes.
     pub body: Vec<u8>,
     /// True if a usage event precedes the first finish.
@@ -43,11 +43,16 @@ const OTHERS: [&str; 6] = [
 
 /// Generates a stream.
 pub fn stream(dice: &mut Dice<'_>) -> Made {
-    let end = Added { include: true, ..Added::default() };
-    let both = Added { continuous: true, ..end };
-    let timings = Added { timings: true, ..Added::default() };
-    let added =
-        *dice.of(&[end, both, Added { include: false, ..both }, timings, Added { timings: true, ..end }]);
+    let end = AddedOptions { include: true, ..AddedOptions::default() };
+    let both = AddedOptions { continuous: true, ..end };
+    let timings = AddedOptions { timings: true, ..AddedOptions::default() };
+    let added = *dice.of(&[
+        end,
+        both,
+        AddedOptions { include: false, ..both },
+        timings,
+        AddedOptions { timings: true, ..end },
+    ]);
     let end = *dice.of(&["\n", "\n", "\r\n", "\r"]);
     let mut maker = Maker { dice, end, text: String::new() };
     let early = maker.stream(added);
@@ -67,7 +72,7 @@ struct Maker<'a, 'b> {
 
 impl Maker<'_, '_> {
     /// Generates the frames; returns true if a usage event precedes the first finish.
-    fn stream(&mut self, added: Added) -> bool {
+    fn stream(&mut self, added: AddedOptions) -> bool {
         if self.dice.one_in(16) {
             self.text.push('\u{FEFF}');
         }

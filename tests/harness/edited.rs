@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use scan::{Dialect, Framing, Scanner};
-use usage::{Added, Editor, Injection, UsageFilter, UsageOptions};
+use usage::{AddedOptions, Editor, Injection, UsageFilter, UsageOptions};
 
 use crate::dice::Dice;
 use crate::seen::Nothing;
@@ -23,7 +23,7 @@ pub struct Edited {
 /// held until the end of the body.
 pub fn edited<'a>(
     dialect: Dialect,
-    added: Option<Added>,
+    added: Option<AddedOptions>,
     slices: impl IntoIterator<Item = &'a [u8]>,
 ) -> Edited {
     let mut scanner = Scanner::new(dialect, Framing::Sse);

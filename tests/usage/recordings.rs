@@ -1,12 +1,12 @@
 //! Recorded streams with usage, as if the proxy had requested it.
 
 use harness::{Transcript, edited, naive};
-use usage::Added;
+use usage::AddedOptions;
 
-const END: Added = Added { include: true, continuous: false, timings: false };
-const BOTH: Added = Added { include: true, continuous: true, timings: false };
+const END: AddedOptions = AddedOptions { include: true, continuous: false, timings: false };
+const BOTH: AddedOptions = AddedOptions { include: true, continuous: true, timings: false };
 
-const RECORDED: [(&str, Added); 6] = [
+const RECORDED: [(&str, AddedOptions); 6] = [
     ("vllm-0.32.0/chat-stream-usage", END),
     ("vllm-0.32.0/chat-stream-continuous-usage", BOTH),
     ("vllm-0.32.0/chat-stream-n2-continuous", BOTH),
@@ -65,7 +65,8 @@ fn recordings_without_usage_agree_with_the_oracle() {
             continue;
         }
         seen += 1;
-        let added = Added { include: true, continuous: asks("continuous_usage_stats"), timings: false };
+        let added =
+            AddedOptions { include: true, continuous: asks("continuous_usage_stats"), timings: false };
         let twin = naive::edit(&recorded.body, added);
         for step in [1, 97, usize::MAX] {
             let got = edited::edited(recorded.dialect, Some(added), recorded.body.chunks(step));

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use meter::{Body, Close, ExchangeId, Meter, Tick};
 use scan::{Dialect, Framing, Links, Request};
-use usage::{Added, Cuts, UsageFilter};
+use usage::{AddedOptions, Cuts, UsageFilter};
 
 use self::gauges::Gauges;
 use self::model::RequestedModel;
@@ -162,8 +162,8 @@ impl Exchange {
     }
 
     /// The request went upstream with this in it that the client had not asked for and is not to see.
-    pub(crate) fn asked_more(&mut self, added: Option<Added>) {
-        self.sent.added = added.filter(|added| *added != Added::default());
+    pub(crate) fn asked_more(&mut self, added: Option<AddedOptions>) {
+        self.sent.added = added.filter(|added| *added != AddedOptions::default());
     }
 
     /// The whole request was sent upstream, or was answered before that.

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use meter::{DEFAULT_TENANT, Tick};
-use usage::Added;
+use usage::AddedOptions;
 
 use crate::{ServerKind, limits};
 
@@ -141,7 +141,7 @@ impl UpstreamProfile {
     }
 
     /// Records that the server accepted a request with the `added` options.
-    pub fn accepts(&self, added: Added, now: Tick) {
+    pub fn accepts(&self, added: AddedOptions, now: Tick) {
         for (verdict, asked) in [(&self.include, added.include), (&self.running, added.is_running())] {
             if asked {
                 verdict.accept(now);
@@ -151,7 +151,7 @@ impl UpstreamProfile {
 
     /// Records that the server answered 400 to the request of `client` with the `added` options, and not to the
     /// original.
-    pub fn refuses(&self, added: Added, client: ClientKey, now: Tick) {
+    pub fn refuses(&self, added: AddedOptions, client: ClientKey, now: Tick) {
         let verdict = if added.is_running() { &self.running } else { &self.include };
         verdict.refuse(client, now);
     }
@@ -196,8 +196,8 @@ impl UpstreamProfile {
 mod tests {
     use super::*;
 
-    const END: Added = Added { include: true, continuous: false, timings: false };
-    const BOTH: Added = Added { continuous: true, ..END };
+    const END: AddedOptions = AddedOptions { include: true, continuous: false, timings: false };
+    const BOTH: AddedOptions = AddedOptions { continuous: true, ..END };
 
     fn client(number: u8) -> ClientKey {
         ClientKey::of(None, [127, 0, 0, number].into())

@@ -33,7 +33,7 @@ pub struct UsageOptions {
 
 /// The options added to a request, whose effects must be removed from the response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Added {
+pub struct AddedOptions {
     /// Usage at the end.
     pub include: bool,
     /// Running counts, in a usage member of each frame.
@@ -42,7 +42,7 @@ pub struct Added {
     pub timings: bool,
 }
 
-impl Added {
+impl AddedOptions {
     /// Returns true if running counts of either form were added.
     pub fn is_running(self) -> bool {
         self.continuous || self.timings
@@ -57,7 +57,7 @@ pub enum Injection {
         /// The edit.
         edit: Splices,
         /// The options that it adds.
-        added: Added,
+        added: AddedOptions,
         /// True if every flag was a JSON boolean. Then a refusal may be due to the injected options.
         plain: bool,
     },
@@ -102,7 +102,7 @@ pub fn inject_usage(body: &[u8], allowed: UsageOptions) -> Injection {
 
 struct Merged {
     edit: Splices,
-    added: Added,
+    added: AddedOptions,
     plain: bool,
 }
 
@@ -113,7 +113,7 @@ fn merge(body: &[u8], allowed: UsageOptions) -> Result<Merged, NotInjected> {
     })?;
     let stream = top.stream.filter(|value| requests_stream(value)).ok_or(NotInjected::NotStreamed)?;
     let mut merged =
-        Merged { edit: Splices::default(), added: Added::default(), plain: is_plain(Some(stream)) };
+        Merged { edit: Splices::default(), added: AddedOptions::default(), plain: is_plain(Some(stream)) };
     let (at, len) = span(body, stream);
     if allowed.timings {
         merged.inject_timings(body, allowed, top.timings, at + len)?;
@@ -152,8 +152,8 @@ impl Merged {
         options: Option<&RawValue>,
         end: usize,
     ) -> Result<(), NotInjected> {
-        let all = Added { include: allowed.include, continuous: allowed.continuous, timings: false };
-        if all == Added::default() {
+        let all = AddedOptions { include: allowed.include, continuous: allowed.continuous, timings: false };
+        if all == AddedOptions::default() {
             return Err(NotInjected::AlreadyRequested);
         }
         let Some(options) = options else {
@@ -176,15 +176,15 @@ impl Merged {
         if is_continuous_only && !allowed.alone_is_void {
             return Err(NotInjected::AlreadyRequested);
         }
-        let written = Added {
+        let written = AddedOptions {
             include: allowed.include && include != Flag::On,
             continuous: allowed.continuous && continuous != Flag::On,
             timings: false,
         };
-        if written == Added::default() {
+        if written == AddedOptions::default() {
             return Err(NotInjected::AlreadyRequested);
         }
-        let mut absent = Added::default();
+        let mut absent = AddedOptions::default();
         for (flag, wanted, absent) in [
             (include, written.include, &mut absent.include),
             (continuous, written.continuous, &mut absent.continuous),
@@ -195,18 +195,18 @@ impl Merged {
                 Flag::Off(..) | Flag::On => {}
             }
         }
-        if absent != Added::default() {
+        if absent != AddedOptions::default() {
             let context = if inner.any { InsertContext::Options } else { InsertContext::Empty };
             self.edit.add(at + 1, 0, text(absent, context));
         }
         // Running counts that the client requested without effect arrive with the injected option.
-        self.add(Added { continuous: written.continuous || is_continuous_only, ..written });
+        self.add(AddedOptions { continuous: written.continuous || is_continuous_only, ..written });
         self.plain &= is_plain(inner.include) && is_plain(inner.continuous);
         Ok(())
     }
 
-    fn add(&mut self, added: Added) {
-        self.added = Added { timings: self.added.timings, ..added };
+    fn add(&mut self, added: AddedOptions) {
+        self.added = AddedOptions { timings: self.added.timings, ..added };
     }
 }
 
@@ -223,7 +223,7 @@ enum InsertContext {
     Options,
 }
 
-fn text(added: Added, context: InsertContext) -> &'static [u8] {
+fn text(added: AddedOptions, context: InsertContext) -> &'static [u8] {
     macro_rules! texts {
         ($members:literal) => {
             match context {

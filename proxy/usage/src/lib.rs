@@ -2,13 +2,13 @@
 //! request them must not receive them. This crate adds the request for usage and removes its effects from
 //! the response. It knows no HTTP and no clock.
 //!
-//! For a request, [`inject_usage`] returns the insertions ([`Splices`]) and the [`Added`] options. For the response,
-//! for each slice:
+//! For a request, [`inject_usage`] returns the insertions ([`Splices`]) and the [`AddedOptions`]. For the response, for
+//! each slice:
 //!
 //! ```
 //! use bytes::Bytes;
 //! use scan::{Dialect, Event, Extent, Framing, Scanner, Sink};
-//! use usage::{Added, Editor, UsageFilter};
+//! use usage::{AddedOptions, Editor, UsageFilter};
 //!
 //! struct Meter;
 //! impl Sink for Meter {
@@ -17,7 +17,7 @@
 //! }
 //!
 //! let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
-//! let mut filter = UsageFilter::new(Some(Added { include: true, continuous: false, timings: false }), false);
+//! let mut filter = UsageFilter::new(Some(AddedOptions { include: true, continuous: false, timings: false }), false);
 //! filter.arm(&mut scanner);
 //! let mut editor = Editor::new();
 //!
@@ -43,7 +43,7 @@ mod usage_filter;
 
 pub use cut::{Cut, Cuts, Part};
 pub use editor::{Editor, HOLD_MAX_BYTES, HOLD_TIME};
-pub use inject_usage::{Added, Injection, NotInjected, UsageOptions, inject_usage};
+pub use inject_usage::{AddedOptions, Injection, NotInjected, UsageOptions, inject_usage};
 pub use policy::Policy;
 pub use splice::Splices;
 pub use usage_filter::{FilterSink, UsageFilter};

@@ -7,12 +7,12 @@
 use scan::{Counts, Event, Extent, Scanner, Scope, Sink, Usage};
 
 use crate::cut::{Cut, Cuts, Part};
-use crate::inject_usage::Added;
+use crate::inject_usage::AddedOptions;
 
 /// Filters one response.
 #[derive(Debug)]
 pub struct UsageFilter {
-    added: Added,
+    added: AddedOptions,
     /// The client requested usage itself.
     asked: bool,
     sends_unrequested: bool,
@@ -47,13 +47,13 @@ impl UsageFilter {
     /// Creates the filter of the response to a request with these `added` options; `client_asked` if the client
     /// requested usage itself, final or running. Only an event stream may be filtered: an unstreamed answer
     /// always has usage.
-    pub fn new(added: Option<Added>, client_asked: bool) -> Self {
+    pub fn new(added: Option<AddedOptions>, client_asked: bool) -> Self {
         let added = added.unwrap_or_default();
         Self {
             added,
             asked: client_asked,
             sends_unrequested: false,
-            idle: client_asked && added == Added::default(),
+            idle: client_asked && added == AddedOptions::default(),
             finished: 0,
             min_finished: 1,
             content_without_usage: false,
@@ -99,7 +99,7 @@ impl UsageFilter {
 
     /// Returns true if the client or the proxy requested usage.
     pub fn asked(&self) -> bool {
-        self.asked || self.added != Added::default()
+        self.asked || self.added != AddedOptions::default()
     }
 
     /// Returns true if the server sent usage without a request.
@@ -141,7 +141,7 @@ impl UsageFilter {
 
     fn end_relevant_frame(&mut self, extent: Extent) {
         let Facts { content, finish, counted, times, ends } = self.frame;
-        let nothing_added = self.added == Added::default();
+        let nothing_added = self.added == AddedOptions::default();
         // llama.cpp's running count is in `timings`, which is no usage member: a client may request only
         // those.
         let is_member = extent.usage.is_some() || !times && !self.added.timings;

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use meter::{Body, Meter, Tick};
 use scan::{Dialect, Event, Framing, Scanner, Sink};
 use serde::Deserialize;
-use usage::{Added, Editor, UsageFilter};
+use usage::{AddedOptions, Editor, UsageFilter};
 
 use frames::Stream;
 
@@ -77,10 +77,10 @@ fn edited() {
     println!("scan, meter and edit, a frame a read");
     for (what, added, frame) in [
         ("observe: nothing added", None, frames::vllm as fn(usize, &str) -> String),
-        ("inject", Some(Added { include: true, continuous: false, timings: false }), frames::vllm),
+        ("inject", Some(AddedOptions { include: true, continuous: false, timings: false }), frames::vllm),
         (
             "continuous: each frame's count cut out",
-            Some(Added { include: true, continuous: true, timings: false }),
+            Some(AddedOptions { include: true, continuous: true, timings: false }),
             frames::vllm_running,
         ),
     ] {

@@ -5,10 +5,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use usage::{Added, UsageOptions};
+use usage::{AddedOptions, UsageOptions};
 
 /// The client's body of an event stream for which the proxy `added` options.
-pub fn edit(body: &[u8], added: Added) -> Vec<u8> {
+pub fn edit(body: &[u8], added: AddedOptions) -> Vec<u8> {
     let (mark, body) = match body.strip_prefix("\u{FEFF}".as_bytes()) {
         Some(rest) => ("\u{FEFF}".as_bytes(), rest),
         None => (&b""[..], body),
@@ -122,7 +122,7 @@ struct Rules {
 }
 
 impl Rules {
-    fn edit_event(&mut self, event: &[Line], added: Added) -> Vec<u8> {
+    fn edit_event(&mut self, event: &[Line], added: AddedOptions) -> Vec<u8> {
         let all = || event.iter().flat_map(Line::bytes).collect();
         let data: Vec<&[u8]> = event.iter().filter_map(Line::data).collect();
         let payload = data.join(&b'\n');

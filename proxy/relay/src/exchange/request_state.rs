@@ -1,7 +1,7 @@
 //! The request of an exchange, as far as it was read, and what of it went upstream.
 
 use scan::{Links, Name, Tier};
-use usage::Added;
+use usage::AddedOptions;
 
 use super::request_reader::RequestReader;
 
@@ -65,5 +65,5 @@ pub(super) struct SentRequest {
     /// Times that the whole request was sent, or answered before that.
     pub(super) attempts: u8,
     /// The members that were added to it.
-    pub(super) added: Option<Added>,
+    pub(super) added: Option<AddedOptions>,
 }

@@ -1,13 +1,13 @@
 //! Creates the filter of a stream: it removes the usage that the client did not request.
 
-use usage::{Added, UsageFilter};
+use usage::{AddedOptions, UsageFilter};
 
 use super::Exchange;
 use crate::request::usage_policy;
 
 impl Exchange {
     /// Returns the filter of a stream from which the effects of `edits` are removed.
-    pub(super) fn usage_filter(&self, edits: Option<Added>) -> UsageFilter {
+    pub(super) fn usage_filter(&self, edits: Option<AddedOptions>) -> UsageFilter {
         let Some(meter) = &self.meter else { return UsageFilter::new(edits, true) };
         let request = meter.request();
         let client_asked = match self.sent.added {

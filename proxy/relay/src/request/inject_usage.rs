@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use http::{HeaderMap, Request, StatusCode, request};
 use scan::Dialect;
-use usage::{Added, Injection, NotInjected};
+use usage::{AddedOptions, Injection, NotInjected};
 
 use super::body::{Gathered, Upload};
 use super::in_flight::InFlight;
@@ -25,7 +25,7 @@ pub(crate) struct Original {
     body: Bytes,
     /// Its trailers.
     trailers: Option<HeaderMap>,
-    added: Added,
+    added: AddedOptions,
     client: ClientKey,
     /// True if the added option may be the cause of a rejection.
     plain: bool,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{Added, Injection, NotInjected, Policy, UsageOptions, inject_usage};
+use crate::{AddedOptions, Injection, NotInjected, Policy, UsageOptions, inject_usage};
 
 const INJECT: UsageOptions =
     UsageOptions { include: true, continuous: false, timings: false, alone_is_void: false, is_strict: false };
@@ -12,7 +12,7 @@ const RUNNING: UsageOptions =
     UsageOptions { include: false, continuous: true, timings: false, alone_is_void: false, is_strict: false };
 
 /// The body after the edit, or the reason that there is none.
-fn inject(body: &str, allowed: UsageOptions) -> Result<(String, Added), NotInjected> {
+fn inject(body: &str, allowed: UsageOptions) -> Result<(String, AddedOptions), NotInjected> {
     match inject_usage(body.as_bytes(), allowed) {
         Injection::Nothing(why) => Err(why),
         Injection::Edit { edit, added, .. } => {
@@ -30,9 +30,9 @@ fn inject(body: &str, allowed: UsageOptions) -> Result<(String, Added), NotInjec
 #[test]
 fn options_are_merged_into_the_request() {
     // Body, allowed options, edited body, added options.
-    let both = Added { include: true, continuous: true, timings: false };
-    let end = Added { include: true, continuous: false, timings: false };
-    let running = Added { include: false, continuous: true, timings: false };
+    let both = AddedOptions { include: true, continuous: true, timings: false };
+    let end = AddedOptions { include: true, continuous: false, timings: false };
+    let running = AddedOptions { include: false, continuous: true, timings: false };
     for (body, allowed, edited, added) in [
         // No stream_options.
         (r#"{"stream":true}"#, INJECT, r#"{"stream":true,"stream_options":{"include_usage":true}}"#, end),
@@ -224,7 +224,7 @@ fn flags_in_pydantics_forms_are_recognised() {
         let before = format!(r#"{{"stream":true,"stream_options":{{"include_usage": {no} }}}}"#);
         let (edited, added) = inject(&before, INJECT).expect("an edit");
         assert_eq!(edited, r#"{"stream":true,"stream_options":{"include_usage": true }}"#);
-        assert_eq!(added, Added { include: true, continuous: false, timings: false });
+        assert_eq!(added, AddedOptions { include: true, continuous: false, timings: false });
     }
 }
 
@@ -408,8 +408,8 @@ const TIMINGS: UsageOptions =
 
 #[test]
 fn timings_are_injected_beside_usage_options() {
-    let both = Added { include: true, continuous: false, timings: true };
-    let alone = Added { include: false, ..both };
+    let both = AddedOptions { include: true, continuous: false, timings: true };
+    let alone = AddedOptions { include: false, ..both };
     for (body, expected, added) in [
         (
             r#"{"stream":true,"n":1}"#,
@@ -429,12 +429,12 @@ fn timings_are_injected_beside_usage_options() {
         (
             r#"{"timings_per_token":true,"stream":true}"#,
             r#"{"timings_per_token":true,"stream":true,"stream_options":{"include_usage":true}}"#,
-            Added { timings: false, ..both },
+            AddedOptions { timings: false, ..both },
         ),
         (
             r#"{"stream":true,"stream_options":{"include_usage":false,"continuous_usage_stats":true}}"#,
             r#"{"stream":true,"timings_per_token":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}"#,
-            Added { continuous: true, ..both },
+            AddedOptions { continuous: true, ..both },
         ),
     ] {
         assert_eq!(injected(body, TIMINGS), (expected.to_owned(), added), "{body}");
@@ -467,7 +467,7 @@ fn ineffective_running_counts_become_added() {
     let body = r#"{"stream":true,"stream_options":{"include_usage":false,"continuous_usage_stats":true}}"#;
     assert_eq!(inject_usage(body.as_bytes(), CONTINUOUS), Injection::Nothing(NotInjected::AlreadyRequested));
     let expected = r#"{"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}"#;
-    let added = Added { include: true, continuous: true, timings: false };
+    let added = AddedOptions { include: true, continuous: true, timings: false };
     assert_eq!(
         injected(body, UsageOptions { alone_is_void: true, ..CONTINUOUS }),
         (expected.to_owned(), added)
@@ -475,7 +475,7 @@ fn ineffective_running_counts_become_added() {
 }
 
 /// The edited body and the added options.
-fn injected(body: &str, allowed: UsageOptions) -> (String, Added) {
+fn injected(body: &str, allowed: UsageOptions) -> (String, AddedOptions) {
     let Injection::Edit { edit, added, .. } = inject_usage(body.as_bytes(), allowed) else {
         panic!("no edit of {body}")
     };

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use scan::{Dialect, Event, Extent, Framing, Scanner, Sink};
 
-use crate::{Added, Editor, UsageFilter};
+use crate::{AddedOptions, Editor, UsageFilter};
 
-const END: Option<Added> = Some(Added { include: true, continuous: false, timings: false });
-const BOTH: Option<Added> = Some(Added { include: true, continuous: true, timings: false });
-const RUNNING: Option<Added> = Some(Added { include: false, continuous: true, timings: false });
+const END: Option<AddedOptions> = Some(AddedOptions { include: true, continuous: false, timings: false });
+const BOTH: Option<AddedOptions> = Some(AddedOptions { include: true, continuous: true, timings: false });
+const RUNNING: Option<AddedOptions> = Some(AddedOptions { include: false, continuous: true, timings: false });
 
 #[derive(Default)]
 struct Counter {
@@ -33,7 +33,7 @@ struct Outcome {
     missed: u64,
 }
 
-fn watched(added: Option<Added>, asked: bool, slices: &[&str]) -> Outcome {
+fn watched(added: Option<AddedOptions>, asked: bool, slices: &[&str]) -> Outcome {
     let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
     let mut filter = UsageFilter::new(added, asked);
     filter.arm(&mut scanner);
@@ -66,7 +66,7 @@ const DONE: &str = "data: [DONE]\n\n";
 /// Checks a stream of these frames against the expected outcome.
 fn check(
     case: &str,
-    (added, asked): (Option<Added>, bool),
+    (added, asked): (Option<AddedOptions>, bool),
     frames: &[&str],
     kept: &[&str],
     sends_unrequested: bool,
@@ -236,7 +236,7 @@ fn a_torn_end_is_released() {
     }
 }
 
-const TIMINGS: Option<Added> = Some(Added { include: true, continuous: false, timings: true });
+const TIMINGS: Option<AddedOptions> = Some(AddedOptions { include: true, continuous: false, timings: true });
 
 /// llama.cpp's count beside a piece, as build 11669 sends it.
 const COUNT: &str = ",\"timings\":{\"cache_n\":15,\"prompt_n\":1,\"prompt_ms\":0.389,\"predicted_n\":2,\"predicted_ms\":0.001}";
@@ -248,7 +248,7 @@ fn timings_of_each_piece_are_cut() {
     let last = format!("data: {{\"choices\":[]{SOME}{COUNT}}}\n\n");
     let kept = [&*plain, &*end, DONE];
     check("pieces and the last event", (TIMINGS, false), &[&counted, &end, &last, DONE], &kept, false);
-    let only = Some(Added { include: false, continuous: false, timings: true });
+    let only = Some(AddedOptions { include: false, continuous: false, timings: true });
     let kept = [&*plain, &*counted_end, DONE];
     check(
         "the server always sends those of the finish",
@@ -268,7 +268,8 @@ fn timings_of_each_piece_are_cut() {
 /// llama.cpp repeats a frame's timings for a client that requests `verbose`, and the setting in the last one.
 #[test]
 fn injected_timings_are_cut_from_verbose_frames() {
-    const TIMINGS: Option<Added> = Some(Added { include: false, continuous: false, timings: true });
+    const TIMINGS: Option<AddedOptions> =
+        Some(AddedOptions { include: false, continuous: false, timings: true });
     let times = r#"{"prompt_n":1,"prompt_ms":0.5,"predicted_n":2,"predicted_ms":0.25}"#;
     let frame = |verbose: &str, timings: &str| {
         format!(
