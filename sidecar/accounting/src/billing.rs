@@ -213,7 +213,7 @@ impl State {
 
     /// Returns the current problems, one per line.
     pub fn troubles(&self) -> Vec<String> {
-        let ledger = self.ledger.as_ref().and_then(|ledger| ledger.status().trouble);
+        let ledger = self.ledger.as_ref().and_then(|ledger| ledger.status().fault_message);
         let shipper = self.shipper.as_ref().and_then(|shipper| shipper.status().error);
         let named = |name: &str, trouble: Option<String>| trouble.map(|trouble| format!("{name}: {trouble}"));
         named("ledger", ledger).into_iter().chain(named("central store", shipper)).collect()

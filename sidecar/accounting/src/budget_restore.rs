@@ -49,8 +49,8 @@ pub(crate) fn in_ledger(path: &Path, currency: &str, since: i32) -> Result<Sums,
     Ok(merged.into_iter().map(|((tenant, day), pico)| (tenant, day, pico)).collect())
 }
 
-/// Returns each tenant's sums of today, by descending cost; `None` without a readable ledger: the live page then shows the
-/// spend of this process.
+/// Returns each tenant's sums of today, by descending cost; `None` without a readable ledger: the live page then shows
+/// the spend of this process.
 pub(crate) fn today(path: &Path, currency: Currency, now_us: i64) -> Option<Vec<(Arc<str>, Sum)>> {
     let store = Store::open_read(path).ok()?;
     let ask = Query {
@@ -84,7 +84,7 @@ pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums
         rates.iter().map(|rate| (rate.id, rate.currency.code() == currency)).collect();
     let range = Range { since_us: i64::from(since) * DAY_US, ..Range::ALL };
     let mut sums: HashMap<(Arc<str>, i32), i128> = HashMap::new();
-    source.lines(&range, &mut |_, line| {
+    source.daily_totals(&range, &mut |_, line| {
         if line.key.rate.is_some_and(|rate| ours.get(&rate) == Some(&true)) {
             let sum = sums.entry((Arc::clone(&line.key.tenant), line.key.day)).or_default();
             *sum = sum.saturating_add(line.sums.cost_pico);
@@ -107,7 +107,7 @@ mod tests {
     struct FakeStore(Vec<DailyTotal>);
 
     impl Source for FakeStore {
-        fn lines(
+        fn daily_totals(
             &self,
             range: &Range,
             each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
@@ -136,7 +136,7 @@ mod tests {
             unreachable!("they are part of the daily totals")
         }
 
-        fn first_price_lines(
+        fn first_price_totals(
             &self,
             _: &Range,
             _: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(today(&folder.join("other.db"), Currency::USD, ledger::now_us()), None);
         std::fs::write(folder.join("spend-2026-10.db"), "no database at all").unwrap();
         assert_eq!(in_ledger(&path, "USD", 0), Ok(Vec::new()));
-        assert!(Store::open_read(&path).unwrap().lines(&Range::ALL, &mut |_, _| Ok(())).is_err());
+        assert!(Store::open_read(&path).unwrap().daily_totals(&Range::ALL, &mut |_, _| Ok(())).is_err());
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

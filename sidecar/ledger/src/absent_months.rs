@@ -1,7 +1,7 @@
-//! Absent months: the files of a ledger name them, and their own files are not there.
+//! Absent months: other files of the ledger refer to them, and their own files do not exist.
 //!
-//! Law: a month that was signed off, corrected, closed before a month that is there, or there when that was begun, has
-//! to be there; an absent one is reported, never summed over.
+//! Law: a month must have a file if it was signed off or corrected, if a later month was closed after it, or if it had
+//! a file when a later one was begun. Without that file a report is an error or has a note, and never a smaller sum.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -16,10 +16,10 @@ use crate::table::Digest;
 use crate::txn::Txn;
 use crate::{files, month};
 
-/// The fact that names the last month whose file was there when a file was made.
+/// The fact of a file that names the last month which had a file when this one was created.
 const BEFORE: &str = "before";
 
-/// States in a new file of a ledger which month is before it.
+/// Writes into a new file which month is the last before it.
 pub(crate) fn follow(txn: &Txn<'_>, path: &Path, month: Month) -> Result<(), Error> {
     let names = files::list(path)?;
     let months = names.iter().filter_map(|file| files::month_in(path, file.file_name()?.to_str()?));
@@ -29,13 +29,15 @@ pub(crate) fn follow(txn: &Txn<'_>, path: &Path, month: Month) -> Result<(), Err
     }
 }
 
-/// Months that are named, and those that are there.
+/// The months that must have a file, and those that have one.
 #[derive(Default)]
 pub(crate) struct AbsentMonths {
     seen: BTreeSet<Month>,
-    told: BTreeMap<Month, &'static str>,
-    /// The digest of each closed month that was seen, and the one each was closed after.
+    /// The months that must have a file, with the evidence.
+    expected: BTreeMap<Month, &'static str>,
+    /// The digests of the closed months that have a file.
     digests: BTreeSet<Digest>,
+    /// Closed months, each with the digest of the month that it was closed after.
     after: Vec<(Month, Digest)>,
 }
 
@@ -43,29 +45,29 @@ impl AbsentMonths {
     /// Begins with the months that were signed off.
     pub(crate) fn new(path: &Path) -> io::Result<Self> {
         let signed = files::signed_off(path)?;
-        let told = signed.into_iter().map(|month| (month, "it was signed off")).collect();
-        Ok(Self { told, ..Self::default() })
+        let expected = signed.into_iter().map(|month| (month, "it was signed off")).collect();
+        Ok(Self { expected, ..Self::default() })
     }
 
-    /// Notes a file that is there, whether or not it can be read.
+    /// Notes a month that has a file, readable or not.
     pub(crate) fn seen(&mut self, month: Month) {
         self.seen.insert(month);
     }
 
-    /// Notes a file that is there, and the months that it corrects or follows. What cannot be read is reported by what
-    /// needs it.
+    /// Notes the month of a file, and the months that it corrects or follows. Parts that cannot be read are skipped:
+    /// their own readers report them.
     pub(crate) fn read(&mut self, file: &File) {
         self.seen(file.month);
         let days = file.connection.prepare("SELECT DISTINCT ended_us / 86400000000 FROM correction");
         let days =
             days.and_then(|mut days| days.query_map([], |row| row.get(0))?.collect::<Result<Vec<i32>, _>>());
         for day in days.unwrap_or_default() {
-            self.told.entry(month::of_day(day)).or_insert("it was corrected");
+            self.expected.entry(month::of_day(day)).or_insert("it was corrected");
         }
         if let Ok(Some(before)) = file::number(&file.connection, BEFORE)
             && let Ok(before) = Month::try_from(before)
         {
-            self.told.entry(before).or_insert("a later month was begun after it");
+            self.expected.entry(before).or_insert("a later month was begun after it");
         }
         let digest = |name| file::bytes(&file.connection, name).ok().flatten()?.try_into().ok();
         self.digests.extend(digest("digest"));
@@ -76,7 +78,7 @@ impl AbsentMonths {
     pub(crate) fn of(path: &Path, month: Month) -> Result<Option<&'static str>, Error> {
         let mut missing = Self::new(path)?;
         for file in files::list(path)? {
-            // What cannot be read is reported by what needs it.
+            // A file that cannot be read is reported by its own readers.
             if let Ok(file) = File::open_read(&file) {
                 missing.read(&file);
             }
@@ -86,11 +88,11 @@ impl AbsentMonths {
 
     /// Returns each absent month with the evidence.
     pub(crate) fn named(&self) -> impl Iterator<Item = (Month, &'static str)> {
-        let gone = self.told.iter().filter(|(month, _)| !self.seen.contains(month));
+        let gone = self.expected.iter().filter(|(month, _)| !self.seen.contains(month));
         gone.map(|(month, why)| (*month, *why))
     }
 
-    /// The same, and those that are known only by what was closed after them.
+    /// Returns the absent months, also those that are known only because a later month was closed after them.
     pub(crate) fn all(&self, path: &Path) -> Vec<Gone> {
         let mut gone: Vec<_> = self
             .named()

@@ -1,7 +1,7 @@
-//! Corrections: what is added to charges after the fact, by a person, with an act that says who.
+//! Manual changes of a ledger: corrections of charges and other events, each with an entry in the audit trail.
 //!
-//! Law: a row is never changed; what is corrected is billed in its own month, or, if that is closed, in the
-//! open one, and never in a month that has not begun.
+//! Law: a row is never changed. A correction is billed in the month of its exchange, or, if that is closed, in the open
+//! one, and never in a month that has not begun.
 
 use std::path::Path;
 
@@ -28,21 +28,20 @@ pub struct Amendment<'a> {
     pub who: &'a str,
     /// Details, JSON.
     pub detail: &'a str,
-    /// When, microseconds since 1970.
+    /// The time, microseconds since 1970.
     pub at_us: i64,
     /// The rates that the corrections name.
     pub rates: &'a [&'a Rate],
-    /// The corrections to add; none where only the event is to be kept. Those of several months at once are all billed
-    /// in the open one.
+    /// The corrections to add; empty if only the event is recorded. Corrections of several months at once are all
+    /// billed in the open one.
     pub corrections: &'a [Correction],
 }
 
-/// Enters an amendment into the month of its corrections, or else into the open one, all of it or nothing;
-/// also while the ledger is being written by another process. How many corrections were new: one whose id is
-/// there already changes nothing.
+/// Enters an amendment into the month of its corrections, or else into the open one, all of it or nothing; also while
+/// another process writes the ledger. Returns the number of new corrections: one whose id exists changes nothing.
 ///
 /// # Errors
-/// That month cannot be written, or none is open and another process is about to make one.
+/// If that month cannot be written, or none is open and another process is about to create one.
 pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Error> {
     let Some(month) = own_month(amendment) else { return into_open(path, amendment) };
     let past = files::of_month(path, month);
@@ -53,21 +52,21 @@ pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Error> {
     if let Some(new) = into_past(&past, amendment).map_err(named)? {
         return Ok(new);
     }
-    // Closed since another process entered the same ones, it has them.
+    // The month was closed. It may have some of them, from another process that entered the same corrections.
     let corrections = not_in(&past, amendment.corrections).map_err(named)?;
     into_open(path, &Amendment { corrections: &corrections, ..*amendment })
 }
 
-/// The month that all corrections are of, if it has begun.
+/// Returns the month that all corrections are of, if it has begun.
 fn own_month(amendment: &Amendment<'_>) -> Option<Month> {
     let mut months = amendment.corrections.iter().map(|correction| month::of(correction.ended_us));
     let first = months.next()?;
     (first <= month::of(amendment.at_us) && months.all(|month| month == first)).then_some(first)
 }
 
-/// Enters it into the file of a past month, unless that is closed.
+/// Enters an amendment into the file of a past month. Returns `None` if that is closed.
 fn into_past(past: &Path, amendment: &Amendment<'_>) -> Result<Option<u64>, Error> {
-    // One that is closed may not even be opened to be written.
+    // The file of a closed month is read-only.
     if file::number(&File::open_read(past)?.connection, "closed_us")?.is_some() {
         return Ok(None);
     }
@@ -94,7 +93,7 @@ fn into_open(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Error> {
     let here = files::of_month(path, now);
     let mut lock = None;
     let before = files::node(path).ok();
-    // A file of a month to come was made while the clock was wrong: nothing is billed there.
+    // A file of a future month was created while the clock was wrong: nothing is billed there.
     let open = if path.try_exists()? { Some(File::open(path).map_err(named)?) } else { None };
     let early = open.as_ref().map(|file| file.month).filter(|month| *month > now);
     let mut file = if let (Some(open), None) = (open, early) {
@@ -113,21 +112,24 @@ fn into_open(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Error> {
         quarantine::create(path, file, now, amendment.who, amendment.at_us).map(|(file, _)| file)
     }
     .map_err(named)?;
-    // UncleanEnd by a crash: its log goes into it when it is let go, and nothing else would say so.
+    // After a crash of the writer, closing the file empties its log. Only this fact records that no row is missing.
     let has_all =
         lock.is_none() && overview::writer(path).is_none() && !check::lacks_log(&file).map_err(named)?;
     let whole_us = has_all.then_some(amendment.at_us);
     let new =
         write(&mut file, amendment, whole_us).map_err(named)?.ok_or_else(|| named(closed(file.month)))?;
     drop((file, lock));
-    // The writer moves the file when its month ends; what was written into it just then may be in no file.
+    // The writer renames the file when its month ends; an amendment entered at that moment may be in no file.
     if before.is_some() && files::node(path).ok() != before {
-        return Err(named(Error::new(Fault::Locked, "it was moved while this was written: do it again")));
+        return Err(named(Error::new(
+            Fault::Locked,
+            "it was renamed meanwhile, because its month ended: try again",
+        )));
     }
     Ok(new)
 }
 
-/// The remedy where the proxy still writes a month that has not begun.
+/// Returns the error for a proxy that still writes a month that has not begun, with the remedy.
 fn early_open(month: Month, now: Month) -> Error {
     let (month, now) = (month::name(month), month::name(now));
     Error::new(
@@ -139,7 +141,8 @@ fn early_open(month: Month, now: Month) -> Error {
     )
 }
 
-/// Enters it into a file, unless its month is closed. `whole_us`: nothing of the file will be in a log afterwards.
+/// Enters an amendment into a file. Returns `None` if the month is closed. `whole_us`: the time from which no row of
+/// the file is in a log.
 fn write(file: &mut File, amendment: &Amendment<'_>, whole_us: Option<i64>) -> Result<Option<u64>, Error> {
     let mut txn = Txn::begin(file)?;
     if txn.is_closed()? {

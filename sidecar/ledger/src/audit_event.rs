@@ -1,4 +1,4 @@
-//! An event of the audit trail.
+//! Events of the audit trail: who changed what in a ledger, and when.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use std::sync::Arc;
 pub struct AuditEvent {
     /// The time, microseconds since 1970.
     pub at_us: i64,
-    /// The action.
+    /// The action, in a word: `opened`, `closed`, `repriced`, ….
     pub what: Arc<str>,
-    /// The actor.
+    /// The actor: a person, or this program with its version.
     pub who: Arc<str>,
-    /// JSON.
+    /// Details, JSON.
     pub detail: Arc<str>,
 }

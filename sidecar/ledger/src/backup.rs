@@ -1,8 +1,8 @@
 //! Backup: a copy of each file of a ledger in another folder, also while a proxy writes the ledger.
 //!
-//! Laws: a copy gets its name when it is whole, on the disk and verified; it replaces only a copy of which it has
-//! everything, and a damaged one is quarantined; a file that cannot be copied is an error of its own, and the others
-//! are copied all the same.
+//! Laws: a copy gets its name once it is complete, on the disk and verified. It replaces an earlier copy only if it has
+//! everything of it; a damaged copy is quarantined. A file that cannot be copied is an error of its own and stops no
+//! other.
 
 use std::fmt;
 use std::fs;
@@ -21,8 +21,8 @@ use crate::table::{self, EXCHANGE};
 use crate::txn::Txn;
 use crate::{check, close, digest, files, month, overview, quarantine, restored, store, verify};
 
-/// The number of attempts when a month ends during the copy and its file is renamed.
-const TRIES: usize = 5;
+/// The number of attempts if a month ends during the copy and its file is renamed.
+const COPY_ATTEMPTS: usize = 5;
 
 /// One file of a backup and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct MonthCopy {
     pub path: PathBuf,
     /// Its month; `None` if the file could not be read.
     pub month: Option<Month>,
-    /// Exchanges ever entered into it.
+    /// The number of exchanges ever entered into it.
     pub rows: u64,
     /// The outcome.
     pub done: Result<CopyOutcome, Error>,
@@ -40,24 +40,24 @@ pub struct MonthCopy {
 /// The outcome of backing up one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CopyOutcome {
-    /// It was copied, and the copy verified.
+    /// The file was copied, and the copy verified.
     Copied,
-    /// The same, and the damaged copy that was there has this name now.
+    /// The file was copied, and the damaged copy in its place was renamed to this.
     Replaced(PathBuf),
-    /// The copy that was there has everything already, and was verified.
+    /// The existing copy has everything of the file, and was verified.
     Unchanged,
-    /// The ledger has no file of this month any more. The copy stays, and was verified.
+    /// The ledger has no file of this month any more. The copy was verified and stays.
     Kept,
 }
 
 /// Copies every file of a ledger and every sign-off into a folder, under their own names.
 ///
 /// # Errors
-/// There is no such ledger or folder, or the folder is the ledger's own or that of another ledger. Then nothing is
-/// written.
+/// If there is no such ledger or folder, or the folder is the ledger's own or has another ledger. Nothing is written
+/// then.
 pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<MonthCopy>, Error> {
     let named = |error: io::Error| Error::from(error).of(path.display());
-    let refused = |said: &str| Error::new(Fault::Other, said).of(folder.display());
+    let refused = |why: &str| Error::new(Fault::Other, why).of(folder.display());
     files::is_whole(path).map_err(named)?;
     if !folder.is_dir() {
         return Err(refused("there is no such folder: create or mount it"));
@@ -81,9 +81,9 @@ pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<MonthCopy>,
                 Error::new(Fault::Other, "there is no ledger here: is the path right?").of(path.display())
             );
         }
-        // Past months first: the open month's copy may lie where the copy of an earlier one does.
+        // The open file's name may still have the copy of an earlier month, which a past month's copy moves away first.
         let mut copies: Vec<_> = names.iter().map(|from| copy(from, &target, folder, now_us)).collect();
-        if tries < TRIES && files::list(path).map_err(named)? != names {
+        if tries < COPY_ATTEMPTS && files::list(path).map_err(named)? != names {
             continue;
         }
         if copies.iter().all(|copy| copy.done.is_ok()) {
@@ -102,8 +102,8 @@ pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<MonthCopy>,
     }
 }
 
-/// Removes copies under names that their files do not have any more: a month that began beside a file that another
-/// program was reading gets the open file's name later. The copy under the new name has everything of it.
+/// Removes copies under former names of files. A month that begins while another process reads the open file gets that
+/// file's name later; the copy under the new name has everything of the former one.
 fn remove_former_names(names: &[PathBuf], target: &Path) -> Result<(), Error> {
     let folder = files::directory(target);
     let copies: Vec<_> = names.iter().filter_map(|name| Some(folder.join(name.file_name()?))).collect();
@@ -122,17 +122,17 @@ fn remove_former_names(names: &[PathBuf], target: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// One file of a ledger, as its facts identify it.
+/// The identity of a file, by its facts.
 struct Identity {
     file: File,
     instance: Vec<u8>,
-    /// It is a copy that no proxy has written to.
+    /// True for a copy that no proxy has written to.
     is_copy: bool,
     is_closed: bool,
 }
 
 impl Identity {
-    /// The identities of the files that can be read.
+    /// Returns the identities of the files that can be read.
     fn each(names: &[PathBuf]) -> Result<Vec<Self>, Error> {
         let mut found = Vec::new();
         for file in names.iter().filter_map(|name| File::open_read(name).ok()) {
@@ -163,35 +163,34 @@ impl fmt::Display for Identity {
 
 /// Refuses a folder that has files of another ledger.
 ///
-/// A folder with a file of this ledger is its own, unless a proxy went on writing that file there. A ledger whose
-/// earlier files are all lost has no file in common with its copies. Then the folder has copies only, as their mark says
-/// (a closed file has none), and of other months.
+/// A folder with a copy of a file of this ledger is this ledger's, unless a proxy wrote to the copy. A ledger whose
+/// earlier files are all lost has no file in common with its copies: then the folder is accepted if it has only marked
+/// copies and closed files, which have no mark, and all of other months.
 fn refuse_other_ledger(names: &[PathBuf], target: &Path) -> Result<(), Error> {
-    let (ours, theirs) = (Identity::each(names)?, Identity::each(&files::list(target)?)?);
-    let is_written_there = |their: &&Identity| {
-        let our = ours.iter().find(|our| our.is_same_file(their));
-        !their.is_copy
-            && !their.is_closed
-            && our.is_some_and(|our| matches!(lacks(&our.file, &their.file), Ok(Some(_))))
+    let (own, there) = (Identity::each(names)?, Identity::each(&files::list(target)?)?);
+    let is_written_there = |copy: &&Identity| {
+        let original = own.iter().find(|own| own.is_same_file(copy));
+        !copy.is_copy
+            && !copy.is_closed
+            && original.is_some_and(|own| matches!(lacks(&own.file, &copy.file), Ok(Some(_))))
     };
-    let stranger = if theirs.iter().any(|their| ours.iter().any(|our| our.is_same_file(their))) {
-        theirs.iter().find(is_written_there)
-    } else if theirs.iter().all(|their| their.is_copy || their.is_closed)
-        && theirs.iter().any(|their| their.is_copy)
+    let foreign = if there.iter().any(|copy| own.iter().any(|own| own.is_same_file(copy))) {
+        there.iter().find(is_written_there)
+    } else if there.iter().all(|copy| copy.is_copy || copy.is_closed) && there.iter().any(|copy| copy.is_copy)
     {
-        theirs.iter().find(|their| ours.iter().any(|our| our.is_same_month(their)))
+        there.iter().find(|copy| own.iter().any(|own| own.is_same_month(copy)))
     } else {
-        theirs.first()
+        there.first()
     };
-    let (Some(stranger), Some(own)) = (stranger, ours.last()) else { return Ok(()) };
-    let said = format!(
-        "another ledger is in this folder: {stranger}, and of the ledger {own}; nothing was copied: give each ledger a \
+    let (Some(foreign), Some(own)) = (foreign, own.last()) else { return Ok(()) };
+    let message = format!(
+        "another ledger is in this folder: {foreign}, and of the ledger {own}; nothing was copied: give each ledger a \
          folder of its own"
     );
-    Err(Error::new(Fault::Other, said))
+    Err(Error::new(Fault::Other, message))
 }
 
-/// The copies of months of which the ledger has no file any more.
+/// Returns the verified copies of months of which the ledger has no file any more.
 fn without_original(copies: &[MonthCopy], target: &Path) -> io::Result<Vec<MonthCopy>> {
     let names = files::list(target)?;
     let others = names.into_iter().filter(|path| copies.iter().all(|copy| copy.path != *path));
@@ -210,11 +209,11 @@ fn without_original(copies: &[MonthCopy], target: &Path) -> io::Result<Vec<Month
             Err(error) => error.message,
         };
         if !damage.is_empty() {
-            let said =
+            let message =
                 format!("the ledger has no file of this month any more, and its copy is damaged: {damage}");
-            kept.done = Err(Error::corrupt(said).of(kept.path.display()));
+            kept.done = Err(Error::corrupt(message).of(kept.path.display()));
         }
-        // One of a month that the ledger has lies there under a former name.
+        // A copy of a month that was copied now is one under a former name.
         copies.iter().all(|copy| copy.month.is_none() || copy.month != kept.month).then_some(kept)
     });
     Ok(found.collect())
@@ -224,7 +223,7 @@ fn rows(file: &File) -> Result<u64, Error> {
     Ok(u64::try_from(file::table_digest(&file.connection, &EXCHANGE)?.entered).unwrap_or(0))
 }
 
-/// Copies one file of the ledger whose copy is at `target`.
+/// Copies one file of the ledger whose backup is at `target`.
 fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64) -> MonthCopy {
     let to = folder.join(from.file_name().unwrap_or_default());
     let mut copy = MonthCopy { path: to.clone(), month: None, rows: 0, done: Ok(CopyOutcome::Unchanged) };
@@ -260,14 +259,14 @@ fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64) -> MonthCopy {
 /// The copy that an earlier backup left where a file is to be copied.
 enum There {
     Nothing,
-    /// It has everything of the file.
+    /// The copy has everything of the file.
     Unchanged,
-    /// The file has everything of it.
+    /// The file has everything of the copy.
     Outdated,
-    /// It is of another month, whose file was the open one.
+    /// The copy is of an earlier month, when that was the open one.
     OfMonth(File),
-    /// It is damaged, so that the file may lack rows of it. It is quarantined and not deleted: it may be all that is
-    /// left of rows that the ledger lost.
+    /// The copy is damaged, so that it cannot be compared. It is quarantined and not deleted: it may have the only rows
+    /// left of what the ledger lost.
     Damaged,
 }
 
@@ -275,7 +274,7 @@ impl There {
     /// Compares what is at `to` with the file to be copied.
     ///
     /// # Errors
-    /// It has something that the file lacks, or cannot be read for a reason other than damage.
+    /// If the copy has something that the file lacks, or cannot be read for a reason other than damage.
     fn find(to: &Path, source: &File) -> Result<Self, Error> {
         if !to.try_exists()? {
             return Ok(Self::Nothing);
@@ -305,7 +304,7 @@ impl There {
     }
 }
 
-/// Writes a copy, whole, on the disk and verified.
+/// Writes a complete copy to the disk and verifies it.
 fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Error> {
     match fs::remove_file(new) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
@@ -316,7 +315,7 @@ fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Error> {
         new,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
-    // The source is in a transaction: the pages are of one instant, whatever is entered meanwhile.
+    // The source is in a transaction, so all pages are of one snapshot.
     match Backup::new(&source.connection, &mut connection)?.step(-1)? {
         StepResult::Done => {}
         _ => return Err(Error::new(Fault::Locked, "the file is locked by another process: try again")),
@@ -328,8 +327,8 @@ fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Error> {
     }
     let is_closed = file::number(&source.connection, "closed_us")?.is_some();
     if !is_closed {
-        // A file that a proxy writes has rows in the log beside it; this copy includes them. A process that writes to
-        // the restored copy cannot know later entries of the original, even if no proxy had the original open.
+        // The copy includes the rows in the log of the original, so it lacks none. But the writer that uses it after a
+        // restore must enter a gap, because the original may have later rows: hence the mark, and "not clean".
         let mut file = File::open(new)?;
         let txn = Txn::begin(&mut file)?;
         let alive_us = txn.number("alive_us")?.unwrap_or(now_us);
@@ -343,14 +342,14 @@ fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Error> {
     fs::File::open(new)?.sync_all()?;
     let differences = verify::contents(&File::open_read(new)?)?.differences;
     if !differences.is_empty() {
-        let said = format!("it does not verify and was not copied: {}", differences.join("; "));
-        return Err(Error::corrupt(said).of(source.path.display()));
+        let message = format!("it does not verify and was not copied: {}", differences.join("; "));
+        return Err(Error::corrupt(message).of(source.path.display()));
     }
     Ok(())
 }
 
-/// Gives the copy of a month that was the open one the name of that month, unless a copy that has everything of it
-/// has that name.
+/// Renames the copy of a month that is not the open one any more, unless the month's own name has a copy with
+/// everything of it.
 fn move_away(there: File, target: &Path) -> Result<(), Error> {
     let to = files::of_month(target, there.month);
     if !to.try_exists()? {
@@ -366,7 +365,7 @@ fn move_away(there: File, target: &Path) -> Result<(), Error> {
     }
 }
 
-/// Names the first thing that a copy has and its file lacks; `None` if the file has all of it.
+/// Returns the first difference by which a copy has more than its file; `None` if the file has all of it.
 fn lacks(file: &File, copy: &File) -> Result<Option<String>, Error> {
     let fact = |of: &File, name: &str| file::bytes(&of.connection, name);
     if fact(file, "instance")? != fact(copy, "instance")? {
@@ -391,7 +390,7 @@ fn lacks(file: &File, copy: &File) -> Result<Option<String>, Error> {
             let sql = format!("SELECT mark FROM {} WHERE seq = ?", table.name);
             Ok(of.connection.query_row(&sql, [had.entered], |row| row.get(0)).optional()?)
         };
-        // A row that retention took away is in neither, or was the same.
+        // A row that retention deleted from either cannot be compared.
         if let (Some(here), Some(there)) = (last(file)?, last(copy)?)
             && here != there
         {
@@ -401,7 +400,7 @@ fn lacks(file: &File, copy: &File) -> Result<Option<String>, Error> {
     Ok(None)
 }
 
-/// Returns whether a copy has every row and every line of a file.
+/// Returns true if a copy has every row and every daily total of a file.
 fn lacks_nothing_of(copy: &File, file: &File) -> Result<bool, Error> {
     for table in table::digested_tables() {
         if file::table_digest(&copy.connection, table)? != file::table_digest(&file.connection, table)?
@@ -414,8 +413,9 @@ fn lacks_nothing_of(copy: &File, file: &File) -> Result<bool, Error> {
 }
 
 fn kept(why: &str) -> Error {
-    let said = format!("the copy that is there stays as it is: {why}; move it away to have this one copied");
-    Error::new(Fault::Other, said)
+    let message =
+        format!("the copy that is there stays as it is: {why}; move it away to have this one copied");
+    Error::new(Fault::Other, message)
 }
 
 fn sign_off(from: &Path, to: &Path) -> Result<(), Error> {

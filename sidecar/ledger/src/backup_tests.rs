@@ -28,7 +28,7 @@ fn written_at(now_us: i64, path: &Path) -> Ledger {
 
 fn acknowledged(ledger: &Ledger, rows: u64) {
     while ledger.status().rows_total < rows {
-        assert!(ledger.status().trouble.is_none(), "{:?}", ledger.status());
+        assert!(ledger.status().fault_message.is_none(), "{:?}", ledger.status());
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -126,7 +126,7 @@ fn backup_beside_a_writer_restores_its_ledger() {
 }
 
 #[test]
-fn copy_without_the_log_is_told() {
+fn copy_without_its_log_is_reported() {
     let (place, folder) = (Place::new(), Place::new());
     let ledger = two_months(&place);
     for name in ["x-2026-10.db", "x-2026-10.json", "x.db"] {
@@ -134,8 +134,8 @@ fn copy_without_the_log_is_told() {
     }
     // Twice: reading makes an empty log.
     for _ in 0..2 {
-        let said = differences(&folder.ledger());
-        assert!(said.contains(&check::LACKS_LOG.to_owned()), "{said:?}");
+        let found = differences(&folder.ledger());
+        assert!(found.contains(&check::LACKS_LOG.to_owned()), "{found:?}");
         let lacks = |place: &Place| {
             let files = overview(&place.ledger()).unwrap().files;
             files.into_iter().map(|part| part.facts.unwrap().lacks_log).collect::<Vec<_>>()
@@ -176,11 +176,11 @@ fn copy_is_replaced_only_by_a_complete_one() {
     all_are(&copies(&place, &folder), CopyOutcome::Copied);
     assert!(ledger.shutdown(LONG));
     let good = fs::read(folder.ledger()).unwrap();
-    let refused = |said: &str| {
+    let refused = |message: &str| {
         let copies = copies(&place, &folder);
         assert_eq!(copies[0].done, Ok(CopyOutcome::Unchanged));
         let error = copies[1].done.clone().unwrap_err();
-        assert!(error.message.contains(said), "{error}");
+        assert!(error.message.contains(message), "{error}");
         assert_eq!(fs::read(folder.ledger()).unwrap(), good);
         assert_eq!(folder.names(), ["x-2026-10.db", "x-2026-10.json", "x.db", "x.db.lock"]);
     };
@@ -212,7 +212,7 @@ fn copy_is_replaced_only_by_a_complete_one() {
 }
 
 #[test]
-fn damaged_copy_is_moved_aside_and_replaced() {
+fn damaged_copy_is_quarantined_and_replaced() {
     let (place, folder) = (Place::new(), Place::new());
     assert!(two_months(&place).shutdown(LONG));
     all_are(&copies(&place, &folder), CopyOutcome::Copied);
@@ -222,8 +222,8 @@ fn damaged_copy_is_moved_aside_and_replaced() {
         damaged[pages.start * 4096..pages.end * 4096].fill(0xa5);
         fs::write(folder.ledger(), &damaged).unwrap();
         let done = copies(&place, &folder)[1].done.clone();
-        let Ok(CopyOutcome::Replaced(aside)) = done else { panic!("{done:?}") };
-        assert_eq!(fs::read(aside).unwrap(), damaged);
+        let Ok(CopyOutcome::Replaced(quarantined)) = done else { panic!("{done:?}") };
+        assert_eq!(fs::read(quarantined).unwrap(), damaged);
         assert_eq!(differences(&folder.ledger()), [""; 0]);
     }
     // A damaged ledger replaces nothing.
@@ -255,13 +255,13 @@ fn other_ledgers_folder_is_refused_unwritten() {
     for folder in [&stopped, &its_copies, &fork] {
         let before: Vec<_> = folder.names().iter().map(|name| fs::read(folder.path(name)).unwrap()).collect();
         let names = folder.names();
-        let said = backup(&place.ledger(), folder.as_ref(), november_us() + 90).unwrap_err().message;
+        let message = backup(&place.ledger(), folder.as_ref(), november_us() + 90).unwrap_err().message;
         let id = |path: &Path| {
             let file = crate::file::File::open_read(path).unwrap();
             crate::digest::hex(&crate::file::bytes(&file.connection, "instance").unwrap().unwrap())
         };
-        let ids = files::list(&folder.ledger()).unwrap().iter().any(|path| said.contains(&id(path)));
-        assert!(ids && said.contains(&id(&place.ledger())), "{said}");
+        let ids = files::list(&folder.ledger()).unwrap().iter().any(|path| message.contains(&id(path)));
+        assert!(ids && message.contains(&id(&place.ledger())), "{message}");
         assert_eq!(folder.names(), names);
         for (name, before) in names.iter().zip(before) {
             assert!(fs::read(folder.path(name)).unwrap() == before, "{name} is as it was");
@@ -288,8 +288,8 @@ fn copy_without_its_original_is_kept_and_named() {
     let mut damaged = fs::read(&copy).unwrap();
     damaged[4096 * 8..].fill(0xa5);
     fs::write(&copy, damaged).unwrap();
-    let said = copies(&place, &folder).pop().unwrap().done.unwrap_err().message;
-    assert!(said.contains("no file of this month any more, and its copy is damaged"), "{said}");
+    let message = copies(&place, &folder).pop().unwrap().done.unwrap_err().message;
+    assert!(message.contains("no file of this month any more, and its copy is damaged"), "{message}");
 }
 
 #[test]
@@ -448,9 +448,9 @@ fn one_file_under_two_names_is_no_ledger() {
     assert!(two_months(&place).shutdown(LONG));
     let twice = files::of_month(&place.ledger(), october() + 1);
     fs::copy(place.ledger(), &twice).unwrap();
-    let said = Store::open_read(&place.ledger()).err().unwrap().message;
-    assert!(said.contains("the same ledger file as") && said.contains("count twice"), "{said}");
-    assert!(differences(&place.ledger()).iter().any(|said| said.contains("the same ledger file as")));
+    let message = Store::open_read(&place.ledger()).err().unwrap().message;
+    assert!(message.contains("the same ledger file as") && message.contains("count twice"), "{message}");
+    assert!(differences(&place.ledger()).iter().any(|text| text.contains("the same ledger file as")));
 }
 
 #[test]

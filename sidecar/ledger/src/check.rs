@@ -1,8 +1,8 @@
-//! The check of a file when it is opened.
+//! The check of a file before the writer uses it.
 //!
-//! Law: a damaged file is noticed before anything is added to it, and traffic does not wait for that. The daily totals,
-//! of which reports are made, are read whole each time; all pages only where that takes seconds at most. `tokenmeter
-//! ledger verify` reads the rest.
+//! Law: damage is found before a row is added to the file, and traffic does not wait for the check. The tables of which
+//! reports are made are read as a whole each time, all pages only where that takes seconds at most. `tokenmeter ledger
+//! verify` reads the rest.
 
 use std::path::Path;
 
@@ -14,20 +14,20 @@ use crate::file::{self, File};
 use crate::files;
 use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 
-/// A file that was left in order is read whole up to this length, bytes.
-const IN_ORDER: u64 = 64 << 20;
+/// The longest file that is read as a whole if its last writer closed it, bytes.
+const CLOSED_MAX_BYTES: u64 = 64 << 20;
 
-/// One that was not, up to this: a second or two of an ordinary disk, so that even at twenty thousand rows a
-/// second what comes meanwhile finds room in the queue.
-const NOT_IN_ORDER: u64 = 256 << 20;
+/// The longest file that is read as a whole after a crash, bytes: a second or two of an ordinary disk, so that even at
+/// twenty thousand rows a second the queue has room for the rows that arrive meanwhile.
+const CRASHED_MAX_BYTES: u64 = 256 << 20;
 
-/// So many of the newest rows are read.
-const NEWEST: i64 = 1_024;
+/// The number of newest rows of each table that are read.
+const NEWEST_ROWS: i64 = 1_024;
 
-/// Looks at a file that is about to be written.
-pub(crate) fn look(file: &File, in_order: bool) -> Result<(), Error> {
+/// Checks a file that is about to be written. `in_order`: its last writer closed it.
+pub(crate) fn before_writing(file: &File, in_order: bool) -> Result<(), Error> {
     let connection = &file.connection;
-    let limit = if in_order { IN_ORDER } else { NOT_IN_ORDER };
+    let limit = if in_order { CLOSED_MAX_BYTES } else { CRASHED_MAX_BYTES };
     if files::length(&file.path) <= limit {
         pages(file, "quick_check")?;
     }
@@ -40,49 +40,49 @@ pub(crate) fn look(file: &File, in_order: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// The fact that says when all that was entered into a file was known to be in it, and in no log beside it.
+/// The fact with the last time at which every entered row was in the file itself, and none only in the log beside it.
 pub(crate) const WHOLE: &str = "whole_us";
 
-/// The error for a file that lacks its log, with the remedy.
+/// The error of a file that lacks its write-ahead log, with the remedy.
 pub const LACKS_LOG: &str = "it was copied while a proxy wrote it, without the -wal beside it, which held its \
      newest rows: copy a ledger with `tokenmeter ledger backup`; if this is the ledger itself, start its proxy, which \
      enters a gap for what may be missing";
 
-/// Returns whether a file was copied while it was written, without its log. A file that a proxy closed in order, has
-/// open, or left with its log when it was killed was not.
+/// Returns true if a file was copied while it was written, without its log. False for a file that a proxy closed, has
+/// open, or left with its log when it was killed.
 pub(crate) fn lacks_log(file: &File) -> Result<bool, Error> {
     Ok(!has_log(&file.path) && had_log(&file.connection)?)
 }
 
-/// Returns true if a log that is not empty lies beside a file.
+/// Returns true if a file has a log with content beside it.
 pub(crate) fn has_log(path: &Path) -> bool {
     files::length(&files::beside(path, "-wal")) > 0
 }
 
-/// Returns true if some rows of a file were in a log when it was written last.
+/// Returns true if rows of a file may have been only in its log after the last write.
 pub(crate) fn had_log(connection: &Connection) -> Result<bool, Error> {
     let number = |name| file::number(connection, name);
     Ok(number("clean")? == Some(0) && number(WHOLE)? < number("alive_us")?)
 }
 
-/// Returns whether SQLite's own check, which is one transaction, would delay checkpoints of a file that may be written.
+/// Returns true if SQLite's own check, which is one transaction, would delay checkpoints of a file that may be written.
 pub(crate) fn is_long_and_written(file: &File) -> Result<bool, Error> {
     let mode: String = file.connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
-    Ok(mode == "wal" && files::length(&file.path) > NOT_IN_ORDER)
+    Ok(mode == "wal" && files::length(&file.path) > CRASHED_MAX_BYTES)
 }
 
-/// SQLite's own check.
+/// Runs SQLite's own check: `quick_check` or `integrity_check`.
 pub(crate) fn pages(file: &File, check: &str) -> Result<(), Error> {
-    let said: String = file.connection.query_row(&format!("PRAGMA {check}(1)"), [], |row| row.get(0))?;
-    if said == "ok" { Ok(()) } else { Err(Error::corrupt(said)) }
+    let result: String = file.connection.query_row(&format!("PRAGMA {check}(1)"), [], |row| row.get(0))?;
+    if result == "ok" { Ok(()) } else { Err(Error::corrupt(result)) }
 }
 
-/// The newest rows of a table are there, without a hole, and the last is the one that was entered last.
+/// Checks that the newest rows of a table are complete up to the one that the table digest counts as the last.
 fn newest(file: &File, table: &'static Table) -> Result<(), Error> {
     let entered = file::table_digest(&file.connection, table)?.entered;
     let kept = file::compacted(&file.connection, table)?.entered < entered;
     let mut expected = entered;
-    table.each(&file.connection, "ORDER BY seq DESC LIMIT ?", &[NEWEST], |values, _| {
+    table.each(&file.connection, "ORDER BY seq DESC LIMIT ?", &[NEWEST_ROWS], |values, _| {
         if values[0] != ValueRef::Integer(expected) {
             return Err(Error::corrupt(format!("row {expected} of the table {} is missing", table.name)));
         }

@@ -1,7 +1,7 @@
-//! Closing a month: from then on it does not change, and what comes late is billed in the open one.
+//! Closing a month: its file does not change any more, and late rows and corrections are billed in the open month.
 //!
-//! Laws: a month is closed once, after those before it; only if it verifies; a crash at any point leaves
-//! it open or closed, and closing again finishes what was begun.
+//! Laws: a month is closed once, after those before it, and only if it verifies. A crash at any point leaves it open or
+//! closed; closing it again completes the sign-off.
 
 use std::fs;
 use std::path::Path;
@@ -18,11 +18,11 @@ use crate::table::Digest;
 use crate::txn::Txn;
 use crate::{digest, files, month, restored, verify};
 
-/// Closes a month and signs it off. Of one that is closed already the sign-off is written again, as it was.
+/// Closes a month and signs it off. If the month is closed already, its sign-off is written again, unchanged.
 ///
 /// # Errors
-/// The month is not over, is not there, does not verify, lies in a file that another process is writing,
-/// or comes after one that is not closed or is gone; or the disk says no.
+/// If the month is not over, has no file, does not verify, is in a file that another process writes, or follows a month
+/// that is open or absent; or if the disk fails.
 pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignOff, Error> {
     files::is_whole(path)?;
     let name = month::name(wanted);
@@ -40,12 +40,12 @@ pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignO
         return Err(refused(format!("there is no file of it beside {}", path.display())));
     }
     let previous = previous(path, wanted)?;
-    // A month that no proxy opened since it was put back from a copy.
+    // No proxy may have opened the month since it was restored from a copy, so the gap is entered here.
     restored::past_gap(&to, now_us).map_err(|error| error.of(to.display()))?;
     for verdict in verify(path, Some(wanted))? {
-        // What a close that was cut short has not written yet is no difference.
+        // The sign-off of an interrupted close is written below.
         let differences: Vec<_> =
-            verdict.differences.into_iter().filter(|said| !said.starts_with("the sign-off ")).collect();
+            verdict.differences.into_iter().filter(|text| !text.starts_with("the sign-off ")).collect();
         if !differences.is_empty() {
             return Err(refused(format!(
                 "{} does not verify: {}",
@@ -58,7 +58,7 @@ pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignO
     if file::number(&File::open_read(&to).map_err(named)?.connection, "closed_us").map_err(named)?.is_none() {
         let mut file = File::open(&to).map_err(named)?;
         freeze(&mut file, wanted, previous.as_ref(), who, now_us).map_err(named)?;
-        // If the proxy has it open still, it puts it away by itself.
+        // If the proxy still has the file open, it empties the log itself.
         file.rest().map_err(named)?;
     }
     let sign_off = {
@@ -71,12 +71,12 @@ pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignO
     Ok(sign_off)
 }
 
-/// Why a month still lies in the open file of a proxy that runs.
+/// The error of a month that is still in the open file of a running proxy.
 const NOT_MOVED: &str = "the proxy that writes this ledger has not moved the month out of the open file yet, which it \
-                         does within seconds of its end, once nobody else has the file open: try again in a \
-                         minute, and if that does not help, end what reads the file";
+                         does within seconds of the month's end if no other process has the file open: try again in \
+                         a minute, and if that does not help, end the process that reads the file";
 
-/// Moves the month out of the open file, where no running proxy does it.
+/// Moves the month out of the open file if no running proxy does.
 fn move_out(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<(), Error> {
     if !path.try_exists()? || File::open_read(path)?.month != wanted {
         return Ok(());
@@ -90,14 +90,14 @@ fn move_out(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<(), Er
     if path.try_exists()? && File::open_read(path)?.month == wanted {
         return Err(Error::new(
             Fault::Locked,
-            "another program reads it in the open file, so that it cannot be moved: try again later",
+            "another process reads the open file, so the month cannot be moved out of it: try again later",
         ));
     }
     Ok(())
 }
 
-/// The digest of the month that was closed last before one. All before it have to be, and to be there: a month
-/// closed after the wrong one would differ for ever once the right one is put back.
+/// Returns the digest of the last month before `wanted`. Every earlier month must be closed and have its file: the
+/// digest is part of the next month's, which would never verify again once an absent month is restored.
 fn previous(path: &Path, wanted: Month) -> Result<Option<Digest>, Error> {
     let mut previous = None;
     let mut missing = AbsentMonths::new(path)?;
@@ -130,6 +130,7 @@ fn previous(path: &Path, wanted: Month) -> Result<Option<Digest>, Error> {
     Ok(previous)
 }
 
+/// Closes the month in one transaction: its digest, and the facts that say who closed it and when.
 fn freeze(
     file: &mut File,
     month: Month,

@@ -1,4 +1,4 @@
-//! A month from its last row to the day its rows are taken away.
+//! A month from its last row until retention deletes its rows.
 
 use meter::TokenType;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn billed(place: &Place) -> Vec<(String, u64, i128)> {
     let mut months = std::collections::BTreeMap::<Month, (u64, i128)>::new();
     let store = Store::open_read(&place.ledger()).unwrap();
     store
-        .lines(&Range::ALL, &mut |month, line| {
+        .daily_totals(&Range::ALL, &mut |month, line| {
             let sum = months.entry(month).or_default();
             *sum = (sum.0 + line.sums.exchanges, sum.1 + line.sums.cost_pico);
             Ok(())
@@ -68,9 +68,9 @@ fn well(place: &Place) {
 
 #[track_caller]
 fn differs(place: &Place, in_what: &str) {
-    let said: Vec<String> =
+    let found: Vec<String> =
         verify(&place.ledger(), None).unwrap().into_iter().flat_map(|verdict| verdict.differences).collect();
-    assert!(said.iter().any(|said| said.contains(in_what)), "{in_what:?} is not in {said:#?}");
+    assert!(found.iter().any(|text| text.contains(in_what)), "{in_what:?} is not in {found:#?}");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn late_energy_leaves_next_month_closable() {
 
 /// Who asked whom, when and what it cost is for the owner and the owner's group, whatever the umask.
 #[test]
-fn others_read_nothing() {
+fn files_are_unreadable_for_other_users() {
     use std::os::unix::fs::PermissionsExt;
     let place = with_october();
     close(&place.ledger(), october(), "ann", november_us()).unwrap();
@@ -210,7 +210,7 @@ fn closed_months_form_a_chain() {
     assert_eq!(first.document["previous_digest"], Value::Null);
     well(&place);
     std::fs::remove_file(place.path("x-2026-10.db")).unwrap();
-    differs(&place, "the month closed before it is not there");
+    differs(&place, "the month closed before it is gone");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn late_correction_is_billed_in_open_month() {
 /// A hand that knows SQL but not the row checksums; one that knows both; one that changes what was signed.
 #[test]
 fn verify_reports_any_change_of_closed_month() {
-    for (sql, told) in [
+    for (sql, difference) in [
         ("UPDATE exchange SET cost_pico = cost_pico + 1 WHERE seq = 2", "exchange"),
         ("DELETE FROM exchange WHERE seq = 100", "exchange"),
         ("UPDATE line SET exchanges = exchanges + 1", "line"),
@@ -296,7 +296,7 @@ fn verify_reports_any_change_of_closed_month() {
         let connection = rusqlite::Connection::open(&path).unwrap();
         connection.execute_batch(sql).unwrap();
         connection.close().unwrap();
-        differs(&place, told);
+        differs(&place, difference);
     }
     let place = with_october();
     close(&place.ledger(), october(), "ann", november_us()).unwrap();
@@ -325,12 +325,12 @@ fn changed_row_is_reported_before_its_totals() {
         format!("a row of the table exchange is not as it was written (seq 2, id {id}, tenant {tenant:?}");
     assert!(first.starts_with(&named), "{first}");
     assert!(line.starts_with("so the usage line of 2026-10-"), "{line}");
-    let (says, come_to) = line.split_once("; its rows come to ").expect("two sums");
+    let (stored, computed) = line.split_once("; its rows come to ").expect("two sums");
     let usd = |text: &str| -> f64 {
         let (before, _) = text.split_once(" USD").expect("a currency");
         before.rsplit(' ').next().unwrap().parse().expect("units of it")
     };
-    assert!((usd(come_to) - usd(says) - 1.5).abs() < 1e-9, "{line}");
+    assert!((usd(computed) - usd(stored) - 1.5).abs() < 1e-9, "{line}");
     assert_eq!(verdict.rows, 100, "all were read");
 }
 
@@ -350,9 +350,9 @@ fn totals_are_compared_with_their_rows() {
     assert!(refused.message.contains("does not verify"), "{refused}");
 }
 
-/// Retention's first look, at which it cannot know that the clock is right.
+/// Lets retention read the clock for the first time, when it cannot trust it yet.
 #[track_caller]
-fn look(place: &Place, now_us: i64) {
+fn read_clock(place: &Place, now_us: i64) {
     assert_eq!(retain::step(&place.ledger(), 20, &|_| true, "test", now_us).unwrap(), Next::Nothing);
 }
 
@@ -385,7 +385,7 @@ fn retention_deletes_rows_and_keeps_totals() {
         assert!(ledger.shutdown(LONG));
         assert_eq!(kept(&place), rows, "after {days} days");
         if rows > 0 {
-            look(&place, november_us() + days * DAY_US);
+            read_clock(&place, november_us() + days * DAY_US);
         }
     }
     assert_eq!(billed(&place)[0], before[0]);
@@ -417,25 +417,25 @@ fn unreadable_month_deletes_no_other() {
         let store = Store::open_read(&place.ledger()).unwrap();
         for (range, well) in &ranges {
             let mut count = 0;
-            let lines = store.lines(range, &mut |_, line| {
+            let lines = store.daily_totals(range, &mut |_, line| {
                 count += line.sums.exchanges;
                 Ok(())
             });
-            let said = lines.map_err(|trouble| trouble.to_string());
+            let message = lines.map_err(|error| error.to_string());
             if *well {
-                assert_eq!((said, count), (Ok(()), 10), "{} bytes, {range:?}", bytes.len());
+                assert_eq!((message, count), (Ok(()), 10), "{} bytes, {range:?}", bytes.len());
                 assert!(store.rows(range, &mut |_, _, _| Ok(())).is_ok());
                 assert!(store.devices(range).is_ok() && store.gaps(range).is_ok());
                 assert!(!store.rates().unwrap().is_empty());
             } else {
-                let said = said.unwrap_err();
-                assert!(said.contains("x-2026-10.db"), "{said}");
+                let message = message.unwrap_err();
+                assert!(message.contains("x-2026-10.db"), "{message}");
             }
         }
     }
     std::fs::write(&quarantine_past, vec![0xA5; whole.len()]).unwrap();
-    let said = Store::open_read(&place.ledger()).unwrap().gaps(&Range::ALL).unwrap_err().to_string();
-    assert!(said.contains("put it back from a backup"), "{said}");
+    let message = Store::open_read(&place.ledger()).unwrap().gaps(&Range::ALL).unwrap_err().to_string();
+    assert!(message.contains("put it back from a backup"), "{message}");
 }
 
 /// Old rows that another store has yet to get stay, and go once it has them.
@@ -445,7 +445,7 @@ fn unshipped_rows_are_kept() {
     let month = place.path("x-2026-10.db");
     let later = november_us() + 40 * DAY_US;
     assert!(at(later - DAY_US, &place, 0).0.shutdown(LONG));
-    look(&place, later - DAY_US);
+    read_clock(&place, later - DAY_US);
     let (asked, asks) = std::sync::mpsc::channel();
     let never: crate::MayForget = Arc::new(move |file| {
         asked.send(file.to_owned()).unwrap();
@@ -472,23 +472,23 @@ fn unshipped_rows_are_kept() {
     well(&place);
 }
 
-/// September is nothing that can be read: it is told, and October's rows go all the same.
+/// September cannot be read: that is an error, and October's rows are still deleted.
 #[test]
 fn unreadable_month_keeps_no_other() {
     let place = with_october();
     let later = november_us() + 40 * DAY_US;
     assert!(at(later - DAY_US, &place, 0).0.shutdown(LONG));
-    look(&place, later - DAY_US);
+    read_clock(&place, later - DAY_US);
     std::fs::write(place.path("x-2026-09.db"), vec![0xA5; 8_192]).unwrap();
     let step = || retain::step(&place.ledger(), 20, &|_| true, "test", later);
     let mut steps = 0;
-    let said = loop {
+    let error = loop {
         match step() {
             Ok(Next::Step) => steps += 1,
             other => break other.unwrap_err(),
         }
     };
-    assert!(steps > 0 && said.message.contains("x-2026-09.db"), "{steps} {said}");
+    assert!(steps > 0 && error.message.contains("x-2026-09.db"), "{steps} {error}");
     let file = crate::file::File::open_read(&place.path("x-2026-10.db")).unwrap();
     let rows: i64 = file.connection.query_row("SELECT count(*) FROM exchange", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 0);
@@ -507,15 +507,15 @@ fn clock_jump_deletes_nothing() {
     let hour = DAY_US / 24;
     let hours = |from: i64, count: i64| (0..count).map(move |n| from + n * hour);
     for now in hours(soon, 30).chain(hours(wrong, 24)).chain(hours(soon + 54 * hour, 3)).chain([wrong]) {
-        look(&place, now);
+        read_clock(&place, now);
     }
     assert_eq!(rows(), 100);
-    hours(wrong, 24).for_each(|now| look(&place, now));
+    hours(wrong, 24).for_each(|now| read_clock(&place, now));
     let believed = retain::step(&place.ledger(), 20, &|_| true, "test", wrong + 24 * hour).unwrap();
     assert_eq!((believed, rows()), (Next::Step, 0));
 }
 
-/// The proxy ran while the clock said 2099; what is corrected now is billed now.
+/// The proxy ran while the clock was at 2099; a correction of now is billed now.
 #[test]
 fn nothing_is_billed_in_a_future_month() {
     let place = with_october();
@@ -529,8 +529,8 @@ fn nothing_is_billed_in_a_future_month() {
         corrections: &[],
     };
     let lock = crate::lock::Lock::take(&place.ledger()).unwrap();
-    let told = amend(&place.ledger(), &act).unwrap_err();
-    assert!(told.message.contains("the clock was or is wrong"), "{told}");
+    let error = amend(&place.ledger(), &act).unwrap_err();
+    assert!(error.message.contains("the clock was or is wrong"), "{error}");
     drop(lock);
     for acts in 1..=2 {
         amend(&place.ledger(), &act).unwrap();

@@ -1,6 +1,7 @@
 //! One column of a table: its name, its SQL type, and the field of a Rust value that it holds.
 //!
-//! Law: what is written and read again is equal; a number that a column cannot hold is an error and not another number.
+//! Law: a value that is written and read again is equal. A number that a column cannot hold is an error, and never
+//! becomes another number.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::error::Error;
 use crate::source::Share;
 use crate::total_key::Class;
 
-/// The value of a column, whichever store it is in.
+/// The value of a column, the same for a ledger file and a central store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     /// No value.
@@ -55,7 +56,7 @@ pub enum Absent {
     Null,
     /// The empty text or id, because the column is part of a primary key.
     Empty,
-    /// NULL in a file stands for this number, which most rows have; a central store has the number itself.
+    /// NULL in a file, where it stands for this number, which most rows have; a central store has the number.
     Usual(i128),
 }
 
@@ -72,7 +73,7 @@ pub struct Column<T: 'static> {
     pub version: i64,
     /// True if it is not sent to a central store.
     pub is_local: bool,
-    /// True if no two rows have the same text, so that a reader does not remember it.
+    /// True if no two rows have the same text, so that a reader does not cache it.
     is_unique: bool,
     get: for<'a> fn(&'a T) -> Value<'a>,
     set: Set<T>,
@@ -130,7 +131,7 @@ impl<T> Column<T> {
         Self { is_unique: true, ..self }
     }
 
-    /// The value of the column in a row.
+    /// Returns the value of the column in a row.
     pub fn value<'a>(&self, row: &'a T) -> Value<'a> {
         (self.get)(row)
     }
@@ -138,7 +139,7 @@ impl<T> Column<T> {
     /// Sets the column in a row to a value that was read.
     ///
     /// # Errors
-    /// If the value is none of this column.
+    /// If the column cannot have the value.
     pub fn set(&self, row: &mut T, value: Value<'_>, reader: &mut RowReader<'_>) -> Result<(), Error> {
         reader.is_unique = self.is_unique;
         let value = match (value, self.absent) {
@@ -155,7 +156,8 @@ pub trait Stored: Sized + 'static {
     /// The table's name.
     const TABLE: &'static str;
 
-    /// The number of first columns that are the primary key; 0 if rows are numbered by a column `seq` before all others.
+    /// The number of first columns that are the primary key; 0 if rows are numbered by a column `seq` before all
+    /// others.
     const KEYS: usize = 0;
 
     /// Constraints of the table beyond its columns', each after a comma.
@@ -168,7 +170,7 @@ pub trait Stored: Sized + 'static {
     fn blank() -> Self;
 }
 
-/// What reading a row needs beyond its columns.
+/// The state that reading rows needs beyond their columns: rates by id, and names read before.
 pub struct RowReader<'r> {
     names: Names,
     rates: Box<Rates<'r>>,
@@ -213,11 +215,11 @@ impl std::fmt::Debug for RowReader<'_> {
     }
 }
 
-/// Names that were read before, so that a million rows of ten tenants hold ten names.
+/// The cache of names, so that a million rows of ten tenants hold ten names.
 #[derive(Default)]
 struct Names(HashSet<Arc<str>>);
 
-/// The number of names that are remembered: end users may be as many as exchanges.
+/// The most cached names; there may be as many end users as exchanges.
 const NAMES_MAX: usize = 16_384;
 
 impl Names {
@@ -239,14 +241,14 @@ pub(crate) trait Field: Sized {
     /// True if the field may have no value.
     const MAY_BE_ABSENT: bool = false;
 
-    /// The field as a value.
+    /// Returns the field as a value.
     fn value(&self) -> Value<'_>;
 
-    /// The value as a field.
+    /// Reads the field from a value.
     fn read(value: Value<'_>, reader: &mut RowReader<'_>) -> Result<Self, Error>;
 }
 
-/// Returns the error of a value that is none of its column.
+/// Returns the error of a value that its column cannot have.
 pub(crate) fn invalid() -> Error {
     Error::corrupt("a value that it cannot have")
 }
@@ -349,7 +351,7 @@ impl Field for Currency {
     }
 }
 
-/// The role of the whole request, which most exchanges have, is NULL.
+/// The role of a whole request, which most exchanges have, is NULL.
 impl Field for Role {
     const MAY_BE_ABSENT: bool = true;
 

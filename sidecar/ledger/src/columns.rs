@@ -1,8 +1,9 @@
-//! The columns of every table: the one place where a column is written down. The tables of a file and their migrations,
-//! row checksums, what is sent to a central store and what is read back from either are made of these lists.
+//! The columns of every table, each written once. CREATE and ALTER TABLE of a file, row checksums, and the statements
+//! that write to a file or a central store and read from them come from these lists.
 //!
-//! A column has the name of its field, so that no two can be swapped. A new one may be NULL, and stands at the end with
-//! the version of the schema that adds it ([`VERSION`]); files and central stores get it by themselves.
+//! A column has the name of its field, so that no two can be swapped. A new column may be NULL, and stands at the end
+//! with the version of the schema that adds it ([`VERSION`]); files and central stores are migrated to it
+//! automatically.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,7 +19,7 @@ use crate::{Class, DailyTotal, GpuSums, Row, Sums, TotalKey, month};
 /// The version of the ledger's schema: the highest of its columns.
 pub const VERSION: i64 = 2;
 
-/// Columns of a type, each a path of fields and an SQL type; what follows a column is said of it.
+/// Columns of a type, each a path of fields, an SQL type, and methods of [`Column`] after `=>`.
 macro_rules! columns {
     ($of:ty { $($($path:ident).+ : $sql:expr $(=> $mark:ident($($n:expr)?))*),* $(,)? }) => {
         vec![$(Column::<$of>::new(
@@ -369,7 +370,7 @@ impl Stored for DeviceTotal {
     }
 }
 
-/// Later changes of charges. A row is never changed; a correction stands beside it.
+/// Later changes of charges, beside the rows, which never change.
 impl Stored for MadeCorrection {
     const TABLE: &'static str = "correction";
     const CONSTRAINTS: &'static str =

@@ -1,7 +1,8 @@
-//! Continuity: whether the file that is opened is the one that this process wrote before, and the gap in it if not.
+//! Continuity: compares the file that is opened with the one that this process wrote before, and finds the gaps
+//! between.
 //!
-//! Law: rows that were acknowledged into a file that is not there any more, and rows that no file could be
-//! opened for, leave a gap.
+//! Law: rows that were acknowledged into a file that was removed or replaced, and rows for which no file could be
+//! opened, leave a gap.
 
 use crate::error::Error;
 use crate::file::{self, File};
@@ -9,62 +10,68 @@ use crate::lock::Lock;
 use crate::month;
 use crate::source::Gap;
 
-/// The last sign of life in a file that was left without order, and the reason of the gap that follows it.
+/// The end of a writer that did not close its file: its last heartbeat, and the reason of the gap that follows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct UncleanEnd {
     pub alive_us: i64,
     pub why: &'static str,
 }
 
-/// The file that this process wrote last, if that was not put away in order, and what was before it.
+/// The history of the writer's open file.
 #[derive(Debug, Default)]
 pub(crate) struct Continuity {
+    /// The file that this process writes, or wrote until a fault. `None` after a file was closed in order or
+    /// quarantined: then any file may follow without a gap from here.
     written: Option<Written>,
-    /// Some file was opened.
+    /// True once a file was opened.
     began: bool,
-    /// Since when rows of another process may be in no file.
+    /// The time from which rows of earlier processes may be in no file, microseconds since 1970.
     pending_gap_us: Option<i64>,
 }
 
+/// A file, by the id among its facts and not by its path, which another file can have.
 #[derive(Debug)]
 struct Written {
     instance: Vec<u8>,
+    /// The time at which this process opened it first.
     since_us: i64,
 }
 
 impl Continuity {
-    /// Returns true if no file was opened yet.
+    /// Returns true until the first file is opened.
     pub(crate) fn is_first(&self) -> bool {
         !self.began
     }
 
-    /// Takes over the pending gap of the writers before, and notes one of our own.
+    /// Takes over the pending gap of earlier writers, and notes one of this process: until it opens a file, its rows
+    /// are in none.
     pub(crate) fn inherit(&mut self, lock: &mut Lock, now_us: i64) {
         self.pending_gap_us = self.pending_gap_us.or(lock.pending_gap_us());
         lock.note_pending_gap(now_us);
     }
 
-    /// The file was put away, or what has to be said of it is said: any may follow.
+    /// Forgets the file, which was closed in order or has its gap: another one may follow without a gap.
     pub(crate) fn forget_file(&mut self) {
         self.written = None;
     }
 
-    /// Returns the gaps for a file that is opened now, and that its last writer may have left without order.
+    /// Returns the gaps for the file that is opened now. `left`: its last writer did not close it.
     pub(crate) fn gaps(&self, file: &File, left: Option<UncleanEnd>, now_us: i64) -> Result<Vec<Gap>, Error> {
         let replaced_us = self.replaced_us(file)?;
         if replaced_us.is_some() {
             tracing::error!(
                 file = %file.path.display(),
-                "the ledger's file is another one than before: what was entered until now is in that, if it is \
-                 anywhere; a gap says so"
+                "the ledger's file was replaced while it was in use: the rows entered until now are in the former file, \
+                 if that still exists; a gap records it"
             );
         }
-        // After a fault of our own the overflow totals have a gap; rows of another process have none but this.
+        // Rows that this process could not enter are still queued, or in overflow totals with a gap of their own. Only
+        // rows of other processes, or in another file, need a gap here.
         let of_others = self.is_first() || replaced_us.is_some();
         let left = left.map(|left| (left.why, left.alive_us));
-        let owed = self.pending_gap_us.map(|pending_gap_us| ("crash", pending_gap_us));
+        let pending = self.pending_gap_us.map(|pending_gap_us| ("crash", pending_gap_us));
         let replaced = replaced_us.map(|replaced_us| ("replaced", replaced_us));
-        let since = [left, owed].map(|since| since.filter(|_| of_others)).into_iter().chain([replaced]);
+        let since = [left, pending].map(|since| since.filter(|_| of_others)).into_iter().chain([replaced]);
         let gaps = since.flatten().map(|(why, since_us)| Gap {
             from_us: since_us.min(now_us),
             until_us: now_us,
@@ -75,18 +82,18 @@ impl Continuity {
         Ok(gaps.collect())
     }
 
-    /// Since when rows were entered into another file than this.
+    /// Returns the time from which rows were entered into another file; `None` if this is the file written before.
     fn replaced_us(&self, file: &File) -> Result<Option<i64>, Error> {
         let Some(written) = &self.written else { return Ok(None) };
         if file::bytes(&file.connection, "instance")?.as_ref() == Some(&written.instance) {
             return Ok(None);
         }
-        // A new file has nothing of the month; of another it is not known what it has.
+        // A file created since then lacks the whole month; an older one may be a restored copy with its earlier rows.
         let is_new = file::number(&file.connection, "created_us")?.is_some_and(|us| us >= written.since_us);
         Ok(Some(if is_new { month::begin_us(file.month).min(written.since_us) } else { written.since_us }))
     }
 
-    /// The file is open, with its gaps.
+    /// Notes that the file is open and has its gaps.
     pub(crate) fn opened(&mut self, file: &File, lock: Option<&mut Lock>, now_us: i64) -> Result<(), Error> {
         let instance = file::bytes(&file.connection, "instance")?.unwrap_or_default();
         if self.written.as_ref().is_none_or(|written| written.instance != instance) {
@@ -98,7 +105,7 @@ impl Continuity {
         Ok(())
     }
 
-    /// The end has come, and nothing waits that no file has.
+    /// Removes the pending gap of this process at its end, if every row is in a file; one of earlier writers stays.
     pub(crate) fn settle_pending_gap(&self, lock: Option<&mut Lock>) {
         if self.pending_gap_us.is_none() {
             lock.map(Lock::settle);

@@ -1,5 +1,5 @@
-//! The corrections of a range, found by the exchange that they correct, in a temporary file: there may be as many as
-//! there are exchanges.
+//! The corrections of a range by the exchange that they correct. They are in a temporary file, because there may be as
+//! many as exchanges.
 
 use meter::ExchangeId;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -15,8 +15,8 @@ pub struct Corrections {
     count: u64,
 }
 
-/// The id of the next correction of an exchange that has so many: the same for every process that makes it, so that
-/// of two that do it at once one does it, whichever books they have.
+/// Returns the id of the next correction of an exchange that has `made` already. Every process makes the same id, so
+/// that of two concurrent corrections one is entered, also if their price books differ.
 pub fn id_of(exchange: &ExchangeId, ended_us: i64, made: usize) -> ExchangeId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"tokenmeter correction");
@@ -26,10 +26,10 @@ pub fn id_of(exchange: &ExchangeId, ended_us: i64, made: usize) -> ExchangeId {
     ExchangeId::new(u64::try_from(ended_us).unwrap_or(0).saturating_mul(1000), u128::from_le_bytes(chance))
 }
 
-/// A correction without what its exchange has: when it is billed, its rate and its amount.
+/// A correction without the data of its exchange: the month, the rate and the amount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChargeChange {
-    /// The month it is billed in.
+    /// The month in which it is billed.
     pub billed: Month,
     /// The rate that holds from then on.
     pub rate: Option<[u8; 16]>,
@@ -40,7 +40,7 @@ pub struct ChargeChange {
 }
 
 impl ChargeChange {
-    /// Returns the line of the correction of a row.
+    /// Returns the daily total of the correction of a row.
     pub fn line(&self, row: &Row) -> DailyTotal {
         let key = TotalKey { rate: self.rate, ..TotalKey::of_row(row, Class::Correction) };
         let exchanges = u64::from(self.first_price);
@@ -49,7 +49,7 @@ impl ChargeChange {
 }
 
 impl Corrections {
-    /// Reads those of exchanges that ended within a range.
+    /// Reads the corrections of exchanges that ended within a range.
     ///
     /// # Errors
     /// If the source cannot be read, or the temporary file cannot be written.
@@ -80,7 +80,7 @@ impl Corrections {
         Ok(Self { file, count })
     }
 
-    /// Returns those of a row, in the order of entry. Clocks do not tell it; ids do.
+    /// Returns the corrections of a row in the order of entry: by their ids, because clocks may have been wrong.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
@@ -101,13 +101,13 @@ impl Corrections {
         let mut made: Vec<_> = made.and_then(Iterator::collect).map_err(no_room)?;
         if made.len() > 1 {
             let ids: Vec<_> = (0..made.len()).map(|before| id_of(&row.id, row.ended_us, before).0).collect();
-            // Where a file with earlier ones is lost, the last ones are beyond these ids: they stay last, as found.
+            // If a file with earlier ones is lost, later ones have ids beyond these and stay last, as found.
             made.sort_by_key(|(id, _)| ids.iter().position(|is| is == id).unwrap_or(ids.len()));
         }
         Ok(made.into_iter().map(|(_, made)| made).collect())
     }
 
-    /// Notes that the row of an exchange is kept.
+    /// Notes that the row of an exchange exists.
     ///
     /// # Errors
     /// If the temporary file cannot be written.
@@ -116,7 +116,7 @@ impl Corrections {
         Ok(())
     }
 
-    /// Returns whether there are corrections of exchanges of which no row was seen.
+    /// Returns true if some corrections are of exchanges without a row.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
@@ -124,7 +124,7 @@ impl Corrections {
         Ok(self.file.query_row(HAS_UNSEEN, [], |found| found.get(0)).map_err(no_room)?)
     }
 
-    /// Returns whether the exchange of a correction had no price when it was charged first, if no row of it was seen.
+    /// Returns true if the exchange of a correction had no price when it was charged first; `None` if its row was seen.
     ///
     /// # Errors
     /// If the temporary file cannot be read.

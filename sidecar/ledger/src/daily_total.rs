@@ -1,4 +1,4 @@
-//! A daily total. Reports are made of these, whichever store they come from.
+//! Daily totals, of which most reports are made, from ledger files as from a central store.
 
 use crate::Row;
 use crate::source::Used;
@@ -15,7 +15,7 @@ pub struct DailyTotal {
 }
 
 impl DailyTotal {
-    /// Returns the total of a row alone.
+    /// Returns the total of a single row.
     pub fn of_row(row: &Row, used: Option<&Used>) -> Self {
         let mut sums = Sums::default();
         sums.add_row(row);

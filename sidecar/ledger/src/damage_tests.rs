@@ -41,7 +41,7 @@ struct Read {
 fn read(path: &Path) -> Result<Read, SourceError> {
     let store = Store::open_read(path)?;
     let mut lines = Vec::new();
-    store.lines(&Range::ALL, &mut |_, line| {
+    store.daily_totals(&Range::ALL, &mut |_, line| {
         lines.push(format!("{line:?}"));
         Ok(())
     })?;
@@ -63,7 +63,7 @@ impl Damaged {
         (Self { place, right }, content)
     }
 
-    /// Whether a report notices; it may only be right or notice.
+    /// Returns true if a report notices the damage. A report that does not must be right.
     fn report(&self, content: &[u8], what: &str) -> bool {
         for name in self.place.names() {
             fs::remove_file(self.place.path(&name)).unwrap();
@@ -79,7 +79,7 @@ impl Damaged {
     }
 
     /// What a writer does that starts on it: it goes on, in the file or in a new one, and if sums are not
-    /// those from before and one row more, a gap says so. Whether it moved the file aside.
+    /// those from before and one row more, a gap records it. Returns true if the file was quarantined.
     fn writer(&self, content: &[u8], what: &str) -> bool {
         self.report(content, what);
         let ledger = start(plan(&self.place.ledger()));
@@ -88,7 +88,10 @@ impl Damaged {
         let status = ledger.status();
         if status.quarantined_total == 0 {
             // It wrote into the file, or it would not, as into one of a version that it does not know.
-            assert!(ended || status.trouble.is_some() && status.lost_rows_total == 1, "{what}: {status:?}");
+            assert!(
+                ended || status.fault_message.is_some() && status.lost_rows_total == 1,
+                "{what}: {status:?}"
+            );
             if ended && let Ok(read) = read(&self.place.ledger()) {
                 let of = |read: &Read| read.lines.len();
                 assert!(of(&read) >= of(&self.right), "{what}: lines are lost without notice");
@@ -103,7 +106,7 @@ impl Damaged {
 }
 
 #[test]
-fn each_page_overwritten() {
+fn overwritten_page_is_noticed() {
     let (damaged, content) = Damaged::new();
     let mut noticed = 0;
     for page in 0..content.len() / PAGE {
@@ -117,7 +120,7 @@ fn each_page_overwritten() {
 }
 
 #[test]
-fn files_that_end_early() {
+fn truncated_file_is_noticed() {
     let (damaged, content) = Damaged::new();
     for length in (0..content.len()).step_by(PAGE).chain([1, 100, PAGE + 1]) {
         assert!(
@@ -129,7 +132,7 @@ fn files_that_end_early() {
 
 /// One bit in each of many places, by a fixed seed; a fifth of what the long run does.
 #[test]
-fn flipped_bits() {
+fn flipped_bit_is_noticed() {
     let (damaged, content) = Damaged::new();
     let (mut reports, mut verified) = (0, 0);
     let bits = if chance::is_long() { 1_000 } else { 200 };

@@ -1,8 +1,8 @@
-//! The digest of a month: one number that changes if anything in it does.
+//! The digest of a month: a hash that changes if anything of the month changes.
 //!
-//! Law: the digest of a closed month covers every row in the order of entry, every line, act and gap, and
-//! the digest of the month closed before it; it can be made again from the file alone, also when the rows
-//! were taken away, of which the table digests stay.
+//! Law: the digest of a closed month covers every row in the order of entry, every daily total, audit event and gap,
+//! and the digest of the month closed before it. It can be computed again from the file alone, also after retention
+//! deleted the rows, because their table digests stay.
 
 use rusqlite::Connection;
 
@@ -11,7 +11,7 @@ use crate::file;
 use crate::source::Month;
 use crate::table::{self, Digest, Table};
 
-/// Makes the digest of a month whose tables are as their table digests say.
+/// Returns the digest of a month whose tables match their table digests.
 pub(crate) fn month(
     connection: &Connection,
     month: Month,
@@ -29,7 +29,7 @@ pub(crate) fn month(
     Ok(hasher.finalize().into())
 }
 
-/// Of a table whose rows have keys: all rows in the order of their hashes.
+/// Returns the digest of a table whose rows have keys: of all row hashes, sorted.
 fn keyed(connection: &Connection, table: &Table) -> Result<Digest, Error> {
     let mut rows: Vec<Digest> = Vec::new();
     table.each(connection, "", &[], |_, digest| {
@@ -40,7 +40,7 @@ fn keyed(connection: &Connection, table: &Table) -> Result<Digest, Error> {
     Ok(blake3::hash(rows.as_flattened()).into())
 }
 
-/// As it is written.
+/// Returns a digest in hexadecimal.
 pub(crate) fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! The GPU use of one exchange, which reaches the ledger after its exchange.
+//! The GPU use of one exchange, which is entered after the exchange itself.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::row::cut;
 use crate::source::Used;
 use crate::{Class, Row, TotalKey};
 
-/// The GPU use of an exchange, as its row has it.
+/// The GPU use of an exchange, a row of the table `energy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Energy {
     /// The exchange's id; the row's key.
@@ -22,24 +22,24 @@ pub struct Energy {
     pub class: Class,
     /// The key of that total, if the exchange's row is in another file or was never written.
     pub key: Option<TotalKey>,
-    /// The part of a request that the exchange is.
+    /// The leg of the request that the exchange is.
     pub role: Role,
 }
 
-/// The GPU use of an exchange, to be entered, and the key of its daily total.
+/// The GPU use of an exchange that is to be entered, with the key of its daily total.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnergyRow {
-    /// The exchange's name; the row's key.
+    /// The exchange's id; the row's key.
     pub id: ExchangeId,
-    /// When the exchange ended, microseconds since 1970.
+    /// The time at which the exchange ended, microseconds since 1970.
     pub ended_us: i64,
     /// The key of the total that it is added to.
     pub(crate) key: TotalKey,
-    /// The rate it was charged by, if it was.
+    /// The rate that the exchange was charged by; `None` without a price.
     pub rate: Option<Arc<Rate>>,
     /// The GPU use and its cost.
     pub used: Used,
-    /// The part of a request that the exchange is.
+    /// The leg of the request that the exchange is.
     pub role: Role,
 }
 
@@ -59,7 +59,7 @@ impl EnergyRow {
         }
     }
 
-    /// The same, with texts as long as its exchange's row has them.
+    /// Returns the use with its texts cut as those of its exchange's row are.
     pub(crate) fn bounded(mut self) -> Self {
         let key = &mut self.key;
         let texts = [&mut key.tenant, &mut key.upstream, &mut key.provider, &mut key.model, &mut key.ending];
@@ -67,7 +67,7 @@ impl EnergyRow {
         self
     }
 
-    /// Returns the row; with the key of its total where the exchange is not in the file.
+    /// Returns the row. `with_key`: it has the key of its total, because the exchange is not in the same file.
     pub(crate) fn row(&self, class: Class, with_key: bool) -> Energy {
         Energy {
             id: self.id,
@@ -79,7 +79,7 @@ impl EnergyRow {
         }
     }
 
-    /// The key of the total of a class that it is added to.
+    /// Returns the key of the total of a class that it is added to.
     pub(crate) fn key(&self, class: Class) -> TotalKey {
         TotalKey { class, ..self.key.clone() }
     }

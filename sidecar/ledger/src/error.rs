@@ -1,4 +1,4 @@
-//! The ledger's error: a fault of a closed vocabulary, and a sentence with the remedy.
+//! The ledger's error: one of six faults, and a message with the remedy.
 
 use std::fmt;
 use std::io;
@@ -14,11 +14,11 @@ pub enum Fault {
     ReadOnly,
     /// The disk reports an error.
     Io,
-    /// The bytes that were read are not those that were written.
+    /// The bytes read differ from those written.
     Corrupt,
     /// Another process holds the ledger, or the file for longer than a moment.
     Locked,
-    /// All else.
+    /// Any other fault.
     Other,
 }
 
@@ -27,7 +27,7 @@ impl Fault {
     pub const ALL: [Self; 6] =
         [Self::Full, Self::ReadOnly, Self::Io, Self::Corrupt, Self::Locked, Self::Other];
 
-    /// The label value.
+    /// Returns the label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -40,16 +40,16 @@ impl Fault {
     }
 }
 
-/// A fault, and what it was about.
+/// A fault with its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The kind.
     pub fault: Fault,
-    /// The event and the remedy.
+    /// The fault and the remedy.
     pub message: String,
-    /// True if the row is at fault, and not the file.
+    /// True if no file could hold the row, so that a retry fails too.
     pub(crate) of_row: bool,
-    /// True if it is of another file than the open one, which is well.
+    /// True if the fault is in another file than the open one, which need not be opened anew.
     pub(crate) elsewhere: bool,
 }
 
@@ -67,12 +67,12 @@ impl Error {
         Self { of_row: true, ..Self::new(Fault::Other, message) }
     }
 
-    /// The same, of another file than the open one.
+    /// Returns the error as one of another file than the open one.
     pub(crate) fn elsewhere(self) -> Self {
         Self { elsewhere: true, ..self }
     }
 
-    /// Puts the name of the file or the month before the sentence.
+    /// Returns the error with the name of the file or the month before its message.
     pub(crate) fn of(self, what: impl fmt::Display) -> Self {
         Self { message: format!("{what}: {}", self.message), ..self }
     }
@@ -101,7 +101,7 @@ impl From<SqliteError> for Error {
                 | ErrorCode::FileLockingProtocolFailed => Fault::Locked,
                 _ => Fault::Other,
             },
-            // A table or a column that the schema's version promises is not there, or holds another type.
+            // A table or column of this version of the schema is absent or of another type.
             SqliteError::SqlInputError { .. }
             | SqliteError::QueryReturnedNoRows
             | SqliteError::InvalidColumnType(..)
@@ -120,7 +120,12 @@ impl From<SqliteError> for Error {
             ),
             _ => false,
         };
-        Self { of_row, ..Self::new(fault, error.to_string()) }
+        let message = match error {
+            // Its own text quotes all of the SQL, which may be a whole migration.
+            SqliteError::SqlInputError { msg, .. } => msg,
+            error => error.to_string(),
+        };
+        Self { of_row, ..Self::new(fault, message) }
     }
 }
 
@@ -137,5 +142,19 @@ impl From<io::Error> for Error {
             _ => Fault::Io,
         };
         Self::new(fault, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::{Error, Fault};
+
+    #[test]
+    fn message_of_invalid_sql_does_not_quote_it() {
+        let connection = Connection::open_in_memory().unwrap();
+        let error = Error::from(connection.execute_batch("SELECT 1; SELECT absent").unwrap_err());
+        assert_eq!((error.fault, error.message.as_str()), (Fault::Corrupt, "no such column: absent"));
     }
 }

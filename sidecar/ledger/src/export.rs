@@ -1,8 +1,8 @@
-//! Export to another store: a file's rows in the order of entry, batch by batch, and the reader's cursor.
+//! Export to another store: a file's rows in the order of entry, in batches, and the reader's cursor.
 //!
-//! Laws: a batch is one snapshot, read within one short transaction, so that the writer's log can always be
-//! checkpointed; a file is open for no longer than that. A file is identified by an id among its facts, never by its
-//! name, which changes when its month is over.
+//! Laws: a batch is read from one snapshot in one short transaction, so that the writer can checkpoint its log; a file
+//! is open for no longer than that. A file is identified by an id among its facts and never by its name, which changes
+//! when its month ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -30,16 +30,16 @@ pub struct ExportReader {
     path: PathBuf,
 }
 
-/// The identity of a file, whatever its name.
+/// The identity of a file, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// The file's own id.
     pub instance: [u8; 16],
-    /// The month that it is of.
+    /// The file's month.
     pub month: Month,
 }
 
-/// The position of a reader in one file: the highest `seq` that it has of each table.
+/// The position of a reader in one file: the highest `seq` that it has read of each table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// Of `exchange`.
@@ -55,7 +55,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Returns true if it is beyond the end of some table.
+    /// Returns true if it is beyond the end of any table, so that the file lacks rows that the reader has.
     pub fn is_beyond(&self, end: Self) -> bool {
         self.exchange > end.exchange
             || self.energy > end.energy
@@ -68,34 +68,35 @@ impl Cursor {
 /// The rows of a file after a cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShipBatch {
-    /// The cursor that it comes after.
+    /// The cursor after which it begins.
     pub after: Cursor,
     /// Exchanges, without those of months that the reader has forgotten.
     pub rows: Vec<Row>,
-    /// The rates that anything in the batch names.
+    /// The rates to which the batch refers.
     pub rates: Vec<Arc<Rate>>,
-    /// Energy of exchanges that are in the file by this batch at the latest, or in another file.
+    /// GPU use of exchanges that are in this or an earlier batch, or in another file.
     pub energy: Vec<Energy>,
     /// Corrections.
     pub corrections: Vec<MadeCorrection>,
     /// Events of the audit trail, each with its `seq`.
     pub acts: Vec<(i64, AuditEvent)>,
-    /// Gaps, each with its `seq`; one of ours, for rows that were taken away unread, has one below zero.
+    /// Gaps, each with its `seq`. A gap for rows that retention deleted unread is not in the file; its `seq` is below
+    /// zero.
     pub gaps: Vec<(i64, Gap)>,
-    /// Exchanges that retention took away before the reader had them.
+    /// The number of exchanges that retention deleted before the reader had them.
     pub taken: u64,
-    /// All lines of class `usage`, if anything was taken away before the reader had it: no sum of rows says
-    /// what they are. Else those on days of forgotten months, if the batch passes over rows of them.
+    /// All daily totals of class `usage`, if rows were deleted before the reader had them: their sums are known from
+    /// nothing else. Otherwise those of forgotten months, if the batch skips rows of them.
     pub usage: Vec<DailyTotal>,
-    /// True if the batch reaches the file's last exchange, so that all else follows.
+    /// True if the batch has the file's last exchange, and so the other tables too.
     pub is_rest: bool,
-    /// All lines of class `shed`, if the batch reaches the file's end: totals without rows.
+    /// All daily totals of class `shed`, which have no rows, if the batch reaches the file's end.
     pub shed: Vec<DailyTotal>,
     /// All GPU use without an exchange, if the batch reaches the file's end.
     pub devices: Vec<DeviceTotal>,
     /// The cursor after this batch.
     pub next: Cursor,
-    /// Exchanges that wait behind it.
+    /// The number of exchanges after it.
     pub behind: u64,
 }
 
@@ -112,12 +113,12 @@ impl ShipBatch {
 }
 
 impl ExportReader {
-    /// The ledger whose open month is this file.
+    /// Returns the reader of the ledger whose open file has this path.
     pub fn of(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
 
-    /// Its files that are there now, the oldest month first and the open one last.
+    /// Returns the paths of the existing files, the oldest month first and the open one last.
     ///
     /// # Errors
     /// If the folder cannot be listed.
@@ -125,7 +126,7 @@ impl ExportReader {
         files::list(&self.path).map_err(|error| Error::from(error).of(self.path.display()))
     }
 
-    /// Opens one of them for a look.
+    /// Opens one of the files to read.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -133,13 +134,13 @@ impl ExportReader {
         let named = |error: Error| error.of(path.display());
         let file = File::open_read(path).map_err(named)?;
         let id = file::bytes(&file.connection, "instance").map_err(named)?.and_then(|id| id.try_into().ok());
-        let instance = id.ok_or_else(|| named(Error::corrupt("it does not say which file it is")))?;
+        let instance = id.ok_or_else(|| named(Error::corrupt("it has no id")))?;
         let origin = Origin { instance, month: file.month };
         Ok(Opened { file, origin })
     }
 }
 
-/// A file that is open for a look. Dropping it closes the file.
+/// An open file. Dropping it closes the file.
 #[derive(Debug)]
 pub struct Opened {
     file: File,
@@ -152,7 +153,8 @@ impl Opened {
         self.origin
     }
 
-    /// Returns the cursor of a reader that has everything: what was ever entered, by the table digests.
+    /// Returns the cursor of a reader that has everything. The table digests count also the rows that retention
+    /// deleted.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -167,7 +169,7 @@ impl Opened {
         })
     }
 
-    /// The exchange at a place, if it is there.
+    /// Returns the exchange with a number, if its row exists.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -186,7 +188,7 @@ impl Opened {
         Ok((behind(connection, after.exchange)?, first))
     }
 
-    /// When the act at a place was, microseconds since 1970, if it is there.
+    /// Returns the time of the audit event with a number, microseconds since 1970, if it exists.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -195,12 +197,12 @@ impl Opened {
         Ok(self.file.connection.query_row(sql, [act], |row| row.get(0)).optional()?)
     }
 
-    /// Returns the rows after a cursor, at most `limit` of each kind. All else follows when the exchanges are all
-    /// there, so that what it belongs to is never behind it. Exchanges and energy of `forgotten` months are skipped,
-    /// and the totals of their days are returned instead.
+    /// Returns the rows after a cursor, at most `limit` of each table. The other tables begin once all exchanges are
+    /// read, so that an exchange always comes before its GPU use and its corrections. Exchanges and GPU use of
+    /// `forgotten` months are skipped; the totals of their days are returned instead.
     ///
     /// # Errors
-    /// If the file cannot be read, or is not as it was written.
+    /// If the file cannot be read, or was changed by other means.
     pub fn batch(
         &self,
         after: Cursor,
@@ -223,14 +225,15 @@ impl Opened {
         } else {
             batch.behind = behind(&snapshot, batch.next.exchange)?;
         }
-        reader.lines_of_forgotten(begin, &mut batch)?;
+        reader.totals_of_forgotten(begin, &mut batch)?;
         batch.rates = reader.rates.into_values().collect();
         Ok(batch)
     }
 
-    /// Goes past what retention has taken or is about to take, and hands on the totals instead. A reader
-    /// meets it that was put back to an earlier day, or that begins after retention did. Rows that are still
-    /// there are in those totals, and may not come after them.
+    /// Moves the cursor past the rows that retention has deleted or is deleting, and adds the daily totals instead.
+    ///
+    /// Retention waits for the reader, so this concerns a reader that was restored to an earlier day or that began
+    /// later. Remaining rows of an unfinished deletion are in those totals too, and must not be sent after them.
     fn skip_taken(&self, reader: &mut Reader<'_>, batch: &mut ShipBatch) -> Result<(), Error> {
         let (snapshot, next) = (reader.snapshot, &mut batch.next);
         let exchange = file::compacted(snapshot, &EXCHANGE)?.entered;
@@ -238,11 +241,11 @@ impl Opened {
         if exchange <= next.exchange && energy <= next.energy {
             return Ok(());
         }
-        // What was entered since would be in the totals and come by itself.
+        // Rows entered since the deletion began would be counted twice: in the totals, and as rows of a later batch.
         let whole = file::table_digest(snapshot, &EXCHANGE)?.entered == exchange
             && file::table_digest(snapshot, &ENERGY)?.entered == energy;
         if whole {
-            batch.usage = reader.lines(Class::Usage, |_| true)?;
+            batch.usage = reader.daily_totals(Class::Usage, |_| true)?;
         }
         batch.taken = (exchange - next.exchange).max(0).unsigned_abs();
         if batch.taken > 0 {
@@ -253,7 +256,7 @@ impl Opened {
                 lost_rows: Some(batch.taken),
                 totals_kept: whole,
             };
-            // The same gap has the same number, and none of the file's own.
+            // The same gap gets the same number again, and none that a gap of the file has.
             batch.gaps.push((-1 - next.exchange, gap));
         }
         next.exchange = next.exchange.max(exchange);
@@ -262,7 +265,7 @@ impl Opened {
     }
 }
 
-/// Reads a snapshot, and keeps the rates that came up.
+/// Reads from a snapshot, and collects the rates to which the rows refer.
 struct Reader<'a> {
     snapshot: &'a Connection,
     limit: usize,
@@ -284,8 +287,8 @@ impl Reader<'_> {
         Ok(rows)
     }
 
-    /// Moves a place to the end of a table of which fewer rows than the limit are left: what is behind it is of
-    /// forgotten months.
+    /// Moves a cursor to the end of a table if a read found fewer rows than the limit: the others are of forgotten
+    /// months, and the cursor must not stay before them.
     fn pass_over(&self, table: &Table, rows: usize, after: &mut i64) -> Result<(), Error> {
         if rows < self.limit && !self.forgotten.is_empty() {
             *after = (*after).max(file::table_digest(self.snapshot, table)?.entered);
@@ -293,7 +296,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The condition on `ended_us` of what is not of a forgotten month, to stand after another.
+    /// Returns the SQL condition, after another one, that excludes forgotten months.
     fn kept(&self) -> String {
         let kept = |month: &Month| {
             let (begin_us, end_us) = (month::begin_us(*month), month::begin_us(*month + 1));
@@ -302,8 +305,8 @@ impl Reader<'_> {
         self.forgotten.iter().map(kept).collect()
     }
 
-    /// Adds the lines on days of forgotten months, if the batch passes over rows of them.
-    fn lines_of_forgotten(&mut self, begin: Cursor, batch: &mut ShipBatch) -> Result<(), Error> {
+    /// Adds the daily totals of forgotten months, if the batch skips rows of them.
+    fn totals_of_forgotten(&mut self, begin: Cursor, batch: &mut ShipBatch) -> Result<(), Error> {
         let forgotten = self.forgotten;
         if forgotten.is_empty() || !batch.usage.is_empty() {
             return Ok(());
@@ -321,11 +324,12 @@ impl Reader<'_> {
         }
         if passed {
             batch.usage =
-                self.lines(Class::Usage, |line| forgotten.contains(&month::of_day(line.key.day)))?;
+                self.daily_totals(Class::Usage, |line| forgotten.contains(&month::of_day(line.key.day)))?;
         }
         Ok(())
     }
 
+    /// Reads the tables other than `exchange`.
     fn rest(&mut self, batch: &mut ShipBatch) -> Result<(), Error> {
         let kept = self.kept();
         let (snapshot, limit) = (self.snapshot, self.limit);
@@ -351,15 +355,15 @@ impl Reader<'_> {
             Ok(())
         })?;
         self.pass_over(&ENERGY, batch.energy.len(), &mut batch.next.energy)?;
-        batch.shed = self.lines(Class::Shed, |_| true)?;
+        batch.shed = self.daily_totals(Class::Shed, |_| true)?;
         for id in batch.corrections.iter().filter_map(|made| made.correction.line.key.rate) {
             rate(snapshot, &mut self.rates, &id)?;
         }
         Ok(())
     }
 
-    /// The lines of a class that are wanted.
-    fn lines(
+    /// Returns the daily totals of a class that meet a condition, and collects their rates.
+    fn daily_totals(
         &mut self,
         class: Class,
         is_wanted: impl Fn(&DailyTotal) -> bool,
@@ -379,7 +383,7 @@ impl Reader<'_> {
     }
 }
 
-/// The rows of a table after a number, which goes on with them. `condition` begins with AND or is empty.
+/// Reads the rows of a table after a number, and moves the number with them. `condition` begins with AND or is empty.
 fn each(
     snapshot: &Connection,
     table: &Table,
@@ -397,7 +401,7 @@ fn each(
     })
 }
 
-/// The number of a row.
+/// Returns the number of a row.
 fn seq(values: &[ValueRef<'_>]) -> Result<i64, Error> {
     values[0].as_i64().map_err(|_| Error::corrupt("a row has no number"))
 }

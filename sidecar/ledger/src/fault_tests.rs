@@ -63,10 +63,10 @@ impl Drop for Disk {
 #[track_caller]
 fn run(command: &[&str], last: &std::path::Path) {
     let done = Command::new(command[0]).args(&command[1..]).arg(last).output().unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
+    let output = String::from_utf8_lossy(&done.stderr);
     assert!(
         done.status.success(),
-        "{command:?} failed ({said}): these tests mount file systems and need to be root"
+        "{command:?} failed ({output}): these tests mount file systems and need to be root"
     );
 }
 
@@ -84,7 +84,7 @@ fn totals(ledger: &std::path::Path, class: Option<Class>) -> Vec<(String, u64, u
     let mut sums = std::collections::BTreeMap::<String, (u64, u64, i128)>::new();
     let store = Store::open_read(ledger).unwrap();
     store
-        .lines(&Range::ALL, &mut |_, line| {
+        .daily_totals(&Range::ALL, &mut |_, line| {
             if class.is_none_or(|class| class == line.key.class) {
                 let sum = sums.entry(format!("{} {}", line.key.tenant, line.key.model)).or_default();
                 sum.0 += line.sums.exchanges;
@@ -134,7 +134,7 @@ fn writer_waits_for_a_full_disk() {
     (100..500).for_each(|n| ledger.enter(row(n)));
     until("it is full", &ledger, |status| fault(status, Fault::Full) > 0 && !status.up);
     let status = ledger.status();
-    assert!(status.trouble.unwrap().contains("full"));
+    assert!(status.fault_message.unwrap().contains("full"));
     assert!(status.commit_lag > Duration::ZERO);
     disk.free();
     until("the rest is there", &ledger, |status| status.rows_total == 500 && status.up);
@@ -166,11 +166,11 @@ fn rows_beyond_the_queue_are_in_totals() {
     assert_eq!(ledger.status().lost_rows_total, 0);
     assert_eq!(totals(&disk.ledger(), None), expected(0..all));
     assert_eq!(totals(&disk.ledger(), Some(Class::Shed)), expected(all - 5_000..all));
-    let said: Vec<_> = gaps(&disk.ledger())
+    let found: Vec<_> = gaps(&disk.ledger())
         .into_iter()
         .map(|gap| (gap.why.to_string(), gap.lost_rows, gap.totals_kept))
         .collect();
-    assert_eq!(said, [("shed".to_owned(), Some(5_000), true)]);
+    assert_eq!(found, [("shed".to_owned(), Some(5_000), true)]);
     well(&disk.ledger());
 }
 
@@ -204,7 +204,7 @@ fn rows_lost_at_the_end_are_counted() {
     let ledger = start(Plan::new(disk.ledger()));
     (0..30).for_each(|n| ledger.enter(row(n)));
     (0..20).for_each(|n| ledger.energy(EnergyRow::of(&row(n), Used::default())));
-    until("it is full", &ledger, |status| !status.up && status.trouble.is_some());
+    until("it is full", &ledger, |status| !status.up && status.fault_message.is_some());
     let began = Instant::now();
     assert!(!ledger.shutdown(Duration::from_millis(200)));
     assert!(began.elapsed() < Duration::from_secs(10));
@@ -223,15 +223,15 @@ fn rows_lost_before_first_open_leave_gap() {
     for rows in [0, 30] {
         disk.fill();
         let ledger = at(NOON_US);
-        until("it is full", &ledger, |status| !status.up && status.trouble.is_some());
+        until("it is full", &ledger, |status| !status.up && status.fault_message.is_some());
         (0..rows).for_each(|n| ledger.enter(row(n)));
         assert_eq!(ledger.shutdown(Duration::from_millis(100)), rows == 0, "without rows nothing is lost");
         assert_eq!(ledger.status().lost_rows_total, rows);
         disk.free();
         assert!(at(later).shutdown(LONG));
         let gaps = Store::open_read(&disk.ledger()).unwrap().gaps(&Range::ALL).unwrap();
-        let said: Vec<_> = gaps.into_iter().map(|gap| (gap.why, gap.from_us, gap.until_us)).collect();
+        let found: Vec<_> = gaps.into_iter().map(|gap| (gap.why, gap.from_us, gap.until_us)).collect();
         let lost = ("crash".into(), NOON_US, later);
-        assert_eq!(said, if rows == 0 { vec![] } else { vec![lost] }, "{rows} rows");
+        assert_eq!(found, if rows == 0 { vec![] } else { vec![lost] }, "{rows} rows");
     }
 }

@@ -1,6 +1,6 @@
-//! One file of the ledger: a month, wherever it lies, with its facts and its table digests.
+//! One file of the ledger: a month, with its facts and its table digests.
 //!
-//! Law: a file is made whole under another name and then given its own, so that a file that is there is
+//! Law: a file is created completely under another name and then renamed, so that a file under a ledger's name is
 //! either a ledger or damaged.
 
 use std::fs;
@@ -21,10 +21,10 @@ use crate::source::Month;
 use crate::table::{self, Digest, FACT, SEAL, Table};
 
 /// The longest wait for a transaction of another process.
-const BUSY: Duration = Duration::from_secs(2);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The page cache of a file that is written, KiB.
-const CACHE: i64 = 16 << 10;
+const CACHE_KIB: i64 = 16 << 10;
 
 /// An open file.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(crate) struct TableDigest {
 impl TableDigest {
     pub(crate) const NEW: Self = Self { entered: 0, digest: [0; 32] };
 
-    /// One more row of a numbered table.
+    /// Adds a row of a numbered table: the digest is a chain, so the order counts.
     pub(crate) fn chain(&mut self, row: &Digest) {
         let mut both = [0; 64];
         both[..32].copy_from_slice(&self.digest);
@@ -53,31 +53,31 @@ impl TableDigest {
         self.entered += 1;
     }
 
-    /// One more row of a table with keys.
+    /// Adds a row of a table with keys: the digest is a sum, from which a replaced row can be subtracted.
     pub(crate) fn add(&mut self, row: &Digest) {
         self.shift(table::row_checksum(row));
         self.entered += 1;
     }
 
-    /// One row less of a table with keys.
+    /// Subtracts a row of a table with keys.
     pub(crate) fn take(&mut self, row: &Digest) {
         self.shift(table::row_checksum(row).wrapping_neg());
         self.entered -= 1;
     }
 
-    fn shift(&mut self, mark: i64) {
-        let sum = table::row_checksum(&self.digest).wrapping_add(mark);
+    fn shift(&mut self, checksum: i64) {
+        let sum = table::row_checksum(&self.digest).wrapping_add(checksum);
         self.digest[..8].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// A row more, as the table has it.
+    /// Adds a row in the way of its table.
     pub(crate) fn count(&mut self, table: &Table, row: &Digest) {
         if table.is_numbered() { self.chain(row) } else { self.add(row) }
     }
 }
 
 impl File {
-    /// Makes the file of a month and opens it. What is entered first is there when the file is.
+    /// Creates the file of a month and opens it. The file appears under its name together with what `first` enters.
     pub(crate) fn create(
         path: &Path,
         month: Month,
@@ -91,14 +91,14 @@ impl File {
                 _ => {}
             }
         }
-        // SQLite would let everybody read it. What it makes beside a file has the file's mode.
+        // SQLite would create it readable for all users. The files that it creates beside it get the same mode.
         files::make(&new)?;
         let connection = Connection::open_with_flags(
             &new,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
         connection.pragma_update(None, "synchronous", "FULL")?;
-        // So that what retention takes away can be given back to the disk in small steps.
+        // So that retention can return the pages of deleted rows to the disk in small steps.
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         let transaction = connection.unchecked_transaction()?;
         schema::create(&transaction)?;
@@ -110,7 +110,7 @@ impl File {
         {
             set_fact(&transaction, name, ValueRef::Integer(value))?;
         }
-        set_fact(&transaction, "instance", ValueRef::Blob(&chance()))?;
+        set_fact(&transaction, "instance", ValueRef::Blob(&random_id()))?;
         transaction.commit()?;
         let mut file = Self { connection, path: new.clone(), month };
         first(&mut file)?;
@@ -119,13 +119,13 @@ impl File {
         Self::open(path)
     }
 
-    /// Opens a file to write to it.
+    /// Opens a file for writing.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let connection = Connection::open_with_flags(
             path,
             OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
-        connection.busy_timeout(BUSY)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         careful(&connection)?;
         schema::known(&connection)?;
         schema::migrate(&connection)?;
@@ -133,21 +133,21 @@ impl File {
         if mode != "wal" {
             return Err(Error::new(
                 Fault::Other,
-                format!("it cannot have a write-ahead log, but is in mode {mode}"),
+                format!("it cannot have a write-ahead log; its journal mode is {mode}"),
             ));
         }
         connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "cache_size", -CACHE)?;
-        // Checkpoints are the writer's, which looks at how they end.
+        connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+        // The writer checkpoints, because it has to see whether a checkpoint failed.
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         Self::with(connection, path)
     }
 
-    /// Opens a file to read it, also where nothing can be written.
+    /// Opens a file for reading, also in a folder that cannot be written.
     pub(crate) fn open_read(path: &Path) -> Result<Self, Error> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let opened = Connection::open_with_flags(path, flags).map_err(Error::from).and_then(|connection| {
-            connection.busy_timeout(BUSY)?;
+            connection.busy_timeout(BUSY_TIMEOUT)?;
             careful(&connection)?;
             schema::read_as_newest(&connection)?;
             Self::with(connection, path)
@@ -158,8 +158,8 @@ impl File {
         }
     }
 
-    /// SQLite wants to write beside a file whose log is on, even to read it. Where it cannot, and the log
-    /// is empty, the file is all there is.
+    /// Opens a file in a folder that cannot be written. To read a file in WAL mode SQLite has to create files beside
+    /// it, unless it is told that the file never changes. That is right only if the log is empty.
     fn open_immutable(path: &Path) -> Result<Self, Error> {
         if files::length(&files::beside(path, "-wal")) > 0 {
             return Err(Error::new(
@@ -187,42 +187,42 @@ impl File {
     }
 
     fn with(connection: Connection, path: &Path) -> Result<Self, Error> {
-        let month =
-            number(&connection, "month")?.ok_or_else(|| Error::corrupt("it does not say its month"))?;
-        let month = Month::try_from(month).map_err(|_| Error::corrupt("its month is none"))?;
+        let month = number(&connection, "month")?.ok_or_else(|| Error::corrupt("it has no month"))?;
+        let month = Month::try_from(month).map_err(|_| Error::corrupt("its month is out of range"))?;
         Ok(Self { connection, path: path.to_owned(), month })
     }
 
-    /// Returns how many bytes of the log are not in the file yet.
-    pub(crate) fn logged(&self) -> Result<u64, Error> {
-        let (log, done) = self.log("NOOP")?;
+    /// Returns the bytes of the log that are not in the file yet.
+    pub(crate) fn log_bytes(&self) -> Result<u64, Error> {
+        let (log, done) = self.checkpoint("NOOP")?;
         let page: i64 = self.connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
         Ok(log.saturating_sub(done) * page.unsigned_abs())
     }
 
-    /// Writes the log back as a mode of SQLite's says, `NOOP` not at all. How many pages the log has, and how
-    /// many of them are in the file now.
-    pub(crate) fn log(&self, mode: &str) -> Result<(u64, u64), Error> {
+    /// Checkpoints the log in a mode of SQLite's; `NOOP` only counts. Returns the pages of the log, and how many of
+    /// them are in the file now.
+    pub(crate) fn checkpoint(&self, mode: &str) -> Result<(u64, u64), Error> {
         let sql = format!("PRAGMA wal_checkpoint({mode})");
-        // Where there is no log, SQLite says -1 of it.
+        // SQLite returns -1 if there is no log.
         let pages = |row: &rusqlite::Row<'_>, at| row.get(at).map(|pages: i64| pages.max(0).unsigned_abs());
         Ok(self.connection.query_row(&sql, [], |row| Ok((pages(row, 1)?, pages(row, 2)?)))?)
     }
 
-    /// Writes all of the log into the file, so that nothing rests on an fsync that failed before.
-    pub(crate) fn write_back(&self) -> Result<(), Error> {
-        let (log, done) = self.log("PASSIVE")?;
+    /// Checkpoints all of the log. After an fsync that failed, the log's pages in the page cache may not be on the
+    /// disk; in the file they are written and synced again.
+    pub(crate) fn checkpoint_all(&self) -> Result<(), Error> {
+        let (log, done) = self.checkpoint("PASSIVE")?;
         if log == done {
             return Ok(());
         }
         Err(Error::new(
             Fault::Locked,
-            "another program reads an old state of it, so that its log cannot be written back",
+            "another reader holds an old snapshot of it, so its write-ahead log cannot be checkpointed",
         ))
     }
 
-    /// Brings everything into the file, so that nothing is beside it, unless others read it just now. Whether
-    /// it is so.
+    /// Moves everything into the file and removes its log. Returns false if that is impossible because other processes
+    /// have the file open.
     pub(crate) fn settle(&self) -> Result<bool, Error> {
         let mode: Result<String, _> =
             self.connection.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0));
@@ -233,14 +233,14 @@ impl File {
         }
     }
 
-    /// Leaves the log beside the file if it is dropped without [`File::rest`], as a process that is killed does: a file
-    /// that is not in order and has no log counts as a copy that lacks it.
+    /// Keeps the log beside the file if this is dropped without [`File::rest`], as after a kill. Otherwise SQLite would
+    /// remove it, and a file that was not closed in order and has no log counts as a copy that lacks it.
     pub(crate) fn keep_log(&self) -> Result<(), Error> {
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         Ok(())
     }
 
-    /// Lets go of the file, settled if that can be. Whether it could.
+    /// Closes the file, without a log if possible. Returns true if it was.
     pub(crate) fn rest(self) -> Result<bool, Error> {
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         let settled = self.settle()?;
@@ -249,8 +249,8 @@ impl File {
     }
 }
 
-/// An id that no other file has.
-fn chance() -> [u8; 16] {
+/// Returns a random id for a new file.
+fn random_id() -> [u8; 16] {
     let mut id = [0; 16];
     for half in id.chunks_mut(8) {
         half.copy_from_slice(&RandomState::new().hash_one(std::process::id()).to_le_bytes());
@@ -258,13 +258,14 @@ fn chance() -> [u8; 16] {
     id
 }
 
+/// Makes SQLite check more of what it reads, because a file may be damaged.
 fn careful(connection: &Connection) -> Result<(), Error> {
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     Ok(())
 }
 
-/// A fact about the file.
+/// Returns a fact about the file.
 pub(crate) fn fact(connection: &Connection, name: &str) -> Result<Option<Value>, Error> {
     let mut statement = connection.prepare_cached(FACT.select_one())?;
     let mut rows = statement.query([name])?;
@@ -273,7 +274,7 @@ pub(crate) fn fact(connection: &Connection, name: &str) -> Result<Option<Value>,
     Ok(Some(values[1].try_into().map_err(|_| Error::corrupt("a fact is no value"))?))
 }
 
-/// A fact that is a number.
+/// Returns a fact that is a number.
 pub(crate) fn number(connection: &Connection, name: &str) -> Result<Option<i64>, Error> {
     match fact(connection, name)? {
         None | Some(Value::Null) => Ok(None),
@@ -282,7 +283,7 @@ pub(crate) fn number(connection: &Connection, name: &str) -> Result<Option<i64>,
     }
 }
 
-/// A fact that is bytes.
+/// Returns a fact that is bytes.
 pub(crate) fn bytes(connection: &Connection, name: &str) -> Result<Option<Vec<u8>>, Error> {
     match fact(connection, name)? {
         None | Some(Value::Null) => Ok(None),
@@ -291,7 +292,7 @@ pub(crate) fn bytes(connection: &Connection, name: &str) -> Result<Option<Vec<u8
     }
 }
 
-/// A fact that is text.
+/// Returns a fact that is text.
 pub(crate) fn text(connection: &Connection, name: &str) -> Result<Option<String>, Error> {
     match fact(connection, name)? {
         None | Some(Value::Null) => Ok(None),
@@ -300,7 +301,7 @@ pub(crate) fn text(connection: &Connection, name: &str) -> Result<Option<String>
     }
 }
 
-/// States a fact.
+/// Writes a fact, in the place of an earlier value.
 pub(crate) fn set_fact(connection: &Connection, name: &str, value: ValueRef<'_>) -> Result<(), Error> {
     let values = [ValueRef::Text(name.as_bytes()), value];
     let digest = FACT.digest(&values, &mut Vec::new());
@@ -309,7 +310,8 @@ pub(crate) fn set_fact(connection: &Connection, name: &str, value: ValueRef<'_>)
     Ok(())
 }
 
-/// The first and the last day of the lines of a file; `None` of one without lines, or written before this was kept.
+/// Returns the first and the last day of a file's daily totals; `None` if there are none, or if an earlier version
+/// wrote the file. A reader skips a file whose days are outside its range.
 pub(crate) fn days(connection: &Connection) -> Result<Option<RangeInclusive<i32>>, Error> {
     let Some(days) = bytes(connection, DAYS)? else { return Ok(None) };
     match days.as_chunks() {
@@ -318,7 +320,7 @@ pub(crate) fn days(connection: &Connection) -> Result<Option<RangeInclusive<i32>
     }
 }
 
-/// The same, by the lines themselves.
+/// Returns the first and the last day, read from the daily totals themselves.
 pub(crate) fn days_of_lines(connection: &Connection) -> Result<Option<RangeInclusive<i32>>, Error> {
     let (first, last): (Option<i32>, Option<i32>) =
         connection
@@ -326,24 +328,24 @@ pub(crate) fn days_of_lines(connection: &Connection) -> Result<Option<RangeInclu
     Ok(first.zip(last).map(|(first, last)| first..=last))
 }
 
-/// Keeps what the days of the lines are now that lines of some days were written.
+/// Extends the stored days to those of daily totals that were written.
 pub(crate) fn extend_days(connection: &Connection, written: RangeInclusive<i32>) -> Result<(), Error> {
-    let kept = days(connection)?;
-    let extended = match &kept {
-        Some(kept) => *kept.start().min(written.start())..=*kept.end().max(written.end()),
+    let stored = days(connection)?;
+    let extended = match &stored {
+        Some(stored) => *stored.start().min(written.start())..=*stored.end().max(written.end()),
         None => days_of_lines(connection)?.unwrap_or(written),
     };
-    if kept.as_ref() == Some(&extended) {
+    if stored.as_ref() == Some(&extended) {
         return Ok(());
     }
     let bytes = [extended.start().to_le_bytes(), extended.end().to_le_bytes()].concat();
     set_fact(connection, DAYS, ValueRef::Blob(&bytes))
 }
 
-/// The fact that has them.
+/// The fact with the first and the last day.
 const DAYS: &str = "days";
 
-/// The table digest of a table.
+/// Returns the table digest of a table.
 pub(crate) fn table_digest(connection: &Connection, table: &Table) -> Result<TableDigest, Error> {
     let mut statement = connection.prepare_cached(SEAL.select_one())?;
     let mut rows = statement.query([table.name])?;
@@ -358,7 +360,7 @@ pub(crate) fn table_digest(connection: &Connection, table: &Table) -> Result<Tab
     }
 }
 
-/// Seals a table.
+/// Writes the table digest of a table.
 pub(crate) fn set_table_digest(
     connection: &Connection,
     table: &Table,
@@ -375,18 +377,18 @@ pub(crate) fn set_table_digest(
     Ok(())
 }
 
-/// Returns the digest of a table when the rows up to then were removed.
+/// Returns the table digest at the last deletion of rows: the digest of all rows that were deleted so far.
 pub(crate) fn compacted(connection: &Connection, table: &Table) -> Result<TableDigest, Error> {
     let Some(bytes) = bytes(connection, &compacted_fact(table))? else { return Ok(TableDigest::NEW) };
     let (entered, digest) =
         bytes.split_at_checked(8).ok_or_else(|| Error::corrupt("a table digest is too short"))?;
     match (entered.try_into(), digest.try_into()) {
         (Ok(entered), Ok(digest)) => Ok(TableDigest { entered: i64::from_le_bytes(entered), digest }),
-        _ => Err(Error::corrupt("a table digest is not as long as digests are")),
+        _ => Err(Error::corrupt("a table digest has the wrong length")),
     }
 }
 
-/// Keeps a table digest for when the rows that it is of are taken away.
+/// Writes the table digest of rows that are about to be deleted.
 pub(crate) fn set_compacted(
     connection: &Connection,
     table: &Table,
@@ -400,7 +402,8 @@ fn compacted_fact(table: &Table) -> String {
     format!("compacted_{}", table.name)
 }
 
-/// Reads a whole table, and compares it with its table digest.
+/// Reads a whole table and compares it with its table digest. A changed row is an error before it is handed over; an
+/// absent or added one after the last row.
 pub(crate) fn whole(
     connection: &Connection,
     table: &Table,
@@ -416,7 +419,7 @@ pub(crate) fn whole(
     })
 }
 
-/// The table digest that a table's rows make, and the one that it has.
+/// Reads a whole table. Returns the table digest of its rows, and the stored one.
 fn read_whole(
     connection: &Connection,
     table: &Table,
@@ -436,7 +439,7 @@ fn read_whole(
     Ok((found, expected))
 }
 
-/// The error for a table whose rows are not those of its table digest.
+/// Returns the error of a table whose rows do not match its table digest.
 pub(crate) fn digest_difference(table: &Table, found: &TableDigest, expected: &TableDigest) -> Error {
     Error::corrupt(format!(
         "the table {} holds {} rows that are not the {} that were written",
@@ -444,7 +447,7 @@ pub(crate) fn digest_difference(table: &Table, found: &TableDigest, expected: &T
     ))
 }
 
-/// Returns true if a row with that id is there.
+/// Returns true if a table has a row with an id.
 pub(crate) fn has(connection: &Connection, table: &Table, id: &[u8; 16]) -> Result<bool, Error> {
     let sql = format!("SELECT 1 FROM {} WHERE id = ?", table.name);
     Ok(connection.prepare_cached(&sql)?.query_row([&id[..]], |_| Ok(())).optional()?.is_some())

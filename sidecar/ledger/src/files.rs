@@ -1,7 +1,7 @@
 //! The names of a ledger's files. `X.db` is the open month, `X-2026-10.db` another one beside it, `X-2026-10.json` its
 //! sign-off, `X.db.lock` the writer's lock, and `X.db.corrupt-…` a file in quarantine.
 //!
-//! Law: a month lies in one file, whatever its name; what a file holds is said by the file.
+//! Law: a month is in one file. The file's own facts, and not its name, decide which month that is.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,19 +12,19 @@ use std::path::{Path, PathBuf};
 use crate::month;
 use crate::source::Month;
 
-/// A path with something after its name: `X.db` and `-wal`.
+/// Returns the path with a suffix: `X.db-wal` for `X.db` and `-wal`.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
-/// The file of a month that is not the open one.
+/// Returns the path of a month that is not the open one.
 pub(crate) fn of_month(path: &Path, month: Month) -> PathBuf {
     path.with_file_name(named(path, &format!("-{}", month::name(month)), true))
 }
 
-/// The sign-off of a closed month.
+/// Returns the path of a closed month's sign-off.
 pub(crate) fn sign_off(path: &Path, month: Month) -> PathBuf {
     path.with_file_name(named(path, &format!("-{}.json", month::name(month)), false))
 }
@@ -39,7 +39,7 @@ fn named(path: &Path, middle: &str, with_extension: bool) -> OsString {
     name
 }
 
-/// The directory a file is in.
+/// Returns the directory of a file.
 pub(crate) fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory,
@@ -47,7 +47,7 @@ pub(crate) fn directory(path: &Path) -> &Path {
     }
 }
 
-/// The files of a ledger that are there: the months', in order, and the open one last.
+/// Returns the existing files of a ledger: past months in order, and the open one last.
 pub(crate) fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut months = Vec::new();
     for entry in fs::read_dir(directory(path))? {
@@ -63,15 +63,15 @@ pub(crate) fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Checks that `path` names a ledger and not one month of it: corrections and late rows of a month lie in later files,
-/// so that one file alone is another bill.
+/// Checks that `path` is of a ledger and not of one month of it. Corrections and late rows of a month are in later
+/// files, so one file alone would make another bill.
 pub(crate) fn is_whole(path: &Path) -> io::Result<()> {
     let Some(open) = open_month_of(path) else { return Ok(()) };
-    let told = format!("it is one month of the ledger {}: name that, and say which month", open.display());
-    Err(io::Error::new(io::ErrorKind::InvalidInput, told))
+    let message = format!("it is one month of the ledger {}: name that, and say which month", open.display());
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-/// The open month's file of the ledger of which `path` is named like a past month, if it is there.
+/// Returns the open file of the ledger of which `path` is a past month by its name, if that open file exists.
 fn open_month_of(path: &Path) -> Option<PathBuf> {
     const MIDDLE: usize = "-2026-10".len();
     let stem = path.file_stem()?.to_str()?;
@@ -85,7 +85,7 @@ fn open_month_of(path: &Path) -> Option<PathBuf> {
     Some(path.with_file_name(name)).filter(|open| open.is_file())
 }
 
-/// The month that a file's name says, if it is one of the ledger's months.
+/// Returns the month in the name of a file; `None` if the name is not that of a past month of the ledger.
 pub(crate) fn month_in(path: &Path, name: &str) -> Option<Month> {
     let rest = name.strip_prefix(path.file_stem()?.to_str()?)?.strip_prefix('-')?;
     let written = rest.get(..7)?;
@@ -93,13 +93,13 @@ pub(crate) fn month_in(path: &Path, name: &str) -> Option<Month> {
     (of_month(path, month).file_name()?.to_str()? == name).then_some(month)
 }
 
-/// Makes a file that is not there yet, for its owner and the owner's group to read: a ledger says who asked
-/// whom, when and what it cost.
+/// Creates a new file that only its owner and the owner's group can read, because a ledger shows who used which model,
+/// when, and at what cost.
 pub(crate) fn make(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(MODE).open(path)
 }
 
-/// The months that were signed off, by the files that say so.
+/// Returns the months that were signed off, by the names of their sign-offs.
 pub(crate) fn signed_off(path: &Path) -> io::Result<Vec<Month>> {
     let mut months = Vec::new();
     for entry in fs::read_dir(directory(path))? {
@@ -111,7 +111,7 @@ pub(crate) fn signed_off(path: &Path) -> io::Result<Vec<Month>> {
     Ok(months)
 }
 
-/// A file's mode, from which the umask takes away.
+/// The mode of a new file, before the umask.
 const MODE: u32 = 0o640;
 
 /// Makes the names in a file's directory durable.
@@ -119,7 +119,7 @@ pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     File::open(directory(path))?.sync_all()
 }
 
-/// Gives a file another name, durably.
+/// Renames a file durably.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     sync_directory(to)
@@ -131,7 +131,7 @@ pub(crate) fn node(path: &Path) -> io::Result<(u64, u64)> {
     Ok((data.dev(), data.ino()))
 }
 
-/// Returns the length of a file; 0 if it is not there.
+/// Returns the length of a file; 0 if it does not exist.
 pub(crate) fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |data| data.len())
 }
@@ -166,19 +166,19 @@ mod tests {
         for name in ["x.db", "x-2026-10.db", "alone-2026-10.db"] {
             std::fs::write(folder.join(name), "").unwrap();
         }
-        let told = |name: &str| is_whole(&folder.join(name)).map_err(|error| error.to_string());
+        let checked = |name: &str| is_whole(&folder.join(name)).map_err(|error| error.to_string());
         for name in ["x.db", "alone-2026-10.db", "x-2026-13.db", "y.db", "-2026-10.db", "é-2026-10.db"] {
-            assert_eq!(told(name), Ok(()), "{name}");
+            assert_eq!(checked(name), Ok(()), "{name}");
         }
         let open = folder.join("x.db");
         let expected =
             format!("it is one month of the ledger {}: name that, and say which month", open.display());
-        assert_eq!(told("x-2026-10.db"), Err(expected));
+        assert_eq!(checked("x-2026-10.db"), Err(expected));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
-    fn other_files_are_none_of_ours() {
+    fn other_files_are_no_months() {
         for name in
             ["x.db", "x-2026-10.db-wal", "x-2026-10.json", "y-2026-10.db", "x-2026-13.db", "x-.db", "x-é"]
         {

@@ -42,7 +42,7 @@ fn sum(path: &Path) -> DailyTotal {
     let mut sum: Option<DailyTotal> = None;
     let store = Store::open_read(path).unwrap();
     store
-        .lines(&Range::ALL, &mut |_, line| {
+        .daily_totals(&Range::ALL, &mut |_, line| {
             match &mut sum {
                 Some(sum) => sum.sums.add(&line.sums),
                 None => sum = Some(line.clone()),

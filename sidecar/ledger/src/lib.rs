@@ -1,8 +1,12 @@
-//! The ledger: one row for each exchange, kept so that a month can be closed on it.
+//! The ledger: one row for each exchange, in one SQLite file for each month, from which a month can be closed and
+//! billed.
 //!
-//! Laws: a row is acknowledged when it is on the disk, and then it is there once; a disk that fails
-//! costs detail and never traffic, and what is lost is counted; the ledger holds counts, names and
-//! money, never text (law 11); only this crate writes to the disk.
+//! Read [`row`] and [`source`] first, then `queue.rs`, `writer.rs`, `month_files.rs`, `txn.rs`: a row's way to the
+//! disk.
+//!
+//! Laws: a row is acknowledged once it is on the disk, and is there once. A failing disk costs detail and never
+//! traffic, and every loss is counted. The ledger has counts, names and money, and nothing of a prompt or an answer
+//! (law 11).
 
 mod absent_months;
 mod amend;

@@ -1,7 +1,7 @@
-//! The lock of a ledger's writer: the process that holds `X.db.lock` may write. The lock's file also keeps since when
-//! rows may be in no file, because a ledger that cannot be opened cannot record that.
+//! The lock of a ledger's writer: the process that holds `X.db.lock` may write. The lock's file also has the pending
+//! gap, the time from which rows may be in no file, because a ledger that cannot be opened cannot record that.
 //!
-//! Laws: of two processes one writes; the lock ends with the process, however it ends; a pending gap stays in the
+//! Laws: of two processes one writes; the lock ends with its process, also after a crash; a pending gap stays in the
 //! lock's file until a writer has entered it.
 
 use std::fs::{File, OpenOptions, TryLockError};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Fault};
 use crate::files;
 
-/// The right to write.
+/// The lock, held by this process.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
@@ -20,19 +20,22 @@ pub(crate) struct Lock {
     pending_gap_us: Option<i64>,
 }
 
-/// The file's length. It is written in place, so that a disk that has filled up since has room for it.
-const BYTES: usize = 32;
+/// The length of the lock's file. It is written in place, so that it can be written on a full disk.
+const LOCK_BYTES: usize = 32;
 
 impl Lock {
-    /// Takes the lock of a ledger, or says who has it.
+    /// Takes the lock of a ledger.
+    ///
+    /// # Errors
+    /// If another process holds it, whose id is in the message, or the lock's file cannot be opened.
     pub(crate) fn take(ledger: &Path) -> Result<Self, Error> {
         let path = files::beside(ledger, ".lock");
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let said = content(&mut file);
-                let holder = said.split_whitespace().next().unwrap_or("unknown");
+                let content = content(&mut file);
+                let holder = content.split_whitespace().next().unwrap_or("unknown");
                 return Err(Error::new(
                     Fault::Locked,
                     format!(
@@ -49,33 +52,35 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Returns since when rows may be in no file, microseconds since 1970: the writers since then could open none.
+    /// Returns the pending gap, microseconds since 1970: earlier writers could open no file from then on.
     pub(crate) fn pending_gap_us(&self) -> Option<i64> {
         self.pending_gap_us
     }
 
-    /// Notes that from now on rows may be in no file; an earlier time stays.
+    /// Records that from a time on rows may be in no file. An earlier time stays.
     pub(crate) fn note_pending_gap(&mut self, since_us: i64) {
-        self.pending_gap_us = Some(self.pending_gap_us.map_or(since_us, |owed| owed.min(since_us)));
+        self.pending_gap_us =
+            Some(self.pending_gap_us.map_or(since_us, |pending_us| pending_us.min(since_us)));
         self.write();
     }
 
-    /// The gap is entered, or there are no such rows.
+    /// Removes the pending gap: it was entered, or there are no such rows.
     pub(crate) fn settle(&mut self) {
         self.pending_gap_us = None;
         self.write();
     }
 
-    /// A disk that cannot be written keeps no process from the lock.
+    /// Writes process id and pending gap. Errors are ignored: a full or failing disk must not cost the lock.
     fn write(&mut self) {
-        let owed = self.pending_gap_us.map_or(String::new(), |since| since.to_string());
-        let said = format!("{:<10} {owed:<20}\n", std::process::id());
-        debug_assert_eq!(said.len(), BYTES);
-        let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(said.as_bytes()));
+        let pending = self.pending_gap_us.map_or(String::new(), |since| since.to_string());
+        let content = format!("{:<10} {pending:<20}\n", std::process::id());
+        debug_assert_eq!(content.len(), LOCK_BYTES);
+        let written =
+            self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(content.as_bytes()));
         let _ = written.and_then(|()| self.file.sync_data());
     }
 
-    /// Returns true if the locked file is still the one that another process would lock.
+    /// Returns true if the path still has the locked file. If it was removed, another process could lock a new one.
     pub(crate) fn holds(&self) -> bool {
         is_at(&self.file, &self.path)
     }
@@ -83,23 +88,23 @@ impl Lock {
 
 /// Returns the process of this host that writes the ledger at `path`.
 ///
-/// `None` where no process holds the lock, and where the holder is no process of this program that is seen here: this
-/// process itself, or one of another host or container, which a rolling update ends soon.
+/// `None` if no process holds the lock, or if the holder is this process, or is not visible here as a process of this
+/// program: one of another host or container, which a rolling update ends soon.
 pub fn writer_on_this_host(path: &Path) -> Option<u32> {
     let mut file = File::open(files::beside(path, ".lock")).ok()?;
-    // A lock that is free is given back with the file.
+    // A lock that was free is released with the file.
     if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
         return None;
     }
     let holder: u32 = content(&mut file).split_whitespace().next()?.parse().ok()?;
     let name = |process: &str| std::fs::read_to_string(format!("/proc/{process}/comm")).ok();
-    let is_ours = holder != std::process::id() && name(&holder.to_string())? == name("self")?;
-    is_ours.then_some(holder)
+    let is_this_program = holder != std::process::id() && name(&holder.to_string())? == name("self")?;
+    is_this_program.then_some(holder)
 }
 
 fn content(file: &mut File) -> String {
     let mut bytes = Vec::new();
-    let _ = file.take(BYTES as u64).read_to_end(&mut bytes);
+    let _ = file.take(LOCK_BYTES as u64).read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -156,7 +161,7 @@ mod tests {
         lock.settle();
         drop(lock);
         assert_eq!(Lock::take(&place.ledger()).unwrap().pending_gap_us(), None);
-        assert_eq!(std::fs::metadata(place.path("x.db.lock")).unwrap().len(), super::BYTES as u64);
+        assert_eq!(std::fs::metadata(place.path("x.db.lock")).unwrap().len(), super::LOCK_BYTES as u64);
     }
 
     #[test]

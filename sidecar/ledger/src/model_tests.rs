@@ -144,7 +144,7 @@ impl Both {
             .unwrap();
         let (mut count, mut tokens, mut cost, mut gpu_ns, mut energies) = (0, 0, 0, 0, 0);
         store
-            .lines(&Range::ALL, &mut |_, line| {
+            .daily_totals(&Range::ALL, &mut |_, line| {
                 count += line.sums.exchanges;
                 tokens += line.sums.tokens.iter().sum::<u64>();
                 cost += line.sums.cost_pico;

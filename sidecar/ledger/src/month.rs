@@ -1,7 +1,7 @@
-//! Months of UTC, counted from January 1970: what a file of the ledger holds and what is closed.
+//! Months of UTC, counted from January 1970. A file of the ledger holds one.
 //!
-//! Law: every instant has a month. What a clock says that is out of its mind counts as the first month or
-//! as the last one that a name of four digits can say.
+//! Law: every instant has a month. An instant before 1970 or after 9999, from a wrong clock, counts as the first or the
+//! last one.
 
 use jiff::SignedDuration;
 use jiff::civil::{Date, date};
@@ -13,23 +13,24 @@ const LAST: Month = (9999 - 1970) * 12 + 11;
 
 const FIRST_DAY: Date = date(1970, 1, 1);
 
-/// The day of an instant: days since 1970-01-01.
+/// Returns the day of an instant, in days since 1970-01-01.
 pub fn day(us: i64) -> i32 {
     i32::try_from(us.div_euclid(DAY_US)).unwrap_or(if us < 0 { i32::MIN } else { i32::MAX })
 }
 
-/// The month of a day.
+/// Returns the month of a day.
 pub fn of_day(day: i32) -> Month {
     let date = FIRST_DAY.saturating_add(SignedDuration::from_hours(24 * i64::from(day.max(0))));
     (Month::from(date.year()) - 1970) * 12 + Month::from(date.month()) - 1
 }
 
-/// The month of an instant.
+/// Returns the month of an instant.
 pub fn of(us: i64) -> Month {
     of_day(day(us))
 }
 
-/// The first instant of a month, microseconds since 1970. What comes after the last month begins where that ends.
+/// Returns the first instant of a month, microseconds since 1970. A month after the last one begins at the last one's
+/// end.
 pub fn begin_us(month: Month) -> i64 {
     let month = month.clamp(0, LAST + 1);
     let (year, of_year) = (1970 + month / 12, 1 + month % 12);
@@ -41,12 +42,12 @@ pub fn begin_us(month: Month) -> i64 {
     days * DAY_US
 }
 
-/// Returns its name: `2026-10`.
+/// Returns the name of a month: `2026-10`.
 pub fn name(month: Month) -> String {
     format!("{:04}-{:02}", 1970 + month.div_euclid(12), month.rem_euclid(12) + 1)
 }
 
-/// Reads what [`name`] writes, and nothing else.
+/// Reads a name as [`name`] writes it, and no other form.
 pub fn read(name: &str) -> Option<Month> {
     let (year, month) = name.split_once('-')?;
     let digits = |text: &str, count: usize| text.len() == count && text.bytes().all(|c| c.is_ascii_digit());

@@ -1,7 +1,7 @@
 //! The files that the writer has open: the path of each month, the end of a month, and recovery from a damaged file.
 //!
-//! Laws: at any instant a crash leaves files that identify themselves; a file that other processes read is not moved;
-//! after a fault nothing is trusted that was not read again from a fresh descriptor.
+//! Laws: a crash at any instant leaves files that identify themselves by their facts. A file that other processes have
+//! open is not renamed. After a fault every file is opened again before anything in it is trusted.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,11 +18,11 @@ use crate::status::StatusUpdate;
 use crate::txn::Txn;
 use crate::{check, files, month, quarantine, restored};
 
-/// The time for which a month that is not the open one stays open after its last row.
-const IDLE: Duration = Duration::from_secs(30);
+/// The time for which the file of a past month stays open after its last row.
+const IDLE_TIME: Duration = Duration::from_secs(30);
 
 /// The longest wait for a past month that cannot be written, and the time for which its rows then go to the open month:
-/// one file must not hold up all others.
+/// one file must not delay the rows of all others.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 const REDIRECT_TIME: Duration = Duration::from_secs(60);
 
@@ -36,9 +36,9 @@ const READ_MAX: Duration = Duration::from_secs(60);
 const AHEAD_MAX_US: i64 = DAY_US;
 
 /// The length of a log beyond which it is checkpointed, bytes.
-const LOG: u64 = 4 << 20;
+const LOG_MAX_BYTES: u64 = 4 << 20;
 
-/// An open file, and which one it is on the disk.
+/// An open file, with its device and inode: a rename or removal by other means is noticed by them.
 #[derive(Debug)]
 struct Held {
     file: File,
@@ -47,48 +47,35 @@ struct Held {
 }
 
 /// The writer's files.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct MonthFiles {
     path: PathBuf,
     who: String,
     lock: Option<Lock>,
     files: HashMap<Month, Held>,
-    /// The open month, while its file is open, and where that file is: `X.db`, unless others read it so that
-    /// it could not be given that name yet.
+    /// The open month, while its file is open, and that file's path: `X.db`, or the month's own name while other
+    /// processes still have the file of the month before open as `X.db`.
     open: Option<Month>,
     open_path: PathBuf,
-    /// The disk reported an error: what the log holds may not be on it.
+    /// True after an I/O error: pages of the log that were acknowledged to SQLite may not be on the disk.
     io_failed: bool,
-    closed: HashMap<Month, Option<Instant>>,
-    /// Months that could not be written when they were tried last, and since when.
+    /// Months whose rows go to the open one: closed ones, with `None`, and those that could not be written for too
+    /// long, with the time.
+    redirected: HashMap<Month, Option<Instant>>,
+    /// Months that could not be written at the last attempt, with the time of the first failure.
     unwritable_since: HashMap<Month, Instant>,
     continuity: Continuity,
     tried_to_move: Option<Instant>,
-    /// Since when others read the open file although its month is over.
+    /// The time from which other processes had the open file open although its month is over.
     read_since: Option<Instant>,
-    trouble: Option<String>,
+    fault_message: Option<String>,
     /// Events since the status was last published.
     pub update: StatusUpdate,
 }
 
 impl MonthFiles {
     pub(crate) fn new(path: PathBuf, who: String) -> Self {
-        Self {
-            open_path: path.clone(),
-            io_failed: false,
-            path,
-            who,
-            lock: None,
-            files: HashMap::new(),
-            open: None,
-            closed: HashMap::new(),
-            unwritable_since: HashMap::new(),
-            continuity: Continuity::default(),
-            tried_to_move: None,
-            read_since: None,
-            trouble: None,
-            update: StatusUpdate::default(),
-        }
+        Self { open_path: path.clone(), path, who, ..Self::default() }
     }
 
     /// The ledger's path.
@@ -96,16 +83,16 @@ impl MonthFiles {
         &self.path
     }
 
-    /// Makes sure that there is a month to write to.
+    /// Opens or creates what the writer needs: the lock, and a file for the current month.
     pub(crate) fn ready(&mut self, now_us: i64) -> Result<(), Error> {
         if !self.lock.as_ref().is_some_and(Lock::holds) {
             self.release();
             self.lock = None;
             let directory = files::directory(&self.path);
             if !directory.try_exists()? {
-                // It may be a mount that is still to come, under which nothing should be written.
-                let said = format!("there is no directory {}: make or mount it", directory.display());
-                return Err(Error::new(Fault::ReadOnly, said));
+                // It may be a volume that is mounted later and would hide what is written here now.
+                let message = format!("there is no directory {}: make or mount it", directory.display());
+                return Err(Error::new(Fault::ReadOnly, message));
             }
             let mut lock = Lock::take(&self.path)?;
             self.continuity.inherit(&mut lock, now_us);
@@ -115,7 +102,7 @@ impl MonthFiles {
             if is_over(open, now_us) {
                 return self.turn(now_us);
             }
-            self.trouble = None;
+            self.fault_message = None;
             return Ok(());
         }
         match self.open_ledger(now_us) {
@@ -133,7 +120,7 @@ impl MonthFiles {
         }
         let mut left = None;
         let path = self.path.clone();
-        // The file to quarantine if it is found damaged.
+        // The file that `ready` quarantines if it is damaged.
         self.open_path.clone_from(&path);
         if path.try_exists()? {
             let (file, disorder) = self.open_checked(&path)?;
@@ -143,7 +130,7 @@ impl MonthFiles {
             let now = month::of(now_us);
             let early = files::of_month(&path, now);
             if early.try_exists()? {
-                // Its first rows came while the month before could not be moved.
+                // Its first rows came while the file of the month before could not be renamed.
                 self.open_path.clone_from(&early);
                 let (file, disorder) = self.open_checked(&early)?;
                 if file.settle()? {
@@ -164,8 +151,8 @@ impl MonthFiles {
         if open.is_some_and(|open| is_over(open, now_us)) { self.turn(now_us) } else { Ok(()) }
     }
 
-    /// Opens the file to write, checked, with everything of its log in it. Returns the last sign of life of a writer
-    /// that did not close it in order.
+    /// Opens a file for writing, checks it and checkpoints its log. Returns the last heartbeat of a writer that did
+    /// not close it in order.
     fn open_checked(&self, path: &Path) -> Result<(File, Option<UncleanEnd>), Error> {
         if files::length(path) == 0 {
             return Err(Error::corrupt("it is empty"));
@@ -175,21 +162,22 @@ impl MonthFiles {
         let in_order = file::number(&file.connection, "clean")? == Some(1);
         let alive = file::number(&file.connection, "alive_us")?;
         let why = if restored::is_copy(&file, has_log)? { Gap::RESTORED } else { "crash" };
-        check::look(&file, in_order)?;
-        self.trust(&file)?;
+        check::before_writing(&file, in_order)?;
+        self.checkpoint(&file)?;
         let left = alive.filter(|_| !in_order).map(|alive_us| UncleanEnd { alive_us, why });
         Ok((file, left))
     }
 
-    /// Checkpoints a file: after an fsync that failed, the contents of the log are trusted once they are in the file.
-    fn trust(&self, file: &File) -> Result<(), Error> {
-        match file.write_back() {
+    /// Checkpoints a file. After a failed fsync the log is trusted only once it is in the file; otherwise a reader
+    /// with an old snapshot may delay that.
+    fn checkpoint(&self, file: &File) -> Result<(), Error> {
+        match file.checkpoint_all() {
             Err(error) if error.fault == Fault::Locked && !self.io_failed => Ok(()),
             other => other,
         }
     }
 
-    /// Records in the open month that this process writes it now, and the gaps of the time before.
+    /// Records in the open month, in one transaction, that this process writes it from now on, and the gaps before.
     fn begin(&mut self, left: Option<UncleanEnd>, now_us: i64) -> Result<(), Error> {
         let who = self.who.clone();
         let held = self.open.and_then(|month| self.files.get_mut(&month));
@@ -204,9 +192,9 @@ impl MonthFiles {
         txn.fact("clean", ValueRef::Integer(0))?;
         txn.fact("alive_us", ValueRef::Integer(now_us))?;
         txn.commit()?;
-        // Into the file itself: else a log that is damaged after a crash would take this with it, and the loss of
-        // rows would leave no trace.
-        match file.write_back() {
+        // Into the file itself: SQLite drops a log that is damaged after a crash, and with it this record. Then the
+        // loss of the log's rows would leave no trace.
+        match file.checkpoint_all() {
             Err(error) if error.fault != Fault::Locked => return Err(error),
             _ => {}
         }
@@ -228,36 +216,36 @@ impl MonthFiles {
         Ok(())
     }
 
-    /// The open month's file.
+    /// Returns the open month's file.
     pub(crate) fn open_file(&mut self) -> Result<&mut File, Error> {
         let held = self.open.and_then(|month| self.files.get_mut(&month));
         held.map(|held| &mut held.file).ok_or_else(not_open)
     }
 
-    /// The open month.
+    /// Returns the open month.
     pub(crate) fn open_month(&self) -> Option<Month> {
         self.open
     }
 
-    /// The month whose file takes what belongs to a month: itself, or the open one if that is closed.
+    /// Returns the month whose file takes the items of a month: that month, or the open one if it is redirected.
     pub(crate) fn target(&mut self, month: Month) -> Month {
-        match self.closed.get(&month) {
+        match self.redirected.get(&month) {
             None => month,
             Some(Some(since)) if since.elapsed() > REDIRECT_TIME => {
-                self.closed.remove(&month);
+                self.redirected.remove(&month);
                 month
             }
             Some(_) => self.open.unwrap_or(month),
         }
     }
 
-    /// Sends what belongs to a month to the open one from now on, for good if it is closed.
+    /// Redirects the items of a month to the open one: for `REDIRECT_TIME`, or for ever if the month is closed.
     pub(crate) fn redirect(&mut self, month: Month, closed: bool) {
-        self.closed.insert(month, (!closed).then(Instant::now));
+        self.redirected.insert(month, (!closed).then(Instant::now));
         self.files.remove(&month);
     }
 
-    /// The file of a month, opened or made.
+    /// Returns the file of a month, opened or created if necessary.
     pub(crate) fn file(&mut self, month: Month, now_us: i64) -> Result<&mut File, Error> {
         if !self.files.contains_key(&month) {
             let path = files::of_month(&self.path, month);
@@ -276,7 +264,7 @@ impl MonthFiles {
                 self.update.gaps += gaps;
                 file
             };
-            self.trust(&file)?;
+            self.checkpoint(&file)?;
             self.hold(file, false)?;
         }
         let held = self.files.get_mut(&month).ok_or_else(|| Error::new(Fault::Other, "no file"))?;
@@ -284,7 +272,7 @@ impl MonthFiles {
         Ok(&mut held.file)
     }
 
-    /// Returns true if a month is closed by its file, which may be one that cannot be opened to write.
+    /// Returns true if a month's file is not open here and says that the month is closed. Such a file is read-only.
     pub(crate) fn is_closed(&self, month: Month) -> Result<bool, Error> {
         let path = files::of_month(&self.path, month);
         if self.files.contains_key(&month) || !path.try_exists()? {
@@ -293,24 +281,24 @@ impl MonthFiles {
         Ok(file::number(&File::open_read(&path)?.connection, "closed_us")?.is_some())
     }
 
-    /// Returns true if a month was closed, also while its file is open here.
-    fn is_signed(&self, month: Month) -> Result<bool, Error> {
+    /// Returns true if a month's file says that it is closed, also while it is open here, or cannot be read.
+    fn is_closed_or_unreadable(&self, month: Month) -> Result<bool, Error> {
         if !files::of_month(&self.path, month).try_exists()? {
             return Ok(false);
         }
-        // One that cannot be read is not made the open one.
+        // An unreadable file must not become the open one.
         let closed = self.open_past(month).and_then(|file| file::number(&file.connection, "closed_us"));
         Ok(closed.map_or(true, |closed| closed.is_some()))
     }
 
-    /// Returns true if the file of a month is still the one that its path names.
+    /// Returns true if the path of an open file still leads to that file.
     pub(crate) fn is_there(&self, month: Month) -> bool {
         self.files
             .get(&month)
             .is_some_and(|held| files::node(&held.file.path).is_ok_and(|node| node == held.node))
     }
 
-    /// Returns true if a month that cannot be written is to be waited for.
+    /// Returns true if the writer should wait for a month that cannot be written.
     pub(crate) fn waits(&mut self, month: Month) -> bool {
         self.files.remove(&month);
         self.unwritable_since.entry(month).or_insert_with(Instant::now).elapsed() < WAIT_MAX
@@ -321,17 +309,17 @@ impl MonthFiles {
         self.unwritable_since.remove(&month);
     }
 
-    /// The file of a month that is not written to any more, to look what is in it.
+    /// Opens the file of a past month for reading.
     pub(crate) fn open_past(&self, month: Month) -> Result<File, Error> {
         File::open_read(&files::of_month(&self.path, month))
     }
 
-    /// Does what is due when there is nothing to enter: signs of life, closing of idle files.
+    /// Does what is due without a batch: closes idle files, writes a heartbeat, checkpoints.
     pub(crate) fn tick(&mut self, now_us: i64) -> Result<(), Error> {
         let idle: Vec<Month> = self
             .files
             .iter()
-            .filter(|(month, held)| Some(**month) != self.open && held.used.elapsed() > IDLE)
+            .filter(|(month, held)| Some(**month) != self.open && held.used.elapsed() > IDLE_TIME)
             .map(|(month, _)| *month)
             .collect();
         for month in idle {
@@ -346,21 +334,21 @@ impl MonthFiles {
         let txn = Txn::begin(self.open_file()?)?;
         txn.fact("alive_us", ValueRef::Integer(now_us))?;
         txn.commit()?;
-        self.write_back(now_us)
+        self.checkpoint_long_logs(now_us)
     }
 
-    /// Writes long logs back into their files.
-    pub(crate) fn write_back(&mut self, now_us: i64) -> Result<(), Error> {
+    /// Checkpoints long logs.
+    pub(crate) fn checkpoint_long_logs(&mut self, now_us: i64) -> Result<(), Error> {
         let mut failed = Vec::new();
         for (month, held) in &self.files {
-            // A log is not made shorter, but written anew from its beginning; so its length says only
-            // whether to look.
-            if files::length(&files::beside(&held.file.path, "-wal")) <= LOG {
+            // SQLite reuses the log's file from its beginning and does not shorten it, so a long one may be
+            // checkpointed.
+            if files::length(&files::beside(&held.file.path, "-wal")) <= LOG_MAX_BYTES {
                 continue;
             }
-            let done = held.file.logged().and_then(|bytes| {
-                // Who reads an old state keeps the log from being emptied; it is tried again.
-                if bytes > LOG { held.file.log("PASSIVE").map(|_| ()) } else { Ok(()) }
+            let done = held.file.log_bytes().and_then(|bytes| {
+                // A reader with an old snapshot prevents a complete checkpoint; the next call tries again.
+                if bytes > LOG_MAX_BYTES { held.file.checkpoint("PASSIVE").map(|_| ()) } else { Ok(()) }
             });
             failed.extend(done.err().map(|error| (*month, error)));
         }
@@ -375,18 +363,20 @@ impl MonthFiles {
         of_open
     }
 
-    /// Keeps the month that is over in the open file; rows go on to be entered, and the operator has to act.
-    fn stay(&mut self, fault: Fault, trouble: String) {
+    /// Keeps a month that is over as the open one and reports it: the operator has to act, and rows are entered
+    /// meanwhile.
+    fn stay(&mut self, fault: Fault, message: String) {
         self.update.faults.push(fault);
-        self.trouble = Some(trouble);
+        self.fault_message = Some(message);
     }
 
-    /// Returns the problem that the operator has to solve although rows are entered.
-    pub(crate) fn trouble(&self) -> Option<&str> {
-        self.trouble.as_deref()
+    /// Returns the fault that the operator has to correct although rows are entered.
+    pub(crate) fn fault_message(&self) -> Option<&str> {
+        self.fault_message.as_deref()
     }
 
-    /// Moves a month that is over out of the open file, and opens the next; later, if others read it.
+    /// Renames the file of a month that is over and opens the next; not while other processes have it open, because
+    /// theirs would go on under the old name: SQLite finds the log by the name, and two logs would damage the file.
     fn turn(&mut self, now_us: i64) -> Result<(), Error> {
         if self.tried_to_move.is_some_and(|at| at.elapsed() < MOVE_INTERVAL) {
             return Ok(());
@@ -407,7 +397,7 @@ impl MonthFiles {
             return Ok(());
         }
         let now = month::of(now_us);
-        if now < open && self.is_signed(now)? {
+        if now < open && self.is_closed_or_unreadable(now)? {
             self.stay(
                 Fault::Other,
                 format!(
@@ -419,23 +409,23 @@ impl MonthFiles {
             );
             return Ok(());
         }
-        self.trouble = None;
+        self.fault_message = None;
         if !self.open_file()?.settle()? {
             if self.read_since.get_or_insert_with(Instant::now).elapsed() >= READ_MAX {
                 let (path, over) = (from.display(), month::name(open));
-                let said = format!(
+                let message = format!(
                     "{path} is of {over}, which is over, and cannot become {} while another program reads it: end that \
                      program or its transaction (`fuser {path}` names the process); until then rows of {} go to {}",
                     to.display(),
                     month::name(now),
                     files::of_month(&self.path, now).display()
                 );
-                self.stay(Fault::Locked, said);
+                self.stay(Fault::Locked, message);
             }
             return Ok(());
         }
         self.read_since = None;
-        // Whoever ends before the next file is open leaves this one in order.
+        // This file is closed in order, so until the next one is open only the lock's file can record lost rows.
         if let Some(lock) = &mut self.lock {
             lock.note_pending_gap(now_us);
         }
@@ -448,17 +438,17 @@ impl MonthFiles {
         if from != to {
             files::rename(&from, &to)?;
         }
-        tracing::info!(file = %to.display(), "the ledger's month is over; its file has a name of its own");
+        tracing::info!(file = %to.display(), "the ledger's open month is over; its file was renamed");
         self.tried_to_move = None;
         if let Some(mut held) = self.files.remove(&month::of(now_us)) {
-            // Rows of the new month came while the old one could not be moved: their file is the open one now.
+            // Rows of the new month came while the old file could not be renamed: their file becomes the open one.
             set_clean(&mut held.file, now_us)?;
             held.file.rest()?;
         }
         self.open_ledger(now_us)
     }
 
-    /// Closes everything in order, so that the next writer finds no gap.
+    /// Closes all files in order, so that the next writer enters no gap.
     pub(crate) fn end(&mut self, now_us: i64) -> Result<(), Error> {
         let past: Vec<Month> = self.files.keys().copied().filter(|month| Some(*month) != self.open).collect();
         for month in past {
@@ -483,7 +473,7 @@ impl MonthFiles {
         self.continuity.settle_pending_gap(self.lock.as_mut());
     }
 
-    /// Closes all files after a fault, in whatever state they are.
+    /// Closes all files after a fault, as they are.
     pub(crate) fn fail(&mut self, fault: Fault) {
         self.io_failed |= fault == Fault::Io;
         self.release();
@@ -494,7 +484,7 @@ impl MonthFiles {
         self.open = None;
     }
 
-    /// Moves the damaged open file away, with what belongs to it.
+    /// Quarantines the damaged open file with its log, and creates a new one.
     pub(crate) fn quarantine_open(&mut self, error: &Error, now_us: i64) -> Result<(), Error> {
         let open = self.open;
         self.release();
@@ -512,8 +502,8 @@ impl MonthFiles {
         Ok(())
     }
 
-    /// Quarantines the damaged file of a month that is not the open one. One that was signed off stays where it is, for
-    /// people to restore; its late rows go to the open month.
+    /// Quarantines the damaged file of a past month. One that was signed off stays in its place, because a new file
+    /// there would be an open month again; the operator has to restore it, and its late rows go to the open month.
     pub(crate) fn quarantine_past(&mut self, month: Month, error: &Error, now_us: i64) -> Result<(), Error> {
         self.files.remove(&month);
         if files::sign_off(&self.path, month).try_exists()? {
@@ -528,7 +518,7 @@ impl MonthFiles {
         self.replace(&files::of_month(&self.path, month), month, error, now_us)
     }
 
-    /// Handles a fault of a month that is not the open one, for which no row waits: the open month goes on.
+    /// Handles a fault of a past month for which no row waits. The open month is not affected.
     fn past_month_failed(&mut self, month: Month, error: &Error, now_us: i64) {
         self.files.remove(&month);
         let left = match error.fault {
@@ -540,12 +530,12 @@ impl MonthFiles {
             self.update.faults.push(error.fault);
             tracing::warn!(
                 month = month::name(month), reason = %error,
-                "a past month of the ledger cannot be put away"
+                "the file of a past month of the ledger cannot be closed"
             );
         }
     }
 
-    /// Puts away months that a crash left open, and enters the gaps of those put back from a copy.
+    /// Closes the past months that a crash left with a log, and enters the gaps of those restored from a copy.
     fn recover_past_months(&mut self, now_us: i64) {
         for path in files::list(&self.path).unwrap_or_default() {
             if path == self.path {
@@ -558,7 +548,7 @@ impl MonthFiles {
                     return Ok(());
                 }
                 let file = File::open(&path)?;
-                file.write_back()?;
+                file.checkpoint_all()?;
                 file.rest().map(|_| ())
             });
             let month = path.file_name().and_then(|name| files::month_in(&self.path, name.to_str()?));
@@ -569,20 +559,21 @@ impl MonthFiles {
     }
 }
 
-/// Returns true if a month is not the one to write to: it is past, or begins so late that a clock was wrong.
+/// Returns true if a month is not the current one: it is past, or begins so late that the clock was wrong.
 fn is_over(open: Month, now_us: i64) -> bool {
     open < month::of(now_us) || month::begin_us(open) > now_us.saturating_add(AHEAD_MAX_US)
 }
 
-/// Returns the error of a file that was removed while it was written.
+/// Returns the error of a file that was removed or replaced while it was written.
 pub(crate) fn gone(path: &Path) -> Error {
-    Error::new(Fault::Io, format!("{} is not the file any more that was opened", path.display()))
+    Error::new(Fault::Io, format!("{} was removed or replaced while it was open", path.display()))
 }
 
 fn not_open() -> Error {
     Error::new(Fault::Other, "no month is open")
 }
 
+/// Records that the writer closed a file in order, so that the next one enters no gap.
 fn set_clean(file: &mut File, now_us: i64) -> Result<(), Error> {
     let txn = Txn::begin(file)?;
     if txn.is_closed()? {

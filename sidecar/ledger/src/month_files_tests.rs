@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::{IDLE, LOG, MonthFiles, READ_MAX};
+use super::{IDLE_TIME, LOG_MAX_BYTES, MonthFiles, READ_MAX};
 use crate::source::{Gap, Month, Range, Source};
 use crate::testing::{NOON_US, Place, notes, row};
 use crate::txn::Txn;
@@ -65,7 +65,7 @@ fn read(place: &Place) -> (Vec<(Month, u64)>, Vec<Gap>) {
     let store = Store::open_read(&place.ledger()).unwrap();
     let mut months = std::collections::BTreeMap::new();
     store
-        .lines(&Range::ALL, &mut |month, line| {
+        .daily_totals(&Range::ALL, &mut |month, line| {
             *months.entry(month).or_default() += line.sums.exchanges;
             Ok(())
         })
@@ -73,20 +73,20 @@ fn read(place: &Place) -> (Vec<(Month, u64)>, Vec<Gap>) {
     (months.into_iter().collect(), store.gaps(&Range::ALL).unwrap())
 }
 
-const ASIDE: &str = "x-2026-10.db.corrupt-2026-11-01T00-00-01Z";
+const QUARANTINED: &str = "x-2026-10.db.corrupt-2026-11-01T00-00-01Z";
 
 #[track_caller]
 fn only_october_is_aside(place: &Place, month_files: &MonthFiles) {
     let names = place.names();
-    let aside: Vec<_> =
+    let quarantined: Vec<_> =
         names.iter().filter(|name| name.contains("corrupt") && !name.ends_with("-wal")).collect();
-    assert_eq!(aside, [ASIDE], "{names:?}");
+    assert_eq!(quarantined, [QUARANTINED], "{names:?}");
     assert_eq!((month_files.update.quarantined, month_files.update.gaps), (1, 1));
     assert_eq!(month_files.update.faults, [Fault::Corrupt]);
     let (months, gaps) = read(place);
     assert_eq!(months, [(october() + 1, 1)], "the open month has its row");
-    let said: Vec<_> = gaps.iter().map(|gap| (month::of(gap.from_us), &*gap.why)).collect();
-    assert_eq!(said, [(october(), "corrupt")]);
+    let found: Vec<_> = gaps.iter().map(|gap| (month::of(gap.from_us), &*gap.why)).collect();
+    assert_eq!(found, [(october(), "corrupt")]);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn damaged_past_month_is_quarantined_alone() {
     let place = Place::new();
     let mut month_files = two_months(&place);
     spoil(&place, "x-2026-10.db");
-    let long_ago = Instant::now().checked_sub(IDLE + Duration::from_secs(1)).unwrap();
+    let long_ago = Instant::now().checked_sub(IDLE_TIME + Duration::from_secs(1)).unwrap();
     month_files.files.get_mut(&october()).unwrap().used = long_ago;
     month_files.tick(november_us()).unwrap();
     assert_eq!(month_files.open_month(), Some(october() + 1));
@@ -116,7 +116,7 @@ fn damaged_past_month_does_not_prevent_the_end() {
 }
 
 #[test]
-fn damaged_month_of_a_crash_is_quarantined_at_start() {
+fn damaged_month_is_quarantined_after_crash() {
     let place = Place::new();
     let mut month_files = two_months(&place);
     month_files.update = super::StatusUpdate::default();
@@ -127,7 +127,7 @@ fn damaged_month_of_a_crash_is_quarantined_at_start() {
     let (months, _) = read(&crashed);
     assert_eq!(months, [(october() + 1, 1)]);
     assert_eq!(again.update.quarantined, 1);
-    assert!(crashed.names().contains(&ASIDE.to_owned()), "{:?}", crashed.names());
+    assert!(crashed.names().contains(&QUARANTINED.to_owned()), "{:?}", crashed.names());
 }
 
 /// A log keeps its length when it was written back; that is no reason to do it again after each commit.
@@ -137,7 +137,7 @@ fn long_log_is_checkpointed() {
     let mut month_files = ready(&place, OCTOBER_US);
     let length = || files::length(&files::beside(&place.ledger(), "-wal"));
     let mut rows = (1..).map(row);
-    while month_files.open_file().unwrap().logged().unwrap() <= LOG {
+    while month_files.open_file().unwrap().log_bytes().unwrap() <= LOG_MAX_BYTES {
         let file = month_files.open_file().unwrap();
         let mut txn = Txn::begin(file).unwrap();
         for row in rows.by_ref().take(512) {
@@ -148,15 +148,15 @@ fn long_log_is_checkpointed() {
         }
         txn.commit().unwrap();
     }
-    assert!(length() > LOG);
-    month_files.write_back(OCTOBER_US).unwrap();
-    assert_eq!(month_files.open_file().unwrap().logged().unwrap(), 0);
+    assert!(length() > LOG_MAX_BYTES);
+    month_files.checkpoint_long_logs(OCTOBER_US).unwrap();
+    assert_eq!(month_files.open_file().unwrap().log_bytes().unwrap(), 0);
     enter(&mut month_files, october(), &rows.next().unwrap(), OCTOBER_US);
-    assert!(length() > LOG, "as long as before");
-    let left = month_files.open_file().unwrap().logged().unwrap();
-    month_files.write_back(OCTOBER_US).unwrap();
-    let now = month_files.open_file().unwrap().logged().unwrap();
-    assert!(now == left && 0 < left && left < LOG, "one row: {left} bytes, then {now}");
+    assert!(length() > LOG_MAX_BYTES, "as long as before");
+    let left = month_files.open_file().unwrap().log_bytes().unwrap();
+    month_files.checkpoint_long_logs(OCTOBER_US).unwrap();
+    let now = month_files.open_file().unwrap().log_bytes().unwrap();
+    assert!(now == left && 0 < left && left < LOG_MAX_BYTES, "one row: {left} bytes, then {now}");
     month_files.end(OCTOBER_US).unwrap();
     let entered = u64::try_from(rows.next().unwrap().ended_us - NOON_US).unwrap() - 1;
     assert_eq!(read(&place).0, [(october(), entered)]);
@@ -177,9 +177,9 @@ fn interrupted_quarantine_leaves_gap() {
     enter(&mut month_files, october(), &row(3), november_us());
     assert_eq!((month_files.update.gaps, month_files.update.quarantined), (2, 0));
     let (_, gaps) = read(&place);
-    let mut said: Vec<_> = gaps.iter().map(|gap| (month::of(gap.from_us), &*gap.why)).collect();
-    said.sort_unstable();
-    assert_eq!(said, [(october(), "corrupt"), (october() + 1, "corrupt")]);
+    let mut found: Vec<_> = gaps.iter().map(|gap| (month::of(gap.from_us), &*gap.why)).collect();
+    found.sort_unstable();
+    assert_eq!(found, [(october(), "corrupt"), (october() + 1, "corrupt")]);
     month_files.end(november_us()).unwrap();
     assert_eq!(ready(&place, november_us()).update.gaps, 0, "once");
 }
@@ -217,24 +217,28 @@ fn reader_that_blocks_month_end_is_reported() {
     enter(&mut month_files, october(), &row(1), OCTOBER_US);
     let reader = Store::open_read(&place.ledger()).unwrap();
     month_files.ready(november_us()).unwrap();
-    assert_eq!((month_files.trouble(), month_files.update.faults.len()), (None, 0), "a report takes seconds");
+    assert_eq!(
+        (month_files.fault_message(), month_files.update.faults.len()),
+        (None, 0),
+        "a report takes seconds"
+    );
     month_files.read_since = Instant::now().checked_sub(READ_MAX);
     month_files.tried_to_move = None;
     month_files.ready(november_us()).unwrap();
-    let said = month_files.trouble().unwrap().to_owned();
+    let message = month_files.fault_message().unwrap().to_owned();
     for part in [
         "x.db is of 2026-10, which is over",
         "another program reads it",
         "rows of 2026-11 go to",
         "x-2026-11.db",
     ] {
-        assert!(said.contains(part), "{part:?} is not in {said}");
+        assert!(message.contains(part), "{part:?} is not in {message}");
     }
     assert_eq!(month_files.update.faults, [Fault::Locked]);
     drop(reader);
     month_files.tried_to_move = None;
     month_files.ready(november_us()).unwrap();
-    assert_eq!((month_files.trouble(), month_files.read_since), (None, None));
+    assert_eq!((month_files.fault_message(), month_files.read_since), (None, None));
     assert!(place.names().contains(&"x-2026-10.db".to_owned()), "{:?}", place.names());
     month_files.end(november_us()).unwrap();
 }
@@ -256,7 +260,7 @@ fn corrupt_past_month_is_not_noted_later() {
     let place = Place::new();
     let mut month_files = two_months(&place);
     spoil(&place, "x-2026-10.db");
-    month_files.files.get_mut(&october()).unwrap().used = Instant::now().checked_sub(IDLE * 2).unwrap();
+    month_files.files.get_mut(&october()).unwrap().used = Instant::now().checked_sub(IDLE_TIME * 2).unwrap();
     month_files.tick(november_us()).unwrap();
     month_files.end(november_us()).unwrap();
     let noted = |month| notes(&place.ledger(), month, "(corrupt)").len();

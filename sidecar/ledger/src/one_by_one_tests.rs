@@ -41,7 +41,7 @@ fn exchanges(plan: &Plan, class: Class) -> u64 {
     let store = Store::open_read(&plan.path).unwrap();
     let mut sum = 0;
     store
-        .lines(&Range::ALL, &mut |_, line| {
+        .daily_totals(&Range::ALL, &mut |_, line| {
             sum += if line.key.class == class { line.sums.exchanges } else { 0 };
             Ok(())
         })

@@ -1,7 +1,7 @@
-//! Overflow totals: the sums of rows that the queue could not take, kept in memory until the disk takes them.
+//! Overflow totals: the sums of rows for which the queue had no room, in memory until they are on the disk.
 //!
 //! Laws: a row beyond the queue is in the totals or counted as lost; money of two rates is never added; memory is
-//! bounded, whatever comes.
+//! bounded.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::energy::EnergyRow;
 use crate::source::{DeviceTotal, Gap};
 use crate::{Class, GpuSums, Row, Sums, TotalKey};
 
-/// Keys whose totals are kept apart, of each of three kinds: all keys as they are; tenant, model and
-/// rate; rate alone. One is about 400 bytes.
-const KEYS: usize = 10_000;
+/// The most separate totals at each of three levels of detail: the full key; tenant, model and rate; the rate alone.
+/// One is about 400 bytes.
+const MAX_KEYS: usize = 10_000;
 
-/// The name in totals whose own names did not fit.
+/// The name in the place of those that a coarser total leaves out.
 const OTHER: &str = "_other";
 
 /// The sums of rows, energy and GPU use that the queue could not take.
@@ -66,7 +66,7 @@ impl OverflowTotals {
 
     /// Adds a row's counts and money. Returns false if there was no room.
     pub(crate) fn row(&mut self, row: &Row) -> bool {
-        // A row that no file can hold would take the line's others with it.
+        // A total with a row that no file can hold could not be entered, and its other rows would be lost with it.
         let fits = crate::values::numbered(0, row).is_ok();
         let Some(sums) = fits.then(|| self.sums(TotalKey::of_row(row, Class::Shed))).flatten() else {
             self.lost.add(row.ended_us, 1);
@@ -84,7 +84,7 @@ impl OverflowTotals {
     pub(crate) fn energy(&mut self, row: &EnergyRow) -> bool {
         let Some(sums) = self.sums(row.key(Class::Shed)) else { return false };
         sums.add_used(&row.used, row.role);
-        // Its exchange may be in another file, and the rate with it.
+        // The rate may be only in another file, with the exchange.
         if let Some(rate) = &row.rate {
             self.rates.entry(rate.id).or_insert_with(|| Arc::clone(rate));
         }
@@ -94,7 +94,7 @@ impl OverflowTotals {
     /// Adds GPU use without an exchange. Returns false if there was no room.
     pub(crate) fn device(&mut self, line: &DeviceTotal) -> bool {
         let key = (line.day, Arc::clone(&line.hw_id), line.share.name());
-        if self.devices.len() >= KEYS && !self.devices.contains_key(&key) {
+        if self.devices.len() >= MAX_KEYS && !self.devices.contains_key(&key) {
             return false;
         }
         let none = || DeviceTotal { sums: GpuSums::default(), ..line.clone() };
@@ -115,19 +115,19 @@ impl OverflowTotals {
         };
         let alone = TotalKey { tenant: OTHER.into(), model: OTHER.into(), ..paired.clone() };
         for (totals, key) in self.totals.iter_mut().zip([key, paired, alone]) {
-            if totals.len() < KEYS || totals.contains_key(&key) {
+            if totals.len() < MAX_KEYS || totals.contains_key(&key) {
                 return Some(totals.entry(key).or_default());
             }
         }
         None
     }
 
-    /// The totals.
+    /// Returns the totals.
     pub(crate) fn totals(&self) -> impl Iterator<Item = (&TotalKey, &Sums)> {
         self.totals.iter().flatten()
     }
 
-    /// Returns the rates that totals name.
+    /// Returns the rates to which totals refer.
     pub(crate) fn rates(&self) -> impl Iterator<Item = &Rate> {
         self.rates.values().map(|rate| &**rate)
     }
@@ -137,7 +137,7 @@ impl OverflowTotals {
         self.devices.values()
     }
 
-    /// Returns one of the totals with its rate, or else one GPU's use; without gaps.
+    /// Returns a part with one of the totals and its rate, or else with one GPU's use; without gaps.
     pub(crate) fn one(&self) -> Option<Self> {
         let mut one = Self::default();
         for (totals, own) in self.totals.iter().zip(&mut one.totals) {
@@ -153,7 +153,7 @@ impl OverflowTotals {
         Some(one)
     }
 
-    /// The same without one of them, which is on the disk.
+    /// Removes such a part, which is on the disk.
     pub(crate) fn without(&mut self, one: &Self) {
         for (totals, gone) in self.totals.iter_mut().zip(&one.totals) {
             for key in gone.keys() {
@@ -163,38 +163,38 @@ impl OverflowTotals {
         one.devices.keys().for_each(|key| drop(self.devices.remove(key)));
     }
 
-    /// The same without one of them, which no file can hold: its rows are lost. How many, and
-    /// how many energies and idle shares.
+    /// Removes such a part, which no file can hold, and counts its rows as lost. Returns the number of its rows, and
+    /// of its energies and idle shares.
     pub(crate) fn lose_one(&mut self, one: &Self) -> (u64, u64) {
         self.without(one);
         let rows = one.totals().fold(0_u64, |sum, (_, sums)| sum.saturating_add(sums.exchanges));
         self.kept.rows = self.kept.rows.saturating_sub(rows);
         if rows > 0 {
-            // When exactly they ended is not known any more.
+            // The exact times of these rows are not known any more.
             self.lost.add(self.kept.from_us, rows);
             self.lost.add(self.kept.until_us, 0);
         }
         (rows, one.others())
     }
 
-    /// Returns the gaps for it.
+    /// Returns the gaps of the rows in totals and of the lost rows.
     pub(crate) fn gaps(&self) -> impl Iterator<Item = Gap> {
         [self.kept.gap("shed", true), self.lost.gap("lost", false)].into_iter().flatten()
     }
 
-    /// Counts rows of which nothing is kept, by the time one of them ended.
+    /// Counts rows as lost, with the time at which one of them ended.
     pub(crate) fn lose(&mut self, ended_us: i64, rows: u64) {
         self.lost.add(ended_us, rows);
     }
 
-    /// Energies and idle shares in totals. Of the shares those are counted that a GPU and a day have, because
-    /// which added to them is not kept.
+    /// Returns the number of energies and idle shares in totals. All shares of one GPU, day and kind count as one,
+    /// because their number is not known.
     pub(crate) fn others(&self) -> u64 {
         let energies = self.totals().fold(0_u64, |sum, (_, sums)| sum.saturating_add(sums.energy_exchanges));
         energies.saturating_add(self.devices.len() as u64)
     }
 
-    /// Rows in totals, and rows lost.
+    /// Returns the number of rows in totals, and of lost rows.
     pub(crate) fn rows(&self) -> (u64, u64) {
         (self.kept.rows, self.lost.rows)
     }
@@ -202,7 +202,7 @@ impl OverflowTotals {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEYS, OverflowTotals};
+    use super::{MAX_KEYS, OverflowTotals};
     use crate::testing::{rate, row};
 
     /// Twice as many tenants as there is room for, then twice as many models of one tenant: every row is
@@ -211,17 +211,17 @@ mod tests {
     fn every_row_is_in_overflow_totals() {
         let mut shed = OverflowTotals::default();
         let (mut cost, mut tokens) = (0_i128, 0_u64);
-        for n in 0..u64::try_from(3 * KEYS).unwrap() {
+        for n in 0..u64::try_from(3 * MAX_KEYS).unwrap() {
             let mut row = row(n);
             row.tenant = format!("tenant {n}").into();
             cost += i128::from(row.charge.cost().unwrap_or(0));
             tokens += row.tokens.input() + row.tokens.output();
             assert!(shed.row(&row));
         }
-        assert_eq!(shed.rows(), (3 * KEYS as u64, 0));
+        assert_eq!(shed.rows(), (3 * MAX_KEYS as u64, 0));
         assert_eq!(shed.totals().map(|(_, sums)| sums.cost_pico).sum::<i128>(), cost);
         assert_eq!(shed.totals().map(|(_, sums)| sums.tokens.iter().sum::<u64>()).sum::<u64>(), tokens);
-        assert!(shed.totals().count() <= 3 * KEYS);
+        assert!(shed.totals().count() <= 3 * MAX_KEYS);
         let tenants: std::collections::BTreeSet<_> = shed.totals().map(|(key, _)| &*key.tenant).collect();
         assert!(tenants.contains("tenant 0") && tenants.contains("_other"));
     }
@@ -229,14 +229,14 @@ mod tests {
     #[test]
     fn rows_beyond_overflow_bound_are_lost() {
         let mut shed = OverflowTotals::default();
-        for n in 0..u64::try_from(3 * KEYS).unwrap() + 5 {
+        for n in 0..u64::try_from(3 * MAX_KEYS).unwrap() + 5 {
             let mut row = row(n);
             row.tenant = format!("tenant {n}").into();
             row.charge = rate(n);
             shed.row(&row);
         }
-        assert_eq!(shed.rows(), (3 * KEYS as u64, 5));
+        assert_eq!(shed.rows(), (3 * MAX_KEYS as u64, 5));
         let gaps: Vec<_> = shed.gaps().map(|gap| (gap.lost_rows, gap.totals_kept)).collect();
-        assert_eq!(gaps, [(Some(3 * KEYS as u64), true), (Some(5), false)]);
+        assert_eq!(gaps, [(Some(3 * MAX_KEYS as u64), true), (Some(5), false)]);
     }
 }

@@ -1,6 +1,6 @@
-//! The state of a ledger: its files, its writer, and what is missing.
+//! The state of a ledger, for `tokenmeter ledger status`: its writer, its files, and those in quarantine.
 //!
-//! Law: looking changes nothing.
+//! Law: reading the state changes nothing.
 
 use std::fs::{File as Plain, TryLockError};
 use std::io::Read;
@@ -13,70 +13,70 @@ use crate::files;
 use crate::source::Month;
 use crate::table::{CORRECTION, EXCHANGE, GAP};
 
-/// A ledger from outside.
+/// The state of a ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overview {
-    /// The process that writes it, as its lock says; `None`: none does.
+    /// The process that holds the writer's lock; `None` if no process does.
     pub writer: Option<String>,
     /// Its files, the open month last.
     pub files: Vec<Part>,
     /// Files in quarantine.
-    pub aside: Vec<PathBuf>,
+    pub quarantined: Vec<PathBuf>,
 }
 
-/// One file of it.
+/// One file of a ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The file.
     pub path: PathBuf,
     /// The length of the file and its log, bytes.
     pub bytes: u64,
-    /// Its facts, or why they cannot be read.
+    /// The file's facts, or the error in reading them.
     pub facts: Result<Facts, Error>,
 }
 
 /// The facts of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Its month.
+    /// The month.
     pub month: Month,
-    /// Exchanges that were ever entered.
+    /// The number of exchanges ever entered.
     pub rows: u64,
-    /// Of those, how many were taken away again because they are old.
+    /// The number of those that retention has deleted.
     pub compacted: u64,
-    /// Corrections.
+    /// The number of corrections.
     pub corrections: u64,
-    /// Gaps.
+    /// The number of gaps.
     pub gaps: u64,
-    /// When it was last written, microseconds since 1970.
+    /// The time of the last write, microseconds since 1970.
     pub alive_us: i64,
-    /// When it was closed, and by whom.
+    /// The time at which the month was closed, and the actor.
     pub closed: Option<(i64, String)>,
     /// True if it was copied while a proxy wrote it, without the log that held its newest rows.
     pub lacks_log: bool,
 }
 
-/// Looks at a ledger.
+/// Returns the state of a ledger.
 ///
 /// # Errors
-/// There is none, or its directory cannot be read.
+/// If there is no ledger, or its directory cannot be read.
 pub fn overview(path: &Path) -> Result<Overview, Error> {
     let named = |error: Error| error.of(path.display());
     files::is_whole(path).map_err(|error| named(error.into()))?;
     let names = files::list(path).map_err(|error| named(error.into()))?;
-    let mut aside = Vec::new();
+    let mut quarantined = Vec::new();
     for entry in files::directory(path).read_dir().map_err(|error| named(error.into()))?.flatten() {
         let name = entry.file_name();
-        let ours = path.file_name().zip(name.to_str()).is_some_and(|(ledger, name)| {
+        let is_quarantined = path.file_name().zip(name.to_str()).is_some_and(|(ledger, name)| {
             name.starts_with(&format!("{}.corrupt-", ledger.to_string_lossy()))
                 && !["-wal", "-shm", "-journal"].iter().any(|suffix| name.ends_with(suffix))
         });
-        if ours {
-            aside.push(path.with_file_name(name));
+        if is_quarantined {
+            quarantined.push(path.with_file_name(name));
         }
     }
-    aside.sort();
-    if names.is_empty() && aside.is_empty() {
+    quarantined.sort();
+    if names.is_empty() && quarantined.is_empty() {
         return Err(named(Error::new(crate::Fault::Other, "there is no ledger here: is the path right?")));
     }
     let files = names
@@ -87,7 +87,7 @@ pub fn overview(path: &Path) -> Result<Overview, Error> {
             path,
         })
         .collect();
-    Ok(Overview { writer: writer(path), files, aside })
+    Ok(Overview { writer: writer(path), files, quarantined })
 }
 
 fn facts(path: &Path) -> Result<Facts, Error> {
@@ -112,8 +112,8 @@ fn facts(path: &Path) -> Result<Facts, Error> {
     })
 }
 
-/// Returns the process that holds the lock. The lock is taken for an instant; a writer that starts in that instant
-/// tries again.
+/// Returns the process that holds the lock. To find out, this takes the lock for an instant; a writer that starts in
+/// that instant tries again.
 pub(crate) fn writer(path: &Path) -> Option<String> {
     let mut lock = Plain::open(files::beside(path, ".lock")).ok()?;
     match lock.try_lock_shared() {
@@ -146,8 +146,8 @@ mod tests {
         }
         let seen = overview(&place.ledger()).unwrap();
         assert_eq!(seen.writer, Some(std::process::id().to_string()));
-        assert_eq!(seen.aside.len(), 1, "{seen:?}");
-        // What the rows' month is today is another one than October; both are there.
+        assert_eq!(seen.quarantined.len(), 1, "{seen:?}");
+        // The rows are of October, and the open month is the current one: both have a file.
         let rows: u64 = seen.files.iter().map(|part| part.facts.as_ref().unwrap().rows).sum();
         assert_eq!(rows, 3);
         assert!(ledger.shutdown(Duration::from_secs(30)));

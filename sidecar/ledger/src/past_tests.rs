@@ -43,7 +43,7 @@ fn billed(place: &Place) -> Vec<(String, u64)> {
     let mut months = std::collections::BTreeMap::<Month, u64>::new();
     let store = Store::open_read(&place.ledger()).unwrap();
     store
-        .lines(&Range::ALL, &mut |month, line| {
+        .daily_totals(&Range::ALL, &mut |month, line| {
             *months.entry(month).or_default() += line.sums.exchanges;
             Ok(())
         })
@@ -121,9 +121,9 @@ fn held() -> (Place, rusqlite::Connection, Ledger) {
 #[test]
 fn locked_past_month_is_waited_for() {
     let (place, other, ledger) = held();
-    until("it says so", &ledger, |status| {
+    until("it is reported", &ledger, |status| {
         status.faults_total[Fault::Locked as usize] > 0
-            && status.trouble.as_ref().is_some_and(|said| said.contains("2026-10"))
+            && status.fault_message.as_ref().is_some_and(|message| message.contains("2026-10"))
     });
     other.execute_batch("ROLLBACK").unwrap();
     until("both are there", &ledger, |status| status.rows_total == 3 && status.up);
@@ -144,7 +144,7 @@ fn locked_past_month_does_not_delay_the_end() {
     well(&place);
 }
 
-/// Two files of one month: the next month is entered all the same, and it is said what to do.
+/// With two files of one month the next month is still entered, and the status has the remedy.
 #[test]
 fn month_with_two_files_does_not_stop_writer() {
     let place = Place::new();
@@ -155,14 +155,15 @@ fn month_with_two_files_does_not_stop_writer() {
     hands.store(november_us(), Ordering::SeqCst);
     [new(1), row(2)].into_iter().for_each(|row| ledger.enter(row));
     until("both are there", &ledger, |status| status.rows_total == 3);
-    until("it is said", &ledger, |status| {
-        status.up && status.trouble.as_ref().is_some_and(|said| said.contains("hold the same month"))
+    until("it is reported", &ledger, |status| {
+        status.up
+            && status.fault_message.as_ref().is_some_and(|message| message.contains("hold the same month"))
     });
     assert!(ledger.shutdown(LONG));
     fs::remove_file(place.path("x-2026-10.db")).unwrap();
     let (ledger, _) = at(november_us(), &place);
     ledger.enter(new(3));
-    until("it is well", &ledger, |status| status.rows_total == 1 && status.trouble.is_none());
+    until("it is well", &ledger, |status| status.rows_total == 1 && status.fault_message.is_none());
     assert!(ledger.shutdown(LONG));
     assert_eq!(billed(&place), expected(&[("2026-10", 2), ("2026-11", 2)]));
     assert_eq!(place.names(), ["x-2026-10.db", "x.db", "x.db.lock"]);
@@ -199,7 +200,7 @@ fn clock_far_ahead_leaves_no_future_month_open() {
 /// Clocks are set back a little at midnight: nothing is moved for that. And never is a closed month opened.
 #[test]
 fn clock_slightly_ahead_changes_nothing() {
-    for (back_us, trouble) in [(2_000_000, false), (3 * DAY_US, true)] {
+    for (back_us, is_reported) in [(2_000_000, false), (3 * DAY_US, true)] {
         let place = Place::new();
         let (ledger, _) = at(NOON_US, &place);
         ledger.enter(row(0));
@@ -211,11 +212,13 @@ fn clock_slightly_ahead_changes_nothing() {
         until("it is there", &ledger, |status| status.rows_total == 1);
         hands.store(november_us() - back_us, Ordering::SeqCst);
         ledger.enter(new(2));
-        // A row is acknowledged before it is said what else there is to say.
-        until("the next is", &ledger, |status| status.rows_total == 2 && status.trouble.is_some() == trouble);
+        // A row is acknowledged before the status has the fault.
+        until("the next is", &ledger, |status| {
+            status.rows_total == 2 && status.fault_message.is_some() == is_reported
+        });
         hands.store(november_us(), Ordering::SeqCst);
         ledger.enter(new(3));
-        until("it is well", &ledger, |status| status.rows_total == 3 && status.trouble.is_none());
+        until("it is well", &ledger, |status| status.rows_total == 3 && status.fault_message.is_none());
         assert!(ledger.shutdown(LONG));
         assert_eq!(fs::read(place.path("x-2026-10.db")).unwrap(), closed);
         assert_eq!(File::open_read(&place.ledger()).unwrap().month, october() + 1);

@@ -1,4 +1,4 @@
-//! Days and months as people write them, all in UTC.
+//! Days, weeks, months and times as text, all in UTC.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -7,11 +7,11 @@ use jiff::tz::TimeZone;
 use crate::month;
 use crate::source::{DAY_US, Month};
 
-/// The instant that a month (`2026-10`), a day (`2026-10-05`) or an RFC 3339 time begins, microseconds
-/// since 1970.
+/// Returns the first instant of a month (`2026-10`) or a day (`2026-10-05`), or the instant of an RFC 3339 time, in
+/// microseconds since 1970.
 ///
 /// # Errors
-/// Says what was expected instead.
+/// If the text is none of these; the message names the forms.
 pub fn instant(text: &str) -> Result<i64, String> {
     if let Some(month) = month_of(text) {
         return Ok(month_start_us(month));
@@ -29,43 +29,43 @@ pub fn instant(text: &str) -> Result<i64, String> {
     })
 }
 
-/// The month of a text like `2026-10`.
+/// Returns the month of a text like `2026-10`.
 pub fn month_of(text: &str) -> Option<Month> {
     month::read(text)
 }
 
-/// The day of an instant, since 1970.
+/// Returns the day of an instant, in days since 1970.
 pub fn day_at(us: i64) -> i32 {
     month::day(us)
 }
 
-/// The month of a day.
+/// Returns the month of a day.
 pub fn month_at(day: i32) -> Month {
     month::of_day(day)
 }
 
-/// The first instant of a month, microseconds since 1970.
+/// Returns the first instant of a month, microseconds since 1970.
 pub fn month_start_us(month: Month) -> i64 {
     month::begin_us(month)
 }
 
-/// A day, as `2026-10-05`.
+/// Returns a day as `2026-10-05`.
 pub fn day(day: i32) -> String {
     date_of(day).to_string()
 }
 
-/// The week of a day by ISO 8601, as `2026-W41`.
+/// Returns the week of a day by ISO 8601, as `2026-W41`.
 pub fn week(day: i32) -> String {
     let week = date_of(day).iso_week_date();
     format!("{:04}-W{:02}", week.year(), week.week())
 }
 
-/// A month, as `2026-10`.
+/// Returns a month as `2026-10`.
 pub fn month(month: Month) -> String {
     month::name(month)
 }
 
-/// An instant, as `2026-10-05T12:00:00Z`; in whole seconds.
+/// Returns an instant as `2026-10-05T12:00:00Z`, in whole seconds.
 pub fn time(us: i64) -> String {
     let seconds = us.div_euclid(1_000_000);
     Timestamp::from_second(seconds).map_or_else(|_| format!("{us} µs"), |time| time.to_string())
@@ -100,7 +100,7 @@ mod tests {
         }
         for text in ["", "2026", "2026-13", "2026-02-30", "26-1-1", "20261005", "2026-10-05T12:00:00", "now"]
         {
-            assert!(instant(text).is_err_and(|said| said.contains("2026-10-05")), "{text}");
+            assert!(instant(text).is_err_and(|error| error.contains("2026-10-05")), "{text}");
         }
         assert_eq!(month_of("2026-10"), Some(681));
         let weeks = [0, 3, 4, 19_722, 19_723].map(week);

@@ -1,5 +1,5 @@
-//! Corrections that are to be entered, kept in a temporary file until all of the ledger is read: a month's file that is
-//! read cannot be written.
+//! Planned corrections: those that are to be entered, in a temporary file until the whole ledger is read, because a
+//! file cannot be written while it is read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::source::{Correction, MadeCorrection, SourceError};
 use crate::table::{self, CORRECTION};
 use crate::{schema, temporary, values};
 
-/// The corrections, and the rates that they name.
+/// Corrections that are to be entered, with their rates.
 #[derive(Debug)]
 pub struct PlannedCorrections {
     file: Connection,
@@ -23,19 +23,19 @@ pub struct PlannedCorrections {
 }
 
 impl PlannedCorrections {
-    /// Begins without any.
+    /// Creates an empty list.
     ///
     /// # Errors
-    /// The temporary file cannot be made.
+    /// If the temporary file cannot be created.
     pub fn new() -> Result<Self, Error> {
         let file = temporary::open(&schema::first_version())?;
         Ok(Self { file, rates: HashMap::new(), count: 0, scratch: Vec::new() })
     }
 
-    /// Adds one.
+    /// Adds a correction.
     ///
     /// # Errors
-    /// The temporary file cannot be written.
+    /// If the temporary file cannot be written.
     pub fn add(&mut self, correction: &Correction, rate: &Arc<Rate>) -> Result<(), Error> {
         self.rates.entry(rate.id).or_insert_with(|| Arc::clone(rate));
         self.count += 1;
@@ -46,10 +46,10 @@ impl PlannedCorrections {
         table::execute(&mut insert, &values, &digest).map(|_| ()).map_err(temporary::no_room)
     }
 
-    /// Hands each to a callback, in the order in which they were added, with its rate.
+    /// Hands each correction with its rate to a callback, in the order in which they were added.
     ///
     /// # Errors
-    /// The temporary file cannot be read, or the callback's.
+    /// If the temporary file cannot be read, or the callback's error.
     pub fn each(
         &self,
         mut to: impl FnMut(Correction, &Arc<Rate>) -> Result<(), SourceError>,

@@ -15,13 +15,13 @@ use crate::source::{Gap, Month};
 use crate::txn::Txn;
 use crate::{files, month};
 
-/// The suffix of the names of damaged files; the time at which the damage was found follows.
+/// The suffix of the names of quarantined files; the time at which the damage was found follows.
 const DAMAGED: &str = ".corrupt-";
 
 /// The suffixes of the files that SQLite has beside a file.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Quarantines a damaged file and makes a new one of a month in its place, with a gap. Returns the number of gaps.
+/// Quarantines a damaged file and creates a new one in its place, with a gap. Returns the number of gaps.
 pub(crate) fn replace(
     ledger: &Path,
     path: &Path,
@@ -33,15 +33,16 @@ pub(crate) fn replace(
     let to = move_away(path, now_us)?;
     tracing::error!(
         file = %path.display(), moved_to = %to.display(), reason = %reason,
-        "a file of the ledger is damaged; a new one is begun"
+        "a file of the ledger is damaged and quarantined; a new one takes its place"
     );
     let moved = Moved { name: name(&to), reason: Some(&reason.message) };
     begin(ledger, path, month, Some(moved), who, now_us).map(|(_, gaps)| gaps)
 }
 
-/// Makes the file of a month that is absent. If a damaged one lies beside it, the new one has a gap from its first
-/// moment, because the process that quarantined it may have come no further. So it has if other files name the absent
-/// one. Returns the file and the number of its gaps.
+/// Creates the file of a month that has none. Returns the file and the number of its gaps.
+///
+/// The new file has a gap from its first moment if a quarantined file is beside it, because the process that
+/// quarantined that may have got no further; and if other files refer to the absent one.
 pub(crate) fn create(
     ledger: &Path,
     path: &Path,
@@ -52,7 +53,7 @@ pub(crate) fn create(
     begin(ledger, path, month, None, who, now_us)
 }
 
-/// A file that was moved away, and why if that is known.
+/// A quarantined file, and the reason if that is known.
 struct Moved<'r> {
     name: String,
     reason: Option<&'r str>,
@@ -68,7 +69,7 @@ fn begin(
 ) -> Result<(File, u64), Error> {
     orphans(path, now_us)?;
     let mut moved: Vec<_> = now_moved.into_iter().collect();
-    for name in lying_beside(path, month)? {
+    for name in quarantined_beside(path, month)? {
         if moved.iter().all(|known| known.name != name) {
             moved.push(Moved { name, reason: None });
         }
@@ -76,7 +77,7 @@ fn begin(
     let why =
         if moved.is_empty() { AbsentMonths::of(ledger, month)?.map(|_| "gone") } else { Some("corrupt") };
     let gap = why.map(|why| Gap {
-        // What the file held can only be guessed by its name: a month.
+        // The contents of the lost file are not known, so the gap is the whole month.
         from_us: month::begin_us(month),
         until_us: now_us.min(month::begin_us(month + 1)).max(month::begin_us(month)),
         why: why.into(),
@@ -96,10 +97,9 @@ fn begin(
     Ok((file, gap.map_or(0, |_| 1)))
 }
 
-/// The damaged files that were once at a path, by their names: all of them if the path is one month's for
-/// ever, else those that were moved away in that month. The file that knew of earlier ones is damaged
-/// itself, or this is the month's first.
-fn lying_beside(path: &Path, month: Month) -> io::Result<Vec<String>> {
+/// Returns the names of the quarantined files that were at a path: all if the path is of one month for ever, else those
+/// that were quarantined during that month.
+fn quarantined_beside(path: &Path, month: Month) -> io::Result<Vec<String>> {
     let prefix = name(&files::beside(path, DAMAGED));
     let is_months =
         path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with(&month::name(month)));
@@ -119,8 +119,7 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Moves away what belongs to a file that is not there: a log of another file must not be taken for
-/// the new one's.
+/// Quarantines the log of a file that does not exist any more: SQLite would apply it to the new file.
 fn orphans(path: &Path, now_us: i64) -> Result<(), Error> {
     for suffix in BESIDE {
         if files::beside(path, suffix).try_exists()? {
@@ -131,8 +130,9 @@ fn orphans(path: &Path, now_us: i64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives a file and what belongs to it names that say when it was found damaged. The log goes first:
-/// without its file it is nothing, and the file without its log would be an older state of itself.
+/// Renames a file and the files that SQLite keeps beside it, to names with the time at which the damage was found. The
+/// log comes first: after a crash in between, the missing log is noticed when the file is opened, but a log without
+/// its file could be applied to a new one.
 pub(crate) fn move_away(path: &Path, now_us: i64) -> Result<PathBuf, Error> {
     let stamp = jiff::Timestamp::from_microsecond(now_us)
         .map_or_else(|_| now_us.to_string(), |at| at.strftime("%Y-%m-%dT%H-%M-%SZ").to_string());

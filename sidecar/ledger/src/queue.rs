@@ -1,7 +1,7 @@
-//! Rows that wait for the disk: a bounded queue, and overflow totals of the rows that it could not take.
+//! The queue of items that wait for the disk, and the overflow totals of those for which it has no room.
 //!
-//! Laws: entering never waits for the disk; a batch that the writer took counts as waiting until it is acknowledged, so
-//! that the bound holds however long the disk is gone.
+//! Laws: entering an item never waits for the disk. A batch that the writer took counts as waiting until it is
+//! acknowledged, so that the bound holds however long the disk fails.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -19,13 +19,13 @@ pub(crate) const QUEUE_MAX_ITEMS: usize = 65_536;
 /// The number of waiting items for which a commit begins at once.
 const COMMIT_MIN_ITEMS: usize = 256;
 
-/// The longest wait of the first of fewer items.
+/// The longest wait of the first item if fewer wait.
 const COMMIT_MAX_DELAY: Duration = Duration::from_millis(50);
 
 /// The most items of one commit.
 const COMMIT_MAX_ITEMS: usize = 4_096;
 
-/// Something to enter.
+/// An item to enter.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
     Row(Box<Row>),
@@ -40,8 +40,8 @@ impl Item {
         matches!(self, Self::Row(_))
     }
 
-    /// Returns its rank where items are entered one by one: rows before their GPU use.
-    pub(crate) fn place(&self) -> u8 {
+    /// Returns the rank of the item if items are entered one by one: a row before its GPU use.
+    pub(crate) fn rank(&self) -> u8 {
         match self {
             Self::Row(_) => 0,
             Self::Energy(_) => 1,
@@ -59,7 +59,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Returns the number of its rows, one by one and in totals, and of its other items.
+    /// Returns the number of rows, as items and in totals, and of other items.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let rows = self.items.iter().filter(|item| item.is_row()).count() as u64;
         let others = self.items.len() as u64 - rows;
@@ -67,12 +67,12 @@ impl Batch {
     }
 }
 
-/// The way in which the writer ends.
+/// The way in which the writer is to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Enter all that waits, until then.
+    /// Enter all that waits, until this time.
     By(Instant),
-    /// Stop where you are.
+    /// Stop at once, as after a kill.
     #[cfg(test)]
     Now,
 }
@@ -87,11 +87,12 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Inner {
     items: VecDeque<(Instant, Item)>,
-    /// Items that the writer took and has not acknowledged, and since when the first of them waits.
+    /// The number of items that the writer took and has not acknowledged, and the time from which the first of them
+    /// waits.
     held: usize,
     held_since: Option<Instant>,
     shed: OverflowTotals,
-    /// Since when the first of what was shed waits.
+    /// The time from which the first item in the overflow totals waits.
     shed_since: Option<Instant>,
     shed_rows: u64,
     lost_others: u64,
@@ -105,22 +106,22 @@ pub(crate) struct Waiting {
     pub items: u64,
     pub lag: Duration,
     pub shed_rows: u64,
-    /// Energies, idle shares and acts of which nothing is kept.
+    /// Energies, idle shares and audit events of which nothing is stored.
     pub lost_others: u64,
     pub lost_rows: u64,
 }
 
 impl Queue {
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        // Nothing that panics is done under the lock; were it so, the counts would still be counts.
+        // The state is whole after each statement, so that a panic under the lock leaves nothing to repair.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts something at the end, or into the totals.
+    /// Adds an item: to the queue, or to the overflow totals if that is full.
     pub(crate) fn put(&self, item: Item) {
         let mut inner = self.inner();
         if inner.end.is_some() {
-            // The writer has ended.
+            // The writer takes no more.
             inner.lose(&item);
             return;
         }
@@ -129,13 +130,13 @@ impl Queue {
             return;
         }
         inner.items.push_back((Instant::now(), item));
-        // Woken for the first, the writer waits for the others by itself.
+        // Two notifications per batch suffice: for the first the writer starts its timer.
         if inner.items.len() == 1 || inner.items.len() == COMMIT_MIN_ITEMS {
             self.more.notify_all();
         }
     }
 
-    /// Waits for something worth a commit, at most so long. Nothing: it did not come, or the end did.
+    /// Waits for items worth a commit, for at most `at_most`. Returns `None` after that time or at the end.
     pub(crate) fn take(&self, at_most: Duration) -> Option<Batch> {
         let until = Instant::now() + at_most;
         let mut inner = self.inner();
@@ -161,7 +162,7 @@ impl Queue {
         }
     }
 
-    /// Notes that the batch is on the disk.
+    /// Notes that the writer's batch is on the disk.
     pub(crate) fn done(&self) {
         let mut inner = self.inner();
         inner.held = 0;
@@ -178,7 +179,7 @@ impl Queue {
         }
     }
 
-    /// Counts rows as lost that never came; a gap says so.
+    /// Counts as lost rows that never reached the queue; a gap records them.
     pub(crate) fn lose_unseen(&self, at_us: i64, rows: u64) {
         let mut inner = self.inner();
         inner.lost_rows += rows;
@@ -187,7 +188,7 @@ impl Queue {
         self.more.notify_all();
     }
 
-    /// Counts the writer's batch as lost; the next writer enters a gap. The batch may have been entered.
+    /// Counts the batch of a writer that panicked as lost; the next writer enters a gap. Some of it may be on the disk.
     pub(crate) fn drop_held(&self, at_us: i64) {
         let held = std::mem::take(&mut self.inner().held) as u64;
         self.inner().held_since = None;
@@ -203,7 +204,7 @@ impl Queue {
         inner.lost_others += others;
     }
 
-    /// Waits, unless the end comes first.
+    /// Waits for a time, or until the end is near.
     pub(crate) fn pause(&self, so_long: Duration) {
         let until = Instant::now() + so_long;
         let mut inner = self.inner();
@@ -219,22 +220,22 @@ impl Queue {
             _ => Duration::ZERO,
         };
         drop(inner);
-        // The end is near, and nothing wakes this thread any more.
+        // At the end no notification follows; short waits keep retrying until the deadline.
         std::thread::sleep(so_long.min(left).min(Duration::from_millis(50)));
     }
 
-    /// Asks the writer to end.
+    /// Tells the writer to end.
     pub(crate) fn end(&self, how: End) {
         self.inner().end.get_or_insert(how);
         self.more.notify_all();
     }
 
-    /// Returns how the writer is to end, if it is.
-    pub(crate) fn wanted(&self) -> Option<End> {
+    /// Returns the way in which the writer is to end, if it is.
+    pub(crate) fn requested_end(&self) -> Option<End> {
         self.inner().end
     }
 
-    /// Counts as lost what waits and will not be written any more. How many rows, and how many others.
+    /// Counts all waiting items as lost. Returns the number of rows and of others.
     pub(crate) fn abandon(&self) -> (u64, u64) {
         let mut inner = self.inner();
         let items = inner.items.drain(..).map(|(_, item)| item).collect();
@@ -283,7 +284,7 @@ impl Inner {
                 tracing::error!(
                     what = &*act.what,
                     detail = &*act.detail,
-                    "an act cannot be kept in the ledger"
+                    "the queue is full, and this audit event is lost"
                 );
             }
         }
@@ -308,7 +309,7 @@ mod tests {
     use crate::testing::row;
     use crate::{AuditEvent, EnergyRow};
 
-    /// One of each kind that is not a row.
+    /// Returns one item of each kind that is not a row.
     fn others() -> [Item; 3] {
         let share = DeviceTotal {
             day: 1,
@@ -347,7 +348,7 @@ mod tests {
         assert_eq!(queue.take(Duration::ZERO).unwrap().shed.rows(), (1, 0));
     }
 
-    /// After the end, when what waits is given up, and of what is shed by then.
+    /// After the end, at abandoning, and among overflow totals.
     #[test]
     fn whatever_is_lost_is_counted() {
         let queue = Queue::default();
@@ -356,13 +357,13 @@ mod tests {
         others().into_iter().for_each(|item| queue.put(item));
         (4..QUEUE_MAX_ITEMS as u64).for_each(|n| put(&queue, n));
         assert_eq!((lost(), queue.waiting().shed_rows), ((0, 0), 0));
-        // OverflowTotals: a row, an energy and a share are kept in totals, an act is not.
+        // Overflow totals take a row, an energy and a share, and no audit event.
         put(&queue, 0);
         others().into_iter().for_each(|item| queue.put(item));
         assert_eq!(lost(), (0, 1));
-        let in_hand = queue.take(Duration::ZERO).unwrap().counts();
-        assert_eq!((in_hand.0 + in_hand.1, in_hand.1), (COMMIT_MAX_ITEMS as u64 + 3, 5));
-        queue.lose_all(in_hand);
+        let taken = queue.take(Duration::ZERO).unwrap().counts();
+        assert_eq!((taken.0 + taken.1, taken.1), (COMMIT_MAX_ITEMS as u64 + 3, 5));
+        queue.lose_all(taken);
         queue.end(End::By(Instant::now()));
         put(&queue, 1);
         others().into_iter().for_each(|item| queue.put(item));
@@ -371,7 +372,7 @@ mod tests {
         assert_eq!((queue.waiting().items, queue.waiting().lag), (0, Duration::ZERO));
     }
 
-    /// The totals of what was shed wait for the disk as rows do.
+    /// Overflow totals wait for the disk as rows do.
     #[test]
     fn lag_includes_overflow_totals() {
         let queue = Queue::default();
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn single_row_waits_for_others_but_not_at_end() {
+    fn single_row_waits_until_the_end() {
         let queue = Queue::default();
         put(&queue, 1);
         assert!(queue.take(Duration::ZERO).is_none(), "too few, too early");

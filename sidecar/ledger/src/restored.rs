@@ -1,6 +1,6 @@
-//! Files put back from a copy, which lack what was entered after the copy was made.
+//! Restored files: those put back from a copy, which lack the rows entered after the copy was made.
 //!
-//! Law: a gap says so before anything is entered.
+//! Law: a gap records that before anything is entered.
 
 use std::path::Path;
 
@@ -29,19 +29,20 @@ pub(crate) fn unmark(txn: &Txn<'_>) -> Result<(), Error> {
     }
 }
 
-/// Returns when a file was copied by `tokenmeter ledger backup`, if no process has written to it since.
+/// Returns the time at which `tokenmeter ledger backup` made a file; `None` if it did not, or if a process wrote to the
+/// file since.
 pub(crate) fn copied_us(file: &File) -> Result<Option<i64>, Error> {
     file::number(&file.connection, COPIED)
 }
 
-/// Returns true if the open month's file was put back from a copy. `has_log`: a log lay beside it before it was opened,
-/// as a process that is killed leaves it, and a copy does not.
+/// Returns true if the open month's file was restored from a copy. `has_log`: it had a log before it was opened, as a
+/// killed process leaves it and a copy does not.
 pub(crate) fn is_copy(file: &File, has_log: bool) -> Result<bool, Error> {
     Ok(copied_us(file)?.is_some() || (!has_log && check::had_log(&file.connection)?))
 }
 
-/// Enters the gap into the file of a past month that was put back from a copy and is not closed. Returns the number of
-/// gaps. A file that cannot be read is reported by what needs it.
+/// Enters the gap into the file of a past month that was restored from a copy and is not closed. Returns the number of
+/// gaps. A file that cannot be read is skipped: its own readers report it.
 pub(crate) fn past_gap(path: &Path, now_us: i64) -> Result<u64, Error> {
     let Some(copied_us) = File::open_read(path).and_then(|file| copied_us(&file)).ok().flatten() else {
         return Ok(0);
@@ -49,7 +50,7 @@ pub(crate) fn past_gap(path: &Path, now_us: i64) -> Result<u64, Error> {
     let mut file = File::open(path)?;
     let (begin_us, end_us) = (month::begin_us(file.month), month::begin_us(file.month + 1));
     let gap = Gap {
-        // What came later than the month's end may be of any of its days.
+        // Rows entered after the month's end may be of any of its days.
         from_us: if copied_us < end_us { copied_us } else { begin_us },
         until_us: now_us.min(end_us),
         why: Gap::RESTORED.into(),

@@ -1,9 +1,10 @@
 //! Retention: the rows of months that are long over are deleted; their daily totals stay, and the table digests of the
 //! rows, so that the month's digest can still be made.
 //!
-//! Laws: a step is short, because the writer takes it between two commits; a crash between steps loses nothing, because
-//! a deletion is recorded before it begins; rows that another store has yet to get stay; a file that cannot be read
-//! keeps no other; after a jump of the clock nothing is deleted until it has run on for a day.
+//! Laws: a step is short, because the writer takes it between two commits. A crash between steps loses no sum, because
+//! the table digests of the rows are stored before the first is deleted. Rows that are not shipped yet stay. A file
+//! that cannot be read stops no other. After a jump of the clock nothing is deleted until it has run steadily for a
+//! day.
 
 use std::path::Path;
 
@@ -19,17 +20,17 @@ use crate::source::DAY_US;
 use crate::table::{ENERGY, EXCHANGE};
 use crate::txn::Txn;
 
-/// So many rows of each table one step takes away.
-const ROWS: i64 = 2_000;
+/// The most rows of each table that one step deletes.
+const STEP_ROWS: i64 = 2_000;
 
-/// So many pages one step gives back to the disk.
-const PAGES: i64 = 2_000;
+/// The most pages that one step returns to the disk.
+const STEP_PAGES: i64 = 2_000;
 
-/// The time for which a clock must run on before it is trusted, and the longest time between two looks at it.
+/// The time for which a clock must run steadily before it is trusted, and the longest time between two readings of it.
 const STEADY_US: i64 = DAY_US;
 
-/// A look so soon after another, microseconds, is not written down.
-const LOOK_US: u64 = 60_000_000;
+/// The shortest time between two readings of the clock that are stored, microseconds.
+const READING_US: u64 = 60_000_000;
 
 /// The next action after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +39,11 @@ pub(crate) enum Next {
     Step,
     /// Nothing.
     Nothing,
-    /// Nothing yet: rows are old enough to go, and may not.
+    /// Nothing yet: rows are old enough to be deleted, and are not shipped.
     Wait,
 }
 
-/// Takes a step. Of a file whose rows another store has yet to get, `may_forget` says no.
+/// Takes a step. `may_forget` returns false for a file whose rows are not shipped yet.
 pub(crate) fn step(
     path: &Path,
     keep_days: u32,
@@ -64,7 +65,7 @@ pub(crate) fn step(
             Ok(Next::Step) => return Ok(Next::Step),
             Ok(Next::Wait) => next = Next::Wait,
             Ok(Next::Nothing) => {}
-            // The others are looked at first: of a month that cannot be read nothing is taken away.
+            // Reported after the others: nothing of a file that cannot be read is deleted.
             Err(error) => {
                 left.get_or_insert(error.of(name.display()));
             }
@@ -73,9 +74,9 @@ pub(crate) fn step(
     left.map_or(Ok(next), Err)
 }
 
-/// Returns true if the clock has run on without a jump for long enough to be trusted, by the open file's facts: since
-/// when it has, and when it was last looked at. A clock that was wrong for hours has deleted nothing; deleted rows are
-/// gone for good.
+/// Returns true if the clock has run without a jump for long enough to be trusted. The open file has two facts for
+/// that: the last reading, and the time from which there was no jump. A clock that is wrong for some hours deletes
+/// nothing.
 fn is_steady(path: &Path, now_us: i64) -> Result<bool, Error> {
     if !path.try_exists()? {
         return Ok(false);
@@ -85,7 +86,7 @@ fn is_steady(path: &Path, now_us: i64) -> Result<bool, Error> {
     let past_us = txn.number("looked_us")?.map_or(u64::MAX, |last_us| last_us.abs_diff(now_us));
     let jumped = past_us > STEADY_US.unsigned_abs();
     let since_us = txn.number("steady_us")?.filter(|_| !jumped).unwrap_or(now_us);
-    if past_us > LOOK_US {
+    if past_us > READING_US {
         txn.fact("looked_us", ValueRef::Integer(now_us))?;
         txn.fact("steady_us", ValueRef::Integer(since_us))?;
         txn.commit()?;
@@ -93,7 +94,7 @@ fn is_steady(path: &Path, now_us: i64) -> Result<bool, Error> {
     Ok(now_us.saturating_sub(since_us) >= STEADY_US)
 }
 
-/// A step of one file.
+/// Takes a step of one file.
 fn of_file(
     path: &Path,
     name: &Path,
@@ -132,12 +133,15 @@ fn of_file(
             corrections: &[],
         };
         amend(path, &act)?;
-        tracing::info!(month = month::name(month), "the rows of this month were taken away; its lines stay");
+        tracing::info!(
+            month = month::name(month),
+            "the rows of this month were deleted; its daily totals stay"
+        );
     }
     Ok(Next::Step)
 }
 
-/// Returns true if there are rows, or unused pages.
+/// Returns true if a file has rows or unused pages.
 fn left(file: &File) -> Result<bool, Error> {
     for table in [&*EXCHANGE, &*ENERGY] {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM {})", table.name);
@@ -148,7 +152,7 @@ fn left(file: &File) -> Result<bool, Error> {
     Ok(file.connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0))? > 0)
 }
 
-/// One step of one file. Whether it was the last.
+/// Deletes some rows of one file, or returns some pages to the disk. Returns true after the last step.
 fn compact(path: &Path) -> Result<bool, Error> {
     let mut file = File::open(path)?;
     let mut txn = Txn::begin(&mut file)?;
@@ -157,15 +161,15 @@ fn compact(path: &Path) -> Result<bool, Error> {
     for table in [&*ENERGY, &*EXCHANGE] {
         file::set_compacted(connection, table, &file::table_digest(connection, table)?)?;
         let sql = format!(
-            "DELETE FROM {0} WHERE seq IN (SELECT seq FROM {0} ORDER BY seq LIMIT {ROWS})",
+            "DELETE FROM {0} WHERE seq IN (SELECT seq FROM {0} ORDER BY seq LIMIT {STEP_ROWS})",
             table.name
         );
         gone += connection.execute(&sql, [])?;
     }
     txn.commit()?;
     if gone == 0 {
-        // Each row of the pragma's answer is a page given back.
-        let mut statement = file.connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+        // SQLite frees one page for each row of the result.
+        let mut statement = file.connection.prepare(&format!("PRAGMA incremental_vacuum({STEP_PAGES})"))?;
         let mut rows = statement.query([])?;
         while rows.next()?.is_some() {}
     }

@@ -1,68 +1,74 @@
-//! One exchange as the ledger keeps it. Times are microseconds since 1970 in UTC, which both SQLite's
-//! integers and PostgreSQL's timestamps hold exactly.
+//! The row: one exchange in the ledger, with its names, its counts and its charge.
+//!
+//! A row is built from the record of a finished exchange and never changes afterwards; a [correction] stands beside it.
+//! Times are microseconds since 1970 in UTC, which SQLite's integers and PostgreSQL's timestamps hold exactly.
+//!
+//! [correction]: crate::source::Correction
 
 use std::sync::Arc;
 
 use meter::{ExchangeId, Record, Role, Tokens};
 use price::{Book, Charge, Unpriced, Usage, has_tiers};
 
-/// One exchange. Columns of the table `exchange` have the same names.
+/// One exchange. The columns of the table `exchange` have the names of these fields; `crate::columns` lists them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The exchange's id; the row's key everywhere.
+    /// The exchange's id. It is the row's key in every store, so a row that is entered twice is there once.
     pub id: ExchangeId,
-    /// The time at which the request's head came, microseconds since 1970.
+    /// The arrival of the request's head, microseconds since 1970.
     pub started_us: i64,
-    /// The time at which it ended, microseconds since 1970: it belongs to that day and month.
+    /// The end of the exchange, microseconds since 1970. It decides the day and the month that the exchange is billed
+    /// in.
     pub ended_us: i64,
-    /// The tenant.
+    /// The tenant that the exchange is charged to.
     pub tenant: Arc<str>,
-    /// The key or account it was made with, as a keyed hash or a name of ours.
+    /// The API key or account that made the request, as a keyed hash or as a configured name.
     pub principal: Option<Arc<str>>,
-    /// The end user it was made for, as a keyed hash.
+    /// The tenant's end user, as a keyed hash.
     pub consumer: Option<Arc<str>>,
-    /// The upstream's name.
+    /// The upstream's name in the configuration.
     pub upstream: Arc<str>,
-    /// `gen_ai.provider.name`.
+    /// The kind of server, as OpenTelemetry's `gen_ai.provider.name`.
     pub provider: Arc<str>,
-    /// The JSON shape spoken.
+    /// The dialect: the JSON shape of the endpoint.
     pub dialect: Arc<str>,
-    /// The model asked for.
+    /// The model in the request.
     pub model: Arc<str>,
-    /// The model that answered, as it says.
+    /// The model in the response.
     pub response_model: Option<Arc<str>>,
-    /// The response's id, as it says.
+    /// The id in the response.
     pub response_id: Option<Arc<str>>,
-    /// The service tier it was served in, as the response of a server that has tiers says; else the one
-    /// that the request asked for, if it was charged by that tier's prices.
+    /// The service tier: that of the response if the server has tiers, else that of the request if the exchange was
+    /// charged by that tier's prices.
     pub service_tier: Option<Arc<str>>,
-    /// The ending.
+    /// The way in which the exchange ended, a name of [`meter::Ending`].
     pub ending: Arc<str>,
-    /// HTTP status; 0 if there was none.
+    /// The response's HTTP status; 0 without a response.
     pub status: u16,
-    /// True if the response came in frames.
+    /// True if the response was a stream of frames.
     pub streamed: bool,
-    /// The counts and how they are known.
+    /// The tokens by type, and the provenance of the counts.
     pub tokens: Tokens,
-    /// From the complete request to the end, microseconds.
+    /// The time from the complete request to the end, microseconds.
     pub duration_us: i64,
-    /// To the first token, microseconds.
+    /// The time from the complete request to the first token, microseconds.
     pub first_token_us: Option<i64>,
-    /// The charge.
+    /// The cost and its rate, or the reason why there is no price.
     pub charge: Charge,
-    /// Its trace, if it is part of one.
+    /// The trace id, if the request carried one.
     pub trace: Option<[u8; 16]>,
-    /// The part of a request that it is. A prefill leg adds nothing but its GPU use to a line.
+    /// The leg of the request, where a prefill and a decode server share it. A prefill leg adds only its GPU use to a
+    /// daily total: its tokens are those of the decode leg.
     pub role: Role,
-    /// The id that the client gave the request; the legs and the repetitions of one request share it.
+    /// The client's id of the request, which its legs and its repetitions share.
     pub request_id: Option<Arc<str>>,
-    /// Times that it was sent to the upstream.
+    /// The number of times that the request was sent to the upstream.
     pub upstream_attempts: u8,
-    /// Cached tokens that the server reported beyond the prompt; no part of `tokens`.
+    /// The cached tokens that the server reported beyond those of the prompt. They are not in `tokens`.
     pub cached_excess: u64,
 }
 
-/// An exchange of which nothing is known.
+/// The row of an exchange without any data.
 impl Default for Row {
     fn default() -> Self {
         Self {
@@ -108,30 +114,32 @@ impl Row {
         row
     }
 
-    /// Returns the row of a finished exchange with this charge.
+    /// Returns the row of a finished exchange with a charge that was made before.
     pub fn of(record: &Record, charge: Charge) -> Self {
         let mut row = Self { charge, ..Self::uncharged(record) };
         row.keep_charged_tier(record.identity.is_tier_reported);
         row
     }
 
-    /// Returns the charge of the exchange by another book. The row's tier is the one that it was charged by.
+    /// Returns the charge of the exchange by another book, in the tier by which it was charged.
     pub fn charge_again(&self, book: &Book) -> Charge {
         book.charge(&self.inputs(true))
     }
 
-    /// Returns the inputs of a charge; `is_tier_reported` if the response, and not only the request, names the tier. The only
-    /// builder of them: if charging and repricing read an exchange differently, repricing would add false corrections.
+    /// Returns the inputs of a charge. `is_tier_reported`: the response, and not only the request, names the tier.
+    ///
+    /// Charging and repricing share this function: if they read an exchange differently, repricing would add false
+    /// corrections.
     fn inputs(&self, is_tier_reported: bool) -> Usage<'_> {
         let tier = self.service_tier.as_deref();
-        let is_said = self.is_tier_said(is_tier_reported);
+        let is_confirmed = self.is_tier_confirmed(is_tier_reported);
         Usage {
             model: &self.model,
             response_model: self.response_model.as_deref(),
             provider: &self.provider,
             upstream: &self.upstream,
-            tier: tier.filter(|_| is_said),
-            requested_tier: tier.filter(|_| !is_said),
+            tier: tier.filter(|_| is_confirmed),
+            requested_tier: tier.filter(|_| !is_confirmed),
             at_us: self.ended_us,
             tokens: &self.tokens.by_type,
             success: (200..300).contains(&self.status),
@@ -141,14 +149,14 @@ impl Row {
     }
 
     /// Returns true if the response confirms the tier. A server without tiers only repeats that of the request.
-    fn is_tier_said(&self, is_tier_reported: bool) -> bool {
+    fn is_tier_confirmed(&self, is_tier_reported: bool) -> bool {
         is_tier_reported && has_tiers(&self.provider)
     }
 
     /// Removes a tier that was only requested, unless the exchange was charged by it.
     fn keep_charged_tier(&mut self, is_tier_reported: bool) {
-        let is_said = self.is_tier_said(is_tier_reported);
-        self.service_tier = self.service_tier.take().filter(|tier| is_said || self.charge.is_of(tier));
+        let is_confirmed = self.is_tier_confirmed(is_tier_reported);
+        self.service_tier = self.service_tier.take().filter(|tier| is_confirmed || self.charge.is_of(tier));
     }
 
     /// Returns the row of a finished exchange without a charge, with the tier of its response or its request.
@@ -184,7 +192,7 @@ impl Row {
         }
     }
 
-    /// The id of the rate it was charged by, if it was.
+    /// Returns the id of the rate; `None` without a price.
     pub fn rate(&self) -> Option<[u8; 16]> {
         match &self.charge {
             Charge::Priced { rate, .. } => Some(rate.id),
@@ -193,10 +201,10 @@ impl Row {
     }
 }
 
-/// The most bytes of a text of a row. The relay's own bounds are lower; this one is for any other caller.
-const TEXT: usize = 1_024;
+/// The longest text of a row, bytes. The relay's own bounds are lower; this one holds for any other caller.
+const TEXT_MAX_BYTES: usize = 1_024;
 
-/// The row, with texts of a bounded length.
+/// Returns the row with each text cut to the longest length.
 pub(crate) fn bounded(mut row: Row) -> Row {
     for text in [
         &mut row.tenant,
@@ -221,9 +229,9 @@ pub(crate) fn bounded(mut row: Row) -> Row {
     row
 }
 
-/// Cuts a text to what a row holds.
+/// Cuts a text to the longest length, at the end of a character.
 pub(crate) fn cut(text: &mut Arc<str>) {
-    if text.len() > TEXT {
-        *text = text[..text.floor_char_boundary(TEXT)].into();
+    if text.len() > TEXT_MAX_BYTES {
+        *text = text[..text.floor_char_boundary(TEXT_MAX_BYTES)].into();
     }
 }

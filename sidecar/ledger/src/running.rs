@@ -1,4 +1,4 @@
-//! The ledger as the rest of the process sees it: something to give rows to, and to ask how it is.
+//! The handle of a running ledger, by which the rest of the process enters rows and reads the status.
 //!
 //! Law: no call waits for the disk, and none fails.
 
@@ -19,20 +19,20 @@ use crate::source::DeviceTotal;
 use crate::status::Status;
 use crate::writer::{Shared, Writer};
 
-/// Microseconds since 1970.
+/// A clock: microseconds since 1970.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
-/// Returns true if all rows of a file may be removed: every other store that is to have them has them.
+/// Returns true if the rows of a file may be deleted, because the central store has them all.
 pub type MayForget = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// The settings of a ledger.
 #[derive(Clone)]
 pub struct Plan {
-    /// The path of the open month; the others are beside it.
+    /// The path of the open month; the files of other months are beside it.
     pub path: PathBuf,
-    /// For how many days after its end a month's rows are kept; 0: for ever. Lines stay.
+    /// The number of days for which the rows of a month are kept after its end; 0: for ever. Daily totals always stay.
     pub keep_days: u32,
-    /// Decides whether rows may be deleted from a month's file; `None`: they may.
+    /// The decision whether rows may be deleted from a month's file; `None`: they may.
     pub may_forget: Option<MayForget>,
     /// The actor of automatic events in the audit trail.
     pub who: Arc<str>,
@@ -41,7 +41,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A ledger that keeps everything.
+    /// Returns the settings of a ledger that keeps all rows for ever.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -62,13 +62,13 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// This machine's time, microseconds since 1970.
+/// Returns this machine's time, microseconds since 1970.
 pub fn now_us() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// A ledger that is being written.
+/// A running ledger. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     who: Arc<str>,
@@ -86,55 +86,55 @@ pub fn start(plan: Plan) -> Ledger {
     let thread = match thread {
         Ok(thread) => Some(thread),
         Err(error) => {
-            let said = format!("the ledger's thread cannot be started: {error}");
-            tracing::error!("{said}");
-            shared.status().trouble = Some(said);
+            let message = format!("the ledger's thread cannot be started: {error}");
+            tracing::error!("{message}");
+            shared.status().fault_message = Some(message);
             None
         }
     };
     Ledger { who, shared, thread: Arc::new(Mutex::new(thread)) }
 }
 
-/// Writes until the end, also after a panic: else rows would wait for ever without notice.
+/// Runs the writer until the end, and starts it again after a panic: otherwise rows would wait for ever.
 fn keep_writing(plan: &Plan, shared: &Arc<Shared>) {
     loop {
-        // What the writer shares are counts, whole after each statement; all else begins anew.
+        // The shared state is whole after each statement; the new writer opens everything else again.
         let write = AssertUnwindSafe(|| Writer::new(plan.clone(), Arc::clone(shared)).run());
         if catch_unwind(write).is_ok() {
             return;
         }
-        let said = "the ledger's writer broke, which is a mistake of ours: please report what was said on stderr; it \
-                    begins again";
-        tracing::error!("{said}");
+        let message = "the ledger's writer thread stopped because of a bug in tokenmeter (a panic, printed to stderr); it \
+                       restarts by itself; please report the bug";
+        tracing::error!("{message}");
         {
             let mut status = shared.status();
             status.fault(Fault::Other);
-            (status.up, status.trouble) = (false, Some(said.to_owned()));
+            (status.up, status.fault_message) = (false, Some(message.to_owned()));
         }
         shared.queue.drop_held((plan.clock)());
-        shared.queue.pause(AGAIN);
-        if shared.queue.wanted().is_some() {
+        shared.queue.pause(RESTART_PAUSE);
+        if shared.queue.requested_end().is_some() {
             shared.queue.abandon();
             return;
         }
     }
 }
 
-/// The pause before a writer that panicked begins again.
-const AGAIN: Duration = Duration::from_secs(1);
+/// The pause before a writer that panicked is started again.
+const RESTART_PAUSE: Duration = Duration::from_secs(1);
 
 impl Ledger {
-    /// Says that so many exchanges are not known, because they were lost on the way here.
+    /// Counts exchanges that were lost before they reached the ledger; a gap records them.
     pub fn lost(&self, at_us: i64, rows: u64) {
         self.shared.queue.lose_unseen(at_us, rows);
     }
 
-    /// Enters an exchange. It is acknowledged when `rows_total` counts it.
+    /// Enters an exchange. It is on the disk once [`Status::rows_total`] counts it.
     pub fn enter(&self, row: Row) {
         self.shared.queue.put(Item::Row(Box::new(bounded(row))));
     }
 
-    /// Enters what an exchange used of the GPUs, best after the exchange itself.
+    /// Enters the GPU use of an exchange, preferably after the exchange itself.
     pub fn energy(&self, row: EnergyRow) {
         self.shared.queue.put(Item::Energy(Box::new(row.bounded())));
     }
@@ -146,14 +146,14 @@ impl Ledger {
         }
     }
 
-    /// Keeps in the audit trail what was done: `price_book`, and JSON that says which.
+    /// Enters an event into the audit trail: the action, such as `price_book`, and its details as JSON.
     pub fn act(&self, at_us: i64, what: &str, detail: String) {
         let who = Arc::clone(&self.who);
         let event = AuditEvent { at_us, what: what.into(), who, detail: detail.into() };
         self.shared.queue.put(Item::Audit(Box::new(event)));
     }
 
-    /// Returns its state.
+    /// Returns the status.
     pub fn status(&self) -> Status {
         let waiting = self.shared.queue.waiting();
         let status = self.shared.status().clone();
@@ -167,7 +167,7 @@ impl Ledger {
         }
     }
 
-    /// Enters all that waits and ends; gives up after so long. Whether all was entered in time.
+    /// Enters all waiting items and ends; gives up after `at_most`. Returns true if all were entered in time.
     pub fn shutdown(&self, at_most: Duration) -> bool {
         let until = Instant::now() + at_most;
         let lost = |status: &Status| (status.lost_rows_total, status.lost_energies_total);
@@ -175,7 +175,7 @@ impl Ledger {
         self.shared.queue.end(End::By(until));
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(thread) = thread else { return self.status().up };
-        // A disk that hangs must not hold up the process: it is waited for by looking, not by joining.
+        // A disk that hangs must not delay the end of the process, so the thread is polled and not joined.
         let hung = until + Duration::from_millis(200);
         while !thread.is_finished() {
             if Instant::now() >= hung {
@@ -188,7 +188,7 @@ impl Ledger {
         ended && status.queued_rows == 0 && lost(&status) == before
     }
 
-    /// Stops where it is, as far as a thread can.
+    /// Stops at once, as after a kill.
     #[cfg(test)]
     pub(crate) fn abandon(&self) {
         self.shared.queue.end(End::Now);

@@ -52,7 +52,7 @@ fn lines(place: &Place) -> Vec<DailyTotal> {
     let mut lines = Vec::new();
     let store = Store::open_read(&place.ledger()).unwrap();
     store
-        .lines(&Range::ALL, &mut |_, line| {
+        .daily_totals(&Range::ALL, &mut |_, line| {
             lines.push(line.clone());
             Ok(())
         })
@@ -219,10 +219,10 @@ fn after_a_crash_a_gap_says_since_when() {
     assert_eq!(ledger.status().gaps_total, 1);
     ledger.enter(row(10));
     assert!(ledger.shutdown(LONG));
-    let said = gaps(&crashed);
-    assert_eq!(said.len(), 1);
+    let found = gaps(&crashed);
+    assert_eq!(found.len(), 1);
     assert_eq!(
-        (said[0].from_us, said[0].until_us, &*said[0].why, said[0].lost_rows, said[0].totals_kept),
+        (found[0].from_us, found[0].until_us, &*found[0].why, found[0].lost_rows, found[0].totals_kept),
         (NOON_US, NOON_US + DAY_US, "crash", None, false)
     );
     assert_eq!(sums(&lines(&crashed)), sums_of((0..11).map(row)));
@@ -248,7 +248,7 @@ fn ended_month_gets_its_own_file() {
     let store = Store::open_read(&place.ledger()).unwrap();
     let mut by_month = std::collections::BTreeMap::<_, Vec<DailyTotal>>::new();
     store
-        .lines(&Range::ALL, &mut |month, line| {
+        .daily_totals(&Range::ALL, &mut |month, line| {
             by_month.entry(month::name(month)).or_default().push(line.clone());
             Ok(())
         })
@@ -311,9 +311,9 @@ fn second_writer_is_refused_and_keeps_trying() {
     until("the first is up", || first.status().up);
     let second = begin(&place, &Hands::at(NOON_US));
     second.enter(row(1));
-    until("the second says why", || {
+    until("the second reports why", || {
         let status = second.status();
-        !status.up && status.trouble.is_some_and(|said| said.contains("another process"))
+        !status.up && status.fault_message.is_some_and(|message| message.contains("another process"))
     });
     assert!(second.status().faults_total[Fault::Locked as usize] > 0);
     assert!(first.shutdown(LONG));
@@ -328,11 +328,11 @@ fn absent_directory_is_waited_for_not_made() {
     let path = place.path("later").join("x.db");
     let ledger = start(Plan::new(&path));
     ledger.enter(row(1));
-    until("it says what is missing", || ledger.status().trouble.is_some());
+    until("the missing directory is reported", || ledger.status().fault_message.is_some());
     assert!(!place.path("later").exists(), "a mount may be missing, under which nothing should be written");
     std::fs::create_dir(place.path("later")).unwrap();
     acknowledged(&ledger, 1);
-    assert!(ledger.status().up && ledger.status().trouble.is_none());
+    assert!(ledger.status().up && ledger.status().fault_message.is_none());
     assert!(ledger.shutdown(LONG));
 }
 
@@ -349,8 +349,8 @@ fn removed_file_is_noticed_before_next_acknowledgement() {
     acknowledged(&ledger, 2);
     assert!(ledger.shutdown(LONG));
     assert_eq!(sums(&lines(&place)), sums_of([row(2)]), "in the file that has the name now");
-    let said: Vec<_> = gaps(&place).into_iter().map(|gap| (gap.why, month::of(gap.from_us))).collect();
-    assert_eq!(said, [("replaced".into(), month::of(NOON_US))], "and says what it has not");
+    let found: Vec<_> = gaps(&place).into_iter().map(|gap| (gap.why, month::of(gap.from_us))).collect();
+    assert_eq!(found, [("replaced".into(), month::of(NOON_US))], "and has a gap for the former rows");
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn foreign_file_is_not_overwritten() {
         let ledger = begin(&place, &Hands::at(NOON_US));
         ledger.enter(row(1));
         if refused {
-            until(what, || ledger.status().trouble.is_some());
+            until(what, || ledger.status().fault_message.is_some());
             assert!(!ledger.shutdown(Duration::ZERO), "{what}");
             assert_eq!(ledger.status().lost_rows_total, 1, "{what}");
             assert_eq!(std::fs::read(place.ledger()).unwrap(), content, "{what}: untouched");
@@ -375,8 +375,8 @@ fn foreign_file_is_not_overwritten() {
             acknowledged(&ledger, 1);
             assert_eq!((ledger.status().quarantined_total, ledger.status().gaps_total), (1, 1), "{what}");
             assert!(ledger.shutdown(LONG));
-            let aside = place.path("x.db.corrupt-2026-10-15T12-00-00Z");
-            assert_eq!(std::fs::read(aside).unwrap(), content, "{what}: kept");
+            let quarantined = place.path("x.db.corrupt-2026-10-15T12-00-00Z");
+            assert_eq!(std::fs::read(quarantined).unwrap(), content, "{what}: kept");
             assert_eq!(&*gaps(&place)[0].why, "corrupt", "{what}");
             assert_eq!(sums(&lines(&place)), sums_of([row(1)]), "{what}");
         }
@@ -491,16 +491,16 @@ fn panicked_writer_restarts_and_leaves_gap() {
     breaks.store(true, Ordering::SeqCst);
     ledger.enter(row(1));
     until("it broke", || ledger.status().lost_rows_total == 1);
-    assert!(!ledger.status().up && ledger.status().trouble.is_some());
+    assert!(!ledger.status().up && ledger.status().fault_message.is_some());
     ledger.enter(row(2));
     acknowledged(&ledger, 2);
     until("it is well again", || ledger.status().up);
     // And what was lost before it came.
     ledger.lost(NOON_US + 7, 5);
-    until("it is said", || ledger.status().gaps_total == 3);
+    until("the gap is entered", || ledger.status().gaps_total == 3);
     assert!(ledger.shutdown(LONG));
-    let mut said: Vec<_> = gaps(&place).into_iter().map(|gap| (gap.why, gap.lost_rows)).collect();
-    said.sort();
-    assert_eq!(said, [("crash".into(), None), ("lost".into(), Some(1)), ("lost".into(), Some(5))]);
+    let mut found: Vec<_> = gaps(&place).into_iter().map(|gap| (gap.why, gap.lost_rows)).collect();
+    found.sort();
+    assert_eq!(found, [("crash".into(), None), ("lost".into(), Some(1)), ("lost".into(), Some(5))]);
     assert_eq!(sums(&lines(&place)), sums_of([row(0), row(2)]));
 }

@@ -1,7 +1,6 @@
-//! The schema and its versions: `user_version` of a file says which one its tables have.
+//! The schema and its versions. A file has the version of its tables as SQLite's `user_version`.
 //!
-//! Law: a file of every version that was ever released opens, and one of a version that does not exist
-//! yet is refused and not touched.
+//! Law: a file of every released version opens; a file of a newer version is refused and not changed.
 
 use price::Rate;
 use rusqlite::Connection;
@@ -14,7 +13,7 @@ use crate::error::{Error, Fault};
 use crate::source::{DeviceTotal, Gap, MadeCorrection};
 use crate::{DailyTotal, Row};
 
-/// `application_id`: what tells a ledger from another program's SQLite file.
+/// The `application_id`, by which a ledger differs from another program's SQLite file.
 pub(crate) const APPLICATION: i64 = 0x746d_6c67;
 
 /// The tables about the file itself.
@@ -26,12 +25,12 @@ const VIEWS: &str = include_str!("schema/views.sql");
 /// The place in [`VIEWS`] of the columns of `exchange` that came after version 2.
 const LATER_COLUMNS: &str = "/* later columns */";
 
-/// The columns of a type, one table.
+/// The columns of a type's table.
 struct Columns {
     table: &'static str,
     is_keyed: bool,
     constraints: &'static str,
-    /// Each with the version that added it.
+    /// Each column's version, name and SQL type.
     definitions: Vec<(i64, String, &'static str)>,
     keys: Vec<String>,
 }
@@ -51,7 +50,7 @@ impl Columns {
         }
     }
 
-    /// The columns that a version added: name, and definition.
+    /// Returns the name and the SQL type of each column that a version added.
     fn added(&self, version: i64) -> impl Iterator<Item = (&str, &'static str)> {
         self.definitions
             .iter()
@@ -59,7 +58,7 @@ impl Columns {
             .map(|(_, name, sql)| (&**name, *sql))
     }
 
-    /// Makes the table of version 1.
+    /// Returns the SQL that creates the table of version 1.
     fn create(&self) -> String {
         let columns: Vec<_> = self.added(1).map(|(name, sql)| format!("{name} {sql}")).collect();
         let (before, key, after) = match self.is_keyed {
@@ -77,14 +76,14 @@ impl Columns {
         )
     }
 
-    /// Adds the columns of a version.
+    /// Returns the SQL that adds the columns of a version.
     fn alter(&self, version: i64) -> String {
         let add = |(name, sql)| format!("ALTER TABLE {} ADD COLUMN {name} {sql};\n", self.table);
         self.added(version).map(add).collect()
     }
 
-    /// Shows a connection the table of a file of an earlier version as that of [`VERSION`]: as a view that stands before
-    /// the table of its name.
+    /// Returns the SQL by which a connection reads the table of an earlier version as one of [`VERSION`]: a temporary
+    /// view of the same name, which SQLite finds before the table.
     fn show_as_newest(&self, version: i64) -> String {
         let missing: String = { version + 1..=VERSION }
             .flat_map(|version| self.added(version))
@@ -97,7 +96,7 @@ impl Columns {
     }
 }
 
-/// The names of a column in a file: two of a sum.
+/// Returns the names of a column in a file: two for a sum.
 pub(crate) fn names<T>(column: &Column<T>) -> Vec<String> {
     match column.sql {
         Sql::Sum(name) => ["high", "low"].map(|half| format!("{name}_{half}")).to_vec(),
@@ -105,7 +104,7 @@ pub(crate) fn names<T>(column: &Column<T>) -> Vec<String> {
     }
 }
 
-/// The type of a column in a file, and what it may hold.
+/// Returns the SQL type of a column in a file.
 fn definition<T>(column: &Column<T>) -> &'static str {
     match (column.sql, column.absent) {
         (Sql::Text, Absent::Null | Absent::Usual(_)) => "TEXT",
@@ -117,7 +116,7 @@ fn definition<T>(column: &Column<T>) -> &'static str {
     }
 }
 
-/// Every table of a type.
+/// Returns the table of each stored type.
 fn tables() -> [Columns; 8] {
     [
         Columns::of::<Row>(),
@@ -131,17 +130,17 @@ fn tables() -> [Columns; 8] {
     ]
 }
 
-/// The statements that make the tables of version 1.
+/// Returns the SQL that creates the tables of version 1.
 pub(crate) fn first_version() -> String {
     tables().iter().map(Columns::create).chain([OF_FILE.to_owned()]).collect()
 }
 
-/// The statements that bring a file from a version to the next.
+/// Returns the SQL that migrates a file to a version from the one before.
 fn step(to: i64) -> String {
     tables().iter().map(|table| table.alter(to)).collect()
 }
 
-/// The statements that make the views anew.
+/// Returns the SQL that creates or replaces the views.
 fn views() -> String {
     let later = Row::columns().iter().filter(|column| column.version > 2);
     let later: String = later.map(|column| format!(",\n  exchange.{0} AS {0}", column.name)).collect();
@@ -151,17 +150,17 @@ fn views() -> String {
 /// The kind of a file, by its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A ledger of this version, which this program knows.
+    /// A ledger of a version that this program knows.
     Ledger(i64),
-    /// A ledger of a version that this program does not know.
+    /// A ledger of a newer version.
     Newer(i64),
     /// A SQLite file of another program.
     Foreign,
-    /// Nothing that makes sense.
-    Nothing,
+    /// Neither: an empty or damaged file.
+    Invalid,
 }
 
-/// Makes the tables in an empty file.
+/// Creates tables and views in an empty file.
 pub(crate) fn create(connection: &Connection) -> Result<(), Error> {
     connection.execute_batch(&first_version())?;
     (2..=VERSION).try_for_each(|version| connection.execute_batch(&step(version)))?;
@@ -171,20 +170,23 @@ pub(crate) fn create(connection: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// The kind of a file, by its header.
+/// Returns the kind of a file, by its header.
 pub(crate) fn kind(connection: &Connection) -> Result<Kind, Error> {
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     Ok(match (pragma("application_id")?, pragma("user_version")?) {
         (APPLICATION, version) if (1..=VERSION).contains(&version) => Kind::Ledger(version),
         (APPLICATION, version) if version > VERSION => Kind::Newer(version),
-        (APPLICATION, _) => Kind::Nothing,
-        // A file that was cut to nothing looks like a new one. A ledger is never made in place, so it is not.
-        (0, 0) if pragma("schema_version")? == 0 => Kind::Nothing,
+        (APPLICATION, _) => Kind::Invalid,
+        // A file truncated to nothing looks like a new SQLite file. But a ledger is never created in place.
+        (0, 0) if pragma("schema_version")? == 0 => Kind::Invalid,
         _ => Kind::Foreign,
     })
 }
 
-/// Refuses what is no ledger of a version that can be read.
+/// Returns the version of a ledger.
+///
+/// # Errors
+/// If the file is no ledger, or one of a newer version.
 pub(crate) fn known(connection: &Connection) -> Result<i64, Error> {
     match kind(connection)? {
         Kind::Ledger(version) => Ok(version),
@@ -199,11 +201,11 @@ pub(crate) fn known(connection: &Connection) -> Result<i64, Error> {
             Fault::Other,
             "it is another program's SQLite file: give the ledger a path of its own",
         )),
-        Kind::Nothing => Err(Error::corrupt("it does not hold what a ledger begins with")),
+        Kind::Invalid => Err(Error::corrupt("it does not have the header of a ledger")),
     }
 }
 
-/// Makes a file that is only read, and stays as it is, look like one of [`VERSION`].
+/// Makes a connection read a file of an earlier version as one of [`VERSION`], without a change of the file.
 pub(crate) fn read_as_newest(connection: &Connection) -> Result<(), Error> {
     let version = known(connection)?;
     if version < VERSION {
@@ -214,7 +216,7 @@ pub(crate) fn read_as_newest(connection: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// Brings a file up to [`VERSION`], each step in a transaction of its own.
+/// Migrates a file to [`VERSION`], each step in a transaction of its own.
 pub(crate) fn migrate(connection: &Connection) -> Result<(), Error> {
     migrate_by(connection, step)
 }
@@ -227,7 +229,7 @@ fn migrate_by(connection: &Connection, step: impl Fn(i64) -> String) -> Result<(
         }
         let (step, views) = (step(version + 1), views());
         connection.execute_batch("BEGIN IMMEDIATE")?;
-        // Another process may have taken the step meanwhile.
+        // Another process may have migrated the file meanwhile.
         let taken = match known(connection) {
             Ok(now) if now == version => connection
                 .execute_batch(&format!("{step}; {views}; PRAGMA user_version = {}; COMMIT", version + 1))
@@ -236,7 +238,7 @@ fn migrate_by(connection: &Connection, step: impl Fn(i64) -> String) -> Result<(
             Err(error) => Err(error),
         };
         if let Err(error) = taken {
-            // The step's own error says more than this one's.
+            // The step's own error is the useful one.
             let _ = connection.execute_batch("ROLLBACK");
             return Err(error);
         }
@@ -263,16 +265,16 @@ mod tests {
     }
 
     #[test]
-    fn files_are_told_apart() {
-        let ours = new();
-        assert_eq!(kind(&ours).unwrap(), Kind::Ledger(VERSION));
-        ours.pragma_update(None, "user_version", VERSION + 1).unwrap();
-        assert_eq!(kind(&ours).unwrap(), Kind::Newer(VERSION + 1));
-        assert!(known(&ours).unwrap_err().message.contains("newer tokenmeter"));
-        ours.pragma_update(None, "user_version", 0).unwrap();
-        assert_eq!(kind(&ours).unwrap(), Kind::Nothing);
+    fn kind_of_a_file_is_known_by_its_header() {
+        let ledger = new();
+        assert_eq!(kind(&ledger).unwrap(), Kind::Ledger(VERSION));
+        ledger.pragma_update(None, "user_version", VERSION + 1).unwrap();
+        assert_eq!(kind(&ledger).unwrap(), Kind::Newer(VERSION + 1));
+        assert!(known(&ledger).unwrap_err().message.contains("newer tokenmeter"));
+        ledger.pragma_update(None, "user_version", 0).unwrap();
+        assert_eq!(kind(&ledger).unwrap(), Kind::Invalid);
         let other = Connection::open_in_memory().unwrap();
-        assert_eq!(kind(&other).unwrap(), Kind::Nothing, "empty");
+        assert_eq!(kind(&other).unwrap(), Kind::Invalid, "empty");
         other.execute_batch("CREATE TABLE t (x)").unwrap();
         assert_eq!(kind(&other).unwrap(), Kind::Foreign);
     }

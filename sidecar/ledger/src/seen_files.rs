@@ -1,4 +1,4 @@
-//! Each file of a ledger once: the same file under two names, as a copy left beside it, would be charged twice.
+//! Detection of one file under two names, such as a copy left in the ledger's folder, which would be charged twice.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -14,18 +14,18 @@ impl SeenFiles {
     /// Notes a file.
     ///
     /// # Errors
-    /// It is one that was noted under another name, or cannot be read.
+    /// If it was noted under another name, or cannot be read.
     pub(crate) fn see(&mut self, file: &File) -> Result<(), Error> {
         let Some(instance) = file::bytes(&file.connection, "instance")? else { return Ok(()) };
         match self.0.insert(instance, file.path.clone()) {
             None => Ok(()),
             Some(other) => {
-                let said = format!(
+                let message = format!(
                     "it is the same ledger file as {}: move the older copy out of the folder, else its exchanges \
                      count twice",
                     other.display()
                 );
-                Err(Error::new(Fault::Other, said).of(file.path.display()))
+                Err(Error::new(Fault::Other, message).of(file.path.display()))
             }
         }
     }

@@ -1,6 +1,6 @@
-//! The sign-off of a closed month: its sums and its digest, as JSON that people file.
+//! The sign-off of a closed month: its sums and its digest, as a JSON file for the operator's records.
 //!
-//! Law: everything in it can be made again from the month's file; money is exact, in decimals.
+//! Law: all of it can be computed again from the month's file; money is exact, in decimals.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,12 +34,13 @@ pub struct SignOff {
 }
 
 impl SignOff {
-    /// Made from a closed month's file.
+    /// Computes the sign-off from a closed month's file.
     pub(crate) fn of(connection: &Connection, path: &Path) -> Result<Self, Error> {
         let fact = |name: &str| {
-            file::number(connection, name)?.ok_or_else(|| Error::corrupt(format!("it does not say {name}")))
+            file::number(connection, name)?.ok_or_else(|| Error::corrupt(format!("it has no fact {name}")))
         };
-        let month = Month::try_from(fact("month")?).map_err(|_| Error::corrupt("its month is none"))?;
+        let month =
+            Month::try_from(fact("month")?).map_err(|_| Error::corrupt("its month is out of range"))?;
         let digest = file::bytes(connection, "digest")?.ok_or_else(|| Error::corrupt("it has no digest"))?;
         let digest = digest::hex(&digest);
         let previous = file::bytes(connection, "previous")?.map(|previous| digest::hex(&previous));
@@ -62,7 +63,7 @@ impl SignOff {
         Ok(Self { month, digest, document })
     }
 
-    /// Writes it, whole or not at all, and for reading only.
+    /// Writes a read-only file, completely or not at all.
     pub(crate) fn write(&self, to: &Path) -> Result<(), Error> {
         let new = files::beside(to, ".new");
         match fs::remove_file(&new) {
@@ -81,7 +82,7 @@ impl SignOff {
         Ok(())
     }
 
-    /// Returns how the signed file differs from the month's contents now.
+    /// Returns the difference between a signed file and the month as it is now, if there is one.
     pub(crate) fn differs_from(&self, signed: &Path) -> Option<String> {
         let text = match fs::read_to_string(signed) {
             Ok(text) => text,
@@ -90,8 +91,8 @@ impl SignOff {
         let Ok(Value::Object(signed_off)) = serde_json::from_str::<Value>(&text) else {
             return Some(format!("the sign-off {} is not JSON", signed.display()));
         };
-        let ours = self.document.as_object()?;
-        let differing: Vec<&str> = ours
+        let expected = self.document.as_object()?;
+        let differing: Vec<&str> = expected
             .iter()
             .filter(|(name, value)| signed_off.get(*name) != Some(value))
             .map(|(name, _)| &**name)
@@ -118,8 +119,8 @@ fn sums(connection: &Connection, month: Month) -> Result<Value, Error> {
     file::whole(connection, &LINE, |values| {
         let line: DailyTotal = values::read(values, &mut reader)?;
         match line.key.class {
-            // Of a correction it is not a count of exchanges, but of those that it gave a price; those of another
-            // month were counted when that was closed.
+            // The count of a correction is of exchanges that got their first price. Those of another month were
+            // counted as unpriced when that was closed.
             Class::Correction if month::of_day(line.key.day) == month => {
                 unpriced -= i128::from(line.sums.exchanges)
             }
@@ -135,7 +136,7 @@ fn sums(connection: &Connection, month: Month) -> Result<Value, Error> {
         }
         if let Some(rate) = line.key.rate {
             let currency =
-                currencies.get(&rate).ok_or_else(|| Error::corrupt("a line's rate is not there"))?;
+                currencies.get(&rate).ok_or_else(|| Error::corrupt("the rate of a line is absent"))?;
             *cost.entry(currency.as_str()).or_default() += line.sums.cost_pico;
         }
         hours += line.sums.gpu.gpu_hours_pico;
@@ -147,7 +148,7 @@ fn sums(connection: &Connection, month: Month) -> Result<Value, Error> {
         .into_iter()
         .map(|(currency, pico)| (currency.to_owned(), money(pico).to_string().into()))
         .collect();
-    // Months that were signed off before version 2 say nothing of its types, so those without tokens are left out.
+    // Sign-offs from before version 2 lack its token types, so a type without tokens is left out.
     let is_named = |kind: &TokenType, sum: u128| sum > 0 || columns::is_first_type(*kind);
     let tokens: Map<String, Value> = TokenType::ALL
         .iter()
@@ -167,7 +168,7 @@ fn sums(connection: &Connection, month: Month) -> Result<Value, Error> {
     }))
 }
 
-/// An instant, microseconds since 1970, as RFC 3339 writes it in UTC.
+/// Returns an instant, in microseconds since 1970, in RFC 3339 in UTC.
 pub fn utc(us: i64) -> String {
     jiff::Timestamp::from_microsecond(us).map_or_else(|_| us.to_string(), |at| at.to_string())
 }

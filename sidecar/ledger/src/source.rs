@@ -1,5 +1,8 @@
-//! The contents of any store of which reports are made: daily totals, rows, corrections, and what is missing of them. A store hands
-//! values to a callback and keeps nothing, so that a report is as large as its result and not as the ledger.
+//! The interface between reports and the stores that they read: the ledger's files ([`crate::Store`]) and the central
+//! PostgreSQL.
+//!
+//! A store has daily totals, rows, corrections, GPU use without an exchange, and the gaps of all that. It hands each
+//! value to a callback and keeps none, so that the memory of a report depends on its result and not on the ledger.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -10,40 +13,40 @@ use price::Rate;
 
 use crate::{DailyTotal, GpuSums, Row};
 
-/// The reason why a store could not be read, with the remedy; or the callback's own error.
+/// The error of a store that cannot be read, with the remedy; or the callback's own error.
 pub type SourceError = Box<dyn Error + Send + Sync>;
 
-/// A month: how many since January 1970.
+/// A month, counted from January 1970.
 pub type Month = i32;
 
-/// Microseconds of a day.
+/// The length of a day, microseconds.
 pub const DAY_US: i64 = 86_400_000_000;
 
-/// A time from an instant, inclusive, to another, exclusive; microseconds since 1970 in UTC.
+/// A range of time: from an instant, inclusive, to another, exclusive. Microseconds since 1970 in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// The first instant of it.
+    /// The first instant of the range.
     pub since_us: i64,
-    /// The first instant after it.
+    /// The first instant after the range.
     pub until_us: i64,
 }
 
 impl Range {
-    /// All there is.
+    /// All of time.
     pub const ALL: Self = Self { since_us: i64::MIN, until_us: i64::MAX };
 
-    /// Returns true if an instant lies in it.
+    /// Returns true if an instant lies within the range.
     pub fn holds(&self, us: i64) -> bool {
         self.since_us <= us && us < self.until_us
     }
 
-    /// The days it covers from midnight to midnight, as `first..end` since 1970.
+    /// Returns the days that the range covers from midnight to midnight, as `first..end` since 1970.
     pub fn whole_days(&self) -> std::ops::Range<i32> {
         let first = self.since_us.div_euclid(DAY_US) + i64::from(self.since_us.rem_euclid(DAY_US) != 0);
         day(first)..day(self.until_us.div_euclid(DAY_US))
     }
 
-    /// The same, begun and ended at midnight so that it holds all of every day it touches.
+    /// Returns the range extended to midnight on both sides, so that it holds every day that it touches as a whole.
     #[must_use]
     pub fn to_whole_days(&self) -> Self {
         let up = |us: i64| us.saturating_add(DAY_US - 1).div_euclid(DAY_US).saturating_mul(DAY_US);
@@ -53,7 +56,7 @@ impl Range {
         }
     }
 
-    /// Returns true if it begins and ends at midnight, or has no end: then daily totals say all that rows do.
+    /// Returns true if each side is at midnight or unbounded: then daily totals suffice, and no row has to be read.
     pub fn is_whole_days(&self) -> bool {
         [self.since_us, self.until_us]
             .iter()
@@ -78,16 +81,16 @@ pub struct Used {
     pub gpu_energy_pico: i64,
 }
 
-/// The use of a GPU in a day that belongs to no exchange, or to none that is known.
+/// The use of one GPU on one day that belongs to no known exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceTotal {
     /// Days since 1970-01-01, UTC.
     pub day: i32,
-    /// `hw.id`.
+    /// The GPU, as OpenTelemetry's `hw.id`.
     pub hw_id: Arc<str>,
-    /// The reason.
+    /// The reason why it belongs to no exchange.
     pub share: Share,
-    /// Their sums.
+    /// The energy, the time and their cost.
     pub sums: GpuSums,
 }
 
@@ -101,10 +104,10 @@ pub enum Share {
 }
 
 impl Share {
-    /// Both.
+    /// Both reasons.
     pub const ALL: [Self; 2] = [Self::Idle, Self::Unattributed];
 
-    /// The word in the store.
+    /// Returns the word in the store.
     pub fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -112,7 +115,7 @@ impl Share {
         }
     }
 
-    /// The word in a report, where a tenant or a model would stand.
+    /// Returns the word in a report, in the place of a tenant or a model.
     pub fn mark(self) -> &'static str {
         match self {
             Self::Idle => "__idle__",
@@ -121,29 +124,29 @@ impl Share {
     }
 }
 
-/// A time of which rows may be missing.
+/// A time of which the ledger may lack rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// From, microseconds since 1970.
+    /// The first instant of the gap, microseconds since 1970.
     pub from_us: i64,
-    /// Until.
+    /// The end of the gap, microseconds since 1970.
     pub until_us: i64,
-    /// Why, in a word.
+    /// The reason, in a word: `crash`, `corrupt`, `shed`, ….
     pub why: Arc<str>,
-    /// Rows that were lost; `None` if the number is not known.
+    /// The number of lost rows; `None` if it is not known.
     pub lost_rows: Option<u64>,
-    /// True if their totals are among the daily totals, of class `shed`.
+    /// True if the sums of the lost rows are among the daily totals.
     pub totals_kept: bool,
 }
 
 impl Gap {
-    /// The reason of a gap whose file was put back from a copy and lacks what was entered after it.
+    /// The reason of a gap in a file that was restored from a copy: rows entered after the copy was made are missing.
     pub const RESTORED: &str = "restored";
 
-    /// The reasons of gaps that stand for a lost file or part of one.
+    /// The reasons of gaps that stand for a lost file or a part of one.
     const OF_FILES: [&str; 4] = ["corrupt", "gone", "replaced", Self::RESTORED];
 
-    /// Returns true if something of a range may be missing because of this gap.
+    /// Returns true if rows of a range may be missing because of this gap.
     ///
     /// A month's file also has late exchanges and corrections of the months before it. So a lost file concerns every
     /// earlier time, and no later one.
@@ -156,75 +159,75 @@ impl Gap {
     }
 }
 
-/// A month that the ledger's files name, and whose file is absent.
+/// A month that other files of the ledger refer to, and whose own file is absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gone {
     /// The month.
     pub month: Month,
     /// The evidence that there was a file.
     pub why: Arc<str>,
-    /// The file that it would be in.
+    /// The path at which its file belongs.
     pub file: PathBuf,
 }
 
-/// A later change of an exchange's charge.
+/// A later change of the charge of one exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction {
-    /// Its own name.
+    /// The correction's own id.
     pub id: ExchangeId,
-    /// When it was made, microseconds since 1970.
+    /// The time of the correction, microseconds since 1970.
     pub made_us: i64,
     /// The exchange whose charge it corrects.
     pub exchange: ExchangeId,
-    /// The line it adds to: `exchanges` is 1 if it had no price before and else 0, `cost_pico` the
-    /// difference, `rate` the one that holds from now on; tokens and GPU are zero.
+    /// The change as a daily total of class `correction`. `exchanges` is 1 if the exchange had no price before, else 0;
+    /// `cost_pico` is the difference; `rate` is the new rate. Tokens and GPU use are zero.
     pub line: DailyTotal,
-    /// When the exchange ended: the period of the charge.
+    /// The end of the exchange, microseconds since 1970: the period that the charge is of.
     pub ended_us: i64,
 }
 
-/// A correction in a ledger's file.
+/// A correction as a ledger file stores it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeCorrection {
-    /// The number of the event of the audit trail that it is part of.
+    /// The number of its event in the audit trail (table `act`).
     pub act: i64,
     /// The correction.
     pub correction: Correction,
 }
 
-/// A store that reports can be made from.
+/// A store that reports are made from.
 ///
-/// The month beside a value is the one it is **billed** in: its own, or, where that was closed before
-/// the value came, the one that was open then.
-#[expect(clippy::type_complexity, reason = "the callback's type is what there is to say of it")]
+/// The month beside a value is the one in which it is **billed**: its own, or, if that was closed before the value
+/// arrived, the month that was open then.
+#[expect(clippy::type_complexity, reason = "an alias would hide the callback's arguments")]
 pub trait Source {
-    /// Every line of the days that the range touches, in any order; of one key as often as it likes, to
-    /// be summed. A line of class `correction` stands on the day of the exchange it corrects.
-    fn lines(
+    /// Reads every daily total of the days that the range touches, in any order. One key may come several times; the
+    /// caller adds them up. A total of class `correction` is of the day of the corrected exchanges.
+    fn daily_totals(
         &self,
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError>;
 
-    /// Every rate that a line, row or correction of any time names.
+    /// Returns every rate that a daily total, a row or a correction of any time refers to.
     fn rates(&self) -> Result<Vec<Arc<Rate>>, SourceError>;
 
-    /// Every row that ended within the range and whose detail is still kept, in any order, each once, with
-    /// what it used of the GPUs if that is known.
+    /// Reads every stored row whose exchange ended within the range, in any order, each once, with its GPU use if that
+    /// is known. Rows that retention deleted are not there; their daily totals are.
     fn rows(
         &self,
         range: &Range,
         each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), SourceError>,
     ) -> Result<(), SourceError>;
 
-    /// Every correction of an exchange that ended within the range, in any order, each once.
+    /// Reads every correction of an exchange that ended within the range, in any order, each once.
     fn corrections(
         &self,
         range: &Range,
         each: &mut dyn FnMut(Month, &Correction) -> Result<(), SourceError>,
     ) -> Result<(), SourceError>;
 
-    /// Returns true if a priced exchange that ended within the range was repriced.
+    /// Returns true if a priced exchange that ended within the range got another price later.
     fn has_repriced(&self, range: &Range) -> Result<bool, SourceError> {
         let mut has = false;
         self.corrections(range, &mut |_, made| {
@@ -234,16 +237,16 @@ pub trait Source {
         Ok(has)
     }
 
-    /// Every line of class `correction` of the days that the range touches in which exchanges were priced first:
-    /// those of [`Source::lines`] whose `exchanges` are not 0.
-    fn first_price_lines(
+    /// Reads the daily totals of class `correction` in which exchanges got their first price: those of
+    /// [`Source::daily_totals`] whose `exchanges` are not 0.
+    fn first_price_totals(
         &self,
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError>;
 
-    /// Every correction by which an exchange that ended within the range was priced first, in any order, each once;
-    /// with the exchange as [`Source::rows`] hands it, if its detail is still kept.
+    /// Reads every correction that gave an exchange of the range its first price, in any order, each once; with the
+    /// exchange as [`Source::rows`] hands it over, if its row is still stored.
     fn first_prices(
         &self,
         range: &Range,
@@ -257,25 +260,25 @@ pub trait Source {
     /// Returns the GPU use without an exchange on the days that the range touches.
     fn devices(&self, range: &Range) -> Result<Vec<DeviceTotal>, SourceError>;
 
-    /// Returns the gaps of the range.
+    /// Returns the gaps that concern the range.
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, SourceError>;
 
-    /// The files that were copied without their log and from which something of the range may be missing.
+    /// Returns the files that were copied without their write-ahead log and so may lack rows of the range.
     fn without_log(&self, _range: &Range) -> Result<Vec<PathBuf>, SourceError> {
         Ok(Vec::new())
     }
 
-    /// Months of any time that are known to have been there and are not.
+    /// Returns the absent months: those of any time that had a file and have none now.
     fn gone(&self) -> Result<Vec<Gone>, SourceError> {
         Ok(Vec::new())
     }
 
-    /// Returns whether a month is closed; `None` if the store does not know.
+    /// Returns true if a month is closed; `None` if the store does not know.
     fn is_closed(&self, month: Month) -> Result<Option<bool>, SourceError> {
         Ok(Some(self.digest(month)?.is_some()))
     }
 
-    /// The digest under which a month was closed, if it is.
+    /// Returns the digest with which a month was closed; `None` if it is open.
     fn digest(&self, _month: Month) -> Result<Option<Arc<str>>, SourceError> {
         Ok(None)
     }

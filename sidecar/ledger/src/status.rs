@@ -7,35 +7,35 @@ use crate::error::Fault;
 /// The state of a running ledger. Counters begin with the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Rows acknowledged: on the disk, after its fsync.
+    /// Acknowledged rows: those on the disk, after the fsync.
     pub rows_total: u64,
-    /// Rows, energies and idle shares that wait.
+    /// Waiting rows, energies and idle shares.
     pub queued_rows: u64,
-    /// Rows whose detail was given up; their totals are kept.
+    /// Rows that are not stored, whose sums are in the overflow totals.
     pub shed_rows_total: u64,
-    /// Rows of which nothing is kept.
+    /// Rows of which neither the row nor its sums are stored.
     pub lost_rows_total: u64,
-    /// Energies and idle shares of which nothing is kept.
+    /// Energies and idle shares of which nothing is stored.
     pub lost_energies_total: u64,
     /// The wait of the oldest item; zero if none waits.
     pub commit_lag: Duration,
     /// True if the last attempt to write succeeded.
     pub up: bool,
-    /// The problem and its remedy, if there is one.
-    pub trouble: Option<String>,
-    /// Length of the open month's file, bytes.
+    /// The current fault and its remedy.
+    pub fault_message: Option<String>,
+    /// The length of the open month's file, bytes.
     pub bytes: u64,
-    /// Length of its write-ahead log, bytes.
+    /// The length of its write-ahead log, bytes.
     pub wal_bytes: u64,
-    /// Gaps that were written down.
+    /// Gaps that were entered.
     pub gaps_total: u64,
-    /// Files that were quarantined because they were damaged.
+    /// Damaged files that were quarantined.
     pub quarantined_total: u64,
     /// Faults by kind, in the order of [`Fault::ALL`].
     pub faults_total: [u64; Fault::ALL.len()],
     /// Commits.
     pub commits_total: u64,
-    /// The time that they took together.
+    /// The total time of all commits.
     pub commit_time: Duration,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct StatusUpdate {
 }
 
 impl StatusUpdate {
-    pub(crate) fn tell(self, status: &mut Status) {
+    pub(crate) fn apply(self, status: &mut Status) {
         status.gaps_total += self.gaps;
         status.quarantined_total += self.quarantined;
         self.faults.into_iter().for_each(|fault| status.fault(fault));

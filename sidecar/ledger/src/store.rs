@@ -1,8 +1,8 @@
-//! A ledger read: all its files together, while it is being written or long after.
+//! The store of a ledger's files, read together, also while a proxy writes them.
 //!
-//! Laws: nothing is written, not even where it could be; what is not as it was written is an error with
-//! the file's name, never a sum. A file that cannot be read takes nothing with it but what it may hold: the
-//! days of its month, and what came late of those before.
+//! Laws: nothing is written. Data that differs from what was written is an error with the file's name, never a wrong
+//! sum. A file that cannot be read is an error only for ranges of which it may have something: the days of its month,
+//! and late rows and corrections of earlier ones.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -28,13 +28,13 @@ use crate::table::{CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values;
 use crate::{Class, DailyTotal, Row, check, digest, month, overview};
 
-/// The number of attempts to find files that are renamed meanwhile.
-const TRIES: usize = 5;
+/// The number of attempts to open files that are renamed meanwhile.
+const OPEN_ATTEMPTS: usize = 5;
 
-/// All files of a ledger; those that are written, in the state that they had when they were opened.
+/// All files of a ledger. A file that a proxy writes is read in the state that it had when it was opened.
 #[derive(Debug)]
 pub struct Store {
-    /// The path, if it is of the whole ledger.
+    /// The ledger's path; `None` for a single file.
     path: Option<PathBuf>,
     files: Vec<File>,
     unread: Vec<Unread>,
@@ -48,12 +48,12 @@ struct Unread {
 }
 
 impl Store {
-    /// Opens a ledger to read it: `X.db` and every `X-2026-10.db` beside it. A month's file that cannot be
-    /// read is an error of whatever is asked that it may hold something of.
+    /// Opens a ledger for reading: `X.db` and every `X-2026-10.db` beside it. A past month's file that cannot be read
+    /// is an error only of a later query of which it may have something.
     ///
     /// # Errors
-    /// There is no such ledger, or its open file, which may be of any month, cannot be read or is damaged, or one file
-    /// is there under two names.
+    /// If there is no such ledger, if its open file, which may be of any month, cannot be read or is damaged, or if
+    /// one file is there under two names.
     pub fn open_read(path: &Path) -> Result<Self, Error> {
         let (mut files, mut unread, mut once) = (Vec::new(), Vec::new(), SeenFiles::default());
         for (name, opened) in open_each(path)? {
@@ -61,7 +61,7 @@ impl Store {
                 once.see(file)?;
             }
             let named = name.file_name().and_then(|name| files::month_in(path, name.to_str()?));
-            // Rates are asked for without a range.
+            // Rates are read without a range, so a file with damaged rates counts as unreadable.
             let opened = opened.and_then(|file| {
                 rates(&file.connection).map_err(|error| error.of(name.display()))?;
                 Ok(file)
@@ -75,17 +75,17 @@ impl Store {
         Ok(Self { path: Some(path.to_owned()), files, unread })
     }
 
-    /// Opens each file of a ledger by itself, for who would rather have what can be read than nothing.
+    /// Opens each file of a ledger by itself, for a caller that uses the readable files without the others.
     ///
     /// # Errors
-    /// There is no such ledger.
+    /// If there is no such ledger.
     pub fn open_each(path: &Path) -> Result<Vec<Result<Self, Error>>, Error> {
         let alone = |file| Self { path: None, files: vec![file], unread: Vec::new() };
         Ok(open_each(path)?.into_iter().map(|(_, opened)| opened.map(alone)).collect())
     }
 
-    /// Checks that all that a range may be charged is there: a month's file has its days, and late rows and corrections
-    /// of the months before.
+    /// Checks that no unreadable file may have something of a range: a month's file has the days of its month, and
+    /// late rows and corrections of earlier months.
     fn has_all(&self, range: &Range) -> Result<(), Error> {
         match self.unread.iter().find(|unread| range.since_us < month::begin_us(unread.month + 1)) {
             Some(unread) => Err(unread.error.clone()),
@@ -93,30 +93,30 @@ impl Store {
         }
     }
 
-    /// The months whose files are there, each with its file.
+    /// Returns the readable months, each with its file.
     pub fn months(&self) -> impl Iterator<Item = (Month, &Path)> {
         self.files.iter().map(|file| (file.month, file.path.as_path()))
     }
 
-    /// Reads what a range touches in each file.
-    /// `told` returns true once a value of a file was handed over, which cannot be undone.
+    /// Calls `each` with every file. `handed_over` is set once a value of the file was handed over: a file that fails
+    /// before that can be left out of a report on later months; afterwards the report would have a part of it.
     fn within_range(
         &self,
         range: &Range,
-        told: &Cell<bool>,
+        handed_over: &Cell<bool>,
         mut each: impl FnMut(Month, &Connection) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
         self.has_all(range)?;
         for file in &self.files {
-            told.set(false);
+            handed_over.set(false);
             match self.within_file(file, &mut each) {
-                // It is of a month before the range, and nothing of the range came of it.
+                // It is of a month before the range, and none of its values is in the report.
                 Err(error)
                     if error.is::<Error>()
-                        && !told.get()
+                        && !handed_over.get()
                         && month::begin_us(file.month + 1) <= range.since_us =>
                 {
-                    tracing::warn!("left out of a report on later months: {error}");
+                    tracing::warn!("a file of an earlier month is left out of a report: {error}");
                 }
                 other => other?,
             }
@@ -124,22 +124,22 @@ impl Store {
         Ok(())
     }
 
-    /// Reads what a range touches in each file that has lines of its days: a file without any has neither rows nor
+    /// Calls `each` with every file that has daily totals of a range's days: the others have neither rows nor
     /// corrections of them.
     fn within_days(
         &self,
         range: &Range,
-        told: &Cell<bool>,
+        handed_over: &Cell<bool>,
         mut each: impl FnMut(Month, &Connection) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let asked = days(range);
-        self.within_range(range, told, |month, connection| match file::days(connection)? {
-            Some(has) if has.end() < asked.start() || asked.end() < has.start() => Ok(()),
+        let wanted = days(range);
+        self.within_range(range, handed_over, |month, connection| match file::days(connection)? {
+            Some(has) if has.end() < wanted.start() || wanted.end() < has.start() => Ok(()),
             _ => each(month, connection),
         })
     }
 
-    /// The row of an exchange without a price that was corrected, if it is kept, as [`Source::rows`] has it.
+    /// Returns the row of the exchange of a first price, as [`Source::rows`] hands it over, if it is still stored.
     fn unpriced_row(
         &self,
         correction: &Correction,
@@ -160,7 +160,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Reads in each file.
+    /// Calls `each` with every file.
     fn within(
         &self,
         mut each: impl FnMut(Month, &Connection) -> Result<(), SourceError>,
@@ -173,8 +173,8 @@ impl Store {
         file: &File,
         each: &mut impl FnMut(Month, &Connection) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let alone = file.connection.is_autocommit().then(|| file.connection.unchecked_transaction());
-        let _one_state = alone.transpose().map_err(|error| named(&file.path, error))?;
+        let snapshot = file.connection.is_autocommit().then(|| file.connection.unchecked_transaction());
+        let _snapshot = snapshot.transpose().map_err(|error| named(&file.path, error))?;
         each(file.month, &file.connection).map_err(|error| match error.downcast::<Error>() {
             Ok(error) => Box::new(error.of(file.path.display())),
             Err(other) => other,
@@ -196,7 +196,7 @@ fn named(path: &Path, error: impl Into<Error>) -> Error {
     error.into().of(path.display())
 }
 
-/// A file's name, and the file or why it cannot be read.
+/// A file's path, and the file or the error in opening it.
 type Found = (PathBuf, Result<File, Error>);
 
 fn open_each(path: &Path) -> Result<Vec<Found>, Error> {
@@ -205,22 +205,22 @@ fn open_each(path: &Path) -> Result<Vec<Found>, Error> {
         tries += 1;
         let names = list(path)?;
         let opened = names.iter().map(|name| open(name)).collect::<Vec<_>>();
-        // A month that ends is given another name.
-        if tries < TRIES && list(path)? != names {
+        // The file of a month that ends is renamed.
+        if tries < OPEN_ATTEMPTS && list(path)? != names {
             continue;
         }
         return Ok(names.into_iter().zip(opened).collect());
     }
 }
 
-/// Opens a file to read one state of it, whatever is entered meanwhile.
+/// Opens a file for reading in one state, whatever is entered meanwhile.
 pub(crate) fn open(path: &Path) -> Result<File, Error> {
     let opened = File::open_read(path).and_then(|file| {
         let mode: String = file.connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
         if mode == "wal" {
-            // Somebody writes it. From here on what is read is one state, however much is entered meanwhile:
-            // a report reads corrections, rows and lines one after the other, and compares them. A file
-            // without a log would be locked by this.
+            // Another process may write it. A report reads corrections, rows and daily totals one after the other and
+            // compares them, so all have to be of one snapshot. In a file without a log the transaction would lock the
+            // writer out, so there it is not begun.
             file.connection.execute_batch("BEGIN")?;
             file::number(&file.connection, "month")?;
         }
@@ -229,47 +229,47 @@ pub(crate) fn open(path: &Path) -> Result<File, Error> {
     opened.map_err(|error| error.of(path.display()))
 }
 
-/// The remedy where a month is needed that cannot be read.
+/// Returns the error with the remedy for a month that is needed and cannot be read.
 fn left_out(error: Error) -> Error {
     let message = format!(
         "{}; put it back from a backup, ask for a time after its month, or move it out of the ledger's folder to \
-         have reports without what is in it",
+         have reports without its contents",
         error.message
     );
     Error { message, ..error }
 }
 
-/// The days that a range touches.
+/// Returns the days that a range touches.
 fn days(range: &Range) -> std::ops::RangeInclusive<i32> {
     month::day(range.since_us)..=month::day(range.until_us.saturating_sub(1))
 }
 
-/// The callback's own trouble, carried past ours.
+/// A callback whose error passes through functions that return [`Error`] and comes out unchanged.
 struct Call<'a, T: ?Sized> {
     each: &'a mut T,
-    told: &'a Cell<bool>,
-    trouble: Option<SourceError>,
+    handed_over: &'a Cell<bool>,
+    error: Option<SourceError>,
 }
 
 impl<T: ?Sized> Call<'_, T> {
     fn of(&mut self, call: impl FnOnce(&mut T) -> Result<(), SourceError>) -> Result<(), Error> {
-        self.told.set(true);
-        call(self.each).map_err(|trouble| {
+        self.handed_over.set(true);
+        call(self.each).map_err(|error| {
             let stop = Error::new(crate::error::Fault::Other, "the reader stopped");
-            self.trouble = Some(trouble);
+            self.error = Some(error);
             stop
         })
     }
 
     fn end(self, result: Result<(), Error>) -> Result<(), SourceError> {
-        match self.trouble {
-            Some(trouble) => Err(trouble),
+        match self.error {
+            Some(error) => Err(error),
             None => Ok(result?),
         }
     }
 }
 
-/// Every rate of a file, by its id.
+/// Returns every rate of a file, by its id.
 fn rates(connection: &Connection) -> Result<HashMap<[u8; 16], Arc<Rate>>, Error> {
     let (mut rates, mut reader) = (HashMap::new(), RowReader::new());
     file::whole(connection, &RATE, |values| {
@@ -294,15 +294,15 @@ fn used_of(
 }
 
 impl Source for Store {
-    fn lines(
+    fn daily_totals(
         &self,
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (days, mut reader, told) = (days(range), RowReader::new(), Cell::new(false));
-        self.within_days(range, &told, |month, connection| {
-            let mut call = Call { each: &mut *each, told: &told, trouble: None };
-            // The whole table is read even for one day of it: only so does a missing line show.
+        let (days, mut reader, handed_over) = (days(range), RowReader::new(), Cell::new(false));
+        self.within_days(range, &handed_over, |month, connection| {
+            let mut call = Call { each: &mut *each, handed_over: &handed_over, error: None };
+            // The whole table is read even for one day: only its digest shows that a total is absent.
             let result = file::whole(connection, &LINE, |values| {
                 let line: DailyTotal = values::read(values, &mut reader)?;
                 if days.contains(&line.key.day) { call.of(|each| each(month, &line)) } else { Ok(()) }
@@ -315,7 +315,7 @@ impl Source for Store {
         let mut all = HashMap::new();
         self.within(|_, connection| {
             for (id, rate) in rates(connection)? {
-                // The version that had it first, as the files are in order.
+                // The rate as the oldest file has it: the files are in order.
                 all.entry(id).or_insert(rate);
             }
             Ok(())
@@ -328,11 +328,11 @@ impl Source for Store {
         range: &Range,
         each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let told = Cell::new(false);
-        self.within_days(range, &told, |month, connection| {
+        let handed_over = Cell::new(false);
+        self.within_days(range, &handed_over, |month, connection| {
             let rates = rates(connection)?;
             let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
-            let mut call = Call { each: &mut *each, told: &told, trouble: None };
+            let mut call = Call { each: &mut *each, handed_over: &handed_over, error: None };
             let gone = file::compacted(connection, &EXCHANGE)?.entered;
             let bounds = [gone, range.since_us, range.until_us];
             let result = EXCHANGE.each(
@@ -354,9 +354,9 @@ impl Source for Store {
         range: &Range,
         each: &mut dyn FnMut(Month, &Correction) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (mut reader, told) = (RowReader::new(), Cell::new(false));
-        self.within_days(range, &told, |month, connection| {
-            let mut call = Call { each: &mut *each, told: &told, trouble: None };
+        let (mut reader, handed_over) = (RowReader::new(), Cell::new(false));
+        self.within_days(range, &handed_over, |month, connection| {
+            let mut call = Call { each: &mut *each, handed_over: &handed_over, error: None };
             let result = file::whole(connection, &CORRECTION, |values| {
                 let MadeCorrection { correction, .. } = values::read(values, &mut reader)?;
                 if range.holds(correction.ended_us) {
@@ -369,14 +369,14 @@ impl Source for Store {
         })
     }
 
-    fn first_price_lines(
+    fn first_price_totals(
         &self,
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (days, mut reader, told) = (days(range), RowReader::new(), Cell::new(false));
-        self.within_days(range, &told, |month, connection| {
-            let mut call = Call { each: &mut *each, told: &told, trouble: None };
+        let (days, mut reader, handed_over) = (days(range), RowReader::new(), Cell::new(false));
+        self.within_days(range, &handed_over, |month, connection| {
+            let mut call = Call { each: &mut *each, handed_over: &handed_over, error: None };
             let first = format!("WHERE class = '{}' AND exchanges > 0", Class::Correction.name());
             let result = LINE.each(connection, &first, &[], |values, _| {
                 let line: DailyTotal = values::read(values, &mut reader)?;
@@ -395,9 +395,9 @@ impl Source for Store {
             Option<(Month, &Row, Option<&Used>)>,
         ) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (mut reader, told) = (RowReader::new(), Cell::new(false));
-        self.within_days(range, &told, |month, connection| {
-            let mut call = Call { each: &mut *each, told: &told, trouble: None };
+        let (mut reader, handed_over) = (RowReader::new(), Cell::new(false));
+        self.within_days(range, &handed_over, |month, connection| {
+            let mut call = Call { each: &mut *each, handed_over: &handed_over, error: None };
             let bounds = [range.since_us, range.until_us];
             let first = "WHERE unpriced = 1 AND ended_us >= ? AND ended_us < ?";
             let result = CORRECTION.each(connection, first, &bounds, |values, _| {
@@ -412,12 +412,12 @@ impl Source for Store {
 
     fn devices(&self, range: &Range) -> Result<Vec<DeviceTotal>, SourceError> {
         let (days, mut reader, mut devices) = (days(range), RowReader::new(), Vec::new());
-        let told = Cell::new(false);
-        self.within_range(range, &told, |_, connection| {
+        let handed_over = Cell::new(false);
+        self.within_range(range, &handed_over, |_, connection| {
             file::whole(connection, &DEVICE, |values| {
                 let device: DeviceTotal = values::read(values, &mut reader)?;
                 if days.contains(&device.day) {
-                    told.set(true);
+                    handed_over.set(true);
                     devices.push(device);
                 }
                 Ok(())
@@ -457,7 +457,7 @@ impl Source for Store {
                 found.push(file.path.clone());
             }
         }
-        // The file of a month that ends has no log for a moment.
+        // With a running writer, a file whose month ends has no log for a moment.
         if !found.is_empty() && overview::writer(path).is_some() {
             found.clear();
         }
@@ -465,12 +465,12 @@ impl Source for Store {
     }
 
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, SourceError> {
-        let (mut reader, mut gaps, told) = (RowReader::new(), Vec::new(), Cell::new(false));
-        self.within_range(range, &told, |_, connection| {
+        let (mut reader, mut gaps, handed_over) = (RowReader::new(), Vec::new(), Cell::new(false));
+        self.within_range(range, &handed_over, |_, connection| {
             file::whole(connection, &GAP, |values| {
                 let gap: Gap = values::read(values, &mut reader)?;
                 if gap.concerns(range) {
-                    told.set(true);
+                    handed_over.set(true);
                     gaps.push(gap);
                 }
                 Ok(())

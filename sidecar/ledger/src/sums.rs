@@ -8,15 +8,15 @@ use crate::source::Used;
 /// Counts and money of exchanges with equal keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Exchanges; of a correction, those that had no price before it.
+    /// The number of exchanges; of a correction, those that had no price before it.
     pub exchanges: u64,
     /// Tokens by type, in the order of [`TokenType::ALL`].
     pub tokens: [u64; TokenType::ALL.len()],
     /// The cost by price, pico-units of the rate's currency; a correction's may be negative.
     pub cost_pico: i128,
-    /// Exchanges whose energy and GPU time are known.
+    /// The number of exchanges whose GPU use is known.
     pub energy_exchanges: u64,
-    /// The GPU use of those.
+    /// The GPU use of those exchanges.
     pub gpu: GpuSums,
 }
 
@@ -34,7 +34,7 @@ pub struct GpuSums {
 }
 
 impl Sums {
-    /// Adds other sums. A count that would pass 2^64 stays there; no store takes half of that.
+    /// Adds other sums. A count stays at 2^64 - 1; no store accepts half of that.
     pub fn add(&mut self, other: &Self) {
         self.exchanges = self.exchanges.saturating_add(other.exchanges);
         add_tokens(&mut self.tokens, &other.tokens);
@@ -43,7 +43,7 @@ impl Sums {
         self.gpu.add(&other.gpu);
     }
 
-    /// Returns what is left without other sums; `None` if a count is less than the other's.
+    /// Returns the difference to other sums; `None` if a count would be negative.
     pub fn without(&self, other: &Self) -> Option<Self> {
         let mut tokens = self.tokens;
         for (from, take) in tokens.iter_mut().zip(other.tokens) {
@@ -58,7 +58,7 @@ impl Sums {
         })
     }
 
-    /// Adds one exchange; of a prefill leg nothing, because its decode leg is counted.
+    /// Adds one exchange. A prefill leg adds nothing, because its decode leg is counted.
     pub fn add_row(&mut self, row: &Row) {
         if !row.role.is_counted() {
             return;
@@ -81,7 +81,7 @@ impl Sums {
 }
 
 impl GpuSums {
-    /// Adds others.
+    /// Adds other sums.
     pub fn add(&mut self, other: &Self) {
         self.energy_nj += other.energy_nj;
         self.gpu_ns += other.gpu_ns;
@@ -89,7 +89,7 @@ impl GpuSums {
         self.gpu_energy_pico += other.gpu_energy_pico;
     }
 
-    /// Returns the difference to others.
+    /// Returns the difference to other sums.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         Self {

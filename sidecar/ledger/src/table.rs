@@ -1,7 +1,7 @@
-//! The tables as the code knows them, and the checksums of their rows.
+//! The tables of a file: their SQL statements, and the checksums of their rows (column `mark`).
 //!
-//! Law: a row is written with a checksum of all its columns, and a row whose checksum is wrong is never used: a flipped
-//! bit may cost a report, and never makes a wrong sum.
+//! Law: a row is written with a checksum of all its columns, and a row whose checksum is wrong is never used. A
+//! flipped bit may cost a report, and never makes a wrong sum.
 
 use std::sync::LazyLock;
 
@@ -22,17 +22,17 @@ pub(crate) type Values<'a> = Vec<ValueRef<'a>>;
 /// One table.
 pub(crate) struct Table {
     pub name: &'static str,
-    /// All but the row checksum. The first of a numbered table is `seq`; those of later versions are the last.
+    /// All columns but the row checksum. The first of a numbered table is `seq`; those of later versions come last.
     pub columns: Vec<String>,
-    /// Columns of version 1; a later one is hashed only where it is not NULL, so that rows from before it
-    /// keep their row checksums.
+    /// The number of columns of version 1. A later column is hashed only if it is not NULL, so that older rows keep
+    /// their row checksums.
     pub first: usize,
     /// The number of first columns that are the key; 0 if rows are numbered.
     keys: usize,
     sql: Sql,
 }
 
-/// The statements of a table, put together once: a commit of a row needs a dozen.
+/// The statements of a table, built once: the commit of a row needs a dozen.
 struct Sql {
     select: String,
     select_one: String,
@@ -44,7 +44,7 @@ struct Sql {
 /// A BLAKE3 hash.
 pub(crate) type Digest = [u8; 32];
 
-/// The first bytes of a digest, as they stand in the row.
+/// Returns the checksum in a row: the first bytes of its digest.
 pub(crate) fn row_checksum(digest: &Digest) -> i64 {
     let mut first = [0; 8];
     first.copy_from_slice(&digest[..8]);
@@ -84,37 +84,37 @@ impl Table {
         self.keys == 0
     }
 
-    /// `SELECT` of all columns and the row checksum; a `WHERE` and an `ORDER BY` may follow.
+    /// Returns the `SELECT` of all columns and the row checksum; a `WHERE` and an `ORDER BY` may follow.
     pub(crate) fn select(&self) -> &str {
         &self.sql.select
     }
 
-    /// `SELECT` of the row with a key, by all columns and the row checksum.
+    /// Returns the `SELECT` of the row with a key, with all columns and the row checksum.
     pub(crate) fn select_one(&self) -> &str {
         &self.sql.select_one
     }
 
-    /// `INSERT` of all columns and the row checksum.
+    /// Returns the `INSERT` of all columns and the row checksum.
     pub(crate) fn insert(&self) -> &str {
         &self.sql.insert
     }
 
-    /// The same of a table whose rows have an `id`, unless one with that is there.
+    /// Returns the `INSERT` that does nothing if the table has a row with the same `id`.
     pub(crate) fn insert_new(&self) -> &str {
         &self.sql.insert_new
     }
 
-    /// The same in the place of the row with that key, if there is one.
+    /// Returns the `INSERT` that replaces a row with the same key.
     pub(crate) fn replace(&self) -> &str {
         &self.sql.replace
     }
 
-    /// The key's values.
+    /// Returns the values of the key.
     pub(crate) fn key<'a, 'v>(&self, values: &'a [ValueRef<'v>]) -> &'a [ValueRef<'v>] {
         &values[..self.keys]
     }
 
-    /// The hash of a row.
+    /// Returns the hash of a row.
     pub(crate) fn digest(&self, values: &[ValueRef<'_>], scratch: &mut Vec<u8>) -> Digest {
         debug_assert_eq!(values.len(), self.columns.len(), "{}", self.name);
         scratch.clear();
@@ -132,7 +132,7 @@ impl Table {
         blake3::hash(scratch).into()
     }
 
-    /// A row as it was read by [`Self::select`], if its row checksum is right.
+    /// Returns the values and the hash of a row that [`Self::select`] found, if its checksum is right.
     pub(crate) fn read<'a>(
         &self,
         row: &'a Found<'_>,
@@ -144,7 +144,7 @@ impl Table {
         }
     }
 
-    /// A row as it is, and whether its row checksum is right.
+    /// Returns the values and the hash of a row; true if its checksum is right.
     pub(crate) fn read_as_it_is<'a>(
         &self,
         row: &'a Found<'_>,
@@ -178,7 +178,10 @@ impl Table {
         ))
     }
 
-    /// Reads every row, after the statement's own `WHERE` and `ORDER BY`.
+    /// Reads rows. `rest` is a `WHERE` and an `ORDER BY`, or empty.
+    ///
+    /// # Errors
+    /// If a row's checksum is wrong.
     pub(crate) fn each(
         &self,
         connection: &Connection,
@@ -192,7 +195,7 @@ impl Table {
         })
     }
 
-    /// The same of rows as they are, with whether their row checksum is right.
+    /// Reads rows, also those whose checksum is wrong, for which the callback's last argument is false.
     pub(crate) fn each_as_it_is(
         &self,
         connection: &Connection,
@@ -211,7 +214,7 @@ impl Table {
     }
 }
 
-/// Binds a row and its row checksum; says whether a row was written.
+/// Executes a statement with a row and its checksum. Returns true if a row was written.
 pub(crate) fn execute(
     statement: &mut Statement<'_>,
     values: &[ValueRef<'_>],
@@ -222,7 +225,7 @@ pub(crate) fn execute(
     Ok(statement.raw_execute()? > 0)
 }
 
-/// Binds values from the first place on.
+/// Binds values to the first parameters of a statement.
 pub(crate) fn bind(statement: &mut Statement<'_>, values: &[ValueRef<'_>]) -> Result<(), Error> {
     for (at, value) in values.iter().enumerate() {
         statement.raw_bind_parameter(at + 1, ToSqlOutput::Borrowed(*value))?;
@@ -230,7 +233,7 @@ pub(crate) fn bind(statement: &mut Statement<'_>, values: &[ValueRef<'_>]) -> Re
     Ok(())
 }
 
-/// Appends a value as it is hashed: its kind, its length where that varies, its bytes.
+/// Appends a value in the form that is hashed: its type, its length if that varies, its bytes.
 pub(crate) fn write(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
     match value {
         ValueRef::Null => bytes.push(0),
@@ -238,7 +241,7 @@ pub(crate) fn write(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
             bytes.push(1);
             bytes.extend_from_slice(&number.to_le_bytes());
         }
-        // No column of ours is one; a foreign hand's must not pass for another value.
+        // No column has this type. One written by another program must not have the hash of another value.
         ValueRef::Real(number) => {
             bytes.push(2);
             bytes.extend_from_slice(&number.to_le_bytes());
@@ -285,9 +288,9 @@ mod tests {
     use super::{FACT, SEAL, Table, digested_tables, of_file, row_checksum};
     use crate::{Row, schema};
 
-    /// The code's columns are the schema's, in the schema's order; the row checksum is behind those of version 1.
+    /// The row checksum comes after the columns of version 1.
     #[test]
-    fn columns_are_the_schemas() {
+    fn columns_and_their_order_match_the_schema() {
         let connection = Connection::open_in_memory().unwrap();
         schema::create(&connection).unwrap();
         for table in digested_tables().into_iter().chain([&*SEAL, &*FACT]) {

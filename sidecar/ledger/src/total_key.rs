@@ -6,20 +6,20 @@ use meter::Provenance;
 
 use crate::{Row, month};
 
-/// All that the exchanges of a daily total have in common.
+/// The key of a daily total: all that its exchanges have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TotalKey {
     /// Days since 1970-01-01, UTC.
     pub day: i32,
     /// The tenant.
     pub tenant: Arc<str>,
-    /// The key or account.
+    /// The API key or account.
     pub principal: Option<Arc<str>>,
     /// The upstream's name.
     pub upstream: Arc<str>,
-    /// `gen_ai.provider.name`.
+    /// The kind of server, as OpenTelemetry's `gen_ai.provider.name`.
     pub provider: Arc<str>,
-    /// The requested model.
+    /// The model in the request.
     pub model: Arc<str>,
     /// The ending.
     pub ending: Arc<str>,
@@ -36,9 +36,9 @@ pub struct TotalKey {
 /// The kind of a daily total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
-    /// The sum of rows that are or were kept one by one.
+    /// The sum of rows that are stored, or were until retention deleted them.
     Usage,
-    /// The sum of rows that were never written, because the disk could not take them.
+    /// Overflow totals: the sum of rows that were never stored, because the disk was unavailable.
     Shed,
     /// The sum of corrections.
     Correction,
@@ -48,7 +48,7 @@ impl Class {
     /// Every class.
     pub const ALL: [Self; 3] = [Self::Usage, Self::Shed, Self::Correction];
 
-    /// The word in the store and in reports.
+    /// Returns the word in the store and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Usage => "usage",

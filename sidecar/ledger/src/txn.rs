@@ -1,7 +1,7 @@
-//! One transaction of a file: rows, the daily totals that they add to, the table digests and the facts.
+//! One transaction of a file: rows, the daily totals to which they add, the table digests and the facts.
 //!
-//! Laws: a daily total grows by a row when that row is inserted and by no other, in the transaction that inserts it; a
-//! row that is there already changes nothing.
+//! Laws: a row adds to its daily total in the transaction that inserts it, and only if it is new. A row that exists
+//! already changes nothing, so a batch may be entered again after an error.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,7 +19,7 @@ use crate::table::{self, ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, R
 use crate::values;
 use crate::{Class, DailyTotal, Row, Sums, TotalKey, month};
 
-/// A transaction beside which no other process can write. Dropped without a commit, it changes nothing.
+/// A transaction that excludes other writers. Dropped without a commit, it changes nothing.
 pub(crate) struct Txn<'f> {
     transaction: Transaction<'f>,
     month: Month,
@@ -30,7 +30,7 @@ pub(crate) struct Txn<'f> {
 }
 
 impl<'f> Txn<'f> {
-    /// Begins one. The table digests are read anew each time, so that what another process entered counts.
+    /// Begins a transaction. The table digests are read again in each, because another process may have entered rows.
     pub(crate) fn begin(file: &'f mut File) -> Result<Self, Error> {
         let month = file.month;
         let transaction = file.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -72,7 +72,7 @@ impl<'f> Txn<'f> {
         self.table_digests.insert(table.name, (table, table_digest));
     }
 
-    /// Enters the rates of rows and corrections, each once.
+    /// Enters the rates of rows and corrections that are not in the file yet.
     pub(crate) fn rates<'r>(&mut self, rates: impl IntoIterator<Item = &'r Rate>) -> Result<(), Error> {
         let mut table_digest = self.table_digest(&RATE)?;
         let mut insert = self.transaction.prepare_cached(RATE.insert_new())?;
@@ -88,7 +88,7 @@ impl<'f> Txn<'f> {
         Ok(())
     }
 
-    /// Enters exchanges, whose rates are entered. Returns how many were new.
+    /// Enters exchanges, after their rates. Returns the number of new ones.
     pub(crate) fn exchanges<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) -> Result<u64, Error> {
         let mut table_digest = self.table_digest(&EXCHANGE)?;
         let mut new = 0;
@@ -108,8 +108,8 @@ impl<'f> Txn<'f> {
         Ok(new)
     }
 
-    /// Enters what exchanges used, and the rates of those whose exchange is in another file: a line here
-    /// names them, and nothing else need have. How many were new.
+    /// Enters the GPU use of exchanges. Returns the number of new ones. If an exchange is in another file, its rate is
+    /// entered too, because the daily total here refers to it.
     pub(crate) fn energies<'r>(
         &mut self,
         rows: impl IntoIterator<Item = &'r EnergyRow>,
@@ -120,8 +120,8 @@ impl<'f> Txn<'f> {
         let mut insert = self.transaction.prepare_cached(ENERGY.insert_new())?;
         for row in rows {
             let here = file::has(&self.transaction, &EXCHANGE, &row.id.0)?;
-            // An exchange of a month that is closed by now is in that month's file; one of this month that is
-            // not here was shed.
+            // An exchange of another month is in the file of that month, which was closed meanwhile. One of this month
+            // that is not here is in the overflow totals.
             let kept = here || month::of(row.ended_us) != self.month;
             let class = if kept { Class::Usage } else { Class::Shed };
             let entered = row.row(class, !here);
@@ -143,7 +143,7 @@ impl<'f> Txn<'f> {
         Ok(new)
     }
 
-    /// Adds totals to a line. Unlike a row they have no name by which a second time would show.
+    /// Adds sums to a daily total. Unlike a row they have no id, so that only the batch's token prevents a repetition.
     pub(crate) fn total(&mut self, key: &TotalKey, sums: &Sums) {
         self.totals.entry(key.clone()).or_default().add(sums);
     }
@@ -181,7 +181,7 @@ impl<'f> Txn<'f> {
         Ok(())
     }
 
-    /// Enters corrections, whose rates are entered, made by the act of a number. How many were new.
+    /// Enters the corrections of an audit event, after their rates. Returns the number of new ones.
     pub(crate) fn corrections<'r>(
         &mut self,
         act: i64,
@@ -199,7 +199,7 @@ impl<'f> Txn<'f> {
             }
             table_digest.chain(&digest);
             new += 1;
-            // What a store reads back, so that the line is the sum of what is read.
+            // The total adds what a store reads back, so that verification finds the same sum.
             let read = values::read::<MadeCorrection>(&values, &mut self.reader)?.correction.line;
             self.totals.entry(read.key).or_default().add(&read.sums);
         }
@@ -230,12 +230,12 @@ impl<'f> Txn<'f> {
         Ok(table_digest.entered)
     }
 
-    /// States a fact about the file.
+    /// Writes a fact about the file.
     pub(crate) fn fact(&self, name: &str, value: ValueRef<'_>) -> Result<(), Error> {
         file::set_fact(&self.transaction, name, value)
     }
 
-    /// The file as it will be, with all that was entered until now.
+    /// Writes the daily totals and table digests. Returns the connection, which reads the file as it will be committed.
     pub(crate) fn settled(&mut self) -> Result<&Connection, Error> {
         self.write_lines()?;
         for (table, table_digest) in self.table_digests.values() {
@@ -244,7 +244,7 @@ impl<'f> Txn<'f> {
         Ok(&self.transaction)
     }
 
-    /// Makes it so: when this returns, all of it is on the disk.
+    /// Commits. When this returns, everything is on the disk.
     pub(crate) fn commit(mut self) -> Result<(), Error> {
         self.settled()?;
         Ok(self.transaction.commit()?)

@@ -1,4 +1,4 @@
-//! Each value of the ledger as a row of its table in a file, and back.
+//! Conversion of the ledger's types to rows of a file's tables, and back.
 
 use rusqlite::types::ValueRef;
 
@@ -6,8 +6,8 @@ use crate::column::{Absent, Column, RowReader, Sql, Stored, Value};
 use crate::error::Error;
 use crate::table::Values;
 
-/// The first number beyond the low half of a sum.
-const LOW: i128 = 1_000_000;
+/// The divisor of a sum into its two columns: high, and low from 0 to this, exclusive.
+const LOW_END: i128 = 1_000_000;
 
 /// Returns a row of a table whose rows have a key.
 pub(crate) fn of<T: Stored>(item: &T) -> Result<Values<'_>, Error> {
@@ -29,7 +29,7 @@ fn write<'a, T: Stored>(item: &'a T, to: &mut Values<'a>) -> Result<(), Error> {
         let value = column.value(item);
         match (value, column.sql) {
             (Value::Number(sum), Sql::Sum(_)) => {
-                to.extend([integer(sum.div_euclid(LOW))?, integer(sum.rem_euclid(LOW))?]);
+                to.extend([integer(sum.div_euclid(LOW_END))?, integer(sum.rem_euclid(LOW_END))?]);
             }
             (Value::Number(usual), _) if column.absent == Absent::Usual(usual) => to.push(ValueRef::Null),
             (Value::Number(number), _) => to.push(integer(number)?),
@@ -63,7 +63,7 @@ pub(crate) fn read<T: Stored>(values: &[ValueRef<'_>], reader: &mut RowReader<'_
     for column in T::columns() {
         let value = match (next(), column.sql) {
             (ValueRef::Integer(high), Sql::Sum(_)) => match next() {
-                ValueRef::Integer(low) => Value::Number(i128::from(high) * LOW + i128::from(low)),
+                ValueRef::Integer(low) => Value::Number(i128::from(high) * LOW_END + i128::from(low)),
                 _ => return Err(unfit(column)),
             },
             (ValueRef::Null | ValueRef::Blob(&[]), _) => Value::Null,

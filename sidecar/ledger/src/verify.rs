@@ -1,8 +1,9 @@
 //! Verification: reads, sums and hashes all of a ledger again.
 //!
-//! Laws: no stored sum or digest is trusted. Daily totals are made anew from rows, table digests from the columns, and
+//! Laws: no stored sum or digest is trusted. Daily totals are computed from rows, table digests from columns, and
 //! every difference is reported with its place. Rows are read in many short transactions, so that the log of a file
-//! that is written meanwhile can be checkpointed; the newest rows and the daily totals are read in one.
+//! that is written meanwhile can be checkpointed. Only the last transaction reads the newest rows together with the
+//! daily totals, because the two can be compared in one snapshot only.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -27,11 +28,11 @@ use crate::values;
 use crate::{Class, DailyTotal, Row, Sums, TotalKey};
 use crate::{check, digest, files, month};
 
-/// Rows of each table that are read in one transaction: a fraction of a second.
+/// The most rows of each table that one transaction reads, in a fraction of a second.
 const STEP_ROWS: i64 = 20_000;
 
 /// The most differences of one kind that are listed; the others are counted.
-const TOLD: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// The result for one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub struct Verdict {
     pub month: Option<Month>,
     /// The file.
     pub path: PathBuf,
-    /// Exchanges that were read.
+    /// The number of exchanges read.
     pub rows: u64,
     /// The digest, if the month is closed.
     pub digest: Option<String>,
@@ -48,10 +49,10 @@ pub struct Verdict {
     pub differences: Vec<String>,
 }
 
-/// Verifies a ledger, or a month of it; also while it is being written.
+/// Verifies a ledger or one month of it, also while it is written.
 ///
 /// # Errors
-/// There is no such ledger or month.
+/// If there is no such ledger or month.
 pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Error> {
     let mut verdicts = Vec::new();
     let mut missing = AbsentMonths::new(path).map_err(|error| Error::from(error).of(path.display()))?;
@@ -71,7 +72,7 @@ pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Error> {
                 {
                     continue;
                 }
-                let closed = look(path, &file, previous.as_ref(), &mut verdict, wanted);
+                let closed = verify_file(path, &file, previous.as_ref(), &mut verdict, wanted);
                 closed.unwrap_or_else(|error| {
                     verdict.differences.push(error.message);
                     None
@@ -107,7 +108,7 @@ pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Error> {
     Ok(verdicts)
 }
 
-/// A verdict for each month that is gone.
+/// Returns a verdict for each absent month.
 fn gone(path: &Path, missing: &AbsentMonths) -> impl Iterator<Item = Verdict> {
     missing.named().map(move |(month, why)| Verdict {
         month: Some(month),
@@ -118,8 +119,8 @@ fn gone(path: &Path, missing: &AbsentMonths) -> impl Iterator<Item = Verdict> {
     })
 }
 
-/// Reads one file. The digest it was closed with, if it was.
-fn look(
+/// Verifies one file, if it is wanted. Returns the digest with which it was closed, on which the next month's depends.
+fn verify_file(
     path: &Path,
     file: &File,
     previous: Option<&(Month, Digest)>,
@@ -128,10 +129,9 @@ fn look(
 ) -> Result<Option<Digest>, Error> {
     let connection = &file.connection;
     let closed = match file::bytes(connection, "digest")? {
-        Some(digest) => Some(
-            Digest::try_from(digest)
-                .map_err(|_| Error::corrupt("the digest is not as long as digests are"))?,
-        ),
+        Some(digest) => {
+            Some(Digest::try_from(digest).map_err(|_| Error::corrupt("the digest has the wrong length"))?)
+        }
         None => None,
     };
     if !wanted {
@@ -145,9 +145,9 @@ fn look(
         if before.as_deref() != previous.map(|(_, digest)| &digest[..]) {
             verdict.differences.push(match previous {
                 Some((month, _)) => {
-                    format!("it was not closed after {} as that is now", month::name(*month))
+                    format!("it was closed after another state of {}", month::name(*month))
                 }
-                None => "the month closed before it is not there".to_owned(),
+                None => "the month closed before it is gone".to_owned(),
             });
         }
         let before = before.and_then(|digest| Digest::try_from(digest).ok());
@@ -170,20 +170,20 @@ fn look(
     Ok(closed)
 }
 
-/// The contents of a file, as far as `verify` reports them.
+/// The result of reading one file.
 pub(crate) struct Contents {
-    /// Exchanges that were read.
+    /// The number of exchanges read.
     pub(crate) rows: u64,
     /// The differences from what was written; empty if there are none.
     pub(crate) differences: Vec<String>,
 }
 
-/// Reads a file by itself, whatever the others hold.
+/// Reads one file and checks it by itself, without the others.
 pub(crate) fn contents(file: &File) -> Result<Contents, Error> {
     contents_by(file, STEP_ROWS, &mut || {})
 }
 
-/// The same in steps of so many rows, between which no transaction is open.
+/// Reads one file in steps, between which no transaction is open. `between` is called there, for the tests.
 fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result<Contents, Error> {
     let mut differences = Vec::new();
     let mut note = |result: Result<(), Error>| differences.extend(result.err().map(|error| error.message));
@@ -209,19 +209,19 @@ fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result
     }
     note(match file::days(&snapshot) {
         Ok(Some(days)) if file::days_of_lines(&snapshot)? != Some(days.clone()) => {
-            Err(Error::corrupt("its lines are not of the days that it says"))
+            Err(Error::corrupt("the days that it states are not those of its lines"))
         }
         other => other.map(|_| ()),
     });
     let compared = read.and_then(|_| sums.end(&snapshot));
-    // First what was changed, then what follows from it.
-    differences.extend(sums.wrong.said());
+    // Changed rows come first, then the differences that follow from them.
+    differences.extend(sums.errors.messages());
     match compared {
         Err(error) => {
             differences.push(error.message);
             differences.push("so its lines were not compared with its rows".to_owned());
         }
-        // What lines are the sums of is not there any more; they have their own table digest.
+        // The rows were deleted by retention. The daily totals still have their table digest.
         Ok(()) if sums.compacted => {}
         Ok(()) => differences.extend(sums.differences()),
     }
@@ -230,55 +230,56 @@ fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result
 
 /// Errors of rows: the first few, and the number of the others.
 #[derive(Default)]
-struct Wrong {
-    told: Vec<String>,
+struct RowErrors {
+    listed: Vec<String>,
     more: u64,
 }
 
-impl Wrong {
-    fn tell(&mut self, error: Error) {
-        match self.told.len() < TOLD {
-            true => self.told.push(error.message),
+impl RowErrors {
+    fn add(&mut self, error: Error) {
+        match self.listed.len() < MAX_LISTED {
+            true => self.listed.push(error.message),
             false => self.more += 1,
         }
     }
 
-    fn said(&self) -> impl Iterator<Item = String> {
-        let more = (self.more > 0).then(|| format!("and {} more of such", self.more));
-        self.told.iter().cloned().chain(more)
+    fn messages(&self) -> impl Iterator<Item = String> {
+        let more = (self.more > 0).then(|| format!("and {} more such rows", self.more));
+        self.listed.iter().cloned().chain(more)
     }
 }
 
-/// The progress through a table whose rows are numbered.
-struct Read {
-    /// The row that was read last.
+/// The progress through a table of numbered rows.
+struct Progress {
+    /// The number of the last row read.
     seq: i64,
-    /// The table digest of the rows up to there.
+    /// The table digest of the rows up to that.
     found: TableDigest,
-    /// Rows whose row checksum is wrong.
+    /// The number of rows whose checksum is wrong.
     changed: u64,
 }
 
-impl Default for Read {
+impl Default for Progress {
     fn default() -> Self {
         Self { seq: 0, found: TableDigest::NEW, changed: 0 }
     }
 }
 
-impl Read {
-    /// Reads at most so many rows more; whether there were any.
+impl Progress {
+    /// Reads at most `rows` more rows. Returns true if there were any. `by_id`: each must be found by its id too.
     fn step(
         &mut self,
         connection: &Connection,
         table: &'static Table,
         rows: i64,
         by_id: bool,
-        wrong: &mut Wrong,
+        errors: &mut RowErrors,
         mut each: impl FnMut(&[ValueRef<'_>]) -> Result<(), Error>,
     ) -> Result<bool, Error> {
-        let gone = file::compacted(connection, table)?;
-        if gone.entered > self.found.entered {
-            (self.seq, self.found) = (gone.entered, gone);
+        // Retention may delete rows between two steps. The chain goes on from their stored digest.
+        let deleted = file::compacted(connection, table)?;
+        if deleted.entered > self.found.entered {
+            (self.seq, self.found) = (deleted.entered, deleted);
         }
         let mut any = false;
         let next = [self.seq, rows];
@@ -293,68 +294,72 @@ impl Read {
                 self.found.count(table, digest);
                 if !right {
                     self.changed += 1;
-                    wrong.tell(table.changed(values));
+                    errors.add(table.changed(values));
                 }
                 if by_id {
                     table::bind(&mut find, &values[1..2])?;
                     let found = find.raw_query().next()?.map(|row| row.get(0)).transpose()?;
                     if found != Some(self.seq) {
-                        let said =
+                        let message =
                             format!("row {} of the table {} is not found by its id", self.seq, table.name);
-                        wrong.tell(Error::corrupt(said));
+                        errors.add(Error::corrupt(message));
                     }
                 }
-                each(values).unwrap_or_else(|error| wrong.tell(error));
+                each(values).unwrap_or_else(|error| errors.add(error));
                 Ok(())
             },
         )?;
         Ok(any)
     }
 
-    /// Compares what was read, all of it, with the table's table digest.
-    fn end(&self, connection: &Connection, table: &Table, wrong: &mut Wrong) -> Result<(), Error> {
+    /// Compares the table digest of all rows read with the stored one.
+    fn end(&self, connection: &Connection, table: &Table, errors: &mut RowErrors) -> Result<(), Error> {
         let expected = file::table_digest(connection, table)?;
-        // Of rows that were changed the table digest says no more than their row checksums.
+        // A changed row, reported by its checksum, also changes the digest: only the count still says something new.
         if self.found.entered != expected.entered || (self.found != expected && self.changed == 0) {
-            wrong.tell(file::digest_difference(table, &self.found, &expected));
+            errors.add(file::digest_difference(table, &self.found, &expected));
         }
         Ok(())
     }
 }
 
-/// Lines as they are, and as they should be.
+/// The stored daily totals, and those computed from rows.
 #[derive(Default)]
 struct Recount {
-    /// True if each row is looked up by its id, because SQLite's own check takes too long.
+    /// True if each row is looked up by its id, because SQLite's own check, which compares indexes, would take too
+    /// long.
     by_id: bool,
     rows: u64,
+    /// True if retention has deleted rows, so that the totals cannot be computed.
     compacted: bool,
-    wrong: Wrong,
-    exchanges: Read,
-    energies: Read,
-    corrections: Read,
+    errors: RowErrors,
+    exchanges: Progress,
+    energies: Progress,
+    corrections: Progress,
     rates: HashMap<[u8; 16], Arc<Rate>>,
+    /// The totals computed from rows.
     made: BTreeMap<TotalKey, Sums>,
     stored: BTreeMap<TotalKey, Sums>,
+    /// The rates to which stored totals refer.
     named: BTreeSet<[u8; 16]>,
 }
 
 impl Recount {
-    /// Reads rows that were not read yet, so many of each table at most; whether there were any.
+    /// Reads at most `rows` further rows of each table. Returns true if there were any.
     fn step(&mut self, connection: &Connection, rows: i64) -> Result<bool, Error> {
         self.read_rates(connection)?;
         self.compacted = file::compacted(connection, &EXCHANGE)?.entered > 0;
-        let Self { wrong, made, compacted, rates, by_id, .. } = self;
+        let Self { errors, made, compacted, rates, by_id, .. } = self;
         let mut find = connection.prepare(&format!("{} WHERE id = ?", EXCHANGE.select()))?;
         let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
-        let mut any = self.exchanges.step(connection, &EXCHANGE, rows, *by_id, wrong, |values| {
+        let mut any = self.exchanges.step(connection, &EXCHANGE, rows, *by_id, errors, |values| {
             self.rows += 1;
             let row: Row = values::read(values, &mut reader)?;
             made.entry(TotalKey::of_row(&row, Class::Usage)).or_default().add_row(&row);
             Ok(())
         })?;
         let mut scratch = Vec::new();
-        any |= self.energies.step(connection, &ENERGY, rows, *by_id, wrong, |values| {
+        any |= self.energies.step(connection, &ENERGY, rows, *by_id, errors, |values| {
             let energy: Energy = values::read(values, &mut reader)?;
             let key = match energy.key {
                 Some(key) => key,
@@ -374,7 +379,7 @@ impl Recount {
             made.entry(key).or_default().add_used(&energy.used, energy.role);
             Ok(())
         })?;
-        any |= self.corrections.step(connection, &CORRECTION, rows, *by_id, wrong, |values| {
+        any |= self.corrections.step(connection, &CORRECTION, rows, *by_id, errors, |values| {
             let line = values::read::<MadeCorrection>(values, &mut reader)?.correction.line;
             made.entry(line.key).or_default().add(&line.sums);
             Ok(())
@@ -382,13 +387,13 @@ impl Recount {
         Ok(any)
     }
 
-    /// Reads what was entered since, and the lines, all in one state.
+    /// Reads the rows entered meanwhile and the stored totals, all in one snapshot.
     fn end(&mut self, connection: &Connection) -> Result<(), Error> {
         while self.step(connection, STEP_ROWS)? {}
-        let Self { wrong, exchanges, energies, corrections, .. } = self;
-        exchanges.end(connection, &EXCHANGE, wrong)?;
-        energies.end(connection, &ENERGY, wrong)?;
-        corrections.end(connection, &CORRECTION, wrong)?;
+        let Self { errors, exchanges, energies, corrections, .. } = self;
+        exchanges.end(connection, &EXCHANGE, errors)?;
+        energies.end(connection, &ENERGY, errors)?;
+        corrections.end(connection, &CORRECTION, errors)?;
         let mut reader = RowReader::new();
         file::whole(connection, &LINE, |values| {
             let line: DailyTotal = values::read(values, &mut reader)?;
@@ -399,7 +404,7 @@ impl Recount {
         Ok(())
     }
 
-    /// Reads the rates where some were entered since they were read last.
+    /// Reads the rates again if some were entered since.
     fn read_rates(&mut self, connection: &Connection) -> Result<(), Error> {
         let entered = file::table_digest(connection, &RATE)?.entered;
         if i64::try_from(self.rates.len()).is_ok_and(|read| read == entered) {
@@ -417,29 +422,29 @@ impl Recount {
     fn differences(&self) -> Vec<String> {
         let mut differences = Vec::new();
         let keys: BTreeSet<&TotalKey> = self.made.keys().chain(self.stored.keys()).collect();
-        // The rows of what was shed were never written; its lines have their table digest.
+        // Overflow totals have no rows; only their table digest protects them.
         let keys = keys.into_iter().filter(|key| key.class != Class::Shed);
         for key in keys {
             let (made, stored) = (self.made.get(key), self.stored.get(key));
             if made != stored {
                 let rate = key.rate.and_then(|rate| self.rates.get(&rate));
-                let said = difference(key, rate.map(|rate| rate.currency.code()), made, stored);
-                differences.push(match self.wrong.told.is_empty() {
-                    true => said,
-                    false => format!("so {said}"),
+                let text = difference(key, rate.map(|rate| rate.currency.code()), made, stored);
+                differences.push(match self.errors.listed.is_empty() {
+                    true => text,
+                    false => format!("so {text}"),
                 });
             }
         }
         let missing = self.named.iter().filter(|rate| !self.rates.contains_key(*rate)).count();
         if missing > 0 {
             differences.push(match missing {
-                1 => "1 rate that lines name is not there".to_owned(),
-                _ => format!("{missing} rates that lines name are not there"),
+                1 => "1 rate of a line is absent".to_owned(),
+                _ => format!("{missing} rates of lines are absent"),
             });
         }
-        let more = differences.len().saturating_sub(TOLD);
+        let more = differences.len().saturating_sub(MAX_LISTED);
         if more > 0 {
-            differences.truncate(TOLD);
+            differences.truncate(MAX_LISTED);
             differences.push(format!("and {more} more such lines"));
         }
         differences
@@ -450,7 +455,7 @@ fn number(value: ValueRef<'_>) -> Result<i64, Error> {
     value.as_i64().map_err(|_| Error::corrupt("a row has no number"))
 }
 
-/// A stored line and the sum of its rows, where the two differ; `None` for a side that is absent.
+/// Describes the difference between a stored daily total and the sum of its rows, each `None` if absent.
 pub fn line_difference(
     currency: Option<&str>,
     made: Option<&DailyTotal>,
@@ -461,7 +466,7 @@ pub fn line_difference(
 }
 
 fn difference(key: &TotalKey, currency: Option<&str>, made: Option<&Sums>, stored: Option<&Sums>) -> String {
-    let told = |sums: Option<&Sums>| match sums {
+    let text = |sums: Option<&Sums>| match sums {
         None => "nothing".to_owned(),
         Some(sums) => format!(
             "{} exchanges, {} tokens, {}, {} s of GPU time",
@@ -481,8 +486,8 @@ fn difference(key: &TotalKey, currency: Option<&str>, made: Option<&Sums>, store
         key.tenant,
         key.model,
         key.ending,
-        told(stored),
-        told(made)
+        text(stored),
+        text(made)
     )
 }
 

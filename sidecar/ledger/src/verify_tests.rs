@@ -41,7 +41,7 @@ fn log_can_be_emptied_between_steps() {
             enter(month_files.open_file().unwrap(), next..next + 50);
             next += 50;
         }
-        assert_eq!(month_files.open_file().unwrap().log("TRUNCATE").unwrap(), (0, 0));
+        assert_eq!(month_files.open_file().unwrap().checkpoint("TRUNCATE").unwrap(), (0, 0));
         assert_eq!(files::length(&files::beside(&place.ledger(), "-wal")), 0);
     })
     .unwrap();
@@ -53,7 +53,7 @@ fn log_can_be_emptied_between_steps() {
 
 #[test]
 fn steps_find_what_is_wrong_wherever_it_is() {
-    for (sql, said) in [
+    for (sql, difference) in [
         (
             "UPDATE exchange SET input = input + 1 WHERE seq = 250",
             "a row of the table exchange is not as it was",
@@ -67,7 +67,7 @@ fn steps_find_what_is_wrong_wherever_it_is() {
         Connection::open(place.ledger()).unwrap().execute_batch(sql).unwrap();
         let file = File::open_read(&place.ledger()).unwrap();
         let found = contents_by(&file, 100, &mut || {}).unwrap().differences;
-        assert!(found.iter().any(|found| found.contains(said)), "{sql}: {found:?}");
+        assert!(found.iter().any(|found| found.contains(difference)), "{sql}: {found:?}");
         assert_eq!(found, contents(&file).unwrap().differences);
     }
 }
@@ -77,17 +77,17 @@ fn steps_find_what_is_wrong_wherever_it_is() {
 fn row_not_found_by_id_is_reported() {
     let place = Place::new();
     written(&place).end(NOON_US).unwrap();
-    let told = || {
+    let first_error = || {
         let file = File::open_read(&place.ledger()).unwrap();
         let mut sums = Recount { by_id: true, ..Recount::default() };
         while sums.step(&file.connection, 300).unwrap() {}
-        sums.wrong.said().next()
+        sums.errors.messages().next()
     };
-    assert_eq!(told(), None);
+    assert_eq!(first_error(), None);
     // The index of another table, which is empty.
     let sql = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = \
                (SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_energy_1') \
                WHERE name = 'sqlite_autoindex_exchange_1'";
     Connection::open(place.ledger()).unwrap().execute_batch(sql).unwrap();
-    assert_eq!(told().unwrap(), "row 1 of the table exchange is not found by its id");
+    assert_eq!(first_error().unwrap(), "row 1 of the table exchange is not found by its id");
 }

@@ -1,8 +1,8 @@
-//! The writer thread.
+//! The writer thread: takes batches from the queue and enters them into the files of their months.
 //!
-//! Laws: what was taken from the queue stays in the pending batch until it is on the disk; after a fault everything is
-//! opened anew and the pending batch is entered again, which changes nothing where it was there already; a row that no
-//! file can hold is counted as lost and holds up no other.
+//! Laws: the items of a batch stay in memory until they are on the disk. After a fault the files are opened again and
+//! the whole batch is entered again: rows have ids, the rest is protected by the batch's token, so nothing counts
+//! twice. A row that no file can hold is counted as lost and delays no other.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -26,16 +26,16 @@ use crate::yield_policy::YieldPolicy;
 use crate::{Clock, Plan, Row, month};
 use crate::{file, files};
 
-/// The interval of signs of life while there is nothing else to write.
-const ALIVE_INTERVAL: Duration = Duration::from_secs(10);
+/// The interval of heartbeats (fact `alive_us`) while there is nothing else to write.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The first pause after a fault, and the longest.
 const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
-/// The pause between two steps of taking old rows away, and between two looks for some.
+/// The pause between two steps of retention, and between two searches for old rows.
 const RETAIN_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3_600));
 
-/// The pause where there are some that another store has yet to get, and after how many it is said.
+/// The pause while old rows are not shipped yet, and the number of pauses after which that is logged.
 const UNSHIPPED_PAUSE: (Duration, u32) = (Duration::from_secs(60), 10);
 
 /// The state that the writer shares with its callers.
@@ -47,7 +47,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn status(&self) -> MutexGuard<'_, Status> {
-        // Plain numbers, whole after each statement.
+        // The status is whole after each statement, so that a panic under the lock leaves nothing to repair.
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -55,14 +55,16 @@ impl Shared {
 /// The batch that is being entered.
 struct PendingBatch {
     batch: Batch,
+    /// The batch's own id, written into each file in the transaction of its items. If a commit succeeded although it
+    /// returned an error, the retry finds the token and does not add totals again, which have no id.
     token: [u8; 16],
-    /// Months whose part is on the disk.
+    /// The months whose part is on the disk.
     done: BTreeSet<Month>,
-    /// One by one, because one of them cannot be entered.
+    /// True if items are entered one by one, because no file can hold one of them.
     one_by_one: bool,
 }
 
-/// The thread.
+/// The state of the writer thread.
 pub(crate) struct Writer {
     shared: Arc<Shared>,
     month_files: MonthFiles,
@@ -73,6 +75,7 @@ pub(crate) struct Writer {
     /// The number of checks in a row that found old rows that are not shipped yet.
     held_back: u32,
     clock: Clock,
+    /// The number of tokens made, and the part that makes them unique among processes.
     tokens: u64,
     nonce: [u8; 8],
 }
@@ -96,22 +99,22 @@ impl Writer {
         }
     }
 
-    /// Runs until the end is asked for and all is entered, or the time is up.
+    /// Runs until the end is requested and all items are entered, or the time for that is over.
     pub(crate) fn run(mut self) {
         let mut pending: Option<PendingBatch> = None;
         let mut pause = RETRY_PAUSE.0;
         let mut retain_at = Instant::now();
         loop {
-            let end = self.shared.queue.wanted();
+            let end = self.shared.queue.requested_end();
             #[cfg(test)]
             if end == Some(End::Now) {
-                // Dropped, the files would be put in order, as no crash would.
+                // Dropping would close the files in order, unlike a crash.
                 std::mem::forget(self);
                 return;
             }
             if pending.is_none() {
                 let mut wait =
-                    if self.month_files.open_month().is_some() { ALIVE_INTERVAL } else { Duration::ZERO };
+                    if self.month_files.open_month().is_some() { HEARTBEAT_INTERVAL } else { Duration::ZERO };
                 if self.keep_days > 0 {
                     wait = wait.min(retain_at.saturating_duration_since(Instant::now()));
                 }
@@ -119,7 +122,7 @@ impl Writer {
             }
             let done = pending.is_none() && end.is_some();
             let result = self.step(&mut pending, done);
-            self.tell(&result);
+            self.publish(&result);
             match result {
                 Ok(()) => {
                     pause = RETRY_PAUSE.0;
@@ -143,8 +146,7 @@ impl Writer {
         }
     }
 
-    /// Returns true where another process has the ledger and this one has no row for it: the end need not be waited
-    /// for.
+    /// Returns true if another process has the ledger and this one has nothing to enter, so that it can end at once.
     fn is_idle(&self, pending: &Option<PendingBatch>, error: &Error) -> bool {
         error.fault == Fault::Locked
             && self.month_files.open_month().is_none()
@@ -160,28 +162,29 @@ impl Writer {
         PendingBatch { batch, token, done: BTreeSet::new(), one_by_one: false }
     }
 
-    /// Enters the pending batch, or else writes a sign of life, or ends.
+    /// Takes one step: enters the pending batch, or writes a heartbeat, or closes the files at the end.
     fn step(&mut self, pending: &mut Option<PendingBatch>, end: bool) -> Result<(), Error> {
         let now_us = (self.clock)();
         self.month_files.ready(now_us)?;
         if end {
             return self.month_files.end(now_us);
         }
-        let Some(in_hand) = pending else { return self.month_files.tick(now_us) };
+        let Some(taken) = pending else { return self.month_files.tick(now_us) };
         let began = Instant::now();
         self.yield_policy = YieldPolicy::new(self.shared.queue.waiting().lag);
-        self.enter(in_hand, now_us)?;
+        self.enter(taken, now_us)?;
         *pending = None;
         self.shared.queue.done();
         let mut status = self.shared.status();
         status.commits_total += 1;
         status.commit_time += began.elapsed();
         drop(status);
-        // After the acknowledgement, which it would only delay. If it fails, the log goes on to hold it all.
-        self.month_files.write_back(now_us)
+        // After the acknowledgement, which a checkpoint would only delay: the rows are on the disk, in the log.
+        self.month_files.checkpoint_long_logs(now_us)
     }
 
-    /// Enters a pending batch into the months it belongs to, and counts what it acknowledges.
+    /// Enters a pending batch into its months and acknowledges the rows. A batch with an item that no file can hold is
+    /// entered item by item.
     fn enter(&mut self, pending: &mut PendingBatch, now_us: i64) -> Result<(), Error> {
         if !pending.one_by_one {
             match self.enter_whole(&pending.batch, &pending.token, &mut pending.done, now_us) {
@@ -193,18 +196,18 @@ impl Writer {
                 Err(error) => return Err(error),
             }
             pending.one_by_one = true;
-            pending.batch.items.make_contiguous().sort_by_key(Item::place);
+            pending.batch.items.make_contiguous().sort_by_key(Item::rank);
         }
         self.enter_items(pending, now_us)?;
-        self.enter_shed(pending, now_us)
+        self.enter_overflow(pending, now_us)
     }
 
     /// Enters the items of the pending batch one by one, and removes each that is entered.
     fn enter_items(&mut self, pending: &mut PendingBatch, now_us: i64) -> Result<(), Error> {
         while let Some(item) = pending.batch.items.front() {
             let one = Batch { items: [item.clone()].into(), ..Batch::default() };
-            // Named by its place, so that it is the same one when it is tried again.
-            let token = single(&pending.token, 0xff, pending.batch.items.len());
+            // The number of remaining items makes the token of this one, the same at each attempt.
+            let token = item_token(&pending.token, 0xff, pending.batch.items.len());
             match self.enter_whole(&one, &token, &mut pending.done.clone(), now_us) {
                 Ok(rows) => self.acknowledge(rows),
                 Err(error) if error.of_row => {
@@ -218,8 +221,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Enters the totals of the pending batch, one by one if need be, and last the gaps.
-    fn enter_shed(&mut self, pending: &mut PendingBatch, now_us: i64) -> Result<(), Error> {
+    /// Enters the overflow totals of the pending batch, one by one if no file can hold them all, and at last the gaps.
+    fn enter_overflow(&mut self, pending: &mut PendingBatch, now_us: i64) -> Result<(), Error> {
         match self.enter_whole(&pending.batch, &pending.token, &mut pending.done, now_us) {
             Err(error) if error.of_row => {}
             other => return other.map(|_| ()),
@@ -227,7 +230,7 @@ impl Writer {
         while let Some(one) = pending.batch.shed.one() {
             let place = pending.batch.shed.totals().count() + pending.batch.shed.devices().count();
             let batch = Batch { shed: one, ..Batch::default() };
-            let token = single(&pending.token, 0xfe, place);
+            let token = item_token(&pending.token, 0xfe, place);
             match self.enter_whole(&batch, &token, &mut pending.done.clone(), now_us) {
                 Ok(_) => pending.batch.shed.without(&batch.shed),
                 Err(error) if error.of_row => {
@@ -240,6 +243,11 @@ impl Writer {
         self.enter_whole(&pending.batch, &pending.token, &mut pending.done, now_us).map(|_| ())
     }
 
+    /// Enters a batch: one transaction for each month, the open month last. Months in `done` are skipped, and others
+    /// are added to it. Returns the number of rows in the batch.
+    ///
+    /// Items of a month that is closed, or cannot be written for long, go to the open month. An error leaves the
+    /// remaining months for the next attempt.
     fn enter_whole(
         &mut self,
         batch: &Batch,
@@ -272,7 +280,7 @@ impl Writer {
         }
         let rates: HashMap<[u8; 16], &Rate> = batch.shed.rates().map(|rate| (rate.id, rate)).collect();
         let mut redirected: Option<Part<'_>> = None;
-        // The open month last: what others refuse goes there.
+        // The open month comes last, because it takes the items of redirected months.
         let mut order: Vec<Month> = parts.keys().copied().filter(|month| *month != open).collect();
         order.push(open);
         for month in order {
@@ -311,13 +319,13 @@ impl Writer {
                 Ok(false) => return Err(crate::txn::closed(month)),
                 Err(error) if month != open && !error.of_row && error.fault != Fault::Full => {
                     let error = error.of(month::name(month)).elsewhere();
-                    // At the end, late in another month is better than lost.
-                    if self.month_files.waits(month) && self.shared.queue.wanted().is_none() {
+                    // At the end there is no later attempt: billed in the open month is better than lost.
+                    if self.month_files.waits(month) && self.shared.queue.requested_end().is_none() {
                         return Err(error);
                     }
                     tracing::warn!(
                         month = month::name(month), reason = %error,
-                        "a past month of the ledger cannot be written; what belongs to it goes to the open one"
+                        "a past month of the ledger cannot be written; its rows go to the open month"
                     );
                     self.shared.status().fault(error.fault);
                     self.month_files.redirect(month, false);
@@ -330,8 +338,8 @@ impl Writer {
         Ok(batch.items.iter().filter(|item| item.is_row()).count() as u64)
     }
 
-    /// Returns the part of a month that is not in its file yet, which takes nothing more. A file whose last batch is
-    /// this one has all of it, also the items without an id.
+    /// Returns the items of a redirected month that are not in its file. An earlier attempt may have entered some
+    /// before the month was closed: rows are found by their ids, and the token shows that the file has the whole part.
     fn not_entered<'b>(&self, month: Month, mut part: Part<'b>, token: &[u8; 16]) -> Part<'b> {
         let Ok(file) = self.month_files.open_past(month) else { return part };
         if file::bytes(&file.connection, "batch").is_ok_and(|last| last.as_deref() == Some(token)) {
@@ -343,7 +351,7 @@ impl Writer {
         part
     }
 
-    /// Enters what belongs to one file. Not, if that is closed.
+    /// Enters the items of one month in one transaction. Returns false if the month is closed.
     fn enter_part(
         &mut self,
         month: Month,
@@ -360,6 +368,7 @@ impl Writer {
             return Ok(false);
         }
         if txn.token()?.as_deref() == Some(token) {
+            // An earlier attempt committed this part and saw an error.
             drop(txn);
         } else {
             let mut rates: BTreeMap<[u8; 16], &Rate> = BTreeMap::new();
@@ -388,61 +397,66 @@ impl Writer {
             txn.fact("alive_us", ValueRef::Integer(now_us))?;
             txn.commit()?;
         }
+        // A commit succeeds also in a file that was removed or renamed meanwhile, where no later reader finds the rows.
         if !self.month_files.is_there(month) {
             return Err(gone(self.month_files.path()));
         }
         Ok(true)
     }
 
-    /// Counts rows that are on the disk, after the gaps and faults on the way there.
+    /// Publishes rows as acknowledged, together with the gaps and faults before them.
     fn acknowledge(&mut self, rows: u64) {
         let update = std::mem::take(&mut self.month_files.update);
         let mut status = self.shared.status();
-        update.tell(&mut status);
+        update.apply(&mut status);
         status.rows_total += rows;
     }
 
-    /// Publishes the status, and recovers from a fault.
-    fn tell(&mut self, result: &Result<(), Error>) {
+    /// Publishes the status after a step, and recovers from a fault.
+    fn publish(&mut self, result: &Result<(), Error>) {
         let update = std::mem::take(&mut self.month_files.update);
         let mut status = self.shared.status();
-        update.tell(&mut status);
+        update.apply(&mut status);
         status.bytes = files::length(self.month_files.path());
         status.wal_bytes = files::length(&files::beside(self.month_files.path(), "-wal"));
         match result {
             Ok(()) => {
-                let trouble = self.month_files.trouble().map(str::to_owned);
-                match &trouble {
-                    None if status.trouble.is_some() => tracing::info!("the ledger is well again"),
-                    Some(said) if status.trouble != trouble => {
-                        tracing::error!("{said}; rows are entered all the same");
+                let fault_message = self.month_files.fault_message().map(str::to_owned);
+                match &fault_message {
+                    None if status.fault_message.is_some() => {
+                        tracing::info!("the ledger can be written again")
+                    }
+                    Some(message) if status.fault_message != fault_message => {
+                        tracing::error!("{message}; rows are entered meanwhile");
                     }
                     _ => {}
                 }
-                status.trouble = trouble;
+                status.fault_message = fault_message;
                 status.up = true;
             }
             Err(error) => {
                 status.fault(error.fault);
-                let said = format!("ledger {}: {error}", self.month_files.path().display());
-                if status.trouble.as_ref() != Some(&said) {
+                let message = format!("ledger {}: {error}", self.month_files.path().display());
+                if status.fault_message.as_ref() != Some(&message) {
                     tracing::error!(
                         fault = error.fault.name(),
-                        "{said}; traffic goes on, rows wait in memory"
+                        "{message}; traffic goes on, rows wait in memory"
                     );
                 }
-                status.trouble = Some(said);
+                status.fault_message = Some(message);
                 status.up = false;
             }
         }
         drop(status);
         match result {
+            // Only waiting helps.
             Err(error) if error.fault == Fault::Locked && self.month_files.open_month().is_some() => {}
+            // The open file is sound. After an I/O error no file of the disk is trusted.
             Err(error) if error.elsewhere && error.fault != Fault::Io => {}
             Err(error) if error.fault == Fault::Corrupt && self.month_files.open_month().is_some() => {
                 let now_us = (self.clock)();
                 if let Err(error) = self.month_files.quarantine_open(error, now_us) {
-                    tracing::error!(reason = %error, "the damaged ledger cannot be moved aside yet");
+                    tracing::error!(reason = %error, "the damaged ledger file cannot be quarantined yet");
                 }
             }
             Err(error) => self.month_files.fail(error.fault),
@@ -453,8 +467,8 @@ impl Writer {
     /// Takes a step of retention. Returns the pause before the next.
     fn retain(&mut self) -> Duration {
         let now_us = (self.clock)();
-        let asked = self.may_forget.as_deref();
-        let may_forget = |file: &Path| asked.is_none_or(|may_forget| may_forget(file));
+        let plan = self.may_forget.as_deref();
+        let may_forget = |file: &Path| plan.is_none_or(|may_forget| may_forget(file));
         let next = retain::step(self.month_files.path(), self.keep_days, &may_forget, &self.who, now_us);
         let held_back = std::mem::take(&mut self.held_back);
         match next {
@@ -464,35 +478,34 @@ impl Writer {
                 self.held_back = held_back.saturating_add(1);
                 if self.held_back == UNSHIPPED_PAUSE.1 {
                     tracing::warn!(
-                        "rows of the ledger that are older than they are to be kept stay: they are not shipped yet"
+                        "old rows of the ledger are kept beyond the retention time, because they are not shipped yet"
                     );
                 }
                 UNSHIPPED_PAUSE.0
             }
             Err(error) => {
                 self.shared.status().fault(error.fault);
-                tracing::warn!(reason = %error, "old rows of the ledger cannot be taken away");
+                tracing::warn!(reason = %error, "old rows of the ledger cannot be deleted");
                 RETAIN_PAUSE.1
             }
         }
     }
 
-    /// Counts as lost what waits when the time is up and the disk is gone.
+    /// Counts all waiting items as lost, when the time for the end is over and the disk still fails.
     fn give_up(&mut self, pending: Option<PendingBatch>) {
-        let in_hand = pending.map_or((0, 0), |pending| pending.batch.counts());
-        self.shared.queue.lose_all(in_hand);
+        let taken = pending.map_or((0, 0), |pending| pending.batch.counts());
+        self.shared.queue.lose_all(taken);
         let waiting = self.shared.queue.abandon();
-        if in_hand.0 + waiting.0 + in_hand.1 + waiting.1 == 0 {
-            self.month_files.settle_pending_gap();
-        }
-        let (rows, others) = (in_hand.0 + waiting.0, in_hand.1 + waiting.1);
+        let (rows, others) = (taken.0 + waiting.0, taken.1 + waiting.1);
         if rows + others > 0 {
             tracing::error!(rows, others, "the ledger could not be written before the end; these are lost");
+        } else {
+            self.month_files.settle_pending_gap();
         }
     }
 }
 
-/// The items of one file.
+/// The items of one month.
 #[derive(Default)]
 struct Part<'b> {
     rows: Vec<&'b Row>,
@@ -522,8 +535,8 @@ impl Part<'_> {
     }
 }
 
-/// The token of one thing of a pending that is entered piece by piece.
-fn single(token: &[u8; 16], kind: u8, place: usize) -> [u8; 16] {
+/// Returns the token of one item of a pending batch that is entered item by item.
+fn item_token(token: &[u8; 16], kind: u8, place: usize) -> [u8; 16] {
     let mut token = *token;
     token[0] ^= kind;
     token[1..5].copy_from_slice(&u32::try_from(place).unwrap_or(0).to_le_bytes());

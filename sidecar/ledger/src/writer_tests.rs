@@ -45,7 +45,7 @@ fn rows_entered_before_close_are_not_repeated() {
     let store = Store::open_read(&place.ledger()).unwrap();
     let mut months = Vec::new();
     store
-        .lines(&Range::ALL, &mut |month, line| {
+        .daily_totals(&Range::ALL, &mut |month, line| {
             months.push((month, line.sums.exchanges, line.sums.gpu.gpu_ns));
             Ok(())
         })

@@ -1,7 +1,7 @@
 //! The policy by which the writer yields the core between rows, unless it is late.
 //!
-//! Law: where there is no core to spare, traffic goes before the ledger, until rows have waited so long
-//! that their acknowledgement is in danger; then the ledger takes the share that the scheduler gives it.
+//! Law: on a busy machine traffic goes before the ledger, until rows have waited so long that they would be
+//! acknowledged too late. Then the writer uses the share of a core that the scheduler gives it.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -15,17 +15,17 @@ const WAITED: (Duration, Duration) = (Duration::from_millis(90), Duration::from_
 /// The yield policy of one commit.
 #[derive(Debug)]
 pub(crate) struct YieldPolicy {
-    presses_at: Instant,
+    urgent_at: Instant,
     late_at: Instant,
     rows: Cell<u32>,
 }
 
 impl YieldPolicy {
-    /// Makes that of rows of which the first has waited for a time.
+    /// Creates the policy of a commit whose first row has waited for a time.
     pub(crate) fn new(waited: Duration) -> Self {
         let now = Instant::now();
         let at = |limit: Duration| now + limit.saturating_sub(waited);
-        Self { presses_at: at(WAITED.0), late_at: at(WAITED.1), rows: Cell::new(0) }
+        Self { urgent_at: at(WAITED.0), late_at: at(WAITED.1), rows: Cell::new(0) }
     }
 
     /// Counts a row that is about to be entered. Returns true if the thread yielded.
@@ -36,14 +36,14 @@ impl YieldPolicy {
             return false;
         }
         let now = Instant::now();
-        let gives_way = now < self.presses_at || (now < self.late_at && rows.is_multiple_of(ROWS.1));
-        if gives_way {
-            // A yield costs nothing where no thread waits for this core. A lower priority would not do: of threads that
-            // differ in it, too, the scheduler lets the one that runs finish its slice of some milliseconds; and once
-            // lowered, it cannot be raised without a privilege.
+        let yields = now < self.urgent_at || (now < self.late_at && rows.is_multiple_of(ROWS.1));
+        if yields {
+            // A yield costs nothing if no thread waits for this core. A lower priority would not help: the scheduler
+            // lets the running thread finish its slice of some milliseconds, whatever the priority of the others; and
+            // a lowered priority cannot be raised again without a privilege.
             std::thread::yield_now();
         }
-        gives_way
+        yields
     }
 }
 
@@ -55,14 +55,14 @@ mod tests {
 
     #[test]
     fn yields_between_rows_until_late() {
-        let ways = |waited| {
+        let yields = |waited| {
             let yield_policy = YieldPolicy::new(waited);
             (0..4 * ROWS.1).filter(|_| yield_policy.row()).count()
         };
-        // On a slow machine they may be late before the first turn is given away, but not each time.
-        assert!((0..100).any(|_| ways(Duration::ZERO) > 0), "in time");
-        assert!(ways(WAITED.0) <= 4, "they press");
-        assert_eq!(ways(WAITED.1), 0, "late");
-        assert_eq!(ways(WAITED.1 * 2), 0, "later");
+        // On a slow machine rows may be late before the first yield, but not in each attempt.
+        assert!((0..100).any(|_| yields(Duration::ZERO) > 0), "in time");
+        assert!(yields(WAITED.0) <= 4, "urgent");
+        assert_eq!(yields(WAITED.1), 0, "late");
+        assert_eq!(yields(WAITED.1 * 2), 0, "later");
     }
 }

@@ -48,7 +48,7 @@ fn billed(place: &Place, of: Month) -> i128 {
         sum += if month == of { line.sums.cost_pico } else { 0 };
         Ok(())
     };
-    store.lines(&Range::ALL, &mut add).unwrap();
+    store.daily_totals(&Range::ALL, &mut add).unwrap();
     sum
 }
 

@@ -115,7 +115,7 @@ pub(crate) fn each(
         return Ok(rows_for);
     }
     let mut first_prices = FirstPrices::read(source, &query.range, view)?;
-    source.lines(&query.range, &mut |billed, line| {
+    source.daily_totals(&query.range, &mut |billed, line| {
         if first_prices.take(billed, line) {
             return Ok(());
         }
@@ -189,7 +189,7 @@ pub(crate) fn from_rows(
     }
     // The part of daily totals beyond the rows. Corrections that sum to zero do not show in sums.
     let mut beyond: HashMap<Place, Sums> = HashMap::new();
-    source.lines(range, &mut |billed, line| {
+    source.daily_totals(range, &mut |billed, line| {
         add(&mut beyond, billed, day.of(&line.key), &line.sums);
         Ok(())
     })?;
@@ -231,7 +231,7 @@ pub(crate) fn from_rows(
                 (false, _) => left_out(contribution),
             }
         };
-    source.lines(range, &mut |billed, line| {
+    source.daily_totals(range, &mut |billed, line| {
         if !is_beyond(billed, line) {
             return Ok(());
         }

@@ -88,7 +88,7 @@ impl FirstPrices {
         view: CorrectionView,
     ) -> Result<Self, SourceError> {
         let mut read = Self { view, places: HashMap::new() };
-        source.first_price_lines(range, &mut |_, line| {
+        source.first_price_totals(range, &mut |_, line| {
             read.places.entry(unpriced(line)).or_default();
             Ok(())
         })?;

@@ -26,7 +26,7 @@ pub(crate) struct Memory {
 }
 
 impl Source for Memory {
-    fn lines(
+    fn daily_totals(
         &self,
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
@@ -88,12 +88,12 @@ impl Source for Memory {
         made.into_iter().try_for_each(|(billed, made)| each(*billed, made))
     }
 
-    fn first_price_lines(
+    fn first_price_totals(
         &self,
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        self.lines(range, &mut |billed, line| match line.key.class {
+        self.daily_totals(range, &mut |billed, line| match line.key.class {
             Class::Correction if line.sums.exchanges > 0 => each(billed, line),
             _ => Ok(()),
         })
@@ -229,7 +229,8 @@ impl Memory {
         self
     }
 
-    /// As [`Self::of_chance`], with a prefill leg before each exchange, at an upstream of its own, with unknown GPU use.
+    /// As [`Self::of_chance`], with a prefill leg before each exchange, at an upstream of its own, with unknown GPU
+    /// use.
     pub(crate) fn with_legs(mut self) -> Self {
         let leg = |at: u128, row: &Row| Row {
             id: ExchangeId::new(u64::try_from(row.started_us).expect("after 1970") * 1000, at),

@@ -206,7 +206,7 @@ fn concurrent_repricing_corrects_once() {
     let mut lines = 0;
     let store = Store::open_read(&place.ledger()).unwrap();
     store
-        .lines(&Range::ALL, &mut |_, line| {
+        .daily_totals(&Range::ALL, &mut |_, line| {
             lines += i128::from(line.key.class == Class::Correction) * line.sums.cost_pico;
             Ok(())
         })

@@ -67,7 +67,7 @@ fn main() {
     let began = Instant::now();
     let mut seen = 0_u64;
     central
-        .lines(&Range::ALL, &mut |_, _| {
+        .daily_totals(&Range::ALL, &mut |_, _| {
             seen += 1;
             Ok(())
         })

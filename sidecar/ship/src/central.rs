@@ -108,7 +108,7 @@ impl Central {
     }
 
     /// Reads the lines of a range for which a condition on `tokenmeter.line l` holds.
-    fn lines_where(
+    fn totals_where(
         &self,
         condition: &str,
         range: &Range,
@@ -159,12 +159,12 @@ impl std::fmt::Debug for Central {
 }
 
 impl Source for Central {
-    fn lines(
+    fn daily_totals(
         &self,
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        self.lines_where("true", range, each)
+        self.totals_where("true", range, each)
     }
 
     fn has_repriced(&self, range: &Range) -> Result<bool, SourceError> {
@@ -179,12 +179,12 @@ impl Source for Central {
         Ok(has)
     }
 
-    fn first_price_lines(
+    fn first_price_totals(
         &self,
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        self.lines_where("class = 'correction' AND exchanges > 0", range, each)
+        self.totals_where("class = 'correction' AND exchanges > 0", range, each)
     }
 
     fn first_prices(

@@ -36,9 +36,9 @@ pub(crate) fn send(
     acts(&mut transaction, origin, batch)?;
     Columns::of(batch.corrections.iter(), &[]).insert(&mut transaction, Some(origin))?;
     gaps(&mut transaction, origin, batch)?;
-    lines(&mut transaction, origin, "put_shed", &batch.shed)?;
+    daily_totals(&mut transaction, origin, "put_shed", &batch.shed)?;
     // After the rows, because their triggers add to the same lines.
-    lines(&mut transaction, origin, "put_usage", &batch.usage)?;
+    daily_totals(&mut transaction, origin, "put_usage", &batch.usage)?;
     devices(&mut transaction, origin, batch)?;
     progress(&mut transaction, origin, host, batch)?;
     transaction.commit()?;
@@ -110,7 +110,7 @@ fn gaps(to: &mut Transaction<'_>, origin: Origin, batch: &ShipBatch) -> Result<(
 }
 
 /// Sends totals by a function of the store, which knows their class.
-fn lines(
+fn daily_totals(
     to: &mut Transaction<'_>,
     origin: Origin,
     put: &'static str,

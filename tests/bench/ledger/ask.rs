@@ -35,7 +35,7 @@ fn contents(path: &Path) -> Result<(), Failure> {
     let store = Store::open_read(path)?;
     let (mut lines, mut exchanges) = (0_u64, 0);
     store
-        .lines(&Range::ALL, &mut |_, line| {
+        .daily_totals(&Range::ALL, &mut |_, line| {
             lines += 1;
             exchanges += line.sums.exchanges;
             Ok(())

@@ -58,8 +58,8 @@ impl Told {
             self.rows = status.rows_total;
             say(&format!("acknowledged {}", self.rows));
         }
-        if status.trouble != self.trouble {
-            self.trouble = status.trouble;
+        if status.fault_message != self.trouble {
+            self.trouble = status.fault_message;
             say(&format!("trouble {}", self.trouble.as_deref().unwrap_or("is over")));
         }
     }

@@ -1,7 +1,7 @@
--- What makes a missing row show. Of a table whose rows are numbered: how many were ever entered, and a
--- chain in which each row's hash is hashed with the digest before it, begun with 32 zero bytes. Of one
--- whose rows have a key: how many there are, and the sum of their marks (mod 2^64, the first eight bytes,
--- little-endian; the rest is zero).
+-- The table digests, by which an absent or added row is found. For a table of numbered rows: the number of rows ever
+-- entered, and a hash chain, in which the hash of each row is hashed with the digest before it, from 32 zero bytes.
+-- For a table whose rows have a key: the number of rows, and the sum of their marks (mod 2^64, in the first eight
+-- bytes, little-endian; the others are zero). A mark is a row's checksum.
 CREATE TABLE seal (
   name              TEXT    NOT NULL PRIMARY KEY,
   entered           INTEGER NOT NULL,
@@ -9,7 +9,7 @@ CREATE TABLE seal (
   mark              INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Facts about this file: the month that it is of, when it was last alive, whether it is closed.
+-- Facts about this file, such as its id, its month, its last write, and the time at which it was closed.
 CREATE TABLE fact (
   name              TEXT    NOT NULL PRIMARY KEY,
   value             ANY,

@@ -1,12 +1,12 @@
--- What may be read with SQL: these views and their columns do not change when the tables do; a new
--- version may add columns at the end and views. They are in every file of the ledger, and each says what
--- is in its file: `X.db` is the open month, `X-2026-10.db` the one of October beside it.
+-- The stable interface for SQL: these views and their columns stay when the tables change. A new version may add views,
+-- and columns at the end. Every file of the ledger has them, each for its own contents: `X.db` is the open month,
+-- `X-2026-10.db` beside it is October.
 --
--- Money is decimal text, exact to the last of twelve digits, because SQLite's numbers are not: to add it
--- up, add `cost_millionths` and `cost_rest` (10^-12) apart, as `spend_monthly` does. Every other number is
--- a whole number, or decimal text where it says so. Times are UTC, as text that sorts.
+-- Money is decimal text, exact to twelve digits, because SQLite's numbers are not. To sum it, add `cost_millionths`
+-- and `cost_rest` (10^-12) separately, as `spend_monthly` does. Other numbers are whole, or decimal text where noted.
+-- Times are UTC, as text that sorts.
 
--- A file of an earlier version has some of them already.
+-- A migrated file has some of them already.
 DROP VIEW IF EXISTS requests;
 DROP VIEW IF EXISTS legs;
 DROP VIEW IF EXISTS audit;
@@ -19,7 +19,7 @@ DROP VIEW IF EXISTS exchanges;
 DROP VIEW IF EXISTS spend_monthly;
 DROP VIEW IF EXISTS spend_daily;
 
--- What each tenant spent in a day, on which model, at which price.
+-- The daily spend by tenant, model and price.
 CREATE VIEW spend_daily AS
 SELECT
   date(line.day * 86400, 'unixepoch')                   AS day,
@@ -78,7 +78,7 @@ SELECT
     ) THEN line.exchanges ELSE 0 END                    AS uncounted_prompts
 FROM line LEFT JOIN rate ON rate.id = line.rate;
 
--- The same by month, tenant, model, currency and class, summed exactly. NULL as currency: no price.
+-- The monthly spend by tenant, model, currency and class, summed exactly. NULL as currency: no price.
 CREATE VIEW spend_monthly AS
 WITH sums AS (
   SELECT month, tenant, model, currency, class,
@@ -98,7 +98,7 @@ SELECT month, tenant, model, currency, exchanges, unpriced_exchanges, input_toke
        uncounted_prompts
 FROM sums;
 
--- One row for each exchange whose detail is kept.
+-- The exchanges whose rows are stored.
 CREATE VIEW exchanges AS
 SELECT
   lower(substr(hex(exchange.id), 1, 8) || '-' || substr(hex(exchange.id), 9, 4) || '-' ||
@@ -159,8 +159,8 @@ SELECT
 FROM exchange LEFT JOIN rate ON rate.id = exchange.rate
 WHERE exchange.role IS NOT 'prefill';
 
--- One row for each prefill leg whose detail is kept. Its tokens and its cost are the decode leg's, which
--- is a row of `exchanges`; what it used of the GPUs is in `gpu_use` under its id.
+-- The prefill legs whose rows are stored. The tokens and the cost are those of the decode leg, which is a row of
+-- `exchanges`; the GPU use of the prefill leg is in `gpu_use` under its id.
 CREATE VIEW legs AS
 SELECT
   lower(substr(hex(id), 1, 8) || '-' || substr(hex(id), 9, 4) || '-' || substr(hex(id), 13, 4) || '-' ||
@@ -180,11 +180,10 @@ SELECT
   lower(hex(trace))                                     AS trace
 FROM exchange WHERE role = 'prefill';
 
--- One row for each request of a tenant: the legs and the repetitions that came with one id from the
--- client, and the legs without an id that are of one trace. Each other exchange is a request of its own.
--- `cost_pico` is of all its exchanges, `failed_cost_pico` of those that failed, `repeated_cost_pico` of all
--- but one: the last that succeeded, or the last. A trace may hold several requests, so that nothing of it
--- counts as repeated.
+-- The requests of a tenant. A request is the legs and repetitions with one id from the client, or the legs of one trace
+-- without an id; any other exchange is a request of its own. `cost_pico` is of all its exchanges, `failed_cost_pico` of
+-- those that failed, `repeated_cost_pico` of all but one: the last that succeeded, or else the last. A trace may have
+-- several requests, so none of its exchanges counts as repeated.
 CREATE VIEW requests AS
 WITH part AS (
   SELECT exchange.*, rate.currency,
@@ -223,7 +222,7 @@ SELECT
   sum(energy_nj)                                        AS energy_nj  -- NULL: not known
 FROM used GROUP BY tenant, request;
 
--- What exchanges used of the GPUs.
+-- The GPU use of exchanges.
 CREATE VIEW gpu_use AS
 SELECT
   lower(substr(hex(id), 1, 8) || '-' || substr(hex(id), 9, 4) || '-' || substr(hex(id), 13, 4) || '-' ||
@@ -237,7 +236,7 @@ SELECT
   printf('%d.%012d', gpu_energy_pico / 1000000000000, gpu_energy_pico % 1000000000000) AS gpu_energy_usd
 FROM energy;
 
--- What GPUs did for nobody (idle), or for nobody known (unattributed), by day.
+-- The daily GPU use without an exchange: idle, or unattributed because the exchange is not known.
 CREATE VIEW gpu_idle AS
 SELECT
   date(day * 86400, 'unixepoch')                        AS day,
@@ -249,8 +248,8 @@ SELECT
   printf('%d.%06d%06d', gpu_energy_high / 1000000, gpu_energy_high % 1000000, gpu_energy_low) AS gpu_energy_usd
 FROM device;
 
--- The unit prices that exchanges were charged by, for a million tokens and for one request. NULL: the
--- price book names none.
+-- The unit prices by which exchanges were charged, for a million tokens and for one request. NULL: the price book has
+-- none.
 CREATE VIEW prices AS
 SELECT
   version                                               AS price_version,
@@ -282,7 +281,7 @@ SELECT
                                                         AS output_video
 FROM rate;
 
--- What was changed after the fact, with who did it.
+-- Later corrections of charges, with the actor.
 CREATE VIEW corrections AS
 SELECT
   strftime('%Y-%m-%dT%H:%M:%S', correction.made_us / 1000000, 'unixepoch') ||
@@ -305,17 +304,17 @@ SELECT
   correction.delta_pico                                 AS cost_pico
 FROM correction JOIN act ON act.seq = correction.act JOIN rate ON rate.id = correction.rate;
 
--- Times of which something is missing.
+-- Times of which rows may be missing.
 CREATE VIEW gaps AS
 SELECT
   strftime('%Y-%m-%dT%H:%M:%SZ', from_us / 1000000, 'unixepoch') AS since,
   strftime('%Y-%m-%dT%H:%M:%SZ', until_us / 1000000, 'unixepoch') AS until,
   why                                                   AS why,
-  lost_rows                                             AS lost_rows,    -- NULL: nobody can say
+  lost_rows                                             AS lost_rows,    -- NULL: not known
   totals_kept                                           AS totals_kept   -- 1: their totals are of class shed
 FROM gap;
 
--- Who did what to the ledger.
+-- The audit trail of the ledger.
 CREATE VIEW audit AS
 SELECT
   strftime('%Y-%m-%dT%H:%M:%SZ', at_us / 1000000, 'unixepoch') AS at,

@@ -29,7 +29,7 @@ fn connected(url: &str) -> postgres::Client {
 fn lines(url: &str) -> Vec<DailyTotal> {
     let (mut lines, central) = (Vec::new(), Central::open(&Address::parse(url).unwrap()).unwrap());
     central
-        .lines(&Range::ALL, &mut |_, line| {
+        .daily_totals(&Range::ALL, &mut |_, line| {
             lines.push(line.clone());
             Ok(())
         })
@@ -135,7 +135,7 @@ fn energy_in_a_later_file_is_of_that_file_in_either_order() {
         let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
         let (mut october, mut with_energy) = (0, 0);
         central
-            .lines(&Range::ALL, &mut |month, line| {
+            .daily_totals(&Range::ALL, &mut |month, line| {
                 october += if month == 681 { line.sums.energy_exchanges } else { 0 };
                 with_energy += line.sums.energy_exchanges;
                 Ok(())
@@ -284,7 +284,7 @@ fn late_row_is_billed_in_its_files_month() {
     let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
     let mut months = Vec::new();
     central
-        .lines(&Range::ALL, &mut |month, line| {
+        .daily_totals(&Range::ALL, &mut |month, line| {
             months.push((month, line.key.day));
             Ok(())
         })

@@ -273,7 +273,7 @@ fn corrections(again: &BTreeMap<u64, u32>) -> BTreeMap<String, i128> {
 fn said(source: &dyn Source) -> Said {
     let mut said = Said { usage: Sums::new(), corrections_pico: BTreeMap::new() };
     source
-        .lines(&Range::ALL, &mut |month, line| {
+        .daily_totals(&Range::ALL, &mut |month, line| {
             if line.key.class == Class::Correction {
                 *said.corrections_pico.entry(line.key.tenant.to_string()).or_default() += line.sums.cost_pico;
                 return Ok(());

@@ -137,7 +137,7 @@ pub(crate) fn same(ledger: &Path, url: &str) {
 fn everything(source: &dyn Source) -> Everything {
     let mut all = Everything::default();
     source
-        .lines(&Range::ALL, &mut |month, line| {
+        .daily_totals(&Range::ALL, &mut |month, line| {
             let sums = all.lines.entry(key(month, line)).or_default();
             let tokens = line.sums.tokens.iter().map(|count| i128::from(*count));
             let values = [

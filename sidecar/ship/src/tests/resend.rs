@@ -31,7 +31,7 @@ fn lines(database: &str) -> Vec<DailyTotal> {
         lines.push(line.clone());
         Ok(())
     };
-    central(database).lines(&Range::ALL, &mut keep).unwrap();
+    central(database).daily_totals(&Range::ALL, &mut keep).unwrap();
     lines
 }
 
@@ -75,7 +75,7 @@ fn forgotten_month_that_is_sent_again_counts_once() {
         expected.push(line.clone());
         Ok(())
     };
-    local.lines(&Range::ALL, &mut keep).unwrap();
+    local.daily_totals(&Range::ALL, &mut keep).unwrap();
     until("the new rows are counted", || by_key(&lines(&database)) == by_key(&expected));
     until("all is well", || shipper.status().up);
     assert!(shipper.shutdown(WAIT_TIMEOUT));

@@ -215,7 +215,7 @@ fn state(path: &Path, overview: &Overview) -> String {
             text.push_str(&format!("\n    {}", ledger::LACKS_LOG));
         }
     }
-    for path in &overview.aside {
+    for path in &overview.quarantined {
         text.push_str(&format!("\n  {}: damaged and quarantined; no report includes it", path.display()));
     }
     text
@@ -381,7 +381,7 @@ mod tests {
                 Part { path: "x-2026-10.db".into(), bytes: 5, facts: Ok(facts) },
                 Part { path: "x.db".into(), bytes: 0, facts: Err::<Facts, Error>(error) },
             ],
-            aside: vec![PathBuf::from("x.db.corrupt-1")],
+            quarantined: vec![PathBuf::from("x.db.corrupt-1")],
         };
         let text = state(Path::new("x.db"), &overview);
         for part in [

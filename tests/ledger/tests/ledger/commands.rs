@@ -152,7 +152,7 @@ fn said(ledger: &Path) -> Said {
         sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
         Ok(())
     };
-    store.lines(&Range::ALL, &mut add).expect("the lines can be read");
+    store.daily_totals(&Range::ALL, &mut add).expect("the lines can be read");
     let mut count = |_, _: &_| {
         said.corrections += 1;
         Ok(())

@@ -100,7 +100,7 @@ fn restore(desk: &Desk, files: &Files) {
 fn sums(desk: &Desk) -> Result<[[i128; 2]; 2], SourceError> {
     let store = Store::open_read(&desk.ledger())?;
     let mut sums = [[0; 2]; 2];
-    store.lines(&Range::ALL, &mut |_, line| {
+    store.daily_totals(&Range::ALL, &mut |_, line| {
         sums[0][0] += i128::from(line.sums.exchanges);
         sums[0][1] += line.sums.cost_pico;
         Ok(())
