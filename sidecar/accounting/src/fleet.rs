@@ -99,7 +99,7 @@ impl Fleet {
         let observed = spent.into_iter().map(|one| Observed {
             tenant: one.tenant,
             day: one.day,
-            ours: one.ours,
+            ours: one.own,
             all: one.all,
         });
         Ok(observed.collect())

@@ -45,7 +45,7 @@ impl Address {
                 _ => rest = format!("{rest}{}{pair}", if rest.is_empty() { "?" } else { "&" }),
             }
         }
-        let mut config: Config = format!("{base}{rest}").parse().map_err(|error| mistake(&error))?;
+        let mut config: Config = format!("{base}{rest}").parse().map_err(|error| invalid_url(&error))?;
         if config.get_hosts().is_empty() {
             return Err(format!("the URL names no host; {WRITE_URL}"));
         }
@@ -82,7 +82,7 @@ impl Address {
         self.passwords.as_ref()
     }
 
-    /// Returns whether the URL has a password.
+    /// Returns true if the URL has a password.
     pub fn has_password(&self) -> bool {
         self.config.get_password().is_some()
     }
@@ -130,7 +130,7 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Returns whether a text is meant as a PostgreSQL URL.
+/// Returns true if a text has the scheme of a PostgreSQL URL.
 pub fn is_postgres(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| {
@@ -167,7 +167,7 @@ pub fn redact(url: &str) -> String {
     shown
 }
 
-/// Returns whether the only @ ends the credentials: otherwise part of a password would be parsed as the host
+/// Returns true if the only @ ends the credentials: otherwise part of a password would be parsed as the host
 /// and shown.
 fn is_plain(url: &str) -> bool {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
@@ -187,7 +187,7 @@ fn tls(mode: &str) -> Result<SslMode, String> {
     }
 }
 
-/// Returns whether a host is this machine.
+/// Returns true if a host is this machine.
 fn is_near(host: &Host) -> bool {
     match host {
         Host::Unix(_) => true,
@@ -198,7 +198,7 @@ fn is_near(host: &Host) -> bool {
     }
 }
 
-fn mistake(error: &postgres::Error) -> String {
+fn invalid_url(error: &postgres::Error) -> String {
     let cause = std::error::Error::source(error).map(|cause| format!(" ({cause})")).unwrap_or_default();
     format!("the URL cannot be read{cause}; {WRITE_URL}, {ENCODED}")
 }

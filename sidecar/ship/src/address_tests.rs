@@ -32,7 +32,7 @@ fn network_connection_is_encrypted_by_default() {
 
 #[test]
 fn invalid_url_is_refused_with_a_remedy() {
-    for (url, says) in [
+    for (url, reason) in [
         ("http://u@h/x", "not a PostgreSQL URL"),
         ("ledger.db", "not a PostgreSQL URL"),
         ("postgres:///x", "names no host"),
@@ -42,7 +42,7 @@ fn invalid_url_is_refused_with_a_remedy() {
         ("postgres://u@h/x?colour=red", "cannot be read"),
     ] {
         let error = Address::parse(url).expect_err(url);
-        assert!(error.contains(says), "{url}: {error}");
+        assert!(error.contains(reason), "{url}: {error}");
     }
 }
 

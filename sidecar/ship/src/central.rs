@@ -33,7 +33,7 @@ pub struct TenantSpend {
     /// Days since 1970-01-01.
     pub day: i32,
     /// The spend in the given ledger files, in pico-units.
-    pub ours: i128,
+    pub own: i128,
     /// The spend in all ledger files, in pico-units.
     pub all: i128,
 }
@@ -55,27 +55,27 @@ impl Central {
         Ok(Self { client: Mutex::new(client) })
     }
 
-    /// Returns the spend in a currency by tenant and day, since a day: in the ledger files `ours`, and in all.
-    /// `ours` is called after the snapshot is taken, so that every file of this process in the snapshot is
+    /// Returns the spend in a currency by tenant and day, since a day: in the ledger files `own`, and in all.
+    /// `own` is called after the snapshot is taken, so that every file of this process in the snapshot is
     /// in its result.
     ///
     /// # Errors
-    /// If the store cannot be read, or `ours` fails.
+    /// If the store cannot be read, or `own` fails.
     pub fn spent(
         &self,
         since: i32,
         currency: &str,
-        ours: impl FnOnce() -> Result<Vec<[u8; 16]>, SourceError>,
+        own: impl FnOnce() -> Result<Vec<[u8; 16]>, SourceError>,
     ) -> Result<Vec<TenantSpend>, SourceError> {
         self.each("SELECT FROM tokenmeter.version LIMIT 1", &[], |_| Ok(()))?;
-        let ours: Vec<Id> = ours()?.into_iter().map(Id).collect();
-        let sql = "SELECT l.day - date '1970-01-01' AS day, l.tenant, sum(l.cost_pico)::text AS everybody, \
-                   coalesce(sum(l.cost_pico) FILTER (WHERE l.instance = ANY ($3)), 0)::text AS ours \
+        let own: Vec<Id> = own()?.into_iter().map(Id).collect();
+        let sql = "SELECT l.day - date '1970-01-01' AS day, l.tenant, sum(l.cost_pico)::text AS total, \
+                   coalesce(sum(l.cost_pico) FILTER (WHERE l.instance = ANY ($3)), 0)::text AS own \
                    FROM tokenmeter.line l JOIN tokenmeter.rate r ON r.id = l.rate \
                    WHERE l.day >= date '1970-01-01' + $1 AND r.currency = $2 GROUP BY 1, 2";
         let currency = currency.to_owned();
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
-            [(&since, Type::INT4), (&currency, Type::TEXT), (&ours, Type::UUID_ARRAY)];
+            [(&since, Type::INT4), (&currency, Type::TEXT), (&own, Type::UUID_ARRAY)];
         let mut all = Vec::new();
         self.each(sql, &parameters, |row| {
             let pico =
@@ -83,8 +83,8 @@ impl Central {
             all.push(TenantSpend {
                 tenant: row.try_get::<_, &str>("tenant")?.into(),
                 day: row.try_get("day")?,
-                ours: pico("ours")?,
-                all: pico("everybody")?,
+                own: pico("own")?,
+                all: pico("total")?,
             });
             Ok(())
         })?;
@@ -107,7 +107,7 @@ impl Central {
         Ok(())
     }
 
-    /// Reads the lines of a range for which a condition on `tokenmeter.line l` holds.
+    /// Reads the daily totals of a range for which a condition on `tokenmeter.line l` holds.
     fn totals_where(
         &self,
         condition: &str,
@@ -333,13 +333,13 @@ fn days(range: &Range) -> (i32, i32) {
 /// 9999-12-31.
 const LAST_DAY: i64 = 2_932_896;
 
-/// SQL of the month in which a line is billed, counted from January 1970: its own, or that of its file if
+/// SQL of the month in which a daily total is billed, counted from January 1970: its own, or that of its file if
 /// later. `greatest` ignores the NULL of an unknown file.
 const MONTH_OF_DAY: &str = "greatest(
     extract(year FROM l.day)::int * 12 + extract(month FROM l.day)::int,
     extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";
 
-/// The same for a table with the column `ended_at`.
+/// SQL of that month for a table with the column `ended_at`.
 const MONTH_OF_END: &str = "greatest(
     extract(year FROM x.ended_at AT TIME ZONE 'UTC')::int * 12
         + extract(month FROM x.ended_at AT TIME ZONE 'UTC')::int,
@@ -352,7 +352,7 @@ const USED: &str = "e.id IS NOT NULL AS used, e.energy_nj, e.gpu_ns, e.gpu_hours
 const JOIN_ENERGY: &str = "LEFT JOIN tokenmeter.energy e ON e.ended_at = x.ended_at AND e.id = x.id \
                            AND e.instance = x.instance AND e.class = 'usage'";
 
-/// Returns the SQL of a line's sums.
+/// Returns the SQL of a daily total's sums.
 fn counts() -> String {
     let mut sums = String::new();
     for kind in TokenType::ALL {

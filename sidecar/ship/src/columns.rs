@@ -10,7 +10,7 @@ use postgres::types::{ToSql, Type};
 
 use crate::values::{Id, Instant, text};
 
-/// The name of a column here: instants end in `_at`.
+/// Returns the name of a column in the store: instants end in `_at`.
 pub(crate) fn name<T>(column: &Column<T>) -> Cow<'static, str> {
     match (column.sql, column.name.strip_suffix("_us")) {
         (Sql::Time, Some(stem)) if stem.ends_with("at") => stem.into(),
@@ -19,8 +19,8 @@ pub(crate) fn name<T>(column: &Column<T>) -> Cow<'static, str> {
     }
 }
 
-/// The values of a column in rows as a parameter of a statement. A sum is sent as text, since no number of a fixed size
-/// holds it.
+/// Returns the values of a column in rows, as a parameter of a statement. A sum is sent as text, because no number of a
+/// fixed size holds it.
 pub(crate) fn array<'r, T: 'static>(
     column: &Column<T>,
     rows: impl Iterator<Item = &'r T>,
@@ -50,7 +50,7 @@ fn values<'r, T: 'static>(
     rows.map(|row| column.value(row))
 }
 
-/// A number of a file always fits: a column of a file has 64 bits.
+/// Returns a number, which always fits: a column of a file has 64 bits.
 fn number(value: Value<'_>) -> Option<i64> {
     match value {
         Value::Number(number) => Some(i64::try_from(number).unwrap_or(i64::MAX)),

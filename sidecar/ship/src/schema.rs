@@ -22,10 +22,10 @@ pub(crate) const STEPS: [&str; 4] = [
 pub(crate) const VIEWS: &str = include_str!("schema/views.sql");
 
 /// The version of the ledger's schema whose columns [`STEPS`] create. Columns of `exchange` that later versions add may
-/// be NULL, so the store gets them without a version of its own: who does not know them neither reads nor writes them.
+/// be NULL, so the store gets them without a version of its own: an older tokenmeter neither reads nor writes them.
 const COLUMNS_OF_STEPS: i64 = 2;
 
-/// The statements that add those that are missing.
+/// The statements that add such columns.
 pub(crate) const COLUMNS: &str = include_str!("schema/columns.sql");
 
 /// The comments on tables, views and columns, applied last.
@@ -51,7 +51,7 @@ pub(crate) fn ensure(client: &mut Client) -> Result<(), ShipError> {
     }
 }
 
-/// Returns whether the store has the columns that came after the last step.
+/// Returns true if the store has the columns that came after the last step.
 fn has_columns(client: &mut impl GenericClient) -> Result<bool, ShipError> {
     let later: Vec<String> = later_columns().map(|column| columns::name(column).into_owned()).collect();
     if later.is_empty() {

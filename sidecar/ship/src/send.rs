@@ -37,7 +37,7 @@ pub(crate) fn send(
     Columns::of(batch.corrections.iter(), &[]).insert(&mut transaction, Some(origin))?;
     gaps(&mut transaction, origin, batch)?;
     daily_totals(&mut transaction, origin, "put_shed", &batch.shed)?;
-    // After the rows, because their triggers add to the same lines.
+    // After the rows, because their triggers add to the same daily totals.
     daily_totals(&mut transaction, origin, "put_usage", &batch.usage)?;
     devices(&mut transaction, origin, batch)?;
     progress(&mut transaction, origin, host, batch)?;
@@ -163,7 +163,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// Returns the columns of rows, without some.
+    /// Returns the columns of rows, without those named in `without`.
     fn of<'r, T: Stored>(rows: impl ExactSizeIterator<Item = &'r T> + Clone, without: &[&str]) -> Self {
         let sent = T::columns().iter().filter(|column| !column.is_local && !without.contains(&column.name));
         let (names, values) =

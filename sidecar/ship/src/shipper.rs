@@ -156,8 +156,8 @@ impl StatusReader {
         status
     }
 
-    /// Returns whether the store has confirmed everything that a file held at the last poll, so that its rows
-    /// may be deleted. False for a file that was not polled since the start.
+    /// Returns true if the store has confirmed everything that a file had at the last poll, so that its rows may be
+    /// deleted. False for a file that was not polled since the start.
     pub fn has_all(&self, file: &Path) -> bool {
         lock(&self.shared).status.files.iter().any(|seen| seen.path == file && seen.complete)
     }
@@ -286,12 +286,12 @@ impl Worker {
         }
     }
 
-    /// Returns whether the server has closed the connection. It sends nothing.
+    /// Returns true if the server has closed the connection. Sends nothing.
     fn is_lost(&mut self) -> bool {
         let Some(client) = &mut self.client else { return false };
         // Polls the socket; notifications themselves are ignored.
-        let heard = client.notifications().timeout_iter(Duration::from_millis(1)).next();
-        heard.is_err() || client.is_closed()
+        let received = client.notifications().timeout_iter(Duration::from_millis(1)).next();
+        received.is_err() || client.is_closed()
     }
 
     fn is_stopped(&self) -> bool {
@@ -349,11 +349,14 @@ impl Worker {
             }
             drop(opened);
             let is_end = batch.is_rest && batch.is_empty();
+            // Totals without rows have no cursor: they are compared with those sent last. A requested file is sent to
+            // its empty end, which tells the store that it is complete.
             let is_news = !batch.is_empty() || self.totals.get(&origin) != Some(&totals(&batch));
             if is_news || (is_end && self.resends.contains(&origin)) {
                 match self.send_batch(origin, &batch) {
                     Err(error) if error.scope != Scope::Store => {
-                        // The fetched state is out of date.
+                        // The store has refused the batch, so the fetched state is out of date. It is fetched before
+                        // the next attempt, which would otherwise send the same batch.
                         self.refreshed_at = None;
                         self.refresh()?;
                         if error.scope == Scope::Batch {
@@ -412,6 +415,7 @@ impl Worker {
     fn send_batch(&mut self, origin: Origin, batch: &ShipBatch) -> Result<(), ShipError> {
         let host = Arc::clone(&self.plan.host);
         send(self.client()?, origin, &host, batch)?;
+        // Committed: the store has this cursor too.
         self.cursors.insert(origin, batch.next);
         if batch.is_rest {
             self.totals.insert(origin, totals(batch));
@@ -490,7 +494,7 @@ impl Worker {
             _ => {
                 let mut client = connect(&self.plan.address)?;
                 schema::ensure(&mut client)?;
-                // It may be another store, or the same one restored from a backup.
+                // It may be another store, or the same one restored from a backup: nothing known of it still holds.
                 self.refreshed_at = None;
                 self.fetched.clear();
                 self.cursors.clear();

@@ -58,7 +58,7 @@ impl Central {
                 rows = row.try_get::<_, i64>(0)?.unsigned_abs();
                 Ok(())
             })?;
-            // Differing lines: as stored, and as computed from rows; either may be missing.
+            // Differing totals: as stored, and as computed from rows; either may be missing.
             let mut pairs: Vec<[Option<DailyTotal>; 2]> = Vec::new();
             let (mut more, mut reader) = (0_u64, RowReader::new());
             self.each(&differing(), &[(&first_day, Type::INT4), (&is_forgotten, Type::BOOL)], |row| {
@@ -97,16 +97,16 @@ const COUNT: &str = "SELECT count(*) FROM tokenmeter.exchange \
                      WHERE ended_at >= (date '1970-01-01' + $1)::timestamp AT TIME ZONE 'UTC' \
                      AND ended_at < (date '1970-01-01' + $1 + interval '1 month') AT TIME ZONE 'UTC'";
 
-/// The key columns of a line without `instance`: before version 4, energy of an exchange in another file was added to
-/// the line of either file, depending on the order of arrival.
+/// The key columns of a daily total without `instance`: before version 4, GPU use of an exchange in another file was
+/// added to the total of either file, depending on the order of arrival.
 const KEYS: &str = "day, tenant, principal, upstream, provider, model, ending, input_provenance, output_provenance, \
                     rate, class";
 
-/// The columns of a line that are sums, without tokens: those of 64 bits, and those of any size.
+/// The columns of a daily total that are sums, without tokens: those of 64 bits, and those of any size.
 const COUNTS: [&str; 2] = ["exchanges", "energy_exchanges"];
 const SUMS: [&str; 5] = ["cost_pico", "energy_nj", "gpu_ns", "gpu_hours_pico", "gpu_energy_pico"];
 
-/// Returns the SQL of a month's lines whose stored sums differ from those of rows and corrections.
+/// Returns the SQL of a month's totals whose stored sums differ from those of rows and corrections.
 fn differing() -> String {
     let tokens = || TokenType::ALL.iter().map(|kind| kind.name());
     let list = |each: &dyn Fn(&str) -> String| {

@@ -1,17 +1,17 @@
--- The central store's tables, version 1, for PostgreSQL 15 and later. `tokenmeter` applies this file by
--- itself where its role may create a schema; else whoever may runs it once with psql. Times are UTC; money
--- is in pico-units (10^-12) of the currency its column or its rate names; sums are numeric and exact.
--- Every column is explained in sidecar/ship/postgres.md, and so in `comments.sql`.
+-- The central store's tables, version 1, for PostgreSQL 15 and later. `tokenmeter` applies this file itself if its
+-- role may create a schema; otherwise an owner of the database applies it once with psql. Times are UTC. Money is in
+-- pico-units (10^-12) of the currency of its column or its rate. Sums are numeric and exact. sidecar/ship/postgres.md
+-- explains every column, and `comments.sql` has the same texts.
 
 CREATE SCHEMA tokenmeter;
 
--- Which of these files have been applied.
+-- The versions that were applied.
 CREATE TABLE tokenmeter.version (
   version           integer     NOT NULL PRIMARY KEY,
   applied_at        timestamptz NOT NULL DEFAULT now()
 );
 
--- The ledger files that are shipped here, and how far each has got.
+-- The ledger files that are shipped here, and the cursor of each.
 CREATE TABLE tokenmeter.file (
   instance          uuid        NOT NULL,
   month             date        NOT NULL,
@@ -178,8 +178,8 @@ CREATE TABLE tokenmeter.gap (
   PRIMARY KEY (instance, seq)
 );
 
--- The partitions of these days' months, made where they are missing. A table is made beside and then
--- attached, because making it as a partition would stop all inserts; one maker at a time.
+-- Creates the missing partitions of these days' months. A table is created by itself and then attached, because
+-- creating it as a partition would lock out all inserts. One session at a time does that.
 CREATE FUNCTION tokenmeter.ensure_months(days integer[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -193,7 +193,7 @@ BEGIN
       child := parent || to_char(first, '_YYYY_MM');
       CONTINUE WHEN to_regclass('tokenmeter.' || quote_ident(child)) IS NOT NULL;
       PERFORM pg_advisory_xact_lock(7954884599196870001);
-      -- A look-up by name may be answered from before the lock; a query is not.
+      -- A look-up by name may use a snapshot from before the lock; a query does not.
       CONTINUE WHEN EXISTS (SELECT FROM pg_class WHERE relnamespace = 'tokenmeter'::regnamespace AND relname = child);
       bounds := CASE parent
         WHEN 'line' THEN format('FROM (%L) TO (%L)', first, (first + interval '1 month')::date)
@@ -205,9 +205,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- Lines are what the tables below say, whoever inserts and in whichever order: a row that is there
--- already is not inserted, so that it is not added either. The planner knows little of the rows that come,
--- so it is told to look each of them up.
+-- Daily totals are the sums of the tables below, whatever the order of inserts: a row that exists is not inserted and
+-- so not added again. The planner cannot estimate the inserted rows, so a setting makes it find each by its index.
 CREATE FUNCTION tokenmeter.roll_exchange() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
@@ -272,7 +271,8 @@ END $$;
 CREATE TRIGGER roll AFTER INSERT ON tokenmeter.energy REFERENCING NEW TABLE AS inserted
 FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.roll_energy();
 
--- A correction of what had no price before counts its exchange again: once priced now, once unpriced there.
+-- A correction that is a first price counts its exchange once more: once under the new rate, once in the unpriced
+-- total.
 CREATE FUNCTION tokenmeter.roll_correction() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
@@ -294,7 +294,7 @@ END $$;
 CREATE TRIGGER roll AFTER INSERT ON tokenmeter.correction REFERENCING NEW TABLE AS inserted
 FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.roll_correction();
 
--- Totals that have no rows are sent as they stand, and replace what stood here.
+-- Totals without rows are sent as the file has them, and replace the stored ones.
 CREATE FUNCTION tokenmeter.put_shed(
   day integer, instance uuid, tenant text, principal text, upstream text, provider text,
   model text, ending text, input_provenance text, output_provenance text, rate uuid, exchanges bigint,
@@ -337,7 +337,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     gpu_energy_pico = excluded.gpu_energy_pico
 $$;
 
--- How far a file has got; it never goes back.
+-- Writes the cursor of a file, which never moves back.
 CREATE FUNCTION tokenmeter.progress(
   instance uuid, month integer, host text,
   exchange bigint, energy bigint, correction bigint, act bigint, gap bigint

@@ -1,11 +1,11 @@
--- The central store's tables, version 2: what tells a file that was put back from a backup even after it has
--- grown past what the store has of it, and totals of rows that are nowhere any more. Applied after `1.sql`,
--- by the same rules.
+-- The central store's tables, version 2: the last exchange of each file, by which a file restored from a backup is
+-- recognised also after it has grown past the store's cursor; and totals of rows that were deleted before they were
+-- sent. Applied after `1.sql`, by the same rules.
 
--- The exchange at the place `file.exchange`; NULL: not known.
+-- The exchange with the number `file.exchange`; NULL: not known.
 ALTER TABLE tokenmeter.file ADD COLUMN last uuid;
 
--- How far a file has got; it never goes back.
+-- Writes the cursor of a file, which never moves back.
 CREATE FUNCTION tokenmeter.progress(
   instance uuid, month integer, host text,
   exchange bigint, energy bigint, correction bigint, act bigint, gap bigint, last uuid
@@ -29,7 +29,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     END
 $$;
 
--- Whoever was connected before this version says no more than where it is.
+-- A process of version 1 that is still connected sends only its cursor.
 CREATE OR REPLACE FUNCTION tokenmeter.progress(
   instance uuid, month integer, host text,
   exchange bigint, energy bigint, correction bigint, act bigint, gap bigint
@@ -38,8 +38,8 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT tokenmeter.progress($1, $2, $3, $4, $5, $6, $7, $8, NULL::uuid)
 $$;
 
--- Totals of a file some of whose rows were taken away before they came here. They are what the rows here
--- and those together say, so that they raise a line and never lower one.
+-- Writes the totals of a file some of whose rows were deleted before they were sent. They are the sums of all its rows,
+-- sent or not, so they can raise a stored total and never lower it.
 CREATE FUNCTION tokenmeter.put_usage(
   day integer, instance uuid, tenant text, principal text, upstream text, provider text,
   model text, ending text, input_provenance text, output_provenance text, rate uuid, exchanges bigint,
@@ -68,7 +68,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     gpu_energy_pico = greatest(l.gpu_energy_pico, excluded.gpu_energy_pico)
 $$;
 
--- Who may send the old way may send the new way.
+-- Roles that may call the former functions may call the new ones.
 DO $$
 DECLARE
   who oid;

@@ -1,11 +1,11 @@
 -- The central store's tables, version 3: legs of one request, its repetitions, and tokens of images and
 -- videos. Applied after `2.sql`, by the same rules.
 
--- NULL: the whole request. A row of role `prefill` adds nothing but its GPU use to its line.
+-- NULL: the whole request. A row of role `prefill` adds only its GPU use to its daily total.
 ALTER TABLE tokenmeter.exchange ADD COLUMN role text CHECK (role IN ('prefill', 'decode'));
--- The id that the client gave the request; legs and repetitions of one request share it.
+-- The client's id of the request, which its legs and repetitions share.
 ALTER TABLE tokenmeter.exchange ADD COLUMN request_id text;
--- Times that it was sent to the upstream.
+-- The number of times that the request was sent to the upstream.
 ALTER TABLE tokenmeter.exchange ADD COLUMN upstream_attempts integer NOT NULL DEFAULT 1;
 -- Cached tokens that the server reported beyond the prompt.
 ALTER TABLE tokenmeter.exchange ADD COLUMN cached_excess bigint NOT NULL DEFAULT 0;
@@ -99,7 +99,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Each beside the one without the new types, which a process of an earlier version goes on calling.
+-- Each is beside the function without the new types, which processes of earlier versions still call.
 CREATE FUNCTION tokenmeter.put_shed(
   day integer, instance uuid, tenant text, principal text, upstream text, provider text,
   model text, ending text, input_provenance text, output_provenance text, rate uuid, exchanges bigint,
@@ -138,7 +138,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
       = (date '1970-01-01' + $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'usage')
 $$;
 
--- Who may send the old way may send the new way.
+-- Roles that may call the former functions may call the new ones.
 DO $$
 DECLARE
   who oid;

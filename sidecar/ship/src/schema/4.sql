@@ -5,14 +5,14 @@
 
 -- The role that ships the file: the login role of its first batch.
 ALTER TABLE tokenmeter.file ADD COLUMN owner name;
--- When the act at the place `act` was; NULL: not known.
+-- The time of the audit event with the number `act`; NULL: not known.
 ALTER TABLE tokenmeter.file ADD COLUMN last_act timestamptz;
--- Since when the file waits to be sent again, or is being sent again; NULL: neither.
+-- The time from which the file waits to be sent again, or is being sent again; NULL: neither.
 ALTER TABLE tokenmeter.file ADD COLUMN resend_since timestamptz;
--- The highest place of `exchange` that was here when it was last to be sent again; NULL: it never was.
+-- The highest number of an exchange that the store had when the file was last requested again; NULL: never.
 ALTER TABLE tokenmeter.file ADD COLUMN held bigint;
 
--- Numbers that cannot be negative. NOT VALID: rows that are there are not read for it.
+-- Numbers that cannot be negative. NOT VALID: existing rows are not read for the check.
 ALTER TABLE tokenmeter.file ADD CONSTRAINT file_not_negative CHECK (
   least(exchange, energy, correction, act, gap) >= 0) NOT VALID;
 ALTER TABLE tokenmeter.rate ADD CONSTRAINT rate_not_negative CHECK (
@@ -32,8 +32,8 @@ ALTER TABLE tokenmeter.device ADD CONSTRAINT device_not_negative CHECK (
   least(energy_nj, gpu_ns, gpu_hours_pico, gpu_energy_pico) >= 0) NOT VALID;
 ALTER TABLE tokenmeter.gap ADD CONSTRAINT gap_not_negative CHECK (lost_rows >= 0) NOT VALID;
 
--- States of a partition what its rows have in common in the words of the views, so that the planner leaves it out
--- where a filter by `day` or `month` excludes it.
+-- Adds a constraint to a partition in the same expressions as the views have, so that the planner leaves it out if a
+-- filter by `day` or `month` excludes it.
 CREATE FUNCTION tokenmeter.bound_partition(parent text, child text, first date) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -61,7 +61,7 @@ BEGIN
 END $$;
 
 -- The months whose rows were dropped, by their first day: those with a partition of `line` and not both of
--- `exchange` and `energy`, which are made together.
+-- `exchange` and `energy`, which are created together.
 CREATE FUNCTION tokenmeter.forgotten() RETURNS SETOF date
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT to_date(right(l.relname, 7), 'YYYY_MM')
@@ -72,8 +72,8 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
       AND right(c.relname, 7) = right(l.relname, 7))
 $$;
 
--- Refuses the statements of the store's owner to other roles. The functions that call it run with the caller's rights,
--- which do not suffice either; this says who may.
+-- Refuses the statements of the store's owner to other roles. The functions that call this run with the caller's rights
+-- and would fail anyway; this error names the owner.
 CREATE FUNCTION tokenmeter.require_schema_owner(called text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -87,8 +87,8 @@ BEGIN
   END IF;
 END $$;
 
--- Drops the rows of a month that is over, as in '2026-10'. Its lines stay. No partition for its rows is made
--- again: a row of it that is sent later adds nothing, and its ledger file's totals say what it came to.
+-- Drops the rows of a past month, as in '2026-10'. Its daily totals stay. No partition for its rows is created again: a
+-- row of it that is sent later adds nothing, and the totals of its ledger file are sent instead.
 CREATE FUNCTION tokenmeter.forget(month text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -101,7 +101,7 @@ BEGIN
   END IF;
   first := to_date(month, 'YYYY-MM');
   suffix := to_char(first, '_YYYY_MM');
-  -- Waits for batches that are being written, and lets none begin.
+  -- Waits for running batches, and blocks new ones.
   PERFORM pg_advisory_xact_lock(7954884599196870001);
   IF to_regclass('tokenmeter.line' || suffix) IS NULL THEN
     RAISE EXCEPTION 'the store has nothing of %', month;
@@ -115,8 +115,8 @@ BEGIN
   EXECUTE format('DROP TABLE IF EXISTS tokenmeter.%I, tokenmeter.%I', 'exchange' || suffix, 'energy' || suffix);
 END $$;
 
--- The partitions of these days' months, made where the month has none. A table is made beside and then
--- attached, because making it as a partition would stop all inserts; one maker at a time.
+-- Creates the missing partitions of these days' months. A table is created by itself and then attached, because
+-- creating it as a partition would lock out all inserts. One session at a time does that.
 CREATE OR REPLACE FUNCTION tokenmeter.ensure_months(days integer[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -129,7 +129,7 @@ BEGIN
     child := 'line' || to_char(first, '_YYYY_MM');
     CONTINUE WHEN to_regclass('tokenmeter.' || quote_ident(child)) IS NOT NULL;
     PERFORM pg_advisory_xact_lock(7954884599196870001);
-    -- A look-up by name may be answered from before the lock; a query is not.
+    -- A look-up by name may use a snapshot from before the lock; a query does not.
     CONTINUE WHEN EXISTS (SELECT FROM pg_class WHERE relnamespace = 'tokenmeter'::regnamespace AND relname = child);
     FOREACH parent IN ARRAY ARRAY['exchange', 'energy', 'line'] LOOP
       child := parent || to_char(first, '_YYYY_MM');
@@ -144,7 +144,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Refuses to write what belongs to ledger files that another role ships.
+-- Refuses rows of ledger files that another role ships.
 CREATE FUNCTION tokenmeter.require_owner(instances uuid[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -180,8 +180,8 @@ FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.check_owner();
 CREATE TRIGGER check_owner AFTER INSERT ON tokenmeter.gap REFERENCING NEW TABLE AS inserted
 FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.check_owner();
 
--- Adds what exchanges used of the GPUs to the lines of the files that it came in. Only the triggers have the rights
--- for it.
+-- Adds the GPU use of exchanges to the daily totals of the files from which it came. Only the triggers have the rights
+-- for that.
 CREATE FUNCTION tokenmeter.add_energy(ended_at timestamptz[], id uuid[]) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
@@ -207,8 +207,8 @@ BEGIN
     gpu_energy_pico = l.gpu_energy_pico + excluded.gpu_energy_pico;
 END $$;
 
--- The functions of triggers that write totals work for the store's own tables alone, not for a table that a role made
--- to have them run.
+-- Lets a trigger function that writes totals run only for the store's own table, and not for a table that a role
+-- created to call it.
 CREATE FUNCTION tokenmeter.require_table(is_of oid, wanted text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -217,7 +217,7 @@ BEGIN
   END IF;
 END $$;
 
--- Energy that came before its exchange is added with it.
+-- GPU use that arrived before its exchange is added with the exchange.
 CREATE OR REPLACE FUNCTION tokenmeter.roll_exchange() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
@@ -299,7 +299,8 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Two corrections with one id and different content are of two histories of one ledger file, one of which is wrong.
+-- Refuses a correction with the id of another and different content: a ledger file then has two histories, one of them
+-- wrong.
 CREATE FUNCTION tokenmeter.check_correction() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -319,8 +320,8 @@ END $$;
 CREATE TRIGGER check_content BEFORE INSERT ON tokenmeter.correction
 FOR EACH ROW EXECUTE FUNCTION tokenmeter.check_correction();
 
--- Has a ledger file sent again from its beginning. What the store has of it stays and is reported until it comes:
--- rows that are here are kept once, and all else of it is replaced by what the file has then.
+-- Requests a ledger file again from its beginning. Until it arrives, reports use what the store has of it. Then rows
+-- that the store has are kept once, and everything else of it is replaced.
 CREATE FUNCTION tokenmeter.send_again(instance uuid) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -334,8 +335,8 @@ BEGIN
   END IF;
 END $$;
 
--- The file is lost and never comes again: its corrections go, with their effect on the lines, since whoever charges
--- again has no file that knows of them. Its exchanges stay.
+-- Gives up a lost ledger file. Its corrections are deleted, with their effect on the daily totals, because a later
+-- repricing cannot know of them. Its exchanges stay.
 CREATE FUNCTION tokenmeter.give_up(instance uuid) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -348,8 +349,8 @@ BEGIN
   DELETE FROM tokenmeter.line l WHERE l.instance = $1 AND l.class = 'correction';
 END $$;
 
--- A gap below zero is of rows that were taken away from the file before they came. Those that were here when the file
--- was to be sent again are here still: -1 - seq is the place that the gap is behind.
+-- A gap with a number below zero is of rows that retention deleted before they were sent; they come after the number
+-- -1 - seq. Rows that the store had when the file was requested again are still here, and are no gap.
 CREATE FUNCTION tokenmeter.leave_out_held() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -365,8 +366,8 @@ END $$;
 CREATE TRIGGER leave_out_held BEFORE INSERT ON tokenmeter.gap
 FOR EACH ROW WHEN (NEW.seq < 0) EXECUTE FUNCTION tokenmeter.leave_out_held();
 
--- Begins a batch of a ledger file: locks the file's row, which is made where there is none, and returns it.
--- `is_rest` says that the batch has all of the file's exchanges behind it. In the first such batch of a file that is
+-- Begins a batch of a ledger file: locks the file's row, creating it if necessary, and returns it. `is_rest`: all
+-- exchanges of the file are in this batch or earlier ones. In the first such batch of a file that is
 -- sent again, all that is not a row of `exchange` or `energy` is deleted, because the file sends it again.
 CREATE FUNCTION tokenmeter.begin(instance uuid, month integer, host text, is_rest boolean) RETURNS tokenmeter.file
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -385,7 +386,7 @@ BEGIN
   IF is_rest AND f.resend_since IS NOT NULL AND (f.correction, f.act, f.gap) = (0, 0, 0) THEN
     DELETE FROM tokenmeter.correction c WHERE c.instance = $1;
     DELETE FROM tokenmeter.act a WHERE a.instance = $1;
-    -- Below zero are those that were noticed while it was shipped.
+    -- Gaps below zero were found while it was shipped.
     DELETE FROM tokenmeter.gap g WHERE g.instance = $1 AND g.seq > 0;
     DELETE FROM tokenmeter.device d WHERE d.instance = $1;
     DELETE FROM tokenmeter.line l WHERE l.instance = $1 AND l.class IN ('correction', 'shed');
@@ -393,7 +394,7 @@ BEGIN
   RETURN f;
 END $$;
 
--- How far a file has got; it never goes back. `is_end` says that this is all of it.
+-- Writes the cursor of a file, which never moves back. `is_end`: the store has all of the file.
 CREATE FUNCTION tokenmeter.progress(
   instance uuid, month integer, host text, exchange bigint, energy bigint, correction bigint, act bigint,
   gap bigint, last uuid, last_act timestamptz, is_end boolean
@@ -416,8 +417,7 @@ BEGIN
   WHERE f.instance = $1;
 END $$;
 
--- Totals that have no rows are sent as the file has them, and replace what the store had. `totals` has the columns
--- of `line`.
+-- Writes totals without rows as the file has them, in place of the stored ones. `totals` has the columns of `line`.
 CREATE FUNCTION tokenmeter.put_shed(instance uuid, day integer, totals jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -445,9 +445,9 @@ BEGIN
     gpu_energy_pico = excluded.gpu_energy_pico;
 END $$;
 
--- Totals of a file some of whose rows are not sent: they were taken away before they came here, or are of a month
--- that is forgotten here. They are the sums of all rows of the file, sent or not, so they raise a line and never
--- lower one. `totals` has the columns of `line`.
+-- Writes the totals of a file some of whose rows are not sent, because they were deleted before, or are of a forgotten
+-- month. They are the sums of all its rows, sent or not, so they can raise a stored total and never lower it. `totals`
+-- has the columns of `line`.
 CREATE FUNCTION tokenmeter.put_usage(instance uuid, day integer, totals jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -475,7 +475,7 @@ BEGIN
     gpu_energy_pico = greatest(l.gpu_energy_pico, excluded.gpu_energy_pico);
 END $$;
 
--- What GPUs did for no exchange. `totals` has the columns of `device`.
+-- Writes the GPU use without an exchange. `totals` has the columns of `device`.
 CREATE FUNCTION tokenmeter.put_device(instance uuid, day integer, totals jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -489,8 +489,8 @@ BEGIN
     gpu_energy_pico = excluded.gpu_energy_pico;
 END $$;
 
--- Roles that may ship may call the functions that ship. Any role may call `forget`, `send_again` and `give_up`, which
--- run with the caller's rights and say that only the schema's owner may.
+-- Roles that may ship may call the functions for that. Any role may call `forget`, `send_again` and `give_up`, which
+-- run with the caller's rights and refuse all but the schema's owner.
 DO $$
 DECLARE
   who oid;

@@ -1,7 +1,7 @@
--- What may be read with SQL: the views of a ledger's own files, with the same names and columns, over all
--- that is shipped here. They do not change when the tables do; a new version may add columns at the end and
--- views. Money is numeric and exact, and may simply be added up; the columns that SQLite needs for that are
--- here too. Applied after the last version's tables, whichever version was there before.
+-- The stable interface for SQL: the views of a ledger file, with the same names and columns, over all shipped files.
+-- They stay when the tables change; a new version may add views, and columns at the end. Money is numeric and exact,
+-- so that sum() is exact; the columns that SQLite needs for that are here too. Applied after the last version's
+-- tables.
 
 CREATE OR REPLACE VIEW tokenmeter.spend_daily AS
 SELECT
@@ -117,8 +117,7 @@ SELECT
 FROM tokenmeter.exchange LEFT JOIN tokenmeter.rate ON rate.id = exchange.rate
 WHERE exchange.role IS DISTINCT FROM 'prefill';
 
--- What each exchange is charged now: the corrections of its charge are in its cost, and the rate is that of the one
--- entered last.
+-- The current charge of each exchange: the cost includes its corrections, and the rate is that of the last one.
 CREATE OR REPLACE VIEW tokenmeter.charges AS
 SELECT
   x.id                                                  AS id,
@@ -150,7 +149,7 @@ LEFT JOIN (
 LEFT JOIN tokenmeter.rate ON rate.id = coalesce(c.rate, x.rate)
 WHERE x.role IS DISTINCT FROM 'prefill';
 
--- One row for each prefill leg. Its tokens and its cost are the decode leg's, which is a row of `exchanges`.
+-- The prefill legs. The tokens and the cost are those of the decode leg, which is a row of `exchanges`.
 CREATE OR REPLACE VIEW tokenmeter.legs AS
 SELECT
   id                                                    AS id,
@@ -169,7 +168,7 @@ SELECT
   instance                                              AS instance
 FROM tokenmeter.exchange WHERE role = 'prefill';
 
--- One row for each request of a tenant, whose legs and repetitions may have met several meters.
+-- The requests of a tenant, whose legs and repetitions may have passed several proxies.
 CREATE OR REPLACE VIEW tokenmeter.requests AS
 WITH part AS (
   SELECT x.*, rate.currency,
@@ -271,7 +270,7 @@ FROM tokenmeter.correction
 LEFT JOIN tokenmeter.act ON act.instance = correction.instance AND act.seq = correction.act
 JOIN tokenmeter.rate ON rate.id = correction.rate;
 
--- What a file that waits to be sent again has is not known here.
+-- A file that is requested again may have rows that the store lacks, so it counts as a gap.
 CREATE OR REPLACE VIEW tokenmeter.gaps AS
 SELECT
   from_at                                               AS since,

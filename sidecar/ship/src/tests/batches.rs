@@ -120,7 +120,7 @@ fn energy_joins_its_exchange_in_either_order() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn energy_in_a_later_file_is_of_that_file_in_either_order() {
+fn late_energy_is_of_its_own_file() {
     let all = rows(0..30);
     let used = all.iter().enumerate().filter_map(|(at, row)| energy(row, at as u64)).collect();
     let (first, later) = (batch(all), ShipBatch { energy: used, ..ShipBatch::default() });

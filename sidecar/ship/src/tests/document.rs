@@ -135,15 +135,15 @@ fn document_names_every_column() {
                FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name) \
                WHERE table_schema = 'tokenmeter'";
     let there: BTreeSet<String> = client.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect();
-    let told: BTreeSet<String> = relations()
+    let explained: BTreeSet<String> = relations()
         .iter()
         .flat_map(|Relation { kind, name, columns, .. }| {
             let names = columns.iter().flat_map(|(names, _)| names);
             names.map(move |column| format!("{kind} {name}.{column}"))
         })
         .collect();
-    assert_eq!(there.difference(&told).collect::<Vec<_>>(), Vec::<&String>::new(), "not explained");
-    assert_eq!(told.difference(&there).collect::<Vec<_>>(), Vec::<&String>::new(), "not there");
+    assert_eq!(there.difference(&explained).collect::<Vec<_>>(), Vec::<&String>::new(), "not explained");
+    assert_eq!(explained.difference(&there).collect::<Vec<_>>(), Vec::<&String>::new(), "not there");
     let sql = "SELECT count(*)::int FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
                WHERE c.relnamespace = 'tokenmeter'::regnamespace AND c.relkind IN ('r', 'p', 'v') AND a.attnum > 0 \
                AND NOT a.attisdropped AND coalesce(col_description(c.oid, a.attnum), '') = ''";

@@ -1,6 +1,6 @@
 //! Random histories of one ledger and its store: exchanges, shipping, months that are forgotten, backups that are put
 //! back, charging again by either of two price books, closing, and questions in between. After each step both say
-//! what the oracle says, which knows the exchanges and nothing of files, places or totals.
+//! what the oracle has, which knows the exchanges and nothing of files, places or totals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ type Sums = BTreeMap<Key, [i128; 2 + TokenType::ALL.len()]>;
 type Key = (Month, i32, [String; 4], Option<[u8; 16]>);
 
 #[derive(Debug, PartialEq)]
-struct Said {
+struct Totals {
     usage: Sums,
     /// By tenant.
     corrections_pico: BTreeMap<String, i128>,
@@ -136,12 +136,12 @@ impl Life {
                 }
             }
             Step::Backup => {
-                self.book.meanwhile(|path| copy(&folder(path), &aside(path)));
+                self.book.meanwhile(|path| copy(&folder(path), &backup_folder(path)));
                 self.backup = Some(self.file.clone());
             }
             Step::Restore => {
                 if let Some(held) = &self.backup {
-                    self.book.meanwhile(|path| copy(&aside(path), &folder(path)));
+                    self.book.meanwhile(|path| copy(&backup_folder(path), &folder(path)));
                     self.file = held.clone();
                 }
             }
@@ -171,7 +171,7 @@ impl Life {
         let shipper = self.book.ship(&shared().url(&self.database), 25);
         until("all is shipped", || {
             let status = shipper.status();
-            if status.error.as_ref().is_some_and(|said| said.contains("send_again")) {
+            if status.error.as_ref().is_some_and(|error| error.contains("send_again")) {
                 follow_remedies(&mut self.owner, &shipper);
                 return false;
             }
@@ -207,13 +207,13 @@ impl Life {
     }
 
     fn check(&self, step: Step) {
-        let local = said(&Store::open_read(&self.book.path()).unwrap());
+        let local = totals_of(&Store::open_read(&self.book.path()).unwrap());
         let expected =
-            Said { usage: usage(&self.file.rows), corrections_pico: corrections(&self.file.again) };
+            Totals { usage: usage(&self.file.rows), corrections_pico: corrections(&self.file.again) };
         assert_eq!(local, expected, "the ledger, after {step:?}");
         let is_forgotten =
             |number: u64| self.forgotten.contains(&month::of(TestLedger::row(number).ended_us));
-        let mut expected = Said {
+        let mut expected = Totals {
             usage: usage(self.shipped.rows.iter().filter(|(number, _)| !is_forgotten(**number))),
             corrections_pico: corrections(&self.shipped.again),
         };
@@ -221,7 +221,7 @@ impl Life {
         if self.shipped.rows.is_empty() {
             return;
         }
-        assert_eq!(said(&central(&self.database)), expected, "the store, after {step:?}");
+        assert_eq!(totals_of(&central(&self.database)), expected, "the store, after {step:?}");
     }
 }
 
@@ -270,12 +270,13 @@ fn corrections(again: &BTreeMap<u64, u32>) -> BTreeMap<String, i128> {
     sums
 }
 
-fn said(source: &dyn Source) -> Said {
-    let mut said = Said { usage: Sums::new(), corrections_pico: BTreeMap::new() };
+fn totals_of(source: &dyn Source) -> Totals {
+    let mut totals = Totals { usage: Sums::new(), corrections_pico: BTreeMap::new() };
     source
         .daily_totals(&Range::ALL, &mut |month, line| {
             if line.key.class == Class::Correction {
-                *said.corrections_pico.entry(line.key.tenant.to_string()).or_default() += line.sums.cost_pico;
+                *totals.corrections_pico.entry(line.key.tenant.to_string()).or_default() +=
+                    line.sums.cost_pico;
                 return Ok(());
             }
             let names = [
@@ -284,8 +285,10 @@ fn said(source: &dyn Source) -> Said {
                 &*line.key.ending,
                 line.key.principal.as_deref().unwrap_or(""),
             ];
-            let of =
-                said.usage.entry((month, line.key.day, names.map(str::to_owned), line.key.rate)).or_default();
+            let of = totals
+                .usage
+                .entry((month, line.key.day, names.map(str::to_owned), line.key.rate))
+                .or_default();
             let values = [line.sums.exchanges.into(), line.sums.cost_pico]
                 .into_iter()
                 .chain(line.sums.tokens.map(i128::from));
@@ -294,16 +297,16 @@ fn said(source: &dyn Source) -> Said {
         })
         .unwrap();
     // Legs have energy and nothing else.
-    said.usage.retain(|_, sums| sums.iter().any(|sum| *sum != 0));
-    said.corrections_pico.retain(|_, sum| *sum != 0);
-    said
+    totals.usage.retain(|_, sums| sums.iter().any(|sum| *sum != 0));
+    totals.corrections_pico.retain(|_, sum| *sum != 0);
+    totals
 }
 
 fn folder(path: &Path) -> PathBuf {
     path.parent().unwrap().to_owned()
 }
 
-fn aside(path: &Path) -> PathBuf {
+fn backup_folder(path: &Path) -> PathBuf {
     backup(&folder(path))
 }
 

@@ -103,7 +103,7 @@ impl Drop for TestLedger {
     }
 }
 
-/// Waits until all is shipped, and the store says what the ledger says.
+/// Waits until all is shipped, and the store has what the ledger has.
 pub(crate) fn arrives(book: &TestLedger, shipper: &Shipper, url: &str) {
     until("all is shipped", || {
         let status = shipper.status();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::server::{PASSWORD, Place, Server, shared, until};
 use crate::{Address, Central, Plan, Reason, Shipper, Status, start};
 
-/// A shipper of a ledger that is not there yet, which is no mistake.
+/// A shipper of a ledger without files yet, which is no error.
 fn shipper(url: &str) -> Shipper {
     let nowhere = std::env::temp_dir().join("no-such-ledger.db");
     let plan = Plan::new(&nowhere, Address::parse(url).unwrap(), "host");
@@ -18,8 +18,8 @@ fn refused(url: &str) -> Status {
     until("it fails twice", || shipper.status().failures.iter().sum::<u64>() >= 2);
     let status = shipper.status();
     assert!(!status.up);
-    let said = status.error.clone().unwrap();
-    assert!(!said.contains(PASSWORD) && !format!("{status:?}").contains(PASSWORD), "{said}");
+    let message = status.error.clone().unwrap();
+    assert!(!message.contains(PASSWORD) && !format!("{status:?}").contains(PASSWORD), "{message}");
     status
 }
 
@@ -39,7 +39,7 @@ fn each_refusal_has_a_remedy() {
     let mut client = server.client(&newer).unwrap();
     crate::schema::ensure(&mut client).unwrap();
     client.batch_execute("INSERT INTO tokenmeter.version (version) VALUES (99)").unwrap();
-    for (url, reason, says) in [
+    for (url, reason, remedy) in [
         (server.url_of("owner", "wrong", &fresh), Reason::Refused, "check the password"),
         (server.url_of("nobody", PASSWORD, &fresh), Reason::Refused, "check the password"),
         (server.url("nowhere"), Reason::Refused, "create the database"),
@@ -69,8 +69,8 @@ fn each_refusal_has_a_remedy() {
     ] {
         let shown = crate::redact(&url);
         let status = refused(&url);
-        let said = status.error.unwrap();
-        assert!(said.contains(says), "{shown}: {said}");
+        let message = status.error.unwrap();
+        assert!(message.contains(remedy), "{shown}: {message}");
         assert!(status.failures[reason as usize] >= 2, "{shown}: {:?}", status.failures);
     }
 }
@@ -108,8 +108,8 @@ fn tls_requires_a_verified_server_name() {
     ] {
         let status = refused(&url(host, query));
         assert!(status.failures[Reason::Refused as usize] >= 2, "{query}: {status:?}");
-        let said = status.error.unwrap();
-        assert!(said.contains("sslrootcert"), "{query}: {said}");
+        let message = status.error.unwrap();
+        assert!(message.contains("sslrootcert"), "{query}: {message}");
     }
 }
 

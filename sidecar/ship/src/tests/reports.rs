@@ -1,4 +1,4 @@
-//! Reports, views and documents: what is read from the store is what the ledger says, to the byte.
+//! Reports, views and documents: what is read from the store equals what the ledger has, to the byte.
 
 use std::collections::BTreeSet;
 
@@ -103,9 +103,9 @@ fn all_reports_are_the_same(book: &TestLedger, database: &str) {
                     order: Order::Keys,
                     now_us: 0,
                 };
-                let said = [&local as &dyn Source, &central].map(|source| printed(source, &ask));
-                assert!(said[0] == said[1], "{names} {basis:?} {billed:?}:\n{}\n{}", said[0], said[1]);
-                bytes += said[0].len();
+                let texts = [&local as &dyn Source, &central].map(|source| printed(source, &ask));
+                assert!(texts[0] == texts[1], "{names} {basis:?} {billed:?}:\n{}\n{}", texts[0], texts[1]);
+                bytes += texts[0].len();
             }
         }
     }
@@ -132,7 +132,7 @@ fn printed(source: &dyn Source, ask: &Query) -> String {
         service: "inference".to_owned(),
     };
     if ask.basis == Basis::Price {
-        // It has no row by some keys, and says so.
+        // By some keys it has no row, and notes that.
         if let Err(error) = focus::write(source, ask, &options, None, &mut bytes) {
             bytes.extend(error.to_string().into_bytes());
         }
@@ -151,32 +151,33 @@ fn views_match_those_of_the_ledger() {
     assert!(views.len() >= 9, "{views:?}");
     for view in &views {
         let mut statement = file.prepare(&format!("SELECT * FROM {view} LIMIT 0")).unwrap();
-        let ours: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let local_columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         drop(statement.query([]).unwrap());
-        let theirs = central.prepare(&format!("SELECT * FROM tokenmeter.{view}")).unwrap();
-        let theirs: Vec<String> = theirs
+        let central_columns = central.prepare(&format!("SELECT * FROM tokenmeter.{view}")).unwrap();
+        let central_columns: Vec<String> = central_columns
             .columns()
             .iter()
             .map(|column| column.name().to_owned())
             .filter(|name| name != "instance")
             .collect();
-        assert_eq!(ours, theirs, "{view}");
+        assert_eq!(local_columns, central_columns, "{view}");
     }
     let sql = "SELECT month || ' ' || tenant || ' ' || model || ' ' || currency || ' ' || exchanges || ' ' || \
                unpriced_exchanges || ' ' || input_tokens || ' ' || output_tokens || ' ' || uncounted_prompts || ' ' || \
                cost";
-    let mut ours = BTreeSet::new();
+    let mut local = BTreeSet::new();
     for path in ledger::export::ExportReader::of(&book.path()).files().unwrap() {
         let file = Connection::open(path).unwrap();
         let mut statement =
             file.prepare(&format!("{sql} FROM spend_monthly WHERE cost IS NOT NULL")).unwrap();
         let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
-        ours.extend(rows.map(Result::unwrap));
+        local.extend(rows.map(Result::unwrap));
     }
     let sql = format!("{sql} FROM tokenmeter.spend_monthly WHERE cost IS NOT NULL");
-    let theirs: BTreeSet<String> = central.query(&sql, &[]).unwrap().iter().map(|row| row.get(0)).collect();
-    assert!(ours.len() >= 15, "{ours:?}");
-    assert_eq!(ours, theirs);
+    let central_rows: BTreeSet<String> =
+        central.query(&sql, &[]).unwrap().iter().map(|row| row.get(0)).collect();
+    assert!(local.len() >= 15, "{local:?}");
+    assert_eq!(local, central_rows);
 }
 
 /// The grants in the document are enough to ship, and for nothing else.

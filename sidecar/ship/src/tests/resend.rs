@@ -1,4 +1,4 @@
-//! A store that has forgotten a month, or that has a ledger file sent again: what it reports is what the ledger says.
+//! A store that has forgotten a month, or that has a ledger file sent again: it reports what the ledger has.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -81,10 +81,10 @@ fn forgotten_month_that_is_sent_again_counts_once() {
     assert!(shipper.shutdown(WAIT_TIMEOUT));
 }
 
-/// As with the statement that was documented before there was `forget`.
+/// Partitions were dropped by the statement that was documented before `forget` existed.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn month_whose_partitions_were_dropped_by_hand_is_forgotten() {
+fn month_without_partitions_is_forgotten() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
     owner.batch_execute(&schema::STEPS[..3].concat()).unwrap();
@@ -105,15 +105,15 @@ fn forget_refuses_anything_but_past_months() {
     let mut owner = shared().client(&database).unwrap();
     schema::ensure(&mut owner).unwrap();
     send(&mut owner, origin(1), "host", &batch(vec![row(1)])).unwrap();
-    for (month, says) in [
+    for (month, reason) in [
         ("october", "no month"),
         ("2026-13", "no month"),
         ("2026-09", "nothing of 2026-09"),
         ("2026-10", "may not be over"),
     ] {
         let error = owner.batch_execute(&format!("SELECT tokenmeter.forget('{month}')")).unwrap_err();
-        let said = error.as_db_error().unwrap().message();
-        assert!(said.contains(says), "{month}: {said}");
+        let message = error.as_db_error().unwrap().message();
+        assert!(message.contains(reason), "{month}: {message}");
     }
 }
 
@@ -152,7 +152,7 @@ fn batch_of_a_month_forgotten_meanwhile_is_refused() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn store_that_waits_for_a_file_reports_what_it_has() {
+fn store_awaiting_a_file_reports_existing_rows() {
     let database = shared().database();
     let url = shared().url(&database);
     let mut owner = shared().client(&database).unwrap();
@@ -176,7 +176,7 @@ fn store_that_waits_for_a_file_reports_what_it_has() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn file_that_was_not_put_back_is_sent_again_and_counts_once() {
+fn unchanged_file_sent_again_counts_once() {
     let database = shared().database();
     let url = shared().url(&database);
     let mut owner = shared().client(&database).unwrap();
@@ -225,9 +225,9 @@ pub(crate) fn follow_remedies(owner: &mut Client, shipper: &Shipper) {
     let mut followed = BTreeSet::new();
     until("no file is left behind", || {
         let status = shipper.status();
-        let Some(said) = status.error else { return status.up && !followed.is_empty() };
-        let remedy = said.split('`').nth(1).unwrap().to_owned();
-        assert!(remedy.starts_with("SELECT tokenmeter.send_again("), "{said}");
+        let Some(message) = status.error else { return status.up && !followed.is_empty() };
+        let remedy = message.split('`').nth(1).unwrap().to_owned();
+        assert!(remedy.starts_with("SELECT tokenmeter.send_again("), "{message}");
         if followed.insert(remedy.clone()) {
             owner.batch_execute(&remedy).unwrap();
         }
@@ -238,7 +238,7 @@ pub(crate) fn follow_remedies(owner: &mut Client, shipper: &Shipper) {
 /// The store has corrections that no file has any more, those of a closed month in the file of a later one among them.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn ledger_put_back_and_charged_by_another_book_agrees_again() {
+fn restored_and_repriced_ledger_agrees_again() {
     let database = shared().database();
     let url = shared().url(&database);
     let mut owner = shared().client(&database).unwrap();
@@ -267,7 +267,7 @@ fn ledger_put_back_and_charged_by_another_book_agrees_again() {
     });
     assert!(reprice(&book, 4) > 300);
     let shipper = book.ship(&url, 100);
-    until("it is told", || shipper.status().error.is_some());
+    until("it is reported", || shipper.status().error.is_some());
     follow_remedies(&mut owner, &shipper);
     until("all files are sent again", || no_file_waits(&mut owner));
     // A rate stays, though nothing names it.
@@ -313,7 +313,7 @@ fn correction_with_the_id_of_another_is_refused() {
 /// Retention took rows of the file once the store had confirmed them.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn rows_that_the_store_had_are_no_gap_when_their_file_is_sent_again() {
+fn resent_rows_are_no_gap() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
     schema::ensure(&mut owner).unwrap();
@@ -347,7 +347,7 @@ fn rows_that_the_store_had_are_no_gap_when_their_file_is_sent_again() {
 /// The ledger's open file was damaged and began anew, and what its corrections had charged is charged again.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn corrections_of_a_lost_file_give_way_to_those_of_another() {
+fn corrections_of_given_up_file_are_replaced() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
     schema::ensure(&mut owner).unwrap();
@@ -365,8 +365,8 @@ fn corrections_of_a_lost_file_give_way_to_those_of_another() {
         send(&mut shared().client(&database).unwrap(), origin(from), "host", &batch)
     };
     made(1, 17).unwrap();
-    let said = made(2, 18).unwrap_err().message;
-    let remedy = said.split('`').find(|part| part.contains("give_up")).unwrap().to_owned();
+    let message = made(2, 18).unwrap_err().message;
+    let remedy = message.split('`').find(|part| part.contains("give_up")).unwrap().to_owned();
     owner.batch_execute(&remedy).unwrap();
     assert_eq!(by_key(&lines(&database)), by_key(&before));
     made(2, 18).unwrap();

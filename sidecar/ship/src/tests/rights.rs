@@ -73,19 +73,19 @@ fn put(function: &str, instance: &str, exchanges: i64, cost_pico: &str) -> Strin
     )
 }
 
-const OURS: &str = "01010101-0101-0101-0101-010101010101";
-const THEIRS: &str = "02020202-0202-0202-0202-020202020202";
+const FILE_1: &str = "01010101-0101-0101-0101-010101010101";
+const FILE_2: &str = "02020202-0202-0202-0202-020202020202";
 
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn role_writes_only_files_that_it_ships() {
     let (database, mut owner) = store(&["node_1", "node_2"]);
-    let mut ours = connected("node_1", &database);
-    let mut theirs = connected("node_2", &database);
-    send(&mut ours, origin(1), "host", &batch(rows(0..10))).unwrap();
-    send(&mut theirs, origin(2), "host", &batch(rows(10..20))).unwrap();
-    let stranger = "03030303-0303-0303-0303-030303030303";
-    for instance in [THEIRS, stranger] {
+    let mut node_1 = connected("node_1", &database);
+    let mut node_2 = connected("node_2", &database);
+    send(&mut node_1, origin(1), "host", &batch(rows(0..10))).unwrap();
+    send(&mut node_2, origin(2), "host", &batch(rows(10..20))).unwrap();
+    let unknown = "03030303-0303-0303-0303-030303030303";
+    for instance in [FILE_2, unknown] {
         for sql in [
             put("put_shed", instance, 1, "1"),
             put("put_usage", instance, 1, "1"),
@@ -96,17 +96,17 @@ fn role_writes_only_files_that_it_ships() {
             format!("INSERT INTO tokenmeter.gap VALUES ('{instance}', 1, now(), now(), 'x', 1, true)"),
             format!("INSERT INTO tokenmeter.act VALUES ('{instance}', 1, now(), 'x', 'y', '')"),
             format!(
-                "INSERT INTO tokenmeter.energy VALUES ('2026-10-15', '{stranger}', '{instance}', 1, 1, 1, 1, 'usage')"
+                "INSERT INTO tokenmeter.energy VALUES ('2026-10-15', '{unknown}', '{instance}', 1, 1, 1, 1, 'usage')"
             ),
         ] {
-            assert_eq!(code(&mut ours, &sql), "TM001", "{sql}");
+            assert_eq!(code(&mut node_1, &sql), "TM001", "{sql}");
         }
     }
-    let error = send(&mut ours, origin(2), "host", &batch(rows(20..30))).unwrap_err();
+    let error = send(&mut node_1, origin(2), "host", &batch(rows(20..30))).unwrap_err();
     assert!(error.message.contains("UPDATE tokenmeter.file SET owner = 'node_1'"), "{error}");
     // The remedy that the message names.
     owner.batch_execute("UPDATE tokenmeter.file SET owner = 'node_1'").unwrap();
-    send(&mut ours, origin(2), "host", &batch(rows(20..30))).unwrap();
+    send(&mut node_1, origin(2), "host", &batch(rows(20..30))).unwrap();
 }
 
 #[test]
@@ -116,14 +116,14 @@ fn numbers_that_cannot_be_negative_are_refused() {
     let mut client = connected("node_3", &database);
     send(&mut client, origin(1), "host", &batch(rows(0..10))).unwrap();
     for function in ["put_shed", "put_usage"] {
-        client.batch_execute(&put(function, OURS, 1, "1")).unwrap();
-        for sql in [put(function, OURS, 1, "-9000000000000000"), put(function, OURS, -1, "1")] {
+        client.batch_execute(&put(function, FILE_1, 1, "1")).unwrap();
+        for sql in [put(function, FILE_1, 1, "-9000000000000000"), put(function, FILE_1, -1, "1")] {
             assert_eq!(code(&mut client, &sql), "23514", "{sql}");
         }
     }
     for sql in [
-        format!("INSERT INTO tokenmeter.gap VALUES ('{OURS}', 1, now(), now(), 'x', -1, true)"),
-        format!("INSERT INTO tokenmeter.energy VALUES ('2026-10-15', '{THEIRS}', '{OURS}', -1, 1, 1, 1, 'usage')"),
+        format!("INSERT INTO tokenmeter.gap VALUES ('{FILE_1}', 1, now(), now(), 'x', -1, true)"),
+        format!("INSERT INTO tokenmeter.energy VALUES ('2026-10-15', '{FILE_2}', '{FILE_1}', -1, 1, 1, 1, 'usage')"),
         "INSERT INTO tokenmeter.rate (id, version, book, entry, tier, above_input_tokens, currency, input, per_request) \
          VALUES (gen_random_uuid(), '', '', '', '', 0, 'USD', -1, 0)"
             .to_owned(),
@@ -142,17 +142,17 @@ fn owner_statements_refuse_others_and_name_owner() {
     owner.batch_execute("ALTER ROLE node_4_read PASSWORD 'a'").unwrap();
     for (called, sql) in [
         ("forget", "SELECT tokenmeter.forget('2026-10')".to_owned()),
-        ("send_again", format!("SELECT tokenmeter.send_again('{OURS}')")),
-        ("give_up", format!("SELECT tokenmeter.give_up('{OURS}')")),
+        ("send_again", format!("SELECT tokenmeter.send_again('{FILE_1}')")),
+        ("give_up", format!("SELECT tokenmeter.give_up('{FILE_1}')")),
     ] {
         for role in ["node_4", "node_4_read"] {
             let error = connected(role, &database).batch_execute(&sql).expect_err(&sql);
             let error = error.as_db_error().unwrap();
             assert_eq!(error.code().code(), "42501", "{sql}");
-            let said = format!(
+            let message = format!(
                 "role {role} may not call tokenmeter.{called}: only owner, the owner of the schema tokenmeter, may"
             );
-            assert_eq!(error.message(), said);
+            assert_eq!(error.message(), message);
             assert!(error.hint().unwrap().starts_with("Connect as owner"), "{error:?}");
         }
         let add = "SELECT tokenmeter.add_energy(ARRAY[]::timestamptz[], ARRAY[]::uuid[])";
@@ -176,8 +176,8 @@ fn shipping_role_lacks_rights_of_owner_statements() {
         .unwrap();
     for sql in [
         "SELECT tokenmeter.forget('2026-10')".to_owned(),
-        format!("SELECT tokenmeter.send_again('{OURS}')"),
-        format!("SELECT tokenmeter.give_up('{OURS}')"),
+        format!("SELECT tokenmeter.send_again('{FILE_1}')"),
+        format!("SELECT tokenmeter.give_up('{FILE_1}')"),
     ] {
         assert_eq!(code(&mut client, &sql), "42501", "{sql}");
     }
@@ -186,7 +186,7 @@ fn shipping_role_lacks_rights_of_owner_statements() {
 /// The functions of triggers run with the owner's rights, and a role may make triggers on tables of its own.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn role_cannot_write_totals_through_a_trigger_of_its_own() {
+fn role_cannot_write_totals_by_own_trigger() {
     let (database, mut owner) = store(&["trigger_node"]);
     send(&mut owner, origin(1), "host", &batch(rows(0..3))).unwrap();
     let mut node = connected("trigger_node", &database);

@@ -84,7 +84,7 @@ impl Server {
         }
     }
 
-    /// The shell waits for our end of the pipe to close, and cleans up unless told to keep the data: so
+    /// The shell waits for this process's end of the pipe to close, and cleans up unless it has to keep the data: so
     /// nothing outlives the tests.
     fn spawn(&self) -> Child {
         let script = "directory=$1; shift; \"$@\" & server=$!; \

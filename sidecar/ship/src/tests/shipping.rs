@@ -94,7 +94,7 @@ fn unreadable_file_does_not_stop_others() {
     book.enter(50);
     until("what comes later too", || shipper.status().rows_total == 150);
     let status = shipper.status();
-    assert!(!status.up && status.error.is_some_and(|said| said.contains("x-2026-01.db")));
+    assert!(!status.up && status.error.is_some_and(|message| message.contains("x-2026-01.db")));
     assert!(!shipper.status_reader().has_all(&spoiled));
     std::fs::remove_file(&spoiled).unwrap();
     arrives(&book, &shipper, &url);
@@ -114,7 +114,7 @@ fn shutdown_sends_the_last_rows() {
     same(&book.path(), &url);
 }
 
-/// As after a store restored from a backup.
+/// The store lost its cursors, as after it was restored from a backup.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn store_that_lost_its_cursors_counts_rows_once() {
@@ -172,14 +172,17 @@ fn put_back(entered_after: u64) {
     book.meanwhile(|path| assert!(std::fs::copy(&backup, path).unwrap() > 0));
     book.enter(entered_after);
     let shipper = book.ship(&url, 100);
-    until("it is told", || shipper.status().error.is_some());
+    until("it is reported", || shipper.status().error.is_some());
     let status = shipper.status();
-    let said = status.error.unwrap();
-    assert!(!status.up && said.contains("x.db") && said.contains("restored from a backup"), "{said}");
+    let message = status.error.unwrap();
+    assert!(
+        !status.up && message.contains("x.db") && message.contains("restored from a backup"),
+        "{message}"
+    );
     assert!(!shipper.status_reader().has_all(&file), "its rows may not go");
     assert!(status.files.len() >= 2 && status.files.iter().all(|seen| seen.complete && seen.path != file));
 
-    let remedy = said.split('`').nth(1).unwrap();
+    let remedy = message.split('`').nth(1).unwrap();
     let mut owner = shared().client(&database).unwrap();
     assert_eq!(owner.execute(remedy, &[]).unwrap(), 1, "{remedy}");
     until("all of it is there", || shipper.status().up && shipper.status_reader().has_all(&file));
@@ -246,8 +249,8 @@ fn lost_connection_is_noticed_while_idle() {
     until("all is sent", || shipper.status().rows_total == 10 && shipper.status().up);
     server.down();
     until("it is noticed", || !shipper.status().up);
-    let said = shipper.status().error.unwrap();
-    assert!(said.contains(&format!("127.0.0.1:{}", server.port())), "{said}");
+    let message = shipper.status().error.unwrap();
+    assert!(message.contains(&format!("127.0.0.1:{}", server.port())), "{message}");
     server.up();
     until("it is back", || shipper.status().up);
 }
@@ -263,9 +266,9 @@ fn shipping_restarts_after_a_panic() {
     let shipper = start(plan).unwrap();
     arrives(&book, &shipper, &url);
     panics.store(u32::MAX, Ordering::Relaxed);
-    until("it is told", || !shipper.status().up);
+    until("it is reported", || !shipper.status().up);
     let status = shipper.status();
-    assert!(status.error.is_some_and(|said| said.contains("a panic")));
+    assert!(status.error.is_some_and(|message| message.contains("a panic")));
     assert!(status.failures[2] > 0 && !shipper.status_reader().has_all(&book.path()));
     panics.store(0, Ordering::Relaxed);
     book.enter(50);
@@ -291,7 +294,7 @@ fn killed_store_loses_and_doubles_nothing() {
     assert!(shipper.status().failures[0] > 0);
 }
 
-/// Cuts the first connection after so many bytes of ours, wherever that is.
+/// Cuts the first connection after so many bytes from the shipper, wherever that is.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn cut_connection_loses_and_doubles_nothing() {

@@ -45,11 +45,11 @@ fn verify_finds_a_changed_row() {
                          WHERE ended_at > '2026-10-01' AND role IS NULL ORDER BY id LIMIT 1)",
         )
         .unwrap();
-    let said = &verified(&database)[2].differences;
-    assert_eq!(said.len(), 1, "{said:?}");
+    let differences = &verified(&database)[2].differences;
+    assert_eq!(differences.len(), 1, "{differences:?}");
     assert!(
-        said[0].contains("the usage line of 2026-10-") && said[0].contains("its rows come to"),
-        "{said:?}"
+        differences[0].contains("the usage line of 2026-10-") && differences[0].contains("its rows come to"),
+        "{differences:?}"
     );
 
     // Rows that were dropped are not compared; corrections are.
@@ -60,12 +60,12 @@ fn verify_finds_a_changed_row() {
         "{september:?}"
     );
     owner.batch_execute("DELETE FROM tokenmeter.correction WHERE ended_at < '2026-10-01'").unwrap();
-    assert!(verified(&database)[1].differences.iter().all(|said| said.contains("the correction line")));
+    assert!(verified(&database)[1].differences.iter().all(|text| text.contains("the correction line")));
 }
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn month_that_the_store_does_not_have_is_an_error() {
+fn unknown_month_is_an_error() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
     crate::schema::ensure(&mut owner).unwrap();

@@ -1,4 +1,4 @@
-//! The views as SQL reads them: what a filter leaves out, and what is said of every column.
+//! The views as SQL reads them: what a filter leaves out, and the comment on every column.
 
 use ledger::source::DAY_US;
 use postgres::Client;
@@ -63,7 +63,7 @@ fn filters_by_day_and_month_read_one_partition() {
 /// In a store that grew, too.
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn partitions_of_an_earlier_version_are_left_out_too() {
+fn partitions_of_earlier_version_are_pruned_too() {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
     owner.batch_execute(&schema::STEPS[..3].concat()).unwrap();
