@@ -69,7 +69,7 @@ enum Tier {
 impl Reader {
     /// Returns the prices of an entry, resolved for each tier and context length.
     pub(super) fn sheets(&mut self, node: &Node, fields: &Fields<'_>, title: &str) -> Vec<Sheet> {
-        let entry = self.layers(node, fields);
+        let entry = self.layers(fields);
         if let Some(image) = fields.get("image") {
             let _ = self.price(image, "image");
             let message = format!(
@@ -205,7 +205,7 @@ impl Reader {
         }
         let before = self.errors.len();
         let fields = self.fields(node, "a tier", TIER_KEYS)?;
-        let layers = self.layers(node, &fields);
+        let layers = self.layers(&fields);
         let named = layers.own != Prices::default() || !layers.contexts.is_empty();
         match (fields.get("multiply"), named) {
             (None, true) => Some(Tier::Named(Layers { line, ..layers })),
@@ -235,8 +235,8 @@ impl Reader {
     }
 
     /// Reads the prices of one place, with its context tiers.
-    fn layers(&mut self, node: &Node, fields: &Fields<'_>) -> Layers {
-        let mut layers = Layers { line: node.line, own: self.prices(fields), ..Layers::default() };
+    fn layers(&mut self, fields: &Fields<'_>) -> Layers {
+        let mut layers = Layers { own: self.prices(fields), ..Layers::default() };
         let Some(node) = fields.get("context_tiers") else { return layers };
         let Shape::List(items) = &node.shape else {
             let remedy = "write it as in `context_tiers: [{above_input_tokens: 200000, input: 6}]`";
