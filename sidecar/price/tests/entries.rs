@@ -1,7 +1,7 @@
 //! Entries of a book: titles, tiers of their own, and choices that a client has by a model's name.
 
 use meter::TokenType;
-use price::{Book, Charge, Currency, Unpriced, Usage, instant};
+use price::{Book, Charge, Currency, Unpriced, Usage, WarningKind, has_tiers, instant};
 
 fn book(entries: &[&str]) -> Book {
     let text = format!("version: v\ncurrency: USD\nmodels:\n  - {}\n", entries.join("\n  - "));
@@ -217,14 +217,37 @@ fn reasons_and_currencies_have_stable_names() {
     assert_eq!(Currency::USD.code(), "USD");
 }
 
-/// The warning names the entry that does not apply, in any order of the patterns.
 #[test]
-fn patterns_are_ambiguous_at_one_place_and_time() {
-    let ambiguous = |entries: &[&str]| {
-        let text = format!("version: v\ncurrency: USD\nmodels:\n  - {}\n", entries.join("\n  - "));
-        let (_, warnings) = Book::read(&text).expect("a book");
-        warnings.iter().filter(|warning| warning.kind == price::WarningKind::Ambiguous).count()
+fn only_providers_with_tiers_are_trusted() {
+    let trusted = ["openai", "anthropic", "gemini", "vllm", "OpenAI", ""].map(has_tiers);
+    assert_eq!(trusted, [true, true, true, false, false, false]);
+}
+
+fn warnings(kind: WarningKind, entries: &[impl AsRef<str>]) -> usize {
+    let entries: String = entries.iter().map(|entry| format!("  - {}\n", entry.as_ref())).collect();
+    let (_, warnings) =
+        Book::read(&format!("version: v\ncurrency: USD\nmodels:\n{entries}")).expect("a book");
+    warnings.iter().filter(|warning| warning.kind == kind).count()
+}
+
+/// Fifteen patterns make 105 pairs.
+#[test]
+fn warnings_of_a_kind_end_at_a_hundred() {
+    let patterns = |count: u8| -> Vec<String> {
+        (b'a'..b'a' + count).map(|c| format!("{{pattern: '*{}*', input: 1}}", char::from(c))).collect()
     };
+    assert_eq!([14, 15].map(|count| warnings(WarningKind::Ambiguous, &patterns(count))), [91, 100]);
+    let aliases = |count: u32| {
+        let names: Vec<String> = (0..count).map(|number| format!("a{number}")).collect();
+        let first = format!("{{name: m, aliases: [{}], input: 1}}", names.join(", "));
+        [first, "{name: m, valid_from: 2026-10-01, input: 2}".to_owned()]
+    };
+    assert_eq!([99, 101].map(|count| warnings(WarningKind::LeftBehind, &aliases(count))), [99, 100]);
+}
+
+/// The warning names the entry that does not apply, wherever both patterns stand.
+#[test]
+fn patterns_are_ambiguous_only_at_one_place_and_time() {
     for (entries, expected) in [
         (&["{pattern: a*c, input: 1, output: 1}", "{pattern: ab*, input: 1, output: 1}"][..], 1),
         (&["{pattern: a*c, input: 1, output: 1}", "{pattern: b*c, input: 1, output: 1}"], 0),
@@ -273,6 +296,6 @@ fn patterns_are_ambiguous_at_one_place_and_time() {
             1,
         ),
     ] {
-        assert_eq!(ambiguous(entries), expected, "{entries:?}");
+        assert_eq!(warnings(WarningKind::Ambiguous, entries), expected, "{entries:?}");
     }
 }

@@ -181,7 +181,7 @@ fn model_with_any_cost_is_not_free() {
 fn unusable_prices_are_skipped_and_listed() {
     let (import, book) = imported(
         r#"{"m": {"input_cost_per_token": -1, "output_cost_per_token": 2, "cache_read_input_token_cost": 1e-13,
-        "cache_creation_input_token_cost": {}, "input_cost_per_audio_token": "much", "output_cost_per_audio_token": 1e999,
+        "cache_creation_input_token_cost": {}, "input_cost_per_image_token": true, "input_cost_per_audio_token": "much", "output_cost_per_audio_token": 1e999,
         "input_cost_per_request": 0.005}, "twice": {"input_cost_per_token": 1e-6}, "twice": {"input_cost_per_token": 2e-6},
         " odd": {"input_cost_per_token": 1e-6}, "list": [], "none": {"input_cost_per_token": null},
         "ranges": {"tiered_pricing": 5, "input_cost_per_token": 1e-6}}"#,
@@ -191,6 +191,7 @@ fn unusable_prices_are_skipped_and_listed() {
         "\"2\" is more than one unit",
         "\"1e-13\" is below the smallest",
         "cache_creation_input_token_cost is not a number",
+        "input_cost_per_image_token is not a number",
         "\"much\" is not a number",
         "\"1e999\" is too large",
         "twice; the last is used",
@@ -205,7 +206,7 @@ fn unusable_prices_are_skipped_and_listed() {
             import.skipped
         );
     }
-    assert_eq!(import.skipped.len(), 10);
+    assert_eq!(import.skipped.len(), 11);
     let twice = book.entries().iter().find(|entry| &**entry.models.text() == "twice").expect("it is there");
     assert_eq!(twice.offers[0].rate.per_token[0], Some(2_000_000));
 }
@@ -310,6 +311,19 @@ fn invalid_map_is_refused() {
         "{\"m\": {\"tiered_pricing\": [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}}",
     ] {
         assert!(import(json, &options()).is_err(), "{json}");
+    }
+    let error = import("[]", &options()).expect_err("it is not a map");
+    assert!(error.contains("expected names with values"), "{error}");
+}
+
+/// The model is the first level, its field the second.
+#[test]
+fn values_nest_at_most_sixteen_levels() {
+    for (open, close) in [("[", "]"), ("{\"a\": ", "}")] {
+        let nested =
+            |levels| format!("{{\"m\": {{\"x\": {}1{}}}}}", open.repeat(levels), close.repeat(levels));
+        assert!(import(&nested(14), &options()).is_ok(), "{open}");
+        assert!(import(&nested(15), &options()).is_err(), "{open}");
     }
 }
 

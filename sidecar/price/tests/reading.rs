@@ -91,6 +91,7 @@ fn each_error_has_its_line_and_a_remedy() {
             "lower case",
         ),
         ("  - {name: m, input: 1, tiers: {batch: {}}}", 4, "has no prices", "multiply"),
+        ("  - {name: m, input: 1, tiers: {batch: {input: -1}}}", 4, "`-1` is below 0", "2.50"),
         ("  - {name: m, input: 1, tiers: {batch: {multiply: -1}}}", 4, "`multiply`", "0.5"),
         ("  - {name: m, input: 1, tiers: {batch: {multiply: 0.5, input: 1}}}", 4, "not both", "remove"),
         (
@@ -135,6 +136,43 @@ fn each_error_has_its_line_and_a_remedy() {
         assert_eq!(error.line, line, "{entry}: {error}");
         assert!(error.message.contains(message) && error.remedy.contains(remedy), "{entry}: {error}");
     }
+}
+
+#[test]
+fn long_value_is_cut_in_the_message() {
+    let cut = format!("{}…", "x".repeat(80));
+    for (value, shown) in [("x".repeat(80), "x".repeat(80)), ("x".repeat(81), cut)] {
+        let errors = errors(&format!("{HEAD}  - name: m\n    input: {value}\n"));
+        let messages: Vec<&str> = errors.iter().map(|error| &*error.message).collect();
+        assert_eq!(messages, [format!("`input`: `{shown}` is not a decimal number")]);
+    }
+}
+
+#[test]
+fn tier_name_is_short_and_lower_case() {
+    for (name, is_valid) in [
+        ("tier-1_b", true),
+        (&*"t".repeat(64), true),
+        (&*"t".repeat(65), false),
+        ("t.1", false),
+        ("tierB", false),
+    ] {
+        let errors = errors(&format!("{HEAD}  - {{name: m, input: 1, tiers: {{{name}: {{input: 1}}}}}}\n"));
+        assert_eq!(errors.is_empty(), is_valid, "{name}: {errors:?}");
+    }
+}
+
+#[test]
+fn limits_of_prices_are_inclusive() {
+    for entry in
+        ["input: 10000000000", "per_request: 10000", "input: 5000000000, tiers: {batch: {multiply: 2}}"]
+    {
+        assert_eq!(errors(&format!("{HEAD}  - {{name: m, {entry}}}\n")), [], "{entry}");
+    }
+    // One unit of the currency for a token is not yet high.
+    let (_, warnings) =
+        Book::read(&format!("{HEAD}  - {{name: m, input: 1000000, output: 1}}\n")).expect("a book");
+    assert_eq!(warnings, []);
 }
 
 #[test]
@@ -214,6 +252,12 @@ fn warnings_leave_the_file_usable() {
             "no price for output; the price without it applies",
         ),
         (
+            "  - name: m\n    input: 1\n    output: 2\n    tiers:\n      batch:\n        input: 0.5",
+            8,
+            WarningKind::Inherited,
+            "no price for output; the price without it applies",
+        ),
+        (
             "  - name: m\n    input: 1\n    context_tiers: [{above_input_tokens: 9, input: 2}]\n    tiers:\n      batch: {input: 0.5}",
             8,
             WarningKind::Inherited,
@@ -258,6 +302,7 @@ fn file_without_models_is_warned_about() {
     let (_, warnings) = Book::read("version: v\ncurrency: EUR\nmodels: []\n").expect("the file is usable");
     let told: Vec<_> = warnings.iter().map(|warning| (warning.line, warning.kind)).collect();
     assert_eq!(told, [(3, WarningKind::Empty)]);
+    assert_eq!(warnings[0].to_string(), "line 3: `models` has no entry: every exchange is unpriced");
 }
 
 #[test]
