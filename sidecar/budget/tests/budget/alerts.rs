@@ -159,3 +159,57 @@ fn sentences_describe_each_threshold() {
 fn thresholds_match_the_metric_labels() {
     assert_eq!(Threshold::ALL.map(Threshold::name), ["50", "80", "100", "soft", "forecast"]);
 }
+
+#[test]
+fn limit_of_zero_alerts_only_after_spend() {
+    let mut budgets = dollars(vec![budget("none", "acme", Period::Day, None, Some(0))]);
+    assert_eq!(ids(&budgets.tick(at(3, 1))), [""; 0]);
+    budgets.charge("acme", at(3, 1), 1);
+    assert_eq!(ids(&budgets.tick(at(3, 2))).len(), 3);
+}
+
+#[test]
+fn label_is_the_tenant_or_the_shared_limit() {
+    let mut shared = budget("all", "*", Period::Day, None, Some(2));
+    shared.shared = true;
+    let mut budgets = dollars(vec![budget("each", "*", Period::Day, None, Some(2)), shared]);
+    budgets.charge("acme", at(3, 1), UNIT);
+    let labels: Vec<_> = budgets.tick(at(3, 1)).iter().map(Notice::label).collect();
+    assert_eq!(labels.iter().map(|label| &**label).collect::<Vec<_>>(), ["_shared:all", "acme"]);
+}
+
+/// A clock that goes back finds the alerts of 128 periods, of which the oldest makes room for the next.
+#[test]
+fn alerts_of_128_periods_are_remembered() {
+    let mut budgets = dollars(vec![budget("day", "acme", Period::Day, None, Some(1))]);
+    let spend = |budgets: &mut budget::Budgets, day| {
+        budgets.charge("acme", at(day, 0), UNIT);
+        assert_eq!(ids(&budgets.tick(at(day, 1))).len(), 3, "{day}");
+    };
+    (1..=128).for_each(|day| spend(&mut budgets, day));
+    assert_eq!(ids(&budgets.tick(at(1, 2))), [""; 0]);
+    spend(&mut budgets, 129);
+    assert_eq!(ids(&budgets.tick(at(3, 2))), [""; 0]);
+}
+
+/// Older sums are not read: after a restart they may be missing.
+#[test]
+fn rolling_alert_depends_on_the_last_thirty_days() {
+    let mut budgets = dollars(vec![budget("gold", "acme", Period::Rolling, None, Some(10))]);
+    budgets.charge("acme", at(1, 1), 6 * UNIT);
+    assert_eq!(ids(&budgets.tick(at(1, 2))), ["gold/acme/2026-10-03/50"]);
+    // Nothing evaluates until the 80th day, of which the 51st is the first of the last thirty.
+    budgets.charge("acme", at(51, 1), 6 * UNIT);
+    assert_eq!(ids(&budgets.tick(at(80, 2))), [""; 0]);
+}
+
+#[test]
+fn rolling_alert_of_a_far_future_day_is_ignored() {
+    for (ahead, told) in [(29, &[][..]), (30, &["gold/acme/2026-10-05/50"])] {
+        let mut budgets = dollars(vec![budget("gold", "acme", Period::Rolling, None, Some(10))]);
+        budgets.charge("acme", at(3 + ahead, 1), 6 * UNIT);
+        assert_eq!(ids(&budgets.tick(at(3 + ahead, 2))).len(), 1);
+        budgets.charge("acme", at(3, 1), 6 * UNIT);
+        assert_eq!(ids(&budgets.tick(at(3, 2))), told, "{ahead}");
+    }
+}

@@ -1,9 +1,9 @@
 //! The forecast, and its alert: sent once, after it has been above the limit for a while, and only if
 //! enough of the period is over.
 
-use budget::{Budgets, Notice, Period, Threshold};
+use budget::{Budgets, Notice, Period, SentAlerts, Threshold};
 
-use super::{HOUR_US, UNIT, at, budget, dollars};
+use super::{HOUR_US, UNIT, at, budget, day, dollars, tenant};
 
 const MINUTE_US: i64 = HOUR_US / 60;
 
@@ -148,4 +148,52 @@ fn rolling_forecast_alerts_once_in_thirty_days() {
         }
     }
     assert_eq!(days, [2, 45]);
+}
+
+/// Such a time is after the end of the last period.
+#[test]
+fn time_beyond_the_calendar_has_no_forecast() {
+    for period in Period::ALL {
+        let mut budgets = dollars(vec![budget("b", "a", period, None, Some(10))]);
+        budgets.charge("a", i64::MAX, UNIT);
+        assert_eq!(forecast(&budgets, i64::MAX), None, "{period:?}");
+    }
+}
+
+/// Returns the ids of the forecasts alone.
+fn forecasts(notices: &[Notice]) -> Vec<String> {
+    let forecasts = notices.iter().filter(|notice| notice.threshold == Threshold::Forecast);
+    forecasts.map(Notice::id).collect()
+}
+
+/// At noon, 4 units make a forecast of 7: the 4, 4 more at the pace of the day, 2 at that of the last 24 hours, halved.
+#[test]
+fn forecast_equal_to_the_limit_is_not_above_it() {
+    let noon = at(3, 12);
+    let at_limit = || dollars(vec![budget("b", "a", Period::Day, None, Some(7))]);
+    let spent = [(tenant("a"), day(3), i128::from(4 * UNIT))];
+
+    // Its ten minutes do not begin.
+    let mut budgets = at_limit();
+    budgets.restore(noon, &spent, Some(&SentAlerts::default()));
+    assert_eq!(forecast(&budgets, noon), Some(i128::from(7 * UNIT)));
+    assert_eq!(forecasts(&budgets.tick(noon)), [""; 0]);
+    budgets.charge("a", noon, UNIT);
+    assert_eq!(forecasts(&budgets.tick(noon + 5 * MINUTE_US)), [""; 0]);
+    assert_eq!(forecasts(&budgets.tick(noon + 10 * MINUTE_US)), [""; 0]);
+    assert_eq!(forecasts(&budgets.tick(noon + 15 * MINUTE_US)), ["b/a/2026-11-03/forecast"]);
+
+    // Without a state file it does not count as sent.
+    let mut budgets = at_limit();
+    budgets.restore(noon, &spent, None);
+    budgets.charge("a", noon, UNIT);
+    assert_eq!(forecasts(&budgets.tick(noon)), [""; 0]);
+    assert_eq!(forecasts(&budgets.tick(noon + 10 * MINUTE_US)), ["b/a/2026-11-03/forecast"]);
+
+    // It ends the ten minutes without an alert.
+    let mut budgets = at_limit();
+    budgets.charge("a", noon, 4 * UNIT);
+    assert_eq!(forecasts(&budgets.tick(noon - 10 * MINUTE_US)), [""; 0]);
+    assert!(forecast(&budgets, noon - 10 * MINUTE_US) > Some(i128::from(7 * UNIT)));
+    assert_eq!(forecasts(&budgets.tick(noon)), [""; 0]);
 }

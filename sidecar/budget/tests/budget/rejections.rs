@@ -72,6 +72,15 @@ fn rolling_budget_of_zero_rejects_for_thirty_days() {
     assert_eq!(budgets.rejections(at(4, 0))[&tenant("a")].retry_after_s, 30 * 86_400);
 }
 
+/// A clock that was ahead has left spend on the 33rd day, so the sum stays at the limit for the next thirty.
+#[test]
+fn rolling_rejection_lasts_at_most_thirty_days() {
+    let mut budgets = dollars(vec![enforced("b", "a", Period::Rolling, 5)]);
+    budgets.charge("a", at(3, 0), 5 * UNIT);
+    budgets.charge("a", at(33, 0), 5 * UNIT);
+    assert_eq!(budgets.rejections(at(4, 0))[&tenant("a")].retry_after_s, 30 * 86_400);
+}
+
 #[test]
 fn overflow_tenant_has_no_budget() {
     let mut budgets = dollars(vec![enforced("b", "*", Period::Day, 1)]);

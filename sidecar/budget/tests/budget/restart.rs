@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use budget::{Budgets, Period, SentAlerts};
+use budget::{Budgets, Period, SentAlerts, SentAlertsError};
 
 use super::{UNIT, at, budget, day, dollars, ids, tenant};
 
@@ -155,23 +155,28 @@ fn foreign_text_is_rejected() {
         assert!(SentAlerts::from_json(text).is_err(), "{text}");
     }
     assert_eq!(SentAlerts::from_json("{\"version\":1,\"told\":[]}"), Ok(SentAlerts::default()));
+    assert_eq!(SentAlertsError.to_string(), "the file of sent budget alerts cannot be parsed");
 }
 
 #[test]
 fn undelivered_notices_are_not_kept() {
-    let mut budgets = new(10);
-    budgets.charge("a", at(3, 0), 9 * UNIT);
-    let notices = budgets.tick(at(3, 1));
-    assert_eq!(notices.len(), 4, "{notices:?}");
-    let all = budgets.sent_alerts(at(3, 1));
-    for undelivered in &notices {
-        let kept = all.clone().without(std::slice::from_ref(undelivered));
-        assert_ne!(kept, all);
-        let mut after = new(10);
-        after.restore(at(3, 2), &[(tenant("a"), day(3), i128::from(9 * UNIT))], Some(&kept));
-        assert_eq!(ids(&after.tick(at(3, 2))), [undelivered.id()]);
+    // On the first day the month's alerts have the date of the rolling period's.
+    for on in [1, 3] {
+        let spent = ["a", "b"].map(|name| (tenant(name), day(on), i128::from(9 * UNIT)));
+        let mut budgets = new(10);
+        budgets.restore(at(on, 1), &spent, Some(&SentAlerts::default()));
+        let notices = budgets.tick(at(on, 1));
+        assert_eq!(notices.len(), 8, "{notices:?}");
+        let all = budgets.sent_alerts(at(on, 1));
+        for undelivered in &notices {
+            let kept = all.clone().without(std::slice::from_ref(undelivered));
+            assert_ne!(kept, all);
+            let mut after = new(10);
+            after.restore(at(on, 2), &spent, Some(&kept));
+            assert_eq!(ids(&after.tick(at(on, 2))), [undelivered.id()]);
+        }
+        assert_eq!(all.without(&notices), SentAlerts::default());
     }
-    assert_eq!(all.without(&notices), SentAlerts::default());
 }
 
 #[test]

@@ -68,6 +68,7 @@ fn gauges_show_the_tightest_budget_of_a_period() {
     let mut budgets = dollars(vec![
         budget("wide", "a", Period::Day, None, Some(10)),
         budget("tight", "a", Period::Day, Some(3), None),
+        budget("last", "a", Period::Day, None, Some(5)),
         budget("month", "a", Period::Month, None, Some(50)),
     ]);
     budgets.charge("a", at(3, 0), UNIT);
