@@ -106,3 +106,49 @@ fn add_tokens(sums: &mut [u64; TokenType::ALL.len()], tokens: &[u64; TokenType::
         *sum = sum.saturating_add(*count);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use meter::TokenType;
+
+    use super::{GpuSums, Sums};
+
+    /// Sums in which each field has a value of its own, times a factor.
+    fn sums(factor: u32) -> Sums {
+        let (count, amount) = (u64::from(factor), i128::from(factor));
+        Sums {
+            exchanges: 2 * count,
+            tokens: TokenType::ALL.map(|kind| (20 + kind as u64) * count),
+            cost_pico: 14 * amount,
+            energy_exchanges: count,
+            gpu: GpuSums {
+                energy_nj: 15 * amount,
+                gpu_ns: 16 * amount,
+                gpu_hours_pico: 17 * amount,
+                gpu_energy_pico: 18 * amount,
+            },
+        }
+    }
+
+    #[test]
+    fn added_sums_can_be_taken_away() {
+        let mut all = sums(1);
+        all.add(&sums(2));
+        assert_eq!((all, all.without(&sums(1))), (sums(3), Some(sums(2))));
+    }
+
+    #[test]
+    fn only_amounts_may_be_less() {
+        let mut tokens = sums(1).tokens;
+        tokens[0] -= 1;
+        for less in [
+            Sums { exchanges: 1, ..sums(1) },
+            Sums { tokens, ..sums(1) },
+            Sums { energy_exchanges: 0, ..sums(1) },
+        ] {
+            assert_eq!(less.without(&sums(1)), None, "{less:?}");
+        }
+        let less = Sums { cost_pico: 13, ..sums(1) }.without(&sums(1));
+        assert_eq!(less, Some(Sums { cost_pico: -1, ..sums(0) }));
+    }
+}
