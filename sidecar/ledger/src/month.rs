@@ -15,7 +15,8 @@ const FIRST_DAY: Date = date(1970, 1, 1);
 
 /// Returns the day of an instant, in days since 1970-01-01.
 pub fn day(us: i64) -> i32 {
-    i32::try_from(us.div_euclid(DAY_US)).unwrap_or(if us < 0 { i32::MIN } else { i32::MAX })
+    // An instant is at most 106,751,991 days away.
+    i32::try_from(us.div_euclid(DAY_US)).unwrap_or(i32::MAX)
 }
 
 /// Returns the month of a day.
