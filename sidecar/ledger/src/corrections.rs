@@ -151,3 +151,65 @@ const HAS_UNSEEN: &str = "SELECT EXISTS (SELECT 1 FROM made WHERE NOT is_seen)";
 
 const UNSEEN_UNPRICED: &str =
     "SELECT max(first_price) FROM made WHERE exchange = ? AND NOT is_seen HAVING count(*) > 0";
+
+#[cfg(test)]
+mod tests {
+    use meter::ExchangeId;
+
+    use super::{ChargeChange, Corrections, id_of};
+    use crate::source::{Correction, Range};
+    use crate::testing::{Contents, NOON_US, Place, rate, row, write_month};
+    use crate::{Row, Store, month};
+
+    /// Ledgers hold these ids: with others, a correction would be entered twice.
+    #[test]
+    fn id_depends_on_exchange_and_number() {
+        let ids = [([1; 16], 0), ([1; 16], 1), ([2; 16], 0)];
+        let ids = ids.map(|(exchange, made)| id_of(&ExchangeId(exchange), NOON_US, made).to_string());
+        assert_eq!(
+            ids,
+            [
+                "01a13f6e-fa00-76ff-8c71-93bae6b613ba",
+                "01a13f6e-fa00-7afa-bab6-07d9b1dd52be",
+                "01a13f6e-fa00-7f61-8cdd-17326f5d7ff0"
+            ]
+        );
+    }
+
+    fn correction(of: &Row, made: usize, made_us: i64, change: &ChargeChange) -> Correction {
+        let id = id_of(&of.id, of.ended_us, made);
+        Correction { id, made_us, exchange: of.id, line: change.line(of), ended_us: of.ended_us }
+    }
+
+    #[test]
+    fn corrections_of_a_row_are_in_the_order_of_entry() {
+        let place = Place::new();
+        let (corrected, other) = (row(7), row(1));
+        let price::Charge::Priced { rate, .. } = rate(0) else { panic!("it has a price") };
+        let billed = month::of(NOON_US);
+        let changes = [(true, 50), (false, -7)].map(|(first_price, delta_pico)| ChargeChange {
+            billed,
+            rate: Some(rate.id),
+            first_price,
+            delta_pico,
+        });
+        // The clock went back between them.
+        let made = [
+            correction(&corrected, 0, NOON_US + 2, &changes[0]),
+            correction(&corrected, 1, NOON_US + 1, &changes[1]),
+        ];
+        let contents = Contents { rates: &[rate], corrections: made.iter().collect(), ..Contents::default() };
+        write_month(&place.ledger(), billed, true, &contents);
+        let store = Store::open_read(&place.ledger()).unwrap();
+        let found = Corrections::read(&store, &Range::ALL).unwrap();
+        assert_eq!(
+            (found.of(&corrected).unwrap(), found.of(&other).unwrap()),
+            (changes.to_vec(), Vec::new())
+        );
+
+        let unseen = || (found.has_unseen().unwrap(), found.unseen_unpriced(&made[1]).unwrap());
+        assert_eq!(unseen(), (true, Some(true)));
+        found.see(&corrected.id).unwrap();
+        assert_eq!(unseen(), (false, None));
+    }
+}

@@ -83,7 +83,7 @@ fn days_of(date: Date) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{day, instant, month_of, time, week};
+    use super::{day, day_at, instant, month, month_at, month_of, time, week};
     use crate::source::DAY_US;
 
     #[test]
@@ -106,5 +106,13 @@ mod tests {
         let weeks = [0, 3, 4, 19_722, 19_723].map(week);
         assert_eq!(weeks, ["1970-W01", "1970-W01", "1970-W02", "2023-W52", "2024-W01"]);
         assert_eq!((day(19_782).as_str(), time(-1).as_str()), ("2024-02-29", "1969-12-31T23:59:59Z"));
+    }
+
+    #[test]
+    fn days_and_months_have_numbers_and_names() {
+        assert_eq!([-1, 0, 2 * DAY_US - 1, 2 * DAY_US].map(day_at), [-1, 0, 1, 2]);
+        assert_eq!((month_at(19_782), month(681).as_str()), (649, "2026-10"));
+        // Days that no date can name are the first and the last.
+        assert_eq!([i32::MIN, i32::MAX].map(day), ["-009999-01-01", "9999-12-31"]);
     }
 }

@@ -74,3 +74,37 @@ impl PlannedCorrections {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use price::Charge;
+
+    use super::PlannedCorrections;
+    use crate::corrections::{ChargeChange, id_of};
+    use crate::source::Correction;
+    use crate::testing::{NOON_US, rate, row};
+
+    #[test]
+    fn planned_corrections_keep_their_order_and_rates() {
+        let mut planned = PlannedCorrections::new().unwrap();
+        let mut expected = Vec::new();
+        for (n, delta_pico) in [(2, 50), (1, -7)] {
+            let (row, Charge::Priced { rate, .. }) = (row(n), rate(n)) else { panic!("it has a price") };
+            let change = ChargeChange { billed: 0, rate: Some(rate.id), first_price: false, delta_pico };
+            let id = id_of(&row.id, row.ended_us, 0);
+            let line = change.line(&row);
+            let correction =
+                Correction { id, made_us: NOON_US, exchange: row.id, line, ended_us: row.ended_us };
+            planned.add(&correction, &rate).unwrap();
+            expected.push((correction, rate));
+        }
+        let mut found = Vec::new();
+        planned
+            .each(|correction, rate| {
+                found.push((correction, rate.clone()));
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(found, expected);
+    }
+}

@@ -175,10 +175,44 @@ pub fn utc(us: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::utc;
+    use serde_json::json;
+
+    use super::{sums, utc};
+    use crate::corrections::{ChargeChange, id_of};
+    use crate::file::File;
+    use crate::source::{Correction, DAY_US};
+    use crate::testing::{Contents, NOON_US, Place, rate, row, write_month};
+    use crate::{Row, month};
 
     #[test]
     fn instants_are_utc() {
         assert_eq!(utc(1_793_491_200_000_000), "2026-11-01T00:00:00Z");
+    }
+
+    /// The exchanges of another month were counted there.
+    #[test]
+    fn first_prices_of_the_month_are_not_unpriced() {
+        let place = Place::new();
+        let price::Charge::Priced { rate, .. } = rate(0) else { panic!("it has a price") };
+        let billed = month::of(NOON_US);
+        let rows = [7, 14].map(|n| (billed, row(n), None));
+        let early = [21, 28].map(|n| Row { ended_us: NOON_US - 31 * DAY_US, ..row(n) });
+        let made = [&rows[0].1, &early[0], &early[1]].map(|row| {
+            let change = ChargeChange { billed, rate: Some(rate.id), first_price: true, delta_pico: 5 };
+            let id = id_of(&row.id, row.ended_us, 0);
+            let line = change.line(row);
+            Correction { id, made_us: NOON_US, exchange: row.id, line, ended_us: row.ended_us }
+        });
+        let contents = Contents {
+            rates: &[rate],
+            rows: rows.iter().collect(),
+            corrections: made.iter().collect(),
+            ..Contents::default()
+        };
+        write_month(&place.ledger(), billed, true, &contents);
+        let file = File::open_read(&place.ledger()).unwrap();
+        let sums = sums(&file.connection, billed).unwrap();
+        let counts = ["exchanges", "unpriced_exchanges"].map(|name| sums[name].clone());
+        assert_eq!(counts, [json!(2), json!(1)]);
     }
 }
