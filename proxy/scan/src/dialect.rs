@@ -23,6 +23,7 @@ mod unknown;
 mod vllm_generate;
 
 use crate::field::Fields;
+use crate::request::{CountMember, Key};
 
 use definition::Definition;
 pub(crate) use definition::Form;
@@ -68,6 +69,9 @@ pub enum Dialect {
     /// An unknown shape: frames are counted, and only a usage object is read.
     Unknown,
 }
+
+/// A value that is not listed would have no route.
+const _: () = assert!(Dialect::ALL.len() == Dialect::Unknown as usize + 1, "Dialect::ALL lacks a dialect");
 
 impl Dialect {
     /// Every dialect, in the order of the documentation.
@@ -164,6 +168,16 @@ impl Dialect {
     /// The fields to read in its frames.
     pub(crate) fn fields(self) -> &'static Fields {
         self.definition().fields
+    }
+
+    /// The members of its requests that may list prompts.
+    pub(crate) fn prompt_lists(self) -> &'static [Key] {
+        self.definition().prompt_lists
+    }
+
+    /// The members of its requests with the number of answers.
+    pub(crate) fn answer_counts(self) -> &'static [CountMember] {
+        self.definition().answer_counts
     }
 
     /// The structure of its frames.

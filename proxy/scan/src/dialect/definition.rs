@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::field::Fields;
+use crate::request::{CountMember, Key};
 
 /// The constants of a dialect.
 #[derive(Debug)]
@@ -24,6 +25,10 @@ pub(crate) struct Definition {
     pub(crate) form: Form,
     /// The fields to read in its frames.
     pub(crate) fields: &'static LazyLock<Fields>,
+    /// The members of a request that may list prompts.
+    pub(crate) prompt_lists: &'static [Key],
+    /// The members of a request with the number of answers to each prompt; the largest counts.
+    pub(crate) answer_counts: &'static [CountMember],
 }
 
 /// The shape of a dialect's errors. The members are those of the servers' own answers.

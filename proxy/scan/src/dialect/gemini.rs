@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 use crate::frame::{FOREIGN_INPUT, FOREIGN_OUTPUT};
+use crate::request::CountMember;
 
 /// The fields of a frame. Rank 0 counts the tool results in the prompt.
 const FRAME: &[(&str, Field)] = &[
@@ -82,6 +83,8 @@ pub(super) static DEFINITION: Definition = Definition {
     end_mark: EndMark::Finish,
     form: Form::List,
     fields: &FIELDS,
+    prompt_lists: &[],
+    answer_counts: &[CountMember::GenerationConfig],
 };
 
 /// The fields of this dialect.

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
 use crate::frame::Unit;
+use crate::request::{Key, TOP_COUNTS};
 
 /// The fields of a frame.
 const FRAME: &[(&str, Field)] = &[
@@ -59,6 +60,8 @@ pub(super) static DEFINITION: Definition = Definition {
     end_mark: EndMark::Finish,
     form: Form::Native,
     fields: &FIELDS,
+    prompt_lists: &[Key::Prompt],
+    answer_counts: TOP_COUNTS,
 };
 
 /// The fields of this dialect.

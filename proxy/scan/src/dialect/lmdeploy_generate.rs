@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use super::definition::{Definition, EndMark, ErrorShape, Form};
 use super::sglang_generate::{ELEMENT, FRAME};
 use crate::field::Fields;
+use crate::request::Key;
 
 /// The definition of this dialect.
 pub(super) static DEFINITION: Definition = Definition {
@@ -17,6 +18,8 @@ pub(super) static DEFINITION: Definition = Definition {
     end_mark: EndMark::Done,
     form: Form::Native,
     fields: &FIELDS,
+    prompt_lists: &[Key::Prompt, Key::InputIds],
+    answer_counts: &[],
 };
 
 /// The fields of this dialect.

@@ -41,6 +41,8 @@ pub(super) static DEFINITION: Definition = Definition {
     end_mark: EndMark::Finish,
     form: Form::Native,
     fields: &FIELDS,
+    prompt_lists: &[],
+    answer_counts: &[],
 };
 
 /// The fields of this dialect.

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
+use crate::request::{Key, TOP_COUNTS};
 
 /// The definition of this dialect.
 pub(super) static DEFINITION: Definition = Definition {
@@ -15,6 +16,8 @@ pub(super) static DEFINITION: Definition = Definition {
     end_mark: EndMark::Done,
     form: Form::List,
     fields: &FIELDS,
+    prompt_lists: &[Key::Prompt],
+    answer_counts: TOP_COUNTS,
 };
 
 /// The fields of this dialect.

@@ -102,6 +102,8 @@ pub(super) static DEFINITION: Definition = Definition {
     end_mark: EndMark::Done,
     form: Form::Typed,
     fields: &FIELDS,
+    prompt_lists: &[],
+    answer_counts: &[],
 };
 
 /// The fields of this dialect.

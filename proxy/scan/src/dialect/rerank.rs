@@ -26,6 +26,8 @@ pub(super) static DEFINITION: Definition = Definition {
     end_mark: EndMark::Eof,
     form: Form::Prompt,
     fields: &FIELDS,
+    prompt_lists: &[],
+    answer_counts: &[],
 };
 
 /// The fields of this dialect.

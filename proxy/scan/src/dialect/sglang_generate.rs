@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
+use crate::request::{CountMember, Key};
 
 /// The fields of a frame.
 pub(crate) const FRAME: &[(&str, Field)] = &[
@@ -53,6 +54,8 @@ pub(super) static DEFINITION: Definition = Definition {
     end_mark: EndMark::Done,
     form: Form::Native,
     fields: &FIELDS,
+    prompt_lists: &[Key::Text, Key::InputIds],
+    answer_counts: &[CountMember::SamplingParams],
 };
 
 /// The fields of this dialect.

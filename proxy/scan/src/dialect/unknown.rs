@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
+use crate::request::{ALL_COUNTS, ALL_LISTS};
 
 /// The names of a usage object. Rank 0 counts if nothing else does; ranks 1 and 2 are parts of the prompt
 /// that Anthropic counts separately.
@@ -47,6 +48,8 @@ pub(super) static DEFINITION: Definition = Definition {
     end_mark: EndMark::Eof,
     form: Form::Opaque,
     fields: &FIELDS,
+    prompt_lists: ALL_LISTS,
+    answer_counts: ALL_COUNTS,
 };
 
 /// The fields of this dialect.

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
+use crate::request::CountMember;
 
 /// The definition of this dialect.
 pub(super) static DEFINITION: Definition = Definition {
@@ -16,6 +17,8 @@ pub(super) static DEFINITION: Definition = Definition {
     end_mark: EndMark::Done,
     form: Form::List,
     fields: &FIELDS,
+    prompt_lists: &[],
+    answer_counts: &[CountMember::SamplingParams],
 };
 
 /// The fields of this dialect.

@@ -38,11 +38,13 @@ pub(crate) enum CountMember {
 const LISTS: usize = 3;
 const COUNTS: usize = 4;
 
-const ALL_LISTS: &[Key] = &[Key::Prompt, Key::Text, Key::InputIds];
-const ALL_COUNTS: &[CountMember] =
+/// The members of every dialect.
+pub(crate) const ALL_LISTS: &[Key] = &[Key::Prompt, Key::Text, Key::InputIds];
+/// The members of every dialect.
+pub(crate) const ALL_COUNTS: &[CountMember] =
     &[CountMember::Top, CountMember::Completions, CountMember::SamplingParams, CountMember::GenerationConfig];
 /// The members of llama.cpp, which also serves OpenAI's dialects.
-const TOP_COUNTS: &[CountMember] = &[CountMember::Top, CountMember::Completions];
+pub(crate) const TOP_COUNTS: &[CountMember] = &[CountMember::Top, CountMember::Completions];
 
 /// The counts of all members together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +85,8 @@ impl RequestedCounts {
 
     /// Returns the counts by the members of `dialect`, or of all dialects if it is unknown.
     pub(super) fn totals(&self, dialect: Option<Dialect>) -> CountTotals {
-        let (lists, counts) = members_of(dialect);
+        let dialect = dialect.unwrap_or(Dialect::Unknown);
+        let (lists, counts) = (dialect.prompt_lists(), dialect.answer_counts());
         let lists = || lists.iter().filter_map(|&key| self.lists.get(index(key)?));
         let ids = lists().fold(0, |sum: u64, list| sum + u64::from(list.ids));
         let listed = lists().fold(0, |sum: u32, list| sum.saturating_add(list.prompts));
@@ -105,29 +108,4 @@ impl RequestedCounts {
 
 fn index(key: Key) -> Option<usize> {
     ALL_LISTS.iter().position(|list| *list == key)
-}
-
-/// The members of a dialect that may list prompts, and those with the number of answers.
-fn members_of(dialect: Option<Dialect>) -> (&'static [Key], &'static [CountMember]) {
-    match dialect {
-        None | Some(Dialect::Unknown) => (ALL_LISTS, ALL_COUNTS),
-        Some(Dialect::OpenaiChat) => (&[], TOP_COUNTS),
-        Some(Dialect::OpenaiCompletions | Dialect::LlamacppCompletion) => (&[Key::Prompt], TOP_COUNTS),
-        Some(Dialect::Sglang) => (&[Key::Text, Key::InputIds], &[CountMember::SamplingParams]),
-        Some(Dialect::Lmdeploy) => (&[Key::Prompt, Key::InputIds], &[]),
-        Some(Dialect::VllmGenerate) => (&[], &[CountMember::SamplingParams]),
-        Some(Dialect::Gemini) => (&[], &[CountMember::GenerationConfig]),
-        Some(
-            Dialect::OpenaiResponses
-            | Dialect::Anthropic
-            | Dialect::Tgi
-            | Dialect::OllamaChat
-            | Dialect::OllamaGenerate
-            | Dialect::Triton
-            | Dialect::Cohere
-            | Dialect::Embeddings
-            | Dialect::Rerank
-            | Dialect::Transcription,
-        ) => (&[], &[]),
-    }
 }
