@@ -98,7 +98,7 @@ pub const LABELS: &[Label] = &[
     },
     Label {
         name: "source",
-        meaning: "Of a device: the source of its samples (`power`: energy integrated from power); of a prompt token: its origin",
+        meaning: "Of a device: where its samples come from; `power` means that energy is integrated from power. Of a prompt token: where it came from",
     },
     Label { name: "shared", meaning: "`true` if the device is also used by others than these upstreams" },
     Label { name: "unit", meaning: "Unit of the device" },

@@ -59,6 +59,9 @@ fn manual() -> String {
     page += "\n## Label values\n";
     for label in ["what", "step", "fault"] {
         explain(&mut page, &format!("`{label}`"), label, values(label));
+        if label == "step" {
+            page += STEPS;
+        }
     }
     for (label, lists) in by_metric() {
         // A tenant's refusals have the reasons of all; a file explains itself.
@@ -81,18 +84,30 @@ fn manual() -> String {
     let renamed: Vec<_> = renamed.map(|label| format!("`{}`", attribute(label.name))).collect();
     writeln!(
         page,
-        "\nLabels keep their names, except those of a semantic convention: {}.",
-        renamed.join(", ")
+        "\nLabels keep their names, except those of a semantic convention:\n{}.",
+        renamed.chunks(5).map(|line| line.join(", ")).collect::<Vec<_>>().join(",\n")
     )
     .unwrap();
-    page += "\n## Buckets\n\nUpper edges, inclusive; an open bucket follows the last edge.\n\n";
-    for metric in Metric::ALL {
-        if let Kind::Histogram(edges) = metric.entry().kind {
-            let edges: Vec<_> = edges.iter().map(f64::to_string).collect();
-            writeln!(page, "- `{}`: {}", metric.entry().name, edges.join(", ")).unwrap();
-        }
+    page += "\n## Buckets\n\nUpper edges, inclusive; an open bucket follows the last edge.\n\n| Edges | Metrics |\n|---|---|\n";
+    for (edges, names) in buckets() {
+        writeln!(page, "| {edges} | {} |", names.join(", ")).unwrap();
     }
     page
+}
+
+/// Returns each list of bucket edges with the histograms that have it, in the order of the table.
+fn buckets() -> Vec<(String, Vec<String>)> {
+    let mut lists: Vec<(String, Vec<String>)> = Vec::new();
+    for entry in Metric::ALL.iter().map(|metric| metric.entry()) {
+        let Kind::Histogram(edges) = entry.kind else { continue };
+        let edges: Vec<_> = edges.iter().map(f64::to_string).collect();
+        let (edges, name) = (edges.join(", "), format!("`{}`", entry.name));
+        match lists.iter_mut().find(|(listed, _)| *listed == edges) {
+            Some((_, names)) => names.push(name),
+            None => lists.push((edges, vec![name])),
+        }
+    }
+    lists
 }
 
 /// Appends a table of the values of `list` with their meanings.
@@ -204,7 +219,18 @@ const GROUPS: [(&str, &str, &str); 12] = [
 GenAI labels: `gen_ai_operation_name`, `gen_ai_provider_name`, `gen_ai_request_model`, `server_address`, `server_port`.
 ",
     ),
-    ("tokenmeter_time_to_first_token_seconds", "Latency and speed", ""),
+    (
+        "tokenmeter_time_to_first_token_seconds",
+        "Latency and speed",
+        "
+- Sum over the label `upstream` for the values of a model. A model has series only at the upstreams where an exchange of
+  it ended.
+- The times and speeds cover every exchange in which the event occurred: a client that left after the first token has a
+  time to first token.
+- Each finished exchange is either in `tokenmeter_time_to_first_token_seconds` or, with the reason, in
+  `tokenmeter_no_first_token_total`.
+",
+    ),
     ("tokenmeter_objective_exchanges_total", "Verdicts and goodput", ""),
     ("tokenmeter_leg_exchanges_total", "Legs", "\nLegs are the prefill and decode parts of [split requests](../../proxy/relay/legs.md).\n"),
     ("tokenmeter_upstream_up", "Inference server", ""),
@@ -228,21 +254,21 @@ the unit's word and `_total` appended).
 const INTRODUCTION: &str = "\
 # Metrics of tokenmeter
 
-<!-- Generated from the table in src/table.rs by tests/page/manual.rs. `UPDATE_GOLDEN=1 cargo test -p tokenmeter-metrics` rewrites it. -->
+<!-- Generated from the table in src/table.rs by tests/page/manual.rs.
+`UPDATE_GOLDEN=1 cargo test -p tokenmeter-metrics` rewrites it. -->
 
-The admin address (`--admin`, 127.0.0.1:9464 by default) serves `/metrics`; [helm/README.md](../../helm/README.md) has a
-scrape configuration, rules and dashboards. The page has three formats, chosen by `Accept`: OpenMetrics 1.0 text,
-Prometheus' protobuf, and text 0.0.4 for every other request (`curl`, a browser, older agents). Every enabled metric has
-its HELP and TYPE lines from the start; `--semconv` disables some of `gen_ai_client_*`. A series appears with its first
-event, or with 0 if a zero is informative (no refusal, no loss, an idle model).
+- Address: `/metrics` at `--admin`, 127.0.0.1:9464 by default.
+- [helm/README.md](../../helm/README.md) has a scrape configuration, rules and dashboards.
+- The page has three [formats](#formats-of-the-page), chosen by `Accept`.
+- Every enabled metric has HELP and TYPE from the start; `--semconv` disables some of `gen_ai_client_*`.
+- A series appears with its first event, or with 0 if a zero is informative (no refusal, no loss, an idle model).
 
-[Twelve to start with](#start-with-these-twelve) · [All metrics](#metrics) · [Endings](#endings) · [Labels](#labels) ·
-[Label values](#label-values) · [Queries](#queries) · [Provenance](#provenance-of-token-counts) ·
-[GenAI convention](#the-genai-convention) · [Objectives](#objectives) · [Formats](#formats-of-the-page) ·
-[Inference server](#metrics-read-from-the-inference-server) · [GPU](#accelerators-energy-time-and-cost) ·
-[Money](#tenants-and-money) · [Ledger](#the-ledger) · [Telemetry](#telemetry-about-telemetry) ·
-[Reserved values](#reserved-label-values) · [In OTLP](#in-otlp) · [Buckets](#buckets). [Questions](questions.md) has
-28 queries with their readings.
+| | Sections |
+|---|---|
+| Start | [Twelve metrics](#start-with-these-twelve) · [Queries](#queries) · [28 questions with queries](questions.md) |
+| Look up | [Metrics](#metrics) · [Endings](#endings) · [Labels](#labels) · [Label values](#label-values) · [Buckets](#buckets) · [In OTLP](#in-otlp) |
+| Understand | [Provenance](#provenance-of-token-counts) · [GenAI convention](#the-genai-convention) · [Objectives](#objectives) · [Formats](#formats-of-the-page) · [Reserved values](#reserved-label-values) |
+| By topic | [Inference server](#metrics-read-from-the-inference-server) · [GPU](#accelerators-energy-time-and-cost) · [Money](#tenants-and-money) · [Ledger](#the-ledger) · [Export](#accounting-of-the-export) |
 
 ## Start with these twelve
 
@@ -262,6 +288,12 @@ event, or with 0 if a zero is informative (no refusal, no loss, an idle model).
 | What did tokenmeter lose? | `tokenmeter_dropped_total` by `what` |
 ";
 
+const STEPS: &str = "
+`tokenmeter_usage_steps_total` counts, for each request to chat and completions, the step taken to have usage in the
+response. The first that applies counts: `observed`, `sent_unasked`, `refused`, `unreadable`, `too_large`,
+`not_streamed`, `client_asked`, `continuous`, `injected`.
+";
+
 const QUERIES: &str = "
 ## Queries
 
@@ -278,7 +310,7 @@ histogram_quantile(0.99, sum by (le, model) (rate(tokenmeter_time_to_first_token
 # Median speed of one request, by concurrency at the server
 histogram_quantile(0.5, sum by (le, model, upstream, concurrency) (rate(tokenmeter_request_output_token_rate_per_second_bucket[1h])))
 
-# Share of streams faster than 30 tokens per second (10, 15, 30 and 100 are edges)
+# Share of streams faster than 30 tokens per second (use a bucket edge, such as 10, 15, 30 or 100)
 1 - sum(rate(tokenmeter_request_output_token_rate_per_second_bucket{le=\"30.0\"}[5m]))
   / sum(rate(tokenmeter_request_output_token_rate_per_second_count[5m]))
 
@@ -351,13 +383,6 @@ For a bill use the ledger (`tokenmeter spend`): it charges every count, estimate
   later tokens make up the difference.
 - `weight` is `exact` if the tokens of each frame are known, and `spread` if the total is divided over the frames.
 
-Endings, times and speeds have the label `upstream`; sum over it for the values of a model. A model has series only at
-the upstreams where an exchange of it ended.
-
-The `tokenmeter_*` times and speeds cover every exchange in which the event occurred: a client that left after the first
-token has a time to first token. Each finished exchange is either in `tokenmeter_time_to_first_token_seconds` or, with
-the reason, in `tokenmeter_no_first_token_total`.
-
 ## The GenAI convention
 
 `gen_ai_*` follows OpenTelemetry's semantic convention. None of these metrics has a tenant.
@@ -380,7 +405,7 @@ the reason, in `tokenmeter_no_first_token_total`.
 
 | `--semconv` | Families besides `gen_ai_server_*` |
 |---|---|
-| `latest` (the default) | `gen_ai_client_inference_usage_*`, `gen_ai_client_inference_operation_*`, `gen_ai_client_embeddings_*` |
+| `latest` (in force unless `--semconv` or `OTEL_SEMCONV_STABILITY_OPT_IN` says otherwise) | `gen_ai_client_inference_usage_*`, `gen_ai_client_inference_operation_*`, `gen_ai_client_embeddings_*` |
 | `client` | those, and `gen_ai_client_inference_duration_seconds`, `…_time_to_first_chunk_seconds`, `…_time_per_output_chunk_seconds` |
 | `legacy` | `gen_ai_client_token_usage`, as in the convention until 1.41: reported counts, no zeros |
 | `both` | those of `latest` and `legacy` |
@@ -428,19 +453,21 @@ the longest gap of the exchange. Prometheus stores exemplars with `--enable-feat
 
 **Native histograms** accompany every classic one except `tokenmeter_inter_token_seconds` and
 `tokenmeter_chunk_gap_seconds`, whose gaps are counted in classic buckets while an exchange runs, and
-`tokenmeter_otlp_export_seconds`. Their schema is 3: each bucket is 9 % wider than the one below. The zero bucket ends at
-2^-20 s (a microsecond) and the last one begins at 2^12 s (68 minutes); for rates, tokens and joules the bounds are
+`tokenmeter_otlp_export_seconds`. Their schema is 3: each bucket is 9 % wider than the one below. The zero bucket ends
+at 2^-20 s (a microsecond) and the last one begins at 2^12 s (68 minutes); for rates, tokens and joules the bounds are
 2^-11 and 2^21.
 
 ## Metrics read from the inference server
 
 If the inference server has a metrics page, tokenmeter reads it every 15 seconds (`engine_metrics_interval_ms`) and
 exports it as `tokenmeter_engine_*`, under the same names for every server. Several models or engines on one page are
-summed; shares are averaged. A value that the server does not report is absent. While the page cannot be read, all these
-series except `tokenmeter_engine_info` are absent and `tokenmeter_engine_up` is 0. `tokenmeter_engine_up` is absent if
-the page is not read: with `engine_metrics: off`, for a server without a page (Ollama, hosted interfaces), and for
-llama.cpp unless `engine_metrics: on`, because some gauges of its page are averages since the last read, which a second
-reader distorts.
+summed; shares are averaged. A value that the server does not report is absent.
+
+| `tokenmeter_engine_up` | When |
+|---|---|
+| 1 | The last read succeeded. |
+| 0 | It failed. All other `tokenmeter_engine_*` except `tokenmeter_engine_info` are absent. |
+| absent | The page is not read: `engine_metrics: off`; a server without a page (Ollama, hosted interfaces); llama.cpp unless `engine_metrics: on`, because a second reader distorts those gauges of its page that are averages since the last read. |
 
 The baseline is the first page read since the server's start; a counter that fell or a new start time sets a new
 baseline. `tokenmeter_engine_drift_tokens` is the server's count minus tokenmeter's, each since the baseline:
@@ -455,8 +482,8 @@ baseline. `tokenmeter_engine_drift_tokens` is the server's count minus tokenmete
   balancer.
 
 Exchanges in flight during a read are counted by one side only (most servers count while they generate, tokenmeter when
-an exchange ends), also those in flight at the baseline. Under load the drift varies by the tokens in flight: look at its
-trend, or at times without traffic.
+an exchange ends), also those in flight at the baseline. Under load the drift varies by the tokens in flight: look at
+its trend, or at times without traffic.
 
 `tokenmeter_engine_prompt_source_tokens` counts prompt tokens by origin: computed (`compute`), held by the server's own
 prefix cache (`cache`), fetched from a KV store or another server (`transfer`).
@@ -470,8 +497,8 @@ live page name the flag to set.
 ## Accelerators: energy, time and cost
 
 `hw_*` follows OpenTelemetry's hardware convention; `hw_id` is the device's UUID. A value that a device does not report
-is absent. While `tokenmeter_gpu_up` is 0 the gauges of the device are absent too; its counters stay. Time that no sample
-covers is counted in `tokenmeter_gpu_gap_seconds_total` and not estimated.
+is absent. While `tokenmeter_gpu_up` is 0 the gauges of the device are absent too; its counters stay. Time that no
+sample covers is counted in `tokenmeter_gpu_gap_seconds_total` and not estimated.
 
 Energy, device time and cost are attributed completely. Since the baseline:
 
@@ -499,15 +526,15 @@ Spend has two bases, which are never added up:
 - An exchange without a price is in `tokenmeter_unpriced_exchanges_total`, with the reason, and in no sum on the basis
   `price`.
 - A response may state a service tier that its price entry lacks. The exchange is charged at the entry's base prices,
-  which may be less than the tier costs. It is in `tokenmeter_unpriced_tier_exchanges_total`, and the log names each such
-  tier once.
+  which may be less than the tier costs. It is in `tokenmeter_unpriced_tier_exchanges_total`, and the log names each
+  such tier once.
 
 Names contain the currency. This page writes `usd`; with a price book in euros `/metrics` has
 `tokenmeter_tenant_spend_eur_total{basis=\"price\"}`, `tokenmeter_budget_used_eur` and so on. GPU costs are always in US
 dollars, in `tokenmeter_tenant_spend_usd_total{basis=\"gpu\"}`.
 
-If a tenant has several budgets for one kind of period, the metrics show the one with the least remaining. Limits, use and
-forecasts of the tenants under `_other` are summed.
+If a tenant has several budgets for one kind of period, the metrics show the one with the least remaining. Limits, use
+and forecasts of the tenants under `_other` are summed.
 
 ## The ledger
 
@@ -516,7 +543,7 @@ forecasts of the tenants under `_other` are summed.
 | waiting for its commit | `tokenmeter_ledger_queued_rows`; the age of the oldest is `tokenmeter_ledger_commit_lag_seconds` |
 | durable on the disk | `tokenmeter_ledger_rows_total` |
 | kept in the ledger's totals only, because the queue was full | `tokenmeter_ledger_shed_rows_total` |
-| lost, because the queue was full | `tokenmeter_ledger_lost_rows_total` |
+| lost with its totals, because the queue was full or the writer failed | `tokenmeter_ledger_lost_rows_total` |
 
 The last two are in `tokenmeter_dropped_total{what=\"ledger_row\"}` too. Counts begin at the start of the process. A gap
 or a corrupt file found at the start makes its counter begin at 1, which `rate` and `increase` do not see: alert on the
@@ -524,7 +551,7 @@ value.
 
 A process without a ledger, a central store, budgets or reloaded files has no series of them.
 
-## Telemetry about telemetry
+## Accounting of the export
 
 For spans and log records, `made` = `sent` + all `dropped_*` + `tokenmeter_otlp_queued_items`, exactly. For the signal
 `metric` the items are the data points of exports. Dropped items are in `tokenmeter_dropped_total` too, as `span`,
@@ -544,16 +571,12 @@ For spans and log records, `made` = `sent` + all `dropped_*` + `tokenmeter_otlp_
 Names longer than 128 bytes are cut at a character boundary. Control characters and a leading `_` become U+FFFD (`�`),
 so that a model name can neither control a terminal nor use a reserved label; a model named `_other` or `_unknown` adds
 to that series. The ledger keeps every name unchanged.
-
-`tokenmeter_usage_steps_total` counts, for each request to chat and completions, the [step](#step) taken to have usage in
-the response. The first that applies counts: `observed`, `sent_unasked`, `refused`, `unreadable`, `too_large`,
-`not_streamed`, `client_asked`, `continuous`, `injected`.
 ";
 
 #[test]
 fn names_in_the_introduction_are_metrics() {
     let known: Vec<_> = Metric::ALL.iter().map(|metric| metric.entry().name).collect();
-    let text = [INTRODUCTION, QUERIES, READING].concat();
+    let text = [INTRODUCTION, STEPS, QUERIES, READING].concat();
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let names: Vec<_> =
         words.filter(|word| word.starts_with("tokenmeter_") && !word.ends_with('_')).collect();

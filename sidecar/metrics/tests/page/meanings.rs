@@ -105,7 +105,7 @@ fn ledger_fault(value: &str) -> Option<&'static str> {
         "full" => "the disk is full",
         "read_only" => "the file or its file system cannot be written",
         "io" => "a write or a sync failed",
-        "corrupt" => "the file is damaged and was moved aside",
+        "corrupt" => "the file is damaged and was quarantined",
         "locked" => "another process has the file open",
         "other" => "any other; the log has the error",
         _ => return None,
