@@ -9,7 +9,7 @@ pub(crate) struct Question {
     pub(crate) title: String,
     /// The text after `Needs: `, without its full stop.
     needs: String,
-    /// The PromQL query.
+    /// The PromQL query; each line after the first is indented.
     pub(crate) query: String,
     /// The sentences after the query.
     reading: String,
@@ -26,7 +26,10 @@ fn question(text: &str) -> Question {
     let blocks: Vec<&str> = text.split("```").collect();
     assert_eq!(blocks.len(), 3, "{title}: one block");
     let query = blocks[1].strip_prefix("promql\n").unwrap_or_else(|| panic!("{title}: a PromQL block"));
-    assert_eq!(query.trim().lines().count(), 1, "{title}: the block is one query");
+    assert!(
+        query.trim().lines().skip(1).all(|line| line.starts_with(' ')),
+        "{title}: the block is one query"
+    );
     let needs = blocks[0].lines().find_map(|line| line.strip_prefix("Needs: ")?.strip_suffix('.'));
     let needs = needs.unwrap_or_else(|| panic!("{title}: no prerequisites")).to_owned();
     Question { title, needs, query: query.trim().to_owned(), reading: blocks[2].trim().to_owned() }
