@@ -15,7 +15,7 @@ use crate::proxy::Proxy;
 const REQUESTS: u64 = 600;
 /// Queue limits far below that, so that a collector that accepts nothing fills them.
 const QUEUE: &str = "100";
-/// What telemetry may hold besides its queues: a connection, an export and its reply.
+/// The memory that telemetry may hold besides its queues: a connection, an export and its reply.
 const MOST_MEMORY: u64 = 16 * 1024 * 1024;
 /// Time to exit: nothing to drain, and the exporter's last flush has its deadline.
 const TO_END: Duration = Duration::from_secs(15);

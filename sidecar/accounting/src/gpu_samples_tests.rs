@@ -1,4 +1,4 @@
-//! What the page has of GPUs.
+//! The samples of GPUs on the page.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the page has of a ledger and of a central store.
+//! The samples of a ledger and of a central store on the page.
 
 use std::time::Duration;
 

@@ -146,7 +146,7 @@ fn late_energy_leaves_next_month_closable() {
     close(&place.ledger(), october() + 1, "ann", month::begin_us(october() + 2)).unwrap();
 }
 
-/// Who asked whom, when and what it cost is for the owner and the owner's group, whatever the umask.
+/// A file is readable for its owner and the owner's group only, whatever the umask.
 #[test]
 fn files_are_unreadable_for_other_users() {
     use std::os::unix::fs::PermissionsExt;

@@ -30,7 +30,7 @@ fn ledger() -> Vec<u8> {
     fs::read(place.ledger()).unwrap()
 }
 
-/// What reports are made of, in an order of its own.
+/// The values of which reports are made, sorted.
 #[derive(Debug, PartialEq)]
 struct Read {
     lines: Vec<String>,
@@ -78,8 +78,8 @@ impl Damaged {
         }
     }
 
-    /// What a writer does that starts on it: it goes on, in the file or in a new one, and if sums are not
-    /// those from before and one row more, a gap records it. Returns true if the file was quarantined.
+    /// Starts a writer on the damaged file and enters a row, in that file or in a new one. If the sums are not those of
+    /// before and of the row, a gap records it. Returns true if the file was quarantined.
     fn writer(&self, content: &[u8], what: &str) -> bool {
         self.report(content, what);
         let ledger = start(plan(&self.place.ledger()));

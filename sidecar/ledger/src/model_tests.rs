@@ -17,7 +17,7 @@ use crate::{Clock, EnergyRow, Plan, Row, Store, start, verify};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// What is done.
+/// One step of a history.
 #[derive(Clone, Debug)]
 enum Action {
     /// Rows of these numbers are entered, and what they used.
@@ -130,7 +130,7 @@ impl Both {
         }
     }
 
-    /// What is on the disk, against what has to be and may be there. Rows that were not acknowledged are
+    /// Compares the disk with the rows that must be and those that may be there. Rows that were not acknowledged count
     /// from now on as they were found.
     fn compare(&mut self) {
         let mut found: BTreeMap<u64, (Row, Option<Used>)> = BTreeMap::new();

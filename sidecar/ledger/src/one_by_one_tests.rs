@@ -87,7 +87,7 @@ fn total_that_does_not_fit_loses_no_other() {
     well(&plan);
 }
 
-/// What an exchange used finds the exchange, although another row of its batch cannot be entered.
+/// The GPU use of an exchange finds the exchange, although another row of its batch cannot be entered.
 #[test]
 fn rows_are_entered_before_what_they_used() {
     let (place, plan, ledger) = waiting();

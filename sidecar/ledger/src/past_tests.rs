@@ -81,7 +81,7 @@ fn late_rows_of_damaged_month_get_new_file() {
     well(&place);
 }
 
-/// What was signed off is not replaced by an empty month.
+/// An empty month does not replace one that was signed off.
 #[test]
 fn damaged_closed_month_is_not_quarantined() {
     let place = Place::new();
