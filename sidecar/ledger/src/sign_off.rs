@@ -182,11 +182,18 @@ mod tests {
     use crate::file::File;
     use crate::source::{Correction, DAY_US};
     use crate::testing::{Contents, NOON_US, Place, rate, row, write_month};
-    use crate::{Row, month};
+    use crate::{Class, DailyTotal, Row, month};
 
     #[test]
     fn instants_are_utc() {
         assert_eq!(utc(1_793_491_200_000_000), "2026-11-01T00:00:00Z");
+    }
+
+    /// The exchanges of the month of a sign-off: all, those without rows, and those without a price.
+    fn counts(place: &Place) -> [serde_json::Value; 3] {
+        let file = File::open_read(&place.ledger()).unwrap();
+        let sums = sums(&file.connection, month::of(NOON_US)).unwrap();
+        ["exchanges", "shed_exchanges", "unpriced_exchanges"].map(|name| sums[name].clone())
     }
 
     /// The exchanges of another month were counted there.
@@ -210,9 +217,27 @@ mod tests {
             ..Contents::default()
         };
         write_month(&place.ledger(), billed, true, &contents);
-        let file = File::open_read(&place.ledger()).unwrap();
-        let sums = sums(&file.connection, billed).unwrap();
-        let counts = ["exchanges", "unpriced_exchanges"].map(|name| sums[name].clone());
-        assert_eq!(counts, [json!(2), json!(1)]);
+        assert_eq!(counts(&place), [json!(2), json!(0), json!(1)]);
+    }
+
+    #[test]
+    fn exchanges_of_overflow_totals_are_shed() {
+        let place = Place::new();
+        let price::Charge::Priced { rate, .. } = rate(1) else { panic!("it has a price") };
+        let billed = month::of(NOON_US);
+        let shed = [1, 3, 7].map(|n| {
+            let mut total = DailyTotal::of_row(&row(n), None);
+            total.key.class = Class::Shed;
+            total
+        });
+        let used = (billed, row(5), None);
+        let contents = Contents {
+            rates: &[rate],
+            rows: vec![&used],
+            shed: shed.iter().collect(),
+            ..Contents::default()
+        };
+        write_month(&place.ledger(), billed, true, &contents);
+        assert_eq!(counts(&place), [json!(4), json!(3), json!(1)]);
     }
 }
