@@ -56,7 +56,12 @@ fn report_notes_an_absent_month() {
         );
         assert!(said[0].contains("x-2026-10.db back from a copy"), "{said:?}");
     }
-    assert_eq!(said(november, None), [""; 0], "the query excludes the month");
+    let last_us = month::begin_us(october() + 1) - 1;
+    assert_eq!(said(Range { since_us: last_us, ..november }, None).len(), 1, "the month's last microsecond");
+    for since_us in [last_us + 1, november_us()] {
+        let range = Range { since_us, ..november };
+        assert_eq!(said(range, None), [""; 0], "the query excludes the month");
+    }
     assert_eq!(said(Range::ALL, Some(october() + 1)), [""; 0]);
 }
 

@@ -254,7 +254,11 @@ fn of_gap(gap: &Gap, range: &Range) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{NAMED_MAX, Notes};
+    use super::{NAMED_MAX, Notes, REMEMBERED_MAX};
+    use crate::Query;
+    use crate::memory::Memory;
+    use crate::tests::query;
+    use ledger::period;
     use ledger::source::{Gap, Range};
 
     fn unpriced(models: usize) -> String {
@@ -283,6 +287,38 @@ mod tests {
         (0..NAMED_MAX + 2).for_each(|model| notes.unpriced(&format!("m{model}").into(), 1));
         let all = notes.sentences(&Range::ALL).join("; ");
         assert!(all.starts_with("16 exchanges have") && all.contains("and at least 2 models more"), "{all}");
+    }
+
+    #[test]
+    fn models_beyond_the_remembered_are_one_sum() {
+        let mut notes = Notes::default();
+        for model in (0..REMEMBERED_MAX + 2).chain([0]) {
+            notes.unpriced(&format!("m{model}").into(), 3);
+        }
+        assert_eq!((notes.unpriced.len(), notes.unpriced_other), (REMEMBERED_MAX, 6));
+        assert_eq!((notes.unpriced["m0"], notes.unpriced["m1"]), (6, 3));
+    }
+
+    #[test]
+    fn gaps_are_those_of_the_billed_month() {
+        let october = 681;
+        let last_us = period::month_start_us(october + 1) - 2;
+        let of = |from_us| Gap {
+            from_us,
+            until_us: from_us + 1,
+            why: "crash".into(),
+            lost_rows: Some(1),
+            totals_kept: false,
+        };
+        let memory = Memory { gaps: vec![of(last_us), of(last_us - 1)], ..Memory::default() };
+        let noted = |billed| {
+            let mut notes = Notes::default();
+            notes.missing(&memory, &Query { billed, ..query(&[]) }).expect("memory is readable");
+            notes.gaps.iter().map(|gap| gap.from_us).collect::<Vec<_>>()
+        };
+        for billed in [None, Some(october)] {
+            assert_eq!(noted(billed), [last_us - 1, last_us]);
+        }
     }
 
     #[test]

@@ -165,9 +165,73 @@ pub type In = Option<Currency>;
 
 #[cfg(test)]
 mod tests {
-    use meter::Provenance;
+    use ledger::{Class, DailyTotal, GpuSums, TotalKey};
+    use meter::{Provenance, TokenType};
 
-    use super::shares;
+    use super::{PROVENANCES, Sums, TYPES, shares};
+
+    #[test]
+    fn merged_group_adds_every_sum() {
+        let of = |n: i128, priced: bool| Sums {
+            exchanges: n,
+            tokens: [2 * n; TYPES],
+            input_known: [3 * n; PROVENANCES],
+            output_known: [4 * n; PROVENANCES],
+            cost_pico: 5 * n,
+            priced,
+            unpriced: 6 * n,
+            uncounted_prompts: 7 * n,
+            measured: 8 * n,
+            gpu: GpuSums {
+                energy_nj: 9 * n,
+                gpu_ns: 10 * n,
+                gpu_hours_pico: 11 * n,
+                gpu_energy_pico: 12 * n,
+            },
+        };
+        for (one, two) in [(true, false), (false, true)] {
+            let mut sum = of(3, one);
+            sum.merge(&of(4, two));
+            assert_eq!(sum, of(7, true));
+        }
+    }
+
+    /// A prompt is uncounted if its exchange succeeded or any output token was counted.
+    #[test]
+    fn answered_exchanges_without_input_count_are_counted() {
+        let mut sums = Sums::default();
+        let none = [0; TYPES];
+        let (mut input, mut output) = (none, none);
+        input[TokenType::Input as usize] = 1;
+        output[TokenType::OutputReasoning as usize] = 1;
+        for (ending, provenance, tokens, exchanges, sum) in [
+            ("complete", Provenance::None, none, 2, 2),
+            ("length", Provenance::None, none, 3, 5),
+            ("client_abort", Provenance::None, none, 7, 5),
+            ("client_abort", Provenance::None, input, 7, 5),
+            ("client_abort", Provenance::None, output, 11, 16),
+            ("complete", Provenance::Reported, output, 13, 16),
+        ] {
+            let key = TotalKey {
+                day: 0,
+                tenant: "t".into(),
+                principal: None,
+                upstream: "u".into(),
+                provider: "vllm".into(),
+                model: "m".into(),
+                ending: ending.into(),
+                input_provenance: provenance,
+                output_provenance: Provenance::None,
+                rate: None,
+                class: Class::Usage,
+            };
+            sums.add(&DailyTotal {
+                key,
+                sums: ledger::Sums { exchanges, tokens, ..ledger::Sums::default() },
+            });
+            assert_eq!(sums.uncounted_prompts, sum, "{ending} {tokens:?}");
+        }
+    }
 
     #[test]
     fn shares_sum_to_one_and_none_vanishes() {

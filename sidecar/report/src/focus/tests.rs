@@ -4,14 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ledger::{Range, period};
+use ledger::corrections::id_of;
+use ledger::source::{Correction, DAY_US, DeviceTotal, Share, Used};
+use ledger::{Class, DailyTotal, GpuSums, Range, Sums, TotalKey, period};
 use meter::{Provenance, TokenType};
 use price::{Book, Charge, Rate};
 use proptest::prelude::*;
 use text::money;
 
 use super::{Billing, Options, Version, columns, write};
-use crate::memory::{Memory, cost, rate};
+use crate::memory::{FIRST_DAY, Memory, cost, rate};
 use crate::{Basis, Key, Order, Query, make};
 
 /// Columns that FOCUS 1.2 makes mandatory (conventions of its specification, tag v1.2).
@@ -408,4 +410,160 @@ fn keys_without_focus_column_are_refused() {
     assert!(rows.iter().any(|row| row["x_ConsumerId"] == "user-1"));
     assert!(rows.iter().any(|row| row["x_PrincipalId"] == "key-1" && row["ResourceId"] == "a"));
     assert!(rows.iter().all(|row| period::instant(&row["ChargePeriodStart"]).is_ok()));
+}
+
+/// A ledger of exchanges of llama-3 on October 29, by one rate.
+fn of_exchanges(rate: &Arc<Rate>, exchanges: &[&[(TokenType, u64)]]) -> Memory {
+    let mut memory = Memory { rates: vec![Arc::clone(rate)], ..Memory::default() };
+    let (_, mut row, _) = Memory::of_chance(7, 60).rows.remove(0);
+    row.ended_us = i64::from(FIRST_DAY) * DAY_US;
+    (row.tenant, row.model) = ("acme".into(), "llama-3".into());
+    for tokens in exchanges {
+        row.tokens.by_type = [0; TokenType::ALL.len()];
+        tokens.iter().for_each(|(kind, count)| row.tokens.by_type[*kind as usize] = *count);
+        row.charge = Charge::Priced { cost: cost(rate, &row.tokens), rate: Arc::clone(rate) };
+        memory.rows.push((period::month_at(FIRST_DAY), row.clone(), None));
+    }
+    memory
+}
+
+/// Some cells of the rows of October 29 by month.
+fn cells(memory: &Memory, basis: Basis, names: &[&str]) -> Vec<String> {
+    let (_, rows) = rows(memory, &query(&[], basis), &options(Version::V1_2, Billing::Chargeback));
+    for row in &rows {
+        assert_eq!(row["ChargePeriodStart"], "2026-10-01T00:00:00Z");
+        assert_eq!(row["ChargePeriodEnd"], "2026-11-01T00:00:00Z");
+    }
+    rows.iter().map(|row| names.iter().map(|name| &*row[*name]).collect::<Vec<_>>().join("|")).collect()
+}
+
+const CHARGE: [&str; 9] = [
+    "ChargeCategory",
+    "ChargeClass",
+    "ChargeDescription",
+    "ConsumedQuantity",
+    "ListUnitPrice",
+    "EffectiveCost",
+    "x_RequestCount",
+    "x_ReasoningTokens",
+    "x_EnergyJoules",
+];
+
+#[test]
+fn charges_of_two_exchanges_by_hand() {
+    use TokenType::{Input, Output, OutputReasoning};
+    let one = rate("2026-10", "llama*", b"USD", 150_000, 1_000_000);
+    let exchanges = [&[(Input, 100), (Output, 30), (OutputReasoning, 70)][..], &[(Input, 20)]];
+    let mut memory = of_exchanges(&one, &exchanges);
+    let tokens = [
+        "Usage||Input Tokens for llama-3|120|0.15|0.000018|2||",
+        "Usage||Output Tokens for llama-3|30|0.60|0.000018|||",
+        "Usage||Reasoning Output Tokens for llama-3|70|0.15|0.0000105||70|",
+    ];
+    let with = |last: &[&str]| tokens.iter().chain(last).map(|row| (*row).to_owned()).collect::<Vec<_>>();
+    let requests = "Usage||Requests to llama-3|2|0.000001|0.000002|||";
+    assert_eq!(cells(&memory, Basis::Price, &CHARGE), with(&[requests]));
+    let mut charge = |sum: i64| {
+        let Charge::Priced { cost, .. } = &mut memory.rows[1].1.charge else { panic!("it has a price") };
+        *cost += sum;
+        cells(&memory, Basis::Price, &CHARGE)
+    };
+    let difference = "Difference between charges and unit prices for llama-3";
+    assert_eq!(charge(1), with(&[&format!("Adjustment||{difference}|||0.000002000001|||")]));
+    assert_eq!(charge(-2_000_001), with(&[]));
+    for (billed, _, _) in &mut memory.rows {
+        *billed += 1;
+    }
+    let Charge::Priced { cost, .. } = &mut memory.rows[0].1.charge else { panic!("it has a price") };
+    *cost += 1;
+    let late = with(&[&format!("Usage||{difference}|||0.000000000001|||")]);
+    let late: Vec<_> = late.iter().map(|row| row.replacen("Usage||", "Usage|Correction|", 1)).collect();
+    assert_eq!(cells(&memory, Basis::Price, &CHARGE), late);
+}
+
+#[test]
+fn exchange_without_tokens_and_cost_is_one_charge() {
+    let free = rate("2026-10", "llama*", b"USD", 150_000, 0);
+    let mut memory = of_exchanges(&free, &[&[]]);
+    let said = cells(&memory, Basis::Price, &CHARGE);
+    assert_eq!(said, ["Usage||Input Tokens for llama-3|0|0.15|0.00|1||"]);
+    memory.rows[0].2 = Some(Used { energy_nj: Some(0), gpu_ns: Some(1), ..Used::default() });
+    let said = cells(&memory, Basis::Price, &CHARGE);
+    assert_eq!(said, ["Usage||Input Tokens for llama-3|0|0.15|0.00|1||0"]);
+}
+
+#[test]
+fn price_of_later_month_is_a_correction() {
+    let old = rate("2026-10", "llama*", b"USD", 150_000, 0);
+    let new = rate("2026-11", "llama*", b"USD", 170_000, 0);
+    let mut memory = of_exchanges(&old, &[&[(TokenType::Input, 10)]]);
+    memory.rates.push(Arc::clone(&new));
+    let (billed, row, _) = &memory.rows[0];
+    let key = TotalKey { rate: Some(new.id), ..TotalKey::of_row(row, Class::Correction) };
+    let line = DailyTotal { key, sums: Sums { cost_pico: 5, ..Sums::default() } };
+    let (id, made_us) = (id_of(&row.id, row.ended_us, 0), row.ended_us + 1);
+    let correction = Correction { id, made_us, exchange: row.id, line, ended_us: row.ended_us };
+    memory.corrections.push((*billed + 1, correction));
+    let said = cells(&memory, Basis::Price, &CHARGE);
+    assert_eq!(said[0], "Usage||Input Tokens for llama-3|10|0.15|0.0000015|1||");
+    assert_eq!(
+        said[1..],
+        ["Usage|Correction|Price of llama-3 changed to that of version 2026-11|||0.000000000005|||"]
+    );
+}
+
+#[test]
+fn price_details_name_modality_tier_and_prompt_length() {
+    let mut rate = (*rate("2026-10", "llama*", b"USD", 150_000, 0)).clone();
+    let all = TokenType::ALL.map(|kind| (kind, 1));
+    let names = ["SkuMeter", "SkuPriceId", "SkuPriceDetails"];
+    let plain = cells(&of_exchanges(&Arc::new(rate.clone()), &[&all]), Basis::Price, &names);
+    (rate.tier, rate.above_input_tokens) = ("priority".into(), 200_000);
+    let long = cells(&of_exchanges(&Arc::new(rate), &[&all]), Basis::Price, &names);
+    assert_eq!((plain.len(), long.len()), (TokenType::ALL.len(), TokenType::ALL.len()));
+    for (plain, long) in plain.iter().zip(&long) {
+        for kind in ["Audio", "Image", "Video"] {
+            let said = plain.contains(&format!("\"x_TokenModality\":\"{kind}\""));
+            assert_eq!(said, plain.starts_with(kind), "{plain}");
+        }
+        assert!(!plain.contains("x_AboveInputTokens") && !plain.contains("above-"), "{plain}");
+        assert!(long.contains("\"x_AboveInputTokens\":200000"), "{long}");
+        assert!(long.contains(":priority:above-200000:"), "{long}");
+    }
+}
+
+/// An hour and a nanosecond, and a kilowatt-hour and two nanojoules: both are rounded to 15 decimals.
+#[test]
+fn gpu_charges_by_hand() {
+    const NAMES: [&str; 7] = [
+        "ChargeDescription",
+        "ConsumedQuantity",
+        "ListUnitPrice",
+        "EffectiveCost",
+        "x_RequestCount",
+        "x_EnergyJoules",
+        "x_UsageSource",
+    ];
+    let sums = GpuSums {
+        energy_nj: 3_600_000_000_000_002,
+        gpu_ns: 3_600_000_000_001,
+        gpu_hours_pico: 2_000_000_000_000,
+        gpu_energy_pico: 300_000_000_000,
+    };
+    let idle = |sums| DeviceTotal { day: FIRST_DAY, hw_id: "GPU-1".into(), share: Share::Idle, sums };
+    let of = |sums| cells(&Memory { devices: vec![idle(sums)], ..Memory::default() }, Basis::Gpu, &NAMES);
+    let hours = "GPU Hours of __idle__|1.000000000000278|1.999999999999|2.00||";
+    let energy = "GPU Energy of __idle__|1.000000000000001|0.299999999999|0.30||";
+    assert_eq!(of(sums), [format!("{hours}3600000.000000002|measured"), format!("{energy}|measured")]);
+    let without_energy = GpuSums { energy_nj: 0, gpu_energy_pico: 0, ..sums };
+    assert_eq!(of(without_energy), [format!("{hours}0|measured")]);
+    let money_alone = GpuSums { gpu_energy_pico: 1, ..GpuSums::default() };
+    assert_eq!(of(money_alone), ["GPU Energy of __idle__|0||0.000000000001||0|measured"]);
+    let one = rate("2026-10", "llama*", b"USD", 150_000, 0);
+    let mut memory = of_exchanges(&one, &[&[], &[]]);
+    let used =
+        Used { energy_nj: Some(18_000_000_000), gpu_ns: Some(0), gpu_hours_pico: 0, gpu_energy_pico: 7 };
+    memory.rows[1].2 = Some(used);
+    let said = cells(&memory, Basis::Gpu, &NAMES);
+    assert_eq!(said, ["GPU Energy for llama-3|0.000005|0.0000014|0.000000000007|2|18|measured"]);
 }
