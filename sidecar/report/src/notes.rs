@@ -328,11 +328,41 @@ mod tests {
             ("gpt-4o", Some(""), "prices show gpt-4o`"),
             ("it's", Some(""), r"prices show 'it'\''s'`"),
             ("-x", None, "prices show MODEL --prices FILE`"),
+            ("a`b", None, "prices show MODEL --prices FILE`"),
+            ("a\n", None, "prices show MODEL --prices FILE`"),
         ] {
             let mut notes = Notes { prices_flag: flag.map(str::to_owned), ..Notes::default() };
             notes.unpriced(&model.into(), 1);
             let said = notes.sentences(&Range::ALL).join("; ");
             assert!(said.contains(command), "{command} is not in {said}");
+        }
+    }
+
+    #[test]
+    fn unpriced_models_are_named_by_count() {
+        let unpriced = [("a".into(), 1), ("b".into(), 9), ("c".into(), 0)].into();
+        let notes = Notes { unpriced, unpriced_other: 5, ..Notes::default() };
+        let said = notes.sentences(&Range::ALL).join("; ");
+        assert!(
+            said.starts_with("15 exchanges have no price, not in the cost: b (9), a (1) and others; "),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn omissions_are_counted() {
+        let gap = Gap { from_us: 0, until_us: 1, why: "crash".into(), lost_rows: Some(2), totals_kept: true };
+        let named = Notes { gaps: vec![gap.clone(); NAMED_MAX], ..Notes::default() };
+        let said = named.sentences(&Range::ALL);
+        assert!(said.len() == NAMED_MAX && said.iter().all(|said| said.starts_with("gap from")), "{said:?}");
+        for (notes, part) in [
+            (Notes { gaps: vec![gap; NAMED_MAX + 7], ..Notes::default() }, "and 7 gaps more;"),
+            (Notes { unmeasured: 3, ..Notes::default() }, "of 3 exchanges the GPU time"),
+            (Notes { not_listed: 1, ..Notes::default() }, "1 more row is not listed"),
+            (Notes { not_listed: 9, ..Notes::default() }, "9 more rows are not listed"),
+        ] {
+            let said = notes.sentences(&Range::ALL).join("; ");
+            assert!(said.contains(part), "{part:?} is not in {said}");
         }
     }
 

@@ -8,7 +8,7 @@ use ledger::{Amendment, Class, DailyTotal, Row, Store, amend, month};
 use price::{Book, Charge};
 use text::Glob;
 
-use super::{Reprice, each, rehearse, reprice};
+use super::{LISTED_MAX, Reprice, each, rehearse, reprice};
 use crate::disk_tests::book;
 use crate::memory::{FIRST_DAY, Memory};
 use crate::tests::query;
@@ -313,4 +313,55 @@ fn large_past_month_is_repriced() {
     assert!(done.entered > u64::try_from(super::TXN_MAX_CORRECTIONS).unwrap());
     let again = reprice(&place.ledger(), &request(&book, &[])).unwrap();
     assert_eq!((again.unchanged, again.entered), (rows, 0));
+    let october = rusqlite::Connection::open(place.path("x-2026-10.db")).unwrap();
+    let sql = "SELECT json_extract(detail, '$.part') FROM audit WHERE what = 'repriced' ORDER BY 1";
+    let mut audit = october.prepare(sql).unwrap();
+    let parts: Vec<i64> = audit.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(parts, [1, 2]);
+}
+
+/// A ledger of exchanges of as many tenants and models as are listed, two more of the last, and two that are not.
+fn of_many(model: impl Fn(usize) -> String) -> Memory {
+    let mut memory = Memory::default();
+    for n in (0..LISTED_MAX).chain([LISTED_MAX - 1, LISTED_MAX - 1, LISTED_MAX, LISTED_MAX + 1]) {
+        let Charge::Priced { rate, .. } = ledger::testing::rate(0) else { panic!("it has a price") };
+        let mut row = row(u64::try_from(memory.rows.len()).unwrap());
+        (row.tenant, row.model) = (format!("t{n:04}").into(), model(n).into());
+        row.charge = match n {
+            LISTED_MAX => Charge::Unpriced(price::Unpriced::Model),
+            _ => Charge::Priced { rate: rate.clone(), cost: 1 },
+        };
+        memory.rates = vec![rate];
+        memory.rows.push((month::of(row.ended_us), row, None));
+    }
+    memory
+}
+
+#[test]
+fn tenants_beyond_the_listed_are_one_change() {
+    let memory = of_many(|_| "m".into());
+    let book = prices("version: v\ncurrency: USD\nmodels: [{pattern: '*', input: 3, output: 5}]\n");
+    let done = rehearse(&memory, &request(&book, &[])).unwrap();
+    let change = |rows: &[(ledger::source::Month, Row, Option<ledger::source::Used>)]| super::Change {
+        exchanges: u64::try_from(rows.len()).unwrap(),
+        newly_priced: u64::try_from(rows.iter().filter(|(_, row, _)| row.rate().is_none()).count()).unwrap(),
+        before_pico: rows.iter().filter_map(|(_, row, _)| row.charge.cost()).map(i128::from).sum(),
+        after_pico: rows.iter().map(|(_, row, _)| i128::from(row.charge_again(&book).cost().unwrap())).sum(),
+    };
+    let last = ("t0999".into(), "m".into());
+    assert_eq!((done.changes.len(), done.differing), (LISTED_MAX, 1_004));
+    assert_eq!(done.changes[&last], change(&memory.rows[LISTED_MAX - 1..LISTED_MAX + 2]));
+    assert_eq!(done.other_changes, change(&memory.rows[LISTED_MAX + 2..]));
+    assert_eq!((done.other_changes.newly_priced, done.other_changes.before_pico), (1, 1));
+}
+
+#[test]
+fn models_beyond_the_listed_are_one_count() {
+    let memory = of_many(|n| format!("m{n:04}"));
+    let book = prices("version: v\ncurrency: USD\nmodels: [{name: none, input: 3, output: 5}]\n");
+    let done = rehearse(&memory, &request(&book, &[])).unwrap();
+    assert_eq!((done.unpriced.len(), done.unlisted, done.exchanges), (LISTED_MAX, 2, 1_004));
+    let counts: BTreeSet<_> = done.unpriced.iter().map(|((model, _), count)| (*count, &**model)).collect();
+    assert_eq!(counts.last(), Some(&(3, "m0999")));
+    assert_eq!(counts.iter().map(|(count, _)| count).sum::<u64>(), 1_002);
 }

@@ -1,6 +1,6 @@
 //! Reports against a twin that adds up rows one by one, and reports from daily totals against those from rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::source::{DAY_US, Gap};
 use ledger::{Class, DailyTotal};
@@ -352,6 +352,29 @@ fn unpriced_key_includes_later_corrections() {
     assert_eq!(sum(&|group| group.sums.unpriced), sum(&|group| group.sums.exchanges) - i128::from(since));
     assert!(groups.iter().all(|group| group.sums.unpriced >= 0), "{groups:?}");
     assert!(of("unpriced=").iter().all(|group| group.sums.unpriced == 0 && group.sums.priced));
+}
+
+/// The counts of rows by what daily totals lack.
+#[test]
+fn groups_by_detail_are_those_of_rows() {
+    let memory = Memory { kept_since_us: i64::MIN, ..Memory::of_chance(4, 100) };
+    let of_key = |key: Key, row: &ledger::Row| match key {
+        Key::Consumer => row.consumer.clone(),
+        Key::ResponseModel => row.response_model.clone(),
+        _ => Some(row.dialect.clone()),
+    };
+    for key in [Key::Consumer, Key::ResponseModel, Key::Dialect] {
+        let (mut counts, mut reported) = (BTreeMap::new(), BTreeMap::new());
+        for (_, row, _) in &memory.rows {
+            let value = of_key(key, row).unwrap_or_default();
+            *counts.entry(value.to_string()).or_insert(0) += 1;
+        }
+        counts.insert(NO_DETAIL.to_owned(), i128::try_from(memory.shed.len()).expect("few"));
+        for group in report(&memory, &query(&[key])).groups {
+            *reported.entry(group.values[0].to_string()).or_insert(0) += group.sums.exchanges;
+        }
+        assert_eq!(reported, counts, "{}", key.name());
+    }
 }
 
 #[test]
