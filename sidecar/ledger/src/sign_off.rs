@@ -175,12 +175,16 @@ pub fn utc(us: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use meter::TokenType;
+    use price::{Currency, Rate};
     use serde_json::json;
 
     use super::{sums, utc};
     use crate::corrections::{ChargeChange, id_of};
     use crate::file::File;
-    use crate::source::{Correction, DAY_US};
+    use crate::source::{Correction, DAY_US, Used};
     use crate::testing::{Contents, NOON_US, Place, rate, row, write_month};
     use crate::{Class, DailyTotal, Row, month};
 
@@ -218,6 +222,44 @@ mod tests {
         };
         write_month(&place.ledger(), billed, true, &contents);
         assert_eq!(counts(&place), [json!(2), json!(0), json!(1)]);
+    }
+
+    #[test]
+    fn sums_of_a_month_by_hand() {
+        let place = Place::new();
+        let price::Charge::Priced { rate: dollars, .. } = rate(0) else { panic!("it has a price") };
+        let euros = Arc::new(Rate { id: [9; 16], currency: Currency(*b"EUR"), ..(*dollars).clone() });
+        let used = |energy_nj, gpu_hours_pico, gpu_energy_pico| {
+            Some(Used { energy_nj: Some(energy_nj), gpu_ns: Some(1), gpu_hours_pico, gpu_energy_pico })
+        };
+        let mut rows = [(2, used(1_500_000_000, 3, 7)), (4, used(500_000_001, 4, 9)), (3, None)]
+            .map(|(n, used)| (month::of(NOON_US), row(n), used));
+        rows[0].1.tokens.by_type[TokenType::InputImage as usize] = 6;
+        rows[2].1.charge = price::Charge::Priced { rate: Arc::clone(&euros), cost: 5 };
+        let rates = [dollars, euros];
+        let contents = Contents { rates: &rates, rows: rows.iter().collect(), ..Contents::default() };
+        write_month(&place.ledger(), month::of(NOON_US), true, &contents);
+        let file = File::open_read(&place.ledger()).unwrap();
+        let expected = json!({
+            "exchanges": 3,
+            "shed_exchanges": 0,
+            "unpriced_exchanges": 0,
+            "tokens": {
+                "input": "9",
+                "input_cached": "0",
+                "input_cache_write": "0",
+                "input_audio": "0",
+                "input_image": "6",
+                "output": "12",
+                "output_reasoning": "0",
+                "output_audio": "0",
+            },
+            "cost": { "EUR": "0.000000000005", "USD": "0.000000000002" },
+            "gpu_hours_cost_usd": "0.000000000007",
+            "gpu_energy_cost_usd": "0.000000000016",
+            "energy_joules": "2.000000001",
+        });
+        assert_eq!(sums(&file.connection, month::of(NOON_US)).unwrap(), expected);
     }
 
     #[test]
