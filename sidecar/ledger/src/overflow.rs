@@ -203,7 +203,74 @@ impl OverflowTotals {
 #[cfg(test)]
 mod tests {
     use super::{MAX_KEYS, OverflowTotals};
-    use crate::testing::{rate, row};
+    use crate::source::{DeviceTotal, Share, Used};
+    use crate::testing::{NOON_US, rate, row};
+    use crate::{EnergyRow, GpuSums};
+
+    /// The use of a GPU without an exchange.
+    fn device(hw_id: &str) -> DeviceTotal {
+        let sums = GpuSums { energy_nj: 2, gpu_ns: 3, gpu_hours_pico: 5, gpu_energy_pico: 7 };
+        DeviceTotal { day: 1, hw_id: hw_id.into(), share: Share::Idle, sums }
+    }
+
+    #[test]
+    fn gaps_span_their_rows() {
+        let mut shed = OverflowTotals::default();
+        assert!(shed.is_empty() && shed.gaps().next().is_none());
+        assert!(shed.row(&row(9)) && shed.row(&row(4)));
+        shed.lose(50, 3);
+        shed.lose(40, 1);
+        assert_eq!(shed.rows(), (2, 4));
+        let gaps = shed.gaps().map(|gap| (gap.from_us, gap.until_us, gap.lost_rows, gap.totals_kept));
+        assert_eq!(
+            gaps.collect::<Vec<_>>(),
+            [(NOON_US + 4, NOON_US + 9, Some(2), true), (40, 50, Some(4), false)]
+        );
+    }
+
+    #[test]
+    fn row_device_or_loss_alone_is_not_empty() {
+        let fillings: [fn(&mut OverflowTotals); 3] = [
+            |shed| assert!(shed.row(&row(1))),
+            |shed| assert!(shed.device(&device("GPU-1"))),
+            |shed| shed.lose(1, 1),
+        ];
+        for fill in fillings {
+            let mut shed = OverflowTotals::default();
+            fill(&mut shed);
+            assert!(!shed.is_empty(), "{shed:?}");
+        }
+    }
+
+    /// Rows 2 and 8 have one key.
+    #[test]
+    fn part_no_file_can_hold_is_counted() {
+        let mut shed = OverflowTotals::default();
+        let used = Used { energy_nj: Some(5), gpu_ns: Some(1), ..Used::default() };
+        assert!(shed.row(&row(8)) && shed.row(&row(2)) && shed.energy(&EnergyRow::of(&row(2), used)));
+        assert!(shed.device(&device("GPU-1")) && shed.device(&device("GPU-1")));
+        assert_eq!(shed.others(), 2);
+        let part = shed.one().unwrap();
+        assert_eq!((part.totals().count(), part.rates().count(), part.devices().count()), (1, 1, 0));
+        assert_eq!(shed.lose_one(&part), (2, 1));
+        assert_eq!(shed.rows(), (0, 2));
+        let gaps = shed.gaps().map(|gap| (gap.from_us, gap.until_us, gap.lost_rows, gap.totals_kept));
+        assert_eq!(gaps.collect::<Vec<_>>(), [(NOON_US + 2, NOON_US + 8, Some(2), false)]);
+        let part = shed.one().unwrap();
+        let sums: Vec<_> = part.devices().map(|line| line.sums).collect();
+        let twice = GpuSums { energy_nj: 4, gpu_ns: 6, gpu_hours_pico: 10, gpu_energy_pico: 14 };
+        assert_eq!(sums, [twice]);
+        assert_eq!(shed.lose_one(&part), (0, 1));
+        assert!(shed.one().is_none() && shed.rows() == (0, 2));
+    }
+
+    #[test]
+    fn devices_beyond_the_bound_are_refused() {
+        let mut shed = OverflowTotals::default();
+        assert!((0..MAX_KEYS).all(|n| shed.device(&device(&format!("GPU-{n}")))));
+        assert!(!shed.device(&device("one more")) && shed.device(&device("GPU-0")));
+        assert_eq!(shed.devices().count(), MAX_KEYS);
+    }
 
     /// Twice as many tenants as there is room for, then twice as many models of one tenant: every row is
     /// in the totals, and their sums are those of the rows.
