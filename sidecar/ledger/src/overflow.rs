@@ -265,6 +265,17 @@ mod tests {
     }
 
     #[test]
+    fn lost_device_changes_no_gap() {
+        let mut shed = OverflowTotals::default();
+        shed.lose(50, 3);
+        assert!(shed.device(&device("GPU-1")));
+        let part = shed.one().unwrap();
+        assert_eq!(shed.lose_one(&part), (0, 1));
+        let gaps: Vec<_> = shed.gaps().map(|gap| (gap.from_us, gap.until_us, gap.lost_rows)).collect();
+        assert_eq!(gaps, [(50, 50, Some(3))]);
+    }
+
+    #[test]
     fn devices_beyond_the_bound_are_refused() {
         let mut shed = OverflowTotals::default();
         assert!((0..MAX_KEYS).all(|n| shed.device(&device(&format!("GPU-{n}")))));
