@@ -366,14 +366,14 @@ fn of_usage(row: &Charge, priced: &Priced<'_>, usage: &Usage, charges: &mut Vec<
     if charges.len() == first && (sum.exchanges > 0 || sum.measured > 0) {
         // Exchanges without tokens and cost are usage, too, and so is energy that arrived alone after the month of its
         // exchanges was closed.
-        let nothing = Decimal { units: 0, digits: 0, least: 0 };
+        let nothing = |digits| Decimal { units: 0, digits, least: 0 };
         let article = &ARTICLES[0];
         charges.push(Charge {
             description: format!("{} for {model}", article.meter),
             quantity: Some(Quantity {
-                consumed: nothing,
+                consumed: nothing(0),
                 consumed_unit: "Tokens",
-                priced: nothing,
+                priced: nothing(6),
                 priced_unit: "1000000 Tokens",
                 unit_price: Some(a_million(unit_of(article.kind))),
             }),

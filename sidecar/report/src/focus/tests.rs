@@ -427,27 +427,29 @@ fn of_exchanges(rate: &Arc<Rate>, exchanges: &[&[(TokenType, u64)]]) -> Memory {
     memory
 }
 
+/// Gives the first exchange another rate, in the month after.
+fn correct(memory: &mut Memory, to: &Rate, sums: Sums) {
+    let (billed, row, _) = &memory.rows[0];
+    let key = TotalKey { rate: Some(to.id), ..TotalKey::of_row(row, Class::Correction) };
+    let (id, line) = (id_of(&row.id, row.ended_us, 0), DailyTotal { key, sums });
+    let made = Correction { id, made_us: row.ended_us + 1, exchange: row.id, line, ended_us: row.ended_us };
+    memory.corrections.push((*billed + 1, made));
+}
+
 /// Some cells of the rows of October 29 by month.
-fn cells(memory: &Memory, basis: Basis, names: &[&str]) -> Vec<String> {
+fn cells(memory: &Memory, basis: Basis, names: &str) -> Vec<String> {
     let (_, rows) = rows(memory, &query(&[], basis), &options(Version::V1_2, Billing::Chargeback));
     for row in &rows {
         assert_eq!(row["ChargePeriodStart"], "2026-10-01T00:00:00Z");
         assert_eq!(row["ChargePeriodEnd"], "2026-11-01T00:00:00Z");
     }
-    rows.iter().map(|row| names.iter().map(|name| &*row[*name]).collect::<Vec<_>>().join("|")).collect()
+    rows.iter()
+        .map(|row| names.split_whitespace().map(|name| &*row[name]).collect::<Vec<_>>().join("|"))
+        .collect()
 }
 
-const CHARGE: [&str; 9] = [
-    "ChargeCategory",
-    "ChargeClass",
-    "ChargeDescription",
-    "ConsumedQuantity",
-    "ListUnitPrice",
-    "EffectiveCost",
-    "x_RequestCount",
-    "x_ReasoningTokens",
-    "x_EnergyJoules",
-];
+const CHARGE: &str = "ChargeCategory ChargeClass ChargeDescription ConsumedQuantity ListUnitPrice EffectiveCost \
+    x_RequestCount x_ReasoningTokens x_EnergyJoules";
 
 #[test]
 fn charges_of_two_exchanges_by_hand() {
@@ -462,11 +464,11 @@ fn charges_of_two_exchanges_by_hand() {
     ];
     let with = |last: &[&str]| tokens.iter().chain(last).map(|row| (*row).to_owned()).collect::<Vec<_>>();
     let requests = "Usage||Requests to llama-3|2|0.000001|0.000002|||";
-    assert_eq!(cells(&memory, Basis::Price, &CHARGE), with(&[requests]));
+    assert_eq!(cells(&memory, Basis::Price, CHARGE), with(&[requests]));
     let mut charge = |sum: i64| {
         let Charge::Priced { cost, .. } = &mut memory.rows[1].1.charge else { panic!("it has a price") };
         *cost += sum;
-        cells(&memory, Basis::Price, &CHARGE)
+        cells(&memory, Basis::Price, CHARGE)
     };
     let difference = "Difference between charges and unit prices for llama-3";
     assert_eq!(charge(1), with(&[&format!("Adjustment||{difference}|||0.000002000001|||")]));
@@ -478,17 +480,17 @@ fn charges_of_two_exchanges_by_hand() {
     *cost += 1;
     let late = with(&[&format!("Usage||{difference}|||0.000000000001|||")]);
     let late: Vec<_> = late.iter().map(|row| row.replacen("Usage||", "Usage|Correction|", 1)).collect();
-    assert_eq!(cells(&memory, Basis::Price, &CHARGE), late);
+    assert_eq!(cells(&memory, Basis::Price, CHARGE), late);
 }
 
 #[test]
 fn exchange_without_tokens_and_cost_is_one_charge() {
     let free = rate("2026-10", "llama*", b"USD", 150_000, 0);
     let mut memory = of_exchanges(&free, &[&[]]);
-    let said = cells(&memory, Basis::Price, &CHARGE);
+    let said = cells(&memory, Basis::Price, CHARGE);
     assert_eq!(said, ["Usage||Input Tokens for llama-3|0|0.15|0.00|1||"]);
     memory.rows[0].2 = Some(Used { energy_nj: Some(0), gpu_ns: Some(1), ..Used::default() });
-    let said = cells(&memory, Basis::Price, &CHARGE);
+    let said = cells(&memory, Basis::Price, CHARGE);
     assert_eq!(said, ["Usage||Input Tokens for llama-3|0|0.15|0.00|1||0"]);
 }
 
@@ -498,13 +500,8 @@ fn price_of_later_month_is_a_correction() {
     let new = rate("2026-11", "llama*", b"USD", 170_000, 0);
     let mut memory = of_exchanges(&old, &[&[(TokenType::Input, 10)]]);
     memory.rates.push(Arc::clone(&new));
-    let (billed, row, _) = &memory.rows[0];
-    let key = TotalKey { rate: Some(new.id), ..TotalKey::of_row(row, Class::Correction) };
-    let line = DailyTotal { key, sums: Sums { cost_pico: 5, ..Sums::default() } };
-    let (id, made_us) = (id_of(&row.id, row.ended_us, 0), row.ended_us + 1);
-    let correction = Correction { id, made_us, exchange: row.id, line, ended_us: row.ended_us };
-    memory.corrections.push((*billed + 1, correction));
-    let said = cells(&memory, Basis::Price, &CHARGE);
+    correct(&mut memory, &new, Sums { cost_pico: 5, ..Sums::default() });
+    let said = cells(&memory, Basis::Price, CHARGE);
     assert_eq!(said[0], "Usage||Input Tokens for llama-3|10|0.15|0.0000015|1||");
     assert_eq!(
         said[1..],
@@ -513,13 +510,45 @@ fn price_of_later_month_is_a_correction() {
 }
 
 #[test]
+fn merged_charge_keeps_known_provenance() {
+    let one = rate("2026-10", "llama*", b"USD", 150_000, 0);
+    let again = Arc::new(Rate { id: [9; 16], ..(*one).clone() });
+    for exchanges in [[&[][..], &[(TokenType::Input, 5)]], [&[(TokenType::Input, 5)][..], &[]]] {
+        let mut memory = of_exchanges(&one, &exchanges);
+        memory.rates.push(Arc::clone(&again));
+        memory.rows.iter_mut().for_each(|(_, row, _)| row.tokens.input_provenance = Provenance::Reported);
+        let row = &mut memory.rows[1].1;
+        row.charge = Charge::Priced { cost: cost(&again, &row.tokens), rate: Arc::clone(&again) };
+        let said =
+            cells(&memory, Basis::Price, "ConsumedQuantity PricingQuantity x_RequestCount x_UsageSource");
+        assert_eq!(said, ["5|0.000005|2|reported"]);
+    }
+}
+
+#[test]
+fn first_price_of_zero_is_a_price() {
+    let free = rate("2026-11", "llama*", b"USD", 0, 0);
+    let mut memory = of_exchanges(&free, &[&[(TokenType::Input, 10)]]);
+    memory.rows[0].1.charge = Charge::Unpriced(price::Unpriced::Model);
+    correct(&mut memory, &free, Sums { exchanges: 1, ..Sums::default() });
+    // From daily totals, and from rows.
+    for by in [&[Key::Billed][..], &[Key::Billed, Key::Dialect]] {
+        let report = make(&memory, &query(by, Basis::Price)).expect("it can be read");
+        let sums = report.groups.iter().map(|group| (group.values[0].to_string(), &group.sums));
+        let said: Vec<_> =
+            sums.map(|(month, sums)| (month, sums.exchanges, sums.unpriced, sums.priced)).collect();
+        assert_eq!(said, [("2026-10".to_owned(), 1, 1, false), ("2026-11".to_owned(), 0, 0, true)]);
+    }
+}
+
+#[test]
 fn price_details_name_modality_tier_and_prompt_length() {
     let mut rate = (*rate("2026-10", "llama*", b"USD", 150_000, 0)).clone();
     let all = TokenType::ALL.map(|kind| (kind, 1));
-    let names = ["SkuMeter", "SkuPriceId", "SkuPriceDetails"];
-    let plain = cells(&of_exchanges(&Arc::new(rate.clone()), &[&all]), Basis::Price, &names);
+    let names = "SkuMeter SkuPriceId SkuPriceDetails";
+    let plain = cells(&of_exchanges(&Arc::new(rate.clone()), &[&all]), Basis::Price, names);
     (rate.tier, rate.above_input_tokens) = ("priority".into(), 200_000);
-    let long = cells(&of_exchanges(&Arc::new(rate), &[&all]), Basis::Price, &names);
+    let long = cells(&of_exchanges(&Arc::new(rate), &[&all]), Basis::Price, names);
     assert_eq!((plain.len(), long.len()), (TokenType::ALL.len(), TokenType::ALL.len()));
     for (plain, long) in plain.iter().zip(&long) {
         for kind in ["Audio", "Image", "Video"] {
@@ -535,15 +564,8 @@ fn price_details_name_modality_tier_and_prompt_length() {
 /// An hour and a nanosecond, and a kilowatt-hour and two nanojoules: both are rounded to 15 decimals.
 #[test]
 fn gpu_charges_by_hand() {
-    const NAMES: [&str; 7] = [
-        "ChargeDescription",
-        "ConsumedQuantity",
-        "ListUnitPrice",
-        "EffectiveCost",
-        "x_RequestCount",
-        "x_EnergyJoules",
-        "x_UsageSource",
-    ];
+    const NAMES: &str = "ChargeDescription ConsumedQuantity ListUnitPrice EffectiveCost x_RequestCount \
+        x_EnergyJoules x_UsageSource";
     let sums = GpuSums {
         energy_nj: 3_600_000_000_000_002,
         gpu_ns: 3_600_000_000_001,
@@ -551,7 +573,7 @@ fn gpu_charges_by_hand() {
         gpu_energy_pico: 300_000_000_000,
     };
     let idle = |sums| DeviceTotal { day: FIRST_DAY, hw_id: "GPU-1".into(), share: Share::Idle, sums };
-    let of = |sums| cells(&Memory { devices: vec![idle(sums)], ..Memory::default() }, Basis::Gpu, &NAMES);
+    let of = |sums| cells(&Memory { devices: vec![idle(sums)], ..Memory::default() }, Basis::Gpu, NAMES);
     let hours = "GPU Hours of __idle__|1.000000000000278|1.999999999999|2.00||";
     let energy = "GPU Energy of __idle__|1.000000000000001|0.299999999999|0.30||";
     assert_eq!(of(sums), [format!("{hours}3600000.000000002|measured"), format!("{energy}|measured")]);
@@ -564,6 +586,6 @@ fn gpu_charges_by_hand() {
     let used =
         Used { energy_nj: Some(18_000_000_000), gpu_ns: Some(0), gpu_hours_pico: 0, gpu_energy_pico: 7 };
     memory.rows[1].2 = Some(used);
-    let said = cells(&memory, Basis::Gpu, &NAMES);
+    let said = cells(&memory, Basis::Gpu, NAMES);
     assert_eq!(said, ["GPU Energy for llama-3|0.000005|0.0000014|0.000000000007|2|18|measured"]);
 }
