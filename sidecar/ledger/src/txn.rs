@@ -286,3 +286,7 @@ impl<'f> Txn<'f> {
 pub(crate) fn closed(month: Month) -> Error {
     Error::new(Fault::Other, format!("{} is closed", month::name(month)))
 }
+
+#[cfg(test)]
+#[path = "txn_tests.rs"]
+mod tests;
