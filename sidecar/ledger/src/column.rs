@@ -201,7 +201,7 @@ impl<'r> RowReader<'r> {
 
     /// Returns the rate of an id.
     pub(crate) fn rate(&mut self, id: &[u8; 16]) -> Result<Arc<Rate>, Error> {
-        (self.rates)(id)?.ok_or_else(|| Error::corrupt("a rate that is not among the rates"))
+        (self.rates)(id)?.ok_or_else(|| Error::corrupt("an unknown rate"))
     }
 
     fn text(&mut self, text: &str) -> Arc<str> {
@@ -250,7 +250,7 @@ pub(crate) trait Field: Sized {
 
 /// Returns the error of a value that its column cannot have.
 pub(crate) fn invalid() -> Error {
-    Error::corrupt("a value that it cannot have")
+    Error::corrupt("an invalid value")
 }
 
 macro_rules! numbers {

@@ -234,7 +234,7 @@ impl Stored for Energy {
     const TABLE: &'static str = "energy";
 
     fn columns() -> &'static [Column<Self>] {
-        /// A field of the key of the daily total. The first one makes the key.
+        /// Columns for fields of the daily total's key, which exists if the column `tenant` before them has a value.
         macro_rules! of_key {
             ($($name:ident: $sql:expr),*) => {
                 [$(Column::<Energy>::made(

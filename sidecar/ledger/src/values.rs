@@ -78,5 +78,5 @@ pub(crate) fn read<T: Stored>(values: &[ValueRef<'_>], reader: &mut RowReader<'_
 }
 
 fn unfit<T>(column: &Column<T>) -> Error {
-    Error::corrupt(format!("the column {}: a value that it cannot have", column.name))
+    Error::corrupt(format!("the column {}: an invalid value", column.name))
 }
