@@ -2,7 +2,7 @@
 //! `server(decode 5)` five nanoseconds of the server's own time; `|` ends a whole frame, `~` a torn one.
 
 use harness::{Seen, SinkCall};
-use scan::{Counts, Event, Piece, Scope, ServerReport};
+use scan::{Counts, Delta, Event, Scope, ServerReport};
 
 /// All events in the notation.
 pub(crate) fn short(seen: &Seen) -> String {
@@ -17,12 +17,12 @@ fn notation(call: &SinkCall) -> String {
     };
     match event {
         Event::Role { choice } => format!("role{choice}"),
-        Event::Text(p) => piece("text", p),
-        Event::Reasoning(p) => piece("reasoning", p),
-        Event::Tool(p) => piece("tool", p),
-        Event::Refusal(p) => piece("refusal", p),
-        Event::Audio(p) => piece("audio", p),
-        Event::Empty(p) => piece("empty", p),
+        Event::Text(p) => delta("text", p),
+        Event::Reasoning(p) => delta("reasoning", p),
+        Event::Tool(p) => delta("tool", p),
+        Event::Refusal(p) => delta("refusal", p),
+        Event::Audio(p) => delta("audio", p),
+        Event::Empty(p) => delta("empty", p),
         Event::Usage(usage) => format!("{}({})", scope(usage.scope), counts(&usage.counts)),
         Event::Finish { choice, reason } => format!("finish{choice}:{reason:?}").to_lowercase(),
         Event::Error => "error".to_owned(),
@@ -53,11 +53,11 @@ fn server(times: &ServerReport) -> String {
     format!("server({})", words.join(" "))
 }
 
-fn piece(kind: &str, piece: &Piece) -> String {
-    let tokens = piece.tokens.map(|n| format!("={n}")).unwrap_or_default();
-    match piece.chars {
-        0 => format!("{kind}{}{tokens}", piece.choice),
-        chars => format!("{kind}{}/{chars}{tokens}", piece.choice),
+fn delta(kind: &str, delta: &Delta) -> String {
+    let tokens = delta.tokens.map(|n| format!("={n}")).unwrap_or_default();
+    match delta.chars {
+        0 => format!("{kind}{}{tokens}", delta.choice),
+        chars => format!("{kind}{}/{chars}{tokens}", delta.choice),
     }
 }
 

@@ -16,7 +16,7 @@ mod end;
 mod instants;
 mod pace;
 
-use scan::{Dialect, Event, Extent, Piece, Request, Scope, ServerReport, Sink, Usage};
+use scan::{Delta, Dialect, Event, Extent, Request, Scope, ServerReport, Sink, Usage};
 
 use self::answer::Answer;
 use self::choices::Choices;
@@ -133,14 +133,14 @@ impl Meter {
     }
 
     /// Records body bytes read at `at`; the returned sink takes their events.
-    pub fn read(&mut self, at: Tick) -> Reading<'_> {
+    pub fn read(&mut self, at: Tick) -> MeterSink<'_> {
         self.firsts.byte.get_or_insert(at);
-        Reading { meter: self, at }
+        MeterSink { meter: self, at }
     }
 
     /// Records the end of the body at `at`; the returned sink takes the events of its tail.
-    pub fn tail(&mut self, at: Tick) -> Reading<'_> {
-        Reading { meter: self, at }
+    pub fn tail(&mut self, at: Tick) -> MeterSink<'_> {
+        MeterSink { meter: self, at }
     }
 
     /// Records `ns` nanoseconds for which a frame was ready and the client's socket was not.
@@ -165,20 +165,20 @@ impl Meter {
         Moment { at, client_wait_ns: self.client_wait_ns }
     }
 
-    fn content(&mut self, piece: Piece, reasoning: bool, at: Tick) {
+    fn content(&mut self, delta: Delta, reasoning: bool, at: Tick) {
         self.choices.has_content = true;
         self.firsts.token.get_or_insert(at);
-        self.tokens_of(piece, true, reasoning);
+        self.tokens_of(delta, true, reasoning);
     }
 
-    fn tokens_of(&mut self, mut piece: Piece, content: bool, reasoning: bool) {
-        self.choices.note(piece.choice);
-        if self.sent.facts.echo && self.tracks.of(piece.choice).is_some_and(|track| track.first.is_none()) {
+    fn tokens_of(&mut self, mut delta: Delta, content: bool, reasoning: bool) {
+        self.choices.note(delta.choice);
+        if self.sent.facts.echo && self.tracks.of(delta.choice).is_some_and(|track| track.first.is_none()) {
             // The first frame may hold the prompt, whose log probabilities are no output.
-            piece.tokens = None;
+            delta.tokens = None;
         }
-        self.resolver.add_ids(piece.tokens, reasoning);
-        if self.tracks.add(piece, content) {
+        self.resolver.add_ids(delta.tokens, reasoning);
+        if self.tracks.add(delta, content) {
             self.resolver.add_frame(reasoning);
         }
     }
@@ -224,12 +224,12 @@ impl Meter {
 
 /// Takes the events of the bytes read at one tick.
 #[derive(Debug)]
-pub struct Reading<'a> {
+pub struct MeterSink<'a> {
     meter: &'a mut Meter,
     at: Tick,
 }
 
-impl Sink for Reading<'_> {
+impl Sink for MeterSink<'_> {
     #[inline]
     fn event(&mut self, event: Event) {
         let (meter, at) = (&mut *self.meter, self.at);
@@ -237,17 +237,17 @@ impl Sink for Reading<'_> {
             meter.firsts.chunk = Some(at);
         }
         match event {
-            Event::Text(piece) => {
-                meter.visible.add(u64::from(piece.chars), at);
-                meter.content(piece, false, at);
+            Event::Text(delta) => {
+                meter.visible.add(u64::from(delta.chars), at);
+                meter.content(delta, false, at);
             }
-            Event::Reasoning(piece) => meter.content(piece, true, at),
-            Event::Tool(piece) => {
+            Event::Reasoning(delta) => meter.content(delta, true, at),
+            Event::Tool(delta) => {
                 meter.firsts.tool.get_or_insert(at);
-                meter.content(piece, false, at);
+                meter.content(delta, false, at);
             }
-            Event::Refusal(piece) | Event::Audio(piece) => meter.content(piece, false, at),
-            Event::Empty(piece) => meter.tokens_of(piece, false, false),
+            Event::Refusal(delta) | Event::Audio(delta) => meter.content(delta, false, at),
+            Event::Empty(delta) => meter.tokens_of(delta, false, false),
             Event::Role { choice } => meter.choices.note(choice),
             Event::Usage(usage) => meter.usage(&usage),
             Event::Finish { choice, reason } => meter.choices.finish(choice, reason),

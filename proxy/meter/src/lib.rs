@@ -29,7 +29,7 @@ pub use body::Body;
 pub use close::Close;
 pub use ending::Ending;
 pub use error_type::ErrorType;
-pub use exchange::{Meter, Reading};
+pub use exchange::{Meter, MeterSink};
 pub use exchange_id::ExchangeId;
 pub use load::{Load, LoadReading, LoadSpan};
 pub use observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};

@@ -1,6 +1,6 @@
 //! Records: recounting by a local tokenizer, stalls, errors and server reports.
 
-use scan::{Counts, Dialect, Event, Piece, Request, Scope, ServerReport, Usage};
+use scan::{Counts, Delta, Dialect, Event, Request, Scope, ServerReport, Usage};
 
 use crate::exchange::COUNTED_CHOICES;
 use crate::record::is_processed;
@@ -28,7 +28,7 @@ fn speeds(record: &Record) -> (u64, Option<f64>, Option<u64>) {
 
 #[test]
 fn tokenizer_count_replaces_the_estimate() {
-    let thought = Event::Reasoning(Piece { choice: 0, chars: 4, tokens: None });
+    let thought = Event::Reasoning(Delta { choice: 0, chars: 4, tokens: None });
     let mut counted = streamed(&[(200, text(0)), (210, thought), (230, text(0))], 240);
     assert_eq!(speeds(&counted), (2, Some(2.0 / 0.030), Some(20 * MS)));
     counted.recount(11);

@@ -1,7 +1,7 @@
 //! The sources of a count at their edges: the limit of a count, the order of the sources, sums over choices and
 //! over prompts.
 
-use scan::{Counts, Dialect, Event, Finish, Piece, Request, Scope, Usage};
+use scan::{Counts, Delta, Dialect, Event, Finish, Request, Scope, Usage};
 
 use crate::tests::{Fixture, MS, stop, text};
 use crate::track::{Moment, Tracks};
@@ -310,7 +310,7 @@ fn body_without_a_count_is_uncounted() {
     let output_alone = usage_event(Scope::Choice(Some(0)), Counts { output: Some(7), ..NONE });
     let tokens = body(request(1, 1), &[text(0), output_alone], ENTIRE);
     assert_eq!((input(&tokens), output(&tokens)), ((Provenance::None, 0), (Provenance::Reported, 7)));
-    let listed = Event::Text(Piece { choice: 0, chars: 90, tokens: Some(30) });
+    let listed = Event::Text(Delta { choice: 0, chars: 90, tokens: Some(30) });
     assert_eq!(output(&body(request(1, 1), &[listed], ENTIRE)), (Provenance::Ids, 30));
     // No answer arrived, but the prompt was computed.
     assert_eq!(input(&body(ids, &[], Close::ClientGone { whole: false })), (Provenance::Ids, 8));
@@ -334,7 +334,7 @@ fn incomplete_usage_of_a_body_is_no_count() {
     for asked in [request(1, 4), request(4, 4), request(1, 1)] {
         assert_eq!(body(asked, &four, ENTIRE), Tokens::NONE, "{asked:?}");
     }
-    let listed = |choice| Event::Text(Piece { choice, chars: 90, tokens: Some(30) });
+    let listed = |choice| Event::Text(Delta { choice, chars: 90, tokens: Some(30) });
     let logged = [listed(0), listed(1), some];
     let tokens = body(request(1, 2), &logged, ENTIRE);
     assert_eq!((input(&tokens), output(&tokens)), ((Provenance::Reported, 16), (Provenance::Ids, 60)));
@@ -403,7 +403,7 @@ fn first_running_count_weighs_its_frame() {
 fn text_with_a_zero_count_weighs_one_token() {
     for (tokens, running) in [(Some(0), None), (None, Some(0)), (Some(0), Some(0))] {
         let mut tracks = Tracks::default();
-        tracks.add(Piece { choice: 0, chars: 4, tokens }, true);
+        tracks.add(Delta { choice: 0, chars: 4, tokens }, true);
         if let Some(running) = running {
             tracks.count(0, running);
         }
@@ -452,7 +452,7 @@ fn aborted_choice_is_an_error_in_band() {
 
 #[test]
 fn untimed_choice_without_ids_spreads_the_weights() {
-    let ids = |choice, tokens| Event::Text(Piece { choice, chars: 4, tokens: Some(tokens) });
+    let ids = |choice, tokens| Event::Text(Delta { choice, chars: 4, tokens: Some(tokens) });
     for (last, expected) in [(ids(9, 1), Weight::Exact), (text(9), Weight::Spread)] {
         let mut fixture = Fixture::new(Dialect::OpenaiChat);
         fixture.frame(200, &[ids(0, 2)]).frame(210, &[ids(0, 2), last]);
@@ -483,7 +483,7 @@ fn prompts_are_reported_once_every_choice_is() {
 
 #[test]
 fn reasoning_frames_count_as_reasoning() {
-    let thought = Event::Reasoning(Piece { choice: 0, chars: 4, tokens: None });
+    let thought = Event::Reasoning(Delta { choice: 0, chars: 4, tokens: None });
     let mut fixture = Fixture::new(Dialect::OpenaiChat);
     fixture.frame(200, &[thought]).frame(210, &[thought]).frame(220, &[text(0)]);
     let tokens = fixture.end(Close::Cut, 230).tokens;

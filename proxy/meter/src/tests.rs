@@ -1,6 +1,6 @@
 //! The definitions of a record, on constructed events. End-to-end tests replay recorded streams.
 
-use scan::{Counts, Dialect, Event, Extent, Finish, Piece, Request, RequestScanner, Scope, Sink, Usage};
+use scan::{Counts, Delta, Dialect, Event, Extent, Finish, Request, RequestScanner, Scope, Sink, Usage};
 
 use crate::{
     Body, Close, Ending, Identity, Load, LoadSpan, Meter, Provenance, Record, Tick, Timing, TokenType, Weight,
@@ -35,11 +35,11 @@ impl Fixture {
 }
 
 pub(crate) fn text(choice: u32) -> Event {
-    Event::Text(Piece { choice, chars: 4, tokens: None })
+    Event::Text(Delta { choice, chars: 4, tokens: None })
 }
 
 fn ids(choice: u32, tokens: u32) -> Event {
-    Event::Text(Piece { choice, chars: 4, tokens: Some(tokens) })
+    Event::Text(Delta { choice, chars: 4, tokens: Some(tokens) })
 }
 
 pub(crate) fn usage(scope: Scope, input: u64, output: u64) -> Event {
@@ -129,7 +129,7 @@ fn running_counts_weigh_frames_and_hidden_tokens() {
         .frame(200, &[Event::Role { choice: 0 }, usage(Scope::Running(0), 9, 0)])
         .frame(210, &[text(0), usage(Scope::Running(0), 9, 1)])
         .frame(240, &[text(0), usage(Scope::Running(0), 9, 4)])
-        .frame(250, &[Event::Empty(Piece::default()), usage(Scope::Running(0), 9, 5)]);
+        .frame(250, &[Event::Empty(Delta::default()), usage(Scope::Running(0), 9, 5)]);
     let record = fixture.end(Close::ClientGone { whole: false }, 300);
     assert_eq!(record.ending, Ending::ClientAbort);
     assert_eq!(record.tokens.output_provenance, Provenance::Running);
@@ -157,7 +157,7 @@ fn first_count_at_the_finish_weighs_no_frame() {
 fn an_empty_delta_with_ids_starts_the_tokens() {
     let mut fixture = Fixture::new(Dialect::OpenaiChat);
     fixture
-        .frame(120, &[Event::Empty(Piece { choice: 0, chars: 0, tokens: Some(1) })])
+        .frame(120, &[Event::Empty(Delta { choice: 0, chars: 0, tokens: Some(1) })])
         .frame(140, &[ids(0, 2)]);
     let record = fixture.end(Close::Cut, 150);
     assert_eq!(record.ending, Ending::UpstreamCut);
@@ -209,7 +209,7 @@ fn cached_and_reasoning_tokens_are_counted_once() {
         output_reasoning: Some(30),
         ..Counts::default()
     };
-    fixture.frame(200, &[Event::Reasoning(Piece { choice: 0, chars: 3, tokens: None })]);
+    fixture.frame(200, &[Event::Reasoning(Delta { choice: 0, chars: 3, tokens: None })]);
     fixture.frame(210, &[text(0)]).frame(220, &[stop(0)]);
     fixture.frame(230, &[Event::Usage(Usage { scope: Scope::Whole, counts })]).frame(230, &[Event::Done]);
     let record = fixture.end(CLEAN, 231);
@@ -293,8 +293,8 @@ fn output_rate_is_independent_of_choices() {
     for choices in [1, 8, 16] {
         let mut fixture = Fixture::new(Dialect::OpenaiChat);
         for token in 0..11 {
-            let pieces: Vec<_> = (0..choices).map(text).collect();
-            fixture.frame(200 + 100 * token, &pieces);
+            let deltas: Vec<_> = (0..choices).map(text).collect();
+            fixture.frame(200 + 100 * token, &deltas);
         }
         let record = fixture.end(Close::Cut, 1300);
         assert_eq!(record.tokens.output(), 11 * u64::from(choices));
@@ -374,7 +374,7 @@ fn an_implausible_count_is_rejected() {
 #[test]
 fn tokens_without_text_are_output() {
     let mut fixture = Fixture::new(Dialect::OpenaiChat);
-    fixture.frame(200, &[Event::Empty(Piece { choice: 0, chars: 0, tokens: Some(40) })]);
+    fixture.frame(200, &[Event::Empty(Delta { choice: 0, chars: 0, tokens: Some(40) })]);
     fixture.frame(210, &[stop(0)]).frame(211, &[usage(Scope::Whole, 3, 41)]).frame(211, &[Event::Done]);
     let record = fixture.end(CLEAN, 211);
     assert_eq!((record.ending, record.tokens.output()), (Ending::Complete, 41));

@@ -1,6 +1,6 @@
 //! The progress of the choices: their tokens so far by each source, and the ticks of the first and the last.
 
-use scan::Piece;
+use scan::Delta;
 
 use crate::Tick;
 use crate::exchange::{COUNTED_CHOICES, TIMED_CHOICES};
@@ -71,23 +71,23 @@ impl Tracks {
         }
     }
 
-    /// Adds a piece. Returns true if it is the first content of its choice in the current frame.
-    pub(crate) fn add(&mut self, piece: Piece, is_content: bool) -> bool {
-        let Some(track) = self.of(piece.choice) else { return self.add_untimed(piece, is_content) };
+    /// Adds a delta. Returns true if it is the first content of its choice in the current frame.
+    pub(crate) fn add(&mut self, delta: Delta, is_content: bool) -> bool {
+        let Some(track) = self.of(delta.choice) else { return self.add_untimed(delta, is_content) };
         let is_first = is_content && !track.frame.content;
         track.frame.content |= is_content;
-        if let Some(tokens) = piece.tokens {
+        if let Some(tokens) = delta.tokens {
             track.frame.tokens = Some(track.frame.tokens.unwrap_or(0).saturating_add(tokens));
         }
-        self.in_frame |= 1 << piece.choice;
+        self.in_frame |= 1 << delta.choice;
         is_first
     }
 
-    fn add_untimed(&mut self, piece: Piece, is_content: bool) -> bool {
-        let is_repeated = self.untimed_in_frame.replace(piece.choice) == Some(piece.choice);
+    fn add_untimed(&mut self, delta: Delta, is_content: bool) -> bool {
+        let is_repeated = self.untimed_in_frame.replace(delta.choice) == Some(delta.choice);
         let is_first = is_content && !is_repeated;
-        self.is_inexact |= is_first && piece.tokens.is_none();
-        let tokens = u64::from(piece.tokens.unwrap_or(0)).max(u64::from(is_first));
+        self.is_inexact |= is_first && delta.tokens.is_none();
+        let tokens = u64::from(delta.tokens.unwrap_or(0)).max(u64::from(is_first));
         self.weight = self.weight.saturating_add(tokens);
         is_first
     }

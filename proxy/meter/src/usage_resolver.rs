@@ -154,7 +154,7 @@ impl UsageResolver {
         }
     }
 
-    /// Adds the tokens of a piece that has ids or log probabilities.
+    /// Adds the tokens of a delta that has ids or log probabilities.
     pub(crate) fn add_ids(&mut self, tokens: Option<u32>, reasoning: bool) {
         let ids = u64::from(tokens.unwrap_or(0));
         self.ids = self.ids.saturating_add(ids);

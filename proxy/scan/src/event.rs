@@ -12,18 +12,18 @@ pub enum Event {
         choice: u32,
     },
     /// Visible text of the answer.
-    Text(Piece),
+    Text(Delta),
     /// Reasoning text, which most clients hide.
-    Reasoning(Piece),
+    Reasoning(Delta),
     /// A part of a tool call: its name or its arguments.
-    Tool(Piece),
+    Tool(Delta),
     /// Text of a refusal.
-    Refusal(Piece),
+    Refusal(Delta),
     /// Audio data.
-    Audio(Piece),
+    Audio(Delta),
     /// A delta without content. It may contain tokens (half a character, a withheld stop string): then
-    /// [`Piece::tokens`] has their number, if the frame does.
-    Empty(Piece),
+    /// [`Delta::tokens`] has their number, if the frame does.
+    Empty(Delta),
     /// The server's own count.
     Usage(Usage),
     /// The server's own times.
@@ -49,15 +49,15 @@ pub enum Event {
     Other,
 }
 
-/// A piece of content of one answer.
+/// New content of one answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Piece {
+pub struct Delta {
     /// The answer's index.
     pub choice: u32,
     /// Its Unicode characters: UTF-8 lead bytes and escapes, counted in place.
     pub chars: u32,
-    /// Its tokens, if the frame has token ids or log-probability entries for them. Where one delta yields
-    /// several pieces, the first has the count and the others zero.
+    /// Its tokens, if the frame has token ids or log-probability entries for them. Where a frame has
+    /// content of several kinds, the first delta has the count and the others zero.
     pub tokens: Option<u32>,
 }
 

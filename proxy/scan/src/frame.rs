@@ -17,7 +17,7 @@ mod typed;
 mod usage;
 
 use crate::dialect::{Dialect, Form};
-use crate::event::{Counts, Event, Finish, Piece, Scope, ServerReport, Sink, Usage};
+use crate::event::{Counts, Delta, Event, Finish, Scope, ServerReport, Sink, Usage};
 use crate::extent::Extent;
 use crate::field::Field;
 use crate::json::{Value, Visit};
@@ -74,14 +74,14 @@ impl Frame {
     /// Returns the event of a frame with an unreadable payload.
     pub(crate) fn unread(&self, whole: bool) -> Event {
         match self.dialect.form() == Form::Opaque && whole && !self.unstreamed {
-            true => Event::Text(Piece::default()),
+            true => Event::Text(Delta::default()),
             false => Event::Other,
         }
     }
 
-    /// Returns the content of a frame with a single piece, the shape of most frames. Its meaning must follow
+    /// Returns the content of a frame with a single delta, the shape of most frames. Its meaning must follow
     /// from its own bytes, number by number.
-    pub(crate) fn single_piece(&self) -> Option<(Kind, Piece, Option<Counts>)> {
+    pub(crate) fn single_delta(&self) -> Option<(Kind, Delta, Option<Counts>)> {
         let facts = &self.facts;
         if facts.choices.closed != 1 || facts.choices.any_finish || facts.subject != Subject::Answers {
             return None;
@@ -92,14 +92,14 @@ impl Frame {
         {
             return None;
         }
-        let (kind, piece, pending) = self.pending.single_piece()?;
+        let (kind, delta, pending) = self.pending.single_delta()?;
         let usage = pending.or_else(|| self.frame_usage());
-        let running = |usage: &Usage| usage.scope == Scope::Running(piece.choice);
+        let running = |usage: &Usage| usage.scope == Scope::Running(delta.choice);
         if usage.is_some_and(|usage| !running(&usage) || self.dialect.adds_counts()) {
             return None;
         }
         // A usage object without a number is absent now, but its numbers may come.
-        (usage.is_some() || facts.usage.is_none()).then_some((kind, piece, usage.map(|usage| usage.counts)))
+        (usage.is_some() || facts.usage.is_none()).then_some((kind, delta, usage.map(|usage| usage.counts)))
     }
 
     /// Ends the frame: passes its events to `sink`. A frame that is not `whole` keeps its content.
@@ -146,7 +146,7 @@ impl Frame {
             }
             Subject::Answers if self.dialect.form() == Form::Opaque && !self.unstreamed => {
                 if whole {
-                    sink.event(Event::Text(Piece::default()));
+                    sink.event(Event::Text(Delta::default()));
                 }
                 self.body.earlier = usage.map_or(self.body.earlier, |usage| usage.counts);
             }

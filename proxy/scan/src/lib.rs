@@ -42,7 +42,7 @@ mod text;
 mod text_buffer;
 
 pub use dialect::{Dialect, EndMark, ErrorShape};
-pub use event::{Counts, Event, Finish, Piece, Scope, ServerReport, Sink, Usage};
+pub use event::{Counts, Delta, Event, Finish, Scope, ServerReport, Sink, Usage};
 pub use extent::{Extent, Timings};
 pub use multipart::MultipartFields;
 pub use name::{BoundedText, Name, Tier};

@@ -221,9 +221,9 @@ impl Scanner {
                     at += found.len;
                     sse.skipped_block(bytes[at - 1]);
                     self.work.matched += found.len as u64;
-                    sink.event(found.kind.event(found.piece));
+                    sink.event(found.kind.event(found.delta));
                     if let Some(counts) = found.usage {
-                        let scope = Scope::Running(found.piece.choice);
+                        let scope = Scope::Running(found.delta.choice);
                         sink.event(Event::Usage(Usage { scope, counts }));
                     }
                     sink.frame(self.extent(self.position + at as u64, true));
@@ -246,9 +246,9 @@ impl Scanner {
                         && self.payload == Payload::Json
                         && self.json.is_whole()
                         && !error
-                        && let Some(piece) = self.frame.single_piece()
+                        && let Some(delta) = self.frame.single_delta()
                     {
-                        self.shape.store(bytes, (from, at), &self.frame.variable_spans, piece);
+                        self.shape.store(bytes, (from, at), &self.frame.variable_spans, delta);
                     }
                     self.end_frame(self.position + at as u64, (true, data, error), sink);
                 }

@@ -5,7 +5,7 @@
 
 use memchr::memchr2;
 
-use crate::event::{Counts, Piece};
+use crate::event::{Counts, Delta};
 use crate::field::Field;
 use crate::frame::Kind;
 use crate::json::Value;
@@ -37,7 +37,7 @@ pub(crate) struct Shape {
     slots: [Slot; SHAPE_MAX_SPANS],
     slots_len: usize,
     kind: Kind,
-    piece: Piece,
+    delta: Delta,
     usage: Option<Counts>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Match {
     /// Its length in bytes.
     pub(crate) len: usize,
     pub(crate) kind: Kind,
-    pub(crate) piece: Piece,
+    pub(crate) delta: Delta,
     pub(crate) usage: Option<Counts>,
 }
 
@@ -122,25 +122,25 @@ impl Shape {
             slots: [Slot { after: 0, target: Target::Nothing }; SHAPE_MAX_SPANS],
             slots_len: 0,
             kind: Kind::Text,
-            piece: Piece::default(),
+            delta: Delta::default(),
             usage: None,
         }
     }
 
-    /// Stores the frame at `from..to` of `buffer`, which means `kind`, `piece` and `usage`.
+    /// Stores the frame at `from..to` of `buffer`, which means `kind`, `delta` and `usage`.
     pub(crate) fn store(
         &mut self,
         buffer: &[u8],
         (from, to): (usize, usize),
         variable_spans: &VariableSpans,
-        (kind, piece, usage): (Kind, Piece, Option<Counts>),
+        (kind, delta, usage): (Kind, Delta, Option<Counts>),
     ) {
         // A frame that cannot be stored removes the earlier shape: the stream has moved on to other frames.
         self.len = 0;
         let spans = &variable_spans.list[..variable_spans.len];
         let fixed = (to - from) - spans.iter().map(|h| h.to - h.from).sum::<usize>();
         let texts = spans.iter().filter(|h| h.field.is_measured()).count();
-        // One text, since a match yields one piece. No rejected count, since a match would repeat the rejection
+        // One text, since a match yields one delta. No rejected count, since a match would repeat the rejection
         // for a valid number.
         if variable_spans.unusable
             || fixed > SHAPE_BYTES
@@ -164,7 +164,7 @@ impl Shape {
         self.bytes[len..len + rest.len()].copy_from_slice(rest);
         self.slots_len = spans.len();
         self.kind = kind;
-        self.piece = piece;
+        self.delta = delta;
         self.usage = usage;
         self.len = len + rest.len();
     }
@@ -176,14 +176,14 @@ impl Shape {
         if self.len == 0 || bytes.len() < self.len {
             return None;
         }
-        let mut found = Match { len: 0, kind: self.kind, piece: self.piece, usage: self.usage };
+        let mut found = Match { len: 0, kind: self.kind, delta: self.delta, usage: self.usage };
         let (mut at, mut done) = (0, 0);
         for &Slot { after, target } in &self.slots[..self.slots_len] {
             let part = &self.bytes[done..usize::from(after)];
             done = usize::from(after);
             at = skip(bytes, at, part)?;
             at = match target {
-                Target::Text => text(bytes, at, &mut found.piece.chars)?,
+                Target::Text => text(bytes, at, &mut found.delta.chars)?,
                 _ => number(bytes, at, target, &mut found)?,
             };
         }
@@ -238,7 +238,7 @@ fn number(bytes: &[u8], from: usize, target: Target, found: &mut Match) -> Optio
     }
     let value = bytes[from..from + digits].iter().fold(0_u64, |n, &d| n * 10 + u64::from(d - b'0'));
     if let Target::Choice = target {
-        found.piece.choice = u32::try_from(value).ok()?;
+        found.delta.choice = u32::try_from(value).ok()?;
     } else if let Some(usage) = &mut found.usage {
         match target {
             Target::Input => usage.input = Some(value),

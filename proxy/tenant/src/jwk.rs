@@ -124,7 +124,7 @@ impl KeySet {
     /// Reads a JWKS. Keys for other uses or of unsupported types are skipped; a set without a usable key is
     /// an error.
     pub fn read(json: &[u8]) -> Result<Self, KeySetError> {
-        let error = |what: String| KeySetError(what.into());
+        let error = |message: String| KeySetError(message.into());
         let set: Value = serde_json::from_slice(json)
             .map_err(|parse| error(format!("not JSON at line {} column {}", parse.line(), parse.column())))?;
         let listed = set.get("keys").and_then(Value::as_array);

@@ -79,8 +79,8 @@ impl Samples for GpuSamples {
         self.attribution(&self.attribution, to);
         // A process without GPUs has no series of their losses.
         let lost_shares = self.attribution.late + self.attribution.refused;
-        for (what, n) in [(GPU_SAMPLE, self.gpus.as_deref().map_or(0, lost)), (GPU_SHARE, lost_shares)] {
-            to.count(Metric::Dropped, &[what], (!gpus.is_empty() || n > 0).then_some(n));
+        for (item, n) in [(GPU_SAMPLE, self.gpus.as_deref().map_or(0, lost)), (GPU_SHARE, lost_shares)] {
+            to.count(Metric::Dropped, &[item], (!gpus.is_empty() || n > 0).then_some(n));
         }
     }
 }

@@ -69,7 +69,7 @@ impl Notice {
         };
         let budget =
             if self.tenant.is_some() { format!(" (budget `{}`)", self.budget) } else { String::new() };
-        let what = match self.threshold {
+        let share = match self.threshold {
             Threshold::Forecast => {
                 let forecast = money(self.forecast.unwrap_or(self.used));
                 return format!(
@@ -86,7 +86,7 @@ impl Notice {
             _ => "",
         };
         format!(
-            "{who} has reached {what}the {limit_kind} of {limit} {currency} {period}{budget}: {used} {currency}.{refusing}"
+            "{who} has reached {share}the {limit_kind} of {limit} {currency} {period}{budget}: {used} {currency}.{refusing}"
         )
     }
 

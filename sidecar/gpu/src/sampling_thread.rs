@@ -65,7 +65,7 @@ pub struct Hooks<T> {
 /// Starts the sampling thread.
 pub fn start<T: Send + 'static>(plan: Plan, hooks: Hooks<T>) -> io::Result<Running<T>> {
     let invalid =
-        |what: Box<dyn std::error::Error + Send + Sync>| io::Error::new(io::ErrorKind::InvalidInput, what);
+        |error: Box<dyn std::error::Error + Send + Sync>| io::Error::new(io::ErrorKind::InvalidInput, error);
     let period = plan.period.clamp(PERIOD_MIN, PERIOD_MAX);
     let rules = Rules {
         stale: period * plan.stale_periods.max(2),

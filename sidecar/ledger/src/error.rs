@@ -73,8 +73,8 @@ impl Error {
     }
 
     /// Returns the error with the name of the file or the month before its message.
-    pub(crate) fn of(self, what: impl fmt::Display) -> Self {
-        Self { message: format!("{what}: {}", self.message), ..self }
+    pub(crate) fn of(self, place: impl fmt::Display) -> Self {
+        Self { message: format!("{place}: {}", self.message), ..self }
     }
 }
 

@@ -124,8 +124,8 @@ struct Count(u64);
 impl Sink for Count {
     #[inline]
     fn event(&mut self, event: Event) {
-        if let Event::Text(piece) = event {
-            self.0 += u64::from(piece.chars);
+        if let Event::Text(delta) = event {
+            self.0 += u64::from(delta.chars);
         }
     }
 

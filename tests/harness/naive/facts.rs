@@ -1,7 +1,7 @@
 //! The facts of one frame, and the order of their events. Each dialect fills a [`FrameFacts`]; the rules common to all
 //! dialects are here: the first event, the last one, and those kept of a torn frame.
 
-use scan::{Counts, Event, Finish, Piece, Scope, ServerReport, Usage};
+use scan::{Counts, Delta, Event, Finish, Scope, ServerReport, Usage};
 
 use super::Frame;
 
@@ -112,13 +112,13 @@ impl Choice {
         role: bool,
         finish: Option<Finish>,
     ) -> Self {
-        const KINDS: [fn(Piece) -> Event; 5] =
+        const KINDS: [fn(Delta) -> Event; 5] =
             [Event::Reasoning, Event::Text, Event::Refusal, Event::Tool, Event::Audio];
         let mut events = Vec::new();
         for (kind, chars) in KINDS.into_iter().zip(chars) {
             if chars > 0 {
                 let rest = if events.is_empty() { tokens } else { tokens.map(|_| 0) };
-                events.push(kind(Piece { choice: index, chars, tokens: rest }));
+                events.push(kind(Delta { choice: index, chars, tokens: rest }));
             }
         }
         if events.is_empty() {
@@ -127,7 +127,7 @@ impl Choice {
             }
             let facts = role || finish.is_some();
             if !facts || tokens.is_some_and(|n| n > 0) {
-                events.push(Event::Empty(Piece { choice: index, chars: 0, tokens }));
+                events.push(Event::Empty(Delta { choice: index, chars: 0, tokens }));
             }
         }
         if let Some(reason) = finish {
@@ -141,12 +141,12 @@ impl Choice {
         self.index = number;
         for event in &mut self.events {
             match event {
-                Event::Text(piece)
-                | Event::Reasoning(piece)
-                | Event::Tool(piece)
-                | Event::Refusal(piece)
-                | Event::Audio(piece)
-                | Event::Empty(piece) => piece.choice = number,
+                Event::Text(delta)
+                | Event::Reasoning(delta)
+                | Event::Tool(delta)
+                | Event::Refusal(delta)
+                | Event::Audio(delta)
+                | Event::Empty(delta) => delta.choice = number,
                 Event::Role { choice } | Event::Finish { choice, .. } => *choice = number,
                 _ => {}
             }

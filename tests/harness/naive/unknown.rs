@@ -1,6 +1,6 @@
-//! A frame of unknown shape: one piece, of which only an error and a usage object are read.
+//! A frame of unknown shape: one delta, of which only an error and a usage object are read.
 
-use scan::{Counts, Event, Piece, Scope, Usage};
+use scan::{Counts, Delta, Event, Scope, Usage};
 use serde_json::Value;
 
 use super::Frame;
@@ -18,12 +18,12 @@ pub(crate) fn events(outside: Frame, frame: &Value, memory: &mut Memory) -> Opti
     if outside.error {
         return None;
     }
-    let piece = match outside {
+    let delta = match outside {
         Frame { unstreamed: true, .. } if usage.is_none() => Some(Event::Other),
-        Frame { unstreamed: false, whole: true, .. } => Some(Event::Text(Piece::default())),
+        Frame { unstreamed: false, whole: true, .. } => Some(Event::Text(Delta::default())),
         _ => None,
     };
-    Some(piece.into_iter().chain(usage.map(Event::Usage)).collect())
+    Some(delta.into_iter().chain(usage.map(Event::Usage)).collect())
 }
 
 /// The usage, merged with the counts of earlier frames.

@@ -27,7 +27,7 @@ pub(super) struct VisibleText {
 struct VisibleSpan {
     first: Tick,
     last: Tick,
-    /// Characters of the first piece, which were generated before it arrived.
+    /// Characters of the first delta, which were generated before it arrived.
     first_chars: u64,
 }
 
@@ -37,12 +37,12 @@ impl VisibleText {
         self.span.get_or_insert(VisibleSpan { first: at, last: at, first_chars: chars }).last = at;
     }
 
-    /// The tick of the first piece.
+    /// The tick of the first delta.
     pub(super) fn first(&self) -> Option<Tick> {
         self.span.map(|span| span.first)
     }
 
-    /// The characters after the first piece, and the nanoseconds in which they came.
+    /// The characters after the first delta, and the nanoseconds in which they came.
     pub(super) fn paced(&self) -> (u64, u64) {
         match self.span {
             Some(span) => (self.chars - span.first_chars, span.last.since(span.first)),

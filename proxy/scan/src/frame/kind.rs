@@ -1,8 +1,8 @@
-//! The kind of a piece of content.
+//! The kind of content of a delta.
 
-use crate::event::{Event, Piece};
+use crate::event::{Delta, Event};
 
-/// The kind of a piece of content, in the order of the events.
+/// The kind of content of a delta, in the order of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Reasoning,
@@ -18,14 +18,14 @@ pub(crate) type Chars = [u32; Kind::ALL.len()];
 impl Kind {
     pub(crate) const ALL: [Self; 5] = [Self::Reasoning, Self::Text, Self::Refusal, Self::Tool, Self::Audio];
 
-    /// The event of a piece of this kind.
-    pub(crate) fn event(self, piece: Piece) -> Event {
+    /// The event of a delta of this kind.
+    pub(crate) fn event(self, delta: Delta) -> Event {
         match self {
-            Self::Reasoning => Event::Reasoning(piece),
-            Self::Text => Event::Text(piece),
-            Self::Refusal => Event::Refusal(piece),
-            Self::Tool => Event::Tool(piece),
-            Self::Audio => Event::Audio(piece),
+            Self::Reasoning => Event::Reasoning(delta),
+            Self::Text => Event::Text(delta),
+            Self::Refusal => Event::Refusal(delta),
+            Self::Tool => Event::Tool(delta),
+            Self::Audio => Event::Audio(delta),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The events of a frame, pending until its end: a frame cut short by the end of the body keeps its content.
 //! A frame with more than [`FRAME_MAX_EVENTS`] releases them early.
 
-use crate::event::{Event, Finish, Piece, Sink, Usage};
+use crate::event::{Delta, Event, Finish, Sink, Usage};
 use crate::frame::{Chars, Kind};
 use crate::limits::FRAME_MAX_EVENTS;
 
@@ -18,8 +18,8 @@ pub(crate) struct PendingEvents {
 #[derive(Clone, Copy, Debug)]
 enum PendingEvent {
     Role(u32),
-    Piece(Kind, Piece),
-    Empty(Piece),
+    Delta(Kind, Delta),
+    Empty(Delta),
     Finish(u32, Finish),
     /// The usage in [`PendingEvents::usage`]: a native frame has one per choice.
     Usage,
@@ -46,11 +46,11 @@ impl PendingEvents {
         self.usage = None;
     }
 
-    /// Returns the single pending piece, with a pending usage, if there is nothing else.
-    pub(crate) fn single_piece(&self) -> Option<(Kind, Piece, Option<Usage>)> {
+    /// Returns the single pending delta, with a pending usage, if there is nothing else.
+    pub(crate) fn single_delta(&self) -> Option<(Kind, Delta, Option<Usage>)> {
         match self.list[..self.len] {
-            [PendingEvent::Piece(kind, piece)] => Some((kind, piece, None)),
-            [PendingEvent::Piece(kind, piece), PendingEvent::Usage] => Some((kind, piece, self.usage)),
+            [PendingEvent::Delta(kind, delta)] => Some((kind, delta, None)),
+            [PendingEvent::Delta(kind, delta), PendingEvent::Usage] => Some((kind, delta, self.usage)),
             _ => None,
         }
     }
@@ -59,8 +59,8 @@ impl PendingEvents {
     pub(crate) fn is_empty_delta(&self) -> bool {
         self.list[..self.len].iter().all(|event| match event {
             PendingEvent::Role(_) => true,
-            PendingEvent::Empty(piece) => piece.tokens.unwrap_or(0) == 0,
-            PendingEvent::Piece(..) | PendingEvent::Finish(..) | PendingEvent::Usage => false,
+            PendingEvent::Empty(delta) => delta.tokens.unwrap_or(0) == 0,
+            PendingEvent::Delta(..) | PendingEvent::Finish(..) | PendingEvent::Usage => false,
         })
     }
 
@@ -71,7 +71,7 @@ impl PendingEvents {
         for kind in Kind::ALL {
             let chars = chars[kind as usize];
             if chars > 0 {
-                self.push(PendingEvent::Piece(kind, Piece { choice, chars, tokens }), sink);
+                self.push(PendingEvent::Delta(kind, Delta { choice, chars, tokens }), sink);
                 tokens = tokens.map(|_| 0);
                 content = true;
             }
@@ -81,7 +81,7 @@ impl PendingEvents {
             self.push(PendingEvent::Role(choice), sink);
         }
         if !content && (unsent || !role && finish.is_none()) {
-            self.push(PendingEvent::Empty(Piece { choice, chars: 0, tokens }), sink);
+            self.push(PendingEvent::Empty(Delta { choice, chars: 0, tokens }), sink);
         }
         if let Some(reason) = finish {
             self.push(PendingEvent::Finish(choice, reason), sink);
@@ -110,8 +110,8 @@ impl PendingEvents {
         for pending in &self.list[..self.len] {
             let event = match *pending {
                 PendingEvent::Role(choice) => Event::Role { choice },
-                PendingEvent::Piece(kind, piece) => kind.event(piece),
-                PendingEvent::Empty(piece) => Event::Empty(piece),
+                PendingEvent::Delta(kind, delta) => kind.event(delta),
+                PendingEvent::Empty(delta) => Event::Empty(delta),
                 PendingEvent::Finish(choice, reason) => Event::Finish { choice, reason },
                 PendingEvent::Usage => match self.usage.take() {
                     Some(usage) => Event::Usage(usage),

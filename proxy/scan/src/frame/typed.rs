@@ -56,9 +56,9 @@ enum Type {
     /// No type.
     #[default]
     Nothing,
-    /// A piece of this kind.
+    /// A delta of this kind.
     Delta(Kind),
-    /// A piece of one of these kinds; the field that holds it decides.
+    /// A delta of one of these kinds; the field that holds it decides.
     Parts(&'static [Kind]),
     /// The answer begins.
     Begin,

@@ -92,8 +92,8 @@ fn sglang_answers_are_separate_and_never_shrink() {
     ];
     let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
     let events = stream(Sglang, &frames);
-    let pieces: Vec<&str> = events.split(" | ").filter_map(|frame| frame.split(' ').next()).collect();
-    assert_eq!(pieces, ["text1/3=3", "text0/1=1", "empty1=1", "text1/1=1", "text9/3"]);
+    let deltas: Vec<&str> = events.split(" | ").filter_map(|frame| frame.split(' ').next()).collect();
+    assert_eq!(deltas, ["text1/3=3", "text0/1=1", "empty1=1", "text1/1=1", "text9/3"]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! A short notation of events for tables: `text0/5` is a piece of choice 0 with 5 characters,
+//! A short notation of events for tables: `text0/5` is a delta of choice 0 with 5 characters,
 //! `text0/5=2` the same with 2 tokens; `|` ends a frame, `~` a frame that the body's end cut short.
 
 use super::{Output, Seen};
-use crate::{Counts, Event, Finish, Piece, Scope, ServerReport, Usage};
+use crate::{Counts, Delta, Event, Finish, Scope, ServerReport, Usage};
 
 /// The events and frames in the short notation.
 pub(crate) fn short(seen: &Seen) -> String {
@@ -17,12 +17,12 @@ pub(crate) fn short(seen: &Seen) -> String {
 fn word(event: Event) -> String {
     match event {
         Event::Role { choice } => format!("role{choice}"),
-        Event::Text(piece) => content("text", piece),
-        Event::Reasoning(piece) => content("reasoning", piece),
-        Event::Tool(piece) => content("tool", piece),
-        Event::Refusal(piece) => content("refusal", piece),
-        Event::Audio(piece) => content("audio", piece),
-        Event::Empty(piece) => content("empty", piece),
+        Event::Text(delta) => content("text", delta),
+        Event::Reasoning(delta) => content("reasoning", delta),
+        Event::Tool(delta) => content("tool", delta),
+        Event::Refusal(delta) => content("refusal", delta),
+        Event::Audio(delta) => content("audio", delta),
+        Event::Empty(delta) => content("empty", delta),
         Event::Usage(usage) => usage_words(usage),
         Event::Server(times) => times_words(times),
         Event::Finish { choice, reason } => format!("{}{choice}", reason_word(reason)),
@@ -46,8 +46,8 @@ fn reason_word(reason: Finish) -> &'static str {
     }
 }
 
-fn content(name: &str, piece: Piece) -> String {
-    let Piece { choice, chars, tokens } = piece;
+fn content(name: &str, delta: Delta) -> String {
+    let Delta { choice, chars, tokens } = delta;
     let tokens = tokens.map(|n| format!("={n}")).unwrap_or_default();
     if name == "empty" { format!("empty{choice}{tokens}") } else { format!("{name}{choice}/{chars}{tokens}") }
 }

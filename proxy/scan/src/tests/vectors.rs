@@ -2,7 +2,7 @@
 //! ends. All results must agree.
 
 use super::scan_every_way;
-use crate::event::{Counts, Finish, Piece, Scope, Usage};
+use crate::event::{Counts, Delta, Finish, Scope, Usage};
 use crate::{Dialect, Event, Framing, Scanner};
 
 fn sse(body: &str) -> Vec<Event> {
@@ -10,7 +10,7 @@ fn sse(body: &str) -> Vec<Event> {
 }
 
 fn text(choice: u32, chars: u32) -> Event {
-    Event::Text(Piece { choice, chars, tokens: None })
+    Event::Text(Delta { choice, chars, tokens: None })
 }
 
 fn usage(scope: Scope, input: u64, output: u64) -> Event {
@@ -112,8 +112,8 @@ fn frames_of_one_shape_yield_their_own_events() {
         .enumerate()
         .flat_map(|(index, chars)| {
             let choice = index as u32 % 2;
-            let piece = Piece { choice, chars, tokens: None };
-            let event = if chars == 0 { Event::Empty(piece) } else { Event::Text(piece) };
+            let delta = Delta { choice, chars, tokens: None };
+            let event = if chars == 0 { Event::Empty(delta) } else { Event::Text(delta) };
             [event, usage(Scope::Running(choice), 9, index as u64)]
         })
         .collect();
@@ -134,7 +134,7 @@ fn roles_finishes_and_tool_calls_are_events() {
              data: {\"error\": {\"message\": \"boom\"}}\n\n"),
         [
             Event::Role { choice: 0 },
-            Event::Tool(Piece { choice: 0, chars: 13, tokens: None }),
+            Event::Tool(Delta { choice: 0, chars: 13, tokens: None }),
             Event::Finish { choice: 0, reason: Finish::ToolCalls },
             Event::Error,
         ]

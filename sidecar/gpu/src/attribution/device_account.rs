@@ -272,6 +272,6 @@ fn pair(energy: u128, time: u128) -> Pair {
     pair
 }
 
-fn less(from: Pair, what: Pair) -> Pair {
-    [from[0] - what[0], from[1] - what[1]]
+fn less(from: Pair, amount: Pair) -> Pair {
+    [from[0] - amount[0], from[1] - amount[1]]
 }

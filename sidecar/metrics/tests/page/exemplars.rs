@@ -6,7 +6,7 @@ use std::thread;
 use meter::Observer;
 use meter::{Body, Close, Identity, LoadSpan, Meter, Record, Tick, Trace, Weight};
 use metrics::{Exemplar, Metric, Metrics, Options, Reading, Value};
-use scan::{Dialect, Event, Extent, Piece, Request, Sink};
+use scan::{Delta, Dialect, Event, Extent, Request, Sink};
 
 use crate::records::plain;
 use crate::traces::trace;
@@ -91,7 +91,7 @@ fn token_gap_is_frame_gap_divided_by_tokens() {
     meter.answered(200, Body::Frames);
     for frame in 0..5 {
         let mut reading = meter.read(tick(100 + 1000 * frame));
-        reading.event(Event::Text(Piece { choice: 0, chars: 40, tokens: Some(10) }));
+        reading.event(Event::Text(Delta { choice: 0, chars: 40, tokens: Some(10) }));
         reading.frame(Extent { from: 0, to: 0, whole: true, is_usage: false, usage: None, timings: None });
     }
     let mut identity = Identity::new("gpu-1", "vllm", Dialect::OpenaiChat, "m");
