@@ -95,8 +95,8 @@ impl Notes {
         }
         if self.gaps.len() > NAMED_MAX {
             let more = match self.gaps.len() - NAMED_MAX {
-                1 => "1 gap more; the view `gaps` lists it".to_owned(),
-                more => format!("{more} gaps more; the view `gaps` lists them"),
+                1 => "1 more gap; the view `gaps` lists it".to_owned(),
+                more => format!("{more} more gaps; the view `gaps` lists them"),
             };
             said.push(format!("and {more}"));
         }
@@ -109,25 +109,27 @@ impl Notes {
         }
         if self.left_out > 0 {
             said.push(format!(
-                "{} left out: {} not kept, and totals by day do not say what was asked",
+                "{} left out: {} not kept, and daily totals do not have this detail",
                 exchanges_are(self.left_out),
                 if self.left_out == 1 { "its row is" } else { "their rows are" }
             ));
         }
         said.extend(self.of_unpriced());
         if self.uncounted > 0 {
-            let they = if self.uncounted == 1 { "it" } else { "they" };
-            said.push(format!("of {} nothing says how many tokens {they} made", exchanges(self.uncounted)));
+            let have = if self.uncounted == 1 { "has" } else { "have" };
+            said.push(format!("{} {have} no output token count", exchanges(self.uncounted)));
         }
         if self.uncounted_prompts > 0 {
+            let (have, their) = if self.uncounted_prompts == 1 { ("has", "its") } else { ("have", "their") };
             said.push(format!(
-                "of {} nothing says how long the prompt was, and it is not in the cost (clients that left early, \
-                 mostly: `--usage continuous` learns it where the server can)",
+                "{} {have} no prompt token count, and {their} cost lacks the prompt (mostly clients that left early; \
+                 `--usage continuous` counts it where the server supports it)",
                 exchanges(self.uncounted_prompts)
             ));
         }
         if self.unmeasured > 0 {
-            said.push(format!("of {} the GPU time and energy are not known", exchanges(self.unmeasured)));
+            let have = if self.unmeasured == 1 { "has" } else { "have" };
+            said.push(format!("{} {have} no GPU time and energy", exchanges(self.unmeasured)));
         }
         if self.first_rates {
             said.push(
@@ -186,8 +188,8 @@ impl Notes {
         }
         let more = match left {
             0 => "others".to_owned(),
-            1 => format!("{least}1 model more"),
-            _ => format!("{least}{} models more", group_thousands(&left.to_string())),
+            1 => format!("{least}1 more model"),
+            _ => format!("{least}{} more models", group_thousands(&left.to_string())),
         };
         Some(format!("{said} and {more}; `--by model,unpriced --where 'unpriced!='` lists all, {why}"))
     }
@@ -279,14 +281,14 @@ mod tests {
             "{all}"
         );
         let list = "`--by model,unpriced --where 'unpriced!='` lists all";
-        for (more, said) in [(1, "and 1 model more; "), (7, "and 7 models more; ")] {
+        for (more, said) in [(1, "and 1 more model; "), (7, "and 7 more models; ")] {
             let all = unpriced(NAMED_MAX + more);
             assert!(all.contains("m1 (2)") && all.contains(&format!("{said}{list}")), "{all}");
         }
         let mut notes = Notes { unpriced_other: 9, ..Notes::default() };
         (0..NAMED_MAX + 2).for_each(|model| notes.unpriced(&format!("m{model}").into(), 1));
         let all = notes.sentences(&Range::ALL).join("; ");
-        assert!(all.starts_with("16 exchanges have") && all.contains("and at least 2 models more"), "{all}");
+        assert!(all.starts_with("16 exchanges have") && all.contains("and at least 2 more models"), "{all}");
     }
 
     #[test]
@@ -356,8 +358,8 @@ mod tests {
         let said = named.sentences(&Range::ALL);
         assert!(said.len() == NAMED_MAX && said.iter().all(|said| said.starts_with("gap from")), "{said:?}");
         for (notes, part) in [
-            (Notes { gaps: vec![gap; NAMED_MAX + 7], ..Notes::default() }, "and 7 gaps more;"),
-            (Notes { unmeasured: 3, ..Notes::default() }, "of 3 exchanges the GPU time"),
+            (Notes { gaps: vec![gap; NAMED_MAX + 7], ..Notes::default() }, "and 7 more gaps;"),
+            (Notes { unmeasured: 3, ..Notes::default() }, "3 exchanges have no GPU time"),
             (Notes { not_listed: 1, ..Notes::default() }, "1 more row is not listed"),
             (Notes { not_listed: 9, ..Notes::default() }, "9 more rows are not listed"),
         ] {
@@ -394,11 +396,11 @@ mod tests {
         let said = notes.sentences(&Range::ALL).join("\n");
         for part in [
             "1 row was lost, its totals are in",
-            "and 1 gap more; the view `gaps` lists it",
+            "and 1 more gap; the view `gaps` lists it",
             "1 exchange is known only as totals by tenant and model, because the disk could not take its row",
             "1 exchange is left out: its row is not kept",
             "1 exchange has no price",
-            "of 1 exchange nothing says how many tokens it made",
+            "1 exchange has no output token count",
         ] {
             assert!(said.contains(part), "{part:?} is not in {said}");
         }

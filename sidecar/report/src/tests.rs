@@ -219,8 +219,8 @@ fn report_notes_what_sums_leave_out() {
         "gap from 2026-10-29T00:00:00Z to 2026-10-29T00:01:30Z (crash): what it lacks is not known",
         "known only as totals",
         "no price, not in the cost: unlisted/model",
-        "nothing says how many tokens",
-        "nothing says how long the prompt was",
+        "no output token count",
+        "no prompt token count",
         "total",
         "=evil(),\\\"\\n",
     ] {

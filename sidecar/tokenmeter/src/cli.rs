@@ -23,7 +23,7 @@ use crate::settings::{Form, Group, SETTINGS, Setting, variable};
 #[command(
     name = "tokenmeter",
     version = version(),
-    about = "An electricity meter for LLM inference: a proxy that counts tokens and times them",
+    about = "A streaming proxy that meters LLM inference: tokens, latency, spend",
     after_help = examples(MORE),
     after_long_help = examples(EXAMPLES),
     args_conflicts_with_subcommands = true

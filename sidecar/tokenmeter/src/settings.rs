@@ -480,7 +480,7 @@ pub static SETTINGS: &[Setting] = &[
         form: Form::Text("PATH|URL"),
         default: "",
         help: "Ledger of exchanges for billing: a file ending in .db, or postgres://USER@HOST/DATABASE for a \
-               central store, with the file ledger_spool before it; without it exchanges are not stored",
+               central store, buffered in the file ledger_spool; without it exchanges are not stored",
     },
     Setting {
         key: "ledger_spool",
@@ -518,8 +518,7 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Spend,
         form: Form::Number { unit: "days", min: 0, max: 36_500 },
         default: "0",
-        help: "Retention of ledger rows after the end of their month; daily totals are kept forever, and with 0 \
-               everything is",
+        help: "Retention of ledger rows after the end of their month; 0 keeps rows forever. Daily totals are always kept",
     },
     Setting {
         key: "budget_webhook",
