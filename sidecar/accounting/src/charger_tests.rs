@@ -207,6 +207,9 @@ fn charged_row_reprices_to_nothing() {
     let metrics = Metrics::new(Options::default());
     let spend = Charger::new(prices, Some(ledger.clone()), metrics);
     let rows: Vec<_> = records.iter().map(|record| spend.charge(record)).collect();
+    for (record, row) in records.iter().zip(&rows) {
+        assert_eq!(price::Facts::of(record).charge(Some(&book)), row.charge, "a caller without a ledger");
+    }
     let priced = rows.iter().filter(|row| row.rate().is_some()).count();
     rows.into_iter().for_each(|row| ledger.enter(row));
     assert!(ledger.shutdown(std::time::Duration::from_secs(60)), "{:?}", ledger.status());

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use meter::{ExchangeId, Record, Role, Tokens};
-use price::{Book, Charge, Unpriced, Usage, has_tiers};
+use price::{Book, Charge, Facts, Unpriced};
 
 /// One exchange. The columns of the table `exchange` have the names of these fields; `crate::columns` lists them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,11 +105,7 @@ impl Row {
     /// Returns the row of a finished exchange, charged by a price book if there is one.
     pub fn charged(record: &Record, book: Option<&Book>) -> Self {
         let mut row = Self::uncharged(record);
-        row.charge = match book {
-            _ if !row.role.is_counted() => Charge::Unpriced(Unpriced::Leg),
-            None => Charge::Unpriced(Unpriced::NoBook),
-            Some(book) => book.charge(&row.inputs(record.identity.is_tier_reported)),
-        };
+        row.charge = row.facts(record.identity.is_tier_reported).charge(book);
         row.keep_charged_tier(record.identity.is_tier_reported);
         row
     }
@@ -123,39 +119,33 @@ impl Row {
 
     /// Returns the charge of the exchange by another book, in the tier by which it was charged.
     pub fn charge_again(&self, book: &Book) -> Charge {
-        book.charge(&self.inputs(true))
+        book.charge(&self.facts(true).usage())
     }
 
-    /// Returns the inputs of a charge. `is_tier_reported`: the response, and not only the request, names the tier.
+    /// Returns the facts on which the charge depends. `is_tier_reported`: the response, and not only the request, names
+    /// the tier.
     ///
     /// Charging and repricing share this function: if they read an exchange differently, repricing would add false
     /// corrections.
-    fn inputs(&self, is_tier_reported: bool) -> Usage<'_> {
-        let tier = self.service_tier.as_deref();
-        let is_confirmed = self.is_tier_confirmed(is_tier_reported);
-        Usage {
+    fn facts(&self, is_tier_reported: bool) -> Facts<'_> {
+        Facts {
             model: &self.model,
             response_model: self.response_model.as_deref(),
             provider: &self.provider,
             upstream: &self.upstream,
-            tier: tier.filter(|_| is_confirmed),
-            requested_tier: tier.filter(|_| !is_confirmed),
-            at_us: self.ended_us,
-            tokens: &self.tokens.by_type,
-            success: (200..300).contains(&self.status),
-            processed: meter::is_processed(self.status, self.upstream_attempts),
-            counted: self.tokens.is_counted(),
+            service_tier: self.service_tier.as_deref(),
+            is_tier_reported,
+            ended_us: self.ended_us,
+            tokens: &self.tokens,
+            status: self.status,
+            upstream_attempts: self.upstream_attempts,
+            role: self.role,
         }
-    }
-
-    /// Returns true if the response confirms the tier. A server without tiers only repeats that of the request.
-    fn is_tier_confirmed(&self, is_tier_reported: bool) -> bool {
-        is_tier_reported && has_tiers(&self.provider)
     }
 
     /// Removes a tier that was only requested, unless the exchange was charged by it.
     fn keep_charged_tier(&mut self, is_tier_reported: bool) {
-        let is_confirmed = self.is_tier_confirmed(is_tier_reported);
+        let is_confirmed = self.facts(is_tier_reported).is_tier_confirmed();
         self.service_tier = self.service_tier.take().filter(|tier| is_confirmed || self.charge.is_of(tier));
     }
 
