@@ -30,6 +30,11 @@ pub(crate) use definition::Form;
 pub use definition::{EndMark, ErrorShape};
 
 /// The JSON shape of an endpoint.
+///
+/// The compiler does not name all functions that a new dialect may have to change, because some have a default:
+/// `of_object` and those from `generates` on in this file; `native_finish`, `native_scope`, `final_times` and
+/// `Type::read` in `frame`; `OutputLimits::is_one_token` in `request`; `sniff` (for NDJSON), `wants_text` and
+/// `may_hide_counts` in the relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// `POST …/chat/completions`.

@@ -9,7 +9,7 @@ use crate::request::{CountMember, Key, LimitName, SamplingParam};
 /// One fact of a frame. Its meaning is the same in every dialect; its path is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
-    /// A node on the path to other fields.
+    /// A node on the path to other fields. A path without an entry in the table is one.
     Intermediate,
     /// A number or word that differs from frame to frame and has no meaning for the meter.
     Varying,
@@ -45,9 +45,10 @@ pub(crate) enum Field {
     Token,
     /// Word: the finish reason.
     Finish,
-    /// Flag: the answer has ended.
+    /// Flag: the answer has ended. Only the dialects in `Choice::native_finish` read it.
     Stop,
-    /// The usage object.
+    /// The usage object. Not for dialects of the form `Native`: there the object of the counts has no entry, or is
+    /// [`Field::Details`].
     Usage,
     /// Number: prompt tokens, cached ones included.
     InputTokens,
@@ -95,7 +96,8 @@ pub(crate) enum Field {
     TimingsPredicted,
     /// Prompt processing in progress.
     Progress,
-    /// Object of the facts that a server groups: counts, finish reason.
+    /// Object of the facts that a server groups: counts, finish reason. Those read before it
+    /// are discarded.
     Details,
     /// Text of a whole answer, repeated in its last frame; visible text where it stands alone.
     Generated,

@@ -435,7 +435,7 @@ impl Frame {
         }
     }
 
-    /// Starts the member of an answer that target its content.
+    /// Starts the member of an answer that holds its content.
     fn begin_delta(&mut self) {
         self.facts.choice.role = false;
         self.facts.choice.chars = Chars::default();

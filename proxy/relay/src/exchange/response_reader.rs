@@ -164,7 +164,7 @@ pub(crate) fn body(framing: Framing) -> Body {
     }
 }
 
-/// `text/plain` is what a server says that does not say.
+/// Returns true for `text/plain`, which some servers send for any content.
 fn is_plain(content_type: &[u8]) -> bool {
     let end = content_type.iter().position(|&b| b == b';').unwrap_or(content_type.len());
     content_type[..end].trim_ascii().eq_ignore_ascii_case(b"text/plain")

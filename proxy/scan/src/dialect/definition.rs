@@ -23,7 +23,7 @@ pub(crate) struct Definition {
     pub(crate) end_mark: EndMark,
     /// The structure of its frames.
     pub(crate) form: Form,
-    /// The fields to read in its frames.
+    /// The fields to read in its frames. Every dialect reads `error`, even if its servers report errors elsewhere.
     pub(crate) fields: &'static LazyLock<Fields>,
     /// The members of a request that may list prompts.
     pub(crate) prompt_lists: &'static [Key],
@@ -31,7 +31,8 @@ pub(crate) struct Definition {
     pub(crate) answer_counts: &'static [CountMember],
 }
 
-/// The shape of a dialect's errors. The members are those of the servers' own answers.
+/// The shape of a dialect's errors. The members are those of the servers' own answers. The relay's `error_body.rs`
+/// writes the proxy's own errors in this shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ErrorShape {
     /// `{"error":{"message","type","param","code"}}`: OpenAI, and all servers that imitate it.

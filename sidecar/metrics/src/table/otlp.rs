@@ -110,7 +110,7 @@ const SUMMABLE: &[&str] = &[
     "tokenmeter_ledger_bytes",
 ];
 
-/// Units of counts that the table does not state.
+/// Units of counts that the table does not state. Without a line here, [`Unit::Things`] is exported as `{thing}`.
 const COUNTED: &[(&str, &str)] = &[
     ("tokenmeter_visible_characters_rate_per_second", "{character}/s"),
     ("tokenmeter_stalls_total", "{stall}"),
