@@ -380,11 +380,13 @@ impl Type {
                 b"message-end" => Self::Counts,
                 _ => Self::Meta,
             },
-            _ => match word {
+            Dialect::Transcription => match word {
                 b"transcript.text.delta" => Self::Delta(Kind::Text),
                 b"transcript.text.done" => Self::End(Status::Completed),
                 _ => Self::Meta,
             },
+            // The frames of other dialects have no type.
+            _ => Self::Meta,
         }
     }
 

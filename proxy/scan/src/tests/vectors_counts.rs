@@ -7,7 +7,7 @@ use crate::Dialect::{
 };
 
 #[test]
-fn vector_10_an_empty_reason_is_no_finish() {
+fn an_empty_reason_is_no_finish() {
     let frame = |text: &str, reason: &str, usage: &str| {
         format!(
             r#"{{"choices":[{{"index":0,"text":"{text}","logprobs":null,"finish_reason":"{reason}"}}]{usage}}}"#
@@ -23,7 +23,7 @@ fn vector_10_an_empty_reason_is_no_finish() {
 }
 
 #[test]
-fn vector_11_empty_list_without_usage_is_meta() {
+fn empty_list_without_usage_is_meta() {
     assert_eq!(
         stream(Chat, &[r#"{"choices":[],"sglext":{"usage":{"prompt_tokens":1}},"usage":null}"#]),
         "meta |"
@@ -31,7 +31,7 @@ fn vector_11_empty_list_without_usage_is_meta() {
 }
 
 #[test]
-fn vector_12_llamacpp_counts_each_choice() {
+fn llamacpp_counts_each_choice() {
     let usage = |out: u32| {
         format!(
             r#"{{"choices":[],"usage":{{"completion_tokens":{out},"prompt_tokens":7}},"timings":{{"prompt_n":7,"predicted_n":{out}}}}}"#
@@ -47,7 +47,7 @@ fn vector_12_llamacpp_counts_each_choice() {
 }
 
 #[test]
-fn vector_13_vllm_has_running_and_final_counts() {
+fn vllm_has_running_and_final_counts() {
     let running = |n: u32, out: u32| {
         format!(
             r#"{{"choices":[{{"index":{n},"delta":{{"content":"a"}},"finish_reason":null}}],"usage":{{"prompt_tokens":9,"total_tokens":{},"completion_tokens":{out}}}}}"#,
@@ -65,7 +65,7 @@ fn vector_13_vllm_has_running_and_final_counts() {
 }
 
 #[test]
-fn vector_14_the_same_keys_with_opposite_meanings() {
+fn the_same_keys_with_opposite_meanings() {
     let frames = |ids: [&str; 3], texts: [&str; 3]| {
         let frame = |n: usize| {
             format!(
@@ -86,7 +86,7 @@ fn vector_14_the_same_keys_with_opposite_meanings() {
 }
 
 #[test]
-fn vector_15_tokens_without_a_frame() {
+fn tokens_without_a_frame() {
     let frame = |out: u32| {
         format!(
             r#"{{"index":0,"content":"a","tokens":[4],"stop":false,"tokens_predicted":{out},"tokens_evaluated":7}}"#
@@ -100,7 +100,7 @@ fn vector_15_tokens_without_a_frame() {
 }
 
 #[test]
-fn vector_16_anthropic_overwrites_counts() {
+fn anthropic_overwrites_counts() {
     let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":1}}}"#;
     let end = |usage: &str| {
         format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{{{usage}}}}}"#)
@@ -116,7 +116,7 @@ fn vector_16_anthropic_overwrites_counts() {
 }
 
 #[test]
-fn vector_18_gemini_counts_thoughts_separately() {
+fn gemini_counts_thoughts_separately() {
     let frame = |out: u32, thoughts: u32, end: &str| {
         format!(
             r#"{{"candidates":[{{"content":{{"parts":[{{"text":"a"}}]}}{end}}}],"usageMetadata":{{"promptTokenCount":5,"candidatesTokenCount":{out},"thoughtsTokenCount":{thoughts}}}}}"#
@@ -132,19 +132,19 @@ fn vector_18_gemini_counts_thoughts_separately() {
 }
 
 #[test]
-fn vector_28_tgis_array_is_one_answer() {
+fn tgis_array_is_one_answer() {
     assert_eq!(whole(Tgi, r#"[{"generated_text":"A red ox"}]"#), "text0/8 stop0 |");
 }
 
 #[test]
-fn vector_39_usage_before_a_cut() {
+fn usage_before_a_cut() {
     let usage = r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4}}"#;
     let stop = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
     assert_eq!(stream(Chat, &[stop, usage]), "stop0 | whole(in 9 out 4) |");
 }
 
 #[test]
-fn vector_40_vllms_rust_front_end() {
+fn vllms_rust_front_end() {
     let frames = [
         r#"{"choices":[{"index":0,"delta":{"role":"assistant"}}]}"#,
         r#"{"choices":[{"index":0,"delta":{"content":" ox"}}]}"#,

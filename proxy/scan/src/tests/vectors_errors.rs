@@ -9,7 +9,7 @@ fn sse(dialect: Dialect, body: &str) -> String {
 }
 
 #[test]
-fn vector_17_an_error_after_some_deltas() {
+fn an_error_after_some_deltas() {
     let delta = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n";
     for error in [
         r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#,
@@ -22,7 +22,7 @@ fn vector_17_an_error_after_some_deltas() {
 }
 
 #[test]
-fn vector_19_geminis_error_without_data() {
+fn geminis_error_without_data() {
     let error = "{\n  \"error\": {\n    \"code\": 503,\n    \"message\": \"x\",\n    \"status\": \"UNAVAILABLE\"\n  }\n}\n";
     let text = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}]}\n\n";
     assert_eq!(sse(Gemini, &format!("{text}{error}\n")), "text0/1 | error |");
@@ -35,7 +35,7 @@ fn vector_19_geminis_error_without_data() {
 }
 
 #[test]
-fn vector_20_an_error_in_a_comment() {
+fn an_error_in_a_comment() {
     assert_eq!(sse(Chat, "event: error\n: boom\n\n"), "ping error |");
     for dialect in Dialect::ALL {
         assert_eq!(sse(dialect, "event: error\n\n"), "error |", "{dialect:?}");
@@ -43,20 +43,20 @@ fn vector_20_an_error_in_a_comment() {
 }
 
 #[test]
-fn vector_21_a_swallowed_error() {
+fn a_swallowed_error() {
     let frame = r#"{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"","system_fingerprint":"fp_ollama","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#;
     assert_eq!(stream(Chat, &[frame]), "error role0 |");
 }
 
 #[test]
-fn vector_25_an_error_and_a_good_end() {
+fn an_error_and_a_good_end() {
     let error =
         r#"{"error": {"message": "boom", "type": "InternalServerError", "param": null, "code": 500}}"#;
     assert_eq!(stream(Chat, &[error, "[DONE]"]), "error | done |");
 }
 
 #[test]
-fn vector_26_an_error_in_one_word() {
+fn an_error_in_one_word() {
     for dialect in Dialect::ALL {
         assert_eq!(whole(dialect, r#"{"error":"Unauthorized"}"#), "error |", "{dialect:?}");
         assert_ne!(whole(dialect, r#"{"error":""}"#), "error |", "{dialect:?}");

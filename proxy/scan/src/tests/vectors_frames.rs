@@ -10,18 +10,18 @@ fn sse(dialect: Dialect, body: &str) -> String {
 }
 
 #[test]
-fn vector_01_no_space_after_the_colon() {
+fn no_space_after_the_colon() {
     let body = "data:{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":null}]}\n\n";
     assert_eq!(sse(Chat, body), "text0/1 |");
 }
 
 #[test]
-fn vector_02_comments_are_pings() {
+fn comments_are_pings() {
     assert_eq!(sse(Chat, ":\n\n: keep-alive\n\n:\t\n\n"), "ping ping ping");
 }
 
 #[test]
-fn vector_03_done_ends_the_stream() {
+fn done_ends_the_stream() {
     for body in ["data: [DONE]\n\n", "data:[DONE]\n\n"] {
         assert_eq!(sse(Chat, body), "done |");
     }
@@ -31,44 +31,44 @@ fn vector_03_done_ends_the_stream() {
 }
 
 #[test]
-fn vector_04_usage_in_a_string_is_text() {
+fn usage_in_a_string_is_text() {
     let frame = r#"{"choices":[{"index":0,"delta":{"content":"\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":999}"}}],"usage":null}"#;
     assert_eq!(stream(Chat, &[frame]), "text0/51 |");
 }
 
 #[test]
-fn vector_05_usage_in_tool_arguments_is_text() {
+fn usage_in_tool_arguments_is_text() {
     let line = r#"{"message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"usage":{"prompt_tokens":7},"done":true,"eval_count":99}}}]},"done":false}"#;
     assert_eq!(lines(OllamaChat, &[line]), "tool0/1 |");
 }
 
 #[test]
-fn vector_06_usage_before_the_choices() {
+fn usage_before_the_choices() {
     let frame = r#"{"usage":{"total_tokens":3,"completion_tokens":1,"prompt_tokens":2},"choices":[]}"#;
     assert_eq!(stream(Chat, &[frame]), "whole(in 2 out 1) |");
 }
 
 #[test]
-fn vector_07_the_last_of_two_members_counts() {
+fn the_last_of_two_members_counts() {
     let frame = r#"{"usage":{"completion_tokens":1},"usage":{"completion_tokens":2},"choices":[]}"#;
     assert_eq!(stream(Chat, &[frame]), "whole(out 2) |");
 }
 
 #[test]
-fn vector_08_an_escaped_key() {
+fn an_escaped_key() {
     let frame = r#"{"us\u0061ge":{"prompt_tokens":1,"completion_tokens":1},"choices":[]}"#;
     assert_eq!(stream(Chat, &[frame]), "whole(in 1 out 1) |");
 }
 
 #[test]
-fn vector_09_backslashes_before_a_quote() {
+fn backslashes_before_a_quote() {
     let frame =
         r#"{"choices":[{"delta":{"content":"\\\\"}}],"usage":{"prompt_tokens":4,"completion_tokens":2}}"#;
     assert_eq!(stream(Chat, &[frame]), "text0/2 running0(in 4 out 2) |");
 }
 
 #[test]
-fn vector_22_body_end_ends_lines_not_blocks() {
+fn body_end_ends_lines_not_blocks() {
     let body =
         "{\"message\":{\"content\":\"a\"},\"done\":false}\n{\"message\":{\"content\":\"\"},\"done\":true}";
     let seen = scan_every_way(OllamaChat, Framing::Ndjson, body);
@@ -85,18 +85,18 @@ fn vector_22_body_end_ends_lines_not_blocks() {
 }
 
 #[test]
-fn vector_23_a_space_after_the_payload() {
+fn a_space_after_the_payload() {
     let frame = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]} "#;
     assert_eq!(stream(Chat, &[frame]), "role0 |");
 }
 
 #[test]
-fn vector_24_null_and_empty_are_pings() {
+fn null_and_empty_are_pings() {
     assert_eq!(sse(Chat, "data: null\n\ndata\n\n"), "ping | ping |");
 }
 
 #[test]
-fn vector_27_a_stream_answered_with_one_body() {
+fn a_stream_answered_with_one_body() {
     let body = r#"{"error":{"message":"max_tokens","type":"BadRequestError","param":null,"code":400}}"#;
     for dialect in Dialect::ALL {
         assert_eq!(whole(dialect, body), "error |", "{dialect:?}");
@@ -104,7 +104,7 @@ fn vector_27_a_stream_answered_with_one_body() {
 }
 
 #[test]
-fn vector_29_three_megabytes_before_the_usage() {
+fn three_megabytes_before_the_usage() {
     let long = "x".repeat(3 << 20);
     let body = format!(
         "event: response.image_generation_call.partial_image\ndata: {{\"type\":\"response.image_generation_call.partial_image\",\"partial_image_b64\":\"{long}\"}}\n\n\
@@ -117,32 +117,32 @@ fn vector_29_three_megabytes_before_the_usage() {
 }
 
 #[test]
-fn vector_30_an_echoed_schema_ends_nothing() {
+fn an_echoed_schema_ends_nothing() {
     let frame = r#"{"type":"response.created","response":{"status":"in_progress","usage":null,"tools":[{"parameters":{"properties":{"usage":{"input_tokens":7},"output_tokens":{"type":"integer"},"status":"completed"}}}],"error":null},"sequence_number":0}"#;
     assert_eq!(stream(Responses, &[frame]), "progress |");
 }
 
 #[test]
-fn vector_31_characters_of_several_bytes() {
+fn characters_of_several_bytes() {
     let raw = r#"{"choices":[{"delta":{"content":"é😀"}}]}"#;
     let escaped = r#"{"choices":[{"delta":{"content":"\u00e9\ud83d\ude00"}}]}"#;
     assert_eq!(stream(Chat, &[raw, escaped]), "text0/2 | text0/2 |");
 }
 
 #[test]
-fn vector_32_a_byte_order_mark() {
+fn a_byte_order_mark() {
     let frame = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
     assert_eq!(sse(Chat, &format!("\u{FEFF}{frame}\u{FEFF}{frame}{frame}")), "text0/1 | text0/1 |");
 }
 
 #[test]
-fn vector_33_a_payload_of_several_lines() {
+fn a_payload_of_several_lines() {
     let body = "data: {\ndata: \"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1},\"choices\":[]}\n\n";
     assert_eq!(sse(Chat, body), "whole(in 1 out 1) |");
 }
 
 #[test]
-fn vector_36_ten_thousand_empty_frames() {
+fn ten_thousand_empty_frames() {
     let mut body = "data: {\"choices\":[{\"index\":0,\"delta\":{}}]}\n\n".repeat(10_000);
     body.push_str("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":7}}\n\n");
     for step in [1, 1460, usize::MAX] {
@@ -152,13 +152,13 @@ fn vector_36_ten_thousand_empty_frames() {
 }
 
 #[test]
-fn vector_37_numbers_that_are_no_json() {
+fn numbers_that_are_no_json() {
     let frame = r#"{"choices":[{"index":0,"logprobs":{"content":[{"logprob":NaN},{"logprob":-Infinity}]},"delta":{"content":"a"}}],"usage":{"prompt_tokens":1,"completion_tokens":7}}"#;
     assert_eq!(stream(Chat, &[frame]), "text0/1=2 running0(in 1 out 7) |");
 }
 
 #[test]
-fn vector_38_a_depth_bomb() {
+fn a_depth_bomb() {
     let body = format!("data: {}\n\ndata: [DONE]\n\n", "[".repeat(100_000));
     for dialect in Dialect::ALL {
         let expected = if dialect == Dialect::Unknown { "text0/0" } else { "other" };
@@ -170,7 +170,7 @@ fn vector_38_a_depth_bomb() {
 }
 
 #[test]
-fn vector_41_usage_options_of_a_request() {
+fn usage_options_of_a_request() {
     for (body, stream, include_usage) in [
         (r#"{"stream_options":null,"stream":true}"#, Some(true), None),
         (r#"{"stream":true,"stream_options":{"include_usage":false}}"#, Some(true), Some(false)),

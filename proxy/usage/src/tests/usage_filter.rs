@@ -116,13 +116,13 @@ fn other_frames_stay() {
 }
 
 #[test]
-fn vector_33_is_one_event() {
+fn event_of_three_lines_is_one_event() {
     let usage = "data: {\ndata: \"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1},\"choices\":[]}\n\n";
     check("three lines", (END, false), &[&finish(""), usage, DONE], &[&finish(""), DONE], false);
 }
 
 #[test]
-fn vector_34_keeps_the_comment() {
+fn removed_event_leaves_its_comments() {
     let usage = "event: message\nid: 9\n: inside\ndata: {\"usage\":{},\"choices\":[]}\n\n: keep-alive\n\n";
     check(
         "comments stay",
