@@ -374,7 +374,10 @@ fn usages_of_parallel_answers_are_summed() {
 
 #[test]
 fn names_are_the_label_values() {
-    assert_eq!(Provenance::ALL.map(Provenance::name).join(" "), "reported running ids tokenized frames none");
+    assert_eq!(
+        Provenance::ALL.map(Provenance::name).join(" "),
+        "engine reported running ids tokenized frames none"
+    );
 }
 
 #[test]

@@ -4,6 +4,8 @@
 /// The source of a count, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Provenance {
+    /// The engine's own token ids, counted inside its process: exact for every ending.
+    Engine,
     /// The server's final usage, covering every choice.
     Reported,
     /// The server's own counter, read before the end or covering only some of the choices.
@@ -20,12 +22,13 @@ pub enum Provenance {
 
 impl Provenance {
     /// Every provenance, best first.
-    pub const ALL: [Self; 6] =
-        [Self::Reported, Self::Running, Self::Ids, Self::Tokenized, Self::Frames, Self::None];
+    pub const ALL: [Self; 7] =
+        [Self::Engine, Self::Reported, Self::Running, Self::Ids, Self::Tokenized, Self::Frames, Self::None];
 
     /// The label value.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Engine => "engine",
             Self::Reported => "reported",
             Self::Running => "running",
             Self::Ids => "ids",
@@ -33,6 +36,11 @@ impl Provenance {
             Self::Frames => "frames",
             Self::None => "none",
         }
+    }
+
+    /// Returns true if the server itself counted the whole direction.
+    pub fn is_server_total(self) -> bool {
+        matches!(self, Self::Engine | Self::Reported)
     }
 }
 

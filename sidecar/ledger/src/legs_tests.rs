@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meter::{Role, TokenType};
+use meter::{Provenance, Role, TokenType};
 use price::{Charge, Unpriced};
 use rusqlite::Connection;
 
@@ -120,6 +120,26 @@ fn file_of_version_1_takes_legs() {
     let after = sum(&place.ledger());
     assert_eq!(after.sums.exchanges, before.sums.exchanges + 1);
     assert_eq!(after.sums.cost_pico - before.sums.cost_pico, row(1_002).charge.cost().unwrap().into());
+}
+
+/// A provenance is stored as a word, so that a new one changes no file.
+#[test]
+fn file_of_version_1_takes_engine_counts() {
+    let place = Place::of_version_1();
+    let mut counted = row(1_000);
+    counted.tokens.input_provenance = Provenance::Engine;
+    counted.tokens.output_provenance = Provenance::Engine;
+    enter(&place.ledger(), &[(counted.clone(), None)]);
+    assert_eq!(differences(&place.ledger()), Vec::<String>::new());
+    let found = rows(&place.ledger());
+    assert_eq!(found[..24], (0..24).map(row).collect::<Vec<_>>());
+    assert_eq!(found[24..], [counted]);
+    let connection = Connection::open(place.ledger()).unwrap();
+    for exchanges in ["count(*) FROM exchanges", "sum(exchanges) FROM spend_daily"] {
+        let text =
+            format!("SELECT {exchanges} WHERE input_provenance = 'engine' AND output_provenance = 'engine'");
+        assert_eq!(connection.query_row(&text, [], |row| row.get::<_, i64>(0)).unwrap(), 1, "{text}");
+    }
 }
 
 #[test]

@@ -95,9 +95,11 @@ fn count(tokens: u64, provenance: Provenance) -> String {
     match provenance {
         Provenance::None => "unknown".to_owned(),
         Provenance::Frames => format!("about {tokens}"),
-        Provenance::Reported | Provenance::Running | Provenance::Ids | Provenance::Tokenized => {
-            tokens.to_string()
-        }
+        Provenance::Engine
+        | Provenance::Reported
+        | Provenance::Running
+        | Provenance::Ids
+        | Provenance::Tokenized => tokens.to_string(),
     }
 }
 

@@ -192,7 +192,7 @@ mod tests {
             lines[2].starts_with(r#"    {"tenant": "beta", "exchanges": 2, "input_tokens": 32236, "#),
             "{text}"
         );
-        let end = r#""cost": null, "currency": null, "unpriced_exchanges": 2, "uncounted_prompts": 0, "provenance": {"input": {"reported": "0.38975", "frames": "0.61025"}, "output": {"running": "1"}}},"#;
+        let end = r#""cost": null, "currency": null, "unpriced_exchanges": 2, "uncounted_prompts": 0, "provenance": {"input": {"engine": "0.38975", "frames": "0.61025"}, "output": {"running": "1"}}},"#;
         assert!(lines[2].ends_with(end), "{text}");
         let around = [0, 1, 4, 5, 7, 8, 9, 12].map(|at: usize| lines[at]).join("\n");
         let expected = r#"{

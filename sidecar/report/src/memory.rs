@@ -273,6 +273,15 @@ impl Memory {
     }
 }
 
+/// Returns a provenance. Half of the numbers of `reported` are `engine`.
+fn provenance(chance: &mut Chance) -> Provenance {
+    let drawn = chance.below(12);
+    match drawn {
+        6 => Provenance::Engine,
+        _ => Provenance::ALL[1..][(drawn % 6) as usize],
+    }
+}
+
 fn row(chance: &mut Chance, rates: &[Arc<Rate>]) -> Row {
     let ended_us = i64::from(FIRST_DAY) * DAY_US
         + i64::try_from(chance.below(DAYS * u64::try_from(DAY_US).expect("positive"))).expect("small");
@@ -280,8 +289,7 @@ fn row(chance: &mut Chance, rates: &[Arc<Rate>]) -> Row {
     let maybe = |chance: &mut Chance, of: &[&str]| -> Option<Arc<str>> {
         (chance.below(3) > 0).then(|| chance.pick(of).into())
     };
-    let input_provenance = chance.pick(&Provenance::ALL);
-    let output_provenance = chance.pick(&Provenance::ALL);
+    let [input_provenance, output_provenance] = [provenance(chance), provenance(chance)];
     let mut by_type = [0; TokenType::ALL.len()];
     for (kind, count) in TokenType::ALL.iter().zip(&mut by_type) {
         let known = if kind.is_input() { input_provenance } else { output_provenance };

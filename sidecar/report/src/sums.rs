@@ -236,21 +236,21 @@ mod tests {
     #[test]
     fn shares_sum_to_one_and_none_vanishes() {
         for counts in [
-            [1, 1, 1, 0, 0, 0],
-            [1_000_000_000_000, 0, 0, 0, 1, 0],
-            [1, 2, 3, 4, 5, 6],
-            [7, 0, 0, 0, 0, 0],
-            [i128::MAX / 2_000_000, 3, 1, 1, 1, 1],
+            [1, 1, 1, 0, 0, 0, 0],
+            [0, 1_000_000_000_000, 0, 0, 0, 1, 0],
+            [1, 2, 3, 4, 5, 6, 7],
+            [7, 0, 0, 0, 0, 0, 0],
+            [i128::MAX / 2_000_000, 3, 1, 1, 1, 1, 1],
         ] {
             let shares = shares(&counts);
             assert_eq!(shares.iter().map(|(_, share)| share).sum::<u32>(), 1_000_000, "{counts:?}");
             assert!(shares.iter().all(|(_, share)| *share > 0), "{counts:?}: {shares:?}");
             assert_eq!(shares.len(), counts.iter().filter(|count| **count > 0).count());
         }
-        assert_eq!(shares(&[0; 6]), []);
+        assert_eq!(shares(&[0; PROVENANCES]), []);
         assert_eq!(
-            shares(&[3, 0, 0, 0, 1, 0]),
-            [(Provenance::Reported, 750_000), (Provenance::Frames, 250_000)]
+            shares(&[2, 1, 0, 0, 0, 1, 0]),
+            [(Provenance::Engine, 500_000), (Provenance::Reported, 250_000), (Provenance::Frames, 250_000)]
         );
     }
 }

@@ -485,7 +485,7 @@ fn report_of_one_row_by_hand() {
     row.tokens.by_type = [0; TokenType::ALL.len()];
     row.tokens.by_type[TokenType::Input as usize] = 1000;
     row.tokens.by_type[TokenType::Output as usize] = 10;
-    row.tokens.input_provenance = Provenance::Reported;
+    row.tokens.input_provenance = Provenance::Engine;
     row.tokens.output_provenance = Provenance::Frames;
     row.charge = Charge::Priced { cost: cost(&rate, &row.tokens), rate };
     row.tenant = "acme".into();
@@ -493,6 +493,7 @@ fn report_of_one_row_by_hand() {
     memory.kept_since_us = i64::MIN;
     let json = parsed(&report(&memory, &query(&[Key::Tenant])));
     assert_eq!(json[0]["cost"], "0.00156");
+    assert_eq!(json[0]["provenance"]["input"]["engine"], "1");
     assert_eq!(json[0]["provenance"]["output"]["frames"], "1");
     assert_eq!(json[0]["unpriced_exchanges"], 0);
     assert_eq!(json[0]["input_tokens"], 1000);

@@ -116,7 +116,7 @@ impl Exchange {
         if !record.streamed
             || !record.ending.is_success()
             || !self.dialect.generates()
-            || counted == Provenance::None
+            || matches!(counted, Provenance::None | Provenance::Engine)
         {
             return;
         }

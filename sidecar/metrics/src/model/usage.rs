@@ -1,6 +1,6 @@
-//! The semantic convention's token usage of one attribute set. Invariants: it contains reported counts only, because a
-//! metric never mixes provenances; and every finished operation, failed ones included, so that one without a report
-//! adds a zero.
+//! The semantic convention's token usage of one attribute set. Invariants: it contains the server's own totals only,
+//! because a metric never mixes them with counts of what was delivered; and every finished operation, failed ones
+//! included, so that one without a report adds a zero.
 
 use meter::{Provenance, TokenType, Tokens};
 
@@ -28,9 +28,9 @@ pub(crate) struct Legacy {
     pub(crate) output: Histogram<{ USAGE_TOKENS.len() + 1 }>,
 }
 
-/// Returns prompt tokens and generated tokens, each if the server reported it.
+/// Returns prompt tokens and generated tokens, each if the server itself counted it.
 pub(crate) fn reported(tokens: &Tokens) -> [Option<u64>; 2] {
-    let of = |provenance, n| (provenance == Provenance::Reported).then_some(n);
+    let of = |provenance: Provenance, n| provenance.is_server_total().then_some(n);
     [of(tokens.input_provenance, tokens.input()), of(tokens.output_provenance, tokens.output())]
 }
 

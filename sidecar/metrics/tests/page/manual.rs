@@ -301,8 +301,8 @@ const QUERIES: &str = "
 # Output tokens per second, by model, as they are generated
 sum by (model) (rate(tokenmeter_live_output_tokens_total[1m]))
 
-# Tokens of a day that the server itself reported, by type
-sum by (model, type) (increase(tokenmeter_tokens_total{provenance=\"reported\"}[1d]))
+# Tokens of a day that the server itself counted, by type
+sum by (model, type) (increase(tokenmeter_tokens_total{provenance=~\"engine|reported\"}[1d]))
 
 # Time to first token, 99th percentile
 histogram_quantile(0.99, sum by (le, model) (rate(tokenmeter_time_to_first_token_seconds_bucket[5m])))
@@ -362,6 +362,7 @@ A token count is as reliable as its source. Each count carries its `provenance`,
 
 | Provenance | Source of the count |
 |---|---|
+| `engine` | the engine's own token ids, counted inside its process: exact for every ending |
 | `reported` | the server's final usage, covering every choice |
 | `running` | the server's running counter, seen before a cut or covering only some of the choices |
 | `ids` | token ids or log-probability entries in the frames |
@@ -370,7 +371,7 @@ A token count is as reliable as its source. Each count carries its `provenance`,
 | `none` | none: the exchange is counted, its tokens are unknown |
 
 For a bill use the ledger (`tokenmeter spend`): it charges every count, estimates included, and shows their share.
-`provenance=\"reported\"` selects the tokens that the server itself reported, so a sum over them is not the bill.
+`provenance=~\"engine|reported\"` selects the tokens that the server itself counted, so a sum over them is not the bill.
 `tokenmeter_usage_provenance_total` counts the exchanges of each source.
 
 - The `type`s of `tokenmeter_tokens_total` are disjoint: `input` excludes `input_cached`, `output` excludes
@@ -391,7 +392,7 @@ For a bill use the ledger (`tokenmeter spend`): it charges every count, estimate
 |---|---|
 | `gen_ai_server_time_*` | successes only (`complete` and `length`) |
 | `gen_ai_server_request_duration_seconds` | every finished operation |
-| `gen_ai_client_inference_usage_*`, `gen_ai_client_inference_operation_*` | every finished operation, with `reported` counts only; one without a report adds 0, with the modality `unknown` |
+| `gen_ai_client_inference_usage_*`, `gen_ai_client_inference_operation_*` | every finished operation, with `engine` and `reported` counts only; one without them adds 0, with the modality `unknown` |
 | `gen_ai_client_embeddings_*` | every finished operation on embeddings |
 
 - `input` includes tokens read from or written to a cache, and `output` includes reasoning. The counters of cached and
@@ -407,7 +408,7 @@ For a bill use the ledger (`tokenmeter spend`): it charges every count, estimate
 |---|---|
 | `latest` (in force unless `--semconv` or `OTEL_SEMCONV_STABILITY_OPT_IN` says otherwise) | `gen_ai_client_inference_usage_*`, `gen_ai_client_inference_operation_*`, `gen_ai_client_embeddings_*` |
 | `client` | those, and `gen_ai_client_inference_duration_seconds`, `…_time_to_first_chunk_seconds`, `…_time_per_output_chunk_seconds` |
-| `legacy` | `gen_ai_client_token_usage`, as in the convention until 1.41: reported counts, no zeros |
+| `legacy` | `gen_ai_client_token_usage`, as in the convention until 1.41: `engine` and `reported` counts, no zeros |
 | `both` | those of `latest` and `legacy` |
 
 The times of `client` are measured in the proxy, from the complete request on. The time per chunk is the time between

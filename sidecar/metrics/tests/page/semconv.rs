@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use meter::Observer;
-use meter::{Ending, Provenance, TokenType};
+use meter::{Ending, Provenance, Record, TokenType, Tokens};
 use metrics::{Metric, Metrics, Options, Semconv, Upstream};
 use scan::Dialect;
 
@@ -42,7 +42,7 @@ fn disabled_family_is_not_exported() {
 }
 
 #[test]
-fn usage_counts_only_reports() {
+fn usage_counts_only_totals_of_the_server() {
     let metrics = Metrics::new(Options::default());
     let mut worker = metrics.worker();
     let model = worker.model("m");
@@ -61,6 +61,19 @@ fn usage_counts_only_reports() {
     worker.begin(model);
     worker.end(model, &plain("m"));
     assert_eq!(sum(), [20.0, 5.0, 11.0, 3.0]);
+    let of = |provenance| Record {
+        tokens: Tokens { input_provenance: provenance, output_provenance: provenance, ..plain("m").tokens },
+        ..plain("m")
+    };
+    for (provenance, times) in [(Provenance::Engine, 2.0), (Provenance::Running, 2.0), (Provenance::Ids, 2.0)]
+    {
+        worker.begin(model);
+        worker.end(model, &of(provenance));
+        assert_eq!(sum(), [20.0, 5.0, 11.0, 3.0].map(|tokens| times * tokens), "{provenance:?}");
+    }
+    let page = openmetrics::read(&metrics.text());
+    let labels = [("model", "m"), ("type", "output"), ("provenance", "engine")];
+    assert_eq!(page.get("tokenmeter_tokens_total", &labels), Some(8.0));
 }
 
 #[test]

@@ -274,10 +274,9 @@ impl Twin {
             kinds.map(|kind| record.tokens.of(kind) as f64).sum()
         };
         let (input, output) = (side("input"), side("output"));
-        let (asked, answered) = (
-            record.tokens.input_provenance == Provenance::Reported,
-            record.tokens.output_provenance == Provenance::Reported,
-        );
+        let by_server = |known: Provenance| known == Provenance::Engine || known == Provenance::Reported;
+        let (asked, answered) =
+            (by_server(record.tokens.input_provenance), by_server(record.tokens.output_provenance));
         if asked && !embeds {
             let cached = count(&[TokenType::InputCached, TokenType::InputCacheWrite]);
             let reported = [TokenType::InputAudio, TokenType::InputImage, TokenType::InputVideo];

@@ -162,7 +162,8 @@ fn events_of_same_time_are_not_repeated() {
 
 #[test]
 fn estimate_never_has_name_of_convention() {
-    for (provenance, counted) in Provenance::ALL.into_iter().zip([true, true, true, true, false, false]) {
+    for (provenance, counted) in Provenance::ALL.into_iter().zip([true, true, true, true, true, false, false])
+    {
         let mut record = chat();
         record.tokens.input_provenance = provenance;
         record.tokens.output_provenance = provenance;

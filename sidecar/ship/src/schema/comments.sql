@@ -28,8 +28,8 @@ COMMENT ON COLUMN tokenmeter.exchange.output_reasoning IS 'output, output_reason
 COMMENT ON COLUMN tokenmeter.exchange.output_audio IS 'output, output_reasoning, output_audio, output_image, output_video: generated tokens: visible, reasoning, audio, images, videos';
 COMMENT ON COLUMN tokenmeter.exchange.output_image IS 'output, output_reasoning, output_audio, output_image, output_video: generated tokens: visible, reasoning, audio, images, videos';
 COMMENT ON COLUMN tokenmeter.exchange.output_video IS 'output, output_reasoning, output_audio, output_image, output_video: generated tokens: visible, reasoning, audio, images, videos';
-COMMENT ON COLUMN tokenmeter.exchange.input_provenance IS 'input_provenance, output_provenance: the provenance of the counts: `reported`, `running`, `ids`, `tokenized`, `frames`, `none`';
-COMMENT ON COLUMN tokenmeter.exchange.output_provenance IS 'input_provenance, output_provenance: the provenance of the counts: `reported`, `running`, `ids`, `tokenized`, `frames`, `none`';
+COMMENT ON COLUMN tokenmeter.exchange.input_provenance IS 'input_provenance, output_provenance: the provenance of the counts: `engine`, `reported`, `running`, `ids`, `tokenized`, `frames`, `none`';
+COMMENT ON COLUMN tokenmeter.exchange.output_provenance IS 'input_provenance, output_provenance: the provenance of the counts: `engine`, `reported`, `running`, `ids`, `tokenized`, `frames`, `none`';
 COMMENT ON COLUMN tokenmeter.exchange.duration_us IS 'microseconds from the complete request to the end';
 COMMENT ON COLUMN tokenmeter.exchange.first_token_us IS 'microseconds from the complete request to the first token';
 COMMENT ON COLUMN tokenmeter.exchange.rate IS 'the id of its unit prices, in `rate`; NULL: no price. No foreign key: its check would make all nodes lock the same few rows';
