@@ -2,6 +2,7 @@
 
 use harness::seen::Nothing;
 use harness::{Transcript, cuts};
+use meter::{EnginePrompt, EngineStep, Meter, Tick};
 use scan::{Dialect, Framing, RequestScanner, Scanner};
 
 fn allocations(dialect: Dialect, framing: Framing, body: &[u8], step: usize) -> u64 {
@@ -35,6 +36,21 @@ fn ten_thousand_token_frames_allocate_nothing() {
     for step in cuts::STEPS {
         assert_eq!(allocations(Dialect::OpenaiChat, Framing::Sse, body.as_bytes(), step), 0, "{step}");
     }
+}
+
+#[test]
+fn ten_thousand_steps_of_an_engine_allocate_nothing() {
+    let mut meter = Meter::new(Dialect::OpenaiChat, Tick(0), 1_000_000_000);
+    let step = |choice| EngineStep { choice, tokens: 2, reasoning: 1 };
+    // The first step of a second answer takes memory for all.
+    meter.engine_step(step(1), Tick(1));
+    let counted = allocation_counter::measure(|| {
+        for n in 0..10_000 {
+            meter.engine_step(step(n % 10), Tick(u64::from(n)));
+            meter.engine_prompt(EnginePrompt { input: 1, ..EnginePrompt::default() });
+        }
+    });
+    assert_eq!((counted.count_total, meter.live_output()), (0, 20_002));
 }
 
 #[test]

@@ -9,10 +9,14 @@
 //!
 //! The meter has no clock: ticks come in with the bytes. The terms are defined in the record's
 //! documentation.
+//!
+//! In the process of an inference engine, the engine counts the tokens in place of the frames:
+//! [`Meter::count_by_engine`].
 
 mod answer;
 mod choices;
 mod end;
+mod engine;
 mod instants;
 mod pace;
 
@@ -20,6 +24,8 @@ use scan::{Delta, Dialect, Event, Extent, Request, Scope, ServerReport, Sink, Us
 
 use self::answer::Answer;
 use self::choices::Choices;
+use self::engine::EngineCounts;
+pub use self::engine::{EnginePrompt, EngineStep};
 use self::instants::{FirstTicks, VisibleText};
 use self::pace::Pace;
 use crate::Tick;
@@ -51,6 +57,8 @@ pub struct Meter {
     /// Nanoseconds for which a frame was ready and the client's socket was not.
     client_wait_ns: u64,
     resolver: UsageResolver,
+    /// The counts of the engine, if it is their source; without it, the frames of the body are.
+    engine: Option<Box<EngineCounts>>,
     server: ServerReport,
 }
 
@@ -85,6 +93,7 @@ impl Meter {
             pace: Pace::new(stall_ns),
             client_wait_ns: 0,
             resolver: UsageResolver::new(TOKENS_MAX),
+            engine: None,
             server: ServerReport::default(),
         }
     }
@@ -150,15 +159,18 @@ impl Meter {
 
     /// The best count of output tokens so far; the final one once the server reported it.
     pub fn live_output(&self) -> u64 {
+        if let Some(counts) = &self.engine {
+            return counts.output();
+        }
         let reported = self.resolver.reported(self.choices.count, &self.sent.facts, self.is_finished());
         let weight = if self.answer.is_streamed() { self.tracks.weight } else { 0 };
         reported.and_then(|counts| counts.output).unwrap_or(weight)
     }
 
-    /// Returns true if every requested answer finished, or the end mark arrived.
+    /// Returns true if the body finished every requested answer, or its end mark arrived.
     fn is_finished(&self) -> bool {
         let is_streamed = self.answer.is_streamed();
-        self.choices.marks.done || !is_streamed || self.choices.are_finished(self.sent.facts.answers)
+        self.choices.marks.done || !is_streamed || self.choices.are_finished_by_body(self.sent.facts.answers)
     }
 
     fn now(&self, at: Tick) -> Moment {
@@ -167,12 +179,17 @@ impl Meter {
 
     fn content(&mut self, delta: Delta, reasoning: bool, at: Tick) {
         self.choices.has_content = true;
-        self.firsts.token.get_or_insert(at);
+        if self.engine.is_none() {
+            self.firsts.token.get_or_insert(at);
+        }
         self.tokens_of(delta, true, reasoning);
     }
 
     fn tokens_of(&mut self, mut delta: Delta, content: bool, reasoning: bool) {
         self.choices.note(delta.choice);
+        if self.engine.is_some() {
+            return self.add_uncounted(delta, content, reasoning);
+        }
         if self.sent.facts.echo && self.tracks.of(delta.choice).is_some_and(|track| track.first.is_none()) {
             // The first frame may hold the prompt, whose log probabilities are no output.
             delta.tokens = None;
@@ -189,7 +206,9 @@ impl Meter {
         let (Scope::Running(choice) | Scope::Choice(Some(choice))) = usage.scope else { return };
         let Some(output) = counts.output else { return };
         self.choices.note(choice);
-        self.tracks.count(choice, output);
+        if self.engine.is_none() {
+            self.tracks.count(choice, output);
+        }
     }
 
     /// Merges the server's report of its own work; the last value of each field counts.
@@ -204,6 +223,13 @@ impl Meter {
 
     fn end_frame(&mut self, at: Tick) {
         self.choices.end_frame();
+        if self.engine.is_none() {
+            self.time_tokens(at);
+        }
+    }
+
+    /// Times the tokens that were added since the last call, which arrived at `at`.
+    fn time_tokens(&mut self, at: Tick) {
         let now = self.now(at);
         self.tracks.end_frame(now, |frame| {
             self.firsts.token.get_or_insert(at);

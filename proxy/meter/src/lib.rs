@@ -29,7 +29,7 @@ pub use body::Body;
 pub use close::Close;
 pub use ending::Ending;
 pub use error_type::ErrorType;
-pub use exchange::{Meter, MeterSink};
+pub use exchange::{EnginePrompt, EngineStep, Meter, MeterSink};
 pub use exchange_id::ExchangeId;
 pub use load::{Load, LoadReading, LoadSpan};
 pub use observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
@@ -44,6 +44,8 @@ pub use token_rejection::TokenRejection;
 pub use tokens::{Provenance, TokenType, Tokens};
 pub use trace::{Spans, Trace};
 
+#[cfg(test)]
+mod engine_tests;
 #[cfg(test)]
 mod record_tests;
 #[cfg(test)]

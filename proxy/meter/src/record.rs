@@ -170,7 +170,8 @@ pub fn is_processed(status: u16, attempts: u8) -> bool {
 pub const FINISHES: usize = 8;
 
 /// The times of one exchange, in nanoseconds unless stated otherwise; `None` if the event did not happen.
-/// Events before t0 count as at t0.
+/// Events before t0 count as at t0. Where the engine counts the tokens, its steps are the token-bearing frames
+/// ([`crate::Meter::count_by_engine`]).
 #[derive(Clone, Debug, Default)]
 pub struct Timing {
     /// From the request's head to t0, the complete request. If the request never became complete, t0 is its
@@ -227,7 +228,7 @@ pub struct Timing {
 /// The source of the number of tokens in a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Weight {
-    /// Ids, log probabilities or a running count, or proven to be one each by the total.
+    /// Ids, log probabilities, a running count or a step of the engine, or proven to be one each by the total.
     Exact,
     /// One per frame, scaled to the total.
     #[default]

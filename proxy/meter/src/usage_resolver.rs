@@ -64,8 +64,8 @@ struct UsageSum {
 
 /// Trusted counts of the prompt. All but `input` are parts of it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Prompt {
-    input: u64,
+pub(crate) struct Prompt {
+    pub(crate) input: u64,
     cached: u64,
     cache_write: u64,
     audio: u64,
@@ -98,7 +98,7 @@ impl Answer {
 
 impl Prompt {
     /// Returns the prompt in `counts`, if they have its length.
-    fn of(counts: &Counts) -> Option<Self> {
+    pub(crate) fn of(counts: &Counts) -> Option<Self> {
         Some(Self {
             input: counts.input?,
             cached: counts.input_cached.unwrap_or(0),
@@ -107,6 +107,28 @@ impl Prompt {
             image: counts.input_image.unwrap_or(0),
             video: counts.input_video.unwrap_or(0),
         })
+    }
+
+    /// Returns the disjoint types of its tokens.
+    pub(crate) fn by_type(&self) -> [u64; TokenType::ALL.len()] {
+        let mut by_type = [0; TokenType::ALL.len()];
+        // Part of the audio, images and videos may have come from the cache. No server reports which, so the
+        // earlier types here are taken in full.
+        let parts = [
+            (TokenType::InputCached, self.cached),
+            (TokenType::InputCacheWrite, self.cache_write),
+            (TokenType::InputAudio, self.audio),
+            (TokenType::InputImage, self.image),
+            (TokenType::InputVideo, self.video),
+        ];
+        by_type[TokenType::Input as usize] = split(self.input, parts, &mut by_type);
+        by_type
+    }
+
+    /// Returns the cached tokens that exceed the prompt: SGLang's prefill and decode servers count the
+    /// prefix twice. At most the prompt is counted as cached.
+    pub(crate) fn cached_excess(&self) -> u64 {
+        self.cached.saturating_sub(self.input)
     }
 }
 
@@ -285,17 +307,7 @@ impl UsageResolver {
             }
         };
         let (input_provenance, prompt) = self.input(reported, request);
-        let mut by_type = [0; TokenType::ALL.len()];
-        // Part of the audio, images and videos may have come from the cache. No server reports which, so the
-        // earlier types here are taken in full.
-        let parts = [
-            (TokenType::InputCached, prompt.cached),
-            (TokenType::InputCacheWrite, prompt.cache_write),
-            (TokenType::InputAudio, prompt.audio),
-            (TokenType::InputImage, prompt.image),
-            (TokenType::InputVideo, prompt.video),
-        ];
-        by_type[TokenType::Input as usize] = split(prompt.input, parts, &mut by_type);
+        let mut by_type = prompt.by_type();
         let parts = [
             (TokenType::OutputReasoning, answer.reasoning),
             (TokenType::OutputAudio, answer.audio),
@@ -350,15 +362,14 @@ impl UsageResolver {
         self.is_body && is_answer && tokens.output_provenance == Provenance::None
     }
 
-    /// Returns the cached tokens that exceed the prompt: SGLang's prefill and decode servers count the
-    /// prefix twice. At most the prompt is counted as cached.
-    fn cached_excess(&self, choices: u32, request: &Request, is_finished: bool) -> u64 {
+    /// Returns the cached tokens that exceed the prompt.
+    pub(crate) fn cached_excess(&self, choices: u32, request: &Request, is_finished: bool) -> u64 {
         let reported = self.reported(choices, request, is_finished);
         let prompt = match self.input(reported, request) {
             (Provenance::None, _) => self.last_whole.as_ref().and_then(Prompt::of).unwrap_or_default(),
             (_, prompt) => prompt,
         };
-        prompt.cached.saturating_sub(prompt.input)
+        prompt.cached_excess()
     }
 
     fn input(&self, reported: Option<Counts>, request: &Request) -> (Provenance, Prompt) {
@@ -418,8 +429,15 @@ impl UsageResolver {
 }
 
 impl UsageResolver {
+    /// Returns true if a count is within the limit; rejects it if not.
+    pub(crate) fn accept(&mut self, tokens: u64) -> bool {
+        let is_plausible = tokens <= self.max_tokens;
+        self.rejected = self.rejected.saturating_add(u32::from(!is_plausible));
+        is_plausible
+    }
+
     /// Rejects the counts above the limit.
-    fn plausible(&mut self, mut counts: Counts) -> Counts {
+    pub(crate) fn plausible(&mut self, mut counts: Counts) -> Counts {
         for count in [
             &mut counts.input,
             &mut counts.input_cached,

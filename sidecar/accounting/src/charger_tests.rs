@@ -1,9 +1,9 @@
 //! The charge and the row of a record: which tier and which model apply.
 
-use meter::{Body, Close, ExchangeId, Identity, LoadSpan, Meter, Role, Tick};
+use meter::{Body, Close, EnginePrompt, EngineStep, ExchangeId, Identity, LoadSpan, Meter, Role, Tick};
 use metrics::Options;
 use relay::{Observer, ServerKind};
-use scan::Dialect;
+use scan::{Dialect, Finish};
 
 use super::*;
 
@@ -224,4 +224,55 @@ fn charged_row_reprices_to_nothing() {
     let outcome = report::rehearse(&ledger::Store::open_read(&path).unwrap(), &request).unwrap();
     assert_eq!((outcome.differing, outcome.unchanged), (0, priced as u64), "{outcome:?}");
     assert!(priced > 500);
+}
+
+/// An answer that its client left, counted by the engine: its tokens are exact, and charged, everywhere.
+#[test]
+fn engine_counts_reach_page_ledger_and_report() {
+    let mut meter = Meter::new(Dialect::OpenaiChat, Tick(0), 1_000_000_000);
+    meter.answered(200, Body::Frames);
+    meter.engine_prompt(EnginePrompt { input: 1_000, cached: Some(400), ..EnginePrompt::default() });
+    meter.engine_step(EngineStep { choice: 0, tokens: 7, reasoning: 0 }, Tick(10));
+    meter.engine_finish(0, Finish::Abort);
+    let identity = Identity::new("u", "vllm", Dialect::OpenaiChat, "m");
+    let record = meter.end(identity, Close::ClientGone { whole: false }, LoadSpan::single(), Tick(20));
+
+    let metrics = Metrics::new(Options::default());
+    let mut worker = metrics.worker();
+    let model = worker.model("m");
+    worker.begin(model);
+    worker.end(model, &record);
+    let page = metrics.text();
+    for (kind, tokens) in [("input", 600), ("input_cached", 400), ("output", 7)] {
+        let labels = format!(r#"{{model="m",type="{kind}",provenance="engine"}}"#);
+        let series = format!("tokenmeter_tokens_total{labels} {tokens}\n");
+        assert!(page.contains(&series), "{series}{page}");
+    }
+
+    const BOOK: &str =
+        "version: v\ncurrency: EUR\nmodels:\n  - {name: m, input: 3, output: 7, cached_input: 1}\n";
+    let place = ledger::testing::Place::new();
+    let ledger = ledger::start(ledger::Plan::new(place.ledger()));
+    let prices = Arc::new(ArcSwapOption::from_pointee(Book::read(BOOK).unwrap().0));
+    let row = Charger::new(prices, Some(ledger.clone()), metrics).charge(&record);
+    assert_eq!(row.charge.cost(), Some((600 * 3 + 400 + 7 * 7) * (UNIT / 1_000_000)));
+    ledger.enter(row);
+    assert!(ledger.shutdown(std::time::Duration::from_secs(60)), "{:?}", ledger.status());
+
+    let store = ledger::Store::open_read(&place.ledger()).unwrap();
+    let query = report::Query {
+        range: source::Range::ALL,
+        billed: None,
+        by: vec![report::Key::InputProvenance, report::Key::OutputProvenance],
+        filters: Vec::new(),
+        basis: report::Basis::Price,
+        order: report::Order::Keys,
+        now_us: ledger::now_us(),
+    };
+    let mut text = Vec::new();
+    report::json::write(&report::make(&store, &query).unwrap(), None, &mut text).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let all = serde_json::json!({"input": {"engine": "1"}, "output": {"engine": "1"}});
+    assert_eq!(report["rows"][0]["provenance"], all);
+    assert_eq!(report["rows"][0]["input_provenance"], "engine");
 }

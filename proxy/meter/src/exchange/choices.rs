@@ -10,17 +10,44 @@ use crate::record::FINISHES;
 pub(super) struct Choices {
     /// Highest choice index seen, plus one.
     pub(super) count: u32,
-    finished: u32,
+    by_body: Finished,
+    by_engine: Finished,
     /// The last finish reason of each timed choice.
     pub(super) finishes: [Option<Finish>; FINISHES],
-    /// Bits of the timed choices that finished, and of those that finished before the current frame.
-    finished_timed: u8,
+    /// Bits of the timed choices that the body finished before the current frame.
     finished_earlier: u8,
     /// Bits of the timed choices with a final count.
     counted_timed: u8,
     /// Some choice has content.
     pub(super) has_content: bool,
     pub(super) marks: EndMarks,
+}
+
+/// The finished choices of one source.
+#[derive(Clone, Copy, Debug, Default)]
+struct Finished {
+    /// Bits of the timed ones.
+    timed: u8,
+    /// The number of the others.
+    untimed: u32,
+}
+
+impl Finished {
+    fn add(&mut self, choice: u32) {
+        match choice as usize {
+            timed @ 0..TIMED_CHOICES => self.timed |= 1 << timed,
+            _ => self.untimed = self.untimed.saturating_add(1),
+        }
+    }
+
+    /// The choices that at least one of two sources finished. Both may finish the same untimed ones.
+    fn or(self, other: Self) -> Self {
+        Self { timed: self.timed | other.timed, untimed: self.untimed.max(other.untimed) }
+    }
+
+    fn count(self) -> u32 {
+        self.untimed.saturating_add(self.timed.count_ones())
+    }
 }
 
 /// The marks of an end that arrived.
@@ -30,8 +57,10 @@ pub(super) struct EndMarks {
     pub(super) done: bool,
     /// An error in the body.
     pub(super) error: bool,
-    /// A choice was aborted by the server.
+    /// The body says that the server aborted a choice.
     pub(super) aborted: bool,
+    /// The engine aborted a choice, perhaps because the client left.
+    pub(super) engine_aborted: bool,
     /// A choice reached a length limit.
     pub(super) length: bool,
 }
@@ -42,30 +71,42 @@ impl Choices {
         self.count = self.count.max(choice.saturating_add(1));
     }
 
-    /// Ends a choice.
+    /// Ends a choice, as the body says.
     pub(super) fn finish(&mut self, choice: u32, reason: Finish) {
+        self.by_body.add(choice);
+        self.note_reason(choice, reason);
+        self.marks.aborted |= reason == Finish::Abort;
+    }
+
+    /// Ends a choice, as the engine says.
+    pub(super) fn finish_by_engine(&mut self, choice: u32, reason: Finish) {
+        self.by_engine.add(choice);
+        self.note_reason(choice, reason);
+        self.marks.engine_aborted |= reason == Finish::Abort;
+    }
+
+    fn note_reason(&mut self, choice: u32, reason: Finish) {
         self.note(choice);
-        let bit = if (choice as usize) < TIMED_CHOICES { 1 << choice } else { 0 };
         if let Some(slot) = self.finishes.get_mut(choice as usize) {
             // Old Gemini models send `STOP` in every frame; the last one has the reason.
             *slot = Some(reason);
         }
-        if self.finished_timed & bit == 0 {
-            self.finished_timed |= bit;
-            self.finished = self.finished.saturating_add(1);
-        }
         self.marks.length |= reason == Finish::Length;
-        self.marks.aborted |= reason == Finish::Abort;
     }
 
     /// Returns true if every choice finished, and at least `expected`.
     pub(super) fn are_finished(&self, expected: u32) -> bool {
-        self.finished >= self.count.max(expected)
+        self.by_body.or(self.by_engine).count() >= self.count.max(expected)
+    }
+
+    /// Returns true if the body finished every choice, and at least `expected`.
+    pub(super) fn are_finished_by_body(&self, expected: u32) -> bool {
+        self.by_body.count() >= self.count.max(expected)
     }
 
     /// Ends a frame.
     pub(super) fn end_frame(&mut self) {
-        self.finished_earlier = self.finished_timed;
+        self.finished_earlier = self.by_body.timed;
     }
 
     /// Returns the scope of a count. A count after the finish of its choice is final, once: LiteLLM sends it

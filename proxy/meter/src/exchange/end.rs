@@ -18,15 +18,9 @@ impl Meter {
         let (tokens, cached_excess) = match self.answer.status {
             // An error's body is never billed, whatever it claims.
             400.. => (Tokens::NONE, 0),
-            _ if self.answer.is_broken() => (Tokens::NONE, 0),
-            _ => self.resolver.billed(
-                self.dialect,
-                self.choices.count,
-                &self.sent.facts,
-                self.is_finished(),
-                self.tracks.running(),
-            ),
+            _ => self.engine_tokens().unwrap_or_else(|| self.body_tokens()),
         };
+        self.keep_times_of_streams();
         let ending = self.ending(close, self.choices.has_content || tokens.output() > 0);
         self.stall_at_end(at);
         let timing = self.timing(&tokens, &load, at);
@@ -48,6 +42,20 @@ impl Meter {
             cached_excess,
             upstream_attempts: 1,
         }
+    }
+
+    /// The counts of the body, and the cached tokens beyond the prompt.
+    fn body_tokens(&self) -> (Tokens, u64) {
+        if self.answer.is_broken() {
+            return (Tokens::NONE, 0);
+        }
+        self.resolver.billed(
+            self.dialect,
+            self.choices.count,
+            &self.sent.facts,
+            self.is_finished(),
+            self.tracks.running(),
+        )
     }
 
     /// The times of an exchange with `tokens` that ended at `at`.
@@ -133,6 +141,12 @@ impl Meter {
         }
         if self.choices.marks.error || self.choices.marks.aborted {
             return Ending::ErrorInBand;
+        }
+        if self.choices.marks.engine_aborted {
+            return match close {
+                Close::ClientGone { .. } => Ending::ClientAbort,
+                Close::Clean { .. } | Close::Cut | Close::Local => Ending::ErrorInBand,
+            };
         }
         if self.answer.is_unreadable() {
             return match close {

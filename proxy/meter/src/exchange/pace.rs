@@ -21,7 +21,7 @@ pub(super) struct Pace {
 /// The silent gaps above a limit.
 #[derive(Debug)]
 pub(super) struct Stalls {
-    limit_ns: u64,
+    pub(super) limit_ns: u64,
     pub(super) ns: u64,
     pub(super) count: u32,
 }
