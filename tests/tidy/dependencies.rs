@@ -115,13 +115,23 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-tenant", &["tokenmeter-meter"]),
     ("tokenmeter-usage", &["tokenmeter-scan"]),
     (
-        "tokenmeter-relay",
+        "tokenmeter-exchange",
         &[
             "tokenmeter-scan",
             "tokenmeter-decode",
             "tokenmeter-meter",
             "tokenmeter-tenant",
             "tokenmeter-usage",
+        ],
+    ),
+    (
+        "tokenmeter-relay",
+        &[
+            "tokenmeter-scan",
+            "tokenmeter-meter",
+            "tokenmeter-tenant",
+            "tokenmeter-usage",
+            "tokenmeter-exchange",
         ],
     ),
     ("tokenmeter-metrics", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-text"]),

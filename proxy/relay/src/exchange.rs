@@ -6,13 +6,8 @@
 mod admission;
 mod end;
 mod gauges;
-mod header_facts;
 pub(crate) mod metered;
-mod model;
-mod request_reader;
-mod request_state;
 mod response;
-mod response_reader;
 mod rest;
 pub(crate) mod trace;
 mod usage_filter;
@@ -20,23 +15,24 @@ mod usage_filter;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use exchange::header_facts;
+use exchange::model::RequestedModel;
+use exchange::request_reader::RequestReader;
+use exchange::request_state::{RequestFacts, RequestState, SentRequest};
+use exchange::response_reader::{self, Codings, Readable, ResponseReader};
+use exchange::role::{self, ExchangeRole};
+use exchange::route::{Route, Speaks};
+use exchange::seal::is_sealed;
+use exchange::{TenantResolution, usage_policy};
 use http::HeaderMap;
 use meter::{Body, Close, ExchangeId, Meter, Tick};
 use scan::{Dialect, Framing, Links, Request};
 use usage::{AddedOptions, Cuts, UsageFilter};
 
 use self::gauges::Gauges;
-use self::model::RequestedModel;
-use self::request_reader::RequestReader;
-use self::request_state::{RequestFacts, RequestState, SentRequest};
 use self::response::{Form, Response};
-use self::response_reader::{Readable, ResponseReader};
 use self::trace::TracePosition;
-use crate::request::headers::is_sealed;
-use crate::request::route::{Route, Speaks};
-use crate::request::tenant::TenantResolution;
-use crate::request::usage_policy;
-use crate::role::{self, ExchangeRole};
+use crate::request::tenant::resolve_by_body;
 use crate::state::WorkerState;
 use crate::{Dropped, Passthrough, Refusal, RoleSource, ServerKind, UpstreamProfile, clock, limits};
 
@@ -150,7 +146,6 @@ impl Exchange {
     fn settle(&mut self) -> Option<Request> {
         let mut reader = self.request.stop()?;
         let facts = reader.end();
-        self.tenant.body(&self.worker, reader.values().filter(|_| facts.whole));
         self.model.settle(facts.model, reader.other_model(), facts.whole && !facts.is_model_invalid);
         if let Some(dialect) = self.speaks.settle(&facts) {
             self.dialect = dialect;
@@ -158,6 +153,8 @@ impl Exchange {
         let links = if self.dialect == Dialect::OpenaiResponses { reader.links() } else { Links::default() };
         self.request = RequestState::Read(RequestFacts { tier: reader.service_tier(), links });
         self.role.settle(&facts, self.dialect);
+        self.tenant.give_body(facts.whole.then_some(reader));
+        resolve_by_body(&self.worker, &mut self.tenant);
         Some(facts)
     }
 
@@ -204,7 +201,7 @@ impl Exchange {
         let may_stream = unread.is_none() && matches!(framing, None | Some(Framing::Sse));
         // An error is no answer to the question for usage: it keeps its length, too.
         let answers = status < 400;
-        let editable = may_stream && answers && codings == decode::Codings::Identity && !is_sealed(headers);
+        let editable = may_stream && answers && codings == Codings::Identity && !is_sealed(headers);
         let edits = self.sent.added.filter(|_| editable);
         if let Some(meter) = &mut self.meter {
             meter.set_dialect(self.dialect);

@@ -8,10 +8,8 @@ mod error_body;
 pub(crate) mod headers;
 pub(crate) mod in_flight;
 mod inject_usage;
-mod path;
 pub(crate) mod policy;
 pub(crate) mod reject;
-pub(crate) mod route;
 pub(crate) mod send;
 pub(crate) mod tenant;
 mod upstream_head;
@@ -20,6 +18,7 @@ pub(crate) mod usage_policy;
 use std::future::Future;
 use std::rc::Rc;
 
+use exchange::{CONVERSATION_ID, Question, Speaks, begins_batch, keeps_conversations, route};
 use http::request::Parts;
 use http::{Method, Request, Response, Uri, Version};
 use http_body::Body;
@@ -31,11 +30,10 @@ use self::body::Upload;
 use self::in_flight::InFlight;
 use self::inject_usage::{inject, is_refusal, settle};
 use self::reject::{Stop, reject, reject_unopened};
-use self::route::{Speaks, begins_batch, route};
 use self::send::send;
 use self::tenant::TenantResolver;
 use self::upstream_head::{rewrite, target};
-use self::usage_policy::{Question, UsagePolicy, keeps_conversations};
+use self::usage_policy::UsagePolicy;
 use crate::connections::Connections;
 use crate::engine::Engine;
 use crate::engine::net::client::Client;
@@ -113,11 +111,12 @@ fn open<E: Engine>(
         .map_err(|_too_long| reject_unopened(worker, index, Answer::target_too_long()))?;
     let resolve = |headers: &_| resolver.clone().resolve(worker, parts.uri.path(), headers);
 
+    let kind = upstream.kind.or_else(|| profile.found_kind());
     let refuse_detached = worker.plan.refuse_detached;
-    if refuse_detached && keeps_conversations(upstream, profile) {
-        parts.headers.remove(headers::CONVERSATION_ID);
+    if refuse_detached && keeps_conversations(kind) {
+        parts.headers.remove(CONVERSATION_ID);
     }
-    let route = route(upstream.kind.or_else(|| profile.found_kind()), &parts.method, target.path());
+    let route = route(kind, &parts.method, target.path());
     let is_batch = refuse_detached && parts.method == Method::POST && begins_batch(target.path());
 
     let mut metered = match &route {

@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use scan::{Member, SelectedMembers};
-use tenant::{BodyKey, Rules};
+use exchange::RuleMembers;
 
 use crate::capacity::Capacity;
 use crate::drain::Leaving;
@@ -37,7 +36,7 @@ pub(crate) struct WorkerState {
     /// The source of the worker's ids.
     pub(crate) ids: IdSource,
     /// The body members that the last rules read, and those rules.
-    pub(crate) selected_members: RefCell<Option<(Arc<Rules>, Arc<SelectedMembers>)>>,
+    pub(crate) rule_members: RefCell<RuleMembers>,
     /// The capacities that clients of all workers share.
     pub(crate) capacities: Capacities,
     /// The memory for texts that are kept to be counted; shared by all workers.
@@ -87,19 +86,6 @@ impl WorkerState {
         }
     }
 
-    /// Returns the body members that these rules read; recomputed only when the rules change.
-    pub(crate) fn selected_members(&self, rules: &Arc<Rules>) -> Arc<SelectedMembers> {
-        let mut kept = self.selected_members.borrow_mut();
-        match &*kept {
-            Some((of, selected_members)) if Arc::ptr_eq(of, rules) => Arc::clone(selected_members),
-            _ => {
-                let selected_members = Arc::new(members(rules));
-                *kept = Some((Arc::clone(rules), Arc::clone(&selected_members)));
-                selected_members
-            }
-        }
-    }
-
     /// Counts a step taken to have usage in a response.
     pub(crate) fn usage(&self, step: UsageStep) {
         self.observer.borrow_mut().usage(step);
@@ -121,14 +107,6 @@ impl WorkerState {
     pub(crate) fn request_ended(&self) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-fn members(rules: &Rules) -> SelectedMembers {
-    SelectedMembers::new(rules.body_keys().iter().map(|key| match key {
-        BodyKey::User => Member::User,
-        BodyKey::SafetyIdentifier => Member::SafetyIdentifier,
-        BodyKey::Metadata(key) => Member::Metadata(key.clone()),
-    }))
 }
 
 /// Limits a panic to the task in which it happened, and counts it (law 3).

@@ -72,7 +72,7 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
         profiles,
         // On the worker's own thread, so that its keys are unique.
         ids: IdSource::new(),
-        selected_members: RefCell::default(),
+        rule_members: RefCell::default(),
         capacities,
         texts,
         cutting: Cell::new(false),

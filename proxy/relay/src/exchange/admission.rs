@@ -2,28 +2,14 @@
 
 use std::sync::Arc;
 
-use scan::{Dialect, Name};
+use exchange::names::recorded;
+use exchange::route::Speaks;
+use scan::Dialect;
 
 use super::Exchange;
 use crate::rejection::Known;
-use crate::request::route::Speaks;
+use crate::request::tenant::resolve_by_body;
 use crate::{Refusal, ServerKind, clock};
-
-/// Returns the name of a model for labels and records. `_unknown` stands for no name and `_other` for all names
-/// beyond a cap, so that a model of such a name has U+FFFD in place of `_`.
-pub(crate) fn recorded(name: &str) -> &str {
-    match name {
-        "" => "_unknown",
-        "_unknown" => "\u{fffd}unknown",
-        "_other" => "\u{fffd}other",
-        name => name,
-    }
-}
-
-/// Returns a name for a record, if it is one.
-pub(crate) fn named(name: &Name) -> Option<Arc<str>> {
-    (!name.is_empty()).then(|| name.as_str().into())
-}
 
 impl Exchange {
     /// The JSON shape spoken, as far as it is known.
@@ -85,7 +71,7 @@ impl Exchange {
 
     /// Settles the tenant without the body.
     pub(crate) fn tenant_unread(&mut self) {
-        self.tenant.body(&self.worker, None);
+        resolve_by_body(&self.worker, &mut self.tenant);
     }
 
     /// Returns true if the request asks for a response in the background, as far as it was read.

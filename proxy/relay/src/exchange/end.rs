@@ -3,14 +3,16 @@
 
 use std::rc::Rc;
 
+use exchange::names::{named, recorded};
+use exchange::response_reader::BodySummary;
 use meter::{Close, Identity, Meter, Provenance, Record, Tick};
 use scan::Dialect;
 use usage::UsageFilter;
 
+use super::Exchange;
 use super::gauges::InFlightGuard;
-use super::response_reader::BodySummary;
-use super::{Exchange, admission};
 use crate::outbox::Text;
+use crate::request::tenant::resolve_by_body;
 use crate::{Class, Dropped, Passthrough, Refusal};
 
 impl Exchange {
@@ -80,7 +82,8 @@ impl Exchange {
     /// The identity of the record of an exchange whose response has this body.
     fn identity(&mut self, body: &BodySummary) -> Identity {
         let (provider, upstream) = self.place();
-        let who = self.tenant.take(&self.worker);
+        resolve_by_body(&self.worker, &mut self.tenant);
+        let who = self.tenant.take();
         let asked = self.request.take_facts();
         let tier = [body.tier, asked.tier].into_iter().find(|tier| !tier.is_empty());
         Identity {
@@ -95,11 +98,11 @@ impl Exchange {
             role: self.role.get(),
             request_id: self.origin.request_id.take(),
             dialect: self.dialect,
-            model: admission::recorded(self.model.name.as_str()).into(),
-            response_model: (!body.model.is_empty()).then(|| admission::recorded(body.model.as_str()).into()),
-            response_id: admission::named(&body.id),
-            previous_response_id: admission::named(&asked.links.previous_response),
-            conversation_id: admission::named(&asked.links.conversation),
+            model: recorded(self.model.name.as_str()).into(),
+            response_model: (!body.model.is_empty()).then(|| recorded(body.model.as_str()).into()),
+            response_id: named(&body.id),
+            previous_response_id: named(&asked.links.previous_response),
+            conversation_id: named(&asked.links.conversation),
             trace: self.origin.position.trace.take(),
             started_unix_ns: self.origin.started_unix_ns,
         }

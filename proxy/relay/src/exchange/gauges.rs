@@ -3,10 +3,10 @@
 use std::rc::Rc;
 use std::sync::{MutexGuard, PoisonError};
 
+use exchange::names::recorded;
 use meter::{Load, LoadReading, LoadSpan, Tick};
 use scan::Name;
 
-use super::admission;
 use crate::state::WorkerState;
 use crate::{ModelSlot, Observer};
 
@@ -56,7 +56,7 @@ impl Gauges {
             return;
         }
         let mut observer = worker.observer.borrow_mut();
-        let name = admission::recorded(model.as_str());
+        let name = recorded(model.as_str());
         let slot = if is_accepted { Some(observer.model(name)) } else { observer.known_model(name) };
         if let Some(slot) = slot {
             observer.admit(from, slot);

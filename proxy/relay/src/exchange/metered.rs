@@ -4,11 +4,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
+use exchange::{Route, TenantResolution};
 use http::HeaderMap;
 use meter::Tick;
 
-use crate::request::route::Route;
-use crate::request::tenant::TenantResolution;
 use crate::state::WorkerState;
 use crate::{Dropped, Exchange, RoleSource, clock};
 

@@ -1,9 +1,9 @@
 //! The response of an exchange, from its head on.
 
+use exchange::response_reader::ResponseReader;
 use meter::Tick;
 use usage::UsageFilter;
 
-use super::response_reader::ResponseReader;
 use crate::capacity::Permit;
 
 /// A response of a kind that is metered.

@@ -2,7 +2,7 @@
 //! JSON object begins, and states its tokens at its end: a client that took the content and not
 //! the end is still charged for it. White space may be sent while the answer is generated, and so may the elements of an array.
 
-use decode::Codings;
+use exchange::response_reader::Codings;
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use meter::{Meter, Tick};

@@ -1,9 +1,9 @@
 //! Creates the filter of a stream: it removes the usage that the client did not request.
 
+use exchange::usage_policy;
 use usage::{AddedOptions, UsageFilter};
 
 use super::Exchange;
-use crate::request::usage_policy;
 
 impl Exchange {
     /// Returns the filter of a stream from which the effects of `edits` are removed.

@@ -4,13 +4,14 @@
 //! the budget's terms depend on it. A request to switch protocols is judged by its head alone: the bytes of a tunnel
 //! can be neither counted nor stopped.
 
+use exchange::TenantResolution;
 use scan::Dialect;
 
 use super::answer::Answer;
 use super::body::{Gathered, Upload};
 use super::in_flight::InFlight;
 use super::reject::Stop;
-use super::tenant::TenantResolution;
+use super::tenant::resolve_by_body;
 use crate::engine::ClientBody;
 use crate::limits;
 use crate::rejection::Known;
@@ -177,7 +178,9 @@ pub(crate) fn admit_tunnel(
     resolve: impl FnOnce() -> TenantResolution,
 ) -> Result<(), Answer> {
     let Some(gate) = worker.plan.gate.as_ref() else { return Ok(()) };
-    let identity = resolve().take(worker);
+    let mut resolution = resolve();
+    resolve_by_body(worker, &mut resolution);
+    let identity = resolution.take();
     let Some(refused) = gate.refused(&identity.tenant) else { return Ok(()) };
     let answer = Answer::over_budget(Dialect::Unknown, refused);
     worker.refuse(answer.refusal);

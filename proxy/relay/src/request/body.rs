@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use exchange::is_sealed;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use meter::Tick;
@@ -22,7 +23,6 @@ use crate::clock;
 use crate::engine::net::pace::Verdict;
 use crate::engine::{BodyError, ClientBody};
 use crate::limits::BUFFER_BYTES;
-use crate::request::headers::is_sealed;
 use crate::request::in_flight::{InFlight, UploadState};
 use crate::request::tenant::TenantResolver;
 

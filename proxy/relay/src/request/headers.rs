@@ -10,9 +10,6 @@ use http::header::{
     TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 
-/// llama.cpp: names a conversation whose answer continues after its client left, and can be fetched later.
-pub(crate) const CONVERSATION_ID: &str = "x-conversation-id";
-
 /// Makes the fields of a request for the upstream. `upgrade` keeps the request to switch protocols, which the proxy
 /// repeats on this hop.
 pub(crate) fn for_upstream(headers: HeaderMap, upgrade: bool) -> HeaderMap {
@@ -62,14 +59,6 @@ pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
 /// Returns true if a comma-separated field contains `token`, in any of its lines.
 pub(crate) fn lists(headers: &HeaderMap, field: &HeaderName, token: &str) -> bool {
     tokens(headers, field).any(|listed| listed.eq_ignore_ascii_case(token.as_bytes()))
-}
-
-/// Returns true if a field protects the body's bytes, so that no change goes unnoticed: digests (RFC 9530, RFC 3230,
-/// RFC 1864) and signatures (RFC 9421).
-pub(crate) fn is_sealed(headers: &HeaderMap) -> bool {
-    // A message has few fields: comparing their names costs less than five hashes.
-    let seals = ["content-digest", "repr-digest", "digest", "content-md5", "signature"];
-    headers.keys().any(|name| seals.contains(&name.as_str()))
 }
 
 /// The elements of a comma-separated field, over all its lines, without empty ones.

@@ -5,6 +5,7 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
+use exchange::{Question, Speaks};
 use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use http::{HeaderMap, Request, StatusCode, request};
 use scan::Dialect;
@@ -12,8 +13,7 @@ use usage::{AddedOptions, Injection, NotInjected};
 
 use super::body::{Gathered, Upload};
 use super::in_flight::InFlight;
-use super::route::Speaks;
-use super::usage_policy::{Question, UsagePolicy};
+use super::usage_policy::UsagePolicy;
 use crate::capacity::Permit;
 use crate::engine::{BodyError, ClientBody};
 use crate::upstream_profile::ClientKey;

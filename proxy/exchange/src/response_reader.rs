@@ -1,16 +1,17 @@
 //! The reader of a response body for the meter: it sniffs where the type is missing, decodes where the body is
 //! compressed, and scans. What it reads is a side copy; the client gets the body as it came.
 
-use decode::{Codings, DecodeError, Decoder};
+pub use decode::Codings;
+use decode::{DecodeError, Decoder};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use meter::Body;
 use scan::{Dialect, Framing, Name, Scanner, Sink, Tail, Tier};
 
-use crate::Passthrough;
+use meter::Passthrough;
 
 /// Reads one response body.
-pub(crate) struct ResponseReader {
+pub struct ResponseReader {
     dialect: Dialect,
     decoder: Option<Box<Decoder>>,
     sight: BodyFraming,
@@ -30,24 +31,25 @@ enum BodyFraming {
 
 /// The facts of a body at its end.
 #[derive(Default)]
-pub(crate) struct BodySummary {
-    pub(crate) tail: Tail,
+pub struct BodySummary {
+    /// The end that the scanner found.
+    pub tail: Tail,
     /// The first model it named.
-    pub(crate) model: Name,
+    pub model: Name,
     /// The first id by which it called its answer.
-    pub(crate) id: Name,
+    pub id: Name,
     /// The last service tier it told.
-    pub(crate) tier: Tier,
+    pub tier: Tier,
     /// Of an answer of no known dialect: the one that it says it is of.
-    pub(crate) answered: Option<Dialect>,
+    pub answered: Option<Dialect>,
     /// Frames that could not be read.
-    pub(crate) unparsed: u64,
+    pub unparsed: u64,
     /// The answer's text, if it was kept and is all there.
-    pub(crate) text: Option<Vec<u8>>,
+    pub text: Option<Vec<u8>>,
 }
 
 /// The readability of a body by its response's head.
-pub(crate) enum Readable {
+pub enum Readable {
     /// It can be read, in this way.
     As(Framing),
     /// Its type is missing, or as good as missing: the first byte will tell.
@@ -59,7 +61,7 @@ pub(crate) enum Readable {
 impl Readable {
     /// Judges the head of a response in `dialect`. A body in a coding we do not know is not guessed at, and the
     /// plain text of a transcription is the speaker's words, whatever they look like.
-    pub(crate) fn of(dialect: Dialect, headers: &HeaderMap) -> (Self, Codings) {
+    pub fn of(dialect: Dialect, headers: &HeaderMap) -> (Self, Codings) {
         let fields = headers.get_all(CONTENT_ENCODING).iter();
         let codings = Codings::read(fields.map(|value| value.as_bytes()));
         if codings == Codings::Unknown {
@@ -80,7 +82,7 @@ impl Readable {
 
 impl ResponseReader {
     /// A reader of a body in `dialect`. `framing` is found out if it is not given.
-    pub(crate) fn new(dialect: Dialect, framing: Option<Framing>, codings: Codings, locates: bool) -> Self {
+    pub fn new(dialect: Dialect, framing: Option<Framing>, codings: Codings, locates: bool) -> Self {
         let decoder = match codings {
             Codings::One(coding) => Some(Box::new(Decoder::new(coding))),
             Codings::Identity | Codings::Unknown => None,
@@ -93,7 +95,7 @@ impl ResponseReader {
     }
 
     /// The scanner, once the framing is known.
-    pub(crate) fn scanner(&mut self) -> Option<&mut Scanner> {
+    pub fn scanner(&mut self) -> Option<&mut Scanner> {
         match &mut self.sight {
             BodyFraming::Known(scanner) => Some(scanner),
             BodyFraming::Unknown | BodyFraming::Unreadable => None,
@@ -101,13 +103,13 @@ impl ResponseReader {
     }
 
     /// Returns true if the body is of no kind that can be read.
-    pub(crate) fn is_unreadable(&self) -> bool {
+    pub fn is_unreadable(&self) -> bool {
         matches!(self.sight, BodyFraming::Unreadable)
     }
 
     /// Reads the next slice. Says how the body can be read if that was found out only now, and
     /// fails if it has to be given up.
-    pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<Body>, DecodeError> {
+    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<Body>, DecodeError> {
         let Self { dialect, decoder, sight, locates } = self;
         if let BodyFraming::Unreadable = sight {
             return Ok(None);
@@ -139,7 +141,7 @@ impl ResponseReader {
     }
 
     /// The body is over.
-    pub(crate) fn end(self, sink: &mut impl Sink) -> BodySummary {
+    pub fn end(self, sink: &mut impl Sink) -> BodySummary {
         let BodyFraming::Known(mut scanner) = self.sight else { return BodySummary::default() };
         let tail = scanner.end(sink);
         let (model, id, tier) = (*scanner.model(), *scanner.id(), *scanner.service_tier());
@@ -157,7 +159,7 @@ fn scanner(dialect: Dialect, framing: Framing, locates: bool) -> Box<Scanner> {
 }
 
 /// The form in which a body with this framing is metered.
-pub(crate) fn body(framing: Framing) -> Body {
+pub fn body(framing: Framing) -> Body {
     match framing {
         Framing::Json => Body::Whole,
         Framing::Sse | Framing::Ndjson => Body::Frames,

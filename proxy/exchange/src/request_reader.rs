@@ -6,17 +6,19 @@ use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use scan::{Casing, Dialect, Links, MultipartFields, Name, Request, RequestScanner, SelectedMembers, Tier};
 
-use crate::ServerKind;
+use meter::ServerKind;
 
 /// Reads one request body.
-pub(crate) enum RequestReader {
+pub enum RequestReader {
+    /// A JSON value.
     Json(Box<RequestScanner>),
+    /// A form, with audio in it.
     Form(Box<MultipartFields>),
 }
 
 impl RequestReader {
     /// A reader for a request with these fields to a server of this kind.
-    pub(crate) fn new(
+    pub fn new(
         dialect: Dialect,
         kind: Option<ServerKind>,
         headers: &HeaderMap,
@@ -36,7 +38,7 @@ impl RequestReader {
     }
 
     /// Reads the next slice.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+    pub fn feed(&mut self, bytes: &[u8]) {
         match self {
             Self::Json(scanner) => scanner.feed(bytes),
             Self::Form(fields) => fields.feed(bytes),
@@ -44,7 +46,7 @@ impl RequestReader {
     }
 
     /// The request's facts, once its body is over.
-    pub(crate) fn end(&mut self) -> Request {
+    pub fn end(&mut self) -> Request {
         match self {
             Self::Json(scanner) => scanner.end(),
             Self::Form(fields) => Request {
@@ -61,7 +63,7 @@ impl RequestReader {
     }
 
     /// The values of the wanted members; `None` of a body that has no members.
-    pub(crate) fn values(&self) -> Option<&[Name]> {
+    pub fn values(&self) -> Option<&[Name]> {
         match self {
             Self::Json(scanner) => Some(scanner.selected_values()),
             Self::Form(_) => None,
@@ -69,7 +71,7 @@ impl RequestReader {
     }
 
     /// The service tier asked for; empty if none was.
-    pub(crate) fn service_tier(&self) -> Tier {
+    pub fn service_tier(&self) -> Tier {
         match self {
             Self::Json(scanner) => *scanner.service_tier(),
             Self::Form(_) => Tier::default(),
@@ -77,7 +79,7 @@ impl RequestReader {
     }
 
     /// Returns the ids by which the request continues earlier ones.
-    pub(crate) fn links(&self) -> Links {
+    pub fn links(&self) -> Links {
         match self {
             Self::Json(scanner) => scanner.links(),
             Self::Form(_) => Links::default(),
@@ -85,7 +87,7 @@ impl RequestReader {
     }
 
     /// The model by the other of two readings; empty if there is no other.
-    pub(crate) fn other_model(&self) -> Name {
+    pub fn other_model(&self) -> Name {
         match self {
             Self::Json(scanner) => scanner.other_model(),
             Self::Form(_) => Name::default(),
@@ -93,7 +95,7 @@ impl RequestReader {
     }
 
     /// The model named so far.
-    pub(crate) fn model(&self) -> Name {
+    pub fn model(&self) -> Name {
         match self {
             Self::Json(scanner) => *scanner.model(),
             Self::Form(fields) => fields.model(),

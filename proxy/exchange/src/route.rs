@@ -12,21 +12,21 @@ use std::sync::LazyLock;
 use http::Method;
 use scan::{Dialect, Name, Request};
 
-use crate::request::path::{plain, slashed};
-use crate::{Passthrough, ServerKind};
+use crate::path::{plain, slashed};
+use meter::{Passthrough, ServerKind};
 
 /// The facts of an exchange from its request head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Route {
+pub struct Route {
     /// The dialect, as far as the head determines it.
-    pub(crate) speaks: Speaks,
+    pub speaks: Speaks,
     /// The model, if the path names it; else empty.
-    pub(crate) model: Name,
+    pub model: Name,
 }
 
 /// The dialect of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Speaks {
+pub enum Speaks {
     /// A known dialect.
     Known(Dialect),
     /// `/generate`: TGI, SGLang and LMDeploy each have one. The request's body distinguishes them.
@@ -43,7 +43,7 @@ pub(crate) enum Speaks {
 
 impl Speaks {
     /// The dialect, with the request's body; `None` if it is still unknown.
-    pub(crate) fn settle(self, request: &Request) -> Option<Dialect> {
+    pub fn settle(self, request: &Request) -> Option<Dialect> {
         match self {
             Self::Known(dialect) => Some(dialect),
             Self::Generate => request.dialect_at_generate(),
@@ -54,8 +54,18 @@ impl Speaks {
         }
     }
 
+    /// The dialect by which the path decides the usage to request, if it does.
+    pub fn usage_dialect(self) -> Option<Dialect> {
+        match self {
+            Self::Known(dialect) => Some(dialect),
+            // The body decides whether there is an option; a completion may need less.
+            Self::Invocations => Some(Dialect::OpenaiChat),
+            _ => None,
+        }
+    }
+
     /// Returns true if the dialect depends on the request's body.
-    pub(crate) fn is_decided_by_body(self) -> bool {
+    pub fn is_decided_by_body(self) -> bool {
         matches!(self, Self::Invocations | Self::Shape)
     }
 }
@@ -64,7 +74,7 @@ impl Speaks {
 ///
 /// An escaped slash is a slash, as Python's servers and llama.cpp's read it, unless it is a character of a
 /// model's name.
-pub(crate) fn route(kind: Option<ServerKind>, method: &Method, path: &str) -> Result<Route, Passthrough> {
+pub fn route(kind: Option<ServerKind>, method: &Method, path: &str) -> Result<Route, Passthrough> {
     let found = route_plain(kind, method, &plain(path));
     match slashed(path) {
         Some(path) if !found.is_ok_and(|route| !route.model.is_empty()) => route_plain(kind, method, &path),
@@ -131,7 +141,7 @@ fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
 }
 
 /// Returns true if a POST to `path` (as the upstream will see it) starts a batch, whose results are fetched later.
-pub(crate) fn begins_batch(path: &str) -> bool {
+pub fn begins_batch(path: &str) -> bool {
     let begins = |path: &str| BATCHES.iter().any(|end| ends_with(path, end));
     begins(&plain(path)) || slashed(path).is_some_and(|path| begins(&path))
 }

@@ -31,7 +31,7 @@ impl RoleSource {
     }
 
     /// The source for the requests of one peer.
-    pub(crate) fn of_peer(self, is_trusted: bool) -> Self {
+    pub fn of_peer(self, is_trusted: bool) -> Self {
         match self {
             Self::Body if !is_trusted => Self::Fixed(Role::Whole),
             source => source,
@@ -39,7 +39,7 @@ impl RoleSource {
     }
 
     /// The role of an exchange before its request was read.
-    pub(crate) fn first(self) -> Role {
+    pub fn first(self) -> Role {
         match self {
             Self::Fixed(role) => role,
             Self::Body => Role::Whole,
@@ -48,7 +48,7 @@ impl RoleSource {
 
     /// The role of an exchange with this request. A prefill leg requests at most one token: more would be an answer
     /// that is not charged.
-    pub(crate) fn role(self, request: &Request, dialect: Dialect) -> Role {
+    pub fn role(self, request: &Request, dialect: Dialect) -> Role {
         let transfer = request.kv_transfer;
         match self {
             Self::Fixed(role) => role,
@@ -63,7 +63,7 @@ impl RoleSource {
 
     /// The role of an ended exchange with this number of output tokens: an answer of more than one token is charged,
     /// whatever its request says.
-    pub(crate) fn of_ended(self, role: Role, output: u64) -> Role {
+    pub fn of_ended(self, role: Role, output: u64) -> Role {
         match (self, role) {
             (Self::Body, Role::Prefill) if output > 1 => Role::Whole,
             _ => role,
@@ -73,28 +73,29 @@ impl RoleSource {
 
 /// The role of one exchange, as far as it is known.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ExchangeRole {
+pub struct ExchangeRole {
     source: RoleSource,
     role: Role,
 }
 
 impl ExchangeRole {
     /// The role before the request was read.
-    pub(crate) fn new(source: RoleSource) -> Self {
+    pub fn new(source: RoleSource) -> Self {
         Self { source, role: source.first() }
     }
 
-    pub(crate) fn get(self) -> Role {
+    /// The role, as far as it is known.
+    pub fn get(self) -> Role {
         self.role
     }
 
     /// The request was read.
-    pub(crate) fn settle(&mut self, request: &Request, dialect: Dialect) {
+    pub fn settle(&mut self, request: &Request, dialect: Dialect) {
         self.role = self.source.role(request, dialect);
     }
 
     /// The exchange ended with so many output tokens.
-    pub(crate) fn end(&mut self, output: u64) {
+    pub fn end(&mut self, output: u64) {
         self.role = self.source.of_ended(self.role, output);
     }
 }
@@ -105,7 +106,7 @@ fn asks_for_one_token(request: &Request, dialect: Dialect) -> bool {
 
 /// The id that the client gave a request: the value of `X-Request-Id`, which routers set for both legs, else of
 /// `Idempotency-Key`, which clients set to repeat a request. `None` unless it is printable ASCII of a bounded length.
-pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
+pub fn request_id(headers: &HeaderMap) -> Option<&str> {
     static NAMES: [HeaderName; 2] =
         [HeaderName::from_static("x-request-id"), HeaderName::from_static("idempotency-key")];
     NAMES.iter().find_map(|name| {

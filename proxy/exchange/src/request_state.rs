@@ -3,11 +3,11 @@
 use scan::{Links, Name, Tier};
 use usage::AddedOptions;
 
-use super::request_reader::RequestReader;
+use crate::request_reader::RequestReader;
 
 /// The request by the progress of its body.
 #[expect(clippy::large_enum_variant, reason = "each exchange has one, in the exchange's own allocation")]
-pub(super) enum RequestState {
+pub enum RequestState {
     /// The body passes.
     Reading(RequestReader),
     /// The body is over, or is read no further.
@@ -16,23 +16,23 @@ pub(super) enum RequestState {
 
 /// The facts of a request that its record has.
 #[derive(Default)]
-pub(super) struct RequestFacts {
+pub struct RequestFacts {
     /// The service tier that the request asks for.
-    pub(super) tier: Tier,
+    pub tier: Tier,
     /// The ids by which the request continues earlier ones, where its dialect has them.
-    pub(super) links: Links,
+    pub links: Links,
 }
 
 impl RequestState {
     /// Reads the next slice of the body.
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
+    pub fn feed(&mut self, bytes: &[u8]) {
         if let Self::Reading(reader) = self {
             reader.feed(bytes);
         }
     }
 
     /// The model that the body named so far, while it is read.
-    pub(super) fn model(&self) -> Option<Name> {
+    pub fn model(&self) -> Option<Name> {
         match self {
             Self::Reading(reader) => Some(reader.model()),
             Self::Read(_) => None,
@@ -40,7 +40,7 @@ impl RequestState {
     }
 
     /// Takes the reader and reads no further.
-    pub(super) fn stop(&mut self) -> Option<RequestReader> {
+    pub fn stop(&mut self) -> Option<RequestReader> {
         match std::mem::replace(self, Self::Read(RequestFacts::default())) {
             Self::Reading(reader) => Some(reader),
             read @ Self::Read(_) => {
@@ -51,7 +51,7 @@ impl RequestState {
     }
 
     /// Takes the facts.
-    pub(super) fn take_facts(&mut self) -> RequestFacts {
+    pub fn take_facts(&mut self) -> RequestFacts {
         match self {
             Self::Reading(_) => RequestFacts::default(),
             Self::Read(facts) => std::mem::take(facts),
@@ -61,9 +61,9 @@ impl RequestState {
 
 /// The request as it went upstream.
 #[derive(Default)]
-pub(super) struct SentRequest {
+pub struct SentRequest {
     /// Times that the whole request was sent, or answered before that.
-    pub(super) attempts: u8,
+    pub attempts: u8,
     /// The members that were added to it.
-    pub(super) added: Option<AddedOptions>,
+    pub added: Option<AddedOptions>,
 }
