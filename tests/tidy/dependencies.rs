@@ -173,6 +173,9 @@ const LINE: &[(&str, &[&str])] = &[
 /// All dependencies that the scanner may have.
 const SCAN_MAY_USE: &[&str] = &["memchr"];
 
+/// All dependencies of other projects that the metering of an exchange may have: no engine, no runtime.
+const EXCHANGE_MAY_USE: &[&str] = &["http"];
+
 pub(crate) fn is_free(package: &str) -> bool {
     [
         "tokenmeter-tests",
@@ -248,6 +251,13 @@ fn binary_without_features_has_neither_simulator_nor_tokenizer() {
 fn scanner_needs_only_memchr() {
     let uses: Vec<_> = dependencies().remove("tokenmeter-scan").expect("it exists").into_iter().collect();
     assert_eq!(uses, SCAN_MAY_USE);
+}
+
+#[test]
+fn exchange_needs_no_engine() {
+    let mut uses = dependencies().remove("tokenmeter-exchange").expect("it exists");
+    uses.retain(|name| !name.starts_with("tokenmeter-"));
+    assert_eq!(uses.into_iter().collect::<Vec<_>>(), EXCHANGE_MAY_USE);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use scan::{Counts, Dialect, Event, Extent, Framing, Scanner, Scope, ServerReport
 const MS: u64 = 1_000_000;
 
 /// Returns true if the head of an answer in bytes holds the usage of an embedding.
-pub fn is_counted(headers: &HeaderMap) -> bool {
+pub(crate) fn is_counted(headers: &HeaderMap) -> bool {
     headers.contains_key(METADATA)
 }
 
@@ -27,7 +27,7 @@ static PROMPT: HeaderName = HeaderName::from_static("x-prompt-tokens");
 static QUEUE_TIME: HeaderName = HeaderName::from_static("x-queue-time");
 
 /// Gives the events of a response head to `sink`. With `best_of`, the request asks for the best of several sequences.
-pub fn read(dialect: Dialect, headers: &HeaderMap, best_of: bool, sink: &mut impl Sink) {
+pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, best_of: bool, sink: &mut impl Sink) {
     let number = |name: &HeaderName| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
     let mut has_any = false;
     if let Some(output) = number(&GENERATED) {

@@ -16,6 +16,6 @@ pub fn recorded(name: &str) -> &str {
 }
 
 /// Returns a name for a record, if it is one.
-pub fn named(name: &Name) -> Option<Arc<str>> {
+pub(crate) fn named(name: &Name) -> Option<Arc<str>> {
     (!name.is_empty()).then(|| name.as_str().into())
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// Unescapes the plain characters of a path. An escaped slash (`%2F`) stays, as a character of its segment, and so does
 /// `%25`, so that the result has no other meaning.
-pub fn plain(path: &str) -> Cow<'_, str> {
+pub(crate) fn plain(path: &str) -> Cow<'_, str> {
     if !path.contains('%') && !path.contains("//") {
         return Cow::Borrowed(ended(path));
     }
@@ -16,7 +16,7 @@ pub fn plain(path: &str) -> Cow<'_, str> {
 }
 
 /// Unescapes the slashes of a path, as many servers do; `None` without any.
-pub fn slashed(path: &str) -> Option<String> {
+pub(crate) fn slashed(path: &str) -> Option<String> {
     if !path.contains('%') {
         return None;
     }

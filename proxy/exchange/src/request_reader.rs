@@ -9,7 +9,7 @@ use scan::{Casing, Dialect, Links, MultipartFields, Name, Request, RequestScanne
 use meter::ServerKind;
 
 /// Reads one request body.
-pub enum RequestReader {
+pub(crate) enum RequestReader {
     /// A JSON value.
     Json(Box<RequestScanner>),
     /// A form, with audio in it.
@@ -18,7 +18,7 @@ pub enum RequestReader {
 
 impl RequestReader {
     /// A reader for a request with these fields to a server of this kind.
-    pub fn new(
+    pub(crate) fn new(
         dialect: Dialect,
         kind: Option<ServerKind>,
         headers: &HeaderMap,
@@ -38,7 +38,8 @@ impl RequestReader {
     }
 
     /// Reads the next slice.
-    pub fn feed(&mut self, bytes: &[u8]) {
+    #[inline]
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
         match self {
             Self::Json(scanner) => scanner.feed(bytes),
             Self::Form(fields) => fields.feed(bytes),
@@ -46,7 +47,7 @@ impl RequestReader {
     }
 
     /// The request's facts, once its body is over.
-    pub fn end(&mut self) -> Request {
+    pub(crate) fn end(&mut self) -> Request {
         match self {
             Self::Json(scanner) => scanner.end(),
             Self::Form(fields) => Request {
@@ -63,7 +64,7 @@ impl RequestReader {
     }
 
     /// The values of the wanted members; `None` of a body that has no members.
-    pub fn values(&self) -> Option<&[Name]> {
+    pub(crate) fn values(&self) -> Option<&[Name]> {
         match self {
             Self::Json(scanner) => Some(scanner.selected_values()),
             Self::Form(_) => None,
@@ -71,7 +72,7 @@ impl RequestReader {
     }
 
     /// The service tier asked for; empty if none was.
-    pub fn service_tier(&self) -> Tier {
+    pub(crate) fn service_tier(&self) -> Tier {
         match self {
             Self::Json(scanner) => *scanner.service_tier(),
             Self::Form(_) => Tier::default(),
@@ -79,7 +80,7 @@ impl RequestReader {
     }
 
     /// Returns the ids by which the request continues earlier ones.
-    pub fn links(&self) -> Links {
+    pub(crate) fn links(&self) -> Links {
         match self {
             Self::Json(scanner) => scanner.links(),
             Self::Form(_) => Links::default(),
@@ -87,7 +88,7 @@ impl RequestReader {
     }
 
     /// The model by the other of two readings; empty if there is no other.
-    pub fn other_model(&self) -> Name {
+    pub(crate) fn other_model(&self) -> Name {
         match self {
             Self::Json(scanner) => scanner.other_model(),
             Self::Form(_) => Name::default(),
@@ -95,7 +96,7 @@ impl RequestReader {
     }
 
     /// The model named so far.
-    pub fn model(&self) -> Name {
+    pub(crate) fn model(&self) -> Name {
         match self {
             Self::Json(scanner) => *scanner.model(),
             Self::Form(fields) => fields.model(),

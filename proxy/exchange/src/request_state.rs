@@ -7,7 +7,7 @@ use crate::request_reader::RequestReader;
 
 /// The request by the progress of its body.
 #[expect(clippy::large_enum_variant, reason = "each exchange has one, in the exchange's own allocation")]
-pub enum RequestState {
+pub(crate) enum RequestState {
     /// The body passes.
     Reading(RequestReader),
     /// The body is over, or is read no further.
@@ -16,23 +16,24 @@ pub enum RequestState {
 
 /// The facts of a request that its record has.
 #[derive(Default)]
-pub struct RequestFacts {
+pub(crate) struct RequestFacts {
     /// The service tier that the request asks for.
-    pub tier: Tier,
+    pub(crate) tier: Tier,
     /// The ids by which the request continues earlier ones, where its dialect has them.
-    pub links: Links,
+    pub(crate) links: Links,
 }
 
 impl RequestState {
     /// Reads the next slice of the body.
-    pub fn feed(&mut self, bytes: &[u8]) {
+    #[inline]
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
         if let Self::Reading(reader) = self {
             reader.feed(bytes);
         }
     }
 
     /// The model that the body named so far, while it is read.
-    pub fn model(&self) -> Option<Name> {
+    pub(crate) fn model(&self) -> Option<Name> {
         match self {
             Self::Reading(reader) => Some(reader.model()),
             Self::Read(_) => None,
@@ -40,7 +41,7 @@ impl RequestState {
     }
 
     /// Takes the reader and reads no further.
-    pub fn stop(&mut self) -> Option<RequestReader> {
+    pub(crate) fn stop(&mut self) -> Option<RequestReader> {
         match std::mem::replace(self, Self::Read(RequestFacts::default())) {
             Self::Reading(reader) => Some(reader),
             read @ Self::Read(_) => {
@@ -51,7 +52,7 @@ impl RequestState {
     }
 
     /// Takes the facts.
-    pub fn take_facts(&mut self) -> RequestFacts {
+    pub(crate) fn take_facts(&mut self) -> RequestFacts {
         match self {
             Self::Reading(_) => RequestFacts::default(),
             Self::Read(facts) => std::mem::take(facts),
@@ -61,9 +62,9 @@ impl RequestState {
 
 /// The request as it went upstream.
 #[derive(Default)]
-pub struct SentRequest {
+pub(crate) struct SentRequest {
     /// Times that the whole request was sent, or answered before that.
-    pub attempts: u8,
+    pub(crate) attempts: u8,
     /// The members that were added to it.
-    pub added: Option<AddedOptions>,
+    pub(crate) added: Option<AddedOptions>,
 }

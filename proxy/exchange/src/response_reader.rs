@@ -1,8 +1,7 @@
 //! The reader of a response body for the meter: it sniffs where the type is missing, decodes where the body is
 //! compressed, and scans. What it reads is a side copy; the client gets the body as it came.
 
-pub use decode::Codings;
-use decode::{DecodeError, Decoder};
+use decode::{Codings, DecodeError, Decoder};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use meter::Body;
@@ -11,7 +10,7 @@ use scan::{Dialect, Framing, Name, Scanner, Sink, Tail, Tier};
 use meter::Passthrough;
 
 /// Reads one response body.
-pub struct ResponseReader {
+pub(crate) struct ResponseReader {
     dialect: Dialect,
     decoder: Option<Box<Decoder>>,
     sight: BodyFraming,
@@ -31,25 +30,25 @@ enum BodyFraming {
 
 /// The facts of a body at its end.
 #[derive(Default)]
-pub struct BodySummary {
+pub(crate) struct BodySummary {
     /// The end that the scanner found.
-    pub tail: Tail,
+    pub(crate) tail: Tail,
     /// The first model it named.
-    pub model: Name,
+    pub(crate) model: Name,
     /// The first id by which it called its answer.
-    pub id: Name,
+    pub(crate) id: Name,
     /// The last service tier it told.
-    pub tier: Tier,
+    pub(crate) tier: Tier,
     /// Of an answer of no known dialect: the one that it says it is of.
-    pub answered: Option<Dialect>,
+    pub(crate) answered: Option<Dialect>,
     /// Frames that could not be read.
-    pub unparsed: u64,
+    pub(crate) unparsed: u64,
     /// The answer's text, if it was kept and is all there.
-    pub text: Option<Vec<u8>>,
+    pub(crate) text: Option<Vec<u8>>,
 }
 
 /// The readability of a body by its response's head.
-pub enum Readable {
+pub(crate) enum Readable {
     /// It can be read, in this way.
     As(Framing),
     /// Its type is missing, or as good as missing: the first byte will tell.
@@ -61,7 +60,7 @@ pub enum Readable {
 impl Readable {
     /// Judges the head of a response in `dialect`. A body in a coding we do not know is not guessed at, and the
     /// plain text of a transcription is the speaker's words, whatever they look like.
-    pub fn of(dialect: Dialect, headers: &HeaderMap) -> (Self, Codings) {
+    pub(crate) fn of(dialect: Dialect, headers: &HeaderMap) -> (Self, Codings) {
         let fields = headers.get_all(CONTENT_ENCODING).iter();
         let codings = Codings::read(fields.map(|value| value.as_bytes()));
         if codings == Codings::Unknown {
@@ -82,7 +81,7 @@ impl Readable {
 
 impl ResponseReader {
     /// A reader of a body in `dialect`. `framing` is found out if it is not given.
-    pub fn new(dialect: Dialect, framing: Option<Framing>, codings: Codings, locates: bool) -> Self {
+    pub(crate) fn new(dialect: Dialect, framing: Option<Framing>, codings: Codings, locates: bool) -> Self {
         let decoder = match codings {
             Codings::One(coding) => Some(Box::new(Decoder::new(coding))),
             Codings::Identity | Codings::Unknown => None,
@@ -95,21 +94,27 @@ impl ResponseReader {
     }
 
     /// The scanner, once the framing is known.
-    pub fn scanner(&mut self) -> Option<&mut Scanner> {
+    #[inline]
+    pub(crate) fn scanner(&mut self) -> Option<&mut Scanner> {
         match &mut self.sight {
             BodyFraming::Known(scanner) => Some(scanner),
             BodyFraming::Unknown | BodyFraming::Unreadable => None,
         }
     }
 
+    /// Returns true once the framing is known.
+    pub(crate) fn is_known(&self) -> bool {
+        matches!(self.sight, BodyFraming::Known(_))
+    }
+
     /// Returns true if the body is of no kind that can be read.
-    pub fn is_unreadable(&self) -> bool {
+    pub(crate) fn is_unreadable(&self) -> bool {
         matches!(self.sight, BodyFraming::Unreadable)
     }
 
     /// Reads the next slice. Says how the body can be read if that was found out only now, and
     /// fails if it has to be given up.
-    pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<Body>, DecodeError> {
+    pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<Body>, DecodeError> {
         let Self { dialect, decoder, sight, locates } = self;
         if let BodyFraming::Unreadable = sight {
             return Ok(None);
@@ -141,7 +146,7 @@ impl ResponseReader {
     }
 
     /// The body is over.
-    pub fn end(self, sink: &mut impl Sink) -> BodySummary {
+    pub(crate) fn end(self, sink: &mut impl Sink) -> BodySummary {
         let BodyFraming::Known(mut scanner) = self.sight else { return BodySummary::default() };
         let tail = scanner.end(sink);
         let (model, id, tier) = (*scanner.model(), *scanner.id(), *scanner.service_tier());
@@ -159,7 +164,7 @@ fn scanner(dialect: Dialect, framing: Framing, locates: bool) -> Box<Scanner> {
 }
 
 /// The form in which a body with this framing is metered.
-pub fn body(framing: Framing) -> Body {
+pub(crate) fn body(framing: Framing) -> Body {
     match framing {
         Framing::Json => Body::Whole,
         Framing::Sse | Framing::Ndjson => Body::Frames,

@@ -39,7 +39,7 @@ impl RoleSource {
     }
 
     /// The role of an exchange before its request was read.
-    pub fn first(self) -> Role {
+    pub(crate) fn first(self) -> Role {
         match self {
             Self::Fixed(role) => role,
             Self::Body => Role::Whole,
@@ -48,7 +48,7 @@ impl RoleSource {
 
     /// The role of an exchange with this request. A prefill leg requests at most one token: more would be an answer
     /// that is not charged.
-    pub fn role(self, request: &Request, dialect: Dialect) -> Role {
+    pub(crate) fn role(self, request: &Request, dialect: Dialect) -> Role {
         let transfer = request.kv_transfer;
         match self {
             Self::Fixed(role) => role,
@@ -63,7 +63,7 @@ impl RoleSource {
 
     /// The role of an ended exchange with this number of output tokens: an answer of more than one token is charged,
     /// whatever its request says.
-    pub fn of_ended(self, role: Role, output: u64) -> Role {
+    pub(crate) fn of_ended(self, role: Role, output: u64) -> Role {
         match (self, role) {
             (Self::Body, Role::Prefill) if output > 1 => Role::Whole,
             _ => role,
@@ -73,29 +73,30 @@ impl RoleSource {
 
 /// The role of one exchange, as far as it is known.
 #[derive(Clone, Copy, Debug)]
-pub struct ExchangeRole {
+pub(crate) struct ExchangeRole {
     source: RoleSource,
     role: Role,
 }
 
 impl ExchangeRole {
     /// The role before the request was read.
-    pub fn new(source: RoleSource) -> Self {
+    pub(crate) fn new(source: RoleSource) -> Self {
         Self { source, role: source.first() }
     }
 
     /// The role, as far as it is known.
-    pub fn get(self) -> Role {
+    #[inline]
+    pub(crate) fn get(self) -> Role {
         self.role
     }
 
     /// The request was read.
-    pub fn settle(&mut self, request: &Request, dialect: Dialect) {
+    pub(crate) fn settle(&mut self, request: &Request, dialect: Dialect) {
         self.role = self.source.role(request, dialect);
     }
 
     /// The exchange ended with so many output tokens.
-    pub fn end(&mut self, output: u64) {
+    pub(crate) fn end(&mut self, output: u64) {
         self.role = self.source.of_ended(self.role, output);
     }
 }

@@ -43,7 +43,7 @@ pub enum Speaks {
 
 impl Speaks {
     /// The dialect, with the request's body; `None` if it is still unknown.
-    pub fn settle(self, request: &Request) -> Option<Dialect> {
+    pub(crate) fn settle(self, request: &Request) -> Option<Dialect> {
         match self {
             Self::Known(dialect) => Some(dialect),
             Self::Generate => request.dialect_at_generate(),
@@ -65,7 +65,7 @@ impl Speaks {
     }
 
     /// Returns true if the dialect depends on the request's body.
-    pub fn is_decided_by_body(self) -> bool {
+    pub(crate) fn is_decided_by_body(self) -> bool {
         matches!(self, Self::Invocations | Self::Shape)
     }
 }

@@ -35,7 +35,7 @@ pub struct UpstreamFacts {
 
 /// Returns true if the dialect has `stream_options`.
 #[inline]
-pub fn has_stream_options(dialect: Dialect) -> bool {
+pub(crate) fn has_stream_options(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::OpenaiChat | Dialect::OpenaiCompletions)
 }
 
@@ -63,7 +63,9 @@ impl UpstreamFacts {
             && !self.sends_usage_unasked
     }
 
-    /// Returns the usage to request in this dialect with these header fields; `None` if it has no usage option.
+    /// Returns the usage to request in this dialect with these header fields; `None` if it has no usage option. The
+    /// dialect is that of the path ([`Speaks::usage_dialect`](crate::Speaks::usage_dialect)) or, where the body decides,
+    /// that of the exchange once its request is complete.
     pub fn question(&self, dialect: Dialect, headers: &HeaderMap) -> Option<Question> {
         self.has_option(dialect).then(|| self.options(dialect, headers))
     }
@@ -129,7 +131,7 @@ fn completions_always_count(kind: ServerKind) -> bool {
 
 /// Returns true if the server sends the usage of each answer when it finishes, while others continue.
 #[inline]
-pub fn counts_each_answer(kind: Option<ServerKind>) -> bool {
+pub(crate) fn counts_each_answer(kind: Option<ServerKind>) -> bool {
     kind.is_none_or(|kind| matches!(kind, ServerKind::LlamaCpp | ServerKind::Openai))
 }
 

@@ -40,7 +40,7 @@ use crate::engine::net::client::Client;
 use crate::exchange::metered::Metered;
 use crate::response::{ResponseBody, own, respond};
 use crate::upstream_profile::ClientKey;
-use crate::{Passthrough, clock};
+use crate::{Exchange, Passthrough, clock};
 
 /// Forwards one request and returns its response, whose body continues to read the upstream; `None` if the client left.
 pub(crate) async fn forward<E: Engine>(
@@ -111,7 +111,7 @@ fn open<E: Engine>(
         .map_err(|_too_long| reject_unopened(worker, index, Answer::target_too_long()))?;
     let resolve = |headers: &_| resolver.clone().resolve(worker, parts.uri.path(), headers);
 
-    let kind = upstream.kind.or_else(|| profile.found_kind());
+    let kind = worker.kind(index);
     let refuse_detached = worker.plan.refuse_detached;
     if refuse_detached && keeps_conversations(kind) {
         parts.headers.remove(CONVERSATION_ID);
@@ -122,7 +122,8 @@ fn open<E: Engine>(
     let mut metered = match &route {
         Ok(route) => {
             let role = upstream.role.of_peer(resolver.trusts_peer(worker));
-            Metered::begin(worker, index, *route, &parts.headers, (resolve(&parts.headers), role), begun)
+            let tenancy = (resolve(&parts.headers), role);
+            Metered::begin(worker, || Exchange::begin(worker, index, *route, &parts.headers, tenancy, begun))
         }
         Err(_) if upgrade => {
             admit_tunnel(worker, index, || resolve(&parts.headers))?;
@@ -131,7 +132,7 @@ fn open<E: Engine>(
         Err(_) => Metered::not(worker),
     };
     let client_key =
-        metered.with(|exchange| ClientKey::of(exchange.tenant().map(|tenant| &**tenant), client.peer));
+        metered.with(|exchange| ClientKey::of(exchange.core.tenant().map(|tenant| &**tenant), client.peer));
     let client_key = client_key.unwrap_or_else(|| ClientKey::of(None, client.peer));
     let route = route.map(|route| route.speaks);
     let policy = UsagePolicy { upstream, profile, client: client_key, now: begun };

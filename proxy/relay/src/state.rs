@@ -18,7 +18,7 @@ use crate::holder::Holders;
 use crate::ids::IdSource;
 use crate::outbox::Outbox;
 use crate::rejection::{Known, Rejection};
-use crate::{Dropped, Observer, Passthrough, Plan, Refusal, UpstreamProfile, UsageStep};
+use crate::{Dropped, Observer, Passthrough, Plan, Refusal, ServerKind, UpstreamProfile, UsageStep};
 
 /// The state of one worker.
 pub(crate) struct WorkerState {
@@ -64,6 +64,11 @@ pub(crate) struct Capacities {
 }
 
 impl WorkerState {
+    /// The kind of an upstream, as configured or found out.
+    pub(crate) fn kind(&self, upstream: usize) -> Option<ServerKind> {
+        self.plan.upstreams[upstream].kind.or_else(|| self.profiles[upstream].found_kind())
+    }
+
     /// Counts a request that is forwarded unmetered.
     pub(crate) fn passthrough(&self, reason: Passthrough) {
         self.observer.borrow_mut().passthrough(reason);

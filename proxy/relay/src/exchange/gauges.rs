@@ -3,16 +3,19 @@
 use std::rc::Rc;
 use std::sync::{MutexGuard, PoisonError};
 
-use exchange::names::recorded;
+use exchange::recorded;
 use meter::{Load, LoadReading, LoadSpan, Tick};
-use scan::Name;
 
 use crate::state::WorkerState;
 use crate::{ModelSlot, Observer};
 
 /// The part of an exchange in the gauges.
 pub(super) struct Gauges {
-    label: ModelLabel,
+    /// The slot of its label.
+    slot: ModelSlot,
+    label: Label,
+    /// True once it has left the upstream's load.
+    has_left: bool,
     /// The upstream's load at the begin.
     entered: LoadReading,
     /// Output tokens given to the live counter.
@@ -20,12 +23,12 @@ pub(super) struct Gauges {
 }
 
 /// The label by which an exchange is counted.
-#[derive(Clone, Copy)]
-enum ModelLabel {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Label {
     /// That of unknown models, or of another one than the exchange turned out to have.
-    Provisional(ModelSlot),
+    Provisional,
     /// That of its model.
-    Admitted(ModelSlot),
+    Admitted,
 }
 
 impl Gauges {
@@ -38,35 +41,32 @@ impl Gauges {
             slot
         };
         let entered = load(worker, upstream).enter(at);
-        Self { label: ModelLabel::Provisional(slot), entered, live: 0 }
+        Self { slot, label: Label::Provisional, has_left: false, entered, live: 0 }
     }
 
     /// The slot of its label.
     pub(super) fn slot(&self) -> ModelSlot {
-        match self.label {
-            ModelLabel::Provisional(slot) | ModelLabel::Admitted(slot) => slot,
-        }
+        self.slot
     }
 
     /// Labels the exchange with its model, if it is not. A name becomes a label once a server has accepted it;
     /// before, only a known one does, so that no client can fill the labels with noise.
-    pub(super) fn admit(&mut self, worker: &WorkerState, model: &Name, is_accepted: bool) {
-        let ModelLabel::Provisional(from) = self.label else { return };
-        if model.is_empty() {
+    pub(super) fn admit(&mut self, worker: &WorkerState, model: &str, is_accepted: bool) {
+        if self.label == Label::Admitted || model.is_empty() {
             return;
         }
         let mut observer = worker.observer.borrow_mut();
-        let name = recorded(model.as_str());
+        let name = recorded(model);
         let slot = if is_accepted { Some(observer.model(name)) } else { observer.known_model(name) };
         if let Some(slot) = slot {
-            observer.admit(from, slot);
-            self.label = ModelLabel::Admitted(slot);
+            observer.admit(self.slot, slot);
+            (self.slot, self.label) = (slot, Label::Admitted);
         }
     }
 
     /// The model turned out to be another one.
     pub(super) fn unlabel(&mut self) {
-        self.label = ModelLabel::Provisional(self.slot());
+        self.label = Label::Provisional;
     }
 
     /// Gives the live counter the output up to `output`.
@@ -85,9 +85,12 @@ impl Gauges {
         }
     }
 
-    /// Leaves the upstream's load.
-    pub(super) fn leave(&self, worker: &WorkerState, upstream: usize, at: Tick) -> LoadSpan {
-        LoadSpan { entered: self.entered, left: load(worker, upstream).leave(at, &self.entered) }
+    /// Leaves the upstream's load, once. `None` if it has left.
+    pub(super) fn leave(&mut self, worker: &WorkerState, upstream: usize, at: Tick) -> Option<LoadSpan> {
+        if std::mem::replace(&mut self.has_left, true) {
+            return None;
+        }
+        Some(LoadSpan { entered: self.entered, left: load(worker, upstream).leave(at, &self.entered) })
     }
 }
 

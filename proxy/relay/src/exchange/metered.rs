@@ -4,12 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use exchange::{Route, TenantResolution};
-use http::HeaderMap;
-use meter::Tick;
-
 use crate::state::WorkerState;
-use crate::{Dropped, Exchange, RoleSource, clock};
+use crate::{Dropped, Exchange, clock};
 
 /// The exchange of one request, if it is metered and its meter still stands.
 pub(crate) struct Metered {
@@ -19,18 +15,9 @@ pub(crate) struct Metered {
 }
 
 impl Metered {
-    /// A request for an inference path begins.
-    pub(crate) fn begin(
-        worker: &Rc<WorkerState>,
-        upstream: usize,
-        route: Route,
-        headers: &HeaderMap,
-        (whose, role): (TenantResolution, RoleSource),
-        at: Tick,
-    ) -> Self {
-        let begin = AssertUnwindSafe(|| {
-            Box::new(Exchange::begin(worker, upstream, route, headers, (whose, role), at))
-        });
+    /// A request for an inference path begins: `begin` makes its exchange.
+    pub(crate) fn begin(worker: &Rc<WorkerState>, begin: impl FnOnce() -> Exchange) -> Self {
+        let begin = AssertUnwindSafe(|| Box::new(begin()));
         let exchange = catch_unwind(begin).map_err(|_panic| worker.dropped(Dropped::Panic)).ok();
         Self { worker: Rc::clone(worker), exchange }
     }

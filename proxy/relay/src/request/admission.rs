@@ -44,40 +44,42 @@ async fn admit_spending<B: ClientBody>(
     upload: &mut Upload<B>,
     gate: &Gate,
 ) -> Result<Admitted, Stop> {
-    let asks = in_flight.metered.borrow_mut().with(|exchange| exchange.tenant().is_none());
+    let asks = in_flight.metered.borrow_mut().with(|exchange| exchange.core.tenant().is_none());
     let mut gathered = None;
     if asks == Some(true) {
         let body = gather(in_flight, upload).await?;
         if matches!(body, Gathered::Not) {
-            in_flight.metered.borrow_mut().with(|exchange| exchange.tenant_unread());
+            in_flight.metered.borrow_mut().with(|exchange| exchange.resolve_tenant());
         }
         gathered = Some(body);
     }
     refuse_if(in_flight, |exchange| over_budget(gate, exchange))?;
     let terms = in_flight.metered.borrow_mut().with(|exchange| {
-        let terms = exchange.tenant().map(|tenant| gate.terms(tenant)).unwrap_or_default();
+        let terms = exchange.core.tenant().map(|tenant| gate.terms(tenant)).unwrap_or_default();
         if terms.unknown_paths == UnknownPaths::Meter {
-            exchange.read_by_shape();
+            exchange.core.read_by_shape();
         }
         terms
     });
     let terms = terms.unwrap_or_default();
     let gap = |exchange: &Exchange| match terms.unknown_paths {
-        UnknownPaths::Refuse if exchange.is_of_unknown_path() => Some(Gap::UnknownPath),
+        UnknownPaths::Refuse if exchange.core.is_of_unknown_path() => Some(Gap::UnknownPath),
         _ => None,
     };
     refuse_if(in_flight, |exchange| unmetered(gate, exchange, gap(exchange)?))?;
     let needs_body = in_flight.metered.borrow_mut().with(|exchange| {
-        let minds = exchange.tenant().is_some_and(|tenant| gate.models(tenant).is_some());
+        let minds = exchange.core.tenant().is_some_and(|tenant| gate.models(tenant).is_some());
         let judges = minds || terms.refuse_unreadable;
-        terms.refuse_uncountable || exchange.is_decided_by_body() || judges && !exchange.is_readable()
+        terms.refuse_uncountable
+            || exchange.core.is_decided_by_body()
+            || judges && !exchange.core.is_readable()
     });
     if needs_body == Some(true) && gathered.is_none() {
         let body = gather(in_flight, upload).await?;
         gathered = Some(body);
     }
     let gap = |exchange: &Exchange| {
-        let is_read = exchange.is_readable() || exchange.is_of_unknown_path();
+        let is_read = exchange.core.is_readable() || exchange.core.is_of_unknown_path();
         (terms.refuse_unreadable && !is_read).then_some(Gap::Unreadable)
     };
     refuse_if(in_flight, |exchange| unmetered(gate, exchange, gap(exchange)?))?;
@@ -94,7 +96,7 @@ pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), 
     let step = in_flight.usage_step.get();
     let is_gap = |exchange: &Exchange| match step {
         _ if exchange.may_hide_counts() => true,
-        Some(UsageStep::ClientAsked) => !exchange.asks_for_usage(),
+        Some(UsageStep::ClientAsked) => !exchange.core.asks_for_usage(),
         None | Some(UsageStep::Injected | UsageStep::Continuous | UsageStep::SentUnasked) => false,
         // A request that the editor reads as unstreamed may stream by another reading.
         Some(
@@ -103,7 +105,7 @@ pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), 
             | UsageStep::Unreadable
             | UsageStep::Observed
             | UsageStep::NotStreamed,
-        ) => exchange.asks_for_frames(),
+        ) => exchange.core.asks_for_frames(),
     };
     let gap = |exchange: &Exchange| is_gap(exchange).then_some(Gap::Uncountable);
     refuse_if(in_flight, |exchange| unmetered(gate, exchange, gap(exchange)?))
@@ -114,7 +116,7 @@ pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), 
 async fn gather<B: ClientBody>(in_flight: &InFlight, upload: &mut Upload<B>) -> Result<Gathered, Stop> {
     let body = upload.gather(limits::GATHERED_BYTES).await?;
     if matches!(body, Gathered::Crowded) {
-        let dialect = in_flight.metered.borrow_mut().with(|exchange| exchange.dialect());
+        let dialect = in_flight.metered.borrow_mut().with(|exchange| exchange.core.dialect());
         return Err(Answer::no_gather_room(dialect.unwrap_or(Dialect::Unknown)).into());
     }
     Ok(body)
@@ -128,12 +130,12 @@ async fn admit_attached<B: ClientBody>(
     is_batch: bool,
 ) -> Result<Admitted, Stop> {
     let may_detach =
-        in_flight.metered.borrow_mut().with(|exchange| exchange.dialect() == Dialect::OpenaiResponses);
+        in_flight.metered.borrow_mut().with(|exchange| exchange.core.dialect() == Dialect::OpenaiResponses);
     if gathered.is_none() && may_detach == Some(true) {
         gathered = Some(gather(in_flight, upload).await?);
     }
     refuse_if(in_flight, |exchange| {
-        (is_batch || exchange.asks_background()).then(|| Answer::detached(exchange.dialect()))
+        (is_batch || exchange.core.asks_background()).then(|| Answer::detached(exchange.core.dialect()))
     })?;
     Ok((gathered, terms))
 }
@@ -152,22 +154,22 @@ fn refuse_if(in_flight: &InFlight, why: impl FnOnce(&Exchange) -> Option<Answer>
 }
 
 fn over_budget(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
-    Some(Answer::over_budget(exchange.dialect(), gate.refused(exchange.tenant()?)?))
+    Some(Answer::over_budget(exchange.core.dialect(), gate.refused(exchange.core.tenant()?)?))
 }
 
 fn unpriced(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
-    let tenant = exchange.tenant()?;
+    let tenant = exchange.core.tenant()?;
     let models = gate.models(tenant)?;
     let (provider, upstream) = exchange.place();
     // If two names are possible, the server may use either.
-    let message = exchange.models().find_map(|model| {
+    let message = exchange.core.models().find_map(|model| {
         models.refused(tenant, &RequestedModel { model, provider: &provider, upstream: &upstream })
     })?;
-    Some(Answer::unpriced(exchange.dialect(), message))
+    Some(Answer::unpriced(exchange.core.dialect(), message))
 }
 
 fn unmetered(gate: &Gate, exchange: &Exchange, gap: Gap) -> Option<Answer> {
-    Some(Answer::unmetered(exchange.dialect(), gap, gate.message(exchange.tenant()?, gap)))
+    Some(Answer::unmetered(exchange.core.dialect(), gap, gate.message(exchange.core.tenant()?, gap)))
 }
 
 /// Checks the gate, if there is one, for a request that is not metered but would become a tunnel: returns the answer if

@@ -74,7 +74,7 @@ impl InFlight {
             client.take_waited();
         }
         let tenant = || {
-            let tenant = metered.exchange()?.tenant()?;
+            let tenant = metered.exchange()?.core.tenant()?;
             (**tenant != *DEFAULT_TENANT).then(|| Key::Tenant(Arc::clone(tenant)))
         };
         let of_tenant = || Some(worker.capacities.holders.of(tenant()?));
@@ -169,7 +169,7 @@ impl InFlight {
         if self.is_http1 {
             let ns = self.client.take_waited();
             if ns > 0 {
-                self.metered.borrow_mut().with(|exchange| exchange.add_client_wait(ns));
+                self.metered.borrow_mut().with(|exchange| exchange.core.add_client_wait(ns));
             }
         }
     }

@@ -12,12 +12,12 @@ use super::answer::Answer;
 use super::body::Upload;
 use super::in_flight::{InFlight, UploadState};
 use super::reject::Stop;
+use crate::clock;
 use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
 use crate::engine::net::connect::{ConnectError, connect};
 use crate::engine::net::pool::PooledConnection;
 use crate::engine::{Connection, Engine, SendError, SendFailure};
 use crate::response::interim::Interim;
-use crate::{Exchange, clock};
 
 /// A response, and the connection that yields the rest of its body.
 pub(crate) struct Sent<E: Engine> {
@@ -44,7 +44,7 @@ pub(crate) async fn send<E: Engine>(
     let mut is_counted = false;
     let mut count = || {
         if !std::mem::replace(&mut is_counted, true) {
-            in_flight.metered.borrow_mut().with(Exchange::sent);
+            in_flight.metered.borrow_mut().with(|exchange| exchange.core.sent());
         }
     };
     loop {

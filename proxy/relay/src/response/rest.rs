@@ -41,7 +41,7 @@ impl<E: Engine> Rest<E> {
         let Ok(bytes) = frame.into_data() else { return false };
         let is_open = self.metered.with(|exchange: &mut Exchange| {
             exchange.response_body(&bytes, clock::now(), &mut Cuts::default());
-            exchange.is_counted_at_its_end()
+            exchange.core.is_counted_at_its_end()
         });
         is_open == Some(true)
     }

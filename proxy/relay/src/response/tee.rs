@@ -315,7 +315,7 @@ fn waited(in_flight: &InFlight, handed: &mut Option<(Tick, usize)>) {
         in_flight.downloading.moved(bytes);
         let ns = clock::now().since(handed);
         if ns >= limits::CLIENT_WAIT_MIN_NS {
-            in_flight.metered.borrow_mut().with(|exchange| exchange.add_client_wait(ns));
+            in_flight.metered.borrow_mut().with(|exchange| exchange.core.add_client_wait(ns));
         }
     }
 }

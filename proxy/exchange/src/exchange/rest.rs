@@ -2,41 +2,49 @@
 //! JSON object begins, and states its tokens at its end: a client that took the content and not
 //! the end is still charged for it. White space may be sent while the answer is generated, and so may the elements of an array.
 
-use exchange::response_reader::Codings;
+use decode::Codings;
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use meter::{Meter, Tick};
 
 use super::Exchange;
-use super::response::Form;
+use crate::response::Form;
 
 /// Returns true if the head of an unstreamed answer shows that it is generated. Of a compressed one no byte tells.
-pub(crate) fn is_generated(headers: &HeaderMap, codings: Codings) -> bool {
+pub(super) fn is_generated(headers: &HeaderMap, codings: Codings) -> bool {
     let has_length = headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING);
     has_length || codings != Codings::Identity
 }
 
 impl Exchange {
     /// Looks for the beginning of a JSON object in a slice of the body.
-    pub(crate) fn note_beginning(&mut self, bytes: &[u8]) {
+    #[inline]
+    pub(super) fn note_beginning(&mut self, bytes: &[u8]) {
         let form = self.response.as_mut().map(|response| &mut response.form);
         if let Some(Form::Whole { is_generated: is_generated @ false }) = form {
             *is_generated = bytes.trim_ascii_start().first() == Some(&b'{');
         }
     }
 
-    /// The client left at `at`, the time of the exchange's end. Returns true if the rest of the answer is to be shown
-    /// to the exchange, which ends when it is dropped.
-    pub(crate) fn client_left(&mut self, at: Tick) -> bool {
-        let reads_on = !self.worker.cutting.get() && self.is_counted_at_its_end();
+    /// Records that the client left at `at`, the time of the exchange's end. Returns true if its counts may still come:
+    /// then pass the rest of the body to [`response_body`](Self::response_body), as long as
+    /// [`is_counted_at_its_end`](Self::is_counted_at_its_end) is true, before [`end`](Self::end). `reads_on` is false
+    /// for a caller that cannot read the rest.
+    pub fn client_left(&mut self, reads_on: bool, at: Tick) -> bool {
+        let reads_on = reads_on && self.is_counted_at_its_end();
         if let Some(response) = &mut self.response {
             response.left = reads_on.then_some(at);
         }
         reads_on
     }
 
+    /// The time at which the client left, if the rest of the body is read without it: the time of the exchange's end.
+    pub fn left(&self) -> Option<Tick> {
+        self.response.as_ref().and_then(|response| response.left)
+    }
+
     /// Returns true if it is an unstreamed answer whose counts may still come.
-    pub(crate) fn is_counted_at_its_end(&self) -> bool {
+    pub fn is_counted_at_its_end(&self) -> bool {
         let is_awaited = self.response.as_ref().is_some_and(|response| {
             let is_read = response.reader.as_ref().is_some_and(|reader| !reader.is_unreadable());
             is_read && response.form == Form::Whole { is_generated: true }

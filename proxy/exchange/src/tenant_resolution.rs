@@ -50,8 +50,10 @@ pub struct RequestHead<'a> {
     pub now_unix_s: u64,
 }
 
-/// The tenant of a request, as far as it is resolved.
-pub enum TenantResolution {
+/// The tenant of a request, as far as it is resolved; by default the default tenant.
+pub struct TenantResolution(State);
+
+enum State {
     /// Resolved.
     Resolved(TenantIdentity),
     /// It depends on the body.
@@ -59,7 +61,7 @@ pub enum TenantResolution {
 }
 
 /// The rules that need a body.
-pub struct Unresolved {
+struct Unresolved {
     rules: Arc<Rules>,
     pending: PendingTenant,
     selected_members: Arc<SelectedMembers>,
@@ -79,51 +81,51 @@ impl TenantResolution {
             |name: &str, at| headers.get_all(name).iter().nth(at).map(|value: &HeaderValue| value.as_bytes());
         let (resolved, rejection) = rules.resolve_head(&Head { peer, path, field: &field, now_unix_s });
         let resolution = match resolved {
-            Resolution::Resolved(identity) => Self::Resolved(identity),
+            Resolution::Resolved(identity) => State::Resolved(identity),
             Resolution::NeedsBody(pending) => {
                 let selected_members = members.of(rules);
                 let rules = Arc::clone(rules);
-                Self::Unresolved(Box::new(Unresolved { rules, pending, selected_members, body: None }))
+                State::Unresolved(Box::new(Unresolved { rules, pending, selected_members, body: None }))
             }
         };
-        (resolution, rejection)
+        (Self(resolution), rejection)
     }
 
     /// The kind of rule that determined the tenant, once it is resolved.
     pub fn rule(&self) -> Option<RuleKind> {
-        match self {
-            Self::Resolved(identity) => Some(identity.rule),
-            Self::Unresolved(_) => None,
+        match &self.0 {
+            State::Resolved(identity) => Some(identity.rule),
+            State::Unresolved(_) => None,
         }
     }
 
     /// The tenant, if the body cannot change it.
     pub fn tenant(&self) -> Option<&Arc<str>> {
-        match self {
-            Self::Resolved(identity) => Some(&identity.tenant),
-            Self::Unresolved(unresolved) => unresolved.pending.tenant(),
+        match &self.0 {
+            State::Resolved(identity) => Some(&identity.tenant),
+            State::Unresolved(unresolved) => unresolved.pending.tenant(),
         }
     }
 
     /// The key or account, if the body cannot change it.
     pub fn principal(&self) -> Option<&Arc<str>> {
-        match self {
-            Self::Resolved(identity) => identity.principal.as_ref(),
-            Self::Unresolved(_) => None,
+        match &self.0 {
+            State::Resolved(identity) => identity.principal.as_ref(),
+            State::Unresolved(_) => None,
         }
     }
 
     /// The body members that the rules read.
-    pub fn selected_members(&self) -> Option<&Arc<SelectedMembers>> {
-        match self {
-            Self::Resolved(_) => None,
-            Self::Unresolved(unresolved) => Some(&unresolved.selected_members),
+    pub(crate) fn selected_members(&self) -> Option<&Arc<SelectedMembers>> {
+        match &self.0 {
+            State::Resolved(_) => None,
+            State::Unresolved(unresolved) => Some(&unresolved.selected_members),
         }
     }
 
     /// Gives it the body, if the rules depend on it. `None` if the body was not read whole.
-    pub fn give_body(&mut self, body: Option<RequestReader>) {
-        if let Self::Unresolved(unresolved) = self {
+    pub(crate) fn give_body(&mut self, body: Option<RequestReader>) {
+        if let State::Unresolved(unresolved) = &mut self.0 {
             unresolved.body = body;
         }
     }
@@ -131,33 +133,33 @@ impl TenantResolution {
     /// Resolves the tenant by the body that was given, or else as that of an unreadable one. Returns the kind of rule
     /// that determined it; `None` if it was resolved before. It is the default tenant if the rules panic.
     pub fn resolve(&mut self) -> Option<RuleKind> {
-        if matches!(self, Self::Resolved(_)) {
+        if matches!(self.0, State::Resolved(_)) {
             return None;
         }
-        let Self::Unresolved(unresolved) = std::mem::take(self) else { return None };
+        let State::Unresolved(unresolved) = std::mem::take(self).0 else { return None };
         let Unresolved { rules, pending, selected_members, body } = *unresolved;
         let identity = match body.as_ref().and_then(RequestReader::values) {
             Some(values) => facts(&selected_members, values, |facts| rules.body(pending, facts)),
             None => pending.unread(),
         };
         let rule = identity.rule;
-        *self = Self::Resolved(identity);
+        self.0 = State::Resolved(identity);
         Some(rule)
     }
 
     /// Takes the identity at the exchange's end. An unresolved tenant is resolved first.
     pub fn take(&mut self) -> TenantIdentity {
         self.resolve();
-        match std::mem::take(self) {
-            Self::Resolved(identity) => identity,
-            Self::Unresolved(_) => default_identity(),
+        match std::mem::take(self).0 {
+            State::Resolved(identity) => identity,
+            State::Unresolved(_) => default_identity(),
         }
     }
 }
 
 impl Default for TenantResolution {
     fn default() -> Self {
-        Self::Resolved(default_identity())
+        Self(State::Resolved(default_identity()))
     }
 }
 

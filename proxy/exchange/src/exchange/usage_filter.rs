@@ -1,13 +1,14 @@
 //! Creates the filter of a stream: it removes the usage that the client did not request.
 
-use exchange::usage_policy;
+use meter::ServerKind;
 use usage::{AddedOptions, UsageFilter};
 
 use super::Exchange;
+use crate::usage_policy::counts_each_answer;
 
 impl Exchange {
-    /// Returns the filter of a stream from which the effects of `edits` are removed.
-    pub(super) fn usage_filter(&self, edits: Option<AddedOptions>) -> UsageFilter {
+    /// Returns the filter of a stream from a server of this kind, from which the effects of `edits` are removed.
+    pub(super) fn usage_filter(&self, edits: Option<AddedOptions>, kind: Option<ServerKind>) -> UsageFilter {
         let Some(meter) = &self.meter else { return UsageFilter::new(edits, true) };
         let request = meter.request();
         let client_asked = match self.sent.added {
@@ -17,7 +18,7 @@ impl Exchange {
             None => request.stream_options || !request.whole,
         };
         let usage_filter = UsageFilter::new(edits, client_asked);
-        match usage_policy::counts_each_answer(self.kind()) {
+        match counts_each_answer(kind) {
             true => usage_filter,
             false => usage_filter.expecting(request.answers),
         }

@@ -1,0 +1,166 @@
+//! The end of an exchange: its record, and what it shows of its upstream.
+
+use std::sync::Arc;
+
+use meter::{Close, ExchangeId, Identity, LoadSpan, Meter, Provenance, Record, Tick, Trace};
+use scan::Dialect;
+use usage::UsageFilter;
+
+use super::Exchange;
+use crate::names::{named, recorded};
+use crate::response_reader::BodySummary;
+
+/// The facts in a record that only the caller knows.
+pub struct CallerFacts {
+    /// The id of the exchange.
+    pub id: ExchangeId,
+    /// The time of its start in nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// The id that the client gave the request, by [`request_id`](crate::request_id).
+    pub request_id: Option<Arc<str>>,
+    /// The upstream's name.
+    pub upstream: Arc<str>,
+    /// The name of the upstream's provider.
+    pub provider: Arc<str>,
+    /// The trace that the exchange belongs to.
+    pub trace: Option<Box<Trace>>,
+}
+
+/// An exchange that has ended.
+pub struct Ended {
+    /// Its record.
+    pub record: Record,
+    /// Frames that could not be read.
+    pub unparsed: u64,
+    /// The answer's text, if it was kept and the record has no better count.
+    pub text: Option<Vec<u8>>,
+    /// The answer names another model than the request did.
+    pub is_renamed: bool,
+    /// The dialect was unknown until the end.
+    pub was_unknown: bool,
+    /// The facts that the response shows of its upstream.
+    pub habits: UsageHabits,
+}
+
+/// The usage that a server reports without a request for it, as far as one response shows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UsageHabits {
+    /// It sent usage that was not requested.
+    pub sends_usage: bool,
+    /// A whole stream in which usage was not requested had none.
+    pub sends_no_usage: bool,
+    /// A whole stream had a count of any kind, or none. `None` if the response was no whole stream.
+    pub reports: Option<bool>,
+}
+
+impl Exchange {
+    /// Ends the exchange at `at`, once: [`Close::Clean`] after a complete body, [`Close::Cut`] after a truncated one,
+    /// [`Close::ClientGone`] if the client left, at [`left`](Self::left) if the rest was read, [`Close::Local`] if the
+    /// caller answered or gave up. The exchange itself finds whether the body is `whole`. `load` is the load of its
+    /// upstream meanwhile. `None` if it makes no record: nothing of inference was seen, or it was over before.
+    pub fn end(&mut self, close: Close, load: LoadSpan, at: Tick, caller: CallerFacts) -> Option<Ended> {
+        if self.meter.is_none() || !self.is_inference() {
+            self.dismiss();
+            return None;
+        }
+        // It may end before its request is complete.
+        self.request_complete(at);
+        let mut meter = self.meter.take()?;
+        let (close, mut body) = self.end_body(&mut meter, close, at);
+        let was_unknown = self.dialect == Dialect::Unknown;
+        let is_tentative = was_unknown && !self.is_streamed();
+        if is_tentative && let Some(dialect) = body.answered {
+            self.dialect = dialect;
+            meter.set_dialect(dialect);
+        }
+        // Of two readings of the request, the answer says which was the server's.
+        let is_named = self.model.name.is_empty() && !body.model.is_empty();
+        let is_renamed = is_named || self.model.is_other(&body.model);
+        if is_renamed {
+            self.model.name = body.model;
+        }
+        let identity = self.identity(&body, caller);
+        let mut record = meter.end(identity, close, load, at);
+        record.upstream_attempts = self.sent.attempts;
+        self.role.end(record.tokens.output());
+        record.identity.role = self.role.get();
+        if is_tentative && is_uncounted(&record) {
+            return None;
+        }
+        let habits = self.habits(&record);
+        let text = body.text.take().filter(|text| is_text_better(&record, text));
+        Some(Ended { record, unparsed: body.unparsed, text, is_renamed, was_unknown, habits })
+    }
+
+    /// Ends the body. Returns how it ended, and its facts.
+    fn end_body(&mut self, meter: &mut Meter, mut close: Close, at: Tick) -> (Close, BodySummary) {
+        let Some(response) = &mut self.response else { return (close, BodySummary::default()) };
+        let Some(reader) = response.reader.take() else { return (close, BodySummary::default()) };
+        let mut reading = meter.tail(at);
+        let body = match &mut response.usage_filter {
+            Some(usage_filter) => reader.end(&mut usage_filter.listen(&mut reading)),
+            None => reader.end(&mut reading),
+        };
+        if let Close::Clean { whole } | Close::ClientGone { whole } = &mut close {
+            *whole = body.tail.whole;
+        }
+        (close, body)
+    }
+
+    /// The identity of the record of an exchange whose response has this body.
+    fn identity(&mut self, body: &BodySummary, caller: CallerFacts) -> Identity {
+        let who = self.tenant.take();
+        let asked = self.request.take_facts();
+        let tier = [body.tier, asked.tier].into_iter().find(|tier| !tier.is_empty());
+        Identity {
+            exchange: caller.id,
+            tenant: who.tenant,
+            principal: who.principal,
+            consumer: who.consumer,
+            service_tier: tier.map(|tier| tier.as_str().into()),
+            is_tier_reported: !body.tier.is_empty(),
+            upstream: caller.upstream,
+            provider: caller.provider,
+            role: self.role.get(),
+            request_id: caller.request_id,
+            dialect: self.dialect,
+            model: recorded(self.model.name.as_str()).into(),
+            response_model: (!body.model.is_empty()).then(|| recorded(body.model.as_str()).into()),
+            response_id: named(&body.id),
+            previous_response_id: named(&asked.links.previous_response),
+            conversation_id: named(&asked.links.conversation),
+            trace: caller.trace,
+            started_unix_ns: caller.started_unix_ns,
+        }
+    }
+
+    /// Returns whether the response had counts, and whether it had them without being asked.
+    fn habits(&self, record: &Record) -> UsageHabits {
+        let usage_filter = self.response.as_ref().and_then(|response| response.usage_filter.as_ref());
+        let sends_usage = usage_filter.is_some_and(UsageFilter::sends_unrequested);
+        let counted = record.tokens.output_provenance;
+        let is_whole_stream = record.streamed
+            && record.ending.is_success()
+            && self.dialect.generates()
+            && !matches!(counted, Provenance::None | Provenance::Engine);
+        let asked = usage_filter.is_none_or(UsageFilter::asked);
+        UsageHabits {
+            sends_usage,
+            sends_no_usage: is_whole_stream && !sends_usage && !asked && counted != Provenance::Reported,
+            reports: is_whole_stream.then_some(counted != Provenance::Frames),
+        }
+    }
+}
+
+/// Returns true if the answer carries no count.
+fn is_uncounted(record: &Record) -> bool {
+    let tokens = &record.tokens;
+    (tokens.input_provenance, tokens.output_provenance) == (Provenance::None, Provenance::None)
+}
+
+/// Returns true if a count of the answer's text is better than that of the record.
+fn is_text_better(record: &Record, text: &[u8]) -> bool {
+    let is_estimate = record.tokens.output_provenance == Provenance::Frames;
+    let is_unstated = !record.streamed && record.tokens.output_provenance == Provenance::None;
+    is_estimate || is_unstated && !text.is_empty()
+}
