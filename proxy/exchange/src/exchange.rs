@@ -2,6 +2,7 @@
 //! and returns at once: it never holds them, never waits, and cannot fail (law 2, law 3).
 
 mod end;
+mod engine;
 mod facts;
 mod rest;
 mod usage_filter;

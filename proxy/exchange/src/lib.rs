@@ -81,10 +81,12 @@ mod header_facts;
 mod response;
 mod response_reader;
 
+mod ids;
 mod names;
 
 pub use self::exchange::{CallerFacts, Ended, Exchange, Head, Setup, UsageHabits};
 pub use decode::DecodeError;
+pub use ids::IdSource;
 pub use names::recorded;
 pub use role::{RoleSource, request_id};
 pub use route::{Route, Speaks, begins_batch, route};

@@ -157,6 +157,13 @@ impl TenantResolution {
     }
 }
 
+impl From<TenantIdentity> for TenantResolution {
+    /// A tenant that the caller knows without rules.
+    fn from(identity: TenantIdentity) -> Self {
+        Self(State::Resolved(identity))
+    }
+}
+
 impl Default for TenantResolution {
     fn default() -> Self {
         Self(State::Resolved(default_identity()))

@@ -78,8 +78,9 @@ fn every_ending_keeps_the_counts() {
                 assert_eq!(input(&record), (Provenance::Engine, 6), "{close:?} {body:?}");
             }
         }
-        let refused = ended(503, Body::Whole, close, false);
-        assert_eq!((input(&refused), output(&refused)), ((Provenance::None, 0), (Provenance::None, 0)));
+        let failed = ended(503, Body::Whole, close, false);
+        assert_eq!((input(&failed), output(&failed)), ((Provenance::Engine, 6), (Provenance::Engine, 4)));
+        assert_eq!(failed.ending, Ending::ErrorStatus);
     }
 }
 

@@ -25,7 +25,6 @@ pub mod clock;
 mod drain;
 pub mod gate;
 mod holder;
-mod ids;
 pub mod limits;
 mod listen;
 pub mod outbox;

@@ -10,12 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use exchange::RuleMembers;
+use exchange::{IdSource, RuleMembers};
 
 use crate::capacity::Capacity;
 use crate::drain::Leaving;
 use crate::holder::Holders;
-use crate::ids::IdSource;
 use crate::outbox::Outbox;
 use crate::rejection::{Known, Rejection};
 use crate::{Dropped, Observer, Passthrough, Plan, Refusal, ServerKind, UpstreamProfile, UsageStep};

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
+use exchange::IdSource;
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinSet, LocalSet};
@@ -22,7 +23,6 @@ use crate::engine::net::client::Client;
 use crate::engine::net::tunnel;
 use crate::engine::{Engine, Served};
 use crate::exchange::metered::Metered;
-use crate::ids::IdSource;
 use crate::outbox::Outbox;
 use crate::request::forward;
 use crate::state::{Capacities, WorkerState, contain};

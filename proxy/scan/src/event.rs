@@ -146,6 +146,18 @@ pub enum Finish {
 }
 
 impl Finish {
+    /// Returns the value of `gen_ai.response.finish_reasons` of the OpenTelemetry convention.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length => "length",
+            Self::ToolCalls => "tool_call",
+            Self::ContentFilter => "content_filter",
+            Self::Abort => "error",
+            Self::Other => "other",
+        }
+    }
+
     /// Reads a dialect's word. `None` for the empty string, which TGI sends in every frame.
     pub fn from_word(word: &[u8]) -> Option<Self> {
         Some(match word {

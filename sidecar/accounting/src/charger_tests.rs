@@ -151,6 +151,14 @@ fn uncounted_exchange_has_no_price() {
     let mut counted = uncounted(200);
     counted.tokens.input_provenance = meter::Provenance::Reported;
     assert_eq!(spend.charge(&counted).charge.cost(), Some(0), "a counted zero costs nothing");
+    let mut failed = counted.clone();
+    (failed.status, failed.tokens.by_type) = (500, [7; meter::TokenType::ALL.len()]);
+    failed.tokens.output_provenance = meter::Provenance::Engine;
+    assert_eq!(
+        spend.charge(&failed).charge.cost(),
+        Some(0),
+        "an error costs nothing, though the engine worked"
+    );
     let mut free = uncounted(200);
     free.identity.model = "free".into();
     assert_eq!(spend.charge(&free).charge.cost(), Some(0), "a free model costs nothing");

@@ -134,18 +134,10 @@ fn finish_reasons(record: &Record, list: &mut Attributes) {
     let answers = &record.finishes[..(record.choices as usize).min(record.finishes.len())];
     let has_none = answers.iter().all(Option::is_none) && record.ending.is_success();
     if record.identity.dialect.generates() && !answers.is_empty() && !has_none {
-        list.texts("gen_ai.response.finish_reasons", answers.iter().map(|finish| finish_reason(*finish)));
-    }
-}
-
-fn finish_reason(finish: Option<Finish>) -> &'static str {
-    match finish {
-        Some(Finish::Stop) => "stop",
-        Some(Finish::Length) => "length",
-        Some(Finish::ToolCalls) => "tool_call",
-        Some(Finish::ContentFilter) => "content_filter",
-        Some(Finish::Abort) | None => "error",
-        Some(Finish::Other) => "other",
+        list.texts(
+            "gen_ai.response.finish_reasons",
+            answers.iter().map(|finish| finish.map_or("error", Finish::name)),
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! The facts of an exchange from which the inputs of its charge follow, of a record or of a ledger's row.
 
-use meter::{Record, Role, Tokens};
+use meter::{Record, Role, TokenType, Tokens};
 
 use crate::book::Book;
 use crate::charge::{Charge, Unpriced};
@@ -58,8 +58,10 @@ impl<'a> Facts<'a> {
         self.is_tier_reported && has_tiers(self.provider)
     }
 
-    /// Returns the inputs of the charge.
+    /// Returns the inputs of the charge. An error costs nothing, also one whose tokens the engine counted.
     pub fn usage(&self) -> Usage<'a> {
+        const NONE: [u64; TokenType::ALL.len()] = [0; TokenType::ALL.len()];
+        let is_error = self.status >= 400;
         let is_confirmed = self.is_tier_confirmed();
         Usage {
             model: self.model,
@@ -69,7 +71,7 @@ impl<'a> Facts<'a> {
             tier: self.service_tier.filter(|_| is_confirmed),
             requested_tier: self.service_tier.filter(|_| !is_confirmed),
             at_us: self.ended_us,
-            tokens: &self.tokens.by_type,
+            tokens: if is_error { &NONE } else { &self.tokens.by_type },
             success: (200..300).contains(&self.status),
             processed: meter::is_processed(self.status, self.upstream_attempts),
             counted: self.tokens.is_counted(),

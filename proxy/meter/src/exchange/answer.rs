@@ -39,6 +39,11 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
+    /// Returns true if the status is one of an error.
+    pub(super) fn is_error(self) -> bool {
+        self.status >= 400
+    }
+
     /// Returns true if the body comes in frames.
     pub(super) fn is_streamed(self) -> bool {
         self.body() == Some(Body::Frames)

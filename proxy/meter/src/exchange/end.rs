@@ -15,11 +15,7 @@ impl Meter {
     pub fn end(mut self, identity: Identity, close: Close, load: LoadSpan, at: Tick) -> Record {
         self.resolver.is_entire = self.resolver.is_body
             && matches!(close, Close::Clean { whole: true } | Close::ClientGone { whole: true });
-        let (tokens, cached_excess) = match self.answer.status {
-            // An error's body is never billed, whatever it claims.
-            400.. => (Tokens::NONE, 0),
-            _ => self.engine_tokens().unwrap_or_else(|| self.body_tokens()),
-        };
+        let (tokens, cached_excess) = self.engine_tokens().unwrap_or_else(|| self.body_tokens());
         self.keep_times_of_streams();
         let ending = self.ending(close, self.choices.has_content || tokens.output() > 0);
         self.stall_at_end(at);
@@ -46,7 +42,8 @@ impl Meter {
 
     /// The counts of the body, and the cached tokens beyond the prompt.
     fn body_tokens(&self) -> (Tokens, u64) {
-        if self.answer.is_broken() {
+        // An error's body counts nothing, whatever it claims.
+        if self.answer.is_broken() || self.answer.is_error() {
             return (Tokens::NONE, 0);
         }
         self.resolver.billed(

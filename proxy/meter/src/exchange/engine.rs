@@ -71,8 +71,8 @@ impl Meter {
     /// | choices, finish reasons, ending, rejected counts | both; of two reasons for a choice, the last |
     /// | first byte, chunk, visible text and tool call; visible characters; server report | the body |
     ///
-    /// As with frames, only a stream has times of tokens, and an answer with a status of 400 or above has no
-    /// counts. [`Meter::live_output`] is the sum of the steps so far, also without a stream.
+    /// As with frames, only a stream has times of tokens. An answer with a status of 400 or above keeps the
+    /// engine's counts: it computed them, though they cost nothing. [`Meter::live_output`] is the sum of the steps so far, also without a stream.
     pub fn count_by_engine(&mut self) {
         self.by_engine();
     }
@@ -155,7 +155,7 @@ impl Meter {
         if tokens.input_provenance == Provenance::Engine {
             return Some((tokens, cached_excess));
         }
-        if self.answer.is_broken() {
+        if self.answer.is_broken() || self.answer.is_error() {
             return Some((tokens, 0));
         }
         let (choices, request, is_finished) = (self.choices.count, &self.sent.facts, self.is_finished());

@@ -14,6 +14,7 @@
 mod parent;
 mod sampler;
 
+use exchange::IdSource;
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 use meter::{Spans, Trace};
@@ -21,7 +22,6 @@ use meter::{Spans, Trace};
 pub(crate) use parent::TraceParent;
 pub use sampler::{Draw, Sampler};
 
-use crate::ids::IdSource;
 use crate::limits;
 use crate::request::headers;
 

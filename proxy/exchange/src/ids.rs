@@ -4,28 +4,28 @@
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 
-/// The source of one worker's ids.
+/// The source of one thread's ids.
 #[derive(Debug)]
-pub(crate) struct IdSource {
+pub struct IdSource {
     keys: RandomState,
     drawn: Cell<u64>,
 }
 
 impl IdSource {
     /// A source with its own keys, different in every thread and process.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { keys: RandomState::new(), drawn: Cell::new(0) }
     }
 
     /// A new 64-bit number.
-    pub(crate) fn bits(&self) -> u64 {
+    pub fn bits(&self) -> u64 {
         let drawn = self.drawn.get();
         self.drawn.set(drawn.wrapping_add(1));
         self.keys.hash_one(drawn)
     }
 
     /// A new 128-bit number.
-    pub(crate) fn wide(&self) -> u128 {
+    pub fn wide(&self) -> u128 {
         (u128::from(self.bits()) << 64) | u128::from(self.bits())
     }
 }
