@@ -1,0 +1,315 @@
+//! The object behind an exchange's handle: the metered exchange, and its part in the metrics of its meter.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use exchange::{CallerFacts, Exchange, Route, TenantResolution, recorded};
+use http::HeaderMap;
+use meter::{
+    Close, Dropped, EnginePrompt, EngineStep, ExchangeId, LoadReading, ModelSlot, Observer, Tick, UsageStep,
+};
+use scan::{Finish, Request};
+use usage::{Cuts, Editor, Injection, NotInjected, inject_usage};
+
+use crate::finished::Finished;
+use crate::host::Host;
+use crate::status::{Fault, Status};
+
+/// A running exchange.
+pub(crate) struct Embedded {
+    host: Arc<Host>,
+    shard: usize,
+    exchange: Exchange,
+    id: ExchangeId,
+    started_unix_ns: u64,
+    request_id: Option<Arc<str>>,
+    headers: HeaderMap,
+    stage: Stage,
+    slot: ModelSlot,
+    is_admitted: bool,
+    entered: LoadReading,
+    /// Output tokens given to the live counter.
+    live: u64,
+    last: Tick,
+    cuts: Cuts,
+    /// Removes what was added to the request from the response.
+    editor: Option<Editor>,
+}
+
+/// The progress of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// The request body passes.
+    Request,
+    /// The request is complete.
+    Sent,
+    /// The response's head was read.
+    Response,
+}
+
+impl Embedded {
+    /// Begins an exchange.
+    pub(crate) fn begin(
+        host: Arc<Host>,
+        route: Route,
+        (shard, tenant): (usize, TenantResolution),
+        headers: HeaderMap,
+        (at, started_unix_ns): (Tick, u64),
+    ) -> Self {
+        let exchange = Exchange::begin(route, &headers, tenant, host.settings.setup, at);
+        let (id, slot) = host.shard(shard, |shard| {
+            let slot = shard.cells.unknown_model();
+            shard.cells.begin(slot);
+            (ExchangeId::new(started_unix_ns, shard.ids.wide()), slot)
+        });
+        let entered = host.enter(at);
+        Self {
+            request_id: exchange::request_id(&headers).map(Into::into),
+            host,
+            shard,
+            exchange,
+            id,
+            started_unix_ns,
+            headers,
+
+            stage: Stage::Request,
+            slot,
+            is_admitted: false,
+            entered,
+            live: 0,
+            last: at,
+            cuts: Cuts::default(),
+            editor: None,
+        }
+    }
+
+    /// Takes the request's facts in place of its body: it is complete.
+    pub(crate) fn describe(&mut self, facts: Request, request_id: Option<Arc<str>>) {
+        self.stage = Stage::Sent;
+        self.request_id = request_id;
+        self.exchange.request_known(facts, self.last);
+        self.exchange.sent();
+        self.exchange.count_by_engine();
+        self.admit(true);
+    }
+
+    /// Takes the counts from the engine.
+    pub(crate) fn count_by_engine(&mut self) {
+        self.exchange.count_by_engine();
+    }
+
+    /// Adds a prompt of the engine.
+    pub(crate) fn engine_prompt(&mut self, prompt: EnginePrompt) {
+        self.exchange.engine_prompt(prompt);
+    }
+
+    /// Adds the tokens of a step of the engine.
+    #[inline]
+    pub(crate) fn engine_step(&mut self, step: EngineStep, at: Tick) {
+        self.last = at;
+        let output = self.exchange.engine_step(step, at);
+        self.raise_live(output);
+    }
+
+    /// Ends an answer of the engine.
+    pub(crate) fn engine_finish(&mut self, choice: u32, reason: Finish) {
+        self.exchange.engine_finish(choice, reason);
+    }
+
+    /// Gives the live counter the output so far.
+    #[inline]
+    fn raise_live(&mut self, output: Option<u64>) {
+        if let Some(output) = output.filter(|output| *output > self.live) {
+            let more = output - self.live;
+            self.live = output;
+            self.host.shard(self.shard, |shard| shard.cells.live(self.slot, more, 0));
+        }
+    }
+
+    /// Reads the next slice of the request body.
+    pub(crate) fn request_body(&mut self, bytes: &[u8]) -> Result<Status, Fault> {
+        self.require(self.stage == Stage::Request, "the request is complete already")?;
+        self.exchange.request_body(bytes);
+        Ok(Status::Ok)
+    }
+
+    /// Records that the request is complete.
+    pub(crate) fn request_complete(&mut self, at: Tick) -> Result<Status, Fault> {
+        self.require(self.stage == Stage::Request, "the request is complete already")?;
+        self.stage = Stage::Sent;
+        self.exchange.request_complete(at);
+        self.exchange.sent();
+        self.last = at;
+        let rule = self.exchange.tenant_resolution().resolve();
+        self.host.shard(self.shard, |shard| rule.into_iter().for_each(|rule| shard.cells.tenant(rule)));
+        Ok(Status::Ok)
+    }
+
+    /// Returns the request body with the usage option, if usage is to be requested.
+    pub(crate) fn edit_request(&mut self, body: &[u8]) -> Result<Option<Vec<Bytes>>, Fault> {
+        self.require(self.stage == Stage::Sent, "the request is edited after tm_exchange_request_complete")?;
+        let settings = &self.host.settings;
+        let facts = exchange::UpstreamFacts {
+            kind: settings.kind,
+            usage: settings.usage,
+            ..exchange::UpstreamFacts::default()
+        };
+        let dialect = self.exchange.dialect();
+        let options = match facts.question(dialect, &self.headers) {
+            Some(Ok(options)) if self.exchange.asks_for_frames() => options,
+            Some(Ok(_)) => return self.unchanged(UsageStep::NotStreamed),
+            Some(Err(step)) => return self.unchanged(step),
+            None => return Ok(None),
+        };
+        match inject_usage(body, options) {
+            Injection::Edit { edit, added, .. } => {
+                self.exchange.asked_more(Some(added));
+                self.editor = Some(Editor::new());
+                let step = if added.is_running() { UsageStep::Continuous } else { UsageStep::Injected };
+                self.count_usage(step);
+                Ok(Some(edit.apply(&Bytes::copy_from_slice(body)).collect()))
+            }
+            Injection::Nothing(NotInjected::NotStreamed) => self.unchanged(UsageStep::NotStreamed),
+            Injection::Nothing(NotInjected::AlreadyRequested) => self.unchanged(UsageStep::ClientAsked),
+            Injection::Nothing(NotInjected::NotJson | NotInjected::UnexpectedType) => {
+                self.unchanged(UsageStep::Unreadable)
+            }
+        }
+    }
+
+    fn unchanged<T>(&self, step: UsageStep) -> Result<Option<T>, Fault> {
+        self.count_usage(step);
+        Ok(None)
+    }
+
+    fn count_usage(&self, step: UsageStep) {
+        self.host.shard(self.shard, |shard| shard.cells.usage(step));
+    }
+
+    /// Reads the head of the response. Returns false if it is not one of a model: the exchange is over without a record.
+    pub(crate) fn response_head(
+        &mut self,
+        status: u16,
+        headers: &HeaderMap,
+        at: Tick,
+    ) -> Result<bool, Fault> {
+        self.require(self.stage != Stage::Response, "the response has a head already")?;
+        if self.stage == Stage::Request {
+            // A server may answer before it has read the whole request.
+            self.request_complete(at)?;
+        }
+        self.stage = Stage::Response;
+        self.last = at;
+        let Some(head) = self.exchange.response_head(status, headers, self.host.settings.kind, at) else {
+            return Ok(false);
+        };
+        if !head.edited {
+            self.editor = None;
+        }
+        self.admit(status < 400);
+        Ok(true)
+    }
+
+    /// Labels the exchange with its model. A name becomes a label once the server has accepted it, so that no client
+    /// can fill the labels with noise.
+    fn admit(&mut self, is_accepted: bool) {
+        let name = self.exchange.model_name();
+        if self.is_admitted || name.is_empty() {
+            return;
+        }
+        let (name, from) = (recorded(name), self.slot);
+        let slot = self.host.shard(self.shard, |shard| {
+            let cells = &mut shard.cells;
+            let slot = if is_accepted { Some(cells.model(name)) } else { cells.known_model(name) };
+            slot.inspect(|slot| cells.admit(from, *slot))
+        });
+        if let Some(slot) = slot {
+            (self.slot, self.is_admitted) = (slot, true);
+        }
+    }
+
+    /// Reads a slice of the response body.
+    #[inline]
+    pub(crate) fn response_body(&mut self, bytes: &[u8], at: Tick) -> Result<Status, Fault> {
+        self.require(self.stage == Stage::Response, "the response has no head yet")?;
+        self.last = at;
+        match self.exchange.response_body(bytes, at, &mut self.cuts) {
+            Ok(output) => {
+                self.raise_live(output);
+                Ok(Status::Ok)
+            }
+            Err(_) => {
+                self.host.shard(self.shard, |shard| shard.cells.dropped(Dropped::Decoding, 1));
+                Err(Status::Decoding.into())
+            }
+        }
+    }
+
+    /// Reads a slice of the response body and returns what the client is to see of it now.
+    pub(crate) fn edit_response(&mut self, bytes: &[u8], at: Tick) -> Result<Option<Bytes>, Fault> {
+        self.response_body(bytes, at)?;
+        let Some(editor) = &mut self.editor else { return Ok(None) };
+        Ok(Some(editor.edit(Bytes::copy_from_slice(bytes), &mut self.cuts)))
+    }
+
+    /// Returns the bytes that wait for the rest of their event.
+    pub(crate) fn release(&mut self) -> Bytes {
+        self.editor.as_mut().map_or_else(Bytes::new, Editor::release)
+    }
+
+    /// Adds time for which bytes were ready and the client was not.
+    pub(crate) fn add_client_wait(&mut self, ns: u64) {
+        self.exchange.add_client_wait(ns);
+    }
+
+    /// Ends the exchange. `None` if nothing of inference was seen.
+    pub(crate) fn end(mut self, close: Close, at: Tick) -> Option<Finished> {
+        let host = Arc::clone(&self.host);
+        let load = host.leave(at, self.entered);
+        let caller = CallerFacts {
+            id: self.id,
+            started_unix_ns: self.started_unix_ns,
+            request_id: self.request_id.take(),
+            upstream: Arc::clone(&host.settings.upstream),
+            provider: Arc::clone(&host.settings.provider),
+            trace: None,
+        };
+        let Some(ended) = self.exchange.end(close, load, at, caller) else {
+            host.shard(self.shard, |shard| shard.cells.abandon(self.slot));
+            return None;
+        };
+        self.is_admitted &= !ended.is_renamed;
+        if ended.was_unknown || ended.is_renamed {
+            self.admit(true);
+        }
+        let record = ended.record;
+        let output = if record.identity.role.is_counted() { record.tokens.output() } else { 0 };
+        host.shard(self.shard, |shard| {
+            let cells = &mut shard.cells;
+            let (more, overcounted) = (output.saturating_sub(self.live), self.live.saturating_sub(output));
+            cells.live(self.slot, more, overcounted);
+            cells.end(self.slot, &record);
+            for (kind, count) in [
+                (Dropped::UsageRejected, u64::from(record.usage_rejected)),
+                (Dropped::FrameUnparsed, ended.unparsed),
+                (Dropped::CachedExcess, u64::from(record.cached_excess > 0)),
+            ] {
+                if count > 0 {
+                    cells.dropped(kind, count);
+                }
+            }
+        });
+        let charge = host.charge(&record);
+        Some(Finished { record, charge })
+    }
+
+    /// Ends the exchange without a record.
+    pub(crate) fn discard(self) {
+        self.host.leave(self.last, self.entered);
+        self.host.shard(self.shard, |shard| shard.cells.abandon(self.slot));
+    }
+
+    fn require(&self, holds: bool, message: &'static str) -> Result<(), Fault> {
+        if holds { Ok(()) } else { Err(Fault::new(Status::Order, message)) }
+    }
+}

@@ -1,0 +1,264 @@
+//! Counts of the host's own engine: exact for every ending, also of requests whose client left.
+
+use std::sync::Arc;
+
+use ::exchange::{Route, Speaks, TenantResolution};
+use http::HeaderMap;
+use meter::{EnginePrompt, EngineStep, RuleKind, Tick};
+use scan::{Dialect, Finish, Name, Request};
+use tenant::TenantIdentity;
+
+use crate::embedded::Embedded;
+use crate::entry::entry;
+use crate::handles::{EXCHANGES, ExchangeHandle, MeterHandle};
+use crate::meter::host;
+use crate::slice::{self, Slice, Versioned};
+use crate::status::{Fault, Status};
+
+/// A request that the host describes itself, in place of its head and body.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Begin {
+    /// `sizeof(tm_begin)`.
+    pub size: usize,
+    /// The JSON shape of request and response, as `openai_chat`; `tm_record_text` returns these names. Required.
+    pub dialect: Slice,
+    /// The model.
+    pub model: Slice,
+    /// The tenant; empty for `default`.
+    pub tenant: Slice,
+    /// The account of the request within the tenant. Never a secret: records show it.
+    pub principal: Slice,
+    /// The id that the client gave the request.
+    pub request_id: Slice,
+    /// The number of requested answers; 0 means 1.
+    pub answers: u32,
+    /// 1 if the client asked for a stream.
+    pub stream: u32,
+    /// The time at which the request was complete, as in `tm_request`.
+    pub at_ns: u64,
+    /// The same time, nanoseconds since 1970.
+    pub unix_ns: u64,
+}
+
+// SAFETY: `repr(C)`, the size first, then pointers and integers.
+unsafe impl Versioned for Begin {}
+
+/// Begins an exchange that the host describes itself, and whose tokens it counts: for hosts that have no HTTP request. The
+/// request is complete.
+///
+/// Thread safety: any thread, at any time.
+///
+/// # Safety
+/// `begin` points to a structure of the size in it; `exchange` is NULL or points to a handle, which is written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tm_exchange_begin_described(
+    meter: MeterHandle,
+    begin: *const Begin,
+    exchange: *mut ExchangeHandle,
+) -> Status {
+    entry(|| {
+        // SAFETY: the caller's contract.
+        unsafe { slice::write(exchange, ExchangeHandle::default()) }?;
+        let host = host(meter)?;
+        // SAFETY: the caller's contract.
+        let begin = unsafe { slice::sized(begin) }?;
+        // SAFETY: the caller's contract.
+        let (dialect, model, tenant, principal, request_id) = unsafe {
+            (
+                begin.dialect.text()?,
+                begin.model.text()?,
+                begin.tenant.text()?,
+                begin.principal.text()?,
+                begin.request_id.text()?,
+            )
+        };
+        let dialect = Dialect::ALL.into_iter().find(|known| known.name() == dialect).ok_or_else(|| {
+            Fault::new(Status::Value, format!("there is no dialect `{}`", dialect.escape_debug()))
+        })?;
+        let identity = TenantIdentity {
+            tenant: match tenant {
+                "" => meter::DEFAULT_TENANT.into(),
+                name => tenant::Name::of_tenant(name)
+                    .ok_or_else(|| {
+                        Fault::new(Status::Text, format!("`{}` cannot name a tenant", name.escape_debug()))
+                    })?
+                    .text()
+                    .clone(),
+            },
+            principal: (!principal.is_empty()).then(|| bounded(principal)),
+            consumer: None,
+            rule: RuleKind::Default,
+        };
+        let facts = Request {
+            model: Name::cut(model.as_bytes()),
+            stream: Some(begin.stream != 0),
+            answers: begin.answers.max(1),
+            prompts: 1,
+            whole: true,
+            ..Request::default()
+        };
+        let route = Route { speaks: Speaks::Known(dialect), model: Name::default() };
+        let tenant = (host.choose_shard(), TenantResolution::from(identity));
+        let times = (Tick(begin.at_ns), begin.unix_ns);
+        let mut embedded = Embedded::begin(host, route, tenant, HeaderMap::new(), times);
+        embedded.describe(facts, (!request_id.is_empty()).then(|| bounded(request_id)));
+        let id = EXCHANGES.insert(embedded)?;
+        // SAFETY: the caller's contract.
+        unsafe { slice::write(exchange, ExchangeHandle { id }) }?;
+        Ok(Status::Ok)
+    })
+}
+
+/// Cuts a text to the longest name of a record.
+fn bounded(text: &str) -> Arc<str> {
+    text[..text.floor_char_boundary(meter::MAX_REQUEST_ID_BYTES)].into()
+}
+
+/// Takes the counts of an exchange from the host from now on, as `TM_PROVENANCE_ENGINE`, and none from the body. The other
+/// functions of this group do so, too.
+///
+/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+#[unsafe(no_mangle)]
+pub extern "C" fn tm_exchange_count_by_engine(exchange: ExchangeHandle) -> Status {
+    entry(|| {
+        EXCHANGES.with(exchange.id, |exchange| {
+            exchange.count_by_engine();
+            Ok(Status::Ok)
+        })
+    })
+}
+
+/// The value of a count that the host does not know.
+pub const TM_UNKNOWN: u64 = u64::MAX;
+
+/// The prompt of one generation. All but `input` are parts of it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PromptTokens {
+    /// `sizeof(tm_prompt_tokens)`.
+    pub size: usize,
+    /// All prompt tokens, cached ones included.
+    pub input: u64,
+    /// Those served from a cache, or `TM_UNKNOWN`.
+    pub cached: u64,
+    /// Those computed and written to a cache, or `TM_UNKNOWN`.
+    pub cache_write: u64,
+    /// Those of audio, or `TM_UNKNOWN`.
+    pub audio: u64,
+    /// Those of images, or `TM_UNKNOWN`.
+    pub image: u64,
+    /// Those of videos, or `TM_UNKNOWN`.
+    pub video: u64,
+}
+
+impl Default for PromptTokens {
+    fn default() -> Self {
+        Self {
+            size: 0,
+            input: 0,
+            cached: TM_UNKNOWN,
+            cache_write: TM_UNKNOWN,
+            audio: TM_UNKNOWN,
+            image: TM_UNKNOWN,
+            video: TM_UNKNOWN,
+        }
+    }
+}
+
+// SAFETY: `repr(C)`, the size first, then integers.
+unsafe impl Versioned for PromptTokens {}
+
+/// Adds a prompt that the engine processed. Answers to one prompt share it: give it once. Each prompt of a list, and each
+/// round of a tool loop, is one more.
+///
+/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+///
+/// # Safety
+/// `prompt` points to a structure of the size in it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tm_exchange_prompt_tokens(
+    exchange: ExchangeHandle,
+    prompt: *const PromptTokens,
+) -> Status {
+    entry(|| {
+        // SAFETY: the caller's contract.
+        let prompt = unsafe { slice::sized(prompt) }?;
+        let known = |count: u64| (count != TM_UNKNOWN).then_some(count);
+        let prompt = EnginePrompt {
+            input: prompt.input,
+            cached: known(prompt.cached),
+            cache_write: known(prompt.cache_write),
+            audio: known(prompt.audio),
+            image: known(prompt.image),
+            video: known(prompt.video),
+        };
+        EXCHANGES.with(exchange.id, |exchange| {
+            exchange.engine_prompt(prompt);
+            Ok(Status::Ok)
+        })
+    })
+}
+
+/// The new tokens of one answer in one step of the engine.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct OutputTokens {
+    /// The exchange.
+    pub exchange: ExchangeHandle,
+    /// The answer's index, from 0.
+    pub choice: u32,
+    /// New tokens, hidden ones included.
+    pub tokens: u32,
+    /// Those of them in reasoning.
+    pub reasoning: u32,
+    /// The result for this exchange, a `tm_status`. Written by the call.
+    pub status: i32,
+}
+
+/// Adds the tokens of one step of the engine, for any number of exchanges in one call. `at_ns` is the time of the step. The
+/// call succeeds if it succeeds for every exchange; otherwise it returns the first failure, and the others count.
+///
+/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+///
+/// # Safety
+/// `steps` points to `count` elements, which are read and whose status is written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tm_output_tokens_add(steps: *mut OutputTokens, count: usize, at_ns: u64) -> Status {
+    entry(|| {
+        // SAFETY: the caller's contract.
+        let steps = unsafe { slice::array_mut(steps, count) }?;
+        let mut first = None;
+        for each in steps {
+            let step = EngineStep { choice: each.choice, tokens: each.tokens, reasoning: each.reasoning };
+            let added = EXCHANGES.with(each.exchange.id, |exchange| {
+                exchange.engine_step(step, Tick(at_ns));
+                Ok(Status::Ok)
+            });
+            each.status = added.as_ref().map_or_else(|fault| fault.status, |status| *status) as i32;
+            first = first.or(added.err());
+        }
+        first.map_or(Ok(Status::Ok), Err)
+    })
+}
+
+/// Ends an answer with the engine's word for the reason: `stop`, `length`, `tool_calls`, `content_filter`, `abort`. An
+/// unknown word is another reason.
+///
+/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+///
+/// # Safety
+/// `reason` points to its bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tm_exchange_finish(exchange: ExchangeHandle, choice: u32, reason: Slice) -> Status {
+    entry(|| {
+        // SAFETY: the caller's contract.
+        let word = unsafe { reason.bytes() }?;
+        let reason =
+            Finish::from_word(word).ok_or_else(|| Fault::new(Status::Value, "the reason is empty"))?;
+        EXCHANGES.with(exchange.id, |exchange| {
+            exchange.engine_finish(choice, reason);
+            Ok(Status::Ok)
+        })
+    })
+}

@@ -1,0 +1,334 @@
+//! Exchanges: the calls in their order, from the head of a request to the record.
+
+use std::net::IpAddr;
+
+use ::exchange::{RequestHead, route};
+use http::Method;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use meter::Tick;
+
+use crate::embedded::Embedded;
+use crate::entry::entry;
+use crate::handles::{EXCHANGES, ExchangeHandle, MeterHandle, RECORDS, RecordHandle};
+use crate::host::UNKNOWN_PEER;
+use crate::meter::host;
+use crate::numbers::CloseKind;
+use crate::slice::{self, Bytes, Slice, Versioned};
+use crate::status::{Fault, Status};
+
+/// A header field of a request or of a response.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Header {
+    /// The name, in any letter case.
+    pub name: Slice,
+    /// The value.
+    pub value: Slice,
+}
+
+/// The head of a request.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RequestInfo {
+    /// `sizeof(tm_request)`.
+    pub size: usize,
+    /// The method, `POST`.
+    pub method: Slice,
+    /// The path, with or without a query.
+    pub path: Slice,
+    /// The header fields. A field that HTTP does not allow is ignored.
+    pub headers: *const Header,
+    /// The number of header fields.
+    pub headers_count: usize,
+    /// The IP address of the client's connection, for tenant rules with trusted peers; empty if it is not known.
+    pub peer: Slice,
+    /// The time at which the request began, nanoseconds of any clock that does not go back. All times of an exchange
+    /// are of one clock.
+    pub at_ns: u64,
+    /// The same time, nanoseconds since 1970.
+    pub unix_ns: u64,
+}
+
+impl Default for RequestInfo {
+    fn default() -> Self {
+        Self {
+            size: 0,
+            method: Slice::default(),
+            path: Slice::default(),
+            headers: std::ptr::null(),
+            headers_count: 0,
+            peer: Slice::default(),
+            at_ns: 0,
+            unix_ns: 0,
+        }
+    }
+}
+
+// SAFETY: `repr(C)`, the size first, then pointers and integers.
+unsafe impl Versioned for RequestInfo {}
+
+/// Begins an exchange when the head of its request is known. `TM_STATUS_NOT_METERED` if the request runs no model, as
+/// `GET /health`: there is no exchange then, and `exchange` is 0.
+///
+/// Thread safety: any thread, at any time.
+///
+/// # Safety
+/// `request` points to a structure of the size in it, with the header fields; `exchange` is NULL or points to a handle,
+/// which is written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tm_exchange_begin(
+    meter: MeterHandle,
+    request: *const RequestInfo,
+    exchange: *mut ExchangeHandle,
+) -> Status {
+    entry(|| {
+        // SAFETY: the caller's contract.
+        unsafe { slice::write(exchange, ExchangeHandle::default()) }?;
+        let host = host(meter)?;
+        // SAFETY: the caller's contract.
+        let request = unsafe { slice::sized(request) }?;
+        // SAFETY: the caller's contract.
+        let (method, path, peer) =
+            unsafe { (request.method.bytes()?, request.path.bytes()?, request.peer.text()?) };
+        let method =
+            Method::from_bytes(method).map_err(|_| Fault::new(Status::Text, "not an HTTP method"))?;
+        let path = String::from_utf8_lossy(path);
+        let path = path.split(['?', '#']).next().unwrap_or_default();
+        let peer = match peer {
+            "" => UNKNOWN_PEER,
+            peer => peer.parse::<IpAddr>().map_err(|_| {
+                Fault::new(Status::Text, format!("`{}` is not an IP address", peer.escape_debug()))
+            })?,
+        };
+        // SAFETY: the caller's contract.
+        let headers = unsafe { header_map(request.headers, request.headers_count) }?;
+        let Ok(route) = route(host.settings.kind, &method, path) else { return Ok(Status::NotMetered) };
+        let now_unix_s = request.unix_ns / 1_000_000_000;
+        let shard = host.choose_shard();
+        let tenant = host.tenant(shard, &RequestHead { peer, path, headers: &headers, now_unix_s });
+        let times = (Tick(request.at_ns), request.unix_ns);
+        let id = EXCHANGES.insert(Embedded::begin(host, route, (shard, tenant), headers, times))?;
+        // SAFETY: the caller's contract.
+        unsafe { slice::write(exchange, ExchangeHandle { id }) }?;
+        Ok(Status::Ok)
+    })
+}
+
+/// Reads the fields of a head. Fields that HTTP does not allow are left out: a client must not be able to hide an exchange
+/// by sending one.
+///
+/// # Safety
+/// `first` points to `count` fields, and each to its bytes.
+unsafe fn header_map(first: *const Header, count: usize) -> Result<HeaderMap, Fault> {
+    // SAFETY: the caller's contract.
+    let fields = unsafe { slice::array(first, count) }?;
+    let mut headers = HeaderMap::new();
+    for field in fields {
+        // SAFETY: the caller's contract.
+        let (name, value) = unsafe { (field.name.bytes()?, field.value.bytes()?) };
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
+            // Only a head of more than 24,576 fields is too large for the map.
+            let _ = headers.try_append(name, value);
+        }
+    }
+    Ok(headers)
+}
+
+/// Reads the next part of the request body, as the client sent it.
+///
+/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+///
+/// # Safety
+/// `bytes` points to its bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tm_exchange_request_body(exchange: ExchangeHandle, bytes: Slice) -> Status {
+    entry(|| {
+        // SAFETY: the caller's contract.
+        let bytes = unsafe { bytes.bytes() }?;
+        EXCHANGES.with(exchange.id, |exchange| exchange.request_body(bytes))
+    })
+}
+
+/// Records that the request is complete, also one without a body. All times of the record count from here.
+///
+/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+#[unsafe(no_mangle)]
+pub extern "C" fn tm_exchange_request_complete(exchange: ExchangeHandle, at_ns: u64) -> Status {
+    entry(|| EXCHANGES.with(exchange.id, |exchange| exchange.request_complete(Tick(at_ns))))
+}
+
+/// Adds the request for usage to the body of a complete request, if the usage policy, the server's kind and the request call
+/// for it: the server then reports its counts in a stream. Give the whole body and send `edited` in its place, and
+/// pass the response through `tm_exchange_response_edit`. `TM_STATUS_UNCHANGED` if the body stays as it is.
+///
+/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+///
+/// # Safety
+/// `body` points to its bytes; `edited` is NULL or points to a `tm_bytes` whose buffer has its capacity.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tm_exchange_request_edit(
+    exchange: ExchangeHandle,
+    body: Slice,
+    edited: *mut Bytes,
+) -> Status {
+    entry(|| {
+        slice::check(edited)?;
+        // SAFETY: the caller's contract.
+        let body = unsafe { body.bytes() }?;
+        match EXCHANGES.with(exchange.id, |exchange| exchange.edit_request(body))? {
+            // SAFETY: the caller's contract.
+            Some(parts) => unsafe { slice::write_bytes(edited, parts.iter().map(|part| &**part)) },
+            None => Ok(Status::Unchanged),
+        }
+    })
+}
+
+/// Reads the head of the response that the client gets. `TM_STATUS_NOT_METERED` if it is not the answer of a model: the
+/// exchange is over then, and its handle is freed.
+///
+/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+///
+/// # Safety
+/// `headers` points to `headers_count` fields, and each to its bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tm_exchange_response_head(
+    exchange: ExchangeHandle,
+    status: u16,
+    headers: *const Header,
+    headers_count: usize,
+    at_ns: u64,
+) -> Status {
+    entry(|| {
+        // SAFETY: the caller's contract.
+        let headers = unsafe { header_map(headers, headers_count) }?;
+        let is_metered =
+            EXCHANGES.with(exchange.id, |exchange| exchange.response_head(status, &headers, Tick(at_ns)))?;
+        if is_metered {
+            return Ok(Status::Ok);
+        }
+        if let Some(exchange) = EXCHANGES.take(exchange.id)? {
+            exchange.discard();
+        }
+        Ok(Status::NotMetered)
+    })
+}
+
+/// Reads the next part of the response body, as the server sent it. `at_ns` is the time at which it was read.
+///
+/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+///
+/// # Safety
+/// `bytes` points to its bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tm_exchange_response_body(
+    exchange: ExchangeHandle,
+    bytes: Slice,
+    at_ns: u64,
+) -> Status {
+    entry(|| {
+        // SAFETY: the caller's contract.
+        let bytes = unsafe { bytes.bytes() }?;
+        EXCHANGES.with(exchange.id, |exchange| exchange.response_body(bytes, Tick(at_ns)))
+    })
+}
+
+/// Reads the next part of the response body and writes what the client is to see of it: without the answer to what
+/// `tm_exchange_request_edit` added. `TM_STATUS_UNCHANGED` if it is the part itself. The start of an event may wait
+/// for its rest; an empty part releases it. The buffer needs the length of the part and `TM_HOLD_MAX`.
+///
+/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+///
+/// # Safety
+/// `bytes` points to its bytes; `shown` is NULL or points to a `tm_bytes` whose buffer has its capacity.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tm_exchange_response_edit(
+    exchange: ExchangeHandle,
+    bytes: Slice,
+    at_ns: u64,
+    shown: *mut Bytes,
+) -> Status {
+    entry(|| {
+        slice::check(shown)?;
+        // SAFETY: the caller's contract.
+        let bytes = unsafe { bytes.bytes() }?;
+        // SAFETY: the caller's contract, and checked.
+        let capacity = unsafe { (*shown).capacity };
+        if capacity < bytes.len() + TM_HOLD_MAX {
+            return Err(Fault::new(
+                Status::Buffer,
+                "the buffer needs the length of the part and TM_HOLD_MAX",
+            ));
+        }
+        let edited = EXCHANGES.with(exchange.id, |exchange| match bytes {
+            [] => Ok(Some(exchange.release())),
+            bytes => exchange.edit_response(bytes, Tick(at_ns)),
+        })?;
+        match edited {
+            // SAFETY: the caller's contract.
+            Some(edited) => unsafe { slice::write_bytes(shown, std::iter::once(&*edited)) },
+            None => Ok(Status::Unchanged),
+        }
+    })
+}
+
+/// The most bytes that `tm_exchange_response_edit` holds back, and thus may write beyond the length of a part.
+pub const TM_HOLD_MAX: usize = 65536;
+
+/// Adds time for which bytes were ready and the client's connection was not, nanoseconds.
+///
+/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+#[unsafe(no_mangle)]
+pub extern "C" fn tm_exchange_client_wait(exchange: ExchangeHandle, ns: u64) -> Status {
+    entry(|| {
+        EXCHANGES.with(exchange.id, |exchange| {
+            exchange.add_client_wait(ns);
+            Ok(Status::Ok)
+        })
+    })
+}
+
+/// Ends an exchange in this way, a `tm_close`, and frees its handle. Writes the record, unless `record` is NULL: the
+/// metrics have the exchange in either case. `TM_STATUS_NOT_METERED` if nothing of inference was seen: there is no
+/// record then, and `record` is 0.
+///
+/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+///
+/// # Safety
+/// `record` is NULL or points to a handle, which is written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tm_exchange_end(
+    exchange: ExchangeHandle,
+    close: u32,
+    at_ns: u64,
+    record: *mut RecordHandle,
+) -> Status {
+    entry(|| {
+        let close = CloseKind::close(close)
+            .ok_or_else(|| Fault::new(Status::Value, format!("there is no way to end {close}")))?;
+        if !record.is_null() {
+            // SAFETY: the caller's contract.
+            unsafe { slice::write(record, RecordHandle::default()) }?;
+        }
+        let Some(exchange) = EXCHANGES.take(exchange.id)? else { return Err(Status::Panic.into()) };
+        let Some(finished) = exchange.end(close, Tick(at_ns)) else { return Ok(Status::NotMetered) };
+        if !record.is_null() {
+            let id = RECORDS.insert(finished)?;
+            // SAFETY: the caller's contract.
+            unsafe { slice::write(record, RecordHandle { id }) }?;
+        }
+        Ok(Status::Ok)
+    })
+}
+
+/// Ends an exchange without a record, as one that was never sent to a model, and frees its handle.
+///
+/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+#[unsafe(no_mangle)]
+pub extern "C" fn tm_exchange_discard(exchange: ExchangeHandle) -> Status {
+    entry(|| {
+        if let Some(exchange) = EXCHANGES.take(exchange.id)? {
+            exchange.discard();
+        }
+        Ok(Status::Ok)
+    })
+}

@@ -1,0 +1,167 @@
+//! The object behind a meter's handle: the settings, metrics and prices of the exchanges that begin in it. Exchanges hold
+//! it, so that a meter may be freed before they end.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use exchange::{IdSource, RequestHead, RuleMembers, Setup, TenantResolution};
+use meter::{Load, LoadReading, LoadSpan, Observer, Record, ServerKind, Tick};
+use metrics::{Basis, Metrics, WorkerCells};
+use price::{Book, Charge, Facts, Unpriced};
+use tenant::Rules;
+use usage::Policy;
+
+use crate::status::{Fault, Status};
+
+/// Exchanges write their metrics into one of so many shards, so that threads seldom wait for each other.
+const SHARDS: usize = 16;
+
+/// The settings of a meter.
+pub(crate) struct Settings {
+    /// The upstream's name in records and metrics.
+    pub(crate) upstream: Arc<str>,
+    /// The provider's name in records and metrics.
+    pub(crate) provider: Arc<str>,
+    /// The kind of the server, if it is known.
+    pub(crate) kind: Option<ServerKind>,
+    /// The usage that may be requested for clients.
+    pub(crate) usage: Policy,
+    /// The settings of an exchange.
+    pub(crate) setup: Setup,
+    /// The price book.
+    pub(crate) prices: Option<Arc<Book>>,
+    /// The maximum number of models with metrics of their own.
+    pub(crate) models: usize,
+}
+
+/// A meter.
+pub(crate) struct Host {
+    pub(crate) settings: Settings,
+    metrics: Metrics,
+    shards: [Mutex<Shard>; SHARDS],
+    next_shard: AtomicUsize,
+    load: Mutex<Load>,
+    prices: Mutex<Option<Arc<Book>>>,
+    tenants: Mutex<Arc<Rules>>,
+}
+
+/// The part of a meter that one exchange uses at a time.
+pub(crate) struct Shard {
+    pub(crate) cells: WorkerCells,
+    pub(crate) ids: IdSource,
+    members: RuleMembers,
+}
+
+impl Host {
+    /// A meter without exchanges.
+    pub(crate) fn new(settings: Settings) -> Self {
+        let options = metrics::Options { models: settings.models, ..metrics::Options::default() };
+        let currency =
+            settings.prices.as_ref().and_then(|book| metrics::Currency::new(book.currency().code()));
+        let metrics =
+            Metrics::new(metrics::Options { currency: currency.unwrap_or(options.currency), ..options });
+        let shard = |_| {
+            Mutex::new(Shard {
+                cells: metrics.worker(),
+                ids: IdSource::new(),
+                members: RuleMembers::default(),
+            })
+        };
+        let shards = std::array::from_fn(shard);
+        let prices = Mutex::new(settings.prices.clone());
+        Self {
+            settings,
+            metrics,
+            shards,
+            next_shard: AtomicUsize::new(0),
+            load: Mutex::default(),
+            prices,
+            tenants: Mutex::default(),
+        }
+    }
+
+    /// Chooses the shard of a new exchange.
+    pub(crate) fn choose_shard(&self) -> usize {
+        self.next_shard.fetch_add(1, Ordering::Relaxed) % SHARDS
+    }
+
+    /// Calls `act` with a shard.
+    pub(crate) fn shard<R>(&self, at: usize, act: impl FnOnce(&mut Shard) -> R) -> R {
+        act(&mut lock(&self.shards[at % SHARDS]))
+    }
+
+    /// Resolves the tenant of a request from its head.
+    pub(crate) fn tenant(&self, shard: usize, head: &RequestHead<'_>) -> TenantResolution {
+        let rules = Arc::clone(&lock(&self.tenants));
+        self.shard(shard, |shard| {
+            let (resolution, rejection) = TenantResolution::of_head(&rules, &mut shard.members, head);
+            if let Some(rejection) = rejection {
+                shard.cells.untrusted_token(rejection);
+            }
+            if let Some(rule) = resolution.rule() {
+                shard.cells.tenant(rule);
+            }
+            resolution
+        })
+    }
+
+    /// Adds an exchange to the load.
+    pub(crate) fn enter(&self, at: Tick) -> LoadReading {
+        lock(&self.load).enter(at)
+    }
+
+    /// Removes an exchange from the load.
+    pub(crate) fn leave(&self, at: Tick, entered: LoadReading) -> LoadSpan {
+        LoadSpan { entered, left: lock(&self.load).leave(at, &entered) }
+    }
+
+    /// Charges a finished exchange by the price book in force.
+    pub(crate) fn charge(&self, record: &Record) -> Charge {
+        let book = lock(&self.prices).clone();
+        let charge = Facts::of(record).charge(book.as_deref());
+        let identity = &record.identity;
+        match &charge {
+            Charge::Priced { cost, .. } => {
+                self.metrics.charge(&identity.tenant, &identity.model, Basis::Price, i128::from(*cost));
+            }
+            Charge::Unpriced(Unpriced::Leg | Unpriced::NoBook) => {}
+            Charge::Unpriced(reason) => self.metrics.unpriced(&identity.model, reason.name()),
+        }
+        charge
+    }
+
+    /// Replaces the price book, by one of the same currency.
+    pub(crate) fn set_prices(&self, book: Arc<Book>) -> Result<(), Fault> {
+        let mut prices = lock(&self.prices);
+        let before = prices.as_ref().map_or(price::Currency::USD, |before| before.currency());
+        if book.currency() != before {
+            let message = format!(
+                "the price book is in {}, and the meter's metrics are in {}: give the book to tm_meter_new",
+                book.currency().code(),
+                before.code()
+            );
+            return Err(Fault::new(Status::Prices, message));
+        }
+        *prices = Some(book);
+        Ok(())
+    }
+
+    /// Replaces the tenant rules, for requests that begin from now on.
+    pub(crate) fn set_tenants(&self, rules: Arc<Rules>) {
+        *lock(&self.tenants) = rules;
+    }
+
+    /// Returns the page of all metrics in the Prometheus text format.
+    pub(crate) fn metrics_text(&self) -> String {
+        self.metrics.text()
+    }
+}
+
+/// The peer of a request whose peer is not given.
+pub(crate) const UNKNOWN_PEER: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+/// Locks; no panic leaves these values half changed, because they are replaced whole or are counters.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

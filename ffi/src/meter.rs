@@ -1,0 +1,184 @@
+//! Meters.
+
+use std::sync::Arc;
+
+use exchange::Setup;
+use meter::ServerKind;
+use usage::Policy;
+
+use crate::entry::entry;
+use crate::handles::{METERS, MeterHandle, PRICES, PricesHandle, TENANTS, TenantsHandle};
+use crate::host::{Host, Settings};
+use crate::slice::{self, Slice, Text, Versioned};
+use crate::status::{Fault, Status};
+
+/// The usage that `tm_exchange_request_edit` may request for a client.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsagePolicy {
+    /// None: requests stay as they are.
+    Observe = 0,
+    /// Usage at the end of a stream.
+    Inject = 1,
+    /// Running counts, too, where the server's kind supports them.
+    Continuous = 2,
+}
+
+/// The settings of a meter. A field of 0 has its default.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MeterOptions {
+    /// `sizeof(tm_meter_options)`.
+    pub size: usize,
+    /// The name of the server in records and metrics; default `embedded`.
+    pub upstream: Slice,
+    /// The provider in records and metrics, `gen_ai.provider.name`; default: the kind, else the upstream.
+    pub provider: Slice,
+    /// The kind of the server: `vllm`, `sglang`, `llama.cpp`, `ollama`, `tgi`, …; empty if it is not known.
+    pub kind: Slice,
+    /// A longer gap between two tokens is a stall, nanoseconds; default one second.
+    pub stall_ns: u64,
+    /// The maximum of each token count; a higher count of a server is rejected. Default ten million.
+    pub max_tokens: u64,
+    /// The maximum number of models with metrics of their own; default 50.
+    pub max_models: u32,
+    /// A `tm_usage_policy`.
+    pub usage_policy: u32,
+    /// The price book. Its currency is part of the metrics' names.
+    pub prices: PricesHandle,
+    /// The tenant rules; without them every exchange belongs to the tenant `default`.
+    pub tenants: TenantsHandle,
+}
+
+// SAFETY: `repr(C)`, the size first, then pointers and integers.
+unsafe impl Versioned for MeterOptions {}
+
+/// Makes a meter.
+///
+/// Thread safety: any thread, at any time.
+///
+/// # Safety
+/// `options` points to a structure of the size in it; `meter` is NULL or points to a handle, which is written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tm_meter_new(options: *const MeterOptions, meter: *mut MeterHandle) -> Status {
+    entry(|| {
+        slice::check(meter)?;
+        // SAFETY: the caller's contract.
+        let options = unsafe { slice::sized(options) }?;
+        // SAFETY: the caller's contract.
+        let settings = unsafe { settings(&options) }?;
+        let host = Host::new(settings);
+        if options.tenants.id != 0 {
+            host.set_tenants(TENANTS.with(options.tenants.id, |rules| Ok(Arc::clone(rules)))?);
+        }
+        let id = METERS.insert(Arc::new(host))?;
+        // SAFETY: the caller's contract.
+        unsafe { slice::write(meter, MeterHandle { id }) }?;
+        Ok(Status::Ok)
+    })
+}
+
+/// Reads the options.
+///
+/// # Safety
+/// The texts of the options point to their bytes.
+unsafe fn settings(options: &MeterOptions) -> Result<Settings, Fault> {
+    // SAFETY: the caller's contract.
+    let (upstream, provider, kind) =
+        unsafe { (options.upstream.text()?, options.provider.text()?, options.kind.text()?) };
+    let kind = match kind {
+        "" => None,
+        name => Some(kind_of(name)?),
+    };
+    let upstream = if upstream.is_empty() { "embedded" } else { upstream };
+    let provider = match (provider, kind) {
+        ("", Some(kind)) => kind.name(),
+        ("", None) => upstream,
+        (provider, _) => provider,
+    };
+    let usage = match options.usage_policy {
+        0 => Policy::Observe,
+        1 => Policy::Inject,
+        2 => Policy::Continuous,
+        other => return Err(Fault::new(Status::Value, format!("there is no usage policy {other}"))),
+    };
+    let prices = match options.prices.id {
+        0 => None,
+        id => Some(PRICES.with(id, |book| Ok(Arc::clone(book)))?),
+    };
+    let default = Setup::default();
+    let or = |value: u64, default: u64| if value == 0 { default } else { value };
+    Ok(Settings {
+        upstream: upstream.into(),
+        provider: provider.into(),
+        kind,
+        usage,
+        setup: Setup {
+            kind,
+            stall_ns: or(options.stall_ns, default.stall_ns),
+            tokens_max: or(options.max_tokens, default.tokens_max),
+            ..default
+        },
+        prices,
+        models: usize::try_from(or(options.max_models.into(), 50)).map_err(|_| Status::Value)?,
+    })
+}
+
+fn kind_of(name: &str) -> Result<ServerKind, Fault> {
+    ServerKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+        let names: Vec<_> = ServerKind::ALL.into_iter().map(ServerKind::name).collect();
+        Fault::new(
+            Status::Value,
+            format!("there is no kind of server `{name}`; there are {}", names.join(", ")),
+        )
+    })
+}
+
+/// Replaces the price book of a meter, for exchanges that end from now on. The book must have the same currency.
+///
+/// Thread safety: any thread, at any time.
+#[unsafe(no_mangle)]
+pub extern "C" fn tm_meter_set_prices(meter: MeterHandle, prices: PricesHandle) -> Status {
+    entry(|| {
+        let book = PRICES.with(prices.id, |book| Ok(Arc::clone(book)))?;
+        host(meter)?.set_prices(book).map(|()| Status::Ok)
+    })
+}
+
+/// Replaces the tenant rules of a meter, for exchanges that begin from now on.
+///
+/// Thread safety: any thread, at any time.
+#[unsafe(no_mangle)]
+pub extern "C" fn tm_meter_set_tenants(meter: MeterHandle, tenants: TenantsHandle) -> Status {
+    entry(|| {
+        let rules = TENANTS.with(tenants.id, |rules| Ok(Arc::clone(rules)))?;
+        host(meter)?.set_tenants(rules);
+        Ok(Status::Ok)
+    })
+}
+
+/// Writes the page of the meter's metrics in the Prometheus text format, for a `/metrics` endpoint of the host. The page
+/// grows with models and tenants: if the buffer is too small, call again with the needed length and some more.
+///
+/// Thread safety: any thread, at any time.
+///
+/// # Safety
+/// `text` is NULL or points to a `tm_text` whose buffer has its capacity.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tm_meter_metrics(meter: MeterHandle, text: *mut Text) -> Status {
+    // SAFETY: the caller's contract.
+    entry(|| unsafe { slice::write_text(text, &host(meter)?.metrics_text()) })
+}
+
+/// Frees a meter. Its running exchanges may still be used, and end.
+///
+/// Thread safety: any thread, at any time.
+#[unsafe(no_mangle)]
+pub extern "C" fn tm_meter_free(meter: MeterHandle) -> Status {
+    entry(|| METERS.take(meter.id).map(|_| Status::Ok))
+}
+
+/// Returns the meter of a handle; its table is not locked meanwhile.
+pub(crate) fn host(meter: MeterHandle) -> Result<Arc<Host>, Fault> {
+    METERS.with(meter.id, |host| Ok(Arc::clone(host)))
+}

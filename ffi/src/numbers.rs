@@ -1,0 +1,121 @@
+//! The numbers of C's enumerations. They only grow: a number is never reused, and the order of the Rust types behind
+//! them may change.
+
+use meter::{Close, Provenance, TokenType};
+
+/// The types of tokens. They are disjoint: the sum of all counts each token once.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// Computed prompt tokens, other than those of audio, images and videos.
+    Input = 0,
+    /// Prompt tokens served from a cache.
+    InputCached = 1,
+    /// Prompt tokens computed and written to a cache.
+    InputCacheWrite = 2,
+    /// Computed prompt tokens of audio.
+    InputAudio = 3,
+    /// Computed prompt tokens of images.
+    InputImage = 4,
+    /// Computed prompt tokens of videos.
+    InputVideo = 5,
+    /// Generated tokens, other than those of reasoning, audio, images and videos.
+    Output = 6,
+    /// Generated reasoning tokens.
+    OutputReasoning = 7,
+    /// Generated audio tokens.
+    OutputAudio = 8,
+    /// Generated image tokens.
+    OutputImage = 9,
+    /// Generated video tokens.
+    OutputVideo = 10,
+    /// All prompt tokens: the sum of the types of the prompt.
+    InputAll = 100,
+    /// All generated tokens: the sum of the types of the output.
+    OutputAll = 101,
+}
+
+/// The source of a count. Counts of different sources are never mixed.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// No source: the count is not known.
+    None = 0,
+    /// One token per frame with content: an estimate.
+    Frames = 1,
+    /// A local tokenizer's count of the text.
+    Tokenized = 2,
+    /// Token ids or log-probability entries in the frames.
+    Ids = 3,
+    /// The server's own counter, read before the end or covering only some of the choices.
+    Running = 4,
+    /// The server's final usage, covering every choice.
+    Reported = 5,
+    /// The engine's own token ids, counted inside its process.
+    Engine = 6,
+}
+
+/// The end of a response as the host saw it.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseKind {
+    /// The response ended as its protocol requires.
+    Clean = 0,
+    /// The client left.
+    ClientGone = 1,
+    /// The response broke off: the server failed.
+    Cut = 2,
+    /// The host answered itself, without a model.
+    Local = 3,
+}
+
+impl TokenKind {
+    /// The type and its number, if it is one type.
+    pub(crate) fn of(number: u32) -> Option<Self> {
+        let types = TokenType::ALL.into_iter().map(Self::of_type);
+        types.chain([Self::InputAll, Self::OutputAll]).find(|kind| *kind as u32 == number)
+    }
+
+    pub(crate) fn of_type(kind: TokenType) -> Self {
+        match kind {
+            TokenType::Input => Self::Input,
+            TokenType::InputCached => Self::InputCached,
+            TokenType::InputCacheWrite => Self::InputCacheWrite,
+            TokenType::InputAudio => Self::InputAudio,
+            TokenType::InputImage => Self::InputImage,
+            TokenType::InputVideo => Self::InputVideo,
+            TokenType::Output => Self::Output,
+            TokenType::OutputReasoning => Self::OutputReasoning,
+            TokenType::OutputAudio => Self::OutputAudio,
+            TokenType::OutputImage => Self::OutputImage,
+            TokenType::OutputVideo => Self::OutputVideo,
+        }
+    }
+}
+
+impl From<Provenance> for Source {
+    fn from(provenance: Provenance) -> Self {
+        match provenance {
+            Provenance::Engine => Self::Engine,
+            Provenance::Reported => Self::Reported,
+            Provenance::Running => Self::Running,
+            Provenance::Ids => Self::Ids,
+            Provenance::Tokenized => Self::Tokenized,
+            Provenance::Frames => Self::Frames,
+            Provenance::None => Self::None,
+        }
+    }
+}
+
+impl CloseKind {
+    /// The end with this number.
+    pub(crate) fn close(number: u32) -> Option<Close> {
+        match number {
+            0 => Some(Close::Clean { whole: false }),
+            1 => Some(Close::ClientGone { whole: false }),
+            2 => Some(Close::Cut),
+            3 => Some(Close::Local),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! The values of a record by number, as C asks for them, and by name, as JSON has them.
+
+use std::borrow::Cow;
+
+use meter::{Provenance, Record};
+use price::Charge;
+
+/// A number of a record. Times are nanoseconds; those without `UNIX` count from the complete request.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// The HTTP status of the response; 0 if there was none.
+    Status = 0,
+    /// All prompt tokens, cached ones included. Absent if nothing counted them.
+    InputTokens = 1,
+    /// All generated tokens. Absent if nothing counted them.
+    OutputTokens = 2,
+    /// The start of the request in wall time, nanoseconds since 1970.
+    StartedUnixNs = 3,
+    /// The end of the exchange in wall time, nanoseconds since 1970.
+    EndedUnixNs = 4,
+    /// From the start of the request until it was complete.
+    UploadNs = 5,
+    /// From the complete request to the end.
+    DurationNs = 6,
+    /// To the first byte of the response's body.
+    FirstByteNs = 7,
+    /// To the first frame that is no keep-alive. Streams only.
+    FirstChunkNs = 8,
+    /// To the first token (TTFT). Streams, and engines that count.
+    FirstTokenNs = 9,
+    /// To the first visible text. Streams only.
+    FirstVisibleNs = 10,
+    /// To the first part of a tool call. Streams only.
+    FirstToolNs = 11,
+    /// From the first to the last token, summed over the timed choices.
+    GenerationNs = 12,
+    /// The tokens produced in that time: output less the first token of each choice.
+    GenerationTokens = 13,
+    /// Time per output token: (duration − TTFT) ÷ (output − 1).
+    PerOutputTokenNs = 14,
+    /// The longest gap between two frames with tokens.
+    LongestGapNs = 15,
+    /// The number of gaps above the stall limit.
+    Stalls = 16,
+    /// The total time of those gaps.
+    StalledNs = 17,
+    /// The time for which bytes were ready and the client was not.
+    ClientWaitNs = 18,
+    /// The number of requested answers.
+    Answers = 19,
+    /// The number of answers that arrived.
+    Choices = 20,
+    /// The characters of visible text.
+    VisibleChars = 21,
+    /// Counts of the server that exceeded the limit and were rejected.
+    UsageRejected = 22,
+    /// Cached prompt tokens that the server reported beyond the prompt itself, and that no count includes.
+    CachedExcess = 23,
+    /// The server's own report of the time in its queue.
+    ServerQueueNs = 24,
+    /// The server's own report of the time of prefill.
+    ServerPrefillNs = 25,
+    /// The server's own report of the time of decoding.
+    ServerDecodeNs = 26,
+}
+
+/// A rate of a record.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateKind {
+    /// (output − 1) ÷ (last token − first token), tokens per second: the speed that a user sees.
+    Output = 0,
+    /// (input − cached) ÷ TTFT, tokens per second.
+    Input = 1,
+    /// Visible characters per second between the first and the last token.
+    VisibleChars = 2,
+    /// The mean number of exchanges of the meter in flight during this one.
+    Concurrency = 3,
+}
+
+/// A text of a record.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextKind {
+    /// The id of the exchange, a UUID of version 7.
+    Id = 0,
+    /// The tenant; `default` where no rule identifies one.
+    Tenant = 1,
+    /// The API key or account of the request: a configured name, or a keyed hash.
+    Principal = 2,
+    /// The end user of the request, as a keyed hash.
+    Consumer = 3,
+    /// The upstream's name, as given to the meter.
+    Upstream = 4,
+    /// The provider's name, as given to the meter.
+    Provider = 5,
+    /// The JSON shape of request and response.
+    Dialect = 6,
+    /// The model of the request; else of the response; else `_unknown`.
+    Model = 7,
+    /// The model of the response.
+    ResponseModel = 8,
+    /// The id of the response.
+    ResponseId = 9,
+    /// The id that the client gave the request.
+    RequestId = 10,
+    /// The service tier of the response, else of the request.
+    ServiceTier = 11,
+    /// The ending: `complete`, `length`, `client_abort`, `upstream_cut`, `error_in_band`, `error_status`, `no_output`
+    /// or `proxy_error`.
+    Ending = 12,
+    /// The finish reason of the first answer, in the words of the OpenTelemetry convention.
+    FinishReason = 13,
+    /// The cost as an exact decimal. Absent without a price.
+    Cost = 14,
+    /// The currency of the cost, three letters.
+    Currency = 15,
+    /// The version of the price book by which the exchange was charged.
+    PriceVersion = 16,
+    /// The reason why the exchange has no price.
+    Unpriced = 17,
+}
+
+impl Number {
+    /// The value with this number.
+    pub(crate) fn of(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| *known as u32 == number)
+    }
+
+    pub(crate) const ALL: [Self; 27] = [
+        Self::Status,
+        Self::InputTokens,
+        Self::OutputTokens,
+        Self::StartedUnixNs,
+        Self::EndedUnixNs,
+        Self::UploadNs,
+        Self::DurationNs,
+        Self::FirstByteNs,
+        Self::FirstChunkNs,
+        Self::FirstTokenNs,
+        Self::FirstVisibleNs,
+        Self::FirstToolNs,
+        Self::GenerationNs,
+        Self::GenerationTokens,
+        Self::PerOutputTokenNs,
+        Self::LongestGapNs,
+        Self::Stalls,
+        Self::StalledNs,
+        Self::ClientWaitNs,
+        Self::Answers,
+        Self::Choices,
+        Self::VisibleChars,
+        Self::UsageRejected,
+        Self::CachedExcess,
+        Self::ServerQueueNs,
+        Self::ServerPrefillNs,
+        Self::ServerDecodeNs,
+    ];
+
+    /// The name in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::InputTokens => "input_tokens",
+            Self::OutputTokens => "output_tokens",
+            Self::StartedUnixNs => "started_unix_ns",
+            Self::EndedUnixNs => "ended_unix_ns",
+            Self::UploadNs => "upload_ns",
+            Self::DurationNs => "duration_ns",
+            Self::FirstByteNs => "first_byte_ns",
+            Self::FirstChunkNs => "first_chunk_ns",
+            Self::FirstTokenNs => "first_token_ns",
+            Self::FirstVisibleNs => "first_visible_ns",
+            Self::FirstToolNs => "first_tool_ns",
+            Self::GenerationNs => "generation_ns",
+            Self::GenerationTokens => "generation_tokens",
+            Self::PerOutputTokenNs => "per_output_token_ns",
+            Self::LongestGapNs => "longest_gap_ns",
+            Self::Stalls => "stalls",
+            Self::StalledNs => "stalled_ns",
+            Self::ClientWaitNs => "client_wait_ns",
+            Self::Answers => "answers",
+            Self::Choices => "choices",
+            Self::VisibleChars => "visible_chars",
+            Self::UsageRejected => "usage_rejected",
+            Self::CachedExcess => "cached_excess",
+            Self::ServerQueueNs => "server_queue_ns",
+            Self::ServerPrefillNs => "server_prefill_ns",
+            Self::ServerDecodeNs => "server_decode_ns",
+        }
+    }
+
+    /// The value in a record.
+    pub(crate) fn in_record(self, record: &Record) -> Option<u64> {
+        let (timing, tokens) = (&record.timing, &record.tokens);
+        let known = |provenance, count| (provenance != Provenance::None).then_some(count);
+        match self {
+            Self::Status => Some(record.status.into()),
+            Self::InputTokens => known(tokens.input_provenance, tokens.input()),
+            Self::OutputTokens => known(tokens.output_provenance, tokens.output()),
+            Self::StartedUnixNs => Some(record.identity.started_unix_ns),
+            Self::EndedUnixNs => Some(record.ended_unix_ns()),
+            Self::UploadNs => Some(timing.upload_ns),
+            Self::DurationNs => Some(timing.duration_ns),
+            Self::FirstByteNs => timing.first_byte_ns,
+            Self::FirstChunkNs => timing.first_chunk_ns,
+            Self::FirstTokenNs => timing.first_token_ns,
+            Self::FirstVisibleNs => timing.first_visible_ns,
+            Self::FirstToolNs => timing.first_tool_ns,
+            Self::GenerationNs => Some(timing.generation_ns),
+            Self::GenerationTokens => Some(timing.generation_tokens),
+            Self::PerOutputTokenNs => timing.per_output_token_ns,
+            Self::LongestGapNs => Some(timing.longest_gap_ns),
+            Self::Stalls => Some(timing.stalls.into()),
+            Self::StalledNs => Some(timing.stalled_ns),
+            Self::ClientWaitNs => Some(timing.client_wait_ns),
+            Self::Answers => Some(record.answers.into()),
+            Self::Choices => Some(record.choices.into()),
+            Self::VisibleChars => Some(record.visible_chars),
+            Self::UsageRejected => Some(record.usage_rejected.into()),
+            Self::CachedExcess => Some(record.cached_excess),
+            Self::ServerQueueNs => timing.server.queue_ns,
+            Self::ServerPrefillNs => timing.server.prefill_ns,
+            Self::ServerDecodeNs => timing.server.decode_ns,
+        }
+    }
+}
+
+impl RateKind {
+    /// The value with this number.
+    pub(crate) fn of(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| *known as u32 == number)
+    }
+
+    pub(crate) const ALL: [Self; 4] = [Self::Output, Self::Input, Self::VisibleChars, Self::Concurrency];
+
+    /// The name in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Output => "output_rate",
+            Self::Input => "input_rate",
+            Self::VisibleChars => "visible_chars_rate",
+            Self::Concurrency => "concurrency",
+        }
+    }
+
+    /// The value in a record.
+    pub(crate) fn in_record(self, record: &Record) -> Option<f64> {
+        let timing = &record.timing;
+        match self {
+            Self::Output => timing.output_rate,
+            Self::Input => timing.input_rate,
+            Self::VisibleChars => timing.visible_chars_rate,
+            Self::Concurrency => Some(timing.concurrency),
+        }
+    }
+}
+
+impl TextKind {
+    /// The value with this number.
+    pub(crate) fn of(number: u32) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| *known as u32 == number)
+    }
+
+    pub(crate) const ALL: [Self; 18] = [
+        Self::Id,
+        Self::Tenant,
+        Self::Principal,
+        Self::Consumer,
+        Self::Upstream,
+        Self::Provider,
+        Self::Dialect,
+        Self::Model,
+        Self::ResponseModel,
+        Self::ResponseId,
+        Self::RequestId,
+        Self::ServiceTier,
+        Self::Ending,
+        Self::FinishReason,
+        Self::Cost,
+        Self::Currency,
+        Self::PriceVersion,
+        Self::Unpriced,
+    ];
+
+    /// The name in JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::Tenant => "tenant",
+            Self::Principal => "principal",
+            Self::Consumer => "consumer",
+            Self::Upstream => "upstream",
+            Self::Provider => "provider",
+            Self::Dialect => "dialect",
+            Self::Model => "model",
+            Self::ResponseModel => "response_model",
+            Self::ResponseId => "response_id",
+            Self::RequestId => "request_id",
+            Self::ServiceTier => "service_tier",
+            Self::Ending => "ending",
+            Self::FinishReason => "finish_reason",
+            Self::Cost => "cost",
+            Self::Currency => "currency",
+            Self::PriceVersion => "price_version",
+            Self::Unpriced => "unpriced",
+        }
+    }
+
+    /// The value in a record with this charge.
+    pub(crate) fn in_record<'a>(self, record: &'a Record, charge: &'a Charge) -> Option<Cow<'a, str>> {
+        let identity = &record.identity;
+        let rate = match charge {
+            Charge::Priced { rate, .. } => Some(rate),
+            Charge::Unpriced(_) => None,
+        };
+        let text = match self {
+            Self::Id => return Some(identity.exchange.to_string().into()),
+            Self::Cost => {
+                return charge.cost().map(|pico| text::money(pico.into()).to_string().into());
+            }
+            Self::Tenant => &*identity.tenant,
+            Self::Principal => identity.principal.as_deref()?,
+            Self::Consumer => identity.consumer.as_deref()?,
+            Self::Upstream => &identity.upstream,
+            Self::Provider => &identity.provider,
+            Self::Dialect => identity.dialect.name(),
+            Self::Model => &identity.model,
+            Self::ResponseModel => identity.response_model.as_deref()?,
+            Self::ResponseId => identity.response_id.as_deref()?,
+            Self::RequestId => identity.request_id.as_deref()?,
+            Self::ServiceTier => identity.service_tier.as_deref()?,
+            Self::Ending => record.ending.name(),
+            Self::FinishReason => record.finishes[0]?.name(),
+            Self::Currency => rate?.currency.code(),
+            Self::PriceVersion => &rate?.version,
+            Self::Unpriced => match charge {
+                Charge::Priced { .. } => return None,
+                Charge::Unpriced(reason) => reason.name(),
+            },
+        };
+        Some(text.into())
+    }
+}
+
+#[cfg(test)]
+#[path = "values_tests.rs"]
+mod tests;

@@ -1,0 +1,7 @@
+//! The library as a C program sees it: its header, its symbols, and programs that use it.
+
+mod header;
+mod programs;
+mod replayed;
+mod symbols;
+mod toolchain;
