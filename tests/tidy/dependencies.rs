@@ -140,6 +140,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-gpu", &["tokenmeter-meter", "tokenmeter-scrape"]),
     ("tokenmeter-text", &[]),
     ("tokenmeter-yaml", &[]),
+    ("tokenmeter-origin", &["tokenmeter-yaml"]),
     ("tokenmeter-price", &["tokenmeter-meter", "tokenmeter-text", "tokenmeter-yaml"]),
     ("tokenmeter-ledger", &["tokenmeter-meter", "tokenmeter-price", "tokenmeter-text"]),
     ("tokenmeter-report", &["tokenmeter-ledger", "tokenmeter-meter", "tokenmeter-price", "tokenmeter-text"]),

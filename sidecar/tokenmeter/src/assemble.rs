@@ -36,6 +36,7 @@ use accounting::tokenizer_stage::{self, TokenizerStage};
 use accounting::totals::{Totals, UpstreamTotals};
 use engine::{Detected, FrontEnd, Hooks, ProxyTotals};
 use metrics::{Currency, Metrics, Part};
+use origin::Origin;
 use relay::{Observer, UpstreamProfile};
 
 use crate::assemble::probe::{Prober, Target};
@@ -48,7 +49,6 @@ use crate::plan::Plan;
 use crate::plan::loops;
 use crate::plan::machine::ThisMachine;
 use crate::reload::{self, Reload, TenantsWatch, Watch};
-use crate::settings::origin::Origin;
 
 /// A running tokenmeter with open listeners.
 pub struct Process {

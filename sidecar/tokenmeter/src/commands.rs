@@ -15,13 +15,14 @@ mod words;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use origin::Diagnostics;
+
 use crate::cli::{Action, Flags};
 #[cfg(feature = "demo")]
 use crate::demo::{self, DemoArgs, DemoError};
 use crate::plan::Plan;
 use crate::plan::machine::{Machine, ThisMachine};
 use crate::run;
-use crate::settings::diagnostic::Diagnostics;
 use crate::settings::file;
 use crate::settings::{RawSettings, variable};
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 use clap::Args;
 use files::{DemoFiles, TENANT_HEADER, TENANTS};
 use metrics::Snapshot;
+use origin::{Diagnostic, Diagnostics};
 use report as spend;
 use schedule::Schedule;
 use simulator::load::{self, CONCURRENCIES, Load, Pace, Report};
@@ -27,7 +28,6 @@ use crate::log;
 use crate::plan::Plan;
 use crate::plan::machine::ThisMachine;
 use crate::run::signals::Signals;
-use crate::settings::diagnostic::{Diagnostic, Diagnostics};
 use crate::settings::{RawSettings, setting};
 
 /// The arguments of `demo`.

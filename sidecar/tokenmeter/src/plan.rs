@@ -28,12 +28,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::Objective;
+use origin::{Diagnostic, Diagnostics, Origin};
 
 use crate::log;
 use crate::plan::effective::Effective;
 use crate::plan::machine::Machine;
-use crate::settings::diagnostic::{Diagnostic, Diagnostics};
-use crate::settings::origin::Origin;
 use crate::settings::{RawSettings, Value};
 
 use upstreams::{ListenAddress, UpstreamDraft};

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use engine::Scrape;
+use origin::file;
 use relay::ServerKind;
 
 use super::Plan;
 use crate::plan::machine::Machine;
-use crate::settings::file;
 use crate::settings::{RawSettings, SETTINGS};
 
 /// A machine with six cores, one host name and loopback addresses only.

@@ -5,11 +5,9 @@
 //! so none can be missing or differ. Values stay text here; `plan` parses them.
 
 mod choices;
-pub mod diagnostic;
 pub mod file;
 mod group;
 mod list;
-pub mod origin;
 mod raw;
 
 pub(crate) use choices::choice;

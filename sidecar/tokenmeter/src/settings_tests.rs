@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use origin::{Origin, file};
+
 use super::{Form, RawSettings, SETTINGS, Value, setting};
-use crate::settings::file;
-use crate::settings::origin::Origin;
 
 fn merge(flag: Option<&str>, env: Option<&str>, yaml: &str) -> RawSettings {
     let flags: BTreeMap<_, _> = flag.map(|text| ("stall_ms", text.to_owned())).into_iter().collect();
@@ -155,7 +155,7 @@ fn invalid_yaml_is_an_error_with_its_line() {
         ));
         assert!(!error.contains('\n'), "one line: {error}");
     }
-    let missing = file::read("/nonexistent/t.yaml").unwrap_err().to_string();
+    let missing = crate::settings::file::read("/nonexistent/t.yaml").unwrap_err().to_string();
     assert_eq!(
         missing,
         "/nonexistent/t.yaml: cannot be read: No such file or directory (os error 2); name a readable YAML \

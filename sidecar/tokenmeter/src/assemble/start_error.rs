@@ -5,8 +5,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use origin::Origin;
+
 use crate::plan::Plan;
-use crate::settings::origin::Origin;
 use crate::settings::setting;
 
 /// The error of a start. Every part that had started was stopped again.
@@ -138,8 +139,9 @@ impl std::error::Error for StartError {
 mod tests {
     use std::io::{Error, ErrorKind};
 
+    use origin::Origin;
+
     use super::StartError;
-    use crate::settings::origin::Origin;
 
     fn bind(origin: Origin, kind: ErrorKind) -> String {
         let cause = Error::new(kind, "no");

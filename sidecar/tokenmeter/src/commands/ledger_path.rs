@@ -5,11 +5,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use origin::Diagnostic;
 use ship::address::is_postgres;
 
 use super::setting::{self, with_variable};
 use crate::plan::machine::{Machine, ThisMachine};
-use crate::settings::diagnostic::Diagnostic;
 use crate::settings::variable;
 
 /// The flags that name a ledger, for commands that also read a central store.

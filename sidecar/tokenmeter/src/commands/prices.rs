@@ -13,10 +13,10 @@ use ::price::litellm::{self, Import};
 use ::price::{Book, Entry, LineError, instant};
 use clap::{Args, Subcommand, ValueEnum};
 use ledger::now_us;
+use origin::Diagnostic;
 
 use crate::plan::machine::ThisMachine;
 use crate::plan::prices::text;
-use crate::settings::diagnostic::Diagnostic;
 use crate::settings::variable;
 
 use self::init::{Init, NewFile};

@@ -1,9 +1,11 @@
 //! Reads a setting of the proxy for commands beside it: like `run`, from the flag, the variable or the
 //! settings file.
 
+use origin::Diagnostic;
+use origin::file::Shape;
+
 use crate::plan::machine::Machine;
-use crate::settings::diagnostic::Diagnostic;
-use crate::settings::file::{self, Shape};
+use crate::settings::file;
 use crate::settings::variable;
 
 /// Returns a setting from the flag, else the variable, else the settings file.

@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use ledger::Store;
 use ledger::source::Month;
 use ledger::{Range, Source, SourceError, period};
+use origin::Diagnostic;
 use price::Book;
 use report::focus::{self, Billing, Options, Version};
 use report::notes::{Notes, shell_word};
@@ -26,7 +27,6 @@ use super::setting::{self, with_variable};
 use super::words::one_of;
 use crate::plan::machine::ThisMachine;
 use crate::plan::{prices, store};
-use crate::settings::diagnostic::Diagnostic;
 
 /// The arguments of `spend`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]

@@ -15,13 +15,12 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
+use origin::{Diagnostics, Origin};
 use tenant::{HashKey, Live};
 
 use crate::plan::machine::{Machine, ThisMachine};
 use crate::plan::tenants::{Tenancy, TenantFiles, hash_key, load, warn_if_public};
 use crate::reload::{TenantsWatch, Watch};
-use crate::settings::diagnostic::Diagnostics;
-use crate::settings::origin::Origin;
 use crate::settings::{setting, variable};
 
 use super::setting::with_variable;

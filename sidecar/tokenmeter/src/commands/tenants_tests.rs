@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
+use origin::Origin;
 use tenant::{HashKey, Rules};
 
 use super::request::Request;
 use super::{describe, hashes};
 use crate::plan::tenants::{Hash, TenantFiles, load, parse};
-use crate::settings::origin::Origin;
 
 fn key() -> HashKey {
     HashKey::of(b"an example, known to everybody: make your own").unwrap()

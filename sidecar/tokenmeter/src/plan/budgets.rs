@@ -5,15 +5,13 @@ use std::io::{self, Read};
 
 use accounting::BudgetsPlan;
 use budget::{Budget, Endpoint, Period, Secret};
+use origin::{Diagnostic, Origin};
 use relay::{Terms, UnknownPaths};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use tenant::Spec;
 
-use super::values::Reader;
-use crate::settings::diagnostic::Diagnostic;
-use crate::settings::file;
-use crate::settings::origin::Origin;
+use super::values::{Reader, decimal};
 use crate::settings::{
     BUDGET_DURATIONS, BUDGET_LIST, BUDGET_UNKNOWN_PATHS, BUDGET_UNPRICED, Entry, Value, setting,
 };
@@ -192,7 +190,7 @@ impl Reader<'_> {
     /// Returns an amount in pico-units, exactly as written.
     fn limit(&mut self, written: &Value) -> Option<i128> {
         let text = &written.text;
-        let pico = file::decimal(text).and_then(|units| units.checked_mul(Decimal::from(PICO)));
+        let pico = decimal(text).and_then(|units| units.checked_mul(Decimal::from(PICO)));
         match pico {
             Some(pico) if pico.fract().is_zero() && pico.is_sign_positive() && !pico.is_zero() => {
                 pico.to_i128()

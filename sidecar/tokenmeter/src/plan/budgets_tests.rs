@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use budget::{Budget, Period};
+use origin::{Origin, file};
 use text::{Glob, money};
 
 use crate::plan::Plan;
 use crate::plan::machine::Alone;
-use crate::settings::file;
-use crate::settings::origin::Origin;
 use crate::settings::{BUDGET_DURATIONS, RawSettings, Value};
 
 /// Merges the file with these settings.

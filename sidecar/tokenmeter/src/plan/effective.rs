@@ -4,12 +4,11 @@ use std::fmt::{self, Display, Write};
 
 use budget::Budget;
 use metrics::Objective;
+use origin::{Origin, file};
 use relay::{ServerKind, Terms};
 use text::{Glob, money};
 
 use crate::plan::{BudgetsPlan, Telemetry};
-use crate::settings::file;
-use crate::settings::origin::Origin;
 use crate::settings::{AUTO, BUDGET_UNPRICED, Entry, Form, RawSettings, SETTINGS, Setting, Value, choice};
 
 /// The effective settings, in the order of the table.

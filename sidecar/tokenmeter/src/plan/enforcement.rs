@@ -2,12 +2,11 @@
 //! for no counts. Budgets are read at the start only, and so are these consequences.
 
 use ::price::Book;
+use origin::{Diagnostic, file};
 use relay::{ServerKind, UsagePolicy};
 
 use super::values::Reader;
 use crate::settings::Value;
-use crate::settings::diagnostic::Diagnostic;
-use crate::settings::file;
 
 /// The note that `check-config` prints and the start logs.
 pub(super) const NOTE: &str = "a budget is enforced, so upstreams without their own `usage` are `continuous`: \

@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use gpu::{ExporterPlan, Gpus, Prices, SourceChoice, Upstream};
+use origin::{Diagnostic, Origin};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
-use super::values::Reader;
+use super::values::{Reader, decimal};
 use crate::plan::machine::Machine;
 use crate::plan::url::Url;
-use crate::settings::diagnostic::Diagnostic;
-use crate::settings::file;
-use crate::settings::origin::Origin;
 use crate::settings::{Form, OFF, Value, setting};
 
 impl Reader<'_> {
@@ -147,7 +145,7 @@ impl Reader<'_> {
         if text.is_empty() {
             return 0;
         }
-        let parts = file::decimal(&text).filter(|number| !number.is_sign_negative());
+        let parts = decimal(&text).filter(|number| !number.is_sign_negative());
         let parts = parts.and_then(|number| number.checked_mul(Decimal::from(scale)));
         match parts {
             Some(parts) if parts.fract().is_zero() && parts.to_u64().is_some() => {

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gpu::{GpuName, Gpus, SourceChoice};
+use origin::{Diagnostics, file};
 
 use crate::plan::Plan;
 use crate::plan::machine::Alone;
 use crate::settings::RawSettings;
-use crate::settings::diagnostic::Diagnostics;
-use crate::settings::file;
 
 fn make(yaml: &str) -> Result<Plan, Diagnostics> {
     make_on(Alone(&[]), yaml)

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use ::ship::address::is_postgres;
 use ::ship::redact;
 use accounting::LedgerPlan;
+use origin::Diagnostic;
 
 use super::store::PASSWORD;
 use super::values::Reader;
 use crate::plan::machine::Machine;
 use crate::settings::Value;
-use crate::settings::diagnostic::Diagnostic;
 
 impl Reader<'_> {
     pub(super) fn ledger(&mut self, machine: &dyn Machine) -> LedgerPlan {

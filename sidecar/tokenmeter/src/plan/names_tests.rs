@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use ::price::Book;
 use chance::Chance;
+use origin::file;
 use tenant::Rule;
 
 use super::tenants::{Hash, parse};
 use crate::settings::RawSettings;
-use crate::settings::file;
 
 /// Plain values that YAML reads as a number or a boolean.
 const NUMBERS_AND_BOOLEANS: [&str; 24] = [

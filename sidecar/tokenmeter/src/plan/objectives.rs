@@ -3,11 +3,10 @@
 
 use meter::edges::{FIRST_TOKEN_S, OUTPUT_RATE};
 use metrics::{Objective, PRESETS, Preset, TARGET_RATIO};
+use origin::{Diagnostic, Origin};
 use text::Glob;
 
 use super::values::Reader;
-use crate::settings::diagnostic::Diagnostic;
-use crate::settings::origin::Origin;
 use crate::settings::{Entry, OBJECTIVE_LIST, OBJECTIVES, Value};
 
 impl Reader<'_> {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use metrics::{Objective, PRESETS};
+use origin::file;
 
 use crate::plan::Plan;
 use crate::plan::machine::Alone;
-use crate::settings::file;
 use crate::settings::{OBJECTIVES, RawSettings, setting};
 
 /// Merges the file and the flag `--objective`.

@@ -6,9 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use ::price::{Book, LineError, Warning};
-
-use crate::settings::diagnostic::Diagnostic;
-use crate::settings::origin::Origin;
+use origin::{Diagnostic, Origin};
 
 use super::values::Reader;
 

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use origin::Origin;
+
 use super::read;
 use crate::plan::Plan;
 use crate::plan::machine::ThisMachine;
 use crate::settings::RawSettings;
-use crate::settings::origin::Origin;
 
 /// A temporary file, removed on drop.
 struct File(PathBuf);

@@ -7,11 +7,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ::ship::Address;
+use origin::{Diagnostic, Origin};
 
 use crate::plan::machine::Machine;
 use crate::plan::values::Reader;
-use crate::settings::diagnostic::Diagnostic;
-use crate::settings::origin::Origin;
 use crate::settings::{Value, setting, variable};
 
 impl Reader<'_> {

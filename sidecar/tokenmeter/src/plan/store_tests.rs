@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use origin::Origin;
+
 use crate::plan::machine::Alone;
 use crate::plan::values::Reader;
-use crate::settings::origin::Origin;
 use crate::settings::{RawSettings, Value};
 
 /// Returns the errors and the warnings of these settings.
@@ -19,8 +20,7 @@ fn diagnostics(written: &[(&'static str, &str)], machine: &Alone) -> (Vec<String
     let written = RawSettings { values, ..RawSettings::default() };
     let mut reader = Reader { written: &written, errors: Vec::new(), warnings: Vec::new() };
     reader.ledger(machine);
-    let texts =
-        |list: &[crate::settings::diagnostic::Diagnostic]| list.iter().map(ToString::to_string).collect();
+    let texts = |list: &[origin::Diagnostic]| list.iter().map(ToString::to_string).collect();
     (texts(&reader.errors), texts(&reader.warnings))
 }
 

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use metrics::Semconv;
+use origin::{Diagnostic, Origin};
 use otlp::settings::{Overrides, Settings, resolve};
 use otlp::{Detail, EventName, Protocol, Signal};
 use relay::{Draw, Sampler, Tracing};
 
 use super::values::Reader;
 use crate::plan::machine::Machine;
-use crate::settings::diagnostic::Diagnostic;
-use crate::settings::origin::Origin;
 use crate::settings::{AUTO, ON, Value};
 
 /// The export of metrics, spans and log records.

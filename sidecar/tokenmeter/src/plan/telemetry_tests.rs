@@ -13,7 +13,7 @@ use crate::settings::{RawSettings, SETTINGS};
 fn make(
     flags: &[(&str, &str)],
     variables: &'static [(&'static str, &'static str)],
-) -> Result<Plan, crate::settings::diagnostic::Diagnostics> {
+) -> Result<Plan, origin::Diagnostics> {
     let known = |key: &str| SETTINGS.iter().find(|row| row.key == key).expect("a setting").key;
     let mut written: BTreeMap<_, _> =
         flags.iter().map(|(key, value)| (known(key), (*value).to_owned())).collect();

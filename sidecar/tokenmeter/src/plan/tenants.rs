@@ -11,12 +11,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use origin::file::{self, Node, Shape};
+use origin::{Diagnostic, Diagnostics, Origin};
 use tenant::{EndUser, HashKey, KeySet, Name, Spec};
 
 use crate::plan::values::Reader;
-use crate::settings::diagnostic::{Diagnostic, Diagnostics};
-use crate::settings::file::{self, Node, Shape};
-use crate::settings::origin::Origin;
 
 use rules_reader::RulesReader;
 

@@ -2,11 +2,11 @@
 
 use std::fs;
 
+use origin::Origin;
 use tenant::{BodyKey, EndUser, HashKey, Rule};
 
 use super::{Hash, Place, TenantFiles, Tenants, load, parse, warn_if_public};
 use crate::folder::Folder;
-use crate::settings::origin::Origin;
 
 /// The hash key of the documented example.
 fn key() -> HashKey {

@@ -5,14 +5,13 @@ use std::net::SocketAddr;
 use engine::Scrape;
 use gpu::Gpus;
 use meter::Role;
+use origin::{Diagnostic, Origin};
 use relay::{RoleSource, ServerKind, UsagePolicy};
 
 use super::values::Reader;
 use crate::plan::loops;
 use crate::plan::machine::Machine;
 use crate::plan::url::Url;
-use crate::settings::diagnostic::Diagnostic;
-use crate::settings::origin::Origin;
 use crate::settings::{AUTO, Entry, KINDS, OFF, ON, ROLES, SCRAPES, UPSTREAMS, USAGE, Value, setting};
 
 /// An address and its origin.

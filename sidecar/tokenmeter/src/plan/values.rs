@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
+use origin::{Diagnostic, Origin, file};
+use rust_decimal::Decimal;
 use text::nearest;
 
-use crate::settings::diagnostic::Diagnostic;
-use crate::settings::file;
-use crate::settings::origin::Origin;
 use crate::settings::{Form, RawSettings, Value, choice, setting};
 
 /// Parses settings, and collects errors and warnings.
@@ -81,4 +80,9 @@ impl Reader<'_> {
             .cloned()
             .unwrap_or_else(|| Value { text: setting(key).default.to_owned(), origin: Origin::Default })
     }
+}
+
+/// Reads a decimal number exactly, with or without an exponent.
+pub(super) fn decimal(text: &str) -> Option<Decimal> {
+    Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)).ok()
 }

@@ -1,11 +1,11 @@
 //! Warns of environment variables with the prefix `TOKENMETER_` that are no setting: without a warning, a
 //! misspelled one would leave its setting at the default.
 
+use origin::Diagnostic;
 use text::nearest;
 
 use super::values::Reader;
 use crate::plan::machine::Machine;
-use crate::settings::diagnostic::Diagnostic;
 use crate::settings::{SETTINGS, variable};
 
 /// The prefix of every variable that mirrors a setting.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use metrics::ReloadedFile;
+use origin::Origin;
 use tenant::{KeySet, Live, Rules, Spec};
 
 use super::keys::{FETCH_INTERVALS, FetchIntervals, KeysWatch};
 use super::{LastRead, ReloadResult, Watch};
 use crate::plan::tenants::{HASH_KEY_BYTES, KeySource, TENANTS_BYTES, Tenancy, TenantFiles, load_rules};
-use crate::settings::origin::Origin;
 
 /// Keeps the current rules equal to the files.
 pub struct TenantsWatch {

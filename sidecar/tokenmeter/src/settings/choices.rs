@@ -2,9 +2,8 @@
 
 use budget::Period;
 use metrics::PRESETS;
+use origin::file;
 use relay::{ServerKind, UnknownPaths};
-
-use crate::settings::file;
 
 /// The values of `kind`: [`AUTO`], then the server types, which are values of `gen_ai.provider.name`.
 pub const KINDS: [&str; ServerKind::ALL.len() + 1] = {

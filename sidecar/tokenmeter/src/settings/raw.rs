@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use origin::file::{Node, Shape};
+use origin::{Diagnostic, Origin};
 use text::nearest;
 
 use super::{BUDGET_LIST, List, OBJECTIVE_LIST, SETTINGS, UPSTREAMS};
-use crate::settings::diagnostic::Diagnostic;
-use crate::settings::file::{Node, Shape};
-use crate::settings::origin::Origin;
 
 /// A value and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]

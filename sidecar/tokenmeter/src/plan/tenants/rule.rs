@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use origin::file::{self, Node, Shape};
+use origin::{Diagnostic, Origin};
 use relay::limits::MAX_SELECTED_MEMBERS;
 use tenant::{
     Algorithm, ApiKeys, BodyKey, Claim, Jwt, KEY_FIELDS, KeyHash, KeySet, Name, Owner, Rule, begins_path,
@@ -11,9 +13,6 @@ use text::nearest;
 
 use super::rules_reader::{Fields, RulesReader};
 use super::{Hash, KeySource, Place};
-use crate::settings::diagnostic::Diagnostic;
-use crate::settings::file::{self, Node, Shape};
-use crate::settings::origin::Origin;
 
 /// Rules of one file: each request tries them in order.
 const RULES_MAX: usize = 1024;

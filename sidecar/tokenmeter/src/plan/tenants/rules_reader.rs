@@ -3,13 +3,12 @@
 
 use std::path::Path;
 
+use origin::file::{self, Node, Shape};
+use origin::{Diagnostic, Origin};
 use tenant::{BodyKey, Nets};
 use text::nearest;
 
 use super::{Hash, KeySource};
-use crate::settings::diagnostic::Diagnostic;
-use crate::settings::file::{self, Node, Shape};
-use crate::settings::origin::Origin;
 
 /// Reads a tenants file; holds the findings so far.
 pub(super) struct RulesReader<'a> {

@@ -1,9 +1,9 @@
-//! An error or a warning about the settings: the place, the problem and the remedy. All errors of a
+//! An error or a warning about a written value: the place, the problem and the remedy. All errors of a
 //! start are reported together.
 
 use std::fmt;
 
-use crate::settings::origin::Origin;
+use crate::Origin;
 
 /// An error or a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]

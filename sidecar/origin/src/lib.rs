@@ -1,8 +1,13 @@
-//! The origin of a setting. Every value carries it from the moment it is read, so that every error
-//! names the place to change.
+//! The origin of a written value: a flag, a variable or a line of a file. Every value carries it from the moment it is
+//! read, so that every error names the place to change.
+
+mod diagnostic;
+pub mod file;
 
 use std::fmt;
 use std::sync::Arc;
+
+pub use diagnostic::{Diagnostic, Diagnostics};
 
 /// The place in which a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
