@@ -8,5 +8,5 @@ mod table;
 
 pub use decimal::{Decimal, group_thousands, money, nano, per_million};
 pub use glob::Glob;
-pub use nearest::nearest;
+pub use nearest::{nearest, suggestion};
 pub use table::table;

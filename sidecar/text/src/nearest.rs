@@ -16,12 +16,27 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
+/// Suggests the known word nearest to `word`, or else lists the known words.
+pub fn suggestion<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    match nearest(word, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
+    }
+}
+
 /// The maximum length in bytes of a word with a suggestion.
 const MAX_WORD_BYTES: usize = 100;
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{nearest, suggestion};
+
+    #[test]
+    fn suggestion_is_a_near_word_or_all() {
+        let known = ["tenant", "strip"].into_iter();
+        assert_eq!(suggestion("tennant", known.clone()), "did you mean `tenant`?");
+        assert_eq!(suggestion("peer", known), "known are tenant, strip");
+    }
 
     #[test]
     fn misspellings_get_suggestions_and_other_words_none() {

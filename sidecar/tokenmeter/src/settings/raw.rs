@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use origin::file::{Node, Shape};
 use origin::{Diagnostic, Origin};
-use text::nearest;
+use text::suggestion;
 
 use super::{BUDGET_LIST, List, OBJECTIVE_LIST, SETTINGS, UPSTREAMS};
 
@@ -187,11 +187,7 @@ impl RawSettings {
         known: impl Iterator<Item = &'static str> + Clone,
     ) {
         let problem = format!("there is no {noun} `{key}`");
-        let remedy = match nearest(key, known.clone()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
-        };
-        self.errors.push(Diagnostic::at(origin, problem, remedy));
+        self.errors.push(Diagnostic::at(origin, problem, suggestion(key, known)));
     }
 }
 

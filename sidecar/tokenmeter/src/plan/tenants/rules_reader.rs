@@ -6,7 +6,7 @@ use std::path::Path;
 use origin::file::{self, Node, Shape};
 use origin::{Diagnostic, Origin};
 use tenant::{BodyKey, Nets};
-use text::nearest;
+use text::suggestion;
 
 use super::{Hash, KeySource};
 
@@ -93,10 +93,7 @@ impl<'a> RulesReader<'a> {
         let mut fields = Fields { origin: node.origin, has_unknown: false, entries: Vec::new() };
         for (key, origin, value) in entries {
             if !known.contains(&key.as_str()) {
-                let remedy = match nearest(&key, known.iter().copied()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("known are {}", known.join(", ")),
-                };
+                let remedy = suggestion(&key, known.iter().copied());
                 self.report_error(&origin, unknown(&key), remedy);
                 fields.has_unknown = true;
             } else if let Some((_, first, _)) = fields.entries.iter().find(|(earlier, ..)| *earlier == key) {
