@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-/// Maximum body members that tenant rules may read.
-pub use scan::limits::MAX_SELECTED_MEMBERS;
+// The scanner selects every body member that tenant rules may read.
+const _: () = assert!(tenant::MAX_BODY_KEYS <= scan::limits::MAX_SELECTED_MEMBERS);
 
 /// Bytes of one message head, and of each connection's read and write buffer: real clients send heads below 8 KiB, and
 /// a slow reader must stop its upstream soon.

@@ -122,6 +122,10 @@ pub enum BodyKey {
     Metadata(Box<str>),
 }
 
+/// Maximum distinct members of a body that rules and end users read together: the scanner of requests selects no more
+/// (OpenAI allows 16 keys of `metadata`).
+pub const MAX_BODY_KEYS: usize = 32;
+
 /// The place of the end user's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EndUser {

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use origin::file::{self, Node, Shape};
 use origin::{Diagnostic, Origin};
-use relay::limits::MAX_SELECTED_MEMBERS;
 use tenant::{
-    Algorithm, ApiKeys, BodyKey, Claim, Jwt, KEY_FIELDS, KeyHash, KeySet, Name, Owner, Rule, begins_path,
+    Algorithm, ApiKeys, BodyKey, Claim, Jwt, KEY_FIELDS, KeyHash, KeySet, MAX_BODY_KEYS, Name, Owner, Rule,
+    begins_path,
 };
 use text::nearest;
 
@@ -176,12 +176,11 @@ impl RulesReader<'_> {
             }
         };
         // The first member over the limit is kept, too, so that it is reported once.
-        if !self.members.contains(&key) && self.members.len() <= MAX_SELECTED_MEMBERS {
+        if !self.members.contains(&key) && self.members.len() <= MAX_BODY_KEYS {
             self.members.push(key.clone());
-            if self.members.len() > MAX_SELECTED_MEMBERS {
-                let problem = format!("the rules need more than {MAX_SELECTED_MEMBERS} members of a body");
-                let remedy =
-                    format!("keep {MAX_SELECTED_MEMBERS} distinct ones, those of `end_user` included");
+            if self.members.len() > MAX_BODY_KEYS {
+                let problem = format!("the rules need more than {MAX_BODY_KEYS} members of a body");
+                let remedy = format!("keep {MAX_BODY_KEYS} distinct ones, those of `end_user` included");
                 self.report_error(origin, problem, remedy);
             }
         }
