@@ -141,6 +141,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-text", &[]),
     ("tokenmeter-yaml", &[]),
     ("tokenmeter-origin", &["tokenmeter-yaml"]),
+    ("tokenmeter-rules", &["tokenmeter-origin", "tokenmeter-tenant", "tokenmeter-text"]),
     ("tokenmeter-price", &["tokenmeter-meter", "tokenmeter-text", "tokenmeter-yaml"]),
     ("tokenmeter-ledger", &["tokenmeter-meter", "tokenmeter-price", "tokenmeter-text"]),
     ("tokenmeter-report", &["tokenmeter-ledger", "tokenmeter-meter", "tokenmeter-price", "tokenmeter-text"]),

@@ -15,8 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use metrics::ReloadedFile;
-
-use crate::plan::tenants::bounded;
+use rules::bounded;
 
 pub use tenancy::TenantsWatch;
 

@@ -11,12 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use origin::Origin;
+use rules::{TenantFiles, load};
 use tenant::{Head, Live, Resolution};
 
 use super::keys::FetchIntervals;
 use super::{FileWatch, ReloadResult, ReloadedFile, TenantsWatch, Watch, start_at};
 use crate::folder::Folder;
-use crate::plan::tenants::{Tenancy, TenantFiles, load};
+use crate::plan::tenants::Tenancy;
 
 const KEYS: &str = include_str!("../../../proxy/tenant/tests/tokens/keys.json");
 const TOKENS: &str = include_str!("../../../proxy/tenant/tests/tokens/tokens.json");

@@ -16,10 +16,11 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use origin::{Diagnostics, Origin};
+use rules::{TenantFiles, hash_key, load, warn_if_public};
 use tenant::{HashKey, Live};
 
 use crate::plan::machine::{Machine, ThisMachine};
-use crate::plan::tenants::{Tenancy, TenantFiles, hash_key, load, warn_if_public};
+use crate::plan::tenants::Tenancy;
 use crate::reload::{TenantsWatch, Watch};
 use crate::settings::{setting, variable};
 

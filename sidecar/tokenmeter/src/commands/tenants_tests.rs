@@ -3,17 +3,17 @@
 use std::net::IpAddr;
 
 use origin::Origin;
+use rules::{Hash, TenantFiles, load, parse};
 use tenant::{HashKey, Rules};
 
 use super::request::Request;
 use super::{describe, hashes};
-use crate::plan::tenants::{Hash, TenantFiles, load, parse};
 
 fn key() -> HashKey {
     HashKey::of(b"an example, known to everybody: make your own").unwrap()
 }
 
-fn example() -> crate::plan::tenants::Tenants {
+fn example() -> rules::Tenants {
     let document = include_str!("../../../../proxy/tenant/tenants.md");
     let example = document.split("```yaml\n").nth(2).unwrap().split("```").next().unwrap();
     parse("t.yaml", example, Hash::Key(key())).unwrap()

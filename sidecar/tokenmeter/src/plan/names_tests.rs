@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use ::price::Book;
 use chance::Chance;
 use origin::file;
+use rules::{Hash, parse};
 use tenant::Rule;
 
-use super::tenants::{Hash, parse};
 use crate::settings::RawSettings;
 
 /// Plain values that YAML reads as a number or a boolean.

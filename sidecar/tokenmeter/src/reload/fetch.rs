@@ -4,10 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rules::JWKS_BYTES;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Error, Proxy};
-
-use crate::plan::tenants::JWKS_BYTES;
 
 /// The timeout of a fetch, redirects included.
 const FETCH: Duration = Duration::from_secs(5);

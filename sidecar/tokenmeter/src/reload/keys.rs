@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use metrics::ReloadedFile;
+use rules::{JWKS_BYTES, KeySource, Place};
 use tenant::KeySet;
 
 use super::fetch::Fetch;
 use super::{LastRead, ReloadResult};
-use crate::plan::tenants::{JWKS_BYTES, KeySource, Place};
 
 /// The intervals of fetches from a URL.
 #[derive(Clone, Copy, Debug)]

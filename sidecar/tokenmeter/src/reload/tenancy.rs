@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use metrics::ReloadedFile;
 use origin::Origin;
+use rules::{HASH_KEY_BYTES, KeySource, TENANTS_BYTES, TenantFiles, load_rules};
 use tenant::{KeySet, Live, Rules, Spec};
 
 use super::keys::{FETCH_INTERVALS, FetchIntervals, KeysWatch};
 use super::{LastRead, ReloadResult, Watch};
-use crate::plan::tenants::{HASH_KEY_BYTES, KeySource, TENANTS_BYTES, Tenancy, TenantFiles, load_rules};
+use crate::plan::tenants::Tenancy;
 
 /// Keeps the current rules equal to the files.
 pub struct TenantsWatch {

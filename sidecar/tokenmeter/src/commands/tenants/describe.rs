@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
+use rules::{Place, Tenants};
 use tenant::{BodyKey, EndUser, Jwt, Rule};
-
-use crate::plan::tenants::{Place, Tenants};
 
 /// Describes the whole file.
 pub(super) fn rules(tenants: &Tenants) -> String {

@@ -8,7 +8,7 @@ use origin::{Diagnostic, Origin};
 use tenant::{BodyKey, Nets};
 use text::suggestion;
 
-use super::{Hash, KeySource};
+use crate::{Hash, KeySource};
 
 /// Reads a tenants file; holds the findings so far.
 pub(super) struct RulesReader<'a> {

@@ -11,8 +11,8 @@ use tenant::{
 };
 use text::nearest;
 
-use super::rules_reader::{Fields, RulesReader};
-use super::{Hash, KeySource, Place};
+use crate::rules_reader::{Fields, RulesReader};
+use crate::{Hash, KeySource, Place};
 
 /// Rules of one file: each request tries them in order.
 const RULES_MAX: usize = 1024;
@@ -392,7 +392,7 @@ impl RulesReader<'_> {
             None => Place::File(self.path.parent().unwrap_or(Path::new("")).join(text)),
             Some((scheme, rest)) => {
                 let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-                let parsed = text.parse::<ureq::http::Uri>().ok();
+                let parsed = text.parse::<http::Uri>().ok();
                 if !["https", "http"].contains(&scheme) || authority.is_empty() || parsed.is_none() {
                     let remedy = "write https://HOST/PATH, or a file's path";
                     self.report_error(&origin, "`keys` is not an http(s) URL", remedy);

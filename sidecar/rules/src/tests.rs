@@ -1,12 +1,20 @@
 //! Parsed tenants files, and the text of every error.
 
 use std::fs;
+use std::path::PathBuf;
 
 use origin::Origin;
 use tenant::{BodyKey, EndUser, HashKey, Rule};
 
 use super::{Hash, Place, TenantFiles, Tenants, load, parse, warn_if_public};
-use crate::folder::Folder;
+
+/// Creates an empty folder; `name` is unique among these tests.
+fn folder(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("tokenmeter-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
 
 /// The hash key of the documented example.
 fn key() -> HashKey {
@@ -28,7 +36,7 @@ fn errors(yaml: &str) -> Vec<String> {
 
 /// Returns the `nth` file of the documentation, from 1.
 fn documented(nth: usize) -> String {
-    let document = include_str!("../../../../proxy/tenant/tenants.md");
+    let document = include_str!("../../../proxy/tenant/tenants.md");
     document.split("```yaml\n").nth(nth).unwrap().split("```").next().unwrap().to_owned()
 }
 
@@ -339,13 +347,13 @@ fn probable_misconfiguration_is_a_warning() {
 
 #[test]
 fn unreadable_files_are_errors() {
-    let folder = Folder::new("tenants-load");
-    let files = TenantFiles { rules: Some(folder.at("t.yaml")), hash_key: Some(folder.at("hash.key")) };
+    let folder = folder("tenants-load");
+    let files = TenantFiles { rules: Some(folder.join("t.yaml")), hash_key: Some(folder.join("hash.key")) };
     let origins = (Origin::Flag("--tenants".into()), Origin::Flag("--hash-key-file".into()));
     let load = || load(&files, (&origins.0, &origins.1));
     let errors = || {
         let errors: Vec<_> = load().expect_err("not yet").0.iter().map(ToString::to_string).collect();
-        errors.join("\n").replace(&format!("{}/", folder.path().display()), "")
+        errors.join("\n").replace(&format!("{}/", folder.display()), "")
     };
     assert_eq!(
         errors(),
@@ -353,36 +361,38 @@ fn unreadable_files_are_errors() {
          file of 32 random bytes or more, as from `head -c 32 /dev/urandom`\n--tenants: the tenants file t.yaml \
          cannot be read: No such file or directory (os error 2); name a readable YAML file of at most 8 MiB"
     );
-    fs::write(folder.at("hash.key"), "short").unwrap();
+    fs::write(folder.join("hash.key"), "short").unwrap();
     fs::write(
-        folder.at("t.yaml"),
+        folder.join("t.yaml"),
         "rules:\n  - jwt: {keys: keys.json, issuer: i, audience: a, claim: c, principal: p}\n",
     )
     .unwrap();
-    fs::write(folder.at("keys.json"), "{}").unwrap();
+    fs::write(folder.join("keys.json"), "{}").unwrap();
     assert_eq!(
         errors(),
         "--hash-key-file: the hash key file hash.key holds 5 bytes of at least 32; name a file of 32 random \
          bytes or more, as from `head -c 32 /dev/urandom`\nt.yaml:2: the keys of keys.json: not a JWKS: the \
          list `keys` is missing; name a file that holds a JWKS (RFC 7517)"
     );
-    fs::write(folder.at("hash.key"), [99; 32]).unwrap();
-    fs::write(folder.at("keys.json"), include_str!("../../../../proxy/tenant/tests/tokens/keys.json"))
+    fs::write(folder.join("hash.key"), [99; 32]).unwrap();
+    fs::write(folder.join("keys.json"), include_str!("../../../proxy/tenant/tests/tokens/keys.json"))
         .unwrap();
     let tenants = load().unwrap();
     let [Rule::Jwt(jwt)] = &tenants.spec.rules[..] else { panic!() };
     assert_eq!(jwt.keys.len(), 4);
+    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn public_hash_key_file_is_a_warning() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = Folder::new("tenants-mode");
-    let path = folder.at("hash.key");
+    let folder = folder("tenants-mode");
+    let path = folder.join("hash.key");
     fs::write(&path, [200; 32]).unwrap();
     for (mode, warned) in [(0o600, false), (0o640, false), (0o644, true), (0o604, true)] {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         let warning = warn_if_public(&path, &Origin::Flag("--hash-key-file".into()));
         assert_eq!(warning.is_some(), warned, "{mode:o}");
     }
+    fs::remove_dir_all(folder).unwrap();
 }
