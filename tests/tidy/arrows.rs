@@ -10,7 +10,6 @@ use super::dependencies::{dependencies, is_free, manifest_path};
 const ONE_SYMBOL: &[(&str, &str, &str)] = &[
     ("tokenmeter-accounting", "tokenmeter-text", "`money`: every crate prints amounts alike"),
     ("tokenmeter-otlp", "tokenmeter-text", "`money`: every crate prints amounts alike"),
-    ("tokenmeter-price", "tokenmeter-meter", "`TokenType`: prices and counts share the list of token types"),
 ];
 
 const BINARY: &str = "tokenmeter";
