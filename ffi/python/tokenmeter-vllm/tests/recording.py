@@ -102,7 +102,8 @@ class RecordingMeter:
 
     def metrics(self, format=Format.TEXT):
         total = sum(exchange.tokens for exchange in self.exchanges if exchange.ended is not None)
-        page = f"# HELP tokenmeter_tokens_total Tokens.\n# TYPE tokenmeter_tokens_total counter\ntokenmeter_tokens_total {total}\n"
+        name = "tokenmeter_tokens" if format is Format.OPENMETRICS else "tokenmeter_tokens_total"
+        page = f"# HELP {name} Tokens.\n# TYPE {name} counter\ntokenmeter_tokens_total {total}\n"
         return page + ("# EOF\n" if format is Format.OPENMETRICS else "")
 
     @property

@@ -46,4 +46,6 @@ def family(name: str, types: dict[str, str]) -> str:
 
 def number(value: float) -> str:
     """Returns a number as Prometheus writes it; whole ones without a fraction."""
-    return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value).replace("inf", "Inf").replace("nan", "NaN")
+    if value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return repr(value).replace("inf", "Inf").replace("nan", "NaN")

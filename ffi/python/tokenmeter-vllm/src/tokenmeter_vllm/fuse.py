@@ -16,7 +16,7 @@ class Fuse:
         self.failures += 1
         if self.whole:
             self.whole = False
-            logger.error("tokenmeter: %s is off after an error; requests go on unmetered by it", self.part, exc_info=error)
+            logger.error("tokenmeter: %s is off after an error; requests go on", self.part, exc_info=error)
             for step in self.off:
                 try:
                     step()

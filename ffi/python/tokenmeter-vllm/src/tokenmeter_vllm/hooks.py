@@ -121,7 +121,8 @@ class Hooks:
         try:
             params = kwargs["sampling_params"] if "sampling_params" in kwargs else args[1]
             request_id = kwargs["request_id"] if "request_id" in kwargs else args[2]
-            return registry.begin_generation(model_name(llm, kwargs.get("lora_request")), params.n or 1, str(request_id))
+            model = model_name(llm, kwargs.get("lora_request"))
+            return registry.begin_generation(model, params.n or 1, str(request_id))
         except Exception as error:
             registry.engine.blow(error)
             return None

@@ -18,7 +18,8 @@ LEVELS = ("engine", "reported", "off")
 
 def is_wanted(scope: MutableMapping[str, Any]) -> bool:
     """Returns true for a request of vLLM's metrics page."""
-    return scope["method"] == "GET" and scope["path"].rstrip("/").endswith("/metrics")
+    path: str = scope["path"]
+    return scope["method"] == "GET" and path.rstrip("/").endswith("/metrics")
 
 
 class Page:
@@ -50,7 +51,7 @@ class Page:
              {'{part="engine"}': registry.engine.failures, '{part="http"}': registry.http.failures}),
             ("lost_exchanges", "Exchanges without a record, because a part of the plugin was turned off.",
              {"": registry.lost_exchanges}),
-            ("unattributed_tokens", "Tokens that vLLM generated for no exchange in flight; sum over exchanges plus these is vllm:generation_tokens_total.",
+            ("unattributed_tokens", "Tokens that vLLM counted for no exchange in flight.",
              {"": registry.unattributed_tokens}),
         ):  # fmt: skip
             yield f"# HELP tokenmeter_plugin_{name}{suffix} {help}"

@@ -72,7 +72,8 @@ def begin(registry: Registry, scope: Scope) -> Open | None:
 
 def path_of(scope: Scope) -> str:
     """Returns the path below the application's root, as vLLM's router sees it."""
-    path, root = scope["path"], scope.get("root_path") or ""
+    path: str = scope["path"]
+    root: str = scope.get("root_path") or ""
     return path[len(root) :] if root and path.startswith(root + "/") else path
 
 

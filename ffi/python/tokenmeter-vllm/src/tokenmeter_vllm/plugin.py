@@ -58,6 +58,6 @@ def is_supported(force: bool) -> bool:
         "tokenmeter: vLLM %s is not the tested %s; %s",
         ".".join(map(str, version)) or "of unknown version",
         ".".join(map(str, TESTED)),
-        "the engine is hooked all the same" if force else "counts are those that responses report (TOKENMETER_FORCE=1 hooks)",
+        "it is hooked all the same" if force else "counts are those that responses report (see TOKENMETER_FORCE)",
     )
     return force

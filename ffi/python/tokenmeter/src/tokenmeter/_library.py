@@ -1,10 +1,11 @@
-"""The C interface: structures, functions, loading. Its reference is tokenmeter.h; only this file knows ctypes' types."""
+"""The C interface: structures, functions, loading. Its reference is tokenmeter.h."""
 import ctypes
 import os
 import pathlib
 import threading
 from collections.abc import Callable
-from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int32, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64
+from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int32, c_size_t
+from ctypes import c_uint8, c_uint16, c_uint32, c_uint64
 from typing import Any
 
 from tokenmeter.errors import Error, Status

@@ -3,7 +3,7 @@ import time
 from collections.abc import Iterable
 from ctypes import Array, byref, sizeof
 
-from tokenmeter._library import Handle, Header, Library, PromptTokens, slice_of
+from tokenmeter._library import Handle, Header, Library, PromptTokens, Slice, slice_of
 from tokenmeter.handle import Owned
 from tokenmeter.record import Record
 from tokenmeter.values import Close
@@ -77,5 +77,10 @@ def now(at_ns: int | None) -> int:
 
 def header_fields(headers: Iterable[tuple[str | bytes, str | bytes]]) -> tuple[Array[Header] | None, int]:
     """Returns header fields as the library takes them. As HTTP servers do, text is encoded as Latin-1."""
-    fields = [Header(*(slice_of(part.encode("latin-1") if isinstance(part, str) else part) for part in field)) for field in headers]
+    fields = [Header(field_slice(name), field_slice(value)) for name, value in headers]
     return ((Header * len(fields))(*fields) if fields else None), len(fields)
+
+
+def field_slice(part: str | bytes) -> Slice:
+    """Returns the name or the value of a header field."""
+    return slice_of(part.encode("latin-1") if isinstance(part, str) else part)

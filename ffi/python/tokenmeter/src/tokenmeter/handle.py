@@ -1,9 +1,12 @@
 """Objects of the library, as Python owns them."""
 from collections.abc import Callable
 from types import TracebackType
+from typing import TypeVar
 
 from tokenmeter._library import Handle, Library
 from tokenmeter.errors import Status
+
+Self = TypeVar("Self", bound="Owned")
 
 
 class Owned:
@@ -13,15 +16,17 @@ class Owned:
 
     def __init__(self, library: Library, handle: Handle, free: Callable[[Handle], int]) -> None:
         self._library, self._handle, self._free = library, handle, free
+        self._id: int = handle.id
+        """The handle's number, for the path of a token: reading it from the structure makes an object."""
 
     @property
     def is_open(self) -> bool:
         """True until the object is freed."""
-        return bool(self._handle.id)
+        return self._id != 0
 
     def _release(self) -> Handle:
         """Returns the handle and forgets it: whoever receives it frees it."""
-        handle, self._handle = self._handle, Handle(0)
+        handle, self._handle, self._id = self._handle, Handle(0), 0
         return handle
 
     def close(self) -> None:
@@ -31,10 +36,12 @@ class Owned:
             if status != Status.HANDLE:                   # freed with the meter that it belonged to
                 self._library.check(status)
 
-    def __enter__(self):  # type: ignore[no-untyped-def]
+    def __enter__(self: Self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def __del__(self) -> None:

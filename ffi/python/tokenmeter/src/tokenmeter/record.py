@@ -2,7 +2,8 @@
 import json
 from collections.abc import Iterator, Mapping
 from ctypes import byref, c_double, c_uint32, c_uint64
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from tokenmeter._library import Handle, Library
 from tokenmeter.errors import Status
@@ -10,7 +11,8 @@ from tokenmeter.handle import Owned
 from tokenmeter.values import Number, Provenance, Rate, Text, TokenType
 
 
-class TokenCount(NamedTuple):
+@dataclass(frozen=True)
+class TokenCount:
     """Tokens of one type, and the source of the count."""
 
     count: int
@@ -92,7 +94,8 @@ class Record(Owned):
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the whole record."""
-        whole: dict[str, Any] = json.loads(self._library.text(self._library.tm_record_json, self._handle, capacity=4096) or "{}")
+        text = self._library.text(self._library.tm_record_json, self._handle, capacity=4096)
+        whole: dict[str, Any] = json.loads(text or "{}")
         return whole
 
     def _token_count(self, type: TokenType) -> TokenCount:

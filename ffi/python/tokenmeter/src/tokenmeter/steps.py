@@ -31,7 +31,7 @@ class OutputTokens:
         """Appends new tokens of one choice."""
         if self._count == self._capacity:
             self._grow()
-        FIELDS.pack_into(self._steps, self._count * FIELDS.size, exchange._handle.id, choice, tokens, reasoning, 0)
+        FIELDS.pack_into(self._steps, self._count * FIELDS.size, exchange._id, choice, tokens, reasoning, 0)
         self._count += 1
 
     def send(self, at_ns: int | None = None) -> int:
