@@ -15,6 +15,7 @@ numbers = itertools.count()
 class SamplingParams:
     n: int = 1
     streamed: bool = True
+    streamed_input: bool = False
     stop_after: int | None = None
     """A stop string after this many tokens."""
 
@@ -109,12 +110,22 @@ class AsyncLLM:
         internal, queue = f"{request_id}-{next(numbers):08x}", Queue()
         ids = [internal] if params.n == 1 else [f"{index}_{internal}" for index in range(params.n)]
         queue.open = set(ids)
+        if params.streamed_input:                          # a task of its own adds the parts of the input
+            asyncio.get_running_loop().create_task(self.add_parts(ids[0], request_id, params, queue))
+            return queue
         for index, child in enumerate(ids):
             request = EngineCoreRequest(child, request_id, params)
             self.output_processor.add_request(request, None, None, index, queue)
         if self.send_waits:                                # the send to the engine; it completes at once but for a full queue
             await asyncio.sleep(0)
         return queue
+
+    async def add_parts(self, internal, request_id, params, queue):
+        for _ in range(2):
+            await asyncio.sleep(0)
+            if internal not in self.output_processor.request_states:
+                request = EngineCoreRequest(internal, request_id, params)
+                self.output_processor.add_request(request, None, None, 0, queue)
 
     async def generate(self, prompt, sampling_params, request_id, *, lora_request=None, priority=0):
         queue = None

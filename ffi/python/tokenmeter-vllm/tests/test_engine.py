@@ -122,10 +122,23 @@ class Generations(Rig):
         self.llm.step(1, finish="length")
         await asyncio.gather(*tasks)
 
+    async def test_engine_without_generations_starts_no_meter(self):
+        self.hooks.get = self.fail
+        self.llm.output_processor.add_request(EngineCoreRequest("sync", "sync", self.params()), None)
+        self.llm.step(1, finish="length")
+
     async def test_request_from_before_the_hook_is_unattributed(self):
+        self.hooks.start()
         self.llm.output_processor.add_request(EngineCoreRequest("old", "old", self.params()), None, None, 0, Queue())
         self.llm.step(4, finish="length")
         self.assertEqual((self.registry.unattributed_tokens, self.counter, self.meter.exchanges), (4, 4, []))
+
+    async def test_streamed_input_is_joined(self):
+        task = self.start(params=self.params(streamed_input=True))
+        await self.settle()
+        self.llm.step(2, finish="length")
+        await task
+        self.assertEqual((self.meter.tokens, self.registry.unattributed_tokens), (2, 0))
 
     async def test_request_that_vllm_lost_is_unattributed(self):
         self.llm.send_waits = True

@@ -91,6 +91,25 @@ class Failures(Rig):
         self.assertEqual((client.body, exchange.tokens, exchange.ended), (b"done", 2, Close.CLEAN))
         self.assertEqual(self.registry.level, "engine")
 
+    async def test_engine_counts_after_the_middleware_failed(self):
+        async def application(scope, receive, send):
+            await receive()
+            await self.read()
+            await respond(send, b"done")
+        self.meter.failing = "request_body"
+        client = Client(self, application)
+        await self.settle()
+        self.llm.step(2, finish="length")
+        await client.task
+        dropped, counted = self.meter.exchanges
+        self.assertEqual((dropped.discarded, counted.tokens, counted.ended), (True, 2, Close.CLEAN))
+        self.assertEqual((self.registry.lost_exchanges, self.registry.engine.failures), (1, 0))
+
+    async def test_rejected_tokens_unhook(self):
+        self.registry.tokens.send = lambda: 1
+        await self.serve(outputs := [])
+        self.assertEqual((len(outputs), self.registry.engine.failures), (2, 1))
+
     async def test_library_that_is_missing_unhooks(self):
         self.hooks.get = lambda: None
         await self.serve(outputs := [])

@@ -47,15 +47,20 @@ class Hooks:
         self.wrapped.clear()
 
     def start(self) -> Registry | None:
-        """Returns the registry if the engine is to be counted."""
-        if self.registry is None:
+        """Gets the registry, and returns it if the engine is to be counted."""
+        if self.registry is None and self.wrapped:
             self.registry = self.get()
             if self.registry is None:
                 self.remove()
-                return None
-            self.registry.hooked = True
-            self.registry.engine.off.append(self.remove)
-        return self.registry if self.registry.engine.whole else None
+            else:
+                self.registry.hooked = True
+                self.registry.engine.off.append(self.remove)
+        return self.active
+
+    @property
+    def active(self) -> Registry | None:
+        """The registry, if it is started and the engine is counted. The synchronous `LLM` starts none."""
+        return self.registry if self.registry is not None and self.registry.engine.whole else None
 
     def wrap_generate(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -139,7 +144,7 @@ class Hooks:
 
     def join(self, processor: Any, joined: Generation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Joins a request of the engine to its generation."""
-        registry = self.start()
+        registry = self.active
         if registry is None:
             return
         try:
@@ -154,7 +159,7 @@ class Hooks:
 
     def read(self, processor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Step | None":
         """Reads the outputs of a step, of the requests that vLLM still holds."""
-        registry = self.start()
+        registry = self.active
         if registry is None:
             return None
         try:
@@ -212,7 +217,8 @@ class Step:
         for generation, stats in self.prompts:
             cached = stats.num_cached_tokens
             generation.owner.exchange.prompt_tokens(input=stats.num_prompt_tokens - cached, input_cached=cached)
-        self.registry.tokens.send()
+        if rejected := self.registry.tokens.send():
+            raise RuntimeError(f"the library rejected the tokens of {rejected} requests")
         self.registry.unattributed_tokens += self.unattributed
         if stopped:
             ids = set(stopped)

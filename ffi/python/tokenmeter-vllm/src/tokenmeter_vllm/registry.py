@@ -93,8 +93,9 @@ class Registry:
     def begin_generation(self, model: str, answers: int, request_id: str) -> Generation:
         """Begins a generation of the current exchange, or of one of its own outside HTTP."""
         owner = http_exchange.get()
-        if owner is None or owner.is_over:
-            # A background response (`background: true`) may begin after its request is over.
+        if owner is None or not owner.exchange.is_open:
+            # A background response (`background: true`) may begin after its request is over, and the middleware may
+            # have failed.
             owner = self.add(self.meter.begin_explicit(model=model, answers=answers, request_id=request_id))
             owner.held = False
         if not owner.counted_by_engine:
