@@ -1,9 +1,11 @@
-"""The hooks on vLLM's own classes, without a model: `PYTHONPATH=… VLLM_PYTHON with_vllm.py` runs it.
+"""The hooks on vLLM's own classes, without an engine: `PYTHONPATH=… VLLM_PYTHON with_vllm.py` runs it.
 
 The plugin is registered before the engine is imported, as vLLM does. Requests, children, stop strings and aborts go
 through the real `OutputProcessor`; the count must be that of vLLM's `IterationStats`.
 """
 import asyncio
+import os
+import pathlib
 import random
 import sys
 
@@ -13,6 +15,8 @@ from tokenmeter_vllm import plugin, registry as registries
 from tokenmeter_vllm.registry import Registry
 from tokenmeter_vllm.settings import Settings
 
+ENGINES = pathlib.Path(os.environ.get("TOKENMETER_ENGINES", pathlib.Path.home() / ".cache/tokenmeter/engines"))
+MODEL = ENGINES / "model" / "tiny-hf"
 meter = RecordingMeter()
 registries.current, registries.tried = Registry(meter, Settings()), True
 plugin.register()
@@ -20,6 +24,7 @@ assert "vllm.v1.engine.async_llm" not in sys.modules and plugin.installed is Non
 from vllm.v1.engine import async_llm  # noqa: E402
 
 assert plugin.installed is not None, "not hooked by the import"
+from transformers import AutoTokenizer  # noqa: E402
 from vllm.sampling_params import RequestOutputKind, SamplingParams  # noqa: E402
 from vllm.v1.engine import EngineCoreOutput, EngineCoreRequest, FinishReason  # noqa: E402
 from vllm.v1.engine.output_processor import OutputProcessor, RequestOutputCollector  # noqa: E402
@@ -33,9 +38,10 @@ class Llm(async_llm.AsyncLLM):
     """`AsyncLLM` with its own `generate`, and an engine that is this program."""
 
     def __init__(self):
-        self.output_processor, self.log_requests = OutputProcessor(None, log_stats=True), False
+        self.output_processor = OutputProcessor(AutoTokenizer.from_pretrained(MODEL), log_stats=True)
+        self.log_requests, self.stopped = False, 0
         self.model_config = type("Config", (), {"served_model_name": "tiny", "model": "tiny"})
-        self.prompt, self.generation, self.number = 0, 0, 0
+        self.prompt, self.generation, self.trimmed, self.number = 0, 0, 0, 0
 
     def __del__(self):
         pass
@@ -66,7 +72,10 @@ class Llm(async_llm.AsyncLLM):
 
     def step(self, outputs):
         stats = IterationStats()
-        self.output_processor.process_outputs(outputs, 1.0, stats, weight_version=None)
+        made = sum(len(output.new_token_ids) for output in outputs)
+        done = self.output_processor.process_outputs(outputs, 1.0, stats, weight_version=None)
+        self.stopped += len(done.reqs_to_abort)
+        self.trimmed += made - sum(len(output.new_token_ids) for output in outputs)
         self.generation += stats.num_generation_tokens
         self.prompt += stats.num_prompt_tokens
 
@@ -84,7 +93,8 @@ async def main():
 
     async def read(number):
         kind = draw.choice([RequestOutputKind.DELTA, RequestOutputKind.FINAL_ONLY])
-        params = SamplingParams(n=draw.choice([1, 1, 3]), detokenize=False, output_kind=kind)
+        stop = draw.sample(["a", "e", " the", "in"], 2) if draw.random() < 0.5 else None
+        params = SamplingParams(n=draw.choice([1, 1, 3]), stop=stop, output_kind=kind)
         async for _ in llm.generate("prompt", params, f"r{number % 7}"):
             pass
     for number in range(200):
@@ -103,8 +113,10 @@ async def main():
     registry = registries.current
     assert registry.engine.whole and registry.level == "engine", registry.engine.failures
     assert meter.tokens == llm.generation > 1000, (meter.tokens, llm.generation)
+    assert llm.stopped > 10 and llm.trimmed > 10, (llm.stopped, llm.trimmed)
     assert not registry.open and registry.unattributed_tokens == 0
     once = sum(exchange.input + exchange.cached for exchange in meter.exchanges)
-    print(f"vLLM {vllm.__version__}: {len(meter.exchanges)} exchanges, {meter.tokens} tokens, {once} of {llm.prompt} prompt tokens")
+    print(f"vLLM {vllm.__version__}: {len(meter.exchanges)} exchanges, {meter.tokens} tokens, {llm.stopped} stop strings "
+          f"with {llm.trimmed} tokens after them, {once} of {llm.prompt} prompt tokens")
 
 asyncio.run(main())
