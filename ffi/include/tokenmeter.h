@@ -372,6 +372,14 @@ typedef struct {
   uint64_t id;
 } tm_prices;
 
+// The keys of a rule that verifies tokens (`jwt`).
+typedef struct {
+  // The source of the keys as the rule names it: a file or a URL. The library does not read it.
+  tm_slice name;
+  // Its content: a JWKS (RFC 7517).
+  tm_slice jwks;
+} tm_key_source;
+
 // Tenant rules. Free them with `tm_tenants_free`; a meter keeps the rules that it was given.
 typedef struct {
   // The number; 0 is no object.
@@ -565,6 +573,21 @@ tm_status tm_prices_read(tm_slice yaml, tm_prices *prices);
 //
 // Thread safety: any thread, at any time.
 tm_status tm_prices_free(tm_prices prices);
+
+// Reads tenant rules: the YAML of a tenants file. `hash_key` is the content of the hash key file, or no bytes; rules
+// that hash need it. `keys` has the content of each source of keys that the rules name. `TM_STATUS_TENANTS` if anything is
+// wrong; the message lists all errors with their lines.
+//
+// Thread safety: any thread, at any time.
+//
+// # Safety
+// `yaml` and `hash_key` point to their bytes, `keys` to `keys_count` elements and each to its bytes; `tenants` is NULL or
+// points to a handle, which is written.
+tm_status tm_tenants_read(tm_slice yaml,
+                          tm_slice hash_key,
+                          const tm_key_source *keys,
+                          size_t keys_count,
+                          tm_tenants *tenants);
 
 // Frees tenant rules. Meters that have them keep them.
 //

@@ -102,7 +102,9 @@ pub unsafe extern "C" fn tm_exchange_begin(
         };
         // SAFETY: the caller's contract.
         let headers = unsafe { header_map(request.headers, request.headers_count) }?;
-        let Ok(route) = route(host.settings.kind, &method, path) else { return Ok(Status::NotMetered) };
+        let Ok(route) = route(host.settings.kind, &method, host.strip_prefix(path)) else {
+            return Ok(Status::NotMetered);
+        };
         let now_unix_s = request.unix_ns / 1_000_000_000;
         let shard = host.choose_shard();
         let tenant = host.tenant(shard, &RequestHead { peer, path, headers: &headers, now_unix_s });

@@ -106,6 +106,11 @@ impl Host {
         })
     }
 
+    /// Returns the path without the prefix that names the tenant.
+    pub(crate) fn strip_prefix<'p>(&self, path: &'p str) -> &'p str {
+        &path[lock(&self.tenants).strip(path)..]
+    }
+
     /// Adds an exchange to the load.
     pub(crate) fn enter(&self, at: Tick) -> LoadReading {
         lock(&self.load).enter(at)

@@ -115,6 +115,56 @@ static void not_metered(tm_meter meter) {
   CHECK(exchange.id == 0);
 }
 
+static void tenants(void) {
+  static const char RULES[] = "rules:\n  - header: x-team\ndefault: nobody\ntrusted_peers: [10.0.0.0/8]\n";
+  static const char HASHED[] = "rules:\n  - api_keys: {tenants: {alpha: [0123]}}\n";
+  tm_tenants rules = {0};
+  tm_meter_options options = {0};
+  tm_meter meter = {0};
+  tm_request request = {0};
+  tm_header team;
+  tm_exchange exchange = {0};
+  tm_record record = {0};
+  char buffer[256];
+  tm_text text;
+  const char *peers[] = {"10.1.2.3", "192.0.2.1"};
+  const char *expected[] = {"alpha", "nobody"};
+  int at;
+
+  text.buffer = buffer;
+  text.capacity = sizeof buffer;
+  text.length = 0;
+  CHECK_STATUS(tm_tenants_read(tm_text_of("rules: [{hedaer: x}]"), slice(NULL, 0), NULL, 0, &rules), TM_STATUS_TENANTS);
+  CHECK_OK(tm_error_message(&text));
+  CHECK(strstr(buffer, "tenants:1") != NULL);
+  CHECK_STATUS(tm_tenants_read(tm_text_of(HASHED), slice("short", 5), NULL, 0, &rules), TM_STATUS_TENANTS);
+  CHECK_STATUS(tm_tenants_read(tm_text_of(RULES), slice(NULL, 0), NULL, 0, NULL), TM_STATUS_NULL);
+  CHECK_OK(tm_tenants_read(tm_text_of(RULES), slice(NULL, 0), NULL, 0, &rules));
+  options.size = sizeof options;
+  options.tenants = rules;
+  CHECK_OK(tm_meter_new(&options, &meter));
+  CHECK_OK(tm_meter_set_tenants(meter, rules));
+  CHECK_OK(tm_tenants_free(rules));
+  CHECK_STATUS(tm_meter_set_tenants(meter, rules), TM_STATUS_HANDLE);
+  team.name = tm_text_of("X-Team");
+  team.value = tm_text_of("alpha");
+  for (at = 0; at < 2; at++) {
+    request.size = sizeof request;
+    request.method = tm_text_of("POST");
+    request.path = tm_text_of("/v1/chat/completions?x=1");
+    request.headers = &team;
+    request.headers_count = 1;
+    request.peer = tm_text_of(peers[at]);
+    CHECK_OK(tm_exchange_begin(meter, &request, &exchange));
+    open_stream(exchange, 2);
+    CHECK_OK(tm_exchange_end(exchange, TM_CLOSE_CLEAN, 3, &record));
+    CHECK_OK(tm_record_text(record, TM_TEXT_VALUE_TENANT, &text));
+    CHECK(strcmp(buffer, expected[at]) == 0);
+    CHECK_OK(tm_record_free(record));
+  }
+  CHECK_OK(tm_meter_free(meter));
+}
+
 static void prices_and_meters(void) {
   static const char BOOK[] = "version: v1\ncurrency: EUR\nmodels:\n  - {name: tiny, input: 1000000, output: 3000000}\n";
   tm_prices prices = {0}, dollars = {0};
@@ -171,6 +221,7 @@ int main(void) {
   order(meter);
   sizes(meter);
   not_metered(meter);
+  tenants();
   prices_and_meters();
   CHECK_OK(tm_meter_free(meter));
   puts("ok");
