@@ -318,7 +318,7 @@ impl TextKind {
         let text = match self {
             Self::Id => return Some(identity.exchange.to_string().into()),
             Self::Cost => {
-                return charge.cost().map(|pico| text::money(pico.into()).to_string().into());
+                return charge.decimal().map(Into::into);
             }
             Self::Tenant => &*identity.tenant,
             Self::Principal => identity.principal.as_deref()?,

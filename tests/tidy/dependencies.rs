@@ -95,6 +95,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "tokenmeter-accounting",
             "tokenmeter-budget",
             "tokenmeter-curve",
+            "tokenmeter-ffi",
             "tokenmeter-ledger",
             "tokenmeter-price",
             "tokenmeter-report",
@@ -265,9 +266,48 @@ fn exchange_needs_no_engine() {
 #[test]
 fn every_package_inherits_the_workspace_lints() {
     // `unsafe_code = "forbid"` among them: an exception needs a reason here.
-    for (package, _) in dependencies() {
+    for package in dependencies().into_keys().filter(|package| package != TAKES_POINTERS) {
         let manifest = manifest_of(&package);
         assert!(manifest.contains("[lints]\nworkspace = true"), "{package} does not inherit the lints");
+    }
+}
+
+/// The package that C calls: cargo inherits lints as a whole or not at all.
+const TAKES_POINTERS: &str = "tokenmeter-ffi";
+
+#[test]
+fn c_library_has_the_workspace_lints_but_unsafe() {
+    let root = std::fs::read_to_string(super::root().join("Cargo.toml")).expect("the root manifest");
+    let manifest = manifest_of(TAKES_POINTERS);
+    let lints = root.split("[workspace.lints.").skip(1).flat_map(|table| {
+        table.lines().skip(1).take_while(|line| !line.starts_with('[')).filter(|line| line.contains(" = "))
+    });
+    let is_there = |line: &str| {
+        [line, &line.replace("\"warn\"", "\"deny\"")].iter().any(|line| manifest.contains(*line))
+    };
+    let missing: Vec<_> = lints.filter(|line| !line.starts_with("unsafe_code") && !is_there(line)).collect();
+    assert!(missing.is_empty(), "{TAKES_POINTERS} lacks {missing:?}");
+}
+
+#[test]
+fn c_library_has_no_engine_no_runtime_and_no_database() {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--package=tokenmeter-ffi",
+            "--edges=normal",
+            "--prefix=none",
+            "--locked",
+            "--offline",
+        ])
+        .current_dir(super::root())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8(output.stdout).expect("names of packages");
+    assert!(tree.contains("tokenmeter-exchange "), "{tree}");
+    for left_out in ["hyper ", "tokio ", "rusqlite ", "rustls ", "tracing ", "tokenmeter-relay "] {
+        assert!(!tree.contains(&format!("\n{left_out}")), "{left_out}is in {tree}");
     }
 }
 

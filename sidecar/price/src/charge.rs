@@ -157,4 +157,9 @@ impl Charge {
             Self::Unpriced(_) => None,
         }
     }
+
+    /// Returns the cost as an exact decimal with at least two digits after the point, if it is known.
+    pub fn decimal(&self) -> Option<String> {
+        self.cost().map(|pico| text::money(pico.into()).to_string())
+    }
 }
