@@ -15,19 +15,19 @@ use crate::meter::host;
 use crate::slice::{self, Slice, Versioned};
 use crate::status::{Fault, Status};
 
-/// A request that the host describes itself, in place of its head and body.
+/// A request as the host describes it, in place of its head and body.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begin {
     /// `sizeof(tm_begin)`.
     pub size: usize,
-    /// The JSON shape of request and response, as `openai_chat`; `tm_record_text` returns these names. Required.
+    /// The kind of request, one of the names of `TM_TEXT_VALUE_DIALECT`. Required.
     pub dialect: Slice,
     /// The model.
     pub model: Slice,
-    /// The tenant; empty for `default`.
+    /// The tenant: a name without control characters that does not begin with `_`. Empty: `default`.
     pub tenant: Slice,
-    /// The account of the request within the tenant. Never a secret: records show it.
+    /// The account of the request within the tenant. Records show it: it is no secret.
     pub principal: Slice,
     /// The id that the client gave the request.
     pub request_id: Slice,
@@ -35,19 +35,18 @@ pub struct Begin {
     pub answers: u32,
     /// 1 if the client asked for a stream.
     pub stream: u32,
-    /// The time at which the request was complete, as in `tm_request`.
+    /// The time at which the request was complete, by the host's monotonic clock.
     pub at_ns: u64,
-    /// The same time, nanoseconds since 1970.
+    /// The same time in nanoseconds since 1970.
     pub unix_ns: u64,
 }
 
 // SAFETY: `repr(C)`, the size first, then pointers and integers.
 unsafe impl Versioned for Begin {}
 
-/// Begins an exchange that the host describes itself, and whose tokens it counts: for hosts that have no HTTP request. The
-/// request is complete.
-///
-/// Thread safety: any thread, at any time.
+/// Begins an exchange without an HTTP request, whose tokens the host counts. The request is complete. Give it a head
+/// of a response with the status 200 and the field `content-type: text/event-stream`: without one, the record has no
+/// times of tokens, and its ending is `upstream_cut`. `exchange` is 0 unless the call returns `TM_STATUS_OK`.
 ///
 /// # Safety
 /// `begin` points to a structure of the size in it; `exchange` is NULL or points to a handle, which is written.
@@ -115,10 +114,10 @@ fn bounded(text: &str) -> Arc<str> {
     text[..text.floor_char_boundary(meter::MAX_REQUEST_ID_BYTES)].into()
 }
 
-/// Takes the counts of an exchange from the host from now on, as `TM_PROVENANCE_ENGINE`, and none from the body. The other
-/// functions of this group do so, too.
-///
-/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+/// Makes the host the source of the token counts and of their times: their provenance is `TM_PROVENANCE_ENGINE`. Counts
+/// that the body gave before are discarded. The prompt is counted by the body as long as no prompt was added. The three
+/// functions below do the same at their first call; without this call, an exchange that ends before a token is counted
+/// by its body. Call it for an engine that counts each exchange.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_exchange_count_by_engine(exchange: ExchangeHandle) -> Status {
     entry(|| {
@@ -132,23 +131,24 @@ pub extern "C" fn tm_exchange_count_by_engine(exchange: ExchangeHandle) -> Statu
 /// The value of a count that the host does not know.
 pub const TM_UNKNOWN: u64 = u64::MAX;
 
-/// The prompt of one generation. All but `input` are parts of it.
+/// The prompt of one generation. `input` counts all its tokens; the other counts are parts of it. 0 is a count:
+/// `TM_UNKNOWN` stands for one that the engine does not know.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct PromptTokens {
     /// `sizeof(tm_prompt_tokens)`.
     pub size: usize,
-    /// All prompt tokens, cached ones included.
+    /// All prompt tokens. `TM_UNKNOWN` is rejected.
     pub input: u64,
-    /// Those served from a cache, or `TM_UNKNOWN`.
+    /// Those served from a cache.
     pub cached: u64,
-    /// Those computed and written to a cache, or `TM_UNKNOWN`.
+    /// Those computed and written to a cache.
     pub cache_write: u64,
-    /// Those of audio, or `TM_UNKNOWN`.
+    /// Those of audio.
     pub audio: u64,
-    /// Those of images, or `TM_UNKNOWN`.
+    /// Those of images.
     pub image: u64,
-    /// Those of videos, or `TM_UNKNOWN`.
+    /// Those of videos.
     pub video: u64,
 }
 
@@ -169,10 +169,8 @@ impl Default for PromptTokens {
 // SAFETY: `repr(C)`, the size first, then integers.
 unsafe impl Versioned for PromptTokens {}
 
-/// Adds a prompt that the engine processed. Answers to one prompt share it: give it once. Each prompt of a list, and each
-/// round of a tool loop, is one more.
-///
-/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+/// Adds a prompt that the engine processed. The prompts of an exchange add up. Call it once for all answers to one
+/// prompt, and once for each prompt of a list and for each round of a tool loop.
 ///
 /// # Safety
 /// `prompt` points to a structure of the size in it.
@@ -208,18 +206,17 @@ pub struct OutputTokens {
     pub exchange: ExchangeHandle,
     /// The answer's index, from 0.
     pub choice: u32,
-    /// New tokens, hidden ones included.
+    /// The new tokens, hidden ones included.
     pub tokens: u32,
-    /// Those of them in reasoning.
+    /// Those of them in reasoning. A number above `tokens` counts as `tokens`.
     pub reasoning: u32,
     /// The result for this exchange, a `tm_status`. Written by the call.
     pub status: i32,
 }
 
-/// Adds the tokens of one step of the engine, for any number of exchanges in one call. `at_ns` is the time of the step. The
-/// call succeeds if it succeeds for every exchange; otherwise it returns the first failure, and the others count.
-///
-/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+/// Adds the tokens of one step of the engine to any number of exchanges. `at_ns` is the time of the step. An exchange
+/// may occur several times. The call writes the status of each element. It returns the first failure among them, and
+/// the tokens of the others count.
 ///
 /// # Safety
 /// `steps` points to `count` elements, which are read and whose status is written.
@@ -242,10 +239,9 @@ pub unsafe extern "C" fn tm_output_tokens_add(steps: *mut OutputTokens, count: u
     })
 }
 
-/// Ends an answer with the engine's word for the reason: `stop`, `length`, `tool_calls`, `content_filter`, `abort`. An
-/// unknown word is another reason.
-///
-/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+/// Ends an answer. `reason` is the engine's word: `stop`, `length`, `tool_calls`, `content_filter`, `abort`, or the
+/// word of a known API; any other word counts as `other`. Without a body, the ending of the exchange is `complete` or
+/// `length` only if every answer ended. `TM_STATUS_VALUE` if the word is empty.
 ///
 /// # Safety
 /// `reason` points to its bytes.

@@ -32,20 +32,22 @@ pub struct Header {
 pub struct RequestInfo {
     /// `sizeof(tm_request)`.
     pub size: usize,
-    /// The method, `POST`.
+    /// The method, as `POST`.
     pub method: Slice,
-    /// The path, with or without a query.
+    /// The path, with or without a query, as the client sent it.
     pub path: Slice,
-    /// The header fields. A field that HTTP does not allow is ignored.
+    /// All header fields: tenant rules and the usage policy read some. A field that HTTP does not allow is ignored. The
+    /// library keeps a copy until the exchange is over.
     pub headers: *const Header,
     /// The number of header fields.
     pub headers_count: usize,
-    /// The IP address of the client's connection, for tenant rules with trusted peers; empty if it is not known.
+    /// The IP address of the client's connection, for tenant rules that depend on it. Empty: not known, which rules see
+    /// as 0.0.0.0.
     pub peer: Slice,
-    /// The time at which the request began, nanoseconds of any clock that does not go back. All times of an exchange
-    /// are of one clock.
+    /// The time at which the request began, by the host's monotonic clock.
     pub at_ns: u64,
-    /// The same time, nanoseconds since 1970.
+    /// The same time in nanoseconds since 1970. The validity of tokens (`jwt` rules) and of prices depends on it: with
+    /// 0, a token that expired may be accepted.
     pub unix_ns: u64,
 }
 
@@ -68,9 +70,8 @@ impl Default for RequestInfo {
 unsafe impl Versioned for RequestInfo {}
 
 /// Begins an exchange when the head of its request is known. `TM_STATUS_NOT_METERED` if the request runs no model, as
-/// `GET /health`: there is no exchange then, and `exchange` is 0.
-///
-/// Thread safety: any thread, at any time.
+/// `GET /health`. A POST to an unknown path begins an exchange, and its response decides. `exchange` is 0 unless the
+/// call returns `TM_STATUS_OK`.
 ///
 /// # Safety
 /// `request` points to a structure of the size in it, with the header fields; `exchange` is NULL or points to a handle,
@@ -116,8 +117,8 @@ pub unsafe extern "C" fn tm_exchange_begin(
     })
 }
 
-/// Reads the fields of a head. Fields that HTTP does not allow are left out: a client must not be able to hide an exchange
-/// by sending one.
+/// Reads the fields of a head. Fields that HTTP does not allow are left out: a client must not be able to hide an
+/// exchange by sending one.
 ///
 /// # Safety
 /// `first` points to `count` fields, and each to its bytes.
@@ -136,9 +137,7 @@ unsafe fn header_map(first: *const Header, count: usize) -> Result<HeaderMap, Fa
     Ok(headers)
 }
 
-/// Reads the next part of the request body, as the client sent it.
-///
-/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+/// Reads the next part of the request body, as the client sent it. `TM_STATUS_ORDER` if the request is complete.
 ///
 /// # Safety
 /// `bytes` points to its bytes.
@@ -151,19 +150,20 @@ pub unsafe extern "C" fn tm_exchange_request_body(exchange: ExchangeHandle, byte
     })
 }
 
-/// Records that the request is complete, also one without a body. All times of the record count from here.
-///
-/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+/// Records that the request is complete. Call it also for a request without a body. The times of the record count from
+/// `at_ns`.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_exchange_request_complete(exchange: ExchangeHandle, at_ns: u64) -> Status {
     entry(|| EXCHANGES.with(exchange.id, |exchange| exchange.request_complete(Tick(at_ns))))
 }
 
-/// Adds the request for usage to the body of a complete request, if the usage policy, the server's kind and the request call
-/// for it: the server then reports its counts in a stream. Give the whole body and send `edited` in its place, and
-/// pass the response through `tm_exchange_response_edit`. `TM_STATUS_UNCHANGED` if the body stays as it is.
+/// Writes the request body with an option for usage, so that the server reports its counts in a stream. The usage
+/// policy of the meter, the server's kind and the request decide. Call it once, between `tm_exchange_request_complete`
+/// and `tm_exchange_response_head`, with the whole body.
 ///
-/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+/// `TM_STATUS_OK`: send `edited` in place of the body, with its length as `content-length`, and pass the response to
+/// `tm_exchange_response_edit`. `TM_STATUS_UNCHANGED`: send the body as it is. `TM_STATUS_BUFFER`: call again with a
+/// larger buffer.
 ///
 /// # Safety
 /// `body` points to its bytes; `edited` is NULL or points to a `tm_bytes` whose buffer has its capacity.
@@ -185,10 +185,9 @@ pub unsafe extern "C" fn tm_exchange_request_edit(
     })
 }
 
-/// Reads the head of the response that the client gets. `TM_STATUS_NOT_METERED` if it is not the answer of a model: the
-/// exchange is over then, and its handle is freed.
-///
-/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+/// Reads the head of the response that the client gets. It completes a request that is not complete, because a server
+/// may answer before it has read the whole request. `TM_STATUS_NOT_METERED` if the response is not that of a model: the
+/// exchange is over without a record, and its handle is freed.
 ///
 /// # Safety
 /// `headers` points to `headers_count` fields, and each to its bytes.
@@ -215,9 +214,7 @@ pub unsafe extern "C" fn tm_exchange_response_head(
     })
 }
 
-/// Reads the next part of the response body, as the server sent it. `at_ns` is the time at which it was read.
-///
-/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+/// Reads the next part of the response body, as the server sent it. `at_ns` is the time at which the host read it.
 ///
 /// # Safety
 /// `bytes` points to its bytes.
@@ -234,11 +231,15 @@ pub unsafe extern "C" fn tm_exchange_response_body(
     })
 }
 
-/// Reads the next part of the response body and writes what the client is to see of it: without the answer to what
-/// `tm_exchange_request_edit` added. `TM_STATUS_UNCHANGED` if it is the part itself. The start of an event may wait
-/// for its rest; an empty part releases it. The buffer needs the length of the part and `TM_HOLD_MAX`.
+/// Reads the next part of the response body, in place of `tm_exchange_response_body`, and removes the usage that only
+/// `tm_exchange_request_edit` asked for. The capacity of `shown` is at least the length of the part and `TM_HOLD_MAX`.
 ///
-/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+/// `TM_STATUS_OK`: send `shown` to the client; it may be empty, because the start of an event is held until its rest
+/// comes. `TM_STATUS_UNCHANGED`: send the part as it is. `TM_STATUS_DECODING`: the same. `TM_STATUS_BUFFER`: the part
+/// was not read, and `shown` is not written.
+///
+/// An empty part releases the held bytes. Pass one if no part came for 50 ms, and one before `tm_exchange_end`: bytes
+/// that are still held then do not reach the client.
 ///
 /// # Safety
 /// `bytes` points to its bytes; `shown` is NULL or points to a `tm_bytes` whose buffer has its capacity.
@@ -273,12 +274,10 @@ pub unsafe extern "C" fn tm_exchange_response_edit(
     })
 }
 
-/// The most bytes that `tm_exchange_response_edit` holds back, and thus may write beyond the length of a part.
+/// The maximum number of bytes that `tm_exchange_response_edit` holds, and may write beyond the length of a part.
 pub const TM_HOLD_MAX: usize = 65536;
 
-/// Adds time for which bytes were ready and the client's connection was not, nanoseconds.
-///
-/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+/// Adds nanoseconds for which bytes of the response were ready and the client's connection was not.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_exchange_client_wait(exchange: ExchangeHandle, ns: u64) -> Status {
     entry(|| {
@@ -289,11 +288,10 @@ pub extern "C" fn tm_exchange_client_wait(exchange: ExchangeHandle, ns: u64) -> 
     })
 }
 
-/// Ends an exchange in this way, a `tm_close`, and frees its handle. Writes the record, unless `record` is NULL: the
+/// Ends an exchange and frees its handle. `close` is a `tm_close`. Writes the record, unless `record` is NULL; the
 /// metrics have the exchange in either case. `TM_STATUS_NOT_METERED` if nothing of inference was seen: there is no
-/// record then, and `record` is 0.
-///
-/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+/// record, and `record` is 0. After `TM_STATUS_VALUE` and `TM_STATUS_ALIGNMENT` the exchange goes on; after any other
+/// status it is over.
 ///
 /// # Safety
 /// `record` is NULL or points to a handle, which is written.
@@ -322,9 +320,7 @@ pub unsafe extern "C" fn tm_exchange_end(
     })
 }
 
-/// Ends an exchange without a record, as one that was never sent to a model, and frees its handle.
-///
-/// Thread safety: any thread, at any time; calls on one exchange wait for each other.
+/// Ends an exchange without a record, as for a request that was not sent to a model, and frees its handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_exchange_discard(exchange: ExchangeHandle) -> Status {
     entry(|| {

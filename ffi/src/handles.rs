@@ -10,7 +10,7 @@ use crate::finished::Finished;
 use crate::handle::Table;
 use crate::host::Host;
 
-/// A meter: the settings, metrics and prices of the exchanges that begin in it. Free it with `tm_meter_free`.
+/// A meter: the settings and metrics of the exchanges that begin in it. Free it with `tm_meter_free`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeterHandle {
@@ -18,7 +18,7 @@ pub struct MeterHandle {
     pub id: u64,
 }
 
-/// A running exchange. `tm_exchange_end` and `tm_exchange_discard` free it.
+/// A running exchange: a request and its response. `tm_exchange_end` and `tm_exchange_discard` free it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExchangeHandle {
@@ -34,7 +34,7 @@ pub struct RecordHandle {
     pub id: u64,
 }
 
-/// A price book. Free it with `tm_prices_free`; a meter keeps the book that it was given.
+/// A price book. Free it with `tm_prices_free`, also while a meter uses it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PricesHandle {
@@ -42,7 +42,7 @@ pub struct PricesHandle {
     pub id: u64,
 }
 
-/// Tenant rules. Free them with `tm_tenants_free`; a meter keeps the rules that it was given.
+/// Tenant rules. Free them with `tm_tenants_free`, also while a meter uses them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TenantsHandle {

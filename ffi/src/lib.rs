@@ -1,8 +1,8 @@
-//! libtokenmeter: the meter as a C library. `include/tokenmeter.h` is generated from this crate, and `README.md` has
-//! the conventions: handles, buffers, threads, errors, versions.
+//! libtokenmeter: the meter as a C library. `include/tokenmeter.h` is generated from this crate and from
+//! `include/preamble.txt`, which has the conventions: handles, buffers, times, threads, errors, versions.
 //!
-//! Laws: no thread and no clock of its own; no panic leaves the library; a handle is never dereferenced; a misused
-//! function returns a status.
+//! Laws: no thread; the host supplies every time of a record; no panic leaves the library; a handle is never
+//! dereferenced; a misused function returns a status.
 //!
 //! Modules from the caller's memory to the record:
 

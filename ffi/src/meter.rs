@@ -16,46 +16,47 @@ use crate::status::{Fault, Status};
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsagePolicy {
-    /// None: requests stay as they are.
+    /// None. Requests stay as they are.
     Observe = 0,
-    /// Usage at the end of a stream.
+    /// The usage at the end of a stream.
     Inject = 1,
-    /// Running counts, too, where the server's kind supports them.
+    /// The same, and running counts if the server's kind supports them.
     Continuous = 2,
 }
 
-/// The settings of a meter. A field of 0 has its default.
+/// The settings of a meter. A field that is 0 or empty has its default. The call copies the texts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MeterOptions {
     /// `sizeof(tm_meter_options)`.
     pub size: usize,
-    /// The name of the server in records and metrics; default `embedded`.
+    /// The name of the server in records and metrics. Default: `embedded`.
     pub upstream: Slice,
-    /// The provider in records and metrics, `gen_ai.provider.name`; default: the kind, else the upstream.
+    /// The provider in records and metrics (`gen_ai.provider.name`). Default: the kind, else the upstream.
     pub provider: Slice,
-    /// The kind of the server: `vllm`, `sglang`, `llama.cpp`, `ollama`, `tgi`, …; empty if it is not known.
+    /// The kind of the server: `vllm`, `sglang`, `llama_cpp`, `ollama`, `tgi`, `tensorrt_llm`, `triton`, `lmdeploy`,
+    /// `mistral_rs`, `dynamo`, `openai`, `anthropic` or `gemini`. Default: not known.
     pub kind: Slice,
-    /// A longer gap between two tokens is a stall, nanoseconds; default one second.
+    /// A gap between two tokens of more nanoseconds is a stall. Default: one second.
     pub stall_ns: u64,
-    /// The maximum of each token count; a higher count of a server is rejected. Default ten million.
+    /// The maximum of each token count. A higher count is rejected, and `TM_NUMBER_USAGE_REJECTED` counts it. Default:
+    /// ten million.
     pub max_tokens: u64,
-    /// The maximum number of models with metrics of their own; default 50.
+    /// The maximum number of models with metrics of their own. The others share the label `_other`. Default: 50.
     pub max_models: u32,
-    /// A `tm_usage_policy`.
+    /// A `tm_usage_policy`. Default: `TM_USAGE_POLICY_OBSERVE`.
     pub usage_policy: u32,
-    /// The price book. Its currency is part of the metrics' names.
+    /// The price book. Its currency is part of the names of metrics. Default: none, and no exchange has a cost.
     pub prices: PricesHandle,
-    /// The tenant rules; without them every exchange belongs to the tenant `default`.
+    /// The tenant rules. Default: none, and every exchange belongs to the tenant `default`.
     pub tenants: TenantsHandle,
 }
 
 // SAFETY: `repr(C)`, the size first, then pointers and integers.
 unsafe impl Versioned for MeterOptions {}
 
-/// Makes a meter.
-///
-/// Thread safety: any thread, at any time.
+/// Makes a meter: one for each server, at the start of the process. `TM_STATUS_VALUE` if the kind or the policy is none
+/// of the listed ones.
 ///
 /// # Safety
 /// `options` points to a structure of the size in it; `meter` is NULL or points to a handle, which is written.
@@ -134,9 +135,8 @@ fn kind_of(name: &str) -> Result<ServerKind, Fault> {
     })
 }
 
-/// Replaces the price book of a meter, for exchanges that end from now on. The book must have the same currency.
-///
-/// Thread safety: any thread, at any time.
+/// Replaces the price book of a meter for exchanges that end from now on. `TM_STATUS_PRICES` if its currency is not
+/// that of the book before; a meter without a book has USD.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_meter_set_prices(meter: MeterHandle, prices: PricesHandle) -> Status {
     entry(|| {
@@ -145,9 +145,7 @@ pub extern "C" fn tm_meter_set_prices(meter: MeterHandle, prices: PricesHandle) 
     })
 }
 
-/// Replaces the tenant rules of a meter, for exchanges that begin from now on.
-///
-/// Thread safety: any thread, at any time.
+/// Replaces the tenant rules of a meter for exchanges that begin from now on.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_meter_set_tenants(meter: MeterHandle, tenants: TenantsHandle) -> Status {
     entry(|| {
@@ -170,9 +168,7 @@ pub unsafe extern "C" fn tm_meter_metrics(meter: MeterHandle, text: *mut Text) -
     entry(|| unsafe { slice::write_text(text, &host(meter)?.metrics_text()) })
 }
 
-/// Frees a meter. Its running exchanges may still be used, and end.
-///
-/// Thread safety: any thread, at any time.
+/// Frees a meter. Its running exchanges go on and end as before.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_meter_free(meter: MeterHandle) -> Status {
     entry(|| METERS.take(meter.id).map(|_| Status::Ok))

@@ -3,7 +3,7 @@
 
 use meter::{Close, Provenance, TokenType};
 
-/// The types of tokens. They are disjoint: the sum of all counts each token once.
+/// The types of tokens. Those below 100 are disjoint, and `INPUT_ALL` and `OUTPUT_ALL` are their sums.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
@@ -35,7 +35,8 @@ pub enum TokenKind {
     OutputAll = 101,
 }
 
-/// The source of a count. Counts of different sources are never mixed.
+/// The source of a count, better with a higher number. All prompt types of a record have one source, and all output
+/// types have one.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -43,15 +44,15 @@ pub enum Source {
     None = 0,
     /// One token per frame with content: an estimate.
     Frames = 1,
-    /// A local tokenizer's count of the text.
+    /// A local tokenizer's count of the text. The proxy has this source, the library does not.
     Tokenized = 2,
     /// Token ids or log-probability entries in the frames.
     Ids = 3,
-    /// The server's own counter, read before the end or covering only some of the choices.
+    /// The server's own counter, read before the end or covering only some of the answers.
     Running = 4,
-    /// The server's final usage, covering every choice.
+    /// The server's final usage, covering every answer.
     Reported = 5,
-    /// The engine's own token ids, counted inside its process.
+    /// The counts that the engine passed by `tm_exchange_prompt_tokens` or `tm_output_tokens_add`.
     Engine = 6,
 }
 
@@ -61,11 +62,11 @@ pub enum Source {
 pub enum CloseKind {
     /// The response ended as its protocol requires.
     Clean = 0,
-    /// The client left.
+    /// The client left before that.
     ClientGone = 1,
-    /// The response broke off: the server failed.
+    /// The response broke off: the engine or the connection to it failed.
     Cut = 2,
-    /// The host answered itself, without a model.
+    /// The host itself answered, or failed. The ending is `proxy_error`.
     Local = 3,
 }
 

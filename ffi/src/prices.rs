@@ -9,9 +9,8 @@ use crate::handles::{PRICES, PricesHandle};
 use crate::slice::{self, Slice};
 use crate::status::{Fault, Status};
 
-/// Reads a price book: the YAML of a price file. `TM_STATUS_PRICES` if it has errors; the message lists them.
-///
-/// Thread safety: any thread, at any time.
+/// Reads a price book from the content of a price file, in YAML (sidecar/price/prices.md describes it; `tokenmeter
+/// prices init` writes one). `TM_STATUS_PRICES` if it is invalid: the message lists all errors.
 ///
 /// # Safety
 /// `yaml` points to its bytes; `prices` is NULL or points to a handle, which is written.
@@ -32,9 +31,7 @@ pub unsafe extern "C" fn tm_prices_read(yaml: Slice, prices: *mut PricesHandle) 
     })
 }
 
-/// Frees a price book. Meters that have it keep it.
-///
-/// Thread safety: any thread, at any time.
+/// Frees a price book. A meter that uses it keeps it.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_prices_free(prices: PricesHandle) -> Status {
     entry(|| PRICES.take(prices.id).map(|_| Status::Ok))

@@ -9,10 +9,9 @@ use crate::slice::{self, Text};
 use crate::status::{Fault, Status};
 use crate::values::{Number, RateKind, TextKind};
 
-/// Writes the count of one type of tokens, a `tm_token_type`, and its source, a `tm_provenance`. `TM_STATUS_ABSENT` if
-/// nothing counted them: `count` is not written then.
-///
-/// Thread safety: any thread, at any time.
+/// Writes the count of one type of tokens, a `tm_token_type`, and its source, a `tm_provenance`. `provenance` may be
+/// NULL. `TM_STATUS_ABSENT` if nothing counted the tokens: `provenance` is `TM_PROVENANCE_NONE`, and `count` is not
+/// written.
 ///
 /// # Safety
 /// `count` and `provenance` are NULL or point to a number, which is written.
@@ -52,9 +51,7 @@ pub unsafe extern "C" fn tm_record_tokens(
     })
 }
 
-/// Writes a number of the record, a `tm_number`. `TM_STATUS_ABSENT` if it is not known: nothing is written then.
-///
-/// Thread safety: any thread, at any time.
+/// Writes a number of the record, a `tm_number`. `TM_STATUS_ABSENT` if it is not known.
 ///
 /// # Safety
 /// `value` is NULL or points to a number, which is written.
@@ -70,9 +67,7 @@ pub unsafe extern "C" fn tm_record_number(record: RecordHandle, number: u32, val
     })
 }
 
-/// Writes a rate of the record, a `tm_rate`. `TM_STATUS_ABSENT` if it is not known: nothing is written then.
-///
-/// Thread safety: any thread, at any time.
+/// Writes a rate of the record, a `tm_rate`. `TM_STATUS_ABSENT` if it is not known.
 ///
 /// # Safety
 /// `value` is NULL or points to a number, which is written.
@@ -88,9 +83,7 @@ pub unsafe extern "C" fn tm_record_rate(record: RecordHandle, rate: u32, value: 
     })
 }
 
-/// Writes a text of the record, a `tm_text_value`. `TM_STATUS_ABSENT` if it is not known: nothing is written then.
-///
-/// Thread safety: any thread, at any time.
+/// Writes a text of the record, a `tm_text_value`. `TM_STATUS_ABSENT` if it is not known.
 ///
 /// # Safety
 /// `text` is NULL or points to a `tm_text` whose buffer has its capacity.
@@ -106,9 +99,13 @@ pub unsafe extern "C" fn tm_record_text(record: RecordHandle, value: u32, text: 
     })
 }
 
-/// Writes all known values of the record as one JSON object. README.md lists its members.
+/// Writes the record as one JSON object. Values that are not known are left out. The members:
 ///
-/// Thread safety: any thread, at any time.
+/// - the values of `tm_text_value` and `tm_number` by their names in lower case: `model`, `first_token_ns`, …
+/// - `output_rate`, `input_rate`, `visible_chars_rate` and `concurrency`: the values of `tm_rate`
+/// - `tokens`: an object with the counts above 0, by the names of `tm_token_type` in lower case
+/// - `input_provenance` and `output_provenance`: the names of `tm_provenance` in lower case
+/// - `streamed`: true if the response was a stream
 ///
 /// # Safety
 /// `text` is NULL or points to a `tm_text` whose buffer has its capacity.
@@ -122,8 +119,6 @@ pub unsafe extern "C" fn tm_record_json(record: RecordHandle, text: *mut Text) -
 }
 
 /// Frees a record.
-///
-/// Thread safety: any thread, at any time.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_record_free(record: RecordHandle) -> Status {
     entry(|| RECORDS.take(record.id).map(|_| Status::Ok))

@@ -5,7 +5,8 @@ use std::ptr;
 
 use crate::status::{Fault, Status};
 
-/// Bytes of the caller, read during the call only. `data` may be NULL if `length` is 0.
+/// Bytes of the caller, read during the call only. A text is UTF-8 without a final NUL: `tm_text_of` makes a slice of a
+/// C string. `data` may be NULL if `length` is 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Slice {
@@ -52,12 +53,11 @@ impl Slice {
     }
 }
 
-/// Returns the bytes of a text that ends with a NUL, without it; no bytes for NULL.
-///
-/// Thread safety: any thread, at any time.
+/// Returns a slice of a C string without its final NUL, and an empty slice for NULL. The slice is valid as long as the
+/// string.
 ///
 /// # Safety
-/// `text` is NULL or points to a text that ends with a NUL.
+/// `text` is NULL or points to a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tm_text_of(text: *const std::ffi::c_char) -> Slice {
     if text.is_null() {
@@ -68,17 +68,17 @@ pub unsafe extern "C" fn tm_text_of(text: *const std::ffi::c_char) -> Slice {
     Slice { data: bytes.as_ptr(), length: bytes.len() }
 }
 
-/// A buffer of the caller for a text. The call writes the text with a final NUL, which `length` does not count; if it does not
-/// fit into `capacity`, the call writes nothing but the needed `length` and returns `TM_STATUS_BUFFER`: a capacity of
-/// `length + 1` then suffices for the same text.
+/// A buffer of the caller for a text in UTF-8. The call writes the text, a final NUL, and the `length` without the NUL.
+/// If the capacity is less than `length + 1`, the call writes the `length` only and returns `TM_STATUS_BUFFER`: call
+/// again with a capacity of `length + 1` or more.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
     /// The buffer. May be NULL if `capacity` is 0.
     pub buffer: *mut std::ffi::c_char,
-    /// The bytes of the buffer.
+    /// The size of the buffer in bytes.
     pub capacity: usize,
-    /// The length of the text, bytes. Written by the call.
+    /// The length of the text in bytes. Written by the call.
     pub length: usize,
 }
 
@@ -105,16 +105,16 @@ pub(crate) unsafe fn write_text(text: *mut Text, content: &str) -> Result<Status
     Ok(Status::Ok)
 }
 
-/// A buffer of the caller for bytes. If they do not fit into `capacity`, the call writes nothing but the needed `length`
-/// and returns `TM_STATUS_BUFFER`.
+/// A buffer of the caller for bytes. The call writes the bytes and their number. If the capacity is less than their
+/// number, the call writes nothing but `length` and returns `TM_STATUS_BUFFER`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes {
     /// The buffer. May be NULL if `capacity` is 0.
     pub buffer: *mut u8,
-    /// The bytes of the buffer.
+    /// The size of the buffer in bytes.
     pub capacity: usize,
-    /// The number of bytes written. Written by the call.
+    /// The number of the bytes. Written by the call.
     pub length: usize,
 }
 
@@ -205,7 +205,8 @@ pub(crate) unsafe fn array_mut<'a, T>(first: *mut T, count: usize) -> Result<&'a
 /// `repr(C)`, the first field is a `usize`, and every pattern of bits is a value of each field.
 pub(crate) unsafe trait Versioned: Copy + Default {}
 
-/// Reads a structure of an older, the same, or a newer header. Fields that the caller's header lacks have their default.
+/// Reads a structure of an older, the same, or a newer header. Fields that the caller's header lacks have their
+/// default.
 ///
 /// # Safety
 /// `from` is NULL or points to a structure of the size in its first field.

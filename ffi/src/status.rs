@@ -7,46 +7,47 @@ use std::ffi::CStr;
 use crate::entry::entry;
 use crate::slice::{self, Text};
 
-/// The result of a call. 0 is success, 1 to 99 are results without an object or a change, 100 to 199 are mistakes of the
-/// caller, 200 to 299 are invalid input, 300 and above are failures of the library. A number is never reused.
+/// The result of a call. 0 is success. 1 to 99 are success without a result. 100 to 199 are mistakes of the caller. 200
+/// to 299 are invalid input. 300 and above are failures of the library. A later version may return a number that this
+/// header lacks: its range tells its meaning.
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// The call succeeded.
     Ok = 0,
-    /// The value is not known; nothing was written.
+    /// The value is not known. No value was written.
     Absent = 1,
-    /// The request or the response is not one of inference; there is no object.
+    /// The request or the response runs no model. There is no exchange, or no record.
     NotMetered = 2,
-    /// The bytes stay as they are; nothing was written.
+    /// The bytes stay as they are. Nothing was written.
     Unchanged = 3,
-    /// A pointer is NULL, or a handle is 0.
+    /// A required pointer is NULL, or a handle is 0.
     Null = 100,
-    /// The handle means no object: it was freed, ended, forged, or made for another type.
+    /// The handle has no object: it was freed, its exchange is over, or it is of another type.
     Handle = 101,
-    /// The call does not fit the state of the object, as a response before its request.
+    /// The call does not fit the state of the exchange: a response body before its head, a second head.
     Order = 102,
-    /// A number is not among the defined ones, or out of its bounds.
+    /// A number or a name is none of the defined ones, or a length is out of its bounds.
     Value = 103,
-    /// A text is not UTF-8, or contains a character that it may not.
+    /// A text is not UTF-8, or does not have the form that its field requires.
     Text = 104,
-    /// The buffer is too small; the needed length was written.
+    /// The buffer is too small. `tm_text` and `tm_bytes` say what was written.
     Buffer = 105,
-    /// The size of a structure is 0, or the structure is of a newer header and uses a field that this library lacks.
+    /// The field `size` of a structure is not set, or the structure sets a field that this library lacks.
     Size = 106,
     /// A pointer is not aligned for its type.
     Alignment = 107,
-    /// The price book has errors; see `tm_error_message`.
+    /// The price book is invalid, or its currency is not that of the meter.
     Prices = 200,
-    /// The tenant rules have errors; see `tm_error_message`.
+    /// The tenant rules or their keys are invalid, or keys are missing.
     Tenants = 201,
-    /// The response body cannot be decoded; its further bytes are not counted.
+    /// The response body cannot be decompressed. The rest of it is not counted. The exchange goes on.
     Decoding = 202,
-    /// There are as many objects as the library can hold.
+    /// The library holds 1,048,576 objects of this type, its maximum.
     Limit = 300,
-    /// The library failed on this object, which can only be freed. Please report it.
+    /// The call met a defect of the library. Its object, if it has one, can only be freed. Please report the defect.
     Panic = 301,
-    /// The library has another ABI than the header the program was compiled with.
+    /// The library has another ABI than the header with which the program was compiled.
     Abi = 302,
 }
 
@@ -127,19 +128,16 @@ pub(crate) fn keep(fault: Fault) {
     LAST.with(|last| *last.borrow_mut() = Some(fault));
 }
 
-/// Returns the meaning of a status, a text that is never freed; of a number that is no status: "unknown status".
-///
-/// Thread safety: any thread, at any time.
+/// Returns the meaning of a status in a few words, or "unknown status". The text is static: it is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_status_text(status: i32) -> *const std::ffi::c_char {
     let known = Status::ALL.into_iter().find(|known| *known as i32 == status);
     known.map_or(c"unknown status", Status::text).as_ptr()
 }
 
-/// Writes the message of the last call of this thread that failed (a status of 100 and above): which argument or which
-/// line is wrong, and what to do. `TM_STATUS_ABSENT` if none failed yet.
-///
-/// Thread safety: any thread, at any time; each thread has its own message.
+/// Writes the message of the last failed call of this thread, one with a status of 100 or above. It lists the errors of
+/// a price book or of tenant rules; of other failures it says at least what the status means. A call that succeeds does
+/// not change it. `TM_STATUS_ABSENT` if no call of this thread failed.
 ///
 /// # Safety
 /// `text` is NULL or points to a `tm_text` whose buffer has its capacity.

@@ -10,25 +10,24 @@ use crate::handles::{TENANTS, TenantsHandle};
 use crate::slice::{self, Slice};
 use crate::status::{Fault, Status};
 
-/// The keys of a rule that verifies tokens (`jwt`).
+/// The keys by which a `jwt` rule verifies tokens.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeySource {
-    /// The source of the keys as the rule names it: a file or a URL. The library does not read it.
+    /// The source of the keys, a file or a URL, as the rule names it. The library does not read it.
     pub name: Slice,
-    /// Its content: a JWKS (RFC 7517).
+    /// The content of the source: a JWKS (RFC 7517).
     pub jwks: Slice,
 }
 
-/// Reads tenant rules: the YAML of a tenants file. `hash_key` is the content of the hash key file, or no bytes; rules
-/// that hash need it. `keys` has the content of each source of keys that the rules name. `TM_STATUS_TENANTS` if anything is
-/// wrong; the message lists all errors with their lines.
-///
-/// Thread safety: any thread, at any time.
+/// Reads tenant rules from the content of a tenants file, in YAML (proxy/tenant/tenants.md describes it). `hash_key` is
+/// the content of the hash key file, at least 32 bytes, for rules that hash; it may be empty for others. `keys` has the
+/// content of each source of keys that the rules name. `TM_STATUS_TENANTS` if anything is invalid or missing: the
+/// message lists all errors of the rules with their lines, or the first error of the keys.
 ///
 /// # Safety
-/// `yaml` and `hash_key` point to their bytes, `keys` to `keys_count` elements and each to its bytes; `tenants` is NULL or
-/// points to a handle, which is written.
+/// `yaml` and `hash_key` point to their bytes, `keys` to `keys_count` elements and each to its bytes; `tenants` is NULL
+/// or points to a handle, which is written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tm_tenants_read(
     yaml: Slice,
@@ -73,9 +72,7 @@ fn wrong(message: String) -> Fault {
     Fault::new(Status::Tenants, message)
 }
 
-/// Frees tenant rules. Meters that have them keep them.
-///
-/// Thread safety: any thread, at any time.
+/// Frees tenant rules. A meter that uses them keeps them.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_tenants_free(tenants: TenantsHandle) -> Status {
     entry(|| TENANTS.take(tenants.id).map(|_| Status::Ok))

@@ -5,19 +5,20 @@ use std::borrow::Cow;
 use meter::{Provenance, Record};
 use price::Charge;
 
-/// A number of a record. Times are nanoseconds; those without `UNIX` count from the complete request.
+/// A number of a record. Names that end in `_NS` are nanoseconds. A time "to" an event counts from the complete
+/// request. "Streams only": absent or 0 if the response is no stream.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// The HTTP status of the response; 0 if there was none.
+    /// The HTTP status of the response; 0 without a response.
     Status = 0,
     /// All prompt tokens, cached ones included. Absent if nothing counted them.
     InputTokens = 1,
     /// All generated tokens. Absent if nothing counted them.
     OutputTokens = 2,
-    /// The start of the request in wall time, nanoseconds since 1970.
+    /// The start of the request, since 1970: the `unix_ns` of the host.
     StartedUnixNs = 3,
-    /// The end of the exchange in wall time, nanoseconds since 1970.
+    /// The end of the exchange, since 1970: the start plus `UPLOAD` and `DURATION`.
     EndedUnixNs = 4,
     /// From the start of the request until it was complete.
     UploadNs = 5,
@@ -25,27 +26,27 @@ pub enum Number {
     DurationNs = 6,
     /// To the first byte of the response's body.
     FirstByteNs = 7,
-    /// To the first frame that is no keep-alive. Streams only.
+    /// To the first event that is no keep-alive. Streams only.
     FirstChunkNs = 8,
-    /// To the first token (TTFT). Streams, and engines that count.
+    /// To the first token (TTFT), of the body or of the engine's steps. Streams only.
     FirstTokenNs = 9,
     /// To the first visible text. Streams only.
     FirstVisibleNs = 10,
     /// To the first part of a tool call. Streams only.
     FirstToolNs = 11,
-    /// From the first to the last token, summed over the timed choices.
+    /// From the first to the last token, summed over the first eight answers. Streams only.
     GenerationNs = 12,
-    /// The tokens produced in that time: output less the first token of each choice.
+    /// The tokens produced in `GENERATION_NS`: the output without the first token of each answer. Streams only.
     GenerationTokens = 13,
-    /// Time per output token: (duration − TTFT) ÷ (output − 1).
+    /// The time per output token: (duration − TTFT) ÷ (output − 1). Streams only.
     PerOutputTokenNs = 14,
-    /// The longest gap between two frames with tokens.
+    /// The longest gap between two events, or steps of the engine, with tokens. Streams only.
     LongestGapNs = 15,
-    /// The number of gaps above the stall limit.
+    /// The number of gaps above `stall_ns` of the meter. Streams only.
     Stalls = 16,
-    /// The total time of those gaps.
+    /// The total time of those gaps. Streams only.
     StalledNs = 17,
-    /// The time for which bytes were ready and the client was not.
+    /// The time that `tm_exchange_client_wait` added.
     ClientWaitNs = 18,
     /// The number of requested answers.
     Answers = 19,
@@ -53,9 +54,9 @@ pub enum Number {
     Choices = 20,
     /// The characters of visible text.
     VisibleChars = 21,
-    /// Counts of the server that exceeded the limit and were rejected.
+    /// The number of counts above `max_tokens` of the meter, which were rejected.
     UsageRejected = 22,
-    /// Cached prompt tokens that the server reported beyond the prompt itself, and that no count includes.
+    /// Cached prompt tokens in excess of the prompt. No count includes them.
     CachedExcess = 23,
     /// The server's own report of the time in its queue.
     ServerQueueNs = 24,
@@ -69,11 +70,11 @@ pub enum Number {
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateKind {
-    /// (output − 1) ÷ (last token − first token), tokens per second: the speed that a user sees.
+    /// (output − 1) ÷ (last token − first token), in tokens per second: the speed that a user sees. Streams only.
     Output = 0,
-    /// (input − cached) ÷ TTFT, tokens per second.
+    /// (input − cached) ÷ TTFT, in tokens per second. Streams only.
     Input = 1,
-    /// Visible characters per second between the first and the last token.
+    /// Visible characters per second, between the first and the last of them. Streams only.
     VisibleChars = 2,
     /// The mean number of exchanges of the meter in flight during this one.
     Concurrency = 3,
@@ -85,40 +86,44 @@ pub enum RateKind {
 pub enum TextKind {
     /// The id of the exchange, a UUID of version 7.
     Id = 0,
-    /// The tenant; `default` where no rule identifies one.
+    /// The tenant; `default` if no rule identifies one.
     Tenant = 1,
-    /// The API key or account of the request: a configured name, or a keyed hash.
+    /// The API key or account of the request: a name of the rules or of the host, or a keyed hash.
     Principal = 2,
-    /// The end user of the request, as a keyed hash.
+    /// The end user that the request names: a keyed hash, unless the rules have `hash_end_users: false`.
     Consumer = 3,
     /// The upstream's name, as given to the meter.
     Upstream = 4,
     /// The provider's name, as given to the meter.
     Provider = 5,
-    /// The JSON shape of request and response.
+    /// The JSON shape of the endpoint: `anthropic`, `cohere`, `embeddings`, `gemini`, `llamacpp_completion`,
+    /// `lmdeploy_generate`, `ollama_chat`, `ollama_generate`, `openai_chat`, `openai_completions`, `openai_responses`,
+    /// `rerank`, `sglang_generate`, `tgi`, `transcription`, `triton_generate`, `vllm_generate` or `unknown`.
     Dialect = 6,
-    /// The model of the request; else of the response; else `_unknown`.
+    /// The model of the request, else of the response, else `_unknown`.
     Model = 7,
     /// The model of the response.
     ResponseModel = 8,
     /// The id of the response.
     ResponseId = 9,
-    /// The id that the client gave the request.
+    /// The id that the client gave the request: `X-Request-Id`, else `Idempotency-Key`.
     RequestId = 10,
     /// The service tier of the response, else of the request.
     ServiceTier = 11,
     /// The ending: `complete`, `length`, `client_abort`, `upstream_cut`, `error_in_band`, `error_status`, `no_output`
     /// or `proxy_error`.
     Ending = 12,
-    /// The finish reason of the first answer, in the words of the OpenTelemetry convention.
+    /// The finish reason of the first answer by the OpenTelemetry convention: `stop`, `length`, `tool_call`,
+    /// `content_filter`, `error` or `other`.
     FinishReason = 13,
-    /// The cost as an exact decimal. Absent without a price.
+    /// The cost as an exact decimal, as `0.0125`. Absent without a price.
     Cost = 14,
-    /// The currency of the cost, three letters.
+    /// The currency of the cost, three letters. Absent without a price.
     Currency = 15,
-    /// The version of the price book by which the exchange was charged.
+    /// The version of the price book by which the exchange was charged. Absent without a price.
     PriceVersion = 16,
-    /// The reason why the exchange has no price.
+    /// The reason why the exchange has no price: `no_book`, `model`, `token_type`, `uncounted` or `overflow`. Absent
+    /// with a price.
     Unpriced = 17,
 }
 

@@ -4,8 +4,8 @@ use std::ffi::{CStr, c_char};
 
 use crate::status::Status;
 
-/// The number of the ABI: it changes if a program must be compiled again. Later versions of the library add
-/// functions, fields and numbers without changing it.
+/// The number of the ABI. It changes when programs must be compiled again. It does not change when a version adds
+/// functions, fields or numbers.
 pub const TM_ABI: u32 = 0;
 
 const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
@@ -13,18 +13,14 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_V
     Err(_) => panic!("a version has no NUL"),
 };
 
-/// Returns the version of the library, `MAJOR.MINOR.PATCH`, a text that is never freed.
-///
-/// Thread safety: any thread, at any time.
+/// Returns the version of the library, as `0.1.0`. The text is static: it is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Checks that the library fits the header the program was compiled with: call it once, with `TM_ABI`.
-/// `TM_STATUS_ABI` if it does not.
-///
-/// Thread safety: any thread, at any time.
+/// Checks that the library fits the header with which the program was compiled. Call it before any other function, with
+/// `TM_ABI`. `TM_STATUS_ABI` if the library does not fit.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_abi_check(abi: u32) -> Status {
     if abi == TM_ABI { Status::Ok } else { Status::Abi }
