@@ -1,7 +1,9 @@
 // Meters one streamed answer: reads the body of a response from stdin and prints its record as JSON.
 //
 //   cc record.c $(pkg-config --cflags --libs tokenmeter) -o record
-//   curl -sN http://localhost:8000/v1/chat/completions -d "$REQUEST" | ./record "$REQUEST"
+//   REQUEST='{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}'
+//   curl -sN http://localhost:8000/v1/chat/completions -H 'content-type: application/json' -d "$REQUEST" |
+//     ./record "$REQUEST"
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

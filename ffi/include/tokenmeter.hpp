@@ -1,4 +1,8 @@
-// tokenmeter.hpp: the meter in C++17, over tokenmeter.h. Objects free themselves; a failed call throws tokenmeter::Error.
+// tokenmeter.hpp: the meter in C++17, over tokenmeter.h, whose comments explain each call.
+//
+// Objects free themselves. A failed call throws tokenmeter::Error. A std::optional is empty if the call has no result.
+// Views that the caller passes are read during the call only. Tenant rules, the counts of an engine and edited requests
+// are in tokenmeter.h only.
 #ifndef TOKENMETER_HPP
 #define TOKENMETER_HPP
 
@@ -153,7 +157,7 @@ class Record {
   detail::Owner<tm_record, tm_record_free> handle_;
 };
 
-// A running exchange. One that is destroyed before its end leaves no record.
+// A running exchange. Its destructor discards one that did not end: there is no record.
 class Exchange {
  public:
   explicit Exchange(tm_exchange handle) noexcept : handle_(handle) {}
@@ -164,7 +168,7 @@ class Exchange {
 
   void request_complete(std::uint64_t at_ns) { detail::check(tm_exchange_request_complete(handle_.get(), at_ns)); }
 
-  // Returns false if the response is not one of a model: the exchange is over.
+  // Returns false if the response is not that of a model: the exchange is over, and further calls throw.
   bool response_head(std::uint16_t status, const std::vector<Header> &headers, std::uint64_t at_ns) {
     std::vector<tm_header> fields;
     fields.reserve(headers.size());
@@ -184,7 +188,7 @@ class Exchange {
 
   void client_wait(std::uint64_t ns) { detail::check(tm_exchange_client_wait(handle_.get(), ns)); }
 
-  // Ends the exchange. No record if nothing of inference was seen.
+  // Ends the exchange, also if the call fails. Empty if nothing of inference was seen.
   std::optional<Record> end(tm_close close, std::uint64_t at_ns) {
     tm_record record{0};
     if (!detail::check(tm_exchange_end(handle_.release(), close, at_ns, &record))) return std::nullopt;
@@ -212,20 +216,20 @@ class Prices {
   detail::Owner<tm_prices, tm_prices_free> handle_;
 };
 
-// The head of a request.
+// The head of a request. Set path, at_ns and unix_ns.
 struct Request {
   std::string_view method = "POST";
   std::string_view path;
   std::vector<Header> headers;
-  std::string_view peer;
-  std::uint64_t at_ns = 0;
-  std::uint64_t unix_ns = 0;
+  std::string_view peer;       // the client's IP address; empty if it is not known
+  std::uint64_t at_ns = 0;     // of a clock that does not go back
+  std::uint64_t unix_ns = 0;   // nanoseconds since 1970
 };
 
-// A meter.
+// A meter: one for the process and the server. Its destructor leaves running exchanges as they are.
 class Meter {
  public:
-  // `options.size` is set here.
+  // Sets `options.size`, and checks that the library fits the header.
   explicit Meter(tm_meter_options options = tm_meter_options{}) {
     tm_meter handle{0};
     options.size = sizeof options;
@@ -234,7 +238,7 @@ class Meter {
     handle_ = detail::Owner<tm_meter, tm_meter_free>(handle);
   }
 
-  // Begins an exchange; none if the request runs no model.
+  // Begins an exchange. Empty if the request runs no model.
   std::optional<Exchange> begin(const Request &request) {
     std::vector<tm_header> fields;
     fields.reserve(request.headers.size());
@@ -257,7 +261,7 @@ class Meter {
 
   void set_prices(const Prices &prices) { detail::check(tm_meter_set_prices(handle_.get(), prices.get())); }
 
-  // Returns the page of metrics in the Prometheus text format.
+  // Returns the page of metrics for Prometheus.
   std::string metrics() const {
     return *detail::text([&](tm_text *out) { return tm_meter_metrics(handle_.get(), out); });
   }
