@@ -130,11 +130,11 @@ enum tm_provenance
  {
   // No source: the count is not known.
   TM_PROVENANCE_NONE = 0,
-  // One token per frame with content: an estimate.
+  // One token for each event of the stream that has content: an estimate.
   TM_PROVENANCE_FRAMES = 1,
   // A local tokenizer's count of the text. The proxy has this source, the library does not.
   TM_PROVENANCE_TOKENIZED = 2,
-  // Token ids or log-probability entries in the frames.
+  // Token ids or log-probability entries in the response.
   TM_PROVENANCE_IDS = 3,
   // The server's own counter, read before the end or covering only some of the answers.
   TM_PROVENANCE_RUNNING = 4,
@@ -270,11 +270,11 @@ enum tm_number
   TM_NUMBER_USAGE_REJECTED = 22,
   // Cached prompt tokens in excess of the prompt. No count includes them.
   TM_NUMBER_CACHED_EXCESS = 23,
-  // The server's own report of the time in its queue.
+  // The time in the server's queue, as its response reports it.
   TM_NUMBER_SERVER_QUEUE_NS = 24,
-  // The server's own report of the time of prefill.
+  // The time of the prefill, as the response reports it.
   TM_NUMBER_SERVER_PREFILL_NS = 25,
-  // The server's own report of the time of decoding.
+  // The time of decoding, as the response reports it.
   TM_NUMBER_SERVER_DECODE_NS = 26,
 };
 #ifndef __cplusplus
@@ -340,8 +340,10 @@ enum tm_text_value
   TM_TEXT_VALUE_REQUEST_ID = 10,
   // The service tier of the response, else of the request.
   TM_TEXT_VALUE_SERVICE_TIER = 11,
-  // The ending: `complete`, `length`, `client_abort`, `upstream_cut`, `error_in_band`, `error_status`, `no_output`
-  // or `proxy_error`.
+  // The ending: `complete`; `length` (the limit of the output was reached); `client_abort` (the client left before the
+  // end); `upstream_cut` (the response ended before its end mark); `error_in_band` (an error under the status 200);
+  // `error_status` (a status of 400 or above); `no_output` (a clean end without output); or `proxy_error`
+  // (`TM_CLOSE_LOCAL`).
   TM_TEXT_VALUE_ENDING = 12,
   // The finish reason of the first answer by the OpenTelemetry convention: `stop`, `length`, `tool_call`,
   // `content_filter`, `error` or `other`.

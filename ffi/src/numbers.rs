@@ -42,11 +42,11 @@ pub enum TokenKind {
 pub enum Source {
     /// No source: the count is not known.
     None = 0,
-    /// One token per frame with content: an estimate.
+    /// One token for each event of the stream that has content: an estimate.
     Frames = 1,
     /// A local tokenizer's count of the text. The proxy has this source, the library does not.
     Tokenized = 2,
-    /// Token ids or log-probability entries in the frames.
+    /// Token ids or log-probability entries in the response.
     Ids = 3,
     /// The server's own counter, read before the end or covering only some of the answers.
     Running = 4,

@@ -58,11 +58,11 @@ pub enum Number {
     UsageRejected = 22,
     /// Cached prompt tokens in excess of the prompt. No count includes them.
     CachedExcess = 23,
-    /// The server's own report of the time in its queue.
+    /// The time in the server's queue, as its response reports it.
     ServerQueueNs = 24,
-    /// The server's own report of the time of prefill.
+    /// The time of the prefill, as the response reports it.
     ServerPrefillNs = 25,
-    /// The server's own report of the time of decoding.
+    /// The time of decoding, as the response reports it.
     ServerDecodeNs = 26,
 }
 
@@ -110,8 +110,10 @@ pub enum TextKind {
     RequestId = 10,
     /// The service tier of the response, else of the request.
     ServiceTier = 11,
-    /// The ending: `complete`, `length`, `client_abort`, `upstream_cut`, `error_in_band`, `error_status`, `no_output`
-    /// or `proxy_error`.
+    /// The ending: `complete`; `length` (the limit of the output was reached); `client_abort` (the client left before the
+    /// end); `upstream_cut` (the response ended before its end mark); `error_in_band` (an error under the status 200);
+    /// `error_status` (a status of 400 or above); `no_output` (a clean end without output); or `proxy_error`
+    /// (`TM_CLOSE_LOCAL`).
     Ending = 12,
     /// The finish reason of the first answer by the OpenTelemetry convention: `stop`, `length`, `tool_call`,
     /// `content_filter`, `error` or `other`.
