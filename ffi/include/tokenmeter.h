@@ -39,8 +39,7 @@
 //
 // Processes: the library starts no thread, opens no connection and writes no file. Every time in a record comes from
 // the host. For the page of metrics alone the library reads the system's clock and, on Linux, /proc. After fork, the
-// child may call the library only if no other thread was in a call at the fork. Make meters after the fork: if parent
-// and child use one meter, two exchanges may get the same id.
+// child may call the library only if no other thread was in a call at the fork.
 //
 // Defects: a panic inside the library becomes TM_STATUS_PANIC, and a message on stderr. The object of the call can only
 // be freed. Failing memory allocation ends the process.
@@ -96,7 +95,7 @@ enum tm_status
   TM_STATUS_TEXT = 104,
   // The buffer is too small. `tm_text` and `tm_bytes` say what was written.
   TM_STATUS_BUFFER = 105,
-  // The field `size` of a structure is not set, or the structure sets a field that this library lacks.
+  // The field `size` of a structure is not its `sizeof`, or the structure sets a field that this library lacks.
   TM_STATUS_SIZE = 106,
   // A pointer is not aligned for its type.
   TM_STATUS_ALIGNMENT = 107,
@@ -743,9 +742,9 @@ tm_status tm_exchange_end(tm_exchange exchange,
 // Ends an exchange without a record, as for a request that was not sent to a model, and frees its handle.
 tm_status tm_exchange_discard(tm_exchange exchange);
 
-// Begins an exchange without an HTTP request, whose tokens the host counts. The request is complete. Give it a head
-// of a response with the status 200 and the field `content-type: text/event-stream`: without one, the record has no
-// times of tokens, and its ending is `upstream_cut`. `exchange` is 0 unless the call returns `TM_STATUS_OK`.
+// Begins an exchange without an HTTP request, whose tokens the host counts. The request is complete. For the times of
+// tokens, give it a response head with the status 200 and the field `content-type: text/event-stream`. End each answer
+// by `tm_exchange_finish`. `exchange` is 0 unless the call returns `TM_STATUS_OK`.
 //
 // # Safety
 // `begin` points to a structure of the size in it; `exchange` is NULL or points to a handle, which is written.

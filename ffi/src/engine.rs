@@ -44,9 +44,9 @@ pub struct Begin {
 // SAFETY: `repr(C)`, the size first, then pointers and integers.
 unsafe impl Versioned for Begin {}
 
-/// Begins an exchange without an HTTP request, whose tokens the host counts. The request is complete. Give it a head
-/// of a response with the status 200 and the field `content-type: text/event-stream`: without one, the record has no
-/// times of tokens, and its ending is `upstream_cut`. `exchange` is 0 unless the call returns `TM_STATUS_OK`.
+/// Begins an exchange without an HTTP request, whose tokens the host counts. The request is complete. For the times of
+/// tokens, give it a response head with the status 200 and the field `content-type: text/event-stream`. End each answer
+/// by `tm_exchange_finish`. `exchange` is 0 unless the call returns `TM_STATUS_OK`.
 ///
 /// # Safety
 /// `begin` points to a structure of the size in it; `exchange` is NULL or points to a handle, which is written.

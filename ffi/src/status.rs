@@ -33,7 +33,7 @@ pub enum Status {
     Text = 104,
     /// The buffer is too small. `tm_text` and `tm_bytes` say what was written.
     Buffer = 105,
-    /// The field `size` of a structure is not set, or the structure sets a field that this library lacks.
+    /// The field `size` of a structure is not its `sizeof`, or the structure sets a field that this library lacks.
     Size = 106,
     /// A pointer is not aligned for its type.
     Alignment = 107,
