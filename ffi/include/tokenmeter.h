@@ -708,11 +708,12 @@ tm_status tm_exchange_response_head(tm_exchange exchange,
 tm_status tm_exchange_response_body(tm_exchange exchange, tm_slice bytes, uint64_t at_ns);
 
 // Reads the next part of the response body, in place of `tm_exchange_response_body`, and removes the usage that only
-// `tm_exchange_request_edit` asked for. The capacity of `shown` is at least the length of the part and `TM_HOLD_MAX`.
+// `tm_exchange_request_edit` asked for. Call it for every part of the response to an edited request. The capacity of
+// `shown` is at least the length of the part and `TM_HOLD_MAX`.
 //
 // `TM_STATUS_OK`: send `shown` to the client; it may be empty, because the start of an event is held until its rest
-// comes. `TM_STATUS_UNCHANGED`: send the part as it is. `TM_STATUS_DECODING`: the same. `TM_STATUS_BUFFER`: the part
-// was not read, and `shown` is not written.
+// comes. `TM_STATUS_UNCHANGED`: send the part as it is. `TM_STATUS_BUFFER`: the part was not read; call again with a
+// larger buffer. After any other failure, send the part as it is.
 //
 // An empty part releases the held bytes. Pass one if no part came for 50 ms, and one before `tm_exchange_end`: bytes
 // that are still held then do not reach the client.
