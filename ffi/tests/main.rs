@@ -2,6 +2,7 @@
 
 mod header;
 mod programs;
+mod python;
 mod replayed;
 mod symbols;
 mod toolchain;

@@ -18,12 +18,10 @@ class Exchange:
         self.meter, self.facts, self.output, self.input, self.cached = meter, facts, {}, 0, 0
         self.reasons, self.ended = {}, None
 
-    def engine(self):
+    def prompt_tokens(self, *, input, cached):
         if self.meter.failing:
             raise RuntimeError
-
-    def prompt_tokens(self, *, input, input_cached):
-        self.input, self.cached = self.input + input, self.cached + input_cached
+        self.input, self.cached = self.input + input, self.cached + cached
 
     def finish(self, choice, reason):
         self.reasons[choice] = reason
@@ -51,7 +49,7 @@ class RecordingMeter:
     def __init__(self):
         self.exchanges = []
 
-    def begin_explicit(self, **facts):
+    def begin_described(self, **facts):
         self.exchanges.append(Exchange(self, facts))
         return self.exchanges[-1]
 
@@ -109,7 +107,7 @@ class HookTest(unittest.IsolatedAsyncioTestCase):
     async def test_running_totals_are_added_as_growth(self):
         got = await self.read(sent := [output(1), output(4), output(6, finish="length")])
         (exchange,) = self.meter.exchanges
-        self.assertEqual((got, exchange.output, exchange.input, exchange.cached), (sent, {0: 6}, 3, 2))
+        self.assertEqual((got, exchange.output, exchange.input, exchange.cached), (sent, {0: 6}, 5, 2))
         self.assertEqual((exchange.reasons, exchange.ended, exchange.facts["model"]), ({0: "length"}, Close.CLEAN, "tiny"))
 
     async def test_unstreamed_batch_is_a_list(self):
@@ -117,14 +115,14 @@ class HookTest(unittest.IsolatedAsyncioTestCase):
         obj.parallel_sample_num, obj.is_single, obj.batch_size, obj.rid = 2, False, 2, ["a", "b"]
         await self.read([[output(number + 1, finish="stop") for number in range(4)]], obj)
         (exchange,) = self.meter.exchanges
-        self.assertEqual((exchange.output, exchange.input + exchange.cached), ({0: 1, 1: 2, 2: 3, 3: 4}, 10))
+        self.assertEqual((exchange.output, exchange.input), ({0: 1, 1: 2, 2: 3, 3: 4}, 10))
         self.assertEqual((exchange.facts["answers"], exchange.facts["request_id"]), (4, "a"))
 
     async def test_streamed_choices_have_an_index(self):
         obj = request()
         obj.parallel_sample_num = 2
         await self.read([output(1, index=1), output(2, index=0), output(3, index=1, finish="stop")], obj)
-        self.assertEqual((self.meter.exchanges[0].output, self.meter.exchanges[0].input), ({1: 3, 0: 2}, 3))
+        self.assertEqual((self.meter.exchanges[0].output, self.meter.exchanges[0].input), ({1: 3, 0: 2}, 5))
 
     async def test_left_stream_keeps_tokens_that_were_read(self):
         outputs = self.call([output(2), output(5)])

@@ -1,5 +1,5 @@
 """A recording stand-in for `tokenmeter.Meter`: what was said of each exchange."""
-from tokenmeter import Close, Format
+from tokenmeter import Close
 
 
 class RecordingExchange:
@@ -23,7 +23,8 @@ class RecordingExchange:
 
     def response_head(self, status, headers, at_ns=None):
         self.call("response_head")
-        self.status = status
+        self.status, self.is_open = status, self.is_open and not self.meter.rejects_head
+        return self.is_open
 
     def response_body(self, data, at_ns=None):
         self.call("response_body")
@@ -32,14 +33,14 @@ class RecordingExchange:
     def client_wait(self, ns):
         self.waited += ns
 
-    def engine(self):
-        self.call("engine")
+    def count_by_engine(self):
+        self.call("count_by_engine")
         assert not self.by_engine
         self.by_engine = True
 
-    def prompt_tokens(self, *, input, input_cached=0):
+    def prompt_tokens(self, *, input, cached=0):
         self.call("prompt_tokens")
-        self.input, self.cached = self.input + input, self.cached + input_cached
+        self.input, self.cached = self.input + input, self.cached + cached
 
     def finish(self, choice, reason):
         self.call("finish")
@@ -74,14 +75,13 @@ class RecordingTokens:
             exchange.call("send")
             exchange.output[choice] = exchange.output.get(choice, 0) + tokens
         self.entries.clear()
-        return 0
 
 
 class RecordingMeter:
     """`failing` is the name of the call that raises."""
 
     def __init__(self):
-        self.exchanges, self.failing, self.sends = [], None, 0
+        self.exchanges, self.failing, self.sends, self.rejects_head = [], None, 0, False
 
     def begin(self, *, method, path, headers=(), peer="", at_ns=None):
         if self.failing == "begin":
@@ -91,20 +91,18 @@ class RecordingMeter:
         self.exchanges.append(RecordingExchange(self, {"path": path, "peer": peer, "headers": list(headers)}))
         return self.exchanges[-1]
 
-    def begin_explicit(self, **facts):
-        if self.failing == "begin_explicit":
-            raise RuntimeError("begin_explicit fails")
+    def begin_described(self, **facts):
+        if self.failing == "begin_described":
+            raise RuntimeError("begin_described fails")
         self.exchanges.append(RecordingExchange(self, facts))
         return self.exchanges[-1]
 
     def output_tokens(self):
         return RecordingTokens(self)
 
-    def metrics(self, format=Format.TEXT):
-        total = sum(exchange.tokens for exchange in self.exchanges if exchange.ended is not None)
-        name = "tokenmeter_tokens" if format is Format.OPENMETRICS else "tokenmeter_tokens_total"
-        page = f"# HELP {name} Tokens.\n# TYPE {name} counter\ntokenmeter_tokens_total {total}\n"
-        return page + ("# EOF\n" if format is Format.OPENMETRICS else "")
+    def metrics(self):
+        name = "tokenmeter_tokens_total"
+        return f"# HELP {name} Tokens.\n# TYPE {name} counter\n{name} {self.tokens}\n"
 
     @property
     def tokens(self):

@@ -16,7 +16,7 @@ class Generations(Rig):
         self.llm.step(1, finish="length")
         await task
         (exchange,) = self.meter.exchanges
-        self.assertEqual((exchange.output, exchange.input, exchange.cached), ({0: 3}, 3, 2))
+        self.assertEqual((exchange.output, exchange.input, exchange.cached), ({0: 3}, 5, 2))
         self.assertEqual((exchange.reasons, exchange.ended, exchange.by_engine), ({0: "length"}, Close.CLEAN, True))
         self.assertEqual((exchange.facts["model"], exchange.facts["request_id"]), ("tiny", "r"))
         self.assertEqual([output.tokens for output in outputs], [2, 1])
@@ -55,7 +55,7 @@ class Generations(Rig):
         self.llm.step(1, finish="length")
         await task
         (exchange,) = self.meter.exchanges
-        self.assertEqual((exchange.output, exchange.input + exchange.cached), ({0: 3, 1: 3, 2: 3}, 5))
+        self.assertEqual((exchange.output, exchange.input), ({0: 3, 1: 3, 2: 3}, 5))
         self.assertEqual(exchange.reasons, {0: "length", 1: "stop", 2: "length"})
         self.assertEqual((exchange.facts["answers"], self.counter), (3, 9))
 

@@ -35,7 +35,7 @@ class Http(Rig):
         self.llm.step(1, finish="length")
         await client.task
         (exchange,) = self.meter.exchanges
-        self.assertEqual((exchange.output, exchange.input + exchange.cached), (dict.fromkeys(range(6), 1), 15))
+        self.assertEqual((exchange.output, exchange.input), (dict.fromkeys(range(6), 1), 15))
 
     async def test_tool_loop_continues_its_choice(self):
         async def application(scope, receive, send):
@@ -48,7 +48,7 @@ class Http(Rig):
             self.llm.step(2, finish="stop")
         await client.task
         (exchange,) = self.meter.exchanges
-        self.assertEqual((exchange.output, exchange.input + exchange.cached), ({0: 4}, 10))
+        self.assertEqual((exchange.output, exchange.input), ({0: 4}, 10))
 
     async def test_client_that_leaves_keeps_tokens(self):
         async def application(scope, receive, send):
@@ -107,6 +107,16 @@ class Http(Rig):
         await client.task
         (exchange,) = self.meter.exchanges
         self.assertEqual((exchange.tokens, exchange.facts["model"]), (2, "tiny"))
+
+    async def test_response_that_is_not_one_of_a_model_has_no_record(self):
+        async def application(scope, receive, send):
+            await receive()
+            await respond(send, b"a", b"b")
+        self.meter.rejects_head = True
+        client = Client(self, application)
+        await client.task
+        (exchange,) = self.meter.exchanges
+        self.assertEqual((client.body, exchange.ended, self.registry.http.failures, self.registry.open), (b"ab", None, 0, set()))
 
     async def test_application_that_fails_is_cut(self):
         async def application(scope, receive, send):

@@ -115,7 +115,7 @@ async def main():
     assert meter.tokens == llm.generation > 1000, (meter.tokens, llm.generation)
     assert llm.stopped > 10 and llm.trimmed > 10, (llm.stopped, llm.trimmed)
     assert not registry.open and registry.unattributed_tokens == 0
-    once = sum(exchange.input + exchange.cached for exchange in meter.exchanges)
+    once = sum(exchange.input for exchange in meter.exchanges)
     print(f"vLLM {vllm.__version__}: {len(meter.exchanges)} exchanges, {meter.tokens} tokens, {llm.stopped} stop strings "
           f"with {llm.trimmed} tokens after them, {once} of {llm.prompt} prompt tokens")
 

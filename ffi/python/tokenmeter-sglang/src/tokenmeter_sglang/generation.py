@@ -1,7 +1,11 @@
 """One call of `generate_request`: a prompt or several, each with n choices."""
+import time
 from typing import Any
 
 from tokenmeter import Close, Exchange, Meter
+
+DIALECT = "sglang_generate"
+"""The dialect of all requests: the hook does not see which endpoint they came by."""
 
 
 class Generation:
@@ -9,6 +13,7 @@ class Generation:
 
     def __init__(self, meter: Meter, request: Any, model: str) -> None:
         self.meter, self.request, self.model = meter, request, model
+        self.at_ns = time.monotonic_ns()
         self.exchange: Exchange | None = None
         self.totals: dict[int, int] = {}
         self.prompts: set[int] = set()
@@ -24,13 +29,14 @@ class Generation:
         """Begins the exchange, at the first output: only then SGLang has normalised the request."""
         if self.exchange is None:
             rid = self.request.rid
-            self.exchange = self.meter.begin_explicit(
+            self.exchange = self.meter.begin_described(
+                dialect=DIALECT,
                 model=self.model,
                 request_id=str((rid[0] if isinstance(rid, list) else rid) or ""),
                 answers=self.choices * (1 if getattr(self.request, "is_single", True) else self.request.batch_size),
                 stream=bool(getattr(self.request, "stream", False)),
+                at_ns=self.at_ns,
             )
-            self.exchange.engine()
         return self.exchange
 
     @property
@@ -46,8 +52,7 @@ class Generation:
             total = facts.get("completion_tokens", 0)
             if (prompt := choice // self.choices) not in self.prompts:
                 self.prompts.add(prompt)
-                cached = facts.get("cached_tokens", 0)
-                exchange.prompt_tokens(input=facts["prompt_tokens"] - cached, input_cached=cached)
+                exchange.prompt_tokens(input=facts["prompt_tokens"], cached=facts.get("cached_tokens"))
             if (new := total - self.totals.get(choice, 0)) > 0:
                 self.tokens.add(exchange, choice, new)
             self.totals[choice] = total

@@ -2,6 +2,7 @@
 import asyncio
 import logging
 import os
+import pathlib
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
@@ -27,10 +28,12 @@ def register() -> None:
 
 def start() -> Meter:
     """Makes the meter of this process, and serves its metrics."""
-    meter = Meter(upstream=os.environ.get("TOKENMETER_UPSTREAM_NAME") or "sglang", kind="sglang")
-    if prices := os.environ.get("TOKENMETER_PRICES"):
-        with open(prices, "rb") as file:
-            meter.set_prices(file.read())
+    prices = os.environ.get("TOKENMETER_PRICES")
+    meter = Meter(
+        upstream=os.environ.get("TOKENMETER_UPSTREAM_NAME") or "sglang",
+        kind="sglang",
+        prices=pathlib.Path(prices).read_bytes() if prices else b"",
+    )
     if address := os.environ.get("TOKENMETER_METRICS_LISTEN"):
         serve(address, meter.metrics)
     return meter

@@ -215,10 +215,9 @@ class Step:
     def send(self, stopped: list[str]) -> None:
         """Sends prompts, tokens and endings. `stopped` are requests that a stop string ended."""
         for generation, stats in self.prompts:
-            cached = stats.num_cached_tokens
-            generation.owner.exchange.prompt_tokens(input=stats.num_prompt_tokens - cached, input_cached=cached)
-        if rejected := self.registry.tokens.send():
-            raise RuntimeError(f"the library rejected the tokens of {rejected} requests")
+            exchange = generation.owner.exchange
+            exchange.prompt_tokens(input=stats.num_prompt_tokens, cached=stats.num_cached_tokens)
+        self.registry.tokens.send()
         self.registry.unattributed_tokens += self.unattributed
         if stopped:
             ids = set(stopped)

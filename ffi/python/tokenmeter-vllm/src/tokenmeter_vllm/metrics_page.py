@@ -5,8 +5,6 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
-from tokenmeter import Format
-
 from tokenmeter_vllm.families import merge
 from tokenmeter_vllm.fuse import logger
 from tokenmeter_vllm.registry import Registry
@@ -32,15 +30,13 @@ class Page:
             self.shared = SharedPages(pathlib.Path(registry.settings.shared), self.own)
             self.shared.start()
 
-    def own(self, format: Format = Format.TEXT) -> str:
-        """Returns the families of this process; without OpenMetrics' end."""
-        page = self.registry.meter.metrics(format)
-        return "\n".join((*self.plugin(format), page.removesuffix("# EOF\n").rstrip("\n"), ""))
+    def own(self) -> str:
+        """Returns the families of this process."""
+        return "\n".join((*self.plugin(), self.registry.meter.metrics()))
 
-    def plugin(self, format: Format) -> Iterable[str]:
+    def plugin(self) -> Iterable[str]:
         """Yields the families of the plugin itself."""
         registry = self.registry
-        suffix = "" if format is Format.OPENMETRICS else "_total"
         name = "tokenmeter_plugin_level"
         yield f"# HELP {name} Source of the token counts of new exchanges, as a label of the one series with value 1."
         yield f"# TYPE {name} gauge"
@@ -54,14 +50,10 @@ class Page:
             ("unattributed_tokens", "Tokens that vLLM counted for no exchange in flight.",
              {"": registry.unattributed_tokens}),
         ):  # fmt: skip
-            yield f"# HELP tokenmeter_plugin_{name}{suffix} {help}"
-            yield f"# TYPE tokenmeter_plugin_{name}{suffix} counter"
+            yield f"# HELP tokenmeter_plugin_{name}_total {help}"
+            yield f"# TYPE tokenmeter_plugin_{name}_total counter"
             for labels, value in series.items():
                 yield f"tokenmeter_plugin_{name}_total{labels} {value}"
-
-    def page(self, format: Format) -> str:
-        """Returns the families of all API processes."""
-        return self.shared.page() if self.shared else self.own(format)
 
     async def serve(
         self,
@@ -71,8 +63,8 @@ class Page:
         send: Callable[[Any], Awaitable[None]],
     ) -> None:
         """Serves vLLM's page with ours behind it. Whatever fails, vLLM's page is served as it is."""
-        unwanted = {b"accept-encoding"} | ({b"accept"} if self.shared else set())
-        headers = [(name, value) for name, value in scope["headers"] if name.lower() not in unwanted]
+        # Without them vLLM answers in the text format, the one that the library writes and that can be summed.
+        headers = [(name, value) for name, value in scope["headers"] if name.lower() not in (b"accept", b"accept-encoding")]
         messages: list[Any] = []
 
         async def keep(message: Any) -> None:
@@ -91,13 +83,11 @@ class Page:
         """Returns the messages of a response with our families in its body."""
         start = messages[0]
         fields = {name.lower(): value for name, value in start["headers"]}
-        if start["status"] != 200 or b"content-encoding" in fields:
+        is_text = fields.get(b"content-type", b"").startswith(b"text/plain")
+        if start["status"] != 200 or not is_text or b"content-encoding" in fields:
             return messages
-        is_open = fields.get(b"content-type", b"").startswith(b"application/openmetrics-text")
-        format = Format.OPENMETRICS if is_open else Format.TEXT
         body = b"".join(message.get("body", b"") for message in messages[1:])
-        end = b"# EOF\n" if is_open else b""
-        body = body.removesuffix(end) + self.page(format).encode() + end
+        body += (self.shared.page() if self.shared else self.own()).encode()
         headers = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
         headers.append((b"content-length", str(len(body)).encode()))
         return [{**start, "headers": headers}, {"type": "http.response.body", "body": body}]

@@ -4,7 +4,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from tokenmeter import Close
+from tokenmeter import Close, Error, Status
 
 from tokenmeter_vllm import metrics_page, plugin, registry as registries
 from tokenmeter_vllm.registry import Open, Registry
@@ -124,7 +124,11 @@ class HttpSide:
             exchange.response_head(message["status"], message.get("headers", ()), at_ns)
         elif message["type"] == "http.response.body":
             if body := message.get("body", b""):
-                exchange.response_body(body, at_ns)
+                try:
+                    exchange.response_body(body, at_ns)
+                except Error as error:
+                    if error.status != Status.DECODING:   # the library counts it, and goes on without the body
+                        raise
             waited = time.monotonic_ns() - at_ns
             if waited >= CLIENT_WAIT_MIN_NS:
                 exchange.client_wait(waited)

@@ -1,4 +1,5 @@
 """The exchanges of one API process, and the generations that belong to them."""
+import pathlib
 import time
 from contextvars import ContextVar
 
@@ -6,6 +7,9 @@ from tokenmeter import Close, Exchange, Meter, OutputTokens
 
 from tokenmeter_vllm.fuse import Fuse, logger
 from tokenmeter_vllm.settings import Settings
+
+DIALECT = "vllm_generate"
+"""The dialect of a generation outside HTTP: tokens in, tokens out."""
 
 
 class Open:
@@ -96,10 +100,10 @@ class Registry:
         if owner is None or not owner.exchange.is_open:
             # A background response (`background: true`) may begin after its request is over, and the middleware may
             # have failed.
-            owner = self.add(self.meter.begin_explicit(model=model, answers=answers, request_id=request_id))
+            owner = self.add(self.meter.begin_described(dialect=DIALECT, model=model, answers=answers, request_id=request_id))
             owner.held = False
         if not owner.counted_by_engine:
-            owner.exchange.engine()
+            owner.exchange.count_by_engine()
             owner.counted_by_engine = True
         if owner.running == 0:
             owner.choices = 0                             # a tool loop continues its choice
@@ -121,8 +125,9 @@ class Registry:
     def _settle(self, owner: Open) -> None:
         if owner.is_over and owner in self.open:
             self.open.discard(owner)
-            # HTTP ended at its own time, though the engine noticed later.
-            owner.exchange.end_unread(owner.close, owner.end_ns or time.monotonic_ns())
+            if owner.exchange.is_open:                    # not one whose response was none of a model
+                # HTTP ended at its own time, though the engine noticed later.
+                owner.exchange.end_unread(owner.close, owner.end_ns or time.monotonic_ns())
 
     def _drop(self, counted_by_engine: bool) -> None:
         """Drops the exchanges that a part counted so far: a part of a count is worse than none."""
@@ -140,13 +145,9 @@ def make(settings: Settings) -> Registry:
         provider=settings.provider,
         kind="vllm",
         stall_ns=settings.stall_ms * 1_000_000,
-        models_max=settings.max_models,
+        max_models=settings.max_models,
+        prices=pathlib.Path(settings.prices).read_bytes() if settings.prices else b"",
     )
-    if settings.prices:
-        with open(settings.prices, "rb") as file:
-            meter.set_prices(file.read())
-    if settings.tenants:
-        meter.set_tenants(settings.tenants, settings.hash_key_file)
     return Registry(meter, settings)
 
 

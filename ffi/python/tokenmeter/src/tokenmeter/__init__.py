@@ -4,13 +4,12 @@ from tokenmeter.exchange import Exchange
 from tokenmeter.meter import Meter
 from tokenmeter.record import Record, TokenCount
 from tokenmeter.steps import OutputTokens
-from tokenmeter.values import Close, Format, Number, Provenance, Rate, Text, TokenType
+from tokenmeter.values import Close, Number, Provenance, Rate, TextValue, TokenType, UsagePolicy
 
 __all__ = [
     "Close",
     "Error",
     "Exchange",
-    "Format",
     "Meter",
     "Number",
     "OutputTokens",
@@ -18,7 +17,8 @@ __all__ = [
     "Rate",
     "Record",
     "Status",
-    "Text",
+    "TextValue",
     "TokenCount",
     "TokenType",
+    "UsagePolicy",
 ]

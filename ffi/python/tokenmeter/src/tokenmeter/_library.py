@@ -11,7 +11,11 @@ from typing import Any
 from tokenmeter.errors import Error, Status
 
 ABI = 0
-"""`TM_ABI` of the header that the structures below follow."""
+"""`TM_ABI` of the header that the declarations below follow."""
+HOLD_MAX = 65536
+"""`TM_HOLD_MAX`."""
+UNKNOWN = 2**64 - 1
+"""`TM_UNKNOWN`."""
 FAILED = 100
 """Statuses from here on are failures."""
 
@@ -23,19 +27,25 @@ class Handle(Structure):
 
 
 class Slice(Structure):
-    """Bytes of the caller. As `char *`, the field takes `bytes` without a copy and keeps them alive."""
+    """`tm_slice`. As `char *`, the field takes `bytes` without a copy and keeps them alive."""
 
     _fields_ = [("data", c_char_p), ("length", c_size_t)]
 
 
 class Text(Structure):
-    """A buffer for a text that a call writes."""
+    """`tm_text`."""
+
+    _fields_ = [("buffer", c_char_p), ("capacity", c_size_t), ("length", c_size_t)]
+
+
+class Bytes(Structure):
+    """`tm_bytes`."""
 
     _fields_ = [("buffer", c_char_p), ("capacity", c_size_t), ("length", c_size_t)]
 
 
 class Header(Structure):
-    """One header field."""
+    """`tm_header`."""
 
     _fields_ = [("name", Slice), ("value", Slice)]
 
@@ -50,8 +60,10 @@ class MeterOptions(Structure):
         ("kind", Slice),
         ("stall_ns", c_uint64),
         ("max_tokens", c_uint64),
-        ("models_max", c_uint32),
+        ("max_models", c_uint32),
         ("usage_policy", c_uint32),
+        ("prices", Handle),
+        ("tenants", Handle),
     ]
 
 
@@ -75,14 +87,13 @@ class Begin(Structure):
 
     _fields_ = [
         ("size", c_size_t),
-        ("dialect", c_uint32),
+        ("dialect", Slice),
         ("model", Slice),
         ("tenant", Slice),
         ("principal", Slice),
-        ("consumer", Slice),
         ("request_id", Slice),
         ("answers", c_uint32),
-        ("stream", c_uint8),
+        ("stream", c_uint32),
         ("at_ns", c_uint64),
         ("unix_ns", c_uint64),
     ]
@@ -91,46 +102,55 @@ class Begin(Structure):
 class PromptTokens(Structure):
     """`tm_prompt_tokens`."""
 
-    _fields_ = [("size", c_size_t), ("input", c_uint64), ("input_cached", c_uint64)]
+    _fields_ = [
+        ("size", c_size_t),
+        ("input", c_uint64),
+        ("cached", c_uint64),
+        ("cache_write", c_uint64),
+        ("audio", c_uint64),
+        ("image", c_uint64),
+        ("video", c_uint64),
+    ]
 
 
 class OutputStep(Structure):
-    """`tm_output_tokens`: new tokens of one choice. `tokenmeter.steps` writes it as packed bytes."""
+    """`tm_output_tokens`. `tokenmeter.steps` writes it as packed bytes."""
 
     _fields_ = [
         ("exchange", Handle),
         ("choice", c_uint32),
         ("tokens", c_uint32),
         ("reasoning", c_uint32),
-        ("status", c_uint32),
+        ("status", c_int32),
     ]
 
 
 FUNCTIONS: dict[str, list[Any]] = {
-    "tm_abi_check": [c_uint32],
     "tm_error_message": [POINTER(Text)],
+    "tm_abi_check": [c_uint32],
     "tm_prices_read": [Slice, POINTER(Handle)],
     "tm_prices_free": [Handle],
-    "tm_tenants_open": [Slice, Slice, POINTER(Handle)],
     "tm_tenants_free": [Handle],
     "tm_meter_new": [POINTER(MeterOptions), POINTER(Handle)],
-    "tm_meter_free": [Handle],
     "tm_meter_set_prices": [Handle, Handle],
     "tm_meter_set_tenants": [Handle, Handle],
-    "tm_meter_metrics": [Handle, c_uint32, POINTER(Text)],
+    "tm_meter_metrics": [Handle, POINTER(Text)],
+    "tm_meter_free": [Handle],
     "tm_exchange_begin": [Handle, POINTER(Request), POINTER(Handle)],
-    "tm_exchange_begin_explicit": [Handle, POINTER(Begin), POINTER(Handle)],
     "tm_exchange_request_body": [Handle, Slice],
     "tm_exchange_request_complete": [Handle, c_uint64],
+    "tm_exchange_request_edit": [Handle, Slice, POINTER(Bytes)],
     "tm_exchange_response_head": [Handle, c_uint16, POINTER(Header), c_size_t, c_uint64],
     "tm_exchange_response_body": [Handle, Slice, c_uint64],
+    "tm_exchange_response_edit": [Handle, Slice, c_uint64, POINTER(Bytes)],
     "tm_exchange_client_wait": [Handle, c_uint64],
-    "tm_exchange_engine": [Handle],
+    "tm_exchange_end": [Handle, c_uint32, c_uint64, POINTER(Handle)],
+    "tm_exchange_discard": [Handle],
+    "tm_exchange_begin_described": [Handle, POINTER(Begin), POINTER(Handle)],
+    "tm_exchange_count_by_engine": [Handle],
     "tm_exchange_prompt_tokens": [Handle, POINTER(PromptTokens)],
     "tm_output_tokens_add": [POINTER(OutputStep), c_size_t, c_uint64],
     "tm_exchange_finish": [Handle, c_uint32, Slice],
-    "tm_exchange_end": [Handle, c_uint32, c_uint64, POINTER(Handle)],
-    "tm_exchange_discard": [Handle],
     "tm_record_tokens": [Handle, c_uint32, POINTER(c_uint64), POINTER(c_uint32)],
     "tm_record_number": [Handle, c_uint32, POINTER(c_uint64)],
     "tm_record_rate": [Handle, c_uint32, POINTER(c_double)],
@@ -139,21 +159,22 @@ FUNCTIONS: dict[str, list[Any]] = {
     "tm_record_free": [Handle],
 }
 """Arguments of each function that returns a status."""
+TEXTS: dict[str, list[Any]] = {"tm_version": [], "tm_status_text": [c_int32]}
+"""Arguments of each function that returns a text."""
 
 
 class Library:
     """The loaded library. Its functions are attributes of the same name."""
 
     def __init__(self, functions: Any) -> None:
-        for name, arguments in FUNCTIONS.items():
-            function = getattr(functions, name)
-            function.argtypes, function.restype = arguments, c_int32
-            setattr(self, name, function)
-        functions.tm_version.argtypes, functions.tm_version.restype = [], c_char_p
-        self.version: str = functions.tm_version().decode()
+        for table, result in ((FUNCTIONS, c_int32), (TEXTS, c_char_p)):
+            for name, arguments in table.items():
+                function = getattr(functions, name)
+                function.argtypes, function.restype = arguments, result
+                setattr(self, name, function)
         self.check(self.tm_abi_check(ABI))
 
-    def __getattr__(self, name: str) -> Callable[..., int]:
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         raise AttributeError(name)                        # declares to type checkers that attributes are functions
 
     def check(self, status: int) -> int:
@@ -183,6 +204,14 @@ def read_text(call: Callable[[Any], int], capacity: int) -> tuple[int, str]:
         capacity = text.length + 1 + text.length // 8
 
 
+def read_bytes(call: Callable[[Any], int], capacity: int) -> tuple[int, bytes]:
+    """Calls once, with a buffer that suffices."""
+    buffer = ctypes.create_string_buffer(capacity)
+    out = Bytes(ctypes.cast(buffer, c_char_p), capacity, 0)
+    status = call(byref(out))
+    return status, ctypes.string_at(buffer, out.length) if status == Status.OK else b""
+
+
 def slice_of(value: bytes | bytearray | memoryview | str) -> Slice:
     """Returns the bytes as the library takes them; only `bytes` need no copy."""
     data = value if isinstance(value, bytes) else value.encode() if isinstance(value, str) else bytes(value)
@@ -193,12 +222,16 @@ loaded: Library | None = None
 loading = threading.Lock()
 
 
+def path() -> str:
+    """Returns the path of the library: the bundled one, unless `TOKENMETER_LIBRARY` names another."""
+    return os.environ.get("TOKENMETER_LIBRARY") or str(pathlib.Path(__file__).with_name("libtokenmeter.so"))
+
+
 def library() -> Library:
     """Returns the library, loaded at the first call."""
     global loaded
     if loaded is None:
         with loading:
             if loaded is None:
-                bundled = pathlib.Path(__file__).with_name("libtokenmeter.so")
-                loaded = Library(ctypes.CDLL(os.environ.get("TOKENMETER_LIBRARY") or str(bundled)))
+                loaded = Library(ctypes.CDLL(path()))
     return loaded

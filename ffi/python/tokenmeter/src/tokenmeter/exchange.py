@@ -3,12 +3,16 @@ import time
 from collections.abc import Iterable
 from ctypes import Array, byref, sizeof
 
-from tokenmeter._library import Handle, Header, Library, PromptTokens, Slice, slice_of
+from tokenmeter._library import HOLD_MAX, UNKNOWN, Handle, Header, Library, PromptTokens, Slice, read_bytes, slice_of
+from tokenmeter.errors import Status
 from tokenmeter.handle import Owned
 from tokenmeter.record import Record
 from tokenmeter.values import Close
 
 Bytes = bytes | bytearray | memoryview
+
+EDIT_BYTES = 1024
+"""More than an edit adds to a request body."""
 
 
 class Exchange(Owned):
@@ -25,45 +29,69 @@ class Exchange(Owned):
         """Ends the request body."""
         self._library.check(self._library.tm_exchange_request_complete(self._handle, now(at_ns)))
 
+    def request_edit(self, body: Bytes) -> bytes | None:
+        """Adds the request for usage to the whole body, by the meter's usage policy; None if it stays as it is."""
+        edit = self._library.tm_exchange_request_edit
+        status, edited = read_bytes(lambda out: edit(self._handle, slice_of(body), out), len(body) + EDIT_BYTES)
+        return None if self._library.check(status) == Status.UNCHANGED else edited
+
     def response_head(
         self, status: int, headers: Iterable[tuple[str | bytes, str | bytes]], at_ns: int | None = None
-    ) -> None:
-        """Reads the head of the response."""
+    ) -> bool:
+        """Reads the head of the response. False if it is not the answer of a model: the exchange is over then."""
         fields, count = header_fields(headers)
-        self._library.check(self._library.tm_exchange_response_head(self._handle, status, fields, count, now(at_ns)))
+        head = self._library.tm_exchange_response_head
+        if self._library.check(head(self._handle, status, fields, count, now(at_ns))) == Status.NOT_METERED:
+            self._release()
+        return self.is_open
 
     def response_body(self, data: Bytes, at_ns: int | None = None) -> None:
         """Reads the next bytes of the response body."""
         self._library.check(self._library.tm_exchange_response_body(self._handle, slice_of(data), now(at_ns)))
 
+    def response_edit(self, data: Bytes, at_ns: int | None = None) -> bytes:
+        """Reads the next bytes of the response body. Returns what the client is to see; `b""` releases the rest."""
+        edit, at = self._library.tm_exchange_response_edit, now(at_ns)
+        status, shown = read_bytes(lambda out: edit(self._handle, slice_of(data), at, out), len(data) + HOLD_MAX)
+        return bytes(data) if self._library.check(status) == Status.UNCHANGED else shown
+
     def client_wait(self, ns: int) -> None:
         """Adds time in which the client did not read."""
         self._library.check(self._library.tm_exchange_client_wait(self._handle, ns))
 
-    def engine(self) -> None:
+    def count_by_engine(self) -> None:
         """Takes all counts from the engine from now on."""
-        self._library.check(self._library.tm_exchange_engine(self._handle))
+        self._library.check(self._library.tm_exchange_count_by_engine(self._handle))
 
-    def prompt_tokens(self, *, input: int, input_cached: int = 0) -> None:
-        """Adds prompt tokens of the engine; the two are disjoint."""
-        counts = PromptTokens(sizeof(PromptTokens), input, input_cached)
+    def prompt_tokens(
+        self,
+        *,
+        input: int,
+        cached: int | None = None,
+        cache_write: int | None = None,
+        audio: int | None = None,
+        image: int | None = None,
+        video: int | None = None,
+    ) -> None:
+        """Adds a prompt of the engine. All but `input` are parts of it; None: not known."""
+        parts = (UNKNOWN if part is None else part for part in (cached, cache_write, audio, image, video))
+        counts = PromptTokens(sizeof(PromptTokens), input, *parts)
         self._library.check(self._library.tm_exchange_prompt_tokens(self._handle, byref(counts)))
 
     def finish(self, choice: int, reason: str) -> None:
         """Ends a choice: "stop", "length", "abort", …"""
         self._library.check(self._library.tm_exchange_finish(self._handle, choice, slice_of(reason)))
 
-    def end(self, close: Close, at_ns: int | None = None) -> Record:
-        """Ends the exchange and returns its record."""
-        record = Handle(0)
-        # Also of a failed end the exchange is gone, or cannot be used again: it is never freed twice.
-        handle = self._release()
-        self._library.check(self._library.tm_exchange_end(handle, int(close), now(at_ns), byref(record)))
-        return Record(self._library, record)
+    def end(self, close: Close, at_ns: int | None = None) -> Record | None:
+        """Ends the exchange and returns its record; None if nothing of inference was seen."""
+        close, record = Close(close), Handle(0)
+        status = self._library.tm_exchange_end(self._release(), close, now(at_ns), byref(record))
+        return None if self._library.check(status) == Status.NOT_METERED else Record(self._library, record)
 
     def end_unread(self, close: Close, at_ns: int | None = None) -> None:
         """Ends the exchange: its record goes to the metrics page only."""
-        self._library.check(self._library.tm_exchange_end(self._release(), int(close), now(at_ns), None))
+        close = Close(close)
+        self._library.check(self._library.tm_exchange_end(self._release(), close, now(at_ns), None))
 
     def discard(self) -> None:
         """Forgets the exchange: no record, no count."""

@@ -4,7 +4,6 @@ from types import TracebackType
 from typing import TypeVar
 
 from tokenmeter._library import Handle, Library
-from tokenmeter.errors import Status
 
 Self = TypeVar("Self", bound="Owned")
 
@@ -32,9 +31,7 @@ class Owned:
     def close(self) -> None:
         """Frees the object; a second call does nothing."""
         if self.is_open:
-            status = self._free(self._release())
-            if status != Status.HANDLE:                   # freed with the meter that it belonged to
-                self._library.check(status)
+            self._library.check(self._free(self._release()))
 
     def __enter__(self: Self) -> Self:
         return self

@@ -1,16 +1,14 @@
 """The tokens of one engine step."""
+import ctypes
 import struct
 import time
-from ctypes import sizeof
 
 from tokenmeter._library import Library, OutputStep
 from tokenmeter.exchange import Exchange
 
-FIELDS = struct.Struct("=QIIII")
+FIELDS = struct.Struct("=QIIIi")
 """`tm_output_tokens`: exchange, choice, tokens, reasoning, status."""
-WORDS = FIELDS.size // 4
-"""32-bit words of an entry, the last of which is the status."""
-assert FIELDS.size == sizeof(OutputStep)
+assert FIELDS.size == ctypes.sizeof(OutputStep)
 
 
 class OutputTokens:
@@ -22,7 +20,7 @@ class OutputTokens:
 
     def __init__(self, library: Library, capacity: int = 64) -> None:
         self._library, self._capacity, self._count = library, capacity, 0
-        self._allocate()
+        self._steps = (OutputStep * capacity)()
 
     def __len__(self) -> int:
         return self._count
@@ -34,25 +32,18 @@ class OutputTokens:
         FIELDS.pack_into(self._steps, self._count * FIELDS.size, exchange._id, choice, tokens, reasoning, 0)
         self._count += 1
 
-    def send(self, at_ns: int | None = None) -> int:
-        """Adds all tokens to their exchanges, empties the list, returns how many entries were rejected."""
+    def send(self, at_ns: int | None = None) -> None:
+        """Adds all tokens to their exchanges and empties the list. If some fail, the others count, and it raises."""
         count, self._count = self._count, 0
-        if count == 0:
-            return 0
-        at_ns = time.monotonic_ns() if at_ns is None else at_ns
-        self._library.check(self._library.tm_output_tokens_add(self._steps, count, at_ns))
-        rejected = self._words[WORDS - 1 : count * WORDS : WORDS]
-        return sum(map(bool, rejected)) if any(rejected) else 0
+        if count:
+            at_ns = time.monotonic_ns() if at_ns is None else at_ns
+            self._library.check(self._library.tm_output_tokens_add(self._steps, count, at_ns))
 
     def clear(self) -> None:
         """Empties the list."""
         self._count = 0
 
     def _grow(self) -> None:
-        old, self._capacity = self._words, self._capacity * 2
-        self._allocate()
-        self._words[: len(old)] = old
-
-    def _allocate(self) -> None:
+        old, self._capacity = self._steps, self._capacity * 2
         self._steps = (OutputStep * self._capacity)()
-        self._words = memoryview(self._steps).cast("B").cast("I")
+        ctypes.memmove(self._steps, old, ctypes.sizeof(old))

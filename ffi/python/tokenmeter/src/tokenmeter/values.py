@@ -1,24 +1,26 @@
-"""Numbers of tokenmeter.h that callers pass or read."""
+"""Numbers of tokenmeter.h that callers pass or read. The header explains each."""
 from enum import IntEnum
 
 
 class Close(IntEnum):
-    """Ends of an exchange as its host sees them."""
+    """`tm_close`: the end of a response as the host saw it."""
 
     CLEAN = 0
     CLIENT_GONE = 1
     CUT = 2
+    LOCAL = 3
 
 
-class Format(IntEnum):
-    """Formats of the metrics page."""
+class UsagePolicy(IntEnum):
+    """`tm_usage_policy`: the usage that `Exchange.request_edit` may request."""
 
-    TEXT = 0
-    OPENMETRICS = 1
+    OBSERVE = 0
+    INJECT = 1
+    CONTINUOUS = 2
 
 
 class TokenType(IntEnum):
-    """Disjoint types of tokens: their sum counts every token once."""
+    """`tm_token_type`: disjoint types of tokens, and the sums of those of the prompt and of the output."""
 
     INPUT = 0
     INPUT_CACHED = 1
@@ -31,39 +33,81 @@ class TokenType(IntEnum):
     OUTPUT_AUDIO = 8
     OUTPUT_IMAGE = 9
     OUTPUT_VIDEO = 10
+    INPUT_ALL = 100
+    OUTPUT_ALL = 101
 
 
 class Provenance(IntEnum):
-    """Sources of a token count, best first."""
+    """`tm_provenance`: the source of a count; a higher number is a better source."""
 
-    ENGINE = 0
-    REPORTED = 1
-    RUNNING = 2
+    NONE = 0
+    FRAMES = 1
+    TOKENIZED = 2
     IDS = 3
-    TOKENIZED = 4
-    FRAMES = 5
-    NONE = 6
+    RUNNING = 4
+    REPORTED = 5
+    ENGINE = 6
 
 
 class Number(IntEnum):
-    """Whole numbers of a record."""
+    """`tm_number`: whole numbers of a record."""
 
-    TTFT_NS = 0
-    DURATION_NS = 1
-    CHOICES = 2
+    STATUS = 0
+    INPUT_TOKENS = 1
+    OUTPUT_TOKENS = 2
+    STARTED_UNIX_NS = 3
+    ENDED_UNIX_NS = 4
+    UPLOAD_NS = 5
+    DURATION_NS = 6
+    FIRST_BYTE_NS = 7
+    FIRST_CHUNK_NS = 8
+    FIRST_TOKEN_NS = 9
+    FIRST_VISIBLE_NS = 10
+    FIRST_TOOL_NS = 11
+    GENERATION_NS = 12
+    GENERATION_TOKENS = 13
+    PER_OUTPUT_TOKEN_NS = 14
+    LONGEST_GAP_NS = 15
+    STALLS = 16
+    STALLED_NS = 17
+    CLIENT_WAIT_NS = 18
+    ANSWERS = 19
+    CHOICES = 20
+    VISIBLE_CHARS = 21
+    USAGE_REJECTED = 22
+    CACHED_EXCESS = 23
+    SERVER_QUEUE_NS = 24
+    SERVER_PREFILL_NS = 25
+    SERVER_DECODE_NS = 26
 
 
 class Rate(IntEnum):
-    """Rates of a record."""
+    """`tm_rate`: rates of a record, per second, and its mean concurrency."""
 
-    OUTPUT_TOKENS_PER_SECOND = 0
+    OUTPUT = 0
+    INPUT = 1
+    VISIBLE_CHARS = 2
+    CONCURRENCY = 3
 
 
-class Text(IntEnum):
-    """Texts of a record."""
+class TextValue(IntEnum):
+    """`tm_text_value`: texts of a record."""
 
-    ENDING = 0
-    MODEL = 1
-    TENANT = 2
-    CHARGE = 3
-    CURRENCY = 4
+    ID = 0
+    TENANT = 1
+    PRINCIPAL = 2
+    CONSUMER = 3
+    UPSTREAM = 4
+    PROVIDER = 5
+    DIALECT = 6
+    MODEL = 7
+    RESPONSE_MODEL = 8
+    RESPONSE_ID = 9
+    REQUEST_ID = 10
+    SERVICE_TIER = 11
+    ENDING = 12
+    FINISH_REASON = 13
+    COST = 14
+    CURRENCY = 15
+    PRICE_VERSION = 16
+    UNPRICED = 17
