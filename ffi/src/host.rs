@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use exchange::{IdSource, RequestHead, RuleMembers, Setup, TenantResolution};
 use meter::{Load, LoadReading, LoadSpan, Observer, Record, ServerKind, Tick};
-use metrics::{Basis, Metrics, WorkerCells};
+use metrics::{Basis, Format, Metrics, WorkerCells};
 use price::{Book, Charge, Facts, Unpriced};
 use tenant::Rules;
 use usage::Policy;
@@ -157,9 +157,17 @@ impl Host {
         *lock(&self.tenants) = rules;
     }
 
-    /// Returns the page of all metrics in the Prometheus text format.
+    /// Returns the page of all metrics that have series, in the Prometheus text format 0.0.4. It lacks the numbers of the
+    /// process: they are the host's, whose own page may have them.
     pub(crate) fn metrics_text(&self) -> String {
-        self.metrics.text()
+        let mut reading = self.metrics.reading();
+        reading
+            .families
+            .retain(|family| !family.samples.is_empty() && !family.name().starts_with("process_"));
+        let mut page = Vec::new();
+        // A Vec takes any bytes.
+        let _ = reading.write(Format::Text, &mut page);
+        String::from_utf8(page).unwrap_or_default()
     }
 }
 

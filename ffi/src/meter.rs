@@ -155,8 +155,9 @@ pub extern "C" fn tm_meter_set_tenants(meter: MeterHandle, tenants: TenantsHandl
     })
 }
 
-/// Writes the page of the meter's metrics in the Prometheus text format, for a `/metrics` endpoint of the host. The page
-/// grows with models and tenants: if the buffer is too small, call again with the needed length and some more.
+/// Writes the page of the meter's metrics in the Prometheus text format 0.0.4, for a `/metrics` endpoint of the host, alone
+/// or behind the host's own metrics: their names begin with `tokenmeter_` or `gen_ai_`. The page grows with models and
+/// tenants: if the buffer is too small, call again with the needed length and some more.
 ///
 /// Thread safety: any thread, at any time.
 ///

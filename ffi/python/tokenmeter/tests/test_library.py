@@ -100,6 +100,14 @@ class Exchanges(WithMeter):
             self.assertEqual((record.cost, record.number(Number.FIRST_TOOL_NS)), (None, None))
         self.assertIn('tokenmeter_tokens_total{', self.meter.metrics())
 
+    def test_page_fits_behind_the_hosts_own(self):
+        self.begin().end_unread(Close.CUT)
+        lines = self.meter.metrics().splitlines()
+        self.assertIn("# TYPE tokenmeter_exchanges_total counter", lines)
+        types = {line.split()[2] for line in lines if line.startswith("# TYPE")}
+        self.assertEqual([name for name in types if not name.startswith(("tokenmeter_", "gen_ai_"))], [])
+        self.assertTrue(all(line.startswith(("# HELP ", "# TYPE ", "tokenmeter_", "gen_ai_")) for line in lines))
+
     def test_uncounted_type_is_none(self):
         exchange = self.begin()
         exchange.response_head(200, JSON)
