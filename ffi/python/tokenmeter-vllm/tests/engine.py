@@ -24,6 +24,7 @@ class SamplingParams:
 class PrefillStats:
     num_prompt_tokens: int
     num_cached_tokens: int = 0
+    num_cache_creation_tokens: int = 1
 
 
 @dataclass

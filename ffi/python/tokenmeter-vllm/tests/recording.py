@@ -5,7 +5,7 @@ from tokenmeter import Close
 class RecordingExchange:
     def __init__(self, meter, facts):
         self.meter, self.facts, self.is_open = meter, facts, True
-        self.output, self.input, self.cached, self.by_engine = {}, 0, 0, False
+        self.output, self.input, self.cached, self.written, self.by_engine = {}, 0, 0, 0, False
         self.request, self.response, self.status, self.reasons, self.waited = b"", b"", None, {}, 0
         self.ended = self.discarded = None
 
@@ -38,9 +38,9 @@ class RecordingExchange:
         assert not self.by_engine
         self.by_engine = True
 
-    def prompt_tokens(self, *, input, cached=0):
+    def prompt_tokens(self, *, input, cached, cache_write):
         self.call("prompt_tokens")
-        self.input, self.cached = self.input + input, self.cached + cached
+        self.input, self.cached, self.written = self.input + input, self.cached + cached, self.written + cache_write
 
     def finish(self, choice, reason):
         self.call("finish")

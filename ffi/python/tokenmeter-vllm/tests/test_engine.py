@@ -16,7 +16,7 @@ class Generations(Rig):
         self.llm.step(1, finish="length")
         await task
         (exchange,) = self.meter.exchanges
-        self.assertEqual((exchange.output, exchange.input, exchange.cached), ({0: 3}, 5, 2))
+        self.assertEqual((exchange.output, exchange.input, exchange.cached, exchange.written), ({0: 3}, 5, 2, 1))
         self.assertEqual((exchange.reasons, exchange.ended, exchange.by_engine), ({0: "length"}, Close.CLEAN, True))
         self.assertEqual((exchange.facts["model"], exchange.facts["request_id"]), ("tiny", "r"))
         self.assertEqual([output.tokens for output in outputs], [2, 1])

@@ -215,8 +215,11 @@ class Step:
     def send(self, stopped: list[str]) -> None:
         """Sends prompts, tokens and endings. `stopped` are requests that a stop string ended."""
         for generation, stats in self.prompts:
-            exchange = generation.owner.exchange
-            exchange.prompt_tokens(input=stats.num_prompt_tokens, cached=stats.num_cached_tokens)
+            generation.owner.exchange.prompt_tokens(
+                input=stats.num_prompt_tokens,
+                cached=stats.num_cached_tokens,
+                cache_write=stats.num_cache_creation_tokens,
+            )
         self.registry.tokens.send()
         self.registry.unattributed_tokens += self.unattributed
         if stopped:
