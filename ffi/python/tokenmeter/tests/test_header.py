@@ -22,6 +22,7 @@ STRUCTURES = {
     "tm_text": _library.Text,
     "tm_bytes": _library.Bytes,
     "tm_header": _library.Header,
+    "tm_key_source": _library.KeySource,
     "tm_meter_options": _library.MeterOptions,
     "tm_request": _library.Request,
     "tm_begin": _library.Begin,

@@ -20,6 +20,9 @@ models:
     input: 1.00
     output: 2.00
 """
+TENANTS = b"rules:\n  - header: x-tenant\ntrusted_peers: [127.0.0.1/32]\n"
+KEYS = "https://id.example.com/keys"
+TOKENS = f"rules:\n  - jwt: {{keys: {KEYS}, issuer: a, audience: [b], claim: c, algorithms: [RS256]}}\n".encode()
 
 
 def event(text):
@@ -124,6 +127,18 @@ class Exchanges(WithMeter):
             with exchange.end(Close.CLEAN) as record:
                 self.assertEqual((float(record.cost), record.text(TextValue.CURRENCY)), (2.0, "USD"))
             meter.set_prices(PRICES.replace(b"2.00", b"4.00"))
+
+    def test_rules_determine_the_tenant(self):
+        self.meter.set_tenants(TENANTS)
+        exchange = self.begin(headers=[("x-tenant", "blue")], peer="127.0.0.1")
+        with exchange.end(Close.CLEAN) as record:
+            self.assertEqual(record.tenant, "blue")
+        self.fails(Status.TENANTS, self.meter.set_tenants, b"nonsense: 1\n")
+
+    def test_keys_of_rules_are_given_by_name(self):
+        self.assertIn(KEYS, self.fails(Status.TENANTS, self.meter.set_tenants, TOKENS))
+        jwks = b'{"keys": [{"kty": "RSA", "kid": "1", "n": "%s", "e": "AQAB"}]}' % (b"u" * 342 + b"w")
+        self.meter.set_tenants(TOKENS, keys={KEYS: jwks})
 
     def test_wrong_prices_name_their_line(self):
         message = self.fails(Status.PRICES, Meter, upstream="here", prices=PRICES + b"nonsense: 1\n")

@@ -146,9 +146,16 @@ def make(settings: Settings) -> Registry:
         kind="vllm",
         stall_ns=settings.stall_ms * 1_000_000,
         max_models=settings.max_models,
-        prices=pathlib.Path(settings.prices).read_bytes() if settings.prices else b"",
+        prices=content(settings.prices),
     )
+    if settings.tenants:
+        meter.set_tenants(content(settings.tenants), content(settings.hash_key_file))
     return Registry(meter, settings)
+
+
+def content(path: str | None) -> bytes:
+    """Returns the content of a file of the settings; nothing without one."""
+    return pathlib.Path(path).read_bytes() if path else b""
 
 
 current: Registry | None = None

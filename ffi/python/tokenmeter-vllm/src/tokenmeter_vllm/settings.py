@@ -16,6 +16,10 @@ class Settings:
     """`TOKENMETER_PROVIDER`: the provider in the GenAI metrics."""
     prices: str | None = None
     """`TOKENMETER_PRICES`: the price file."""
+    tenants: str | None = None
+    """`TOKENMETER_TENANTS`: the file of tenant rules."""
+    hash_key_file: str | None = None
+    """`TOKENMETER_HASH_KEY_FILE`: the secret for hashes of API keys."""
     stall_ms: int = 0
     """`TOKENMETER_STALL_MS`: the gap that is a stall; 0 is the library's default."""
     max_models: int = 0
@@ -41,6 +45,8 @@ class Settings:
             upstream=text("UPSTREAM_NAME") or cls.upstream,
             provider=text("PROVIDER") or cls.provider,
             prices=text("PRICES"),
+            tenants=text("TENANTS"),
+            hash_key_file=text("HASH_KEY_FILE"),
             stall_ms=int(text("STALL_MS") or 0),
             max_models=int(text("MAX_MODELS") or 0),
             off=flag("OFF"),

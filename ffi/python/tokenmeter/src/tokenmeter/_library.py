@@ -50,6 +50,12 @@ class Header(Structure):
     _fields_ = [("name", Slice), ("value", Slice)]
 
 
+class KeySource(Structure):
+    """`tm_key_source`."""
+
+    _fields_ = [("name", Slice), ("jwks", Slice)]
+
+
 class MeterOptions(Structure):
     """`tm_meter_options`."""
 
@@ -130,6 +136,7 @@ FUNCTIONS: dict[str, list[Any]] = {
     "tm_abi_check": [c_uint32],
     "tm_prices_read": [Slice, POINTER(Handle)],
     "tm_prices_free": [Handle],
+    "tm_tenants_read": [Slice, Slice, POINTER(KeySource), c_size_t, POINTER(Handle)],
     "tm_tenants_free": [Handle],
     "tm_meter_new": [POINTER(MeterOptions), POINTER(Handle)],
     "tm_meter_set_prices": [Handle, Handle],
