@@ -604,7 +604,8 @@ tm_status tm_abi_check(uint32_t abi);
 //
 // # Safety
 // `yaml` points to its bytes; `prices` is NULL or points to a handle, which is written.
-tm_status tm_prices_read(tm_slice yaml, tm_prices *prices);
+tm_status tm_prices_read(tm_slice yaml,
+                         tm_prices *prices);
 
 // Frees a price book. A meter that uses it keeps it.
 tm_status tm_prices_free(tm_prices prices);
@@ -631,7 +632,8 @@ tm_status tm_tenants_free(tm_tenants tenants);
 //
 // # Safety
 // `options` points to a structure of the size in it; `meter` is NULL or points to a handle, which is written.
-tm_status tm_meter_new(const tm_meter_options *options, tm_meter *meter);
+tm_status tm_meter_new(const tm_meter_options *options,
+                       tm_meter *meter);
 
 // Replaces the price book of a meter for exchanges that end from now on. `TM_STATUS_PRICES` if its currency is not
 // that of the book before; a meter without a book has USD.
@@ -670,11 +672,13 @@ tm_status tm_exchange_begin(tm_meter meter,
 //
 // # Safety
 // `bytes` points to its bytes.
-tm_status tm_exchange_request_body(tm_exchange exchange, tm_slice bytes);
+tm_status tm_exchange_request_body(tm_exchange exchange,
+                                   tm_slice bytes);
 
 // Records that the request is complete. Call it also for a request without a body. The times of the record count from
 // `at_ns`.
-tm_status tm_exchange_request_complete(tm_exchange exchange, uint64_t at_ns);
+tm_status tm_exchange_request_complete(tm_exchange exchange,
+                                       uint64_t at_ns);
 
 // Writes the request body with an option for usage, so that the server reports its counts in a stream. The usage
 // policy of the meter, the server's kind and the request decide. Call it once, between `tm_exchange_request_complete`
@@ -706,7 +710,9 @@ tm_status tm_exchange_response_head(tm_exchange exchange,
 //
 // # Safety
 // `bytes` points to its bytes.
-tm_status tm_exchange_response_body(tm_exchange exchange, tm_slice bytes, uint64_t at_ns);
+tm_status tm_exchange_response_body(tm_exchange exchange,
+                                    tm_slice bytes,
+                                    uint64_t at_ns);
 
 // Reads the next part of the response body, in place of `tm_exchange_response_body`, and removes the usage that only
 // `tm_exchange_request_edit` asked for. Call it for every part of the response to an edited request. The capacity of
@@ -803,9 +809,7 @@ tm_status tm_record_tokens(tm_record record,
 //
 // # Safety
 // `value` is NULL or points to a number, which is written.
-tm_status tm_record_number(tm_record record,
-                           uint32_t number,
-                           uint64_t *value);
+tm_status tm_record_number(tm_record record, uint32_t number, uint64_t *value);
 
 // Writes a rate of the record, a `tm_rate`. `TM_STATUS_ABSENT` if it is not known.
 //
@@ -817,9 +821,7 @@ tm_status tm_record_rate(tm_record record, uint32_t rate, double *value);
 //
 // # Safety
 // `text` is NULL or points to a `tm_text` whose buffer has its capacity.
-tm_status tm_record_text(tm_record record,
-                         uint32_t value,
-                         tm_text *text);
+tm_status tm_record_text(tm_record record, uint32_t value, tm_text *text);
 
 // Writes the record as one JSON object. Values that are not known are left out. The members:
 //
@@ -831,7 +833,8 @@ tm_status tm_record_text(tm_record record,
 //
 // # Safety
 // `text` is NULL or points to a `tm_text` whose buffer has its capacity.
-tm_status tm_record_json(tm_record record, tm_text *text);
+tm_status tm_record_json(tm_record record,
+                         tm_text *text);
 
 // Frees a record.
 tm_status tm_record_free(tm_record record);
