@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use exchange::{CallerFacts, Exchange, Route, TenantResolution, recorded};
+use exchange::{CallerFacts, Exchange, Gauges, Route, TenantResolution};
 use http::HeaderMap;
-use meter::{
-    Close, Dropped, EnginePrompt, EngineStep, ExchangeId, LoadReading, ModelSlot, Observer, Tick, UsageStep,
-};
-use scan::{Finish, Request};
+use meter::{Close, Dropped, EnginePrompt, EngineStep, ExchangeId, Observer, Tick, UsageStep};
+use scan::{Dialect, Finish, Request};
 use usage::{Cuts, Editor, Injection, NotInjected, inject_usage};
 
 use crate::finished::Finished;
@@ -25,11 +23,7 @@ pub(crate) struct Embedded {
     request_id: Option<Arc<str>>,
     headers: HeaderMap,
     stage: Stage,
-    slot: ModelSlot,
-    is_admitted: bool,
-    entered: LoadReading,
-    /// Output tokens given to the live counter.
-    live: u64,
+    gauges: Gauges,
     last: Tick,
     cuts: Cuts,
     /// Removes what was added to the request from the response.
@@ -57,12 +51,10 @@ impl Embedded {
         (at, started_unix_ns): (Tick, u64),
     ) -> Self {
         let exchange = Exchange::begin(route, &headers, tenant, host.settings.setup, at);
-        let (id, slot) = host.shard(shard, |shard| {
-            let slot = shard.cells.unknown_model();
-            shard.cells.begin(slot);
-            (ExchangeId::new(started_unix_ns, shard.ids.wide()), slot)
+        let (id, gauges) = host.shard(shard, |shard| {
+            let gauges = host.load(|load| Gauges::enter(&mut shard.cells, load, at));
+            (ExchangeId::new(started_unix_ns, shard.ids.wide()), gauges)
         });
-        let entered = host.enter(at);
         Self {
             request_id: exchange::request_id(&headers).map(Into::into),
             host,
@@ -73,10 +65,7 @@ impl Embedded {
             headers,
 
             stage: Stage::Request,
-            slot,
-            is_admitted: false,
-            entered,
-            live: 0,
+            gauges,
             last: at,
             cuts: Cuts::default(),
             editor: None,
@@ -119,10 +108,8 @@ impl Embedded {
     /// Gives the live counter the output so far.
     #[inline]
     fn raise_live(&mut self, output: Option<u64>) {
-        if let Some(output) = output.filter(|output| *output > self.live) {
-            let more = output - self.live;
-            self.live = output;
-            self.host.shard(self.shard, |shard| shard.cells.live(self.slot, more, 0));
+        if let Some(more) = output.and_then(|output| self.gauges.raise_live(output)) {
+            self.host.shard(self.shard, |shard| shard.cells.live(self.gauges.slot(), more, 0));
         }
     }
 
@@ -206,26 +193,15 @@ impl Embedded {
         if !head.edited {
             self.editor = None;
         }
-        self.admit(status < 400);
+        // An answer of no known dialect may turn out to be none of a model.
+        let is_answer = self.exchange.dialect() != Dialect::Unknown || self.exchange.is_streamed();
+        self.admit(is_answer && status < 400);
         Ok(true)
     }
 
-    /// Labels the exchange with its model. A name becomes a label once the server has accepted it, so that no client
-    /// can fill the labels with noise.
     fn admit(&mut self, is_accepted: bool) {
-        let name = self.exchange.model_name();
-        if self.is_admitted || name.is_empty() {
-            return;
-        }
-        let (name, from) = (recorded(name), self.slot);
-        let slot = self.host.shard(self.shard, |shard| {
-            let cells = &mut shard.cells;
-            let slot = if is_accepted { Some(cells.model(name)) } else { cells.known_model(name) };
-            slot.inspect(|slot| cells.admit(from, *slot))
-        });
-        if let Some(slot) = slot {
-            (self.slot, self.is_admitted) = (slot, true);
-        }
+        let Self { gauges, exchange, host, shard, .. } = self;
+        host.shard(*shard, |shard| gauges.admit(&mut shard.cells, exchange.model_name(), is_accepted));
     }
 
     /// Reads a slice of the response body.
@@ -265,7 +241,7 @@ impl Embedded {
     /// Ends the exchange. `None` if nothing of inference was seen.
     pub(crate) fn end(mut self, close: Close, at: Tick) -> Option<Finished> {
         let host = Arc::clone(&self.host);
-        let load = host.leave(at, self.entered);
+        let load = host.load(|load| self.gauges.leave(load, at))?;
         let caller = CallerFacts {
             id: self.id,
             started_unix_ns: self.started_unix_ns,
@@ -275,38 +251,28 @@ impl Embedded {
             trace: None,
         };
         let Some(ended) = self.exchange.end(close, load, at, caller) else {
-            host.shard(self.shard, |shard| shard.cells.abandon(self.slot));
+            host.shard(self.shard, |shard| shard.cells.abandon(self.gauges.slot()));
             return None;
         };
-        self.is_admitted &= !ended.is_renamed;
+        if ended.is_renamed {
+            self.gauges.unlabel();
+        }
         if ended.was_unknown || ended.is_renamed {
             self.admit(true);
         }
-        let record = ended.record;
-        let output = if record.identity.role.is_counted() { record.tokens.output() } else { 0 };
         host.shard(self.shard, |shard| {
-            let cells = &mut shard.cells;
-            let (more, overcounted) = (output.saturating_sub(self.live), self.live.saturating_sub(output));
-            cells.live(self.slot, more, overcounted);
-            cells.end(self.slot, &record);
-            for (kind, count) in [
-                (Dropped::UsageRejected, u64::from(record.usage_rejected)),
-                (Dropped::FrameUnparsed, ended.unparsed),
-                (Dropped::CachedExcess, u64::from(record.cached_excess > 0)),
-            ] {
-                if count > 0 {
-                    cells.dropped(kind, count);
-                }
-            }
+            self.gauges.settle_live(&mut shard.cells, &ended.record);
+            shard.cells.end(self.gauges.slot(), &ended.record);
+            ended.count_losses(&mut shard.cells);
         });
-        let charge = host.charge(&record);
-        Some(Finished { record, charge })
+        let charge = host.charge(&ended.record);
+        Some(Finished { record: ended.record, charge })
     }
 
     /// Ends the exchange without a record.
-    pub(crate) fn discard(self) {
-        self.host.leave(self.last, self.entered);
-        self.host.shard(self.shard, |shard| shard.cells.abandon(self.slot));
+    pub(crate) fn discard(mut self) {
+        self.host.load(|load| self.gauges.leave(load, self.last));
+        self.host.shard(self.shard, |shard| shard.cells.abandon(self.gauges.slot()));
     }
 
     fn require(&self, holds: bool, message: &'static str) -> Result<(), Fault> {

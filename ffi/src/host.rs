@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use exchange::{IdSource, RequestHead, RuleMembers, Setup, TenantResolution};
-use meter::{Load, LoadReading, LoadSpan, Observer, Record, ServerKind, Tick};
+use meter::{Load, Observer, Record, ServerKind};
 use metrics::{Basis, Format, Metrics, WorkerCells};
 use price::{Book, Charge, Facts, Unpriced};
 use tenant::Rules;
@@ -111,14 +111,9 @@ impl Host {
         &path[lock(&self.tenants).strip(path)..]
     }
 
-    /// Adds an exchange to the load.
-    pub(crate) fn enter(&self, at: Tick) -> LoadReading {
-        lock(&self.load).enter(at)
-    }
-
-    /// Removes an exchange from the load.
-    pub(crate) fn leave(&self, at: Tick, entered: LoadReading) -> LoadSpan {
-        LoadSpan { entered, left: lock(&self.load).leave(at, &entered) }
+    /// Calls `act` with the load of the host's server.
+    pub(crate) fn load<R>(&self, act: impl FnOnce(&mut Load) -> R) -> R {
+        act(&mut lock(&self.load))
     }
 
     /// Charges a finished exchange by the price book in force.

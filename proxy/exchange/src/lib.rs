@@ -81,11 +81,13 @@ mod header_facts;
 mod response;
 mod response_reader;
 
+mod gauges;
 mod ids;
 mod names;
 
 pub use self::exchange::{CallerFacts, Ended, Exchange, Head, Setup, UsageHabits};
 pub use decode::DecodeError;
+pub use gauges::Gauges;
 pub use ids::IdSource;
 pub use names::recorded;
 pub use role::{RoleSource, request_id};

@@ -5,20 +5,19 @@
 
 mod admission;
 mod end;
-mod gauges;
+mod in_flight_guard;
 pub(crate) mod metered;
 pub(crate) mod trace;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use exchange::{Head, RoleSource, Route, Setup, Speaks, TenantResolution, request_id};
+use exchange::{Gauges, Head, RoleSource, Route, Setup, Speaks, TenantResolution, request_id};
 use http::HeaderMap;
 use meter::{Close, ExchangeId, Tick};
 use scan::Dialect;
 use usage::Cuts;
 
-use self::gauges::Gauges;
 use self::trace::TracePosition;
 use crate::capacity::Permit;
 use crate::request::tenant::resolve_by_body;
@@ -77,7 +76,7 @@ impl Exchange {
                 request_id: request_id(headers).map(Into::into),
                 position,
             },
-            gauges: Gauges::enter(worker, upstream, at),
+            gauges: Gauges::enter(&mut **worker.observer.borrow_mut(), &mut worker.load(upstream), at),
             text: None,
             overhead_ns: 0,
         }
@@ -119,7 +118,9 @@ impl Exchange {
         }
         // An answer of no known dialect may turn out to be none of a model.
         let is_answer = self.core.dialect() != Dialect::Unknown || self.core.is_streamed();
-        self.gauges.admit(&self.worker, self.core.model_name(), is_answer && is_success);
+        let mut observer = self.worker.observer.borrow_mut();
+        self.gauges.admit(&mut **observer, self.core.model_name(), is_answer && is_success);
+        drop(observer);
         if status < 300
             && let Some(added) = self.core.added()
         {
@@ -134,7 +135,11 @@ impl Exchange {
     /// A slice of the response body was read at `at`. `cuts` takes what is to be cut out of it.
     pub(crate) fn response_body(&mut self, bytes: &[u8], at: Tick, cuts: &mut Cuts) {
         match self.core.response_body(bytes, at, cuts) {
-            Ok(Some(output)) => self.gauges.raise_live(&self.worker, output),
+            Ok(Some(output)) => {
+                if let Some(more) = self.gauges.raise_live(output) {
+                    self.worker.observer.borrow_mut().live(self.gauges.slot(), more, 0);
+                }
+            }
             Ok(None) => {}
             Err(_) => self.worker.dropped(Dropped::Decoding),
         }
@@ -176,7 +181,7 @@ impl Exchange {
     /// It was no exchange after all: it leaves the gauges without a record.
     fn dismiss(&mut self, at: Tick) {
         self.core.dismiss();
-        if self.gauges.leave(&self.worker, self.upstream, at).is_some() {
+        if self.gauges.leave(&mut self.worker.load(self.upstream), at).is_some() {
             self.worker.observer.borrow_mut().abandon(self.gauges.slot());
         }
     }

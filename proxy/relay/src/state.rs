@@ -7,10 +7,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use exchange::{IdSource, RuleMembers};
+use meter::Load;
 
 use crate::capacity::Capacity;
 use crate::drain::Leaving;
@@ -29,7 +30,7 @@ pub(crate) struct WorkerState {
     pub(crate) outbox: Outbox,
     /// One load cell per upstream, in the plan's order; shared by all workers, touched at an
     /// exchange's start and end only.
-    pub(crate) loads: Vec<Arc<Mutex<meter::Load>>>,
+    pub(crate) loads: Vec<Arc<Mutex<Load>>>,
     /// One profile per upstream, in the plan's order; shared by all workers.
     pub(crate) profiles: Vec<Arc<UpstreamProfile>>,
     /// The source of the worker's ids.
@@ -93,6 +94,12 @@ impl WorkerState {
     /// Counts a step taken to have usage in a response.
     pub(crate) fn usage(&self, step: UsageStep) {
         self.observer.borrow_mut().usage(step);
+    }
+
+    /// The load cell of an upstream. A thread that panicked while it held it cannot have left it half changed in a way
+    /// that matters: it is a few numbers.
+    pub(crate) fn load(&self, upstream: usize) -> MutexGuard<'_, Load> {
+        self.loads[upstream].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a loss. A loss inside the observer itself is not counted.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use meter::{Close, ExchangeId, Identity, LoadSpan, Meter, Provenance, Record, Tick, Trace};
+use meter::{
+    Close, Dropped, ExchangeId, Identity, LoadSpan, Meter, Observer, Provenance, Record, Tick, Trace,
+};
 use scan::Dialect;
 use usage::UsageFilter;
 
@@ -40,6 +42,22 @@ pub struct Ended {
     pub was_unknown: bool,
     /// The facts that the response shows of its upstream.
     pub habits: UsageHabits,
+}
+
+impl Ended {
+    /// Counts in the observer what the exchange lost: counts that were rejected, frames that could not be read, cached
+    /// tokens beyond the prompt.
+    pub fn count_losses(&self, observer: &mut dyn Observer) {
+        for (item, count) in [
+            (Dropped::UsageRejected, u64::from(self.record.usage_rejected)),
+            (Dropped::FrameUnparsed, self.unparsed),
+            (Dropped::CachedExcess, u64::from(self.record.cached_excess > 0)),
+        ] {
+            if count > 0 {
+                observer.dropped(item, count);
+            }
+        }
+    }
 }
 
 /// The usage that a server reports without a request for it, as far as one response shows it.

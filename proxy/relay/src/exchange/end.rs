@@ -7,7 +7,7 @@ use exchange::{CallerFacts, UsageHabits};
 use meter::{Close, Record, Tick};
 
 use super::Exchange;
-use super::gauges::InFlightGuard;
+use super::in_flight_guard::InFlightGuard;
 use crate::outbox::Text;
 use crate::{Class, Dropped, Passthrough, Refusal};
 
@@ -18,13 +18,13 @@ impl Exchange {
             return self.dismiss(at);
         }
         // First of all, so that nothing that fails below can leave them behind.
-        let Some(load) = self.gauges.leave(&self.worker, self.upstream, at) else { return };
+        let Some(load) = self.gauges.leave(&mut self.worker.load(self.upstream), at) else { return };
         let slot = self.gauges.slot();
         let mut guard = InFlightGuard { worker: Rc::clone(&self.worker), slot, taken: true };
         // It may end before its request is complete.
         self.request_complete(at);
         let caller = self.caller_facts();
-        let Some(ended) = self.core.end(close, load, at, caller) else {
+        let Some(mut ended) = self.core.end(close, load, at, caller) else {
             // Nothing of inference was seen: the guard leaves the gauge, and there is no record.
             return self.worker.passthrough(Passthrough::Path);
         };
@@ -32,12 +32,13 @@ impl Exchange {
             self.gauges.unlabel();
         }
         if ended.was_unknown || ended.is_renamed {
-            self.gauges.admit(&self.worker, self.core.model_name(), true);
+            self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.core.model_name(), true);
             guard.slot = self.gauges.slot();
         }
         self.learn(ended.habits, at);
-        let text = ended.text.zip(self.text.take()).map(|(bytes, share)| Text::new(bytes, share));
-        self.publish(ended.record, text, (refusal, ended.unparsed), guard);
+        let text = ended.text.take().zip(self.text.take()).map(|(bytes, share)| Text::new(bytes, share));
+        ended.count_losses(&mut **self.worker.observer.borrow_mut());
+        self.publish(ended.record, text, refusal, guard);
     }
 
     /// The facts in its record that the exchange itself does not know.
@@ -72,7 +73,7 @@ impl Exchange {
         &self,
         record: Record,
         text: Option<Text>,
-        (refusal, unparsed): (Option<Refusal>, u64),
+        refusal: Option<Refusal>,
         mut guard: InFlightGuard,
     ) {
         let slot = guard.slot;
@@ -80,8 +81,7 @@ impl Exchange {
         if let Some(reason) = refusal {
             observer.reject(&record.identity.tenant, reason);
         }
-        let output = if record.identity.role.is_counted() { record.tokens.output() } else { 0 };
-        self.gauges.settle_live(&mut **observer, output);
+        self.gauges.settle_live(&mut **observer, &record);
         // A record whose text will be counted elsewhere is booked there, with that count.
         let counted_elsewhere = text.is_some();
         if !counted_elsewhere {
@@ -90,15 +90,6 @@ impl Exchange {
         }
         observer
             .overhead(if self.core.is_streamed() { Class::Stream } else { Class::Body }, self.overhead_ns);
-        for (what, count) in [
-            (Dropped::UsageRejected, u64::from(record.usage_rejected)),
-            (Dropped::FrameUnparsed, unparsed),
-            (Dropped::CachedExcess, u64::from(record.cached_excess > 0)),
-        ] {
-            if count > 0 {
-                observer.dropped(what, count);
-            }
-        }
         match self.worker.outbox.put(record, text) {
             Ok(()) if counted_elsewhere => observer.abandon(slot),
             Ok(()) => {}
