@@ -177,7 +177,8 @@ impl Exchange {
         {
             self.dialect = Dialect::Embeddings;
         }
-        if self.dialect == Dialect::Unknown && (status >= 400 || matches!(readable, Readable::Not(_))) {
+        let is_foreign = self.dialect == Dialect::Unknown && !self.is_counted_by_engine();
+        if is_foreign && (status >= 400 || matches!(readable, Readable::Not(_))) {
             return None;
         }
         let (framing, body, unread) = match readable {

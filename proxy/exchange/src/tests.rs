@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Method};
-use meter::{Close, ExchangeId, LoadSpan, Provenance, RuleKind, Tick};
+use meter::{Close, EngineStep, ExchangeId, LoadSpan, Provenance, RuleKind, Tick};
 use scan::Dialect;
 use tenant::{BodyKey, Rule, Rules, Spec};
 use usage::{AddedOptions, Cuts};
@@ -101,6 +101,20 @@ fn unknown_path_makes_a_record_only_with_counts() {
     let mut exchange = requested("/own", "{}");
     assert_eq!(exchange.response_head(404, &of_type("application/json"), None, Tick(2)), None);
     assert!(!exchange.is_inference() && end(&mut exchange, CLEAN).is_none());
+}
+
+#[test]
+fn engine_makes_a_record_on_any_path() {
+    for status in [None, Some(404)] {
+        let mut exchange = requested("/own", "{}");
+        exchange.engine_step(EngineStep { choice: 0, tokens: 3, reasoning: 0 }, Tick(2));
+        if let Some(status) = status {
+            let head = exchange.response_head(status, &of_type("application/octet-stream"), None, Tick(3));
+            assert!(head.is_some());
+        }
+        let record = end(&mut exchange, CLEAN).unwrap().record;
+        assert_eq!((record.tokens.output_provenance, record.tokens.output()), (Provenance::Engine, 3));
+    }
 }
 
 #[test]

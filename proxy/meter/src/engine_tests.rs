@@ -7,7 +7,7 @@ use scan::{Delta, Dialect, Event, Finish, Request, Scope};
 use crate::exchange::TIMED_CHOICES;
 use crate::tests::{Fixture, MS, stop, text, usage};
 use crate::{
-    Body, Close, Ending, EnginePrompt, EngineStep, Provenance, Record, Tick, Timing, TokenType, Weight,
+    Body, Close, Ending, EnginePrompt, EngineStep, Meter, Provenance, Record, Tick, Timing, TokenType, Weight,
 };
 
 const CLEAN: Close = Close::Clean { whole: false };
@@ -80,13 +80,14 @@ fn every_ending_keeps_the_counts() {
         }
         let failed = ended(503, Body::Whole, close, false);
         assert_eq!((input(&failed), output(&failed)), ((Provenance::Engine, 6), (Provenance::Engine, 4)));
+        let is_local = close == Close::Local;
+        assert_eq!(failed.ending, if is_local { Ending::ProxyError } else { Ending::ErrorStatus });
     }
-    assert_eq!(ended(503, Body::Whole, CLEAN, false).ending, Ending::ErrorStatus);
 }
 
 #[test]
 fn answer_that_never_began_is_counted() {
-    let mut fixture = Fixture(crate::Meter::new(Dialect::OpenaiChat, Tick(50 * MS), 1000 * MS));
+    let mut fixture = Fixture(Meter::new(Dialect::OpenaiChat, Tick(50 * MS), 1000 * MS));
     fixture
         .0
         .requested(Request { answers: 1, prompts: 1, whole: true, ..Request::default() }, Tick(100 * MS));
@@ -211,6 +212,21 @@ fn unstreamed_answer_has_counts_and_no_token_times() {
     assert_eq!((record.ending, timing.stalls, timing.longest_gap_ns), (Ending::Complete, 0, 0));
     assert_eq!((timing.first_token_ns, timing.output_rate, timing.weight), (None, None, Weight::Exact));
     assert_eq!((timing.inter_token.count(), timing.chunk_gap.count()), (0, 0));
+}
+
+#[test]
+fn finished_answer_without_a_response_is_complete() {
+    let end = |is_finished, close| {
+        let mut fixture = Fixture(Meter::new(Dialect::OpenaiChat, Tick(0), 1000 * MS));
+        fixture.0.engine_step(step(0, 2), Tick(150 * MS));
+        if is_finished {
+            fixture.0.engine_finish(0, Finish::Stop);
+        }
+        fixture.end(close, 250).ending
+    };
+    assert_eq!(end(true, CLEAN), Ending::Complete);
+    assert_eq!(end(false, CLEAN), Ending::UpstreamCut);
+    assert_eq!(end(true, LEFT), Ending::ClientAbort);
 }
 
 /// An occurrence in an exchange, and the milliseconds since the last.

@@ -1,6 +1,6 @@
 //! Counts of the inference engine in whose process the exchange is metered, and requests that it describes itself.
 
-use meter::{EnginePrompt, EngineStep, Tick};
+use meter::{Body, EnginePrompt, EngineStep, Tick};
 use scan::{Finish, Request};
 
 use super::Exchange;
@@ -37,17 +37,22 @@ impl Exchange {
         }
     }
 
-    /// Records a complete request by its facts, in place of its body. t0 is `at`.
+    /// Records a complete request by its facts, in place of its body. t0 is `at`. If it asks for a stream, the steps of
+    /// the engine are the stream, until there is a response.
     pub fn request_known(&mut self, facts: Request, at: Tick) {
         if self.request.stop().is_none() {
             return;
         }
+        let is_streamed = facts.stream == Some(true);
         self.model.settle(facts.model, scan::Name::default(), true);
         self.request = RequestState::Read(RequestFacts::default());
         self.role.settle(&facts, self.dialect);
         if let Some(meter) = &mut self.meter {
             meter.set_dialect(self.dialect);
             meter.requested(facts, at);
+            if is_streamed {
+                meter.answered(0, Body::Frames);
+            }
         }
     }
 }

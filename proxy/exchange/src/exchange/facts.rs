@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use meter::ServerKind;
+use meter::{Meter, ServerKind};
 use scan::Dialect;
 use usage::AddedOptions;
 
@@ -14,7 +14,12 @@ use crate::route::Speaks;
 impl Exchange {
     /// Returns false as long as nothing of inference was seen: an exchange that ends so makes no record.
     pub fn is_inference(&self) -> bool {
-        self.dialect != Dialect::Unknown || self.response.is_some()
+        self.dialect != Dialect::Unknown || self.response.is_some() || self.is_counted_by_engine()
+    }
+
+    /// Returns true if an engine counts the tokens: whatever its path and its response, it runs a model.
+    pub(super) fn is_counted_by_engine(&self) -> bool {
+        self.meter.as_ref().is_some_and(Meter::is_counted_by_engine)
     }
 
     /// Returns true if the response is a stream of frames, as far as it was read.

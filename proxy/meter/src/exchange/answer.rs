@@ -44,6 +44,11 @@ impl Answer {
         self.status >= 400
     }
 
+    /// Returns true if there is no response.
+    pub(super) fn is_awaited(self) -> bool {
+        matches!(self.body, BodyState::Awaited)
+    }
+
     /// Returns true if the body comes in frames.
     pub(super) fn is_streamed(self) -> bool {
         self.body() == Some(Body::Frames)

@@ -162,7 +162,12 @@ impl Meter {
                 // transformers ends its streams without `[DONE]`: every answer finished and a clean end of
                 // the body are enough.
                 let eof = self.dialect.end_mark() == EndMark::Eof;
-                if self.answer.is_streamed() { self.choices.marks.done || finished || eof } else { whole }
+                // Of an engine without a response, the finish of every answer is the whole answer.
+                let is_engines = self.engine.is_some() && self.answer.is_awaited();
+                match self.answer.is_streamed() {
+                    true => self.choices.marks.done || finished || eof,
+                    false => whole || is_engines && finished,
+                }
             }
             _ => self.answer.is_streamed() && (self.choices.marks.done || finished && !has_end_mark),
         };

@@ -71,10 +71,16 @@ impl Meter {
     /// | choices, finish reasons, ending, rejected counts | both; of two reasons for a choice, the last |
     /// | first byte, chunk, visible text and tool call; visible characters; server report | the body |
     ///
-    /// As with frames, only a stream has times of tokens. An answer with a status of 400 or above keeps the
+    /// As with frames, only a stream has times of tokens. Without a response, the answer is complete if the engine finished
+    /// it and the end is clean. An answer with a status of 400 or above keeps the
     /// engine's counts: it computed them, though they cost nothing. [`Meter::live_output`] is the sum of the steps so far, also without a stream.
     pub fn count_by_engine(&mut self) {
         self.by_engine();
+    }
+
+    /// Returns true if the engine is the source of the counts.
+    pub fn is_counted_by_engine(&self) -> bool {
+        self.engine.is_some()
     }
 
     /// Adds a prompt. A request's prompts add up: the answers to one prompt share it, so the engine sends it
