@@ -61,8 +61,9 @@
 // functions, fields or numbers.
 #define TM_ABI 0
 
-// The maximum number of bytes that `tm_exchange_response_edit` holds, and may write beyond the length of a part.
-#define TM_HOLD_MAX 65536
+// The maximum number of bytes that `tm_exchange_response_edit` may write beyond the length of a part of at most 4 MiB:
+// half of them for the bytes that it held back, the rest for words that it replaces by longer ones.
+#define TM_HOLD_MAX 131072
 
 // The value of a count that the host does not know.
 #define TM_UNKNOWN UINT64_MAX

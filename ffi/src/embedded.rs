@@ -7,7 +7,7 @@ use exchange::{CallerFacts, Exchange, Gauges, Route, TenantResolution};
 use http::HeaderMap;
 use meter::{Close, Dropped, EnginePrompt, EngineStep, ExchangeId, Observer, Tick, UsageStep};
 use scan::{Dialect, Finish, Request};
-use usage::{Cuts, Editor, Injection, NotInjected, inject_usage};
+use usage::{AddedOptions, Cuts, Editor, Injection, NotInjected, inject_usage};
 
 use crate::finished::Finished;
 use crate::host::Host;
@@ -26,8 +26,17 @@ pub(crate) struct Embedded {
     gauges: Gauges,
     last: Tick,
     cuts: Cuts,
+    /// The decision about the usage to request, once made. It is counted once, though a caller may ask again with a
+    /// larger buffer.
+    usage_step: Option<UsageStep>,
     /// Removes what was added to the request from the response.
     editor: Option<Editor>,
+}
+
+/// A request body with options that the client did not ask for.
+pub(crate) struct EditedRequest {
+    pub(crate) parts: Vec<Bytes>,
+    pub(crate) added: AddedOptions,
 }
 
 /// The progress of an exchange.
@@ -53,7 +62,9 @@ impl Embedded {
         let exchange = Exchange::begin(route, &headers, tenant, host.settings.setup, at);
         let (id, gauges) = host.shard(shard, |shard| {
             let gauges = host.load(|load| Gauges::enter(&mut shard.cells, load, at));
-            (ExchangeId::new(started_unix_ns, shard.ids.wide()), gauges)
+            // After a fork, both processes draw the same numbers.
+            let random = shard.ids.wide() ^ u128::from(std::process::id());
+            (ExchangeId::new(started_unix_ns, random), gauges)
         });
         Self {
             request_id: exchange::request_id(&headers).map(Into::into),
@@ -68,6 +79,7 @@ impl Embedded {
             gauges,
             last: at,
             cuts: Cuts::default(),
+            usage_step: None,
             editor: None,
         }
     }
@@ -96,6 +108,10 @@ impl Embedded {
     #[inline]
     pub(crate) fn engine_step(&mut self, step: EngineStep, at: Tick) {
         self.last = at;
+        if !self.gauges.is_admitted() {
+            // An engine that generates has accepted the model, often before there is a response.
+            self.admit(true);
+        }
         let output = self.exchange.engine_step(step, at);
         self.raise_live(output);
     }
@@ -132,8 +148,9 @@ impl Embedded {
         Ok(Status::Ok)
     }
 
-    /// Returns the request body with the usage option, if usage is to be requested.
-    pub(crate) fn edit_request(&mut self, body: &[u8]) -> Result<Option<Vec<Bytes>>, Fault> {
+    /// Returns the request body with the usage option, if usage is to be requested. It is once the caller has the body:
+    /// see [`Self::request_edited`].
+    pub(crate) fn edit_request(&mut self, body: &[u8]) -> Result<Option<EditedRequest>, Fault> {
         self.require(self.stage == Stage::Sent, "the request is edited after tm_exchange_request_complete")?;
         let settings = &self.host.settings;
         let facts = exchange::UpstreamFacts {
@@ -150,11 +167,8 @@ impl Embedded {
         };
         match inject_usage(body, options) {
             Injection::Edit { edit, added, .. } => {
-                self.exchange.asked_more(Some(added));
-                self.editor = Some(Editor::new());
-                let step = if added.is_running() { UsageStep::Continuous } else { UsageStep::Injected };
-                self.count_usage(step);
-                Ok(Some(edit.apply(&Bytes::copy_from_slice(body)).collect()))
+                let parts: Vec<_> = edit.apply(&Bytes::copy_from_slice(body)).collect();
+                Ok(Some(EditedRequest { parts, added }))
             }
             Injection::Nothing(NotInjected::NotStreamed) => self.unchanged(UsageStep::NotStreamed),
             Injection::Nothing(NotInjected::AlreadyRequested) => self.unchanged(UsageStep::ClientAsked),
@@ -164,13 +178,23 @@ impl Embedded {
         }
     }
 
-    fn unchanged<T>(&self, step: UsageStep) -> Result<Option<T>, Fault> {
+    /// The caller has the edited body, and sends it.
+    pub(crate) fn request_edited(&mut self, added: AddedOptions) {
+        self.exchange.asked_more(Some(added));
+        self.editor = Some(Editor::new());
+        let step = if added.is_running() { UsageStep::Continuous } else { UsageStep::Injected };
+        self.count_usage(step);
+    }
+
+    fn unchanged<T>(&mut self, step: UsageStep) -> Result<Option<T>, Fault> {
         self.count_usage(step);
         Ok(None)
     }
 
-    fn count_usage(&self, step: UsageStep) {
-        self.host.shard(self.shard, |shard| shard.cells.usage(step));
+    fn count_usage(&mut self, step: UsageStep) {
+        if self.usage_step.replace(step).is_none() {
+            self.host.shard(self.shard, |shard| shard.cells.usage(step));
+        }
     }
 
     /// Reads the head of the response. Returns false if it is not one of a model: the exchange is over without a record.
@@ -193,6 +217,9 @@ impl Embedded {
         if !head.edited {
             self.editor = None;
         }
+        if head.keeps_added {
+            self.count_dropped(Dropped::UsageEdit, 1);
+        }
         // An answer of no known dialect may turn out to be none of a model.
         let is_answer = self.exchange.dialect() != Dialect::Unknown || self.exchange.is_streamed();
         self.admit(is_answer && status < 400);
@@ -204,9 +231,20 @@ impl Embedded {
         host.shard(*shard, |shard| gauges.admit(&mut shard.cells, exchange.model_name(), is_accepted));
     }
 
-    /// Reads a slice of the response body.
+    /// Reads a slice of the response body that the client gets as it is.
     #[inline]
     pub(crate) fn response_body(&mut self, bytes: &[u8], at: Tick) -> Result<Status, Fault> {
+        let status = self.read_response(bytes, at)?;
+        if self.editor.is_some() {
+            // Positions after a slice that the editor did not see are not its own.
+            self.cuts = Cuts::default();
+            self.editor.take_if(|editor| !editor.is_holding());
+        }
+        Ok(status)
+    }
+
+    #[inline]
+    fn read_response(&mut self, bytes: &[u8], at: Tick) -> Result<Status, Fault> {
         self.require(self.stage == Stage::Response, "the response has no head yet")?;
         self.last = at;
         match self.exchange.response_body(bytes, at, &mut self.cuts) {
@@ -215,7 +253,7 @@ impl Embedded {
                 Ok(Status::Ok)
             }
             Err(_) => {
-                self.host.shard(self.shard, |shard| shard.cells.dropped(Dropped::Decoding, 1));
+                self.count_dropped(Dropped::Decoding, 1);
                 Err(Status::Decoding.into())
             }
         }
@@ -223,9 +261,20 @@ impl Embedded {
 
     /// Reads a slice of the response body and returns what the client is to see of it now.
     pub(crate) fn edit_response(&mut self, bytes: &[u8], at: Tick) -> Result<Option<Bytes>, Fault> {
-        self.response_body(bytes, at)?;
+        self.read_response(bytes, at)?;
         let Some(editor) = &mut self.editor else { return Ok(None) };
-        Ok(Some(editor.edit(Bytes::copy_from_slice(bytes), &mut self.cuts)))
+        let missed = editor.missed();
+        let shown = editor.edit(Bytes::copy_from_slice(bytes), &mut self.cuts);
+        let missed = editor.missed() - missed;
+        if missed > 0 {
+            self.count_dropped(Dropped::UsageEdit, missed);
+        }
+        Ok(Some(shown))
+    }
+
+    #[cold]
+    fn count_dropped(&self, what: Dropped, count: u64) {
+        self.host.shard(self.shard, |shard| shard.cells.dropped(what, count));
     }
 
     /// Returns the bytes that wait for the rest of their event.
@@ -251,7 +300,7 @@ impl Embedded {
             trace: None,
         };
         let Some(ended) = self.exchange.end(close, load, at, caller) else {
-            host.shard(self.shard, |shard| shard.cells.abandon(self.gauges.slot()));
+            self.abandon();
             return None;
         };
         if ended.is_renamed {
@@ -270,9 +319,14 @@ impl Embedded {
     }
 
     /// Ends the exchange without a record.
-    pub(crate) fn discard(mut self) {
+    pub(crate) fn discard(&mut self) {
         self.host.load(|load| self.gauges.leave(load, self.last));
-        self.host.shard(self.shard, |shard| shard.cells.abandon(self.gauges.slot()));
+        self.abandon();
+    }
+
+    /// Takes the exchange out of the metrics.
+    fn abandon(&self) {
+        self.host.shard(self.shard, |shard| self.gauges.abandon(&mut shard.cells));
     }
 
     fn require(&self, holds: bool, message: &'static str) -> Result<(), Fault> {

@@ -69,7 +69,7 @@ pub unsafe extern "C" fn tm_exchange_begin_described(
                 begin.model.text()?,
                 begin.tenant.text()?,
                 begin.principal.text()?,
-                begin.request_id.text()?,
+                begin.request_id.bytes()?,
             )
         };
         let dialect = Dialect::ALL.into_iter().find(|known| known.name() == dialect).ok_or_else(|| {
@@ -89,6 +89,9 @@ pub unsafe extern "C" fn tm_exchange_begin_described(
             consumer: None,
             rule: RuleKind::Default,
         };
+        // As of a header: anything else is no id, and no client can keep its request from being metered by one.
+        let is_id = |id: &&str| !id.is_empty() && id.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        let request_id = std::str::from_utf8(request_id).ok().filter(is_id).map(bounded);
         let facts = Request {
             model: Name::cut(model.as_bytes()),
             stream: Some(begin.stream != 0),
@@ -100,9 +103,11 @@ pub unsafe extern "C" fn tm_exchange_begin_described(
         let route = Route { speaks: Speaks::Known(dialect), model: Name::default() };
         let tenant = (host.choose_shard(), TenantResolution::from(identity));
         let times = (Tick(begin.at_ns), begin.unix_ns);
-        let mut embedded = Embedded::begin(host, route, tenant, HeaderMap::new(), times);
-        embedded.describe(facts, (!request_id.is_empty()).then(|| bounded(request_id)));
-        let id = EXCHANGES.insert(embedded)?;
+        let id = EXCHANGES.insert_with(|| {
+            let mut embedded = Embedded::begin(host, route, tenant, HeaderMap::new(), times);
+            embedded.describe(facts, request_id);
+            embedded
+        })?;
         // SAFETY: the caller's contract.
         unsafe { slice::write(exchange, ExchangeHandle { id }) }?;
         Ok(Status::Ok)

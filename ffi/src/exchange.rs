@@ -90,17 +90,13 @@ pub unsafe extern "C" fn tm_exchange_begin(
         let request = unsafe { slice::sized(request) }?;
         // SAFETY: the caller's contract.
         let (method, path, peer) =
-            unsafe { (request.method.bytes()?, request.path.bytes()?, request.peer.text()?) };
-        let method =
-            Method::from_bytes(method).map_err(|_| Fault::new(Status::Text, "not an HTTP method"))?;
+            unsafe { (request.method.bytes()?, request.path.bytes()?, request.peer.bytes()?) };
+        // Some servers accept any letter case.
+        let method = Method::from_bytes(&method.to_ascii_uppercase())
+            .map_err(|_| Fault::new(Status::Text, "not an HTTP method"))?;
         let path = String::from_utf8_lossy(path);
-        let path = path.split(['?', '#']).next().unwrap_or_default();
-        let peer = match peer {
-            "" => UNKNOWN_PEER,
-            peer => peer.parse::<IpAddr>().map_err(|_| {
-                Fault::new(Status::Text, format!("`{}` is not an IP address", peer.escape_debug()))
-            })?,
-        };
+        let path = target_path(&path);
+        let peer = peer_address(peer);
         // SAFETY: the caller's contract.
         let headers = unsafe { header_map(request.headers, request.headers_count) }?;
         let Ok(route) = route(host.settings.kind, &method, host.strip_prefix(path)) else {
@@ -110,11 +106,27 @@ pub unsafe extern "C" fn tm_exchange_begin(
         let shard = host.choose_shard();
         let tenant = host.tenant(shard, &RequestHead { peer, path, headers: &headers, now_unix_s });
         let times = (Tick(request.at_ns), request.unix_ns);
-        let id = EXCHANGES.insert(Embedded::begin(host, route, (shard, tenant), headers, times))?;
+        let id = EXCHANGES.insert_with(|| Embedded::begin(host, route, (shard, tenant), headers, times))?;
         // SAFETY: the caller's contract.
         unsafe { slice::write(exchange, ExchangeHandle { id }) }?;
         Ok(Status::Ok)
     })
+}
+
+/// Returns the path of a request's target, which may be an absolute URI (RFC 9112 §3.2.2).
+fn target_path(target: &str) -> &str {
+    let path = target.split(['?', '#']).next().unwrap_or_default();
+    match path.split_once("://") {
+        Some((scheme, rest)) if !scheme.contains('/') => rest.find('/').map_or("/", |at| &rest[at..]),
+        _ => path,
+    }
+}
+
+/// Reads the address of a peer, which may have a zone (`fe80::1%eth0`). Other text is an unknown peer: a forwarded
+/// address is the client's word, and must not keep an exchange from being metered.
+fn peer_address(peer: &[u8]) -> IpAddr {
+    let address = peer.split(|byte| *byte == b'%').next().unwrap_or_default();
+    std::str::from_utf8(address).ok().and_then(|text| text.parse().ok()).unwrap_or(UNKNOWN_PEER)
 }
 
 /// Reads the fields of a head. Fields that HTTP does not allow are left out: a client must not be able to hide an
@@ -177,11 +189,13 @@ pub unsafe extern "C" fn tm_exchange_request_edit(
         slice::check(edited)?;
         // SAFETY: the caller's contract.
         let body = unsafe { body.bytes() }?;
-        match EXCHANGES.with(exchange.id, |exchange| exchange.edit_request(body))? {
-            // SAFETY: the caller's contract.
-            Some(parts) => unsafe { slice::write_bytes(edited, parts.iter().map(|part| &**part)) },
-            None => Ok(Status::Unchanged),
-        }
+        EXCHANGES.with(exchange.id, |exchange| {
+            let Some(request) = exchange.edit_request(body)? else { return Ok(Status::Unchanged) };
+            // SAFETY: the caller's contract. The buffer may be the body's own memory, which is read no more.
+            let status = unsafe { slice::write_bytes(edited, request.parts.iter().map(|part| &**part)) }?;
+            exchange.request_edited(request.added);
+            Ok(status)
+        })
     })
 }
 
@@ -200,6 +214,11 @@ pub unsafe extern "C" fn tm_exchange_response_head(
     at_ns: u64,
 ) -> Status {
     entry(|| {
+        match status {
+            100..=199 => return EXCHANGES.with(exchange.id, |_| Ok(Status::Ok)),
+            200..=999 => {}
+            _ => return Err(Fault::new(Status::Value, format!("there is no HTTP status {status}"))),
+        }
         // SAFETY: the caller's contract.
         let headers = unsafe { header_map(headers, headers_count) }?;
         let is_metered =
@@ -207,7 +226,7 @@ pub unsafe extern "C" fn tm_exchange_response_head(
         if is_metered {
             return Ok(Status::Ok);
         }
-        if let Some(exchange) = EXCHANGES.take(exchange.id)? {
+        if let Some(mut exchange) = EXCHANGES.take_or(exchange.id, Embedded::discard)? {
             exchange.discard();
         }
         Ok(Status::NotMetered)
@@ -256,8 +275,10 @@ pub unsafe extern "C" fn tm_exchange_response_edit(
         // SAFETY: the caller's contract.
         let bytes = unsafe { bytes.bytes() }?;
         // SAFETY: the caller's contract, and checked.
-        let capacity = unsafe { (*shown).capacity };
-        if capacity < bytes.len() + TM_HOLD_MAX {
+        let shown_to = unsafe { &mut *shown };
+        let needed = shown_max(bytes.len());
+        if shown_to.capacity < needed {
+            shown_to.length = needed;
             return Err(Fault::new(
                 Status::Buffer,
                 "the buffer needs the length of the part and TM_HOLD_MAX",
@@ -275,8 +296,14 @@ pub unsafe extern "C" fn tm_exchange_response_edit(
     })
 }
 
-/// The maximum number of bytes that `tm_exchange_response_edit` holds, and may write beyond the length of a part.
-pub const TM_HOLD_MAX: usize = 65536;
+/// The maximum number of bytes that `tm_exchange_response_edit` may write beyond the length of a part of at most 4 MiB:
+/// half of them for the bytes that it held back, the rest for words that it replaces by longer ones.
+pub const TM_HOLD_MAX: usize = 131072;
+
+/// The buffer that the editing of a part needs. A replaced word adds one byte, and is in an event of at least 64.
+fn shown_max(part_bytes: usize) -> usize {
+    part_bytes + TM_HOLD_MAX.max(usage::HOLD_MAX_BYTES + part_bytes / 64 + 1)
+}
 
 /// Adds nanoseconds for which bytes of the response were ready and the client's connection was not.
 #[unsafe(no_mangle)]
@@ -310,7 +337,8 @@ pub unsafe extern "C" fn tm_exchange_end(
             // SAFETY: the caller's contract.
             unsafe { slice::write(record, RecordHandle::default()) }?;
         }
-        let Some(exchange) = EXCHANGES.take(exchange.id)? else { return Err(Status::Panic.into()) };
+        let taken = EXCHANGES.take_or(exchange.id, Embedded::discard)?;
+        let Some(exchange) = taken else { return Err(Status::Panic.into()) };
         let Some(finished) = exchange.end(close, Tick(at_ns)) else { return Ok(Status::NotMetered) };
         if !record.is_null() {
             let id = RECORDS.insert(finished)?;
@@ -325,7 +353,7 @@ pub unsafe extern "C" fn tm_exchange_end(
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_exchange_discard(exchange: ExchangeHandle) -> Status {
     entry(|| {
-        if let Some(exchange) = EXCHANGES.take(exchange.id)? {
+        if let Some(mut exchange) = EXCHANGES.take_or(exchange.id, Embedded::discard)? {
             exchange.discard();
         }
         Ok(Status::Ok)

@@ -9,6 +9,7 @@
 //!
 //! A slot whose generations are used up is not used again, so no handle ever means two objects.
 
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -43,8 +44,8 @@ struct State<T> {
 enum Object<T> {
     None,
     Live(Box<T>),
-    /// A panic left it half changed.
-    Broken,
+    /// A panic left it half changed. Dropping it may panic, too, and it holds nothing but memory.
+    Broken(ManuallyDrop<Box<T>>),
 }
 
 #[derive(Default)]
@@ -67,14 +68,20 @@ impl<T> Table<T> {
 
     /// Stores an object and returns its handle.
     pub(crate) fn insert(&self, object: T) -> Result<u64, Fault> {
+        self.insert_with(|| object)
+    }
+
+    /// Stores the object that `make` returns, and returns its handle. There is none if the table is full.
+    pub(crate) fn insert_with(&self, make: impl FnOnce() -> T) -> Result<u64, Fault> {
         let at = self.unused_slot().ok_or(Status::Limit)?;
         let chunk = self.chunks[at / CHUNK_SLOTS].get_or_init(|| {
             let slot = || Slot(Mutex::new(State { generation: 0, object: Object::None }));
             std::iter::repeat_with(slot).take(CHUNK_SLOTS).collect()
         });
+        let object = Box::new(make());
         let mut state = lock(&chunk[at % CHUNK_SLOTS].0);
         state.generation += 1;
-        state.object = Object::Live(Box::new(object));
+        state.object = Object::Live(object);
         let slot = at as u64 + 1;
         Ok(state.generation << (SLOT_BITS + KIND_BITS) | self.kind << SLOT_BITS | slot)
     }
@@ -91,8 +98,9 @@ impl<T> Table<T> {
         match catch_unwind(AssertUnwindSafe(|| act(object))) {
             Ok(result) => result,
             Err(_panic) => {
-                // Dropping it may panic, too, and it holds nothing but memory.
-                std::mem::forget(std::mem::replace(&mut state.object, Object::Broken));
+                if let Object::Live(object) = std::mem::replace(&mut state.object, Object::None) {
+                    state.object = Object::Broken(ManuallyDrop::new(object));
+                }
                 Err(Status::Panic.into())
             }
         }
@@ -100,17 +108,27 @@ impl<T> Table<T> {
 
     /// Removes the object of a handle; `None` if a panic broke it.
     pub(crate) fn take(&self, handle: u64) -> Result<Option<Box<T>>, Fault> {
+        self.take_or(handle, |_| ())
+    }
+
+    /// Removes the object of a handle; calls `salvage` with it and returns `None` if a panic broke it.
+    pub(crate) fn take_or(&self, handle: u64, salvage: impl FnOnce(&mut T)) -> Result<Option<Box<T>>, Fault> {
         let (at, mut state) = self.find(handle)?;
-        let object = match std::mem::replace(&mut state.object, Object::None) {
-            Object::Live(object) => Some(object),
-            Object::Broken | Object::None => None,
+        let mut object = match std::mem::replace(&mut state.object, Object::None) {
+            Object::Live(object) => Ok(object),
+            Object::Broken(object) => Err(Some(object)),
+            Object::None => Err(None),
         };
         let is_reusable = state.generation < GENERATION_MAX;
         drop(state);
         if is_reusable {
             lock(&self.unused).freed.push(at);
         }
-        Ok(object)
+        if let Err(Some(broken)) = &mut object {
+            // What fails once may fail again.
+            let _ = catch_unwind(AssertUnwindSafe(|| salvage(broken)));
+        }
+        Ok(object.ok())
     }
 
     fn unused_slot(&self) -> Option<usize> {
@@ -138,7 +156,7 @@ impl<T> Table<T> {
         let chunk = self.chunks.get(at / CHUNK_SLOTS).and_then(OnceLock::get).ok_or(Status::Handle)?;
         let state = lock(&chunk[at % CHUNK_SLOTS].0);
         match &state.object {
-            Object::Live(_) | Object::Broken if state.generation == handle >> (SLOT_BITS + KIND_BITS) => {
+            Object::Live(_) | Object::Broken(_) if state.generation == handle >> (SLOT_BITS + KIND_BITS) => {
                 Ok((at, state))
             }
             _ => Err(Status::Handle.into()),

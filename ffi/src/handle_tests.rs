@@ -6,7 +6,7 @@ use std::thread;
 
 use chance::Chance;
 
-use super::{CHUNK_SLOTS, GENERATION_MAX, KIND_BITS, SLOT_BITS, Table};
+use super::{CHUNK_SLOTS, CHUNKS, GENERATION_MAX, KIND_BITS, SLOT_BITS, Table, lock};
 use crate::status::Status;
 
 fn status<R>(result: Result<R, crate::status::Fault>) -> Status {
@@ -44,8 +44,12 @@ fn panic_breaks_its_object_only() {
     assert_eq!(status(table.with::<()>(broken, |_| panic!("a test"))), Status::Panic);
     assert_eq!(status(table.with(broken, |_| Ok(()))), Status::Panic);
     assert_eq!(table.with(whole, |object| Ok(*object)).unwrap(), 2);
-    assert!(table.take(broken).unwrap().is_none());
-    assert_eq!(status(table.take(broken)), Status::Handle);
+    let mut salvaged = Vec::new();
+    assert!(table.take_or(broken, |object| salvaged.push(*object)).unwrap().is_none());
+    assert_eq!(status(table.take_or(broken, |_| unreachable!())), Status::Handle);
+    assert_eq!(salvaged, [1], "an exchange leaves the gauges");
+    assert_eq!(status(table.with::<()>(whole, |_| panic!("a test"))), Status::Panic);
+    assert!(table.take_or(whole, |_| panic!("again")).unwrap().is_none());
 }
 
 #[test]
@@ -60,6 +64,14 @@ fn slot_without_further_generations_is_retired() {
     table.take(last).unwrap();
     let next = table.insert(2).unwrap();
     assert_ne!(next & ((1 << SLOT_BITS) - 1), handle & ((1 << SLOT_BITS) - 1));
+}
+
+#[test]
+fn full_table_makes_no_object() {
+    let table: Table<u64> = Table::new(1);
+    lock(&table.unused).next = CHUNKS * CHUNK_SLOTS;
+    let made = table.insert_with(|| panic!("an exchange that begins is in flight"));
+    assert_eq!(status(made), Status::Limit);
 }
 
 #[test]

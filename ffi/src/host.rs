@@ -94,8 +94,11 @@ impl Host {
     /// Resolves the tenant of a request from its head.
     pub(crate) fn tenant(&self, shard: usize, head: &RequestHead<'_>) -> TenantResolution {
         let rules = Arc::clone(&lock(&self.tenants));
+        // A rule may verify a signature: the other exchanges of the shard do not wait for it.
+        let mut members = self.shard(shard, |shard| std::mem::take(&mut shard.members));
+        let (resolution, rejection) = TenantResolution::of_head(&rules, &mut members, head);
         self.shard(shard, |shard| {
-            let (resolution, rejection) = TenantResolution::of_head(&rules, &mut shard.members, head);
+            shard.members = members;
             if let Some(rejection) = rejection {
                 shard.cells.untrusted_token(rejection);
             }

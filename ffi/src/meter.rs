@@ -87,6 +87,9 @@ unsafe fn settings(options: &MeterOptions) -> Result<Settings, Fault> {
     // SAFETY: the caller's contract.
     let (upstream, provider, kind) =
         unsafe { (options.upstream.text()?, options.provider.text()?, options.kind.text()?) };
+    if [upstream, provider].iter().any(|name| name.contains(char::is_control)) {
+        return Err(Fault::new(Status::Text, "a name of the meter contains a control character"));
+    }
     let kind = match kind {
         "" => None,
         name => Some(kind_of(name)?),

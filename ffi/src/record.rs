@@ -93,7 +93,7 @@ pub unsafe extern "C" fn tm_record_text(record: RecordHandle, value: u32, text: 
         let kind = TextKind::of(value).ok_or_else(|| unknown("text", value))?;
         RECORDS.with(record.id, |finished| match kind.in_record(&finished.record, &finished.charge) {
             // SAFETY: the caller's contract.
-            Some(known) => unsafe { slice::write_text(text, &known) },
+            Some(known) => unsafe { slice::write_text(text, &known.replace('\0', "\u{fffd}")) },
             None => Ok(Status::Absent),
         })
     })

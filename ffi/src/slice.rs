@@ -1,6 +1,6 @@
 //! Memory of the caller: the only file that reads and writes through its pointers.
 
-use std::mem::size_of;
+use std::mem::{align_of, size_of};
 use std::ptr;
 
 use crate::status::{Fault, Status};
@@ -205,6 +205,9 @@ pub(crate) unsafe fn array_mut<'a, T>(first: *mut T, count: usize) -> Result<&'a
 /// `repr(C)`, the first field is a `usize`, and every pattern of bits is a value of each field.
 pub(crate) unsafe trait Versioned: Copy + Default {}
 
+/// The largest structure of any later header. A size beyond it was never set, and is not read up to.
+const STRUCTURE_MAX_BYTES: usize = 4096;
+
 /// Reads a structure of an older, the same, or a newer header. Fields that the caller's header lacks have their
 /// default.
 ///
@@ -214,8 +217,8 @@ pub(crate) unsafe fn sized<T: Versioned>(from: *const T) -> Result<T, Fault> {
     check(from)?;
     // SAFETY: checked, and the trait says that the first field is a `usize`.
     let size = unsafe { from.cast::<usize>().read() };
-    if size < size_of::<usize>() {
-        return Err(Fault::new(Status::Size, "the field `size` of a structure is not set"));
+    if size < size_of::<usize>() || size > STRUCTURE_MAX_BYTES || size % align_of::<T>() != 0 {
+        return Err(Fault::new(Status::Size, "the field `size` of a structure is not its `sizeof`"));
     }
     let known = size.min(size_of::<T>());
     if size > known {

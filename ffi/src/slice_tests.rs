@@ -43,6 +43,17 @@ fn newer_structure_is_read_unless_it_uses_the_new_field() {
 }
 
 #[test]
+fn size_of_no_header_is_refused() {
+    for size in
+        [1, 7, size_of::<Options>() - 4, size_of::<Options>() + 1, 1 << 40, usize::MAX, usize::MAX - 7]
+    {
+        let options = Options { size, first: 7, second: 9 };
+        // SAFETY: refused before anything beyond the structure is read.
+        assert_eq!(status(unsafe { sized::<Options>(&options) }), Status::Size, "{size}");
+    }
+}
+
+#[test]
 fn null_is_a_status() {
     let null = Slice { data: ptr::null(), length: 3 };
     // SAFETY: NULL is allowed.

@@ -87,7 +87,9 @@ impl Status {
             Self::Value => c"a number is out of its bounds",
             Self::Text => c"a text is not UTF-8, or contains a character that it may not",
             Self::Buffer => c"the buffer is too small",
-            Self::Size => c"the size of a structure is 0, or it has a field that this library lacks",
+            Self::Size => {
+                c"the size of a structure is not its sizeof, or it has a field that this library lacks"
+            }
             Self::Alignment => c"a pointer is not aligned",
             Self::Prices => c"the price book has errors",
             Self::Tenants => c"the tenant rules have errors",
@@ -123,9 +125,10 @@ thread_local! {
     static LAST: RefCell<Option<Fault>> = const { RefCell::new(None) };
 }
 
-/// Keeps the fault as this thread's last one.
+/// Keeps the fault as this thread's last one. A thread that ends has no messages any more: destructors of its other
+/// variables, and the functions of `atexit`, may still call the library.
 pub(crate) fn keep(fault: Fault) {
-    LAST.with(|last| *last.borrow_mut() = Some(fault));
+    let _ = LAST.try_with(|last| *last.borrow_mut() = Some(fault));
 }
 
 /// Returns the meaning of a status in a few words, or "unknown status". The text is static: it is never freed.
@@ -143,15 +146,17 @@ pub extern "C" fn tm_status_text(status: i32) -> *const std::ffi::c_char {
 /// `text` is NULL or points to a `tm_text` whose buffer has its capacity.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tm_error_message(text: *mut Text) -> Status {
-    let message = LAST.with(|last| {
-        last.borrow().as_ref().map(|fault| match &*fault.message {
-            "" => fault.status.text().to_string_lossy().into_owned(),
-            message => message.to_owned(),
-        })
-    });
-    entry(|| match message {
-        // SAFETY: the caller's contract.
-        Some(message) => unsafe { slice::write_text(text, &message) },
-        None => Ok(Status::Absent),
+    entry(|| {
+        let message = LAST.try_with(|last| {
+            last.borrow().as_ref().map(|fault| match &*fault.message {
+                "" => fault.status.text().to_string_lossy().into_owned(),
+                message => message.to_owned(),
+            })
+        });
+        match message.ok().flatten() {
+            // SAFETY: the caller's contract.
+            Some(message) => unsafe { slice::write_text(text, &message) },
+            None => Ok(Status::Absent),
+        }
     })
 }

@@ -4,6 +4,16 @@ use std::fs;
 use std::path::Path;
 
 #[test]
+fn kinds_in_the_header_are_kinds() {
+    let header = include_str!("../include/tokenmeter.h");
+    let line =
+        header.lines().find(|line| line.contains("The kind of the server:")).expect("it is documented");
+    let names: Vec<_> = line.split('`').skip(1).step_by(2).collect();
+    assert!(names.len() > 3);
+    assert!(names.iter().all(|name| meter::ServerKind::from_name(name).is_some()), "{names:?}");
+}
+
+#[test]
 fn header_is_generated_from_the_source() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let path = folder.join("include/tokenmeter.h");

@@ -50,6 +50,31 @@ fn threads_count_each_exchange_once() {
 }
 
 #[test]
+fn ending_threads_may_fail() {
+    run_program("exits", C11, &[], &[]);
+}
+
+#[test]
+fn engine_tokens_are_in_a_record_or_nowhere() {
+    run_program("counts", C11, &SANITIZE, &[]);
+}
+
+#[test]
+fn edits_are_counted_once_and_end() {
+    run_program("edits", C11, &SANITIZE, &[]);
+}
+
+#[test]
+fn no_spelling_of_a_head_hides_an_exchange() {
+    run_program("heads", C11, &SANITIZE, &[]);
+}
+
+#[test]
+fn forked_processes_have_their_own_ids() {
+    run_program("fork", C11, &[], &[]);
+}
+
+#[test]
 fn random_calls_do_not_crash() {
     for seed in ["1", "2", "3"] {
         run_program("random", C11, &SANITIZE, &[seed, random_calls()]);
@@ -79,6 +104,10 @@ fn valgrind_finds_no_error_and_no_leak() {
         ("misuse", C11, &[][..]),
         ("threads", C11, &["3"]),
         ("random", C11, &["9", "2000"]),
+        ("exits", C11, &[]),
+        ("counts", C11, &[]),
+        ("edits", C11, &[]),
+        ("heads", C11, &[]),
         ("wrapper", Cpp17, &[]),
     ] {
         let program = compile(name, language, &[]);

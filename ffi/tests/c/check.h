@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tokenmeter.h"
 
@@ -74,6 +75,50 @@ static inline void open_stream(tm_exchange exchange, uint64_t at_ns) {
   CHECK_OK(tm_exchange_request_body(exchange, tm_text_of(CHAT_REQUEST)));
   CHECK_OK(tm_exchange_request_complete(exchange, at_ns));
   CHECK_OK(tm_exchange_response_head(exchange, 200, &type, 1, at_ns));
+}
+
+// Returns the page of a meter, to be freed.
+static inline char *page(tm_meter meter) {
+  tm_text text = {NULL, 0, 0};
+  for (;;) {
+    tm_status status = tm_meter_metrics(meter, &text);
+    if (status == TM_STATUS_OK) return text.buffer;
+    CHECK_STATUS(status, TM_STATUS_BUFFER);
+    text.capacity = text.length + 4096;
+    text.buffer = (char *)realloc(text.buffer, text.capacity);
+    CHECK(text.buffer != NULL);
+  }
+}
+
+// Returns the value of a sample on a page, by its name and labels; -1 if it is not there.
+static inline double sample(const char *text, const char *name) {
+  const char *line = strstr(text, name);
+  while (line != NULL && ((line != text && line[-1] != '\n') || line[strlen(name)] != ' ')) line = strstr(line + 1, name);
+  return line == NULL ? -1 : atof(line + strlen(name));
+}
+
+// Checks the value of a sample of a meter.
+#define CHECK_SAMPLE(meter, name, expected)                                                          \
+  do {                                                                                               \
+    char *page_ = page(meter);                                                                       \
+    double got_ = sample(page_, name);                                                               \
+    if (got_ != (double)(expected)) {                                                                \
+      fprintf(stderr, "%s:%d: %s is %g, not %s\n", __FILE__, __LINE__, name, got_, #expected);       \
+      exit(1);                                                                                       \
+    }                                                                                                \
+    free(page_);                                                                                     \
+  } while (0)
+
+// Checks a text of a record.
+static inline int has_text(tm_record record, uint32_t value, const char *expected) {
+  char buffer[512];
+  tm_text text;
+  text.buffer = buffer;
+  text.capacity = sizeof buffer;
+  text.length = 0;
+  CHECK_OK(tm_record_text(record, value, &text));
+  if (strcmp(buffer, expected) != 0) fprintf(stderr, "text %u is %s, not %s\n", (unsigned)value, buffer, expected);
+  return strcmp(buffer, expected) == 0;
 }
 
 #endif

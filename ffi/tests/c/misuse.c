@@ -102,7 +102,21 @@ static void sizes(tm_meter meter) {
   CHECK(text.length > sizeof small);
   options.kind = slice("\xff", 1);
   CHECK_STATUS(tm_meter_new(&options, &other), TM_STATUS_TEXT);
+  options.kind = slice(NULL, 0);
+  options.upstream = slice("a\0b", 3);
+  CHECK_STATUS(tm_meter_new(&options, &other), TM_STATUS_TEXT);
   CHECK_STATUS(tm_meter_metrics(meter, &text), TM_STATUS_BUFFER);
+}
+
+// The text of a name with a NUL is not that of another name.
+static void names(tm_meter meter) {
+  static const char BODY[] = "{\"model\":\"tiny\\u0000\\n\"}";
+  tm_exchange exchange = new_chat(meter, 1);
+  tm_record record = {0};
+  CHECK_OK(tm_exchange_request_body(exchange, tm_text_of(BODY)));
+  CHECK_OK(tm_exchange_end(exchange, TM_CLOSE_CUT, 2, &record));
+  CHECK(has_text(record, TM_TEXT_VALUE_MODEL, "tiny\xef\xbf\xbd\n"));
+  CHECK_OK(tm_record_free(record));
 }
 
 static void not_metered(tm_meter meter) {
@@ -220,6 +234,7 @@ int main(void) {
   handles(meter);
   order(meter);
   sizes(meter);
+  names(meter);
   not_metered(meter);
   tenants();
   prices_and_meters();

@@ -32,18 +32,6 @@ static void *work(void *unused) {
   return NULL;
 }
 
-static char *page(void) {
-  tm_text text = {NULL, 0, 0};
-  for (;;) {
-    tm_status status = tm_meter_metrics(meter, &text);
-    if (status == TM_STATUS_OK) return text.buffer;
-    CHECK_STATUS(status, TM_STATUS_BUFFER);
-    text.capacity = text.length + 4096;
-    text.buffer = (char *)realloc(text.buffer, text.capacity);
-    CHECK(text.buffer != NULL);
-  }
-}
-
 // The sum of all samples of a metric on a page.
 static double sum(const char *text, const char *name) {
   double all = 0;
@@ -68,10 +56,10 @@ int main(int argc, char **argv) {
   meter = new_meter();
   shared = new_chat(meter, 1);
   for (at = 0; at < THREADS; at++) CHECK(pthread_create(&threads[at], NULL, work, NULL) == 0);
-  for (at = 0; at < 20; at++) free(page());
+  for (at = 0; at < 20; at++) free(page(meter));
   for (at = 0; at < THREADS; at++) CHECK(pthread_join(threads[at], NULL) == 0);
   CHECK_OK(tm_exchange_discard(shared));
-  text = page();
+  text = page(meter);
   CHECK(sum(text, "tokenmeter_exchanges_total") == (double)THREADS * rounds);
   CHECK(sum(text, "tokenmeter_exchanges_in_flight") == 0);
   CHECK(sum(text, "tokenmeter_tokens_total") == 7.0 * THREADS * rounds);

@@ -54,6 +54,12 @@ impl Gauges {
         }
     }
 
+    /// Returns true if the exchange has the label of its model.
+    #[inline]
+    pub fn is_admitted(&self) -> bool {
+        self.label == Label::Admitted
+    }
+
     /// Records that the model turned out to be another one.
     pub fn unlabel(&mut self) {
         self.label = Label::Provisional;
@@ -75,6 +81,14 @@ impl Gauges {
             let (more, overcounted) = (output.saturating_sub(self.live), self.live.saturating_sub(output));
             observer.live(self.slot, more, overcounted);
         }
+    }
+
+    /// Takes an exchange without a record out of the in-flight gauge and of the live counter.
+    pub fn abandon(&self, observer: &mut dyn Observer) {
+        if self.live > 0 {
+            observer.live(self.slot, 0, self.live);
+        }
+        observer.abandon(self.slot);
     }
 
     /// Leaves the upstream's load, once. `None` if it has left.

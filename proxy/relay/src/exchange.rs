@@ -182,7 +182,7 @@ impl Exchange {
     fn dismiss(&mut self, at: Tick) {
         self.core.dismiss();
         if self.gauges.leave(&mut self.worker.load(self.upstream), at).is_some() {
-            self.worker.observer.borrow_mut().abandon(self.gauges.slot());
+            self.gauges.abandon(&mut **self.worker.observer.borrow_mut());
         }
     }
 
