@@ -1,4 +1,6 @@
 # find_package(tokenmeter) defines tokenmeter::tokenmeter (shared) and tokenmeter::static.
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
 get_filename_component(_tokenmeter_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 
 if(NOT TARGET tokenmeter::tokenmeter)
@@ -8,7 +10,6 @@ if(NOT TARGET tokenmeter::tokenmeter)
     IMPORTED_SONAME "@SONAME@"
     INTERFACE_INCLUDE_DIRECTORIES "${_tokenmeter_prefix}/include")
 
-  find_package(Threads REQUIRED)
   add_library(tokenmeter::static STATIC IMPORTED)
   set_target_properties(tokenmeter::static PROPERTIES
     IMPORTED_LOCATION "${_tokenmeter_prefix}/lib/libtokenmeter.a"

@@ -1,9 +1,12 @@
 set(PACKAGE_VERSION "@VERSION@")
 
-# Until 1.0 each minor version may change the ABI.
-if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)
-  set(PACKAGE_VERSION_COMPATIBLE FALSE)
-elseif(NOT PACKAGE_FIND_VERSION OR "@VERSION@" MATCHES "^${PACKAGE_FIND_VERSION_MAJOR}\\.${PACKAGE_FIND_VERSION_MINOR}(\\.|$)")
+# Versions with one soname are compatible: until 1.0 those of one minor version.
+set(_tokenmeter_soname "libtokenmeter.so.${PACKAGE_FIND_VERSION_MAJOR}")
+if(PACKAGE_FIND_VERSION_MAJOR EQUAL 0)
+  string(APPEND _tokenmeter_soname ".${PACKAGE_FIND_VERSION_MINOR}")
+endif()
+if(NOT PACKAGE_FIND_VERSION OR
+    (_tokenmeter_soname STREQUAL "@SONAME@" AND NOT PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION))
   set(PACKAGE_VERSION_COMPATIBLE TRUE)
 else()
   set(PACKAGE_VERSION_COMPATIBLE FALSE)
@@ -11,3 +14,4 @@ endif()
 if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
   set(PACKAGE_VERSION_EXACT TRUE)
 endif()
+unset(_tokenmeter_soname)

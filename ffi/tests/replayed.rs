@@ -1,7 +1,6 @@
 //! The recorded exchanges, fed from C one byte at a time, give the records that Rust makes of them.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use harness::Transcript;
 use harness::replay::{Pieces, replay};
@@ -9,7 +8,7 @@ use serde_json::{Map, Value};
 use tokenmeter_ffi::record_json;
 
 use crate::toolchain::Language::C11;
-use crate::toolchain::{compile, succeeded};
+use crate::toolchain::{compile, run_with};
 
 /// Values that the host gives, that are random, or that the replay does not read.
 const NOT_COMPARED: [&str; 10] = [
@@ -77,13 +76,7 @@ fn comparable(json: &str) -> Map<String, Value> {
 fn records_from_c_equal_those_from_rust() {
     let transcripts = Transcript::all();
     let program = compile("replay", C11, &[]);
-    let mut command = Command::new(&program);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let (mut stdin, input) = (child.stdin.take().unwrap(), input(&transcripts));
-    let writer = std::thread::spawn(move || stdin.write_all(&input));
-    let printed = succeeded(&command, child.wait_with_output().unwrap());
-    writer.join().unwrap().unwrap();
+    let printed = run_with(&mut Command::new(&program), input(&transcripts));
     let mut wrong = Vec::new();
     for (transcript, line) in transcripts.iter().zip(printed.lines()) {
         let expected = comparable(&record_json(&replay(transcript, Pieces::Reads)));

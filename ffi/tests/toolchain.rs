@@ -1,5 +1,7 @@
 //! Compiles C and C++ programs against the header and the library that this test run built.
 
+use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -65,6 +67,16 @@ pub(crate) fn compile(name: &str, language: Language, flags: &[&str]) -> PathBuf
     program
 }
 
+/// An empty folder of this name.
+pub(crate) fn temporary(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    if path.exists() {
+        fs::remove_dir_all(&path).expect("it is ours");
+    }
+    fs::create_dir_all(&path).expect("a folder can be made");
+    path
+}
+
 /// Runs a command with no input and returns what it printed; it must succeed.
 pub(crate) fn run(command: &mut Command) -> String {
     command.stdin(Stdio::null());
@@ -72,6 +84,17 @@ pub(crate) fn run(command: &mut Command) -> String {
         panic!("{command:?}: {error}: apt-get install gcc g++ valgrind binutils installs it")
     });
     succeeded(command, output)
+}
+
+/// Runs a command with this input and returns what it printed; it must succeed.
+pub(crate) fn run_with(command: &mut Command, input: Vec<u8>) -> String {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut stdin = child.stdin.take().expect("it is a pipe");
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let printed = succeeded(command, child.wait_with_output().expect("it was started"));
+    writer.join().expect("no panic").expect("all input was read");
+    printed
 }
 
 /// Checks that a command succeeded, and returns what it printed.
