@@ -6,5 +6,6 @@ mod prefix;
 mod programs;
 mod python;
 mod replayed;
+mod server;
 mod symbols;
 mod toolchain;
