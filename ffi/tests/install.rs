@@ -9,6 +9,7 @@ use harness::Transcript;
 use serde_json::Value;
 
 use crate::prefix::{install, prefix, with_prefix};
+use crate::symbols::exported;
 use crate::toolchain::{folder, run, run_with, temporary};
 
 /// The paths of all files and links below a folder, links with their target.
@@ -105,7 +106,7 @@ fn files_have_the_documented_names() {
     let expected = [
         shared.clone(),
         format!("lib/{soname} -> libtokenmeter.so.{version}"),
-        format!("lib/libtokenmeter.so -> {soname}"),
+        format!("lib/libtokenmeter.so -> libtokenmeter.so.{version}"),
         "lib/libtokenmeter.a".to_owned(),
         "lib/pkgconfig/tokenmeter.pc".to_owned(),
         "lib/cmake/tokenmeter/tokenmeterConfig.cmake".to_owned(),
@@ -137,10 +138,43 @@ fn record_example_counts_a_recorded_stream() {
     assert!(needed_libraries(&program).contains(&soname()), "it is linked with the shared library");
     counts_a_recorded_stream(&program);
 
-    let command = command.replace("cc ", "cc -static ").replace("pkg-config ", "pkg-config --static ");
-    build_example("record.c", &folder, &command);
-    assert!(!needed_libraries(&program).contains("tokenmeter"), "it is linked with the static library");
-    counts_a_recorded_stream(&program);
+    let (shared, archive) =
+        ("--cflags --libs tokenmeter)", "$(pkg-config --variable=libdir tokenmeter)/libtokenmeter.a");
+    let with_archive = command.replace(shared, &format!("--cflags tokenmeter) {archive} -lpthread -ldl -lm"));
+    let all_static = command.replace("cc ", "cc -static ").replace("pkg-config ", "pkg-config --static ");
+    for command in [with_archive, all_static] {
+        build_example("record.c", &folder, &command);
+        assert!(!needed_libraries(&program).contains("tokenmeter"), "{command} links the static library");
+        counts_a_recorded_stream(&program);
+    }
+}
+
+#[test]
+#[ignore = "needs cargo-c and pkg-config"]
+fn cargo_c_installs_the_same_files() {
+    let other = temporary("cargo-c");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(folder()).args(["cinstall", "--locked", "--debug", "--libdir", "lib", "--prefix"]);
+    run(cargo.arg(&other));
+    let mut expected = tree(prefix());
+    expected.retain(|path| !path.contains("/cmake/"));
+    assert_eq!(tree(&other), expected);
+    let shared = format!("lib/libtokenmeter.so.{}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(soname_of(&other.join(&shared)), soname());
+    assert_eq!(exported(&other.join(&shared)), exported(&prefix().join(&shared)));
+    for header in ["include/tokenmeter.h", "include/tokenmeter.hpp"] {
+        let read = |prefix: &Path| fs::read(prefix.join(header)).expect("it was installed");
+        assert!(read(&other) == read(prefix()), "{header} differs");
+    }
+    let flags = |prefix: &Path| {
+        let mut command = Command::new("pkg-config");
+        let flags = run(with_prefix(command.args(["--cflags", "--libs", "tokenmeter"]), prefix));
+        flags.replace(&prefix.display().to_string(), "PREFIX")
+    };
+    assert_eq!(flags(&other), flags(prefix()));
+    let mut version = Command::new("pkg-config");
+    let version = run(with_prefix(version.args(["--modversion", "tokenmeter"]), &other));
+    assert_eq!(version.trim(), env!("CARGO_PKG_VERSION"));
 }
 
 fn configure(build: &Path, wanted: &str) -> Command {

@@ -9,7 +9,7 @@ fn documents() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(&root).expect("the root is a folder");
     let mut documents: Vec<_> = entries.map(|entry| entry.expect("a readable entry").path()).collect();
     documents.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    documents.extend(super::files(&["proxy", "sidecar", "tests", "examples", "helm"], "md"));
+    documents.extend(super::files(&["proxy", "sidecar", "ffi", "tests", "examples", "helm"], "md"));
     documents
 }
 
