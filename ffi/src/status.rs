@@ -155,7 +155,11 @@ pub unsafe extern "C" fn tm_error_message(text: *mut Text) -> Status {
         });
         match message.ok().flatten() {
             // SAFETY: the caller's contract.
-            Some(message) => unsafe { slice::write_text(text, &message) },
+            Some(message) => match unsafe { slice::write_text(text, &message) } {
+                // It must not replace the message that the caller is about to ask for again.
+                Err(fault) if fault.status == Status::Buffer => Ok(Status::Buffer),
+                written => written,
+            },
             None => Ok(Status::Absent),
         }
     })

@@ -79,6 +79,7 @@ static void sizes(tm_meter meter) {
     uint64_t later;
   } newer;
   char small[4];
+  char large[1024];
   tm_text text;
 
   CHECK_STATUS(tm_meter_new(&options, &other), TM_STATUS_SIZE);
@@ -100,6 +101,12 @@ static void sizes(tm_meter meter) {
   text.length = 0;
   CHECK_STATUS(tm_error_message(&text), TM_STATUS_BUFFER);
   CHECK(text.length > sizeof small);
+  text.buffer = large;
+  text.capacity = sizeof large;
+  CHECK_OK(tm_error_message(&text));
+  CHECK(strstr(large, "abacus") != NULL);
+  text.buffer = small;
+  text.capacity = sizeof small;
   options.kind = slice("\xff", 1);
   CHECK_STATUS(tm_meter_new(&options, &other), TM_STATUS_TEXT);
   options.kind = slice(NULL, 0);
