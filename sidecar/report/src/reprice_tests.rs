@@ -76,10 +76,10 @@ fn repricing_charges_by_new_book_and_is_idempotent() {
             .iter()
             // Other exchanges may be charged as the responding model, and are not checked.
             .filter(|(_, row, _)| row.model.starts_with("llama-") || row.model.starts_with("unlisted"))
-            .filter_map(|(_, row, _)| match row.charge_again(&book) {
-                Charge::Priced { cost, .. } => Some(i128::from(cost)),
+            .map(|(_, row, _)| match row.charge_again(&book) {
+                Charge::Priced { cost, .. } => i128::from(cost),
                 // Exchanges without a price in the new book keep their charge, with its earlier corrections.
-                Charge::Unpriced(_) => Some(row.charge.cost().map_or(0, i128::from) + corrected(row.id)),
+                Charge::Unpriced(_) => row.charge.cost().map_or(0, i128::from) + corrected(row.id),
             })
             .sum();
         let mut after = 0;
