@@ -12,7 +12,7 @@ from tokenmeter.errors import Error, Status
 
 ABI = 0
 """`TM_ABI` of the header that the declarations below follow."""
-HOLD_MAX = 65536
+HOLD_MAX = 131072
 """`TM_HOLD_MAX`."""
 UNKNOWN = 2**64 - 1
 """`TM_UNKNOWN`."""
