@@ -52,7 +52,7 @@ class Exchange(Owned):
     def response_edit(self, data: Bytes, at_ns: int | None = None) -> bytes:
         """Reads the next bytes of the response body. Returns what the client is to see; `b""` releases the rest."""
         edit, at = self._library.tm_exchange_response_edit, now(at_ns)
-        status, shown = read_bytes(lambda out: edit(self._handle, slice_of(data), at, out), len(data) + HOLD_MAX)
+        status, shown = read_bytes(lambda out: edit(self._handle, slice_of(data), at, out), len(data) + HOLD_MAX + len(data) // 64)
         return bytes(data) if self._library.check(status) == Status.UNCHANGED else shown
 
     def client_wait(self, ns: int) -> None:
