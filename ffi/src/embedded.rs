@@ -26,9 +26,8 @@ pub(crate) struct Embedded {
     gauges: Gauges,
     last: Tick,
     cuts: Cuts,
-    /// The decision about the usage to request, once made. It is counted once, though a caller may ask again with a
-    /// larger buffer.
-    usage_step: Option<UsageStep>,
+    /// True once the decision about the usage to request is in the metrics: a caller may ask again with a larger buffer.
+    has_counted_usage: bool,
     /// Removes what was added to the request from the response.
     editor: Option<Editor>,
 }
@@ -40,7 +39,7 @@ pub(crate) struct EditedRequest {
 }
 
 /// The progress of an exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// The request body passes.
     Request,
@@ -74,12 +73,11 @@ impl Embedded {
             id,
             started_unix_ns,
             headers,
-
             stage: Stage::Request,
             gauges,
             last: at,
             cuts: Cuts::default(),
-            usage_step: None,
+            has_counted_usage: false,
             editor: None,
         }
     }
@@ -148,8 +146,8 @@ impl Embedded {
         Ok(Status::Ok)
     }
 
-    /// Returns the request body with the usage option, if usage is to be requested. It is once the caller has the body:
-    /// see [`Self::request_edited`].
+    /// Returns the request body with the usage option, if usage is to be requested. [`Self::request_edited`] records that
+    /// the caller has this body.
     pub(crate) fn edit_request(&mut self, body: &[u8]) -> Result<Option<EditedRequest>, Fault> {
         self.require(self.stage == Stage::Sent, "the request is edited after tm_exchange_request_complete")?;
         let settings = &self.host.settings;
@@ -178,7 +176,7 @@ impl Embedded {
         }
     }
 
-    /// The caller has the edited body, and sends it.
+    /// Records that the caller has the edited body and sends it.
     pub(crate) fn request_edited(&mut self, added: AddedOptions) {
         self.exchange.asked_more(Some(added));
         self.editor = Some(Editor::new());
@@ -192,7 +190,7 @@ impl Embedded {
     }
 
     fn count_usage(&mut self, step: UsageStep) {
-        if self.usage_step.replace(step).is_none() {
+        if !std::mem::replace(&mut self.has_counted_usage, true) {
             self.host.shard(self.shard, |shard| shard.cells.usage(step));
         }
     }
@@ -226,6 +224,7 @@ impl Embedded {
         Ok(true)
     }
 
+    /// Labels the exchange with its model.
     fn admit(&mut self, is_accepted: bool) {
         let Self { gauges, exchange, host, shard, .. } = self;
         host.shard(*shard, |shard| gauges.admit(&mut shard.cells, exchange.model_name(), is_accepted));
@@ -273,8 +272,8 @@ impl Embedded {
     }
 
     #[cold]
-    fn count_dropped(&self, what: Dropped, count: u64) {
-        self.host.shard(self.shard, |shard| shard.cells.dropped(what, count));
+    fn count_dropped(&self, item: Dropped, count: u64) {
+        self.host.shard(self.shard, |shard| shard.cells.dropped(item, count));
     }
 
     /// Returns the bytes that wait for the rest of their event.

@@ -1,8 +1,6 @@
 //! Counts of the host's own engine: exact for every ending, also of requests whose client left.
 
-use std::sync::Arc;
-
-use ::exchange::{Route, Speaks, TenantResolution};
+use ::exchange::{Route, Speaks, TenantResolution, checked_request_id};
 use http::HeaderMap;
 use meter::{EnginePrompt, EngineStep, RuleKind, Tick};
 use scan::{Dialect, Finish, Name, Request};
@@ -85,13 +83,13 @@ pub unsafe extern "C" fn tm_exchange_begin_described(
                     .text()
                     .clone(),
             },
-            principal: (!principal.is_empty()).then(|| bounded(principal)),
+            principal: (!principal.is_empty())
+                .then(|| principal[..principal.floor_char_boundary(tenant::NAME_MAX_BYTES)].into()),
             consumer: None,
             rule: RuleKind::Default,
         };
-        // As of a header: anything else is no id, and no client can keep its request from being metered by one.
-        let is_id = |id: &&str| !id.is_empty() && id.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-        let request_id = std::str::from_utf8(request_id).ok().filter(is_id).map(bounded);
+        // As with a header, another text is no id: the client chooses it, and must not prevent the metering.
+        let request_id = checked_request_id(request_id).map(Into::into);
         let facts = Request {
             model: Name::cut(model.as_bytes()),
             stream: Some(begin.stream != 0),
@@ -112,11 +110,6 @@ pub unsafe extern "C" fn tm_exchange_begin_described(
         unsafe { slice::write(exchange, ExchangeHandle { id }) }?;
         Ok(Status::Ok)
     })
-}
-
-/// Cuts a text to the longest name of a record.
-fn bounded(text: &str) -> Arc<str> {
-    text[..text.floor_char_boundary(meter::MAX_REQUEST_ID_BYTES)].into()
 }
 
 /// Makes the host the source of the token counts and of their times: their provenance is `TM_PROVENANCE_ENGINE`. Counts

@@ -271,19 +271,10 @@ pub unsafe extern "C" fn tm_exchange_response_edit(
     shown: *mut Bytes,
 ) -> Status {
     entry(|| {
-        slice::check(shown)?;
         // SAFETY: the caller's contract.
         let bytes = unsafe { bytes.bytes() }?;
-        // SAFETY: the caller's contract, and checked.
-        let shown_to = unsafe { &mut *shown };
-        let needed = shown_max(bytes.len());
-        if shown_to.capacity < needed {
-            shown_to.length = needed;
-            return Err(Fault::new(
-                Status::Buffer,
-                "the buffer needs the length of the part and TM_HOLD_MAX",
-            ));
-        }
+        // SAFETY: the caller's contract.
+        unsafe { slice::require_capacity(shown, shown_max(bytes.len())) }?;
         let edited = EXCHANGES.with(exchange.id, |exchange| match bytes {
             [] => Ok(Some(exchange.release())),
             bytes => exchange.edit_response(bytes, Tick(at_ns)),

@@ -14,7 +14,7 @@ use usage::Policy;
 
 use crate::status::{Fault, Status};
 
-/// Exchanges write their metrics into one of so many shards, so that threads seldom wait for each other.
+/// The number of shards of the metrics. Exchanges of different shards do not wait for each other.
 const SHARDS: usize = 16;
 
 /// The settings of a meter.
@@ -29,10 +29,8 @@ pub(crate) struct Settings {
     pub(crate) usage: Policy,
     /// The settings of an exchange.
     pub(crate) setup: Setup,
-    /// The price book.
-    pub(crate) prices: Option<Arc<Book>>,
-    /// The maximum number of models with metrics of their own.
-    pub(crate) models: usize,
+    /// The maximum number of models with metrics of their own, if it is not the default.
+    pub(crate) max_models: Option<usize>,
 }
 
 /// A meter.
@@ -55,12 +53,14 @@ pub(crate) struct Shard {
 
 impl Host {
     /// A meter without exchanges.
-    pub(crate) fn new(settings: Settings) -> Self {
-        let options = metrics::Options { models: settings.models, ..metrics::Options::default() };
-        let currency =
-            settings.prices.as_ref().and_then(|book| metrics::Currency::new(book.currency().code()));
-        let metrics =
-            Metrics::new(metrics::Options { currency: currency.unwrap_or(options.currency), ..options });
+    pub(crate) fn new(settings: Settings, prices: Option<Arc<Book>>) -> Self {
+        let default = metrics::Options::default();
+        let currency = prices.as_ref().and_then(|book| metrics::Currency::new(book.currency().code()));
+        let metrics = Metrics::new(metrics::Options {
+            models: settings.max_models.unwrap_or(default.models),
+            currency: currency.unwrap_or(default.currency),
+            ..default
+        });
         let shard = |_| {
             Mutex::new(Shard {
                 cells: metrics.worker(),
@@ -69,14 +69,13 @@ impl Host {
             })
         };
         let shards = std::array::from_fn(shard);
-        let prices = Mutex::new(settings.prices.clone());
         Self {
             settings,
             metrics,
             shards,
             next_shard: AtomicUsize::new(0),
             load: Mutex::default(),
-            prices,
+            prices: Mutex::new(prices),
             tenants: Mutex::default(),
         }
     }
@@ -86,9 +85,9 @@ impl Host {
         self.next_shard.fetch_add(1, Ordering::Relaxed) % SHARDS
     }
 
-    /// Calls `act` with a shard.
+    /// Calls `act` with a shard of [`Self::choose_shard`].
     pub(crate) fn shard<R>(&self, at: usize, act: impl FnOnce(&mut Shard) -> R) -> R {
-        act(&mut lock(&self.shards[at % SHARDS]))
+        act(&mut lock(&self.shards[at]))
     }
 
     /// Resolves the tenant of a request from its head.

@@ -24,6 +24,18 @@ pub enum UsagePolicy {
     Continuous = 2,
 }
 
+impl UsagePolicy {
+    /// The policy with this number.
+    fn policy(number: u32) -> Option<Policy> {
+        let all = [
+            (Self::Observe, Policy::Observe),
+            (Self::Inject, Policy::Inject),
+            (Self::Continuous, Policy::Continuous),
+        ];
+        all.into_iter().find(|(known, _)| *known as u32 == number).map(|(_, policy)| policy)
+    }
+}
+
 /// The settings of a meter. A field that is 0 or empty has its default. The call copies the texts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,7 +80,11 @@ pub unsafe extern "C" fn tm_meter_new(options: *const MeterOptions, meter: *mut 
         let options = unsafe { slice::sized(options) }?;
         // SAFETY: the caller's contract.
         let settings = unsafe { settings(&options) }?;
-        let host = Host::new(settings);
+        let prices = match options.prices.id {
+            0 => None,
+            id => Some(PRICES.with(id, |book| Ok(Arc::clone(book)))?),
+        };
+        let host = Host::new(settings, prices);
         if options.tenants.id != 0 {
             host.set_tenants(TENANTS.with(options.tenants.id, |rules| Ok(Arc::clone(rules)))?);
         }
@@ -100,16 +116,9 @@ unsafe fn settings(options: &MeterOptions) -> Result<Settings, Fault> {
         ("", None) => upstream,
         (provider, _) => provider,
     };
-    let usage = match options.usage_policy {
-        0 => Policy::Observe,
-        1 => Policy::Inject,
-        2 => Policy::Continuous,
-        other => return Err(Fault::new(Status::Value, format!("there is no usage policy {other}"))),
-    };
-    let prices = match options.prices.id {
-        0 => None,
-        id => Some(PRICES.with(id, |book| Ok(Arc::clone(book)))?),
-    };
+    let usage = UsagePolicy::policy(options.usage_policy).ok_or_else(|| {
+        Fault::new(Status::Value, format!("there is no usage policy {}", options.usage_policy))
+    })?;
     let default = Setup::default();
     let or = |value: u64, default: u64| if value == 0 { default } else { value };
     Ok(Settings {
@@ -123,8 +132,7 @@ unsafe fn settings(options: &MeterOptions) -> Result<Settings, Fault> {
             tokens_max: or(options.max_tokens, default.tokens_max),
             ..default
         },
-        prices,
-        models: usize::try_from(or(options.max_models.into(), 50)).map_err(|_| Status::Value)?,
+        max_models: (options.max_models > 0).then_some(options.max_models as usize),
     })
 }
 

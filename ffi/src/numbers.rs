@@ -111,12 +111,12 @@ impl From<Provenance> for Source {
 impl CloseKind {
     /// The end with this number.
     pub(crate) fn close(number: u32) -> Option<Close> {
-        match number {
-            0 => Some(Close::Clean { whole: false }),
-            1 => Some(Close::ClientGone { whole: false }),
-            2 => Some(Close::Cut),
-            3 => Some(Close::Local),
-            _ => None,
-        }
+        let all = [
+            (Self::Clean, Close::Clean { whole: false }),
+            (Self::ClientGone, Close::ClientGone { whole: false }),
+            (Self::Cut, Close::Cut),
+            (Self::Local, Close::Local),
+        ];
+        all.into_iter().find(|(kind, _)| *kind as u32 == number).map(|(_, close)| close)
     }
 }

@@ -145,6 +145,21 @@ pub(crate) unsafe fn write_bytes<'a>(
     Ok(Status::Ok)
 }
 
+/// Checks that a buffer has `needed` bytes; writes that length if it has not.
+///
+/// # Safety
+/// `bytes` is NULL or points to a [`Bytes`].
+pub(crate) unsafe fn require_capacity(bytes: *mut Bytes, needed: usize) -> Result<(), Fault> {
+    check(bytes)?;
+    // SAFETY: checked, and the caller's contract.
+    let bytes = unsafe { &mut *bytes };
+    if bytes.capacity >= needed {
+        return Ok(());
+    }
+    bytes.length = needed;
+    Err(Fault::new(Status::Buffer, "the buffer needs the length of the part and TM_HOLD_MAX"))
+}
+
 /// Writes a value to the place that the caller gave.
 ///
 /// # Safety

@@ -82,9 +82,11 @@ impl Status {
             Self::NotMetered => c"not an exchange of inference",
             Self::Unchanged => c"unchanged",
             Self::Null => c"a pointer is NULL, or a handle is 0",
-            Self::Handle => c"the handle means no object: it was freed, ended, forged, or is of another type",
-            Self::Order => c"the call does not fit the state of the object",
-            Self::Value => c"a number is out of its bounds",
+            Self::Handle => {
+                c"the handle has no object: it was freed, its exchange is over, or it is of another type"
+            }
+            Self::Order => c"the call does not fit the state of the exchange",
+            Self::Value => c"a number or a name is not a defined one, or a length is out of its bounds",
             Self::Text => c"a text is not UTF-8, or contains a character that it may not",
             Self::Buffer => c"the buffer is too small",
             Self::Size => {

@@ -90,7 +90,7 @@ pub use decode::DecodeError;
 pub use gauges::Gauges;
 pub use ids::IdSource;
 pub use names::recorded;
-pub use role::{RoleSource, request_id};
+pub use role::{RoleSource, checked_request_id, request_id};
 pub use route::{Route, Speaks, begins_batch, route};
 pub use seal::is_sealed;
 pub use tenant_resolution::{RequestHead, RuleMembers, TenantResolution};

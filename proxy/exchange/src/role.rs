@@ -112,10 +112,16 @@ pub fn request_id(headers: &HeaderMap) -> Option<&str> {
         [HeaderName::from_static("x-request-id"), HeaderName::from_static("idempotency-key")];
     NAMES.iter().find_map(|name| {
         let mut values = headers.get_all(name).iter();
-        let id = values.next()?.to_str().ok()?;
-        let is_only = values.next().is_none();
-        (is_only && !id.is_empty() && id.len() <= MAX_REQUEST_ID_BYTES).then_some(id)
+        let id = checked_request_id(values.next()?.as_bytes())?;
+        values.next().is_none().then_some(id)
     })
+}
+
+/// Returns a request id, if it is printable ASCII of a bounded length.
+pub fn checked_request_id(id: &[u8]) -> Option<&str> {
+    let is_valid =
+        (1..=MAX_REQUEST_ID_BYTES).contains(&id.len()) && id.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    std::str::from_utf8(id).ok().filter(|_| is_valid)
 }
 
 #[cfg(test)]

@@ -118,9 +118,8 @@ impl Exchange {
         }
         // An answer of no known dialect may turn out to be none of a model.
         let is_answer = self.core.dialect() != Dialect::Unknown || self.core.is_streamed();
-        let mut observer = self.worker.observer.borrow_mut();
-        self.gauges.admit(&mut **observer, self.core.model_name(), is_answer && is_success);
-        drop(observer);
+        let is_accepted = is_answer && is_success;
+        self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.core.model_name(), is_accepted);
         if status < 300
             && let Some(added) = self.core.added()
         {

@@ -143,7 +143,7 @@ class HookTest(unittest.IsolatedAsyncioTestCase):
         self.meter.failing = True
         self.assertEqual(await self.read(sent := [output(1), output(2)]), sent)
         self.assertEqual(await self.read(sent), sent)
-        self.assertEqual((self.hook.whole, self.hook.failures, len(self.meter.exchanges)), (False, 1, 1))
+        self.assertEqual((self.hook.is_on, self.hook.failures, len(self.meter.exchanges)), (False, 1, 1))
 
     async def test_embeddings_and_health_checks_are_not_metered(self):
         await self.read([output(1)], request(EmbeddingReqInput))

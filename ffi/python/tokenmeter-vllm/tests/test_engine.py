@@ -158,7 +158,7 @@ class Generations(Rig):
             await step
             await outputs.aclose()
         self.assertEqual([exchange.facts["request_id"] for exchange in self.meter.exchanges], ["r", "r"])
-        self.assertTrue(self.registry.engine.whole)
+        self.assertTrue(self.registry.engine.is_on)
 
     async def test_random_traffic_equals_vllms_counter(self):
         draw, tasks = random.Random(1), []

@@ -34,7 +34,7 @@ class Failures(Rig):
                 self.meter.failing = failing
                 await self.serve(outputs := [])
                 self.assertEqual([output.finished for output in outputs], [False, True])
-                self.assertEqual((self.registry.engine.whole, self.registry.engine.failures), (False, 1))
+                self.assertEqual((self.registry.engine.is_on, self.registry.engine.failures), (False, 1))
                 self.assertIs(engine.AsyncLLM.generate, self.original)
                 self.assertEqual(self.registry.level, "reported")
                 await self.serve(again := [])

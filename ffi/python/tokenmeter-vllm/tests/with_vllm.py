@@ -111,7 +111,7 @@ async def main():
         llm.step(list(llm.outputs(draw)))
         await asyncio.sleep(0)
     registry = registries.current
-    assert registry.engine.whole and registry.level == "engine", registry.engine.failures
+    assert registry.engine.is_on and registry.level == "engine", registry.engine.failures
     assert meter.tokens == llm.generation > 1000, (meter.tokens, llm.generation)
     assert llm.stopped > 10 and llm.trimmed > 10, (llm.stopped, llm.trimmed)
     assert not registry.open and registry.unattributed_tokens == 0

@@ -71,9 +71,10 @@ impl Meter {
     /// | choices, finish reasons, ending, rejected counts | both; of two reasons for a choice, the last |
     /// | first byte, chunk, visible text and tool call; visible characters; server report | the body |
     ///
-    /// As with frames, only a stream has times of tokens. Without a response, the answer is complete if the engine finished
-    /// it and the end is clean. An answer with a status of 400 or above keeps the
-    /// engine's counts: it computed them, though they cost nothing. [`Meter::live_output`] is the sum of the steps so far, also without a stream.
+    /// As with frames, only a stream has times of tokens. Without a response, the answer is complete if the engine
+    /// finished it and the end is clean. An answer with a status of 400 or above keeps the engine's counts: it
+    /// computed them, though they cost nothing. [`Meter::live_output`] is the sum of the steps so far, also without
+    /// a stream.
     pub fn count_by_engine(&mut self) {
         self.by_engine();
     }

@@ -45,12 +45,12 @@ class Hook:
     def __init__(self, start: Callable[[], Meter]) -> None:
         self.start = start
         self.meter: Meter | None = None
-        self.whole, self.failures = True, 0
+        self.is_on, self.failures = True, 0
 
     def around(self, original: Callable[..., Any], *args: Any, **kwargs: Any) -> AsyncGenerator[Any, None]:
         """Returns the generator of SGLang, or one around it."""
         outputs = original(*args, **kwargs)
-        generation = self.begin(*args, **kwargs) if self.whole else None
+        generation = self.begin(*args, **kwargs) if self.is_on else None
         return outputs if generation is None else self.metered(outputs, generation)
 
     async def metered(self, outputs: Any, generation: Generation) -> AsyncGenerator[Any, None]:
@@ -91,10 +91,10 @@ class Hook:
 
     def attempt(self, work: Callable[[], None]) -> None:
         """Works while no exception happened; the first one is logged, and is the last."""
-        if not self.whole:
+        if not self.is_on:
             return
         try:
             work()
         except Exception:
-            self.whole, self.failures = False, self.failures + 1
+            self.is_on, self.failures = False, self.failures + 1
             logger.exception("tokenmeter: off after an error; requests go on unmetered")

@@ -54,13 +54,13 @@ class Hooks:
                 self.remove()
             else:
                 self.registry.hooked = True
-                self.registry.engine.off.append(self.remove)
+                self.registry.engine.on_trip.append(self.remove)
         return self.active
 
     @property
     def active(self) -> Registry | None:
         """The registry, if it is started and the engine is counted. The synchronous `LLM` starts none."""
-        return self.registry if self.registry is not None and self.registry.engine.whole else None
+        return self.registry if self.registry is not None and self.registry.engine.is_on else None
 
     def wrap_generate(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -129,7 +129,7 @@ class Hooks:
             model = model_name(llm, kwargs.get("lora_request"))
             return registry.begin_generation(model, params.n or 1, str(request_id))
         except Exception as error:
-            registry.engine.blow(error)
+            registry.engine.trip(error)
             return None
 
     def end(self, begun: Generation | None, close: Close) -> None:
@@ -140,7 +140,7 @@ class Hooks:
         try:
             registry.end_generation(begun, close)
         except Exception as error:
-            registry.engine.blow(error)
+            registry.engine.trip(error)
 
     def join(self, processor: Any, joined: Generation, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Joins a request of the engine to its generation."""
@@ -155,7 +155,7 @@ class Hooks:
                 choice = joined.first_choice + state.request_index
                 setattr(state, SEQUENCE, Sequence(joined, choice, request.request_id))
         except Exception as error:
-            registry.engine.blow(error)
+            registry.engine.trip(error)
 
     def read(self, processor: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> "Step | None":
         """Reads the outputs of a step, of the requests that vLLM still holds."""
@@ -167,7 +167,7 @@ class Hooks:
             return Step(registry, processor.request_states, outputs)
         except Exception as error:
             registry.tokens.clear()
-            registry.engine.blow(error)
+            registry.engine.trip(error)
             return None
 
     def send(self, step: "Step", result: Any) -> None:
@@ -175,7 +175,7 @@ class Hooks:
         try:
             step.send(result.reqs_to_abort)
         except Exception as error:
-            step.registry.engine.blow(error)
+            step.registry.engine.trip(error)
 
 
 class Step:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
 from tokenmeter_vllm.families import merge
-from tokenmeter_vllm.fuse import logger
+from tokenmeter_vllm.circuit_breaker import logger
 from tokenmeter_vllm.registry import Registry
 
 WRITE_EVERY_SECONDS = 1.0

@@ -7,7 +7,7 @@ from typing import Any
 from tokenmeter import Close, Error, Status
 
 from tokenmeter_vllm import metrics_page, plugin, registry as registries
-from tokenmeter_vllm.registry import Open, Registry
+from tokenmeter_vllm.registry import InFlight, Registry
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -38,7 +38,7 @@ class Meter:
             return await self.app(scope, receive, send)
         if self.page and metrics_page.is_wanted(scope):
             return await self.page.serve(self.app, scope, receive, send)
-        owner = begin(registry, scope) if registry.http.whole else None
+        owner = begin(registry, scope) if registry.http.is_on else None
         if owner is None:
             return await self.app(scope, receive, send)
         side = HttpSide(registry, owner, receive, send)
@@ -54,7 +54,7 @@ class Meter:
             registries.http_exchange.reset(token)
 
 
-def begin(registry: Registry, scope: Scope) -> Open | None:
+def begin(registry: Registry, scope: Scope) -> InFlight | None:
     """Begins the exchange of a request; None if it is not one of inference."""
     try:
         client = scope.get("client")
@@ -66,7 +66,7 @@ def begin(registry: Registry, scope: Scope) -> Open | None:
         )
         return None if exchange is None else registry.add(exchange)
     except Exception as error:
-        registry.http.blow(error)
+        registry.http.trip(error)
         return None
 
 
@@ -80,14 +80,14 @@ def path_of(scope: Scope) -> str:
 class HttpSide:
     """The messages of one request and its response."""
 
-    def __init__(self, registry: Registry, owner: Open, receive: Receive, send: Send) -> None:
+    def __init__(self, registry: Registry, owner: InFlight, receive: Receive, send: Send) -> None:
         self.registry, self.owner = registry, owner
         self.forward_receive, self.forward_send = receive, send
         self.complete, self.client_left = False, False
 
     @property
     def is_metered(self) -> bool:
-        return self.registry.http.whole and self.owner.exchange.is_open
+        return self.registry.http.is_on and self.owner.exchange.is_open
 
     async def receive(self) -> Message:
         message = await self.forward_receive()
@@ -98,7 +98,7 @@ class HttpSide:
             try:
                 self.read_request(message)
             except Exception as error:
-                self.registry.http.blow(error)
+                self.registry.http.trip(error)
         return message
 
     async def send(self, message: Message) -> None:
@@ -109,7 +109,7 @@ class HttpSide:
             try:
                 self.read_response(message, at_ns)
             except Exception as error:
-                self.registry.http.blow(error)
+                self.registry.http.trip(error)
 
     def read_request(self, message: Message) -> None:
         if message["type"] == "http.request":
@@ -138,7 +138,7 @@ class HttpSide:
         try:
             self.registry.end_request(self.owner, self.close(error))
         except Exception as failure:
-            self.registry.http.blow(failure)
+            self.registry.http.trip(failure)
 
     def close(self, error: type[BaseException] | None) -> Close:
         if self.complete:

@@ -4,7 +4,7 @@ from types import ModuleType
 
 from tokenmeter_vllm import registry
 from tokenmeter_vllm.after_import import AfterImport
-from tokenmeter_vllm.fuse import logger
+from tokenmeter_vllm.circuit_breaker import logger
 from tokenmeter_vllm.hooks import Hooks
 from tokenmeter_vllm.settings import Settings
 

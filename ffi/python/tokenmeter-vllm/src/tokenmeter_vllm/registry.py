@@ -5,14 +5,14 @@ from contextvars import ContextVar
 
 from tokenmeter import Close, Exchange, Meter, OutputTokens
 
-from tokenmeter_vllm.fuse import Fuse, logger
+from tokenmeter_vllm.circuit_breaker import CircuitBreaker, logger
 from tokenmeter_vllm.settings import Settings
 
 DIALECT = "vllm_generate"
 """The dialect of a generation outside HTTP: tokens in, tokens out."""
 
 
-class Open:
+class InFlight:
     """An exchange in flight.
 
     It ends when its HTTP request is over and all its generations are: vLLM stops a generation by cancellation or by
@@ -39,7 +39,7 @@ class Open:
 class Generation:
     """One call of `AsyncLLM.generate`: one prompt, and n choices."""
 
-    def __init__(self, owner: Open, first_choice: int) -> None:
+    def __init__(self, owner: InFlight, first_choice: int) -> None:
         self.owner, self.first_choice = owner, first_choice
         self.prompt: Sequence | None = None
         """The sequence whose prefill is counted: vLLM prefills the prompt once for each of n choices."""
@@ -54,7 +54,7 @@ class Sequence:
         self.generation, self.choice, self.request_id = generation, choice, request_id
 
 
-http_exchange: ContextVar[Open | None] = ContextVar("tokenmeter_http_exchange", default=None)
+http_exchange: ContextVar[InFlight | None] = ContextVar("tokenmeter_http_exchange", default=None)
 """The exchange of the HTTP request that the current task serves. Tasks that it starts inherit it."""
 generation: ContextVar[Generation | None] = ContextVar("tokenmeter_generation", default=None)
 """The generation whose requests are being added to the engine."""
@@ -65,11 +65,11 @@ class Registry:
 
     def __init__(self, meter: Meter, settings: Settings) -> None:
         self.meter, self.settings = meter, settings
-        self.engine = Fuse("the engine's hook", lambda: self._drop(counted_by_engine=True))
-        self.http = Fuse("the middleware", lambda: self._drop(counted_by_engine=False))
+        self.engine = CircuitBreaker("the engine's hook", lambda: self._drop(counted_by_engine=True))
+        self.http = CircuitBreaker("the middleware", lambda: self._drop(counted_by_engine=False))
         self.hooked = False
         """True while vLLM's methods are wrapped."""
-        self.open: set[Open] = set()
+        self.open: set[InFlight] = set()
         self.lost_exchanges = 0
         """Exchanges without a record, because their counts became incomplete."""
         self.unattributed_tokens = 0
@@ -79,17 +79,17 @@ class Registry:
     @property
     def level(self) -> str:
         """The source of the counts of new exchanges: `engine`, `reported` or `off`."""
-        if self.hooked and self.engine.whole:
+        if self.hooked and self.engine.is_on:
             return "engine"
-        return "reported" if self.http.whole else "off"
+        return "reported" if self.http.is_on else "off"
 
-    def add(self, exchange: Exchange) -> Open:
+    def add(self, exchange: Exchange) -> InFlight:
         """Registers an exchange that begins."""
-        owner = Open(exchange)
+        owner = InFlight(exchange)
         self.open.add(owner)
         return owner
 
-    def end_request(self, owner: Open, close: Close) -> None:
+    def end_request(self, owner: InFlight, close: Close) -> None:
         """Ends the HTTP part of an exchange."""
         owner.held, owner.close, owner.end_ns = False, close, time.monotonic_ns()
         self._settle(owner)
@@ -122,7 +122,7 @@ class Registry:
             owner.close = close
         self._settle(owner)
 
-    def _settle(self, owner: Open) -> None:
+    def _settle(self, owner: InFlight) -> None:
         if owner.is_over and owner in self.open:
             self.open.discard(owner)
             if owner.exchange.is_open:                    # not one whose response was none of a model
