@@ -12,6 +12,7 @@
 //   end             tm_exchange_end, or tm_exchange_discard
 //   record          tm_record_tokens, tm_record_number, tm_record_rate, tm_record_text, tm_record_json; tm_record_free
 //   any time        tm_meter_metrics
+//   whole process   tm_exporters_start, tm_exporters_shutdown: a listener, a ledger, OTLP (if they were built in)
 //
 // An engine that counts its own tokens also calls tm_exchange_count_by_engine, tm_exchange_prompt_tokens,
 // tm_output_tokens_add and tm_exchange_finish. Without an HTTP request, tm_exchange_begin_described takes its place.
@@ -37,9 +38,9 @@
 // Threads: any function may be called from any thread at any time, but not from a signal handler. Calls on one object
 // wait for each other. The order of the calls on an exchange matters: one thread at a time should make them.
 //
-// Processes: the library starts no thread, opens no connection and writes no file. Every time in a record comes from
-// the host. For the page of metrics alone the library reads the system's clock and, on Linux, /proc. After fork, the
-// child may call the library only if no other thread was in a call at the fork.
+// Processes: only exporters start threads, open connections and write files. Every time in a record comes from the host.
+// For the page of metrics and for exporters alone the library reads the system's clock and, on Linux, /proc. After fork,
+// the child may call the library only if no other thread was in a call at the fork and no exporters ran.
 //
 // Defects: a panic inside the library becomes TM_STATUS_PANIC, and a message on stderr. The object of the call can only
 // be freed. Failing memory allocation ends the process.
@@ -112,6 +113,10 @@ enum tm_status
   TM_STATUS_PANIC = 301,
   // The library has another ABI than the header with which the program was compiled.
   TM_STATUS_ABI = 302,
+  // A listener, a ledger or an export cannot start. `tm_error_message` says which and why.
+  TM_STATUS_START = 303,
+  // The library was built without this function.
+  TM_STATUS_UNSUPPORTED = 304,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -460,6 +465,34 @@ typedef struct {
   uint64_t id;
 } tm_meter;
 
+// The settings of exporters. A field that is 0 or empty has its default. The call copies the texts.
+typedef struct {
+  // `sizeof(tm_exporters_options)`.
+  size_t size;
+  // The address of the admin listener, as in `127.0.0.1:9464` or `[::1]:9464`; with port 0 the system chooses one. The
+  // listener serves `/metrics` (OpenMetrics, Prometheus' protobuf or text), `/readyz`, `/livez` and the live page, without
+  // authentication. Default: no listener.
+  tm_slice listen;
+  // The host names by which clients address the listener, separated by commas. It rejects other names, but not
+  // addresses and `localhost`. Default: none.
+  tm_slice hosts;
+  // The path of the ledger file, which ends in `.db`, in a folder that exists. Default: no ledger.
+  tm_slice ledger;
+  // The number of days for which the rows of a month are kept after its end. Default: for ever.
+  uint64_t ledger_keep_days;
+  // The export to an OpenTelemetry collector, as the standard variables in lines of `NAME=VALUE`:
+  // `OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318` exports metrics, `OTEL_LOGS_EXPORTER=otlp` adds a log record for each
+  // exchange; sidecar/otlp/otlp.md has all. There are no spans. The library does not read the environment; a host may pass
+  // all of it. Default: no export.
+  tm_slice otlp_variables;
+} tm_exporters_options;
+
+// The exporters of a meter. `tm_exporters_shutdown` frees them.
+typedef struct {
+  // The number; 0 is no object.
+  uint64_t id;
+} tm_exporters;
+
 // A header field of a request or of a response.
 typedef struct {
   // The name, in any letter case.
@@ -657,6 +690,39 @@ tm_status tm_meter_metrics(tm_meter meter,
 
 // Frees a meter. Its running exchanges go on and end as before.
 tm_status tm_meter_free(tm_meter meter);
+
+// Starts exporters of a meter, which take the exchanges that end from now on. This is the only function that starts
+// threads, opens connections and writes files. A meter has at most one group of exporters: `TM_STATUS_ORDER` if it has one
+// already. `TM_STATUS_START` if an address, the ledger's path or a variable of the export cannot be used; nothing runs then.
+// `TM_STATUS_UNSUPPORTED` if the library was built without the feature `exporters`.
+//
+// A ledger whose disk fails later, and a collector that does not answer, affect no exchange: `tm_exporters_problems` and the
+// metrics report them. Calls of `tm_exchange_end` wait until this call returns, and otherwise for no disk and no network.
+//
+// # Safety
+// `options` points to a structure of the size in it; `exporters` is NULL or points to a handle, which is written.
+tm_status tm_exporters_start(tm_meter meter,
+                             const tm_exporters_options *options,
+                             tm_exporters *exporters);
+
+// Writes the address of the listener, with the port that the system chose. `TM_STATUS_ABSENT` if there is no listener.
+//
+// # Safety
+// `text` is NULL or points to a `tm_text` whose buffer has its capacity.
+tm_status tm_exporters_address(tm_exporters exporters,
+                               tm_text *text);
+
+// Writes the current problems, one a line, such as a ledger that waits for its disk. `TM_STATUS_ABSENT` if there is none.
+//
+// # Safety
+// `text` is NULL or points to a `tm_text` whose buffer has its capacity.
+tm_status tm_exporters_problems(tm_exporters exporters,
+                                tm_text *text);
+
+// Stops the exporters and frees them: commits the queue of the ledger, sends the last telemetry and closes the listener.
+// Returns within some 15 seconds, usually at once. Call it before the process ends: rows of the last seconds may otherwise
+// not be in the ledger. Exchanges that end later are in the metrics only; new exporters may be started.
+tm_status tm_exporters_shutdown(tm_exporters exporters);
 
 // Begins an exchange when the head of its request is known. `TM_STATUS_NOT_METERED` if the request runs no model, as
 // `GET /health`. A POST to an unknown path begins an exchange, and its response decides. `exchange` is 0 unless the

@@ -50,8 +50,17 @@ pub struct TenantsHandle {
     pub id: u64,
 }
 
+/// The exporters of a meter. `tm_exporters_shutdown` frees them.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExportersHandle {
+    /// The number; 0 is no object.
+    pub id: u64,
+}
+
 pub(crate) static METERS: Table<Arc<Host>> = Table::new(1);
 pub(crate) static EXCHANGES: Table<Embedded> = Table::new(2);
 pub(crate) static RECORDS: Table<Finished> = Table::new(3);
 pub(crate) static PRICES: Table<Arc<Book>> = Table::new(4);
 pub(crate) static TENANTS: Table<Arc<Rules>> = Table::new(5);
+pub(crate) static EXPORTERS: Table<Arc<Host>> = Table::new(6);

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use exchange::{IdSource, RequestHead, RuleMembers, Setup, TenantResolution};
 use meter::{Load, Observer, Record, ServerKind};
@@ -12,6 +12,7 @@ use price::{Book, Charge, Facts, Unpriced};
 use tenant::Rules;
 use usage::Policy;
 
+use crate::exporters::{self, Exporters};
 use crate::status::{Fault, Status};
 
 /// The number of shards of the metrics. Exchanges of different shards do not wait for each other.
@@ -40,6 +41,8 @@ pub(crate) struct Host {
     shards: [Mutex<Shard>; SHARDS],
     next_shard: AtomicUsize,
     load: Mutex<Load>,
+    /// Locked before `prices`.
+    exporters: RwLock<Option<Exporters>>,
     prices: Mutex<Option<Arc<Book>>>,
     tenants: Mutex<Arc<Rules>>,
 }
@@ -75,6 +78,7 @@ impl Host {
             shards,
             next_shard: AtomicUsize::new(0),
             load: Mutex::default(),
+            exporters: RwLock::new(None),
             prices: Mutex::new(prices),
             tenants: Mutex::default(),
         }
@@ -118,8 +122,11 @@ impl Host {
         act(&mut lock(&self.load))
     }
 
-    /// Charges a finished exchange by the price book in force.
+    /// Charges a finished exchange by the price book in force, and gives it to the exporters.
     pub(crate) fn charge(&self, record: &Record) -> Charge {
+        if let Some(charge) = self.exporters(|exporters| exporters.charge(record)) {
+            return charge;
+        }
         let book = lock(&self.prices).clone();
         let charge = Facts::of(record).charge(book.as_deref());
         let identity = &record.identity;
@@ -135,6 +142,7 @@ impl Host {
 
     /// Replaces the price book, by one of the same currency.
     pub(crate) fn set_prices(&self, book: Arc<Book>) -> Result<(), Fault> {
+        let exporters = self.exporters.read().unwrap_or_else(PoisonError::into_inner);
         let mut prices = lock(&self.prices);
         let before = prices.as_ref().map_or(price::Currency::USD, |before| before.currency());
         if book.currency() != before {
@@ -145,6 +153,9 @@ impl Host {
             );
             return Err(Fault::new(Status::Prices, message));
         }
+        if let Some(exporters) = &*exporters {
+            exporters.set_prices(&book);
+        }
         *prices = Some(book);
         Ok(())
     }
@@ -152,6 +163,28 @@ impl Host {
     /// Replaces the tenant rules, for requests that begin from now on.
     pub(crate) fn set_tenants(&self, rules: Arc<Rules>) {
         *lock(&self.tenants) = rules;
+    }
+
+    /// Starts exporters.
+    pub(crate) fn start_exporters(&self, settings: &exporters::Settings<'_>) -> Result<(), Fault> {
+        let mut exporters = self.exporters.write().unwrap_or_else(PoisonError::into_inner);
+        if exporters.is_some() {
+            return Err(Fault::new(Status::Order, "the meter has exporters already"));
+        }
+        let prices = lock(&self.prices).clone();
+        *exporters =
+            Some(Exporters::start(settings, &self.settings.upstream, &self.metrics, prices.as_ref())?);
+        Ok(())
+    }
+
+    /// Calls `act` with the exporters, if there are any.
+    pub(crate) fn exporters<R>(&self, act: impl FnOnce(&Exporters) -> R) -> Option<R> {
+        self.exporters.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(act)
+    }
+
+    /// Removes the exporters. No exchange is entered in them when this returns.
+    pub(crate) fn take_exporters(&self) -> Option<Exporters> {
+        self.exporters.write().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Returns the page of all metrics that have series, in the Prometheus text format 0.0.4. It lacks the numbers of the

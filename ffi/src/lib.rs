@@ -1,7 +1,7 @@
 //! libtokenmeter: the meter as a C library. `include/tokenmeter.h` is generated from this crate and from
 //! `include/preamble.txt`, which has the conventions: handles, buffers, times, threads, errors, versions.
 //!
-//! Laws: no thread; the host supplies every time of a record; no panic leaves the library; a handle is never
+//! Laws: no thread but those of exporters; the host supplies every time of a record; no panic leaves the library; a handle is never
 //! dereferenced; a misused function returns a status.
 //!
 //! Modules from the caller's memory to the record:
@@ -21,6 +21,8 @@ pub mod tenants;
 
 mod host;
 pub mod meter;
+
+pub mod exporters;
 
 mod embedded;
 pub mod exchange;

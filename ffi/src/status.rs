@@ -49,11 +49,15 @@ pub enum Status {
     Panic = 301,
     /// The library has another ABI than the header with which the program was compiled.
     Abi = 302,
+    /// A listener, a ledger or an export cannot start. `tm_error_message` says which and why.
+    Start = 303,
+    /// The library was built without this function.
+    Unsupported = 304,
 }
 
 impl Status {
     /// Every status.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Ok,
         Self::Absent,
         Self::NotMetered,
@@ -72,6 +76,8 @@ impl Status {
         Self::Limit,
         Self::Panic,
         Self::Abi,
+        Self::Start,
+        Self::Unsupported,
     ];
 
     /// Returns its meaning in a few words.
@@ -99,6 +105,8 @@ impl Status {
             Self::Limit => c"too many objects",
             Self::Panic => c"the library failed on this object",
             Self::Abi => c"the library has another ABI than the header",
+            Self::Start => c"an exporter cannot start",
+            Self::Unsupported => c"the library was built without this function",
         }
     }
 }

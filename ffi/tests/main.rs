@@ -1,5 +1,7 @@
 //! The library as a C program sees it: its header, its symbols, and programs that use it.
 
+#[cfg(feature = "exporters")]
+mod exporters;
 mod header;
 mod install;
 mod prefix;

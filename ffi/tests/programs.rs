@@ -6,7 +6,7 @@ use crate::toolchain::Language::{self, C11, C99, Cpp17};
 use crate::toolchain::{STRICT, compile, folder, run};
 
 /// Finds misused memory, undefined behaviour and leaks.
-const SANITIZE: [&str; 3] =
+pub(crate) const SANITIZE: [&str; 3] =
     ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"];
 
 fn run_program(name: &str, language: Language, flags: &[&str], args: &[&str]) {
@@ -62,6 +62,12 @@ fn engine_tokens_are_in_a_record_or_nowhere() {
 #[test]
 fn edits_are_counted_once_and_end() {
     run_program("edits", C11, &SANITIZE, &[]);
+}
+
+#[cfg(not(feature = "exporters"))]
+#[test]
+fn library_without_exporters_starts_none() {
+    run_program("exporters", C11, &["-D_GNU_SOURCE"], &["absent"]);
 }
 
 #[test]

@@ -49,8 +49,8 @@ impl Charger {
     }
 
     /// Replaces the price book, by one of the same currency. Returns whether it differs; `file` is its name in messages.
-    pub fn replace_book(&self, book: Book, file: &str) -> Result<bool, String> {
-        let prices = &self.0.prices;
+    pub fn replace_book(&self, book: impl Into<Arc<Book>>, file: &str) -> Result<bool, String> {
+        let (prices, book) = (&self.0.prices, book.into());
         let before = prices.load();
         if before.as_ref().is_some_and(|before| before.hash() == book.hash()) {
             return Ok(false);
@@ -70,7 +70,7 @@ impl Charger {
                  the prices apart by it"
             );
         }
-        prices.store(Some(Arc::new(book)));
+        prices.store(Some(book));
         self.repriced();
         Ok(true)
     }

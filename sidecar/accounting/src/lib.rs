@@ -6,6 +6,7 @@
 //! Laws: nothing here waits on the way of a record, and no failure here affects traffic.
 
 pub mod access_log;
+pub mod admin_page;
 pub mod billing;
 mod budget_restore;
 mod budget_state_file;

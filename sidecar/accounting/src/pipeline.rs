@@ -73,9 +73,9 @@ impl Pipeline {
         }
     }
 
-    /// Accounts for an exchange whose tokens are counted and in the metrics. Never waits. A record with a text to count
-    /// passes [`crate::tokenizer_stage`] and [`Self::enter_uncounted`] first.
-    pub fn enter(&self, record: Record) {
+    /// Accounts for an exchange whose tokens are counted and in the metrics, and returns its charge. Never waits. A record
+    /// with a text to count passes [`crate::tokenizer_stage`] and [`Self::enter_uncounted`] first.
+    pub fn enter(&self, record: Record) -> Charge {
         let identity = &record.identity;
 
         // Totals: the server's own counters include the tokens of prefill legs, too.
@@ -112,9 +112,10 @@ impl Pipeline {
         }
 
         // GPU attribution, which exports the exchange when its share is known; else the export.
-        if let Err((record, charge)) = self.gpus.submit(Arc::new(record), charge) {
+        if let Err((record, charge)) = self.gpus.submit(Arc::new(record), charge.clone()) {
             self.exports.submit(record, &charge, None);
         }
+        charge
     }
 
     /// Updates the metrics for a record that its worker left out, with `output` tokens if a tokenizer counted them, and

@@ -60,7 +60,7 @@ fn enter(notice: Notice, pipeline: &Pipeline, tokenizer_stage: &TokenizerStage) 
             let Finished { record, text } = *finished;
             match text {
                 Some(text) => tokenizer_stage.submit(record, text),
-                None => pipeline.enter(record),
+                None => drop(pipeline.enter(record)),
             }
         }
         Notice::Rejection(told) => access_log::rejected(&told.rejection),

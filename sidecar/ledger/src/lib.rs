@@ -42,6 +42,7 @@ mod overflow;
 mod overview;
 #[cfg(test)]
 mod past_tests;
+mod path_problem;
 pub mod period;
 mod planned_corrections;
 mod quarantine;
@@ -78,6 +79,7 @@ pub use energy::{Energy, EnergyRow};
 pub use error::{Error, Fault};
 pub use lock::writer_on_this_host;
 pub use overview::{Facts, Overview, Part, overview};
+pub use path_problem::PathProblem;
 pub use planned_corrections::PlannedCorrections;
 pub use row::Row;
 pub use running::{Clock, Ledger, MayForget, Plan, now_us, start};

@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use accounting::admin_page;
 use accounting::billing;
 use accounting::pipeline::Tally;
-use metrics::{Format, Metrics};
+use metrics::Metrics;
 use relay::ServerKind;
 
 use crate::assemble::readiness::Readiness;
@@ -29,20 +30,12 @@ pub(crate) struct Source {
 
 impl page::Source for Source {
     fn metrics(&self, accept: &str) -> page::Scrape {
-        let format = Format::accepted(accept);
-        let metrics = self.metrics.clone();
-        page::Scrape {
-            content_type: format.content_type(),
-            write: Box::new(move |out| metrics.scrape(format).write(format, out)),
-        }
+        admin_page::scrape(&self.metrics, accept)
     }
 
     fn ready(&self) -> page::Readiness {
         match self.readiness.reasons() {
-            none if none.is_empty() => match self.billing.troubles() {
-                none if none.is_empty() => page::Readiness::Ready,
-                troubles => page::Readiness::Impaired(troubles),
-            },
+            none if none.is_empty() => admin_page::readiness(&self.billing),
             reasons => page::Readiness::NotReady(reasons),
         }
     }
@@ -52,7 +45,7 @@ impl page::Source for Source {
             version: cli::version().to_owned(),
             uptime_s: self.started.elapsed().as_secs(),
             upstreams: self.upstreams(),
-            models: self.models(),
+            models: admin_page::models(&self.metrics),
             spend: self.billing.today(),
             provenances: self.tally.read(),
         }
@@ -64,12 +57,6 @@ impl page::Source for Source {
 }
 
 impl Source {
-    /// Returns the models with any activity.
-    fn models(&self) -> Vec<page::Model> {
-        let models = self.metrics.snapshot().models.into_iter().map(model);
-        models.filter(|model| model.in_flight + model.exchanges + model.output_tokens > 0).collect()
-    }
-
     fn upstreams(&self) -> Vec<page::Upstream> {
         let addresses = self.addresses.get().map_or(&[][..], Vec::as_slice);
         let hiding = self.metrics.snapshot().hide_cached_tokens;
@@ -89,18 +76,4 @@ impl Source {
 fn hides_cached((_, kind): &(Arc<str>, Option<ServerKind>)) -> String {
     let remedy = kind.map_or("", engine::hidden_cached_remedy);
     format!("its cache hits are not in its usage, so they are priced as computed tokens{remedy}")
-}
-
-fn model(model: metrics::ModelSnapshot) -> page::Model {
-    page::Model {
-        name: model.model.to_string(),
-        in_flight: model.in_flight,
-        exchanges: model.exchanges,
-        errors: model.errors,
-        aborts: model.aborts,
-        output_tokens: model.live_output_tokens,
-        first_token_p50_s: model.first_token_p50_s,
-        first_token_p99_s: model.first_token_p99_s,
-        request_rate_p50: model.output_rate_p50,
-    }
 }

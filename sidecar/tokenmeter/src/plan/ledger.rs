@@ -1,7 +1,8 @@
 //! Plans the ledger: its file, its retention, and the central store.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use ::ledger::PathProblem;
 use ::ship::address::is_postgres;
 use ::ship::redact;
 use accounting::LedgerPlan;
@@ -49,44 +50,25 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the path of the open month's file. A path that cannot be a file, or whose folder is missing, is an
-    /// error: rows would be dropped until the operator notices. A folder that cannot be written is none, since that
-    /// may change while the process runs.
+    /// Returns the path of the open month's file. A path that cannot be a file, or whose folder is missing, is an error.
     fn ledger_path(&mut self, written: &Value) -> PathBuf {
         let path = PathBuf::from(&written.text);
-        let problem = match written.text.contains("://") {
-            true => Some("it is a URL, but not of PostgreSQL"),
-            false if path.is_dir() => Some("it is a folder"),
-            false if path.extension().is_none_or(|extension| extension != "db") => {
-                Some("it does not end in .db")
+        match PathProblem::of(&path) {
+            Some(PathProblem::FolderMissing(folder)) => {
+                let problem = format!("the ledger's folder {} does not exist", folder.display());
+                let remedy = "create or mount it before tokenmeter starts, or name a file in another folder";
+                self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
             }
-            false => None,
-        };
-        if let Some(problem) = problem {
-            let problem = format!("`{}` is no ledger: {problem}", redact_if_url(&written.text));
-            let remedy =
-                "write a file, as in /var/lib/tokenmeter/ledger.db, or postgres://USER@HOST/DATABASE";
-            self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
-        } else if let Some(folder) = missing_folder(&path) {
-            let problem = format!("the ledger's folder {} does not exist", folder.display());
-            let remedy = "create or mount it before tokenmeter starts, or name a file in another folder";
-            self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
+            Some(problem) => {
+                let problem = format!("`{}` is no ledger: {problem}", redact_if_url(&written.text));
+                let remedy =
+                    "write a file, as in /var/lib/tokenmeter/ledger.db, or postgres://USER@HOST/DATABASE";
+                self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
+            }
+            None => {}
         }
         path
     }
-}
-
-/// Returns the parent folder of `file` if it is known not to exist.
-fn missing_folder(file: &Path) -> Option<&Path> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty())?;
-    let gone = |error: std::io::Error| {
-        matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
-    };
-    match folder.metadata() {
-        Ok(there) => !there.is_dir(),
-        Err(error) => gone(error),
-    }
-    .then_some(folder)
 }
 
 fn redact_if_url(text: &str) -> String {

@@ -1,0 +1,166 @@
+//! Exporters, made of the parts that the proxy has behind its outbox.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use accounting::billing::{self, Billing, LedgerPlan};
+use accounting::export_link::Exports;
+use accounting::gpu_link::AttributionQueue;
+use accounting::pipeline::{Pipeline, Tally};
+use accounting::totals::Totals;
+use accounting::{BudgetsPlan, admin_page};
+use ledger::PathProblem;
+use meter::Record;
+use metrics::Metrics;
+use otlp::settings::Overrides;
+use price::{Book, Charge};
+
+use super::Settings;
+use crate::status::{Fault, Status};
+
+/// Running exporters.
+pub(crate) struct Exporters {
+    pipeline: Pipeline,
+    billing: Billing,
+    state: billing::State,
+    exports: Exports,
+    page: Option<page::Running>,
+}
+
+impl Exporters {
+    /// Starts all parts of the settings, or none.
+    pub(crate) fn start(
+        settings: &Settings<'_>,
+        upstream: &Arc<str>,
+        metrics: &Metrics,
+        prices: Option<&Arc<Book>>,
+    ) -> Result<Self, Fault> {
+        let otlp = otlp_plan(settings)?;
+        let ledger = ledger_plan(settings)?;
+        let plan = billing::Plan { prices, budgets: &BudgetsPlan::default(), ledger: &ledger };
+        let billing = Billing::open(plan, metrics).map_err(start_fault)?;
+        let (state, tally) = (billing.state(), Tally::default());
+        let page = match settings.listen {
+            Some(listen) => Some(listener(listen, settings, source(metrics, &state, &tally))?),
+            None => None,
+        };
+        let exports = Exports::start(otlp, metrics).map_err(start_fault)?;
+        let gpus = AttributionQueue::new(Vec::new(), metrics);
+        let counters = (tally, Totals::new([upstream]));
+        let pipeline = Pipeline::new(counters, metrics, &billing, gpus, exports.clone(), false);
+        Ok(Self { pipeline, billing, state, exports, page })
+    }
+
+    /// Charges a finished exchange and enters it in the ledger and the export. Never waits.
+    pub(crate) fn charge(&self, record: &Record) -> Charge {
+        self.pipeline.enter(record.clone())
+    }
+
+    /// Replaces the price book, by one of the same currency.
+    pub(crate) fn set_prices(&self, book: &Arc<Book>) {
+        // The meter has compared the currencies.
+        let _ = self.billing.charger().replace_book(Arc::clone(book), "the price book");
+    }
+
+    /// Returns the address of the listener.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.page.as_ref().map(page::Running::address)
+    }
+
+    /// Returns the current problems.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        self.state.troubles()
+    }
+
+    /// Commits the ledger's queue, sends the last telemetry and closes the listener, in this order.
+    pub(crate) fn shutdown(self) {
+        let Self { pipeline, billing, state, exports, page } = self;
+        drop((pipeline, state, billing));
+        exports.shutdown();
+        drop(page);
+    }
+}
+
+fn start_fault(error: std::io::Error) -> Fault {
+    Fault::new(Status::Start, format!("a thread of the exporters cannot start: {error}"))
+}
+
+/// Plans the ledger.
+fn ledger_plan(settings: &Settings<'_>) -> Result<LedgerPlan, Fault> {
+    let Some(path) = &settings.ledger else { return Ok(LedgerPlan::default()) };
+    let shown = path.display();
+    if let Some(problem) = PathProblem::of(path) {
+        return Err(Fault::new(Status::Start, format!("`{shown}` is no ledger: {problem}")));
+    }
+    if let Some(writer) = ledger::writer_on_this_host(path) {
+        return Err(Fault::new(Status::Start, format!("the process {writer} writes the ledger {shown}")));
+    }
+    let plan = ledger::Plan { keep_days: settings.ledger_keep_days, ..ledger::Plan::new(path) };
+    Ok(LedgerPlan { ledger: Some(plan), ..LedgerPlan::default() })
+}
+
+/// Plans the export. Unlike the variables of a process, which other programs read, too, these were given to the call: an
+/// error in one is an error of the call.
+fn otlp_plan(settings: &Settings<'_>) -> Result<Option<otlp::Plan>, Fault> {
+    let variables = &settings.otlp_variables;
+    let variable =
+        |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    // A record of the library has no trace context.
+    let overrides = Overrides { spans: Some(false), ..Overrides::default() };
+    let resolved = otlp::settings::resolve(&variable, &overrides);
+    match &resolved.errors[..] {
+        [] => Ok(resolved.plan),
+        errors => {
+            let lines: Vec<_> = errors
+                .iter()
+                .map(|error| format!("{}: {}; {}", error.variable, error.message, error.remedy))
+                .collect();
+            Err(Fault::new(Status::Start, lines.join("\n")))
+        }
+    }
+}
+
+fn listener(
+    listen: SocketAddr,
+    settings: &Settings<'_>,
+    source: Box<dyn page::Source>,
+) -> Result<page::Running, Fault> {
+    let hosts = page::AllowedHosts::new(settings.hosts.iter().cloned());
+    page::start(listen, hosts, page::CONNECTIONS, source)
+        .map_err(|error| Fault::new(Status::Start, error.to_string()))
+}
+
+/// The content of the admin listener.
+struct Source {
+    metrics: Metrics,
+    billing: billing::State,
+    tally: Tally,
+    started: Instant,
+}
+
+fn source(metrics: &Metrics, billing: &billing::State, tally: &Tally) -> Box<dyn page::Source> {
+    let (metrics, billing, tally) = (metrics.clone(), billing.clone(), tally.clone());
+    Box::new(Source { metrics, billing, tally, started: Instant::now() })
+}
+
+impl page::Source for Source {
+    fn metrics(&self, accept: &str) -> page::Scrape {
+        admin_page::scrape(&self.metrics, accept)
+    }
+
+    fn ready(&self) -> page::Readiness {
+        admin_page::readiness(&self.billing)
+    }
+
+    fn view(&self) -> page::View {
+        page::View {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            uptime_s: self.started.elapsed().as_secs(),
+            upstreams: Vec::new(),
+            models: admin_page::models(&self.metrics),
+            spend: self.billing.today(),
+            provenances: self.tally.read(),
+        }
+    }
+}
