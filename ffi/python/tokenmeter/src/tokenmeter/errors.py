@@ -23,6 +23,8 @@ class Status(IntEnum):
     LIMIT = 300
     PANIC = 301
     ABI = 302
+    START = 303
+    UNSUPPORTED = 304
 
 
 class Error(Exception):
