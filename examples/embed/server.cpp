@@ -17,69 +17,7 @@
 #include <httplib.h>
 #include <tokenmeter.hpp>
 
-// tokenmeter: begin
-
-// The metering of one request. A failure ends the metering, never the answer.
-class Metering {
- public:
-  Metering(tokenmeter::Meter &meter, const httplib::Request &http) {
-    guard([&] {
-      tokenmeter::Request request;
-      request.method = http.method;
-      request.path = http.path;
-      request.peer = http.remote_addr;
-      request.at_ns = now_ns();
-      request.unix_ns = since_epoch_ns(std::chrono::system_clock::now());
-      for (const auto &[name, value] : http.headers) request.headers.push_back({name, value});
-      exchange_ = meter.begin(request);
-      if (!exchange_) return;
-      exchange_->request_body(http.body);
-      exchange_->request_complete(now_ns());
-    });
-  }
-
-  void head(int status, const std::string &content_type) {
-    guard([&] {
-      if (!exchange_->response_head(status, {{"content-type", content_type}}, now_ns())) exchange_.reset();
-    });
-  }
-
-  void part(std::string_view bytes) {
-    guard([&] { exchange_->response_body(bytes, now_ns()); });
-  }
-
-  void end(tm_close close) {
-    guard([&] {
-      if (auto record = exchange_->end(close, now_ns())) std::cout << record->json() << std::endl;
-      exchange_.reset();
-    });
-  }
-
- private:
-  template <typename Time>
-  static std::uint64_t since_epoch_ns(Time time) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
-  }
-
-  static std::uint64_t now_ns() { return since_epoch_ns(std::chrono::steady_clock::now()); }
-
-  template <typename Calls>
-  void guard(Calls calls) {
-    if (is_over_) return;
-    try {
-      calls();
-    } catch (const std::exception &error) {
-      std::cerr << "metering: " << error.what() << std::endl;
-      exchange_.reset();
-    }
-    is_over_ = !exchange_;
-  }
-
-  std::optional<tokenmeter::Exchange> exchange_;
-  bool is_over_ = false;
-};
-
-// tokenmeter: end
+#include "metering.hpp"  // tokenmeter: the calls for one request
 
 // The events of a stream, each with the empty line that ends it.
 static std::vector<std::string> events_of(const char *path) {
@@ -102,7 +40,7 @@ static int serve(const char *path, int port, std::chrono::milliseconds pause) {
   httplib::Server server;
 
   server.Post("/v1/chat/completions", [&](const httplib::Request &request, httplib::Response &response) {
-    auto metering = std::make_shared<Metering>(meter, request);  // tokenmeter: the whole request
+    auto metering = std::make_shared<Metering>(meter, request, request.path);  // tokenmeter: the whole request
     metering->head(200, "text/event-stream");                    // tokenmeter: the head of the response
     response.set_chunked_content_provider(
         "text/event-stream",
@@ -118,7 +56,10 @@ static int serve(const char *path, int port, std::chrono::milliseconds pause) {
           return sink.write(event.data(), event.size());
         },
         // tokenmeter: every way out. An answer that the server itself breaks off ends with TM_CLOSE_CUT.
-        [metering](bool is_whole) { metering->end(is_whole ? TM_CLOSE_CLEAN : TM_CLOSE_CLIENT_GONE); });
+        [metering](bool is_whole) {
+          const auto record = metering->end(is_whole ? TM_CLOSE_CLEAN : TM_CLOSE_CLIENT_GONE);
+          if (record) std::cout << record->json() << std::endl;
+        });
   });
 
   // tokenmeter: the page

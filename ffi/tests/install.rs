@@ -59,7 +59,9 @@ pub(crate) fn command_of(name: &str, compiler: &str) -> String {
 
 /// Runs a shell command in a folder that holds a copy of the example.
 pub(crate) fn build_example(name: &str, folder: &Path, command: &str) {
-    fs::copy(example(name), folder.join(name)).expect("the example can be copied");
+    for file in [name, "metering.hpp"] {
+        fs::copy(example(file), folder.join(file)).expect("the example can be copied");
+    }
     let mut shell = Command::new("sh");
     run(with_prefix(shell.args(["-c", command]).current_dir(folder), prefix()));
 }
