@@ -11,7 +11,7 @@ use simulator::speed::Model;
 use crate::meter_page::get;
 use crate::proxy::Proxy;
 
-fn ask(data: SocketAddr, tokens: u32) -> std::io::Result<String> {
+pub(crate) fn ask(data: SocketAddr, tokens: u32) -> std::io::Result<String> {
     let body = format!(
         r#"{{"model":"sim","stream":true,"max_tokens":{tokens},"messages":[{{"role":"user","content":"hi"}}]}}"#
     );
@@ -33,7 +33,7 @@ fn ask(data: SocketAddr, tokens: u32) -> std::io::Result<String> {
 }
 
 /// Waits until readiness has this status.
-fn readiness(admin: SocketAddr, status: &str) {
+pub(crate) fn readiness(admin: SocketAddr, status: &str) {
     let end = Instant::now() + Duration::from_secs(10);
     loop {
         let answer = get(admin, "/readyz").expect("the page is served until the end");
@@ -44,7 +44,8 @@ fn readiness(admin: SocketAddr, status: &str) {
     }
 }
 
-async fn slow_server() -> simulator::server::Handle {
+/// A server of 50 tokens per second.
+pub(crate) async fn slow_server() -> simulator::server::Handle {
     let speed = Model { step_base: Duration::from_millis(20), jitter: 0.0, ..Model::default() };
     let options = Options { shape: Shape::Vllm, speed, ..Options::default() };
     Server::bind("127.0.0.1:0".parse().expect("an address"), options).await.expect("it listens")

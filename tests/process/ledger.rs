@@ -12,5 +12,5 @@ mod hook;
 mod kills;
 mod legs;
 mod others;
-mod place;
+pub(crate) mod place;
 mod reload;

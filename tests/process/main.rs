@@ -9,6 +9,7 @@ mod engine;
 mod ledger;
 mod live;
 mod meter_page;
+mod ordered_drain;
 mod prices;
 mod prompt;
 mod proxy;

@@ -3,7 +3,7 @@
 //! | phase | new connections | idle connections | requests in flight |
 //! |---|---|---|---|
 //! | serving | served | kept | served |
-//! | draining, for `drain_delay` | served | kept | served |
+//! | draining, for `drain_delay` | served | kept until their next response | served; HTTP/1 connections then close |
 //! | draining, then for `drain_grace` | refused by the kernel: the listeners are closed | told to close | finish |
 //! | stopped | refused | closed | cut |
 //!

@@ -19,8 +19,9 @@ use std::future::Future;
 use std::rc::Rc;
 
 use exchange::{CONVERSATION_ID, Question, Speaks, begins_batch, keeps_conversations, route};
+use http::header::CONNECTION;
 use http::request::Parts;
-use http::{Method, Request, Response, Uri, Version};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
 use meter::Tick;
 
@@ -62,11 +63,18 @@ pub(crate) async fn forward<E: Engine>(
     };
     let in_flight = Rc::clone(&opened.in_flight);
     match opened.carry(&connections, parts, body).await {
-        Ok(response) => Some(response),
+        Ok(mut response) => {
+            let is_last = in_flight.is_http1 && in_flight.worker.draining.get();
+            if is_last && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Some(response)
+        }
         Err(Stop::ClientGone) => None,
         Err(Stop::Reject(answer)) => {
             let answer = reject(&in_flight, answer);
-            Some(own(answer, in_flight.is_http1 && !in_flight.is_complete()))
+            let is_last = !in_flight.is_complete() || in_flight.worker.draining.get();
+            Some(own(answer, in_flight.is_http1 && is_last))
         }
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct WorkerState {
     pub(crate) texts: Capacity,
     /// True while the worker is being stopped: the proxy, not the client, then ends an exchange.
     pub(crate) cutting: Cell<bool>,
+    /// True from the start of the drain: each HTTP/1 response then ends its connection.
+    pub(crate) draining: Cell<bool>,
     /// The signal to every connection to end.
     pub(crate) leaving: Leaving,
     /// Requests without a complete answer so far. Only this thread writes it.

@@ -76,6 +76,7 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
         capacities,
         texts,
         cutting: Cell::new(false),
+        draining: Cell::new(false),
         leaving: Leaving::default(),
         in_flight,
     });
@@ -93,7 +94,9 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
 
     let plan = &worker.plan;
     if Phase::reached(&mut phase, Phase::Draining).await == Phase::Draining {
-        // Load balancers still send connections for a while: they are served.
+        // Load balancers still send connections for a while: they are served. Connections that a client would use again
+        // are not worth keeping, as they could close under its next request.
+        worker.draining.set(true);
         let delay = pin!(tokio::time::sleep(plan.drain_delay));
         Phase::reached_before(&mut phase, Phase::Stopped, delay).await;
         accepting.shutdown().await;

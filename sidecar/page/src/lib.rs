@@ -1,8 +1,8 @@
-//! Admin HTTP: the metrics page, the probes and the live page, on a thread of their own.
+//! Admin HTTP: the metrics page, the probes, the live page and the drain, on a thread of their own.
 //!
 //! This is the control plane's only listener. It reads through one trait, [`Source`], and depends on no type of
-//! another crate. It is read-only (GET and HEAD) and shares no thread with the data plane, so that a blocked scrape
-//! never affects traffic (law 3). Every resource of a peer is bounded in [`limits`], and names on the page are
+//! another crate. It is read-only (GET and HEAD), except for the drain (POST with a token), and shares no thread with the
+//! data plane, so that a blocked scrape never affects traffic (law 3). Every resource of a peer is bounded in [`limits`], and names on the page are
 //! escaped, because they are untrusted (law 12).
 //!
 //! Reading order: [`Source`] and [`View`] (the content), `route` (responses by path), `host` (allowed hosts),
@@ -21,4 +21,4 @@ mod speed;
 pub use host::AllowedHosts;
 pub use limits::CONNECTIONS;
 pub use server::{Error, Running, start};
-pub use source::{Model, Readiness, Render, Scrape, Source, Spend, Tenant, Upstream, View};
+pub use source::{Drained, Model, NoDrain, Readiness, Render, Scrape, Source, Spend, Tenant, Upstream, View};

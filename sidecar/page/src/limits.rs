@@ -10,6 +10,13 @@ pub const CONNECTIONS: usize = 128;
 /// need fewer.
 pub(crate) const PEER_CONNECTIONS: usize = 16;
 
+/// Connections that wait for the end of the drain, in `GET /drained`: one for each container of a pod. They have no
+/// time limit, so a further one closes the oldest of the peer with the most.
+pub(crate) const MAX_WAITERS: usize = 16;
+
+/// Maximum time after a stop in which the waiting connections of a finished drain are answered.
+pub(crate) const LAST_ANSWERS_MAX_TIME: Duration = Duration::from_secs(1);
+
 /// Pause between two attempts of a connection that waits for a slot.
 pub(crate) const SLOT_PAUSE: Duration = Duration::from_millis(20);
 

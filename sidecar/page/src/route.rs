@@ -6,20 +6,23 @@
 //! | `/livez` | 200 while this thread runs |
 //! | `/readyz` | 200 with a line per warning, or 503 with a line per reason |
 //! | `/` | the live page |
+//! | `POST /drain` | 202 once the drain is ordered; 401 without the token, 403 if none is configured |
+//! | `/drained` | 200 once the process has drained; until then it waits |
 
 use std::time::Instant;
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{
-    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+    ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap,
+    HeaderName, HeaderValue, WWW_AUTHENTICATE,
 };
 use hyper::{Method, Request, Response, StatusCode};
 
 use crate::host::AllowedHosts;
 use crate::html;
 use crate::scrape;
-use crate::source::{Readiness, Scrape, Source};
+use crate::source::{Drained, NoDrain, Readiness, Scrape, Source};
 use crate::speed::Speed;
 
 /// The state of the responses.
@@ -44,6 +47,9 @@ impl Routes {
                 let accept = accept.collect::<Vec<_>>().join(",");
                 Answer::Render(self.source.metrics(&accept), scrape::accepts_gzip(request.headers()))
             }
+            Ok(()) if request.uri().path() == "/drained" && is_read(request.method()) => {
+                Answer::Drained(self.source.drained())
+            }
             Ok(()) => Answer::Now(self.small(request)),
             Err(StatusCode::MISDIRECTED_REQUEST) => {
                 Answer::Now(text(StatusCode::MISDIRECTED_REQUEST, MISDIRECTED.to_owned()))
@@ -55,17 +61,19 @@ impl Routes {
     }
 
     fn small<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
-        if !is_read(request.method()) {
-            let mut response =
-                text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n".to_owned());
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-            return response;
-        }
         match request.uri().path() {
+            "/drain" if request.method() == Method::POST => {
+                drain(self.source.drain(bearer(request.headers())))
+            }
+            "/drain" => not_allowed("POST"),
+            _ if !is_read(request.method()) => not_allowed("GET, HEAD"),
             "/livez" => text(StatusCode::OK, "ok\n".to_owned()),
             "/readyz" => readyz(self.source.ready()),
             "/" => self.live(),
-            _ => text(StatusCode::NOT_FOUND, "the paths are /, /metrics, /livez and /readyz\n".to_owned()),
+            _ => {
+                let paths = "the paths are /, /metrics, /livez, /readyz, /drain and /drained\n";
+                text(StatusCode::NOT_FOUND, paths.to_owned())
+            }
         }
     }
 
@@ -79,16 +87,49 @@ impl Routes {
 }
 
 /// The answer to a request.
-#[derive(Debug)]
 pub(crate) enum Answer {
     /// A complete response.
     Now(Response<Full<Bytes>>),
     /// A page to render, and true if it may be compressed.
     Render(Scrape, bool),
+    /// A response for the end of the drain.
+    Drained(Drained),
 }
 
 fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD)
+}
+
+fn not_allowed(methods: &'static str) -> Response<Full<Bytes>> {
+    let body = format!("only {} is allowed\n", methods.replace(", ", " or "));
+    let mut response = text(StatusCode::METHOD_NOT_ALLOWED, body);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    response
+}
+
+/// Returns the token of `Authorization: Bearer TOKEN`.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn drain(ordered: Result<(), NoDrain>) -> Response<Full<Bytes>> {
+    match ordered {
+        Ok(()) => text(StatusCode::ACCEPTED, "draining; GET /drained answers at its end\n".to_owned()),
+        Err(NoDrain::Token) => {
+            let why = "write `Authorization: Bearer` with the token of the file drain_token_file\n";
+            let mut response = text(StatusCode::UNAUTHORIZED, why.to_owned());
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response
+        }
+        Err(NoDrain::Off(why)) => text(StatusCode::FORBIDDEN, why + "\n"),
+        Err(NoDrain::Unreadable(why)) => text(StatusCode::INTERNAL_SERVER_ERROR, why + "\n"),
+    }
+}
+
+/// Returns the response for the end of the drain.
+pub(crate) fn drained() -> Response<Full<Bytes>> {
+    text(StatusCode::OK, "drained\n".to_owned())
 }
 
 fn readyz(readiness: Readiness) -> Response<Full<Bytes>> {

@@ -1,8 +1,8 @@
 //! The admin thread: a listener with a single-threaded runtime of its own, and a few threads that render scrape pages.
 //!
 //! Each connection carries one request and then closes, within [`CONNECTION_MAX_TIME`]: scrapes and probes are seconds
-//! apart, and no state of a peer outlives its response. Idle connections are evicted for later ones, so that probes are
-//! answered.
+//! apart, and no state of a peer outlives its response. A few may wait longer, for the end of the drain. Idle connections
+//! are evicted for later ones, so that probes are answered.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -25,9 +25,9 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use crate::host::AllowedHosts;
 use crate::limits::{
     ACCEPT_PAUSE, CONNECTION_MAX_TIME, FIRST_BYTE_MAX_TIME, HEAD_MAX_BYTES, HEAD_MAX_TIME,
-    MAX_CONCURRENT_SCRAPES, SAMPLE_INTERVAL,
+    LAST_ANSWERS_MAX_TIME, MAX_CONCURRENT_SCRAPES, SAMPLE_INTERVAL, SLOT_PAUSE,
 };
-use crate::route::{Answer, Routes};
+use crate::route::{self, Answer, Routes};
 use crate::scrape::ScrapeRenderer;
 use crate::slots::{Progress, Slot, Slots, Taken};
 use crate::source::Source;
@@ -54,10 +54,13 @@ pub fn start(
         .spawn(move || {
             let routes = Routes { source, hosts, speed: Speed::default() };
             LocalSet::new().block_on(&runtime, async {
+                let slots = Rc::new(Slots::new(connections));
                 tokio::select! {
-                    () = serve(listener, connections, Rc::new(RefCell::new(routes))) => {}
+                    () = serve(listener, Rc::clone(&slots), Rc::new(RefCell::new(routes))) => {}
                     _ = stopped => {}
                 }
+                // A process may end right after its drain; its waiters are answered before.
+                let _ = timeout(LAST_ANSWERS_MAX_TIME, answered(&slots)).await;
             });
         })
         .map_err(Error::Start)?;
@@ -120,14 +123,20 @@ impl std::error::Error for Error {
     }
 }
 
-async fn serve(listener: TcpListener, connections: usize, routes: Rc<RefCell<Routes>>) {
+/// Waits until no connection waits for the end of the drain.
+async fn answered(slots: &Slots) {
+    while slots.has_waiters() {
+        sleep(SLOT_PAUSE).await;
+    }
+}
+
+async fn serve(listener: TcpListener, slots: Rc<Slots>, routes: Rc<RefCell<Routes>>) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return tracing::error!(%error, "the admin listener cannot be polled"),
     };
     tokio::task::spawn_local(sample(routes.clone()));
     let renderer = Rc::new(ScrapeRenderer::default());
-    let slots = Rc::new(Slots::new(connections));
     loop {
         let (stream, peer) = match listener.accept().await {
             Ok((stream, peer)) => (stream, peer.ip().to_canonical()),
@@ -161,8 +170,19 @@ async fn serve(listener: TcpListener, connections: usize, routes: Rc<RefCell<Rou
 async fn answer(stream: TcpStream, slot: Slot, routes: Rc<RefCell<Routes>>, renderer: Rc<ScrapeRenderer>) {
     tokio::select! {
         // An error means that the peer left or was too slow; there is no peer to answer.
-        _ = timeout(CONNECTION_MAX_TIME, connection(stream, &slot, &routes, &renderer)) => {}
+        _ = connection(stream, &slot, &routes, &renderer) => {}
+        () = expired(&slot) => {}
         () = slot.evicted() => {}
+    }
+}
+
+/// Waits for the maximum time of a connection, which begins after the drain if it waits for that.
+async fn expired(slot: &Slot) {
+    loop {
+        sleep(CONNECTION_MAX_TIME).await;
+        if slot.progress() != Progress::Drain {
+            return;
+        }
     }
 }
 
@@ -183,6 +203,11 @@ async fn connection(
             Ok::<_, Infallible>(match answer {
                 Answer::Now(response) => response.map(Either::Left),
                 Answer::Render(scrape, gzip) => renderer.render(scrape, gzip).await,
+                Answer::Drained(drained) => {
+                    slot.waits_for_drain();
+                    drained.await;
+                    route::drained().map(Either::Left)
+                }
             })
         }
     });

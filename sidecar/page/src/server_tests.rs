@@ -7,18 +7,32 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
+use tokio::sync::watch;
 
 use super::{Error, Running, start};
-use crate::limits::{CONNECTIONS, HEAD_MAX_BYTES, MAX_CONCURRENT_SCRAPES};
-use crate::{AllowedHosts, Model, Readiness, Scrape, Source, View};
+use crate::limits::{CONNECTIONS, HEAD_MAX_BYTES, MAX_CONCURRENT_SCRAPES, MAX_WAITERS};
+use crate::{AllowedHosts, Drained, Model, NoDrain, Readiness, Scrape, Source, View};
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Fixed {
     unready: Arc<AtomicBool>,
     view: Arc<Mutex<View>>,
     evicted: Arc<AtomicUsize>,
     /// Pages are not rendered while it is locked.
     gate: Option<Arc<Mutex<()>>>,
+    drained: watch::Sender<bool>,
+}
+
+impl Default for Fixed {
+    fn default() -> Self {
+        Self {
+            unready: Arc::default(),
+            view: Arc::default(),
+            evicted: Arc::default(),
+            gate: None,
+            drained: watch::channel(false).0,
+        }
+    }
 }
 
 impl Source for Fixed {
@@ -55,6 +69,22 @@ impl Source for Fixed {
 
     fn view(&self) -> View {
         self.view.lock().unwrap().clone()
+    }
+
+    fn drain(&self, token: Option<&str>) -> Result<(), NoDrain> {
+        match token {
+            Some("right") => Ok(()),
+            Some("none") => Err(NoDrain::Off("no token is configured".to_owned())),
+            Some("unreadable") => Err(NoDrain::Unreadable("the token cannot be read".to_owned())),
+            _ => Err(NoDrain::Token),
+        }
+    }
+
+    fn drained(&self) -> Drained {
+        let mut drained = self.drained.subscribe();
+        Box::pin(async move {
+            drained.wait_for(|drained| *drained).await.unwrap();
+        })
     }
 
     fn evicted(&self) {
@@ -331,6 +361,94 @@ fn silent_connection_is_closed_after_a_second() {
     let running = serve(Fixed::default());
     let mut silent = connect(running.address());
     assert_eq!(silent.read(&mut [0; 16]).unwrap(), 0);
+}
+
+#[test]
+fn drain_needs_the_token() {
+    let running = serve(Fixed::default());
+    let order = |method: &str, authorization: &str| {
+        send(
+            running.address(),
+            &format!(
+                "{method} /drain HTTP/1.1\r\nHost: localhost\r\n{authorization}Content-Length: 0\r\n\r\n"
+            ),
+        )
+    };
+    for _ in 0..2 {
+        assert_status(&order("POST", "Authorization: bearer  right\r\n"), 202);
+    }
+    for wrong in
+        ["", "Authorization: right\r\n", "Authorization: Basic right\r\n", "Authorization: Bearer x\r\n"]
+    {
+        let answer = order("POST", wrong);
+        assert_status(&answer, 401);
+        assert!(
+            answer.contains("www-authenticate: Bearer\r\n") && answer.contains("drain_token_file"),
+            "{answer}"
+        );
+    }
+    assert_status(&order("POST", "Authorization: Bearer none\r\n"), 403);
+    assert_status(&order("POST", "Authorization: Bearer unreadable\r\n"), 500);
+    let answer = order("GET", "Authorization: Bearer right\r\n");
+    assert_status(&answer, 405);
+    assert!(answer.contains("allow: POST\r\n"), "{answer}");
+}
+
+/// Sends a request for the end of the drain.
+fn wait_for_drain(method: &str, mut stream: TcpStream) -> TcpStream {
+    write!(stream, "{method} /drained HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    stream
+}
+
+/// Returns all bytes until the connection is closed.
+fn rest(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn drained_is_answered_at_the_end_of_the_drain() {
+    let source = Fixed::default();
+    let running = serve(source.clone());
+    let mut early = ["GET", "HEAD"].map(|method| wait_for_drain(method, connect(running.address())));
+    for stream in &mut early {
+        stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        assert!(stream.read(&mut [0; 16]).is_err(), "no answer before the end");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    }
+    source.drained.send_replace(true);
+    // A process that ends after its drain answers first.
+    drop(running);
+    let [whole, head] = early.map(rest);
+    assert_status(&whole, 200);
+    assert!(whole.ends_with("\r\n\r\ndrained\n"), "{whole}");
+    assert_status(&head, 200);
+    assert!(head.ends_with("\r\n\r\n"), "{head}");
+    let running = serve(source);
+    assert_status(&get(running.address(), "/drained"), 200);
+    let answer =
+        send(running.address(), "POST /drained HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+    assert_status(&answer, 405);
+}
+
+#[test]
+fn waiters_are_bounded_and_one_peer_displaces_only_itself() {
+    let source = Fixed::default();
+    let running = serve(source.clone());
+    let other = wait_for_drain("GET", connect_from(2, running.address()));
+    let mut crowd: Vec<_> =
+        (0..3 * MAX_WAITERS).map(|_| wait_for_drain("GET", connect(running.address()))).collect();
+    // Each but the last few is closed without an answer.
+    let kept = crowd.split_off(crowd.len() - (MAX_WAITERS - 1));
+    for stream in crowd {
+        assert_eq!(rest(stream), "");
+    }
+    assert_status(&get(running.address(), "/livez"), 200);
+    source.drained.send_replace(true);
+    for stream in kept.into_iter().chain([other]) {
+        assert_status(&rest(stream), 200);
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use tokio::time::sleep;
 
-use crate::limits::{PEER_CONNECTIONS, SLOT_PAUSE};
+use crate::limits::{MAX_WAITERS, PEER_CONNECTIONS, SLOT_PAUSE};
 
 /// The progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +22,8 @@ pub(crate) enum Progress {
     Head,
     /// The request is being answered.
     Answer,
+    /// The request waits for the end of the drain.
+    Drain,
 }
 
 /// All slots.
@@ -90,6 +92,11 @@ impl Slots {
             Waiting(Rc::clone(self))
         })
     }
+
+    /// Returns true while a connection waits for the end of the drain.
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.entries.borrow().iter().any(|entry| entry.progress.get() == Progress::Drain)
+    }
 }
 
 impl Waiting {
@@ -129,6 +136,27 @@ impl Slot {
     /// Records the progress of the connection.
     pub(crate) fn reached(&self, progress: Progress) {
         self.entry.progress.set(progress);
+    }
+
+    /// Records that the connection waits for the end of the drain. If more than [`MAX_WAITERS`] do, the oldest of the
+    /// peer with the most is evicted.
+    pub(crate) fn waits_for_drain(&self) {
+        self.reached(Progress::Drain);
+        let mut entries = self.slots.entries.borrow_mut();
+        let is_waiter = |entry: &&Rc<Entry>| entry.progress.get() == Progress::Drain;
+        let of = |peer: IpAddr| entries.iter().filter(is_waiter).filter(|entry| entry.peer == peer).count();
+        if entries.iter().filter(is_waiter).count() > MAX_WAITERS {
+            let waiters = entries.iter().enumerate().filter(|(_, entry)| is_waiter(entry));
+            // Of equal ones, `max_by_key` returns the last.
+            if let Some((at, _)) = waiters.rev().max_by_key(|(_, entry)| of(entry.peer)) {
+                entries.remove(at).evicted.notify_one();
+            }
+        }
+    }
+
+    /// Returns the progress of the connection.
+    pub(crate) fn progress(&self) -> Progress {
+        self.entry.progress.get()
     }
 
     /// Resolves when the slot is evicted.

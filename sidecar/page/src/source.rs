@@ -2,8 +2,10 @@
 //! uses no type of metrics or settings.
 
 use std::fmt;
+use std::future::Future;
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::pin::Pin;
 
 /// The source of all content. It is called only on the admin thread, once per request and once per second, and must not
 /// block on the data plane.
@@ -14,6 +16,15 @@ pub trait Source: Send + 'static {
     fn ready(&self) -> Readiness;
     /// Returns the content of the live page.
     fn view(&self) -> View;
+    /// Orders the drain, if `token` is the configured one. A repeated order changes nothing.
+    fn drain(&self, token: Option<&str>) -> Result<(), NoDrain> {
+        let _ = token;
+        Err(NoDrain::Off("this process has no drain".to_owned()))
+    }
+    /// Returns a future that is ready once the process has drained. A drain need not have been ordered yet.
+    fn drained(&self) -> Drained {
+        Box::pin(std::future::pending())
+    }
     /// Called when a connection to the admin address is evicted.
     fn evicted(&self) {}
 }
@@ -33,6 +44,20 @@ impl fmt::Debug for Scrape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Scrape").field("content_type", &self.content_type).finish_non_exhaustive()
     }
+}
+
+/// The end of the drain.
+pub type Drained = Pin<Box<dyn Future<Output = ()>>>;
+
+/// The reason why a drain was not ordered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoDrain {
+    /// The request has no token or a wrong one.
+    Token,
+    /// No token is configured, so no request may order it.
+    Off(String),
+    /// The configured token cannot be read.
+    Unreadable(String),
 }
 
 /// The readiness for traffic.

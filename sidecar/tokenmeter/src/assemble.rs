@@ -11,9 +11,10 @@
 //! ```
 //!
 //! A stop reverses the start: readiness fails, the relay drains, the outbox empties, a last sample of the GPUs
-//! attributes pending exchanges, the ledger commits its queue, the last telemetry is sent, and the admin listener
-//! closes last, so that operators can follow the stop.
+//! attributes pending exchanges, and the ledger commits its queue: the process has drained. At its end the last
+//! telemetry is sent, and the admin listener closes last, so that operators can follow the stop.
 
+mod drain;
 mod probe;
 mod readiness;
 mod resource_usage;
@@ -39,6 +40,7 @@ use metrics::{Currency, Metrics, Part};
 use origin::Origin;
 use relay::{Observer, UpstreamProfile};
 
+use crate::assemble::drain::Drain;
 use crate::assemble::probe::{Prober, Target};
 use crate::assemble::readiness::Readiness;
 use crate::assemble::resource_usage::ResourceUsage;
@@ -54,11 +56,12 @@ use crate::reload::{self, Reload, TenantsWatch, Watch};
 pub struct Process {
     relay: relay::Running,
     records: JoinHandle<()>,
-    _prober: Prober,
-    _engines: engine::Running,
+    prober: Prober,
+    engines: engine::Running,
     gpus: Option<gpu::Running<PendingAttribution>>,
     page: page::Running,
     readiness: Readiness,
+    drain: Drain,
     metrics: Metrics,
     exports: Exports,
     billing: Billing,
@@ -93,11 +96,13 @@ impl Process {
             Readiness::new(targets.iter().map(|target| format!("{} at {}", target.name, target.url)));
         let tally = Tally::default();
         let shared_addresses = Arc::new(OnceLock::new());
+        let drain = Drain::new(plan.drain_token.clone());
         let source = Source {
             metrics: metrics.clone(),
             billing: state,
             resource_usage: Arc::clone(&resource_usage),
             readiness: readiness.clone(),
+            drain: drain.clone(),
             tally: tally.clone(),
             started: Instant::now(),
             upstreams: targets.iter().map(|target| (target.name.clone(), target.url.clone())).collect(),
@@ -156,11 +161,12 @@ impl Process {
         Ok(Self {
             relay,
             records,
-            _prober: prober,
-            _engines: engines,
+            prober,
+            engines,
             gpus,
             page,
             readiness,
+            drain,
             metrics,
             exports,
             billing,
@@ -220,15 +226,38 @@ impl Process {
         self.relay.stop_now();
     }
 
-    /// Waits until the relay has ended and its last record is processed.
-    pub fn join(self) {
+    /// Waits for a request that orders the drain.
+    pub fn drain_ordered(&self) -> impl Future<Output = ()> + use<> {
+        let drain = self.drain.clone();
+        async move { drain.ordered().await }
+    }
+
+    /// Waits until the relay has ended and its last record is committed.
+    pub fn join(self) -> Drained {
         self.relay.join();
         // The panic hook has reported a panic.
         let _ = self.records.join();
+        // The server may stop now, which is no fault.
+        drop((self.prober, self.engines));
         // The drop takes a last sample, which attributes pending exchanges.
         drop(self.gpus);
         drop(self.reload);
         drop(self.billing);
+        self.drain.end();
+        Drained { exports: self.exports, _page: self.page }
+    }
+}
+
+/// A tokenmeter that has drained: only its admin address is served.
+#[must_use = "`end` sends the last telemetry"]
+pub struct Drained {
+    exports: Exports,
+    _page: page::Running,
+}
+
+impl Drained {
+    /// Sends the last telemetry, and closes the admin address.
+    pub fn end(self) {
         self.exports.shutdown();
     }
 }

@@ -10,6 +10,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::curve::CurveArgs;
+use crate::commands::drain::DrainArgs;
 use crate::commands::ledger::LedgerArgs;
 use crate::commands::prices::PricesArgs;
 use crate::commands::spend::SpendArgs;
@@ -50,6 +51,11 @@ pub enum Action {
         #[arg(long)]
         show_origin: bool,
     },
+    /// Drain a running tokenmeter, and wait until it has.
+    #[command(
+        long_about = "Drain a running tokenmeter: no new request is lost, streams finish; exits once the last record is committed"
+    )]
+    Drain(DrainArgs),
     /// Show how streams slow down under concurrency.
     #[command(
         long_about = "Show how streams slow down under concurrency, from the metrics of a running tokenmeter"
@@ -212,7 +218,8 @@ precedes them all. A settings file for two servers:
     - {name: chat, url: \"http://10.0.0.1:8000\", listen: \"127.0.0.1:9800\"}
     - {name: code, url: \"http://10.0.0.2:8080\", listen: \"127.0.0.1:9801\"}
 
-Signals: SIGTERM or SIGINT drains and exits 0, a second one exits at once.
+Signals: SIGTERM or SIGINT drains and exits 0, a second one exits at once; after
+`tokenmeter drain` the first one exits 0 as soon as it has drained.
 Exit codes: 1 failure, 2 invalid settings.";
 
 /// Removes the examples of commands that this build lacks.

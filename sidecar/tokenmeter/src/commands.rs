@@ -2,6 +2,7 @@
 
 mod closed;
 pub mod curve;
+pub(crate) mod drain;
 pub(crate) mod ledger;
 pub(crate) mod ledger_path;
 pub(crate) mod operator;
@@ -37,6 +38,7 @@ pub fn execute(action: Action) -> ExitCode {
         Action::Run(flags) => run(&flags),
         Action::CheckConfig { flags, show_origin } => check_config(&flags, show_origin),
         Action::Curve(args) => curve::run(&args).unwrap_or_else(|error| fail(&error)),
+        Action::Drain(args) => drain::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Ledger(args) => ledger::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Spend(args) => spend::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Tenants(args) => tenants(&args),

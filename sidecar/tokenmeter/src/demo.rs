@@ -83,7 +83,7 @@ pub(crate) fn run(DemoArgs { seconds, listen, admin }: DemoArgs) -> Result<ExitC
         table::conclude(&mut io::stdout(), io::stdout().is_terminal());
         process.stop_now();
         // The workers' sockets are on other threads, so this thread may block.
-        process.join();
+        process.join().end();
         server.shutdown().await;
         shown.map(|()| ExitCode::SUCCESS)
     })

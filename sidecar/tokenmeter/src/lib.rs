@@ -9,6 +9,7 @@ pub mod cli;
 pub mod commands;
 #[cfg(feature = "demo")]
 pub mod demo;
+mod drain_token;
 #[cfg(test)]
 mod folder;
 pub mod log;

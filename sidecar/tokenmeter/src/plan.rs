@@ -30,6 +30,7 @@ use std::time::Duration;
 use metrics::Objective;
 use origin::{Diagnostic, Diagnostics, Origin};
 
+use crate::drain_token::DrainToken;
 use crate::log;
 use crate::plan::effective::Effective;
 use crate::plan::machine::Machine;
@@ -59,6 +60,8 @@ pub struct Plan {
     pub admin_hosts: Vec<String>,
     /// Concurrent connections to it.
     pub admin_connections: usize,
+    /// The file with the token of the drain.
+    pub(crate) drain_token: Option<DrainToken>,
     /// Models with labels of their own.
     pub max_models: usize,
     /// The latency objectives; the first that matches an exchange applies.
@@ -154,6 +157,7 @@ impl Plan {
         reader.check_variables(machine);
         let notes = reader.usage_notes();
         let admin_hosts = reader.names("admin_hosts");
+        let drain_token = Some(reader.value("drain_token_file").text).filter(|path| !path.is_empty());
         match admin {
             Some(admin) if reader.errors.is_empty() => Ok(Self {
                 listen_origins: upstreams
@@ -175,6 +179,7 @@ impl Plan {
                 admin_origin: admin.origin,
                 admin_hosts,
                 admin_connections,
+                drain_token: drain_token.map(DrainToken::at),
                 max_models,
                 objectives,
                 budgets,

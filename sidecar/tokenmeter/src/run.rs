@@ -1,4 +1,4 @@
-//! Runs the proxy, from the plan to the exit code: start, wait for a signal, drain.
+//! Runs the proxy, from the plan to the exit code: start, wait for a signal or a request to drain, drain, end.
 
 pub(crate) mod signals;
 
@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use tokio::runtime::Builder;
+use tokio::sync::watch;
 
 use crate::assemble::Process;
 use crate::assemble::start_error::StartError;
@@ -31,29 +32,61 @@ pub(crate) fn run(plan: &Plan) -> Result<ExitCode, StartError> {
         for line in plan.telemetry.exports() {
             tracing::info!("OpenTelemetry: {line}");
         }
-        signals.stop(|| process.reload()).await;
-        Ok(drain(process, plan, signals).await)
+        let cause = tokio::select! {
+            _ = signals.stop(|| process.reload()) => Cause::Signal,
+            () = process.drain_ordered() => Cause::Request,
+        };
+        Ok(drain(process, plan, signals, cause).await)
     })
 }
 
-async fn drain(process: Process, plan: &Plan, mut signals: Signals) -> ExitCode {
+/// The cause of a drain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    /// A stop signal: the process ends after the drain.
+    Signal,
+    /// `POST /drain`: the process serves its admin address until a stop signal.
+    Request,
+}
+
+async fn drain(process: Process, plan: &Plan, mut signals: Signals, cause: Cause) -> ExitCode {
+    let second = match cause {
+        Cause::Signal => "a second signal exits at once",
+        Cause::Request => "ordered by POST /drain; a signal ends the process after the drain",
+    };
     // The delay serves load balancers that still send requests. A process on a terminal has none in front of it, so
     // without a request in flight it ends at once.
-    if io::stdin().is_terminal() && process.is_idle() {
+    if cause == Cause::Signal && io::stdin().is_terminal() && process.is_idle() {
         tracing::info!("stopping: nothing is in flight");
         process.stop_now();
     } else {
         tracing::info!(
             delay_ms = millis(plan.relay.drain_delay),
             grace_ms = millis(plan.relay.drain_grace),
-            "draining: readiness fails now; a second signal exits at once"
+            "draining: readiness fails now; {second}"
         );
         process.drain();
     }
-    let joined = tokio::task::spawn_blocking(move || process.join());
+    let (is_stopping, mut stopping) = watch::channel(cause == Cause::Signal);
+    let mut ending = tokio::spawn(async move {
+        let drained = tokio::task::spawn_blocking(move || process.join()).await;
+        if !*stopping.borrow() {
+            tracing::info!("drained: only the admin address is served until a signal");
+        }
+        // The sender lives until the end.
+        let _ = stopping.wait_for(|is_stopping| *is_stopping).await;
+        // The panic hook has reported a panic; the drain is over in any case.
+        if let Ok(drained) = drained {
+            let _ = tokio::task::spawn_blocking(|| drained.end()).await;
+        }
+    });
+    if cause == Cause::Request {
+        signals.stop(|| ()).await;
+        tracing::info!("stopping after the drain; a second signal exits at once");
+        is_stopping.send_replace(true);
+    }
     tokio::select! {
-        // The panic hook has reported a worker's panic; the drain is over in any case.
-        _ = joined => {
+        _ = &mut ending => {
             tracing::info!("stopped");
             ExitCode::SUCCESS
         }

@@ -311,6 +311,14 @@ pub static SETTINGS: &[Setting] = &[
         help: "Time after the drain delay in which streams may finish before they are cut",
     },
     Setting {
+        key: "drain_token_file",
+        group: Group::Proxy,
+        form: Form::Text("FILE"),
+        default: "",
+        help: "File with the token that permits `tokenmeter drain` and POST /drain of the admin address; created \
+               with a random token if it does not exist; without it only signals drain",
+    },
+    Setting {
         key: "max_models",
         group: Group::Telemetry,
         form: Form::Number { unit: "models", min: 1, max: 10_000 },

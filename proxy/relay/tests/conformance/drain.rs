@@ -48,12 +48,21 @@ fn stream_may_finish_within_the_grace() {
 fn new_connections_are_served_during_the_delay() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::with(upstream.address, |plan| plan.drain_delay = Duration::from_millis(500));
+    let mut pooled = proxy.connect();
+    pooled.send(GET);
+    let head = pooled.head().unwrap().to_lowercase();
+    assert!(!head.contains("connection"), "{head}");
+    pooled.exactly(2);
     proxy.running.drain();
+    pooled.send(GET);
+    assert!(pooled.head().unwrap().to_lowercase().contains("connection: close"));
+    assert_eq!(pooled.rest(), "ok");
     for _ in 0..5 {
         let mut client = proxy.connect();
         client.send(GET);
-        assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
-        client.exactly(2);
+        let head = client.head().unwrap().to_lowercase();
+        assert!(head.starts_with("http/1.1 200") && head.contains("connection: close"), "{head}");
+        assert_eq!(client.rest(), "ok", "and it is closed");
     }
     let address = proxy.address();
     eventually("the listener closes", || TcpStream::connect(address).is_err());

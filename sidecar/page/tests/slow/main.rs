@@ -1,5 +1,5 @@
-//! Memory of scrapers that request a large page and do not read it. It runs in a process of its own, because it
-//! measures memory.
+//! Memory of scrapers that request a large page and do not read it, in a process of its own, because it measures
+//! memory; and a wait that is longer than other connections may last.
 
 #![expect(
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use page::{AllowedHosts, Readiness, Scrape, Source, View};
+use page::{AllowedHosts, Drained, Readiness, Scrape, Source, View};
 
 use resident::resident_kib;
 
@@ -79,4 +79,38 @@ fn stalled_scraper_holds_less_than_a_megabyte() {
     println!("{} KiB for each of {SCRAPERS}", grown / SCRAPERS);
     assert!(grown < SCRAPERS * 1024, "{grown} KiB");
     drop(silent);
+}
+
+/// A process that drains for longer than a connection may last otherwise.
+struct Draining;
+
+impl Source for Draining {
+    fn metrics(&self, _: &str) -> Scrape {
+        Scrape { content_type: "text/plain", write: Box::new(|_| Ok(())) }
+    }
+
+    fn ready(&self) -> Readiness {
+        Readiness::Ready
+    }
+
+    fn view(&self) -> View {
+        View::default()
+    }
+
+    fn drained(&self) -> Drained {
+        Box::pin(tokio::time::sleep(Duration::from_secs(32)))
+    }
+}
+
+#[test]
+fn wait_for_the_drain_has_no_time_limit() {
+    let hosts = AllowedHosts::default();
+    let running =
+        page::start(([127, 0, 0, 1], 0).into(), hosts, page::CONNECTIONS, Box::new(Draining)).unwrap();
+    let mut stream = TcpStream::connect(running.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.write_all(b"GET /drained HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
 }

@@ -10,6 +10,7 @@ use accounting::pipeline::Tally;
 use metrics::Metrics;
 use relay::ServerKind;
 
+use crate::assemble::drain::Drain;
 use crate::assemble::readiness::Readiness;
 use crate::assemble::resource_usage::ResourceUsage;
 use crate::cli;
@@ -20,6 +21,7 @@ pub(crate) struct Source {
     pub(crate) billing: billing::State,
     pub(crate) resource_usage: Arc<ResourceUsage>,
     pub(crate) readiness: Readiness,
+    pub(crate) drain: Drain,
     pub(crate) tally: Tally,
     pub(crate) started: Instant,
     /// Name and URL of each upstream.
@@ -49,6 +51,14 @@ impl page::Source for Source {
             spend: self.billing.today(),
             provenances: self.tally.read(),
         }
+    }
+
+    fn drain(&self, token: Option<&str>) -> Result<(), page::NoDrain> {
+        self.drain.order(token)
+    }
+
+    fn drained(&self) -> page::Drained {
+        self.drain.drained()
     }
 
     fn evicted(&self) {

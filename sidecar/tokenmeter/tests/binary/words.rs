@@ -27,7 +27,7 @@ fn help_has_commands_settings_and_examples() {
     ] {
         assert!(stdout.contains(part), "{part} in {stdout}");
     }
-    for command in ["run", "check-config", "curve", "tenants", "demo"] {
+    for command in ["run", "check-config", "drain", "curve", "tenants", "demo"] {
         assert_eq!(output(&[command, "--help"]).0, Some(0), "{command}");
     }
 }

@@ -1,0 +1,180 @@
+//! The command `drain`: orders the drain of a running tokenmeter and waits for its end. It finds the admin address and
+//! the token as `run` does, so that it needs no flags in the same container.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use origin::Diagnostic;
+use ureq::{Agent, Error};
+
+use super::print_message;
+use super::setting::{named, with_variable};
+use crate::drain_token::DrainToken;
+use crate::plan::machine::ThisMachine;
+use crate::settings::setting;
+
+/// The arguments of `drain`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct DrainArgs {
+    #[arg(long, value_name = "ADDR", help = with_variable("Admin address of the running tokenmeter", "admin"))]
+    admin: Option<String>,
+    #[arg(long, value_name = "FILE", help = with_variable("File with its drain token", TOKEN_FILE))]
+    drain_token_file: Option<String>,
+    #[arg(long, value_name = "FILE", help = with_variable("Settings file that names both", "config"))]
+    config: Option<String>,
+}
+
+const TOKEN_FILE: &str = "drain_token_file";
+
+/// Orders the drain, and waits for its end.
+pub(crate) fn run(args: &DrainArgs) -> Result<ExitCode, DrainError> {
+    let config = args.config.as_deref();
+    let find = |key: &str, flag: &Option<String>| {
+        named(key, flag.as_deref(), config, &ThisMachine).map_err(DrainError::Config)
+    };
+    let admin = find("admin", &args.admin)?.unwrap_or_else(|| setting("admin").default.to_owned());
+    let file = find(TOKEN_FILE, &args.drain_token_file)?.ok_or(DrainError::NoTokenFile)?;
+    let address = reachable(&admin).map_err(|error| DrainError::Address(admin, error))?;
+    let token = DrainToken::at(&file).read().map_err(|error| DrainError::Token(file.into(), error))?;
+    let agent = agent();
+    let ordered = agent
+        .post(format!("http://{address}/drain"))
+        .header("Authorization", format!("Bearer {token}"))
+        .config()
+        .timeout_global(Some(ORDER_MAX_TIME))
+        .build()
+        .send_empty();
+    expect(address, 202, ordered.map_err(|error| DrainError::Order(address, error))?)?;
+    print_message("draining; waiting for the last stream and the last record");
+    // A drain takes as long as its settings allow, so there is no time limit here.
+    let drained = agent.get(format!("http://{address}/drained")).call();
+    expect(address, 200, drained.map_err(|error| DrainError::Wait(address, error))?)?;
+    print_message("drained");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn agent() -> Agent {
+    let config = Agent::config_builder()
+        .proxy(None)
+        .max_redirects(0)
+        .http_status_as_error(false)
+        .max_idle_connections(0)
+        .build();
+    config.new_agent()
+}
+
+/// Returns the address at which a listener on `text` is reached from this machine.
+fn reachable(text: &str) -> io::Result<SocketAddr> {
+    let mut address = text.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    Ok(address)
+}
+
+fn expect(
+    address: SocketAddr,
+    status: u16,
+    mut response: ureq::http::Response<ureq::Body>,
+) -> Result<(), DrainError> {
+    let actual = response.status().as_u16();
+    if actual == status {
+        return Ok(());
+    }
+    let body = response.body_mut().with_config().limit(BODY_MAX_BYTES).read_to_string().unwrap_or_default();
+    let line = body.lines().next().unwrap_or_default();
+    Err(DrainError::Status(address, actual, line.chars().filter(|c| !c.is_control()).collect()))
+}
+
+/// The error of the command.
+#[derive(Debug)]
+pub(crate) enum DrainError {
+    /// The settings file cannot be read.
+    Config(Diagnostic),
+    /// No token file is named.
+    NoTokenFile,
+    /// The token file cannot be read.
+    Token(PathBuf, io::Error),
+    /// The admin address is invalid.
+    Address(String, io::Error),
+    /// The order got no response.
+    Order(SocketAddr, Error),
+    /// The connection ended before the drain.
+    Wait(SocketAddr, Error),
+    /// The status, and the first line of the body.
+    Status(SocketAddr, u16, String),
+}
+
+impl fmt::Display for DrainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => write!(f, "{error}"),
+            Self::NoTokenFile => {
+                let row = setting(TOKEN_FILE);
+                write!(
+                    f,
+                    "no token file is named; add {} FILE, or set {} as for the proxy",
+                    row.flag(),
+                    row.variable()
+                )
+            }
+            Self::Token(path, error) => write!(
+                f,
+                "the token file {} cannot be read: {error}; name the file of the running tokenmeter, which creates it",
+                path.display()
+            ),
+            Self::Address(text, error) => {
+                write!(f, "{} is no admin address: {error}; write ADDRESS:PORT", text.escape_debug())
+            }
+            Self::Order(address, error) => write!(
+                f,
+                "http://{address}/drain cannot be reached: {error}; name the admin address of a running tokenmeter with --admin"
+            ),
+            Self::Wait(address, error) => {
+                write!(
+                    f,
+                    "the tokenmeter at {address} ended before it had drained: {error}; its log has the reason"
+                )
+            }
+            Self::Status(address, status, line) => write!(f, "http://{address} responds {status}: {line}"),
+        }
+    }
+}
+
+impl std::error::Error for DrainError {}
+
+/// The maximum time of the order, which is answered at once.
+const ORDER_MAX_TIME: Duration = Duration::from_secs(10);
+
+/// Bytes that are read of an error's body.
+const BODY_MAX_BYTES: u64 = 4096;
+
+const EXAMPLES: &str = "\
+Examples:
+  tokenmeter drain
+  tokenmeter drain --admin 10.0.0.7:9464 --drain-token-file drain.token
+
+Exit codes: 0 drained, 1 not drained, with the reason; 2 invalid flags.";
+
+#[cfg(test)]
+mod tests {
+    use super::reachable;
+
+    #[test]
+    fn unspecified_address_is_reached_on_loopback() {
+        for (written, reached) in
+            [("0.0.0.0:9464", "127.0.0.1:9464"), ("[::]:1", "[::1]:1"), ("10.0.0.7:2", "10.0.0.7:2")]
+        {
+            assert_eq!(reachable(written).unwrap().to_string(), reached);
+        }
+        assert!(reachable("no port").is_err());
+    }
+}
