@@ -47,6 +47,8 @@ enum Stage {
     Sent,
     /// The response's head was read.
     Response,
+    /// The exchange has left the metrics.
+    Over,
 }
 
 impl Embedded {
@@ -287,7 +289,7 @@ impl Embedded {
     }
 
     /// Ends the exchange. `None` if nothing of inference was seen.
-    pub(crate) fn end(mut self, close: Close, at: Tick) -> Option<Finished> {
+    pub(crate) fn end(&mut self, close: Close, at: Tick) -> Option<Finished> {
         let host = Arc::clone(&self.host);
         let load = host.load(|load| self.gauges.leave(load, at))?;
         let caller = CallerFacts {
@@ -308,6 +310,7 @@ impl Embedded {
         if ended.was_unknown || ended.is_renamed {
             self.admit(true);
         }
+        self.stage = Stage::Over;
         host.shard(self.shard, |shard| {
             self.gauges.settle_live(&mut shard.cells, &ended.record);
             shard.cells.end(self.gauges.slot(), &ended.record);
@@ -317,14 +320,17 @@ impl Embedded {
         Some(Finished { record: ended.record, charge })
     }
 
-    /// Ends the exchange without a record.
+    /// Ends the exchange without a record, unless it is over.
     pub(crate) fn discard(&mut self) {
         self.host.load(|load| self.gauges.leave(load, self.last));
         self.abandon();
     }
 
-    /// Takes the exchange out of the metrics.
-    fn abandon(&self) {
+    /// Takes the exchange out of the metrics, once.
+    fn abandon(&mut self) {
+        if std::mem::replace(&mut self.stage, Stage::Over) == Stage::Over {
+            return;
+        }
         self.host.shard(self.shard, |shard| self.gauges.abandon(&mut shard.cells));
     }
 

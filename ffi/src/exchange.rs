@@ -328,9 +328,9 @@ pub unsafe extern "C" fn tm_exchange_end(
             // SAFETY: the caller's contract.
             unsafe { slice::write(record, RecordHandle::default()) }?;
         }
-        let taken = EXCHANGES.take_or(exchange.id, Embedded::discard)?;
-        let Some(exchange) = taken else { return Err(Status::Panic.into()) };
-        let Some(finished) = exchange.end(close, Tick(at_ns)) else { return Ok(Status::NotMetered) };
+        let ended =
+            EXCHANGES.take_with(exchange.id, |exchange| exchange.end(close, Tick(at_ns)), Embedded::discard)?;
+        let Some(finished) = ended else { return Ok(Status::NotMetered) };
         if !record.is_null() {
             let id = RECORDS.insert(finished)?;
             // SAFETY: the caller's contract.

@@ -131,6 +131,29 @@ impl<T> Table<T> {
         Ok(object.ok())
     }
 
+    /// Removes the object of a handle, and calls `act` with it. Calls `salvage` with it if a panic broke it before, or if
+    /// `act` panics.
+    pub(crate) fn take_with<R>(
+        &self,
+        handle: u64,
+        act: impl FnOnce(&mut T) -> R,
+        salvage: impl Fn(&mut T),
+    ) -> Result<R, Fault> {
+        let object = self.take_or(handle, &salvage)?.ok_or(Status::Panic)?;
+        // Dropping what a panic left may panic, too.
+        let mut object = ManuallyDrop::new(object);
+        match catch_unwind(AssertUnwindSafe(|| act(&mut object))) {
+            Ok(result) => {
+                drop(ManuallyDrop::into_inner(object));
+                Ok(result)
+            }
+            Err(_panic) => {
+                let _ = catch_unwind(AssertUnwindSafe(|| salvage(&mut object)));
+                Err(Status::Panic.into())
+            }
+        }
+    }
+
     fn unused_slot(&self) -> Option<usize> {
         let mut unused = lock(&self.unused);
         if let Some(at) = unused.freed.pop() {

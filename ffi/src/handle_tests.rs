@@ -1,5 +1,6 @@
 //! Handles that are freed, forged or of another type.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
@@ -50,6 +51,25 @@ fn panic_breaks_its_object_only() {
     assert_eq!(salvaged, [1], "an exchange leaves the gauges");
     assert_eq!(status(table.with::<()>(whole, |_| panic!("a test"))), Status::Panic);
     assert!(table.take_or(whole, |_| panic!("again")).unwrap().is_none());
+}
+
+#[test]
+fn object_whose_last_call_panics_is_salvaged() {
+    let table = Table::new(3);
+    let salvaged = Cell::new(0);
+    let salvage = |object: &mut i32| salvaged.set(salvaged.get() + *object);
+    let handle = table.insert(1).unwrap();
+    assert_eq!(status(table.take_with::<()>(handle, |_| panic!("a test"), salvage)), Status::Panic);
+    assert_eq!(salvaged.get(), 1);
+    assert_eq!(status(table.take_with(handle, |_| (), salvage)), Status::Handle);
+    let broken = table.insert(10).unwrap();
+    assert_eq!(status(table.with::<()>(broken, |_| panic!("a test"))), Status::Panic);
+    assert_eq!(status(table.take_with(broken, |_| (), salvage)), Status::Panic);
+    assert_eq!(salvaged.get(), 11);
+    let whole = table.insert(100).unwrap();
+    assert_eq!(table.take_with(whole, |object| *object, salvage).unwrap(), 100);
+    assert_eq!(status(table.take_with(whole, |_| (), salvage)), Status::Handle);
+    assert_eq!(salvaged.get(), 11);
 }
 
 #[test]
