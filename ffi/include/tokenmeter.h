@@ -423,7 +423,7 @@ typedef struct {
 typedef struct {
   // The source of the keys, a file or a URL, as the rule names it. The library does not read it.
   tm_slice name;
-  // The content of the source: a JWKS (RFC 7517).
+  // The content of the source: a JWKS (RFC 7517). Empty: not known yet, and the rule matches no token.
   tm_slice jwks;
 } tm_key_source;
 
@@ -519,8 +519,8 @@ typedef struct {
   tm_slice peer;
   // The time at which the request began, by the host's monotonic clock.
   uint64_t at_ns;
-  // The same time in nanoseconds since 1970. The validity of tokens (`jwt` rules) and of prices depends on it: with
-  // 0, a token that expired may be accepted.
+  // The same time in nanoseconds since 1970. The validity of tokens (`jwt` rules) and of prices depends on it. 0 is
+  // not known, and rejected if there are `jwt` rules.
   uint64_t unix_ns;
 } tm_request;
 
@@ -644,6 +644,15 @@ tm_status tm_prices_read(tm_slice yaml,
 // Frees a price book. A meter that uses it keeps it.
 tm_status tm_prices_free(tm_prices prices);
 
+// Writes the names of the sources of keys that `jwt` rules need, one on each line: files and URLs as the rules name
+// them. A name with `://` is a URL. `yaml` is the content of a tenants file. `TM_STATUS_ABSENT` if no rule needs keys,
+// `TM_STATUS_TENANTS` if the rules are invalid.
+//
+// # Safety
+// `yaml` points to its bytes; `names` is NULL or points to a `tm_text` whose buffer has its capacity.
+tm_status tm_tenants_key_sources(tm_slice yaml,
+                                 tm_text *names);
+
 // Reads tenant rules from the content of a tenants file, in YAML (proxy/tenant/tenants.md describes it). `hash_key` is
 // the content of the hash key file, at least 32 bytes, for rules that hash; it may be empty for others. `keys` has the
 // content of each source of keys that the rules name. `TM_STATUS_TENANTS` if anything is invalid or missing: the
@@ -657,6 +666,14 @@ tm_status tm_tenants_read(tm_slice yaml,
                           const tm_key_source *keys,
                           size_t keys_count,
                           tm_tenants *tenants);
+
+// Returns `TM_STATUS_OK` if a token needed a key that the source lacks, since the last such call: the source may have
+// changed. `TM_STATUS_ABSENT` if none did. Anyone can send such tokens: read the source again at most once a minute.
+//
+// # Safety
+// `source` points to its bytes.
+tm_status tm_tenants_key_missed(tm_tenants tenants,
+                                tm_slice source);
 
 // Frees tenant rules. A meter that uses them keeps them.
 tm_status tm_tenants_free(tm_tenants tenants);
@@ -726,7 +743,7 @@ tm_status tm_exporters_shutdown(tm_exporters exporters);
 
 // Begins an exchange when the head of its request is known. `TM_STATUS_NOT_METERED` if the request runs no model, as
 // `GET /health`. A POST to an unknown path begins an exchange, and its response decides. `exchange` is 0 unless the
-// call returns `TM_STATUS_OK`.
+// call returns `TM_STATUS_OK`. `TM_STATUS_VALUE` if a tenant rule needs `unix_ns` and it is 0.
 //
 // # Safety
 // `request` points to a structure of the size in it, with the header fields; `exchange` is NULL or points to a handle,

@@ -46,8 +46,8 @@ pub struct RequestInfo {
     pub peer: Slice,
     /// The time at which the request began, by the host's monotonic clock.
     pub at_ns: u64,
-    /// The same time in nanoseconds since 1970. The validity of tokens (`jwt` rules) and of prices depends on it: with
-    /// 0, a token that expired may be accepted.
+    /// The same time in nanoseconds since 1970. The validity of tokens (`jwt` rules) and of prices depends on it. 0 is
+    /// not known, and rejected if there are `jwt` rules.
     pub unix_ns: u64,
 }
 
@@ -71,7 +71,7 @@ unsafe impl Versioned for RequestInfo {}
 
 /// Begins an exchange when the head of its request is known. `TM_STATUS_NOT_METERED` if the request runs no model, as
 /// `GET /health`. A POST to an unknown path begins an exchange, and its response decides. `exchange` is 0 unless the
-/// call returns `TM_STATUS_OK`.
+/// call returns `TM_STATUS_OK`. `TM_STATUS_VALUE` if a tenant rule needs `unix_ns` and it is 0.
 ///
 /// # Safety
 /// `request` points to a structure of the size in it, with the header fields; `exchange` is NULL or points to a handle,
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn tm_exchange_begin(
         };
         let now_unix_s = request.unix_ns / 1_000_000_000;
         let shard = host.choose_shard();
-        let tenant = host.tenant(shard, &RequestHead { peer, path, headers: &headers, now_unix_s });
+        let tenant = host.tenant(shard, &RequestHead { peer, path, headers: &headers, now_unix_s })?;
         let times = (Tick(request.at_ns), request.unix_ns);
         let id = EXCHANGES.insert_with(|| Embedded::begin(host, route, (shard, tenant), headers, times))?;
         // SAFETY: the caller's contract.
@@ -328,8 +328,11 @@ pub unsafe extern "C" fn tm_exchange_end(
             // SAFETY: the caller's contract.
             unsafe { slice::write(record, RecordHandle::default()) }?;
         }
-        let ended =
-            EXCHANGES.take_with(exchange.id, |exchange| exchange.end(close, Tick(at_ns)), Embedded::discard)?;
+        let ended = EXCHANGES.take_with(
+            exchange.id,
+            |exchange| exchange.end(close, Tick(at_ns)),
+            Embedded::discard,
+        )?;
         let Some(finished) = ended else { return Ok(Status::NotMetered) };
         if !record.is_null() {
             let id = RECORDS.insert(finished)?;

@@ -94,9 +94,15 @@ impl Host {
         act(&mut lock(&self.shards[at]))
     }
 
-    /// Resolves the tenant of a request from its head.
-    pub(crate) fn tenant(&self, shard: usize, head: &RequestHead<'_>) -> TenantResolution {
+    /// Resolves the tenant of a request from its head, whose time must be known if a rule checks it.
+    pub(crate) fn tenant(&self, shard: usize, head: &RequestHead<'_>) -> Result<TenantResolution, Fault> {
         let rules = Arc::clone(&lock(&self.tenants));
+        if head.now_unix_s == 0 && rules.needs_time() {
+            return Err(Fault::new(
+                Status::Value,
+                "`jwt` rules need `unix_ns`: at 0, expired tokens are valid",
+            ));
+        }
         // A rule may verify a signature: the other exchanges of the shard do not wait for it.
         let mut members = self.shard(shard, |shard| std::mem::take(&mut shard.members));
         let (resolution, rejection) = TenantResolution::of_head(&rules, &mut members, head);
@@ -108,8 +114,8 @@ impl Host {
             if let Some(rule) = resolution.rule() {
                 shard.cells.tenant(rule);
             }
-            resolution
-        })
+        });
+        Ok(resolution)
     }
 
     /// Returns the path without the prefix that names the tenant.

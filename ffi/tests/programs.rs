@@ -71,6 +71,11 @@ fn library_without_exporters_starts_none() {
 }
 
 #[test]
+fn tokens_name_tenants_once_keys_are_known() {
+    run_program("tokens", C11, &SANITIZE, &[]);
+}
+
+#[test]
 fn no_spelling_of_a_head_hides_an_exchange() {
     run_program("heads", C11, &SANITIZE, &[]);
 }
@@ -114,6 +119,7 @@ fn valgrind_finds_no_error_and_no_leak() {
         ("counts", C11, &[]),
         ("edits", C11, &[]),
         ("heads", C11, &[]),
+        ("tokens", C11, &[]),
         ("wrapper", Cpp17, &[]),
     ] {
         let program = compile(name, language, &[]);

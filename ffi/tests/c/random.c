@@ -87,7 +87,7 @@ static tm_status call(void) {
     headers[at].name = any_slice();
     headers[at].value = any_slice();
   }
-  switch (below(24)) {
+  switch (below(25)) {
     case 0: {
       tm_meter_options options;
       memset(&options, 0, sizeof options);
@@ -147,6 +147,7 @@ static tm_status call(void) {
       check_known(tm_record_rate(record, (uint32_t)below(6), &rate));
       check_known(tm_record_text(record, (uint32_t)below(30), &text));
       return tm_record_json(record, &text);
+    case 23: return tm_tenants_key_sources(any_slice(), &text);
     default:
       check_known(tm_error_message(&text));
       return below(4) ? TM_STATUS_OK : tm_record_free(record);

@@ -177,6 +177,16 @@ impl Rules {
         length.filter(whole).unwrap_or(0)
     }
 
+    /// Returns true if a rule checks the time of a request.
+    pub fn needs_time(&self) -> bool {
+        self.spec.rules.iter().any(|rule| matches!(rule, Rule::Jwt(_)))
+    }
+
+    /// Returns true if a token needed a key that this source lacks, since the last call.
+    pub fn take_missed(&self, source: &str) -> bool {
+        self.spec.keys(source).is_some_and(KeySet::take_missed)
+    }
+
     /// Returns the tenant of a request with this head.
     pub fn head(&self, head: &Head<'_>) -> Resolution {
         self.resolve_head(head).0
