@@ -1,11 +1,12 @@
 // tokenmeter.hpp: the meter in C++17, over tokenmeter.h, whose comments explain each call.
 //
 // Objects free themselves. A failed call throws tokenmeter::Error. A std::optional is empty if the call has no result.
-// Views that the caller passes are read during the call only. Tenant rules, the counts of an engine and edited requests
-// are in tokenmeter.h only.
+// Views that the caller passes are read during the call only.
 #ifndef TOKENMETER_HPP
 #define TOKENMETER_HPP
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -115,6 +116,17 @@ struct Header {
   std::string_view value;
 };
 
+namespace detail {
+
+inline std::vector<tm_header> fields(const std::vector<Header> &headers) {
+  std::vector<tm_header> fields;
+  fields.reserve(headers.size());
+  for (const Header &header : headers) fields.push_back(tm_header{slice(header.name), slice(header.value)});
+  return fields;
+}
+
+}  // namespace detail
+
 // A count and its source.
 struct Count {
   std::uint64_t count;
@@ -157,6 +169,16 @@ class Record {
   detail::Owner<tm_record, tm_record_free> handle_;
 };
 
+// The prompt of one generation. All but `input` are parts of it; empty: not known.
+struct PromptTokens {
+  std::uint64_t input = 0;
+  std::optional<std::uint64_t> cached;
+  std::optional<std::uint64_t> cache_write;
+  std::optional<std::uint64_t> audio;
+  std::optional<std::uint64_t> image;
+  std::optional<std::uint64_t> video;
+};
+
 // A running exchange. Its destructor discards one that did not end: there is no record.
 class Exchange {
  public:
@@ -168,13 +190,23 @@ class Exchange {
 
   void request_complete(std::uint64_t at_ns) { detail::check(tm_exchange_request_complete(handle_.get(), at_ns)); }
 
+  // Returns the body to send in place of `body`, with an option for usage, by the usage policy of the meter. Empty:
+  // send it as it is. After an edit, give the response to response_edit.
+  std::optional<std::string> request_edit(std::string_view body) {
+    std::string edited(body.size() + 1024, '\0');
+    for (;;) {
+      tm_bytes out{reinterpret_cast<std::uint8_t *>(edited.data()), edited.size(), 0};
+      tm_status status = tm_exchange_request_edit(handle_.get(), detail::slice(body), &out);
+      edited.resize(out.length);
+      if (status == TM_STATUS_BUFFER) continue;
+      if (!detail::check(status)) return std::nullopt;
+      return edited;
+    }
+  }
+
   // Returns false if the response is not that of a model: the exchange is over, and further calls throw.
   bool response_head(std::uint16_t status, const std::vector<Header> &headers, std::uint64_t at_ns) {
-    std::vector<tm_header> fields;
-    fields.reserve(headers.size());
-    for (const Header &header : headers) {
-      fields.push_back(tm_header{detail::slice(header.name), detail::slice(header.value)});
-    }
+    std::vector<tm_header> fields = detail::fields(headers);
     if (detail::check(tm_exchange_response_head(handle_.get(), status, fields.data(), fields.size(), at_ns))) {
       return true;
     }
@@ -186,17 +218,82 @@ class Exchange {
     detail::check(tm_exchange_response_body(handle_.get(), detail::slice(bytes), at_ns));
   }
 
+  // Returns what the client is to get of the next part of the response to an edited request. An empty part releases
+  // what is held back: pass one if no part came for 50 ms, and one before the end. If it throws, send the part as it
+  // is. The view is of `part`, or of memory of the exchange that its next call changes.
+  std::string_view response_edit(std::string_view part, std::uint64_t at_ns) {
+    std::size_t capacity = part.size() + TM_HOLD_MAX;
+    for (;;) {
+      if (shown_.size() < capacity) shown_.resize(capacity);
+      tm_bytes out{shown_.data(), shown_.size(), 0};
+      tm_status status = tm_exchange_response_edit(handle_.get(), detail::slice(part), at_ns, &out);
+      if (status == TM_STATUS_BUFFER) {
+        capacity = out.length;
+        continue;
+      }
+      if (!detail::check(status)) return part;
+      return std::string_view(reinterpret_cast<const char *>(shown_.data()), out.length);
+    }
+  }
+
   void client_wait(std::uint64_t ns) { detail::check(tm_exchange_client_wait(handle_.get(), ns)); }
 
-  // Ends the exchange, also if the call fails. Empty if nothing of inference was seen.
+  // Takes all counts from the engine.
+  void count_by_engine() { detail::check(tm_exchange_count_by_engine(handle_.get())); }
+
+  // Adds a prompt of the engine.
+  void prompt_tokens(const PromptTokens &prompt) {
+    tm_prompt_tokens tokens{};
+    tokens.size = sizeof tokens;
+    tokens.input = prompt.input;
+    tokens.cached = prompt.cached.value_or(TM_UNKNOWN);
+    tokens.cache_write = prompt.cache_write.value_or(TM_UNKNOWN);
+    tokens.audio = prompt.audio.value_or(TM_UNKNOWN);
+    tokens.image = prompt.image.value_or(TM_UNKNOWN);
+    tokens.video = prompt.video.value_or(TM_UNKNOWN);
+    detail::check(tm_exchange_prompt_tokens(handle_.get(), &tokens));
+  }
+
+  // Ends an answer of the engine, as by "stop" or "length".
+  void finish(std::uint32_t choice, std::string_view reason) {
+    detail::check(tm_exchange_finish(handle_.get(), choice, detail::slice(reason)));
+  }
+
+  // Ends the exchange. Empty if nothing of inference was seen. If it throws TM_STATUS_VALUE, because `close` is none of
+  // the defined ones, the exchange goes on; after any other status it is over.
   std::optional<Record> end(tm_close close, std::uint64_t at_ns) {
     tm_record record{0};
-    if (!detail::check(tm_exchange_end(handle_.release(), close, at_ns, &record))) return std::nullopt;
+    tm_status status = tm_exchange_end(handle_.get(), close, at_ns, &record);
+    if (status != TM_STATUS_VALUE) handle_.release();
+    if (!detail::check(status)) return std::nullopt;
     return Record(record);
   }
 
+  tm_exchange get() const noexcept { return handle_.get(); }
+
  private:
   detail::Owner<tm_exchange, tm_exchange_discard> handle_;
+  std::vector<std::uint8_t> shown_;
+};
+
+// The new tokens of one step of an engine, for any number of exchanges. One thread at a time may use it.
+class OutputTokens {
+ public:
+  void add(const Exchange &exchange, std::uint32_t choice, std::uint32_t tokens, std::uint32_t reasoning = 0) {
+    steps_.push_back(tm_output_tokens{exchange.get(), choice, tokens, reasoning, 0});
+  }
+
+  std::size_t size() const noexcept { return steps_.size(); }
+
+  // Adds all tokens to their exchanges and empties the list. If some fail, the others count, and it throws.
+  void send(std::uint64_t at_ns) {
+    tm_status status = tm_output_tokens_add(steps_.data(), steps_.size(), at_ns);
+    steps_.clear();
+    detail::check(status);
+  }
+
+ private:
+  std::vector<tm_output_tokens> steps_;
 };
 
 // A price book.
@@ -216,12 +313,72 @@ class Prices {
   detail::Owner<tm_prices, tm_prices_free> handle_;
 };
 
+// The content of a source of keys, a JWKS, by the name that the rules give the source. Empty: not known yet.
+struct KeySource {
+  std::string_view name;
+  std::string_view jwks;
+};
+
+// Tenant rules.
+class Tenants {
+ public:
+  // Reads the content of a tenants file. `hash_key` is for rules that hash; `keys` has each source of key_sources.
+  static Tenants read(std::string_view yaml, std::string_view hash_key = {}, const std::vector<KeySource> &keys = {}) {
+    std::vector<tm_key_source> sources;
+    sources.reserve(keys.size());
+    for (const KeySource &key : keys) {
+      sources.push_back(tm_key_source{detail::slice(key.name), detail::slice(key.jwks)});
+    }
+    tm_tenants handle{0};
+    detail::check(
+        tm_tenants_read(detail::slice(yaml), detail::slice(hash_key), sources.data(), sources.size(), &handle));
+    return Tenants(handle);
+  }
+
+  // Returns the names of the sources of keys that the rules need: files, and URLs with "://".
+  static std::vector<std::string> key_sources(std::string_view yaml) {
+    std::vector<std::string> names;
+    auto text = detail::text([&](tm_text *out) { return tm_tenants_key_sources(detail::slice(yaml), out); });
+    for (std::size_t start = 0; text && start <= text->size();) {
+      std::size_t end = std::min(text->find('\n', start), text->size());
+      names.push_back(text->substr(start, end - start));
+      start = end + 1;
+    }
+    return names;
+  }
+
+  // Returns true if a token needed a key that the source lacks, since the last call.
+  bool key_missed(std::string_view source) {
+    return detail::check(tm_tenants_key_missed(handle_.get(), detail::slice(source)));
+  }
+
+  tm_tenants get() const noexcept { return handle_.get(); }
+
+ private:
+  explicit Tenants(tm_tenants handle) noexcept : handle_(handle) {}
+
+  detail::Owner<tm_tenants, tm_tenants_free> handle_;
+};
+
 // The head of a request. Set path, at_ns and unix_ns.
 struct Request {
   std::string_view method = "POST";
   std::string_view path;
   std::vector<Header> headers;
   std::string_view peer;       // the client's IP address; empty if it is not known
+  std::uint64_t at_ns = 0;     // of a clock that does not go back
+  std::uint64_t unix_ns = 0;   // nanoseconds since 1970
+};
+
+// A request without HTTP, whose tokens the host counts. Set dialect, at_ns and unix_ns.
+struct Description {
+  std::string_view dialect;    // a name of TM_TEXT_VALUE_DIALECT
+  std::string_view model;
+  std::string_view tenant;     // empty: "default"
+  std::string_view principal;
+  std::string_view request_id;
+  std::uint32_t answers = 1;
+  bool stream = false;
   std::uint64_t at_ns = 0;     // of a clock that does not go back
   std::uint64_t unix_ns = 0;   // nanoseconds since 1970
 };
@@ -240,11 +397,7 @@ class Meter {
 
   // Begins an exchange. Empty if the request runs no model.
   std::optional<Exchange> begin(const Request &request) {
-    std::vector<tm_header> fields;
-    fields.reserve(request.headers.size());
-    for (const Header &header : request.headers) {
-      fields.push_back(tm_header{detail::slice(header.name), detail::slice(header.value)});
-    }
+    std::vector<tm_header> fields = detail::fields(request.headers);
     tm_request info{};
     info.size = sizeof info;
     info.method = detail::slice(request.method);
@@ -259,7 +412,27 @@ class Meter {
     return Exchange(exchange);
   }
 
+  // Begins an exchange without HTTP.
+  Exchange begin_described(const Description &described) {
+    tm_begin begin{};
+    begin.size = sizeof begin;
+    begin.dialect = detail::slice(described.dialect);
+    begin.model = detail::slice(described.model);
+    begin.tenant = detail::slice(described.tenant);
+    begin.principal = detail::slice(described.principal);
+    begin.request_id = detail::slice(described.request_id);
+    begin.answers = described.answers;
+    begin.stream = described.stream;
+    begin.at_ns = described.at_ns;
+    begin.unix_ns = described.unix_ns;
+    tm_exchange exchange{0};
+    detail::check(tm_exchange_begin_described(handle_.get(), &begin, &exchange));
+    return Exchange(exchange);
+  }
+
   void set_prices(const Prices &prices) { detail::check(tm_meter_set_prices(handle_.get(), prices.get())); }
+
+  void set_tenants(const Tenants &tenants) { detail::check(tm_meter_set_tenants(handle_.get(), tenants.get())); }
 
   // Returns the page of metrics for Prometheus.
   std::string metrics() const {
