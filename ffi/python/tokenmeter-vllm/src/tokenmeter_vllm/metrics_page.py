@@ -49,6 +49,8 @@ class Page:
              {"": registry.lost_exchanges}),
             ("unattributed_tokens", "Tokens that vLLM counted for no exchange in flight.",
              {"": registry.unattributed_tokens}),
+            ("failed_key_reads", "Failed reads of the keys of jwt rules. The keys before remain in use.",
+             {"": registry.tenants.failures if registry.tenants else 0}),
         ):  # fmt: skip
             yield f"# HELP tokenmeter_plugin_{name}_total {help}"
             yield f"# TYPE tokenmeter_plugin_{name}_total counter"

@@ -3,7 +3,7 @@ import pathlib
 import time
 from contextvars import ContextVar
 
-from tokenmeter import Close, Exchange, Meter, OutputTokens
+from tokenmeter import Close, Exchange, Meter, OutputTokens, TenantsWatch
 
 from tokenmeter_vllm.circuit_breaker import CircuitBreaker, logger
 from tokenmeter_vllm.settings import Settings
@@ -75,6 +75,8 @@ class Registry:
         self.unattributed_tokens = 0
         """Tokens that vLLM counted for no exchange in flight: of requests from before the hook, or that vLLM lost."""
         self.tokens: OutputTokens = meter.output_tokens()
+        self.tenants: TenantsWatch | None = None
+        """The tenant rules, with the keys of their `jwt` rules."""
 
     @property
     def level(self) -> str:
@@ -148,9 +150,12 @@ def make(settings: Settings) -> Registry:
         max_models=settings.max_models,
         prices=content(settings.prices),
     )
+    registry = Registry(meter, settings)
     if settings.tenants:
-        meter.set_tenants(content(settings.tenants), content(settings.hash_key_file))
-    return Registry(meter, settings)
+        folder = pathlib.Path(settings.tenants).parent
+        registry.tenants = TenantsWatch(meter, content(settings.tenants), content(settings.hash_key_file), folder)
+        registry.tenants.start()
+    return registry
 
 
 def content(path: str | None) -> bytes:

@@ -137,6 +137,8 @@ FUNCTIONS: dict[str, list[Any]] = {
     "tm_prices_read": [Slice, POINTER(Handle)],
     "tm_prices_free": [Handle],
     "tm_tenants_read": [Slice, Slice, POINTER(KeySource), c_size_t, POINTER(Handle)],
+    "tm_tenants_key_sources": [Slice, POINTER(Text)],
+    "tm_tenants_key_missed": [Handle, Slice],
     "tm_tenants_free": [Handle],
     "tm_meter_new": [POINTER(MeterOptions), POINTER(Handle)],
     "tm_meter_set_prices": [Handle, Handle],

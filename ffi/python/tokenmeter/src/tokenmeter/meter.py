@@ -5,11 +5,12 @@ from contextlib import nullcontext
 from ctypes import byref, sizeof
 from types import MappingProxyType
 
-from tokenmeter._library import Begin, Handle, KeySource, Library, MeterOptions, Request, library, slice_of
+from tokenmeter._library import Begin, Handle, Library, MeterOptions, Request, library, slice_of
 from tokenmeter.errors import Status
 from tokenmeter.exchange import Exchange, header_fields
 from tokenmeter.handle import Owned
 from tokenmeter.steps import OutputTokens
+from tokenmeter.tenants import Tenants
 from tokenmeter.values import UsagePolicy
 
 PAGE_BYTES = 64 << 10
@@ -23,17 +24,6 @@ class Prices(Owned):
         handle = Handle(0)
         library.check(library.tm_prices_read(slice_of(yaml), byref(handle)))
         super().__init__(library, handle, library.tm_prices_free)
-
-
-class Tenants(Owned):
-    """Tenant rules, as long as they are given to a meter."""
-
-    def __init__(self, library: Library, yaml: bytes, hash_key: bytes, keys: Mapping[str, bytes]) -> None:
-        handle, sources = Handle(0), [KeySource(slice_of(name), slice_of(jwks)) for name, jwks in keys.items()]
-        array = (KeySource * len(sources))(*sources) if sources else None
-        read = library.tm_tenants_read
-        library.check(read(slice_of(yaml), slice_of(hash_key), array, len(sources), byref(handle)))
-        super().__init__(library, handle, library.tm_tenants_free)
 
 
 class Meter(Owned):
@@ -70,9 +60,13 @@ class Meter(Owned):
         """Determines the tenants of exchanges that begin from now on by these rules: the content of a tenants file.
 
         `hash_key` is the content of the hash key file, `keys` the JWKS of each source of keys that the rules name.
+        `TenantsWatch` reads and fetches them.
         """
         with Tenants(self._library, yaml, hash_key, keys) as rules:
-            self._library.check(self._library.tm_meter_set_tenants(self._handle, rules._handle))
+            self._use(rules)
+
+    def _use(self, rules: Tenants) -> None:
+        self._library.check(self._library.tm_meter_set_tenants(self._handle, rules._handle))
 
     def metrics(self) -> str:
         """Returns the metrics page, in the Prometheus text format."""
