@@ -384,6 +384,25 @@ struct Description {
 };
 
 // A meter: one for the process and the server. Its destructor leaves running exchanges as they are.
+// The exporters of a meter: a listener, a ledger, OTLP. The destructor stops them and waits for the ledger's last rows.
+class Exporters {
+ public:
+  explicit Exporters(tm_exporters handle) noexcept : handle_(handle) {}
+
+  // Returns the address of the listener. Empty if there is none.
+  std::optional<std::string> address() const {
+    return detail::text([&](tm_text *out) { return tm_exporters_address(handle_.get(), out); });
+  }
+
+  // Returns the current problems, one a line. Empty if there is none.
+  std::optional<std::string> problems() const {
+    return detail::text([&](tm_text *out) { return tm_exporters_problems(handle_.get(), out); });
+  }
+
+ private:
+  detail::Owner<tm_exporters, tm_exporters_shutdown> handle_;
+};
+
 class Meter {
  public:
   // Sets `options.size`, and checks that the library fits the header.
@@ -433,6 +452,14 @@ class Meter {
   void set_prices(const Prices &prices) { detail::check(tm_meter_set_prices(handle_.get(), prices.get())); }
 
   void set_tenants(const Tenants &tenants) { detail::check(tm_meter_set_tenants(handle_.get(), tenants.get())); }
+
+  // Starts exporters, if the library was built with them. Sets `options.size`.
+  Exporters start_exporters(tm_exporters_options options) {
+    tm_exporters exporters{0};
+    options.size = sizeof options;
+    detail::check(tm_exporters_start(handle_.get(), &options, &exporters));
+    return Exporters(exporters);
+  }
 
   // Returns the page of metrics for Prometheus.
   std::string metrics() const {

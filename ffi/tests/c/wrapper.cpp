@@ -229,12 +229,37 @@ static void usage_is_requested_and_removed() {
   CHECK(exchange->request_edit(body)->size() > body.size());
 }
 
+static void exporters_start_if_they_are_built_in() {
+  Meter meter;
+  tm_exporters_options options{};
+  options.listen = tm_text_of("127.0.0.1:0");
+  std::optional<Exporters> exporters;
+  try {
+    exporters = meter.start_exporters(options);
+  } catch (const Error &error) {
+    CHECK(error.status() == TM_STATUS_UNSUPPORTED);
+    return;
+  }
+  CHECK(exporters->address()->rfind("127.0.0.1:", 0) == 0);
+  CHECK(!exporters->problems());
+  // Only one group at a time; after its end, another.
+  try {
+    meter.start_exporters(options);
+    CHECK(!"it fails");
+  } catch (const Error &error) {
+    CHECK(error.status() == TM_STATUS_ORDER);
+  }
+  exporters.reset();
+  meter.start_exporters(options);
+}
+
 int main() {
   stream_has_a_record();
   exchanges_leave_the_gauge();
   rules_determine_the_tenant();
   engine_counts_its_tokens();
   usage_is_requested_and_removed();
+  exporters_start_if_they_are_built_in();
   std::puts("ok");
   return 0;
 }
