@@ -225,6 +225,12 @@ class Files(WithMeter):
         with self.assertRaisesRegex(Error, "tenants:1: "):
             TenantsWatch(self.meter, b"rules: 7")
 
+    def test_keys_over_http_from_elsewhere_are_warned_of(self):
+        with self.assertLogs("tokenmeter", "WARNING") as logs:
+            self.watch("http://id.example/keys?code=hunter2", "http://127.0.0.1:1/keys", "https://id.example/keys")
+        self.assertEqual(len(logs.output), 1)
+        self.assertIn("the keys of http://id.example/keys,", logs.output[0])
+
     def test_rules_without_keys_need_no_thread(self):
         watch = TenantsWatch(self.meter, b"default: nobody\n")
         watch.start()

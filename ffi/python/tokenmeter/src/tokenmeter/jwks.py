@@ -1,7 +1,7 @@
 """Fetches published keys from a URL by one GET, bounded in time and bytes.
 
-https uses the system's root certificates and the proxy of the environment. http is for this machine: it uses no proxy and
-follows no redirect, which could lead to another machine without encryption.
+https uses the system's root certificates and the proxy of the environment. http is for this machine: it uses no proxy
+and follows no redirect, which could lead to another machine without encryption.
 """
 import functools
 import time

@@ -3,6 +3,7 @@ import logging
 import pathlib
 import threading
 import time
+import urllib.parse
 from collections.abc import Callable
 
 from tokenmeter.errors import Error
@@ -15,7 +16,7 @@ POLL_SECONDS = 2.0
 REGULAR_SECONDS = 300.0
 """The interval of fetches: issuers publish a new key well before they use it."""
 MINIMUM_SECONDS = 60.0
-"""The interval after a token with an unknown key or a failed fetch: forged tokens must not cause requests to the issuer."""
+"""The interval after a token with an unknown key or a failed fetch: forged tokens must not flood the issuer."""
 logger = logging.getLogger("tokenmeter")
 
 
@@ -38,6 +39,12 @@ class Source:
         """The name without a query, which may be a secret."""
         return self.name if self.file else self.name.split("?")[0].split("#")[0]
 
+    @property
+    def is_open_to_others(self) -> bool:
+        """True if the keys come over http:// from another machine."""
+        url = urllib.parse.urlsplit("" if self.file else self.name)
+        return url.scheme == "http" and url.hostname not in ("127.0.0.1", "::1", "localhost")
+
     def is_due(self, now: float, missed: Callable[[], bool]) -> bool:
         """Returns true if it is to be read. `missed` says whether a token needed another key, and forgets it."""
         if self.file or self.read_at is None:
@@ -56,8 +63,8 @@ class Source:
 class TenantsWatch:
     """Gives a meter the rules of a tenants file, and new rules when the keys of a source change.
 
-    The rules apply from now on. Until the keys of a URL are fetched, its rules match no token; after a failed read the last
-    valid keys remain. Threads of its own read the sources: no request waits for them.
+    The rules apply from now on. Until the keys of a URL are fetched, its rules match no token; after a failed read the
+    last valid keys remain. Threads of its own read the sources: no request waits for them.
     """
 
     def __init__(self, meter: Meter, yaml: bytes, hash_key: bytes = b"", folder: pathlib.Path = pathlib.Path()) -> None:
@@ -67,6 +74,9 @@ class TenantsWatch:
         """Failed reads of a source, counted once for each problem of a file."""
         self.sources = [Source(name, folder) for name in key_sources(meter._library, yaml)]
         for source in self.sources:
+            if source.is_open_to_others:
+                logger.warning("tokenmeter: anyone on the network path can replace the keys of %s, and then act as any "
+                               "tenant: use https://", source.shown)
             if source.file:
                 try:
                     source.jwks = source.seen = source.read()
