@@ -305,6 +305,32 @@ fn a_cached_token_counts_in_its_time_only() {
 }
 
 #[test]
+fn missed_key_is_that_of_its_source_once() {
+    let (token, _) = signed(r#"{"iss":"i","exp":2000,"tenant":"acme"}"#);
+    let jwt = |source: &str| {
+        Rule::Jwt(Jwt {
+            source: source.into(),
+            keys: KeySet::default(),
+            algorithms: if source == "keys" { vec![Algorithm::EdDsa] } else { vec![] },
+            issuers: vec!["i".into()],
+            audiences: vec![],
+            tenant: Claim(vec!["tenant".into()]),
+            principal: None,
+            leeway_s: 0,
+            field: None,
+        })
+    };
+    let rules = Rules::new(Spec { rules: vec![jwt("keys"), jwt("others")], ..Spec::default() });
+    assert!(rules.needs_time() && !Rules::default().needs_time());
+    assert!(!rules.take_missed("keys"));
+    let field = |name: &str, at: usize| (name == "authorization" && at == 0).then_some(token.as_bytes());
+    rules.head(&Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &field, now_unix_s: 1500 });
+    assert!(!rules.take_missed("others"), "its rule does not allow the algorithm");
+    assert!(!rules.take_missed("absent"));
+    assert!(rules.take_missed("keys") && !rules.take_missed("keys"));
+}
+
+#[test]
 fn a_body_cannot_name_a_reserved_tenant() {
     let rules = Rules::new(Spec { rules: vec![Rule::Body(BodyKey::User)], ..Spec::default() });
     for (user, tenant) in [("_other", "default"), ("other", "other"), ("a\0", "default")] {
