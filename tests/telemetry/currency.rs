@@ -1,5 +1,5 @@
-//! The instructions of helm/README.md for a price book in another currency: afterwards every query names the metrics of
-//! such a page, and GPU costs are still in dollars.
+//! The instructions of helm/tokenmeter/rules/README.md for a price book in another currency: afterwards every query
+//! names the metrics of such a page, and GPU costs are still in dollars.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use crate::repository;
 
 /// A file after the README's command, which is for euros.
 fn in_euros(text: &str) -> String {
-    let document = repository::read("helm/README.md");
+    let document = repository::read("helm/tokenmeter/rules/README.md");
     let mut blocks = document.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
     let block = blocks.find(|block| block.starts_with("sed ")).expect("a block");
     let script = block.split('\'').nth(1).expect("a script in quotes");

@@ -63,7 +63,7 @@ fn rule_files_are_valid() {
 #[test]
 #[ignore = "needs tests/telemetry/install"]
 fn documented_commands_load_every_rule_file() {
-    let document = repository::read("helm/README.md");
+    let document = repository::read("helm/tokenmeter/rules/README.md");
     let block = |language: &str| {
         let rest = document.split(&format!("```{language}\n")).nth(1);
         rest.and_then(|rest| rest.split("```").next()).expect("a block").to_owned()

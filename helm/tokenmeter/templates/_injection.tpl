@@ -54,7 +54,8 @@ terminationMessagePolicy: FallbackToLogsOnError
 
 {{- define "tokenmeter.webhook.secretName" -}}
 {{- if eq .Values.webhook.certificate.mode "existing" -}}
-{{- required "webhook.certificate.mode: existing needs webhook.certificate.secretName" .Values.webhook.certificate.secretName -}}
+{{- $message := "webhook.certificate.mode: existing needs webhook.certificate.secretName" -}}
+{{- required $message .Values.webhook.certificate.secretName -}}
 {{- else -}}
 {{- include "tokenmeter.fullname" . }}-webhook-tls
 {{- end -}}

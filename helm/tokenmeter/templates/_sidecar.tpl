@@ -126,7 +126,8 @@ tokenmeter.sidecar: a list with the container, for initContainers (for container
 {{- range $name := list "prices" "tenants" -}}
 {{- if get $arguments $name -}}
 {{- $folder := printf "/etc/tokenmeter/%s" $name -}}
-{{- $env = append $env (dict "name" (printf "TOKENMETER_%s" (upper $name)) "value" (printf "%s/%s.yaml" $folder $name)) -}}
+{{- $file := printf "%s/%s.yaml" $folder $name -}}
+{{- $env = append $env (dict "name" (printf "TOKENMETER_%s" (upper $name)) "value" $file) -}}
 {{- $mounts = append $mounts (dict "name" (printf "tokenmeter-%s" $name) "mountPath" $folder "readOnly" true) -}}
 {{- end -}}
 {{- end -}}

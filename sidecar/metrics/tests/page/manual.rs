@@ -258,7 +258,7 @@ const INTRODUCTION: &str = "\
 `UPDATE_GOLDEN=1 cargo test -p tokenmeter-metrics` rewrites it. -->
 
 - Address: `/metrics` at `--admin`, 127.0.0.1:9464 by default.
-- [helm/README.md](../../helm/README.md) has a scrape configuration, rules and dashboards.
+- [Rules and dashboards](../../helm/tokenmeter/rules/README.md), with a scrape configuration.
 - The page has three [formats](#formats-of-the-page), chosen by `Accept`.
 - Every enabled metric has HELP and TYPE from the start; `--semconv` disables some of `gen_ai_client_*`.
 - A series appears with its first event, or with 0 if a zero is informative (no refusal, no loss, an idle model).
