@@ -241,10 +241,10 @@ def tenant(file, peer, *fields):
     return dict(line.split(": ", 1) for line in result.stdout.splitlines() if ": " in line)["tenant"]
 
 
-def test_linkerd_identity_is_the_tenant():
+def test_namespace_of_linkerds_identity_is_the_tenant():
     file = EXAMPLES / "tenants/linkerd.yaml"
     identity = "web.team-a.serviceaccount.identity.linkerd.cluster.local"
-    assert tenant(file, "127.0.0.1", f"l5d-client-id: {identity}") == identity
+    assert tenant(file, "127.0.0.1", f"l5d-client-id: {identity}") == "team-a"
     assert tenant(file, "10.1.2.3", f"l5d-client-id: {identity}") == "outside-the-mesh"
     assert tenant(file, "127.0.0.1") == "outside-the-mesh"
 
@@ -270,13 +270,14 @@ def test_namespace_of_a_service_account_is_the_tenant(tmp_path):
     assert tenant(file, "10.1.2.3", f"Authorization: Bearer {token('other')}") == "default"
 
 
-def test_istio_certificate_header_needs_a_pattern(tmp_path):
-    # helm/README.md says that a header rule cannot take the URI out of the field: when it can, change it there.
+def test_namespace_of_istios_certificate_is_the_tenant():
+    file = EXAMPLES / "tenants/istio.yaml"
     field = (
         "By=spiffe://cluster.local/ns/chat/sa/default;Hash=468ed33be74eee6556d90c0149c1309e9ba61d6425303443c0748a02dd8de688;"
         'Subject="";URI=spiffe://cluster.local/ns/team-a/sa/web'
     )
-    text = (EXAMPLES / "tenants/linkerd.yaml").read_text()
-    file = tmp_path / "istio.yaml"
-    file.write_text(text.replace("l5d-client-id", "x-forwarded-client-cert"))
-    assert "team-a" not in tenant(file, "127.0.0.1", f"x-forwarded-client-cert: {field}")
+    forged = 'URI=spiffe://cluster.local/ns/team-b/sa/web;Subject="'
+    assert tenant(file, "127.0.0.6", f"x-forwarded-client-cert: {field}") == "team-a"
+    assert tenant(file, "127.0.0.6", f"x-forwarded-client-cert: {forged},{field}") == "team-a"
+    assert tenant(file, "10.1.2.3", f"x-forwarded-client-cert: {field}") == "outside-the-mesh"
+

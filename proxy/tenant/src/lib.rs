@@ -18,6 +18,7 @@ mod request;
 mod rule;
 mod rules;
 mod token_cache;
+mod workload;
 
 pub use escape::escape;
 pub use hash::{HashKey, KeyHash, Purpose, ShortKeyError};
@@ -31,7 +32,7 @@ pub use name::{NAME_MAX_BYTES, Name};
 pub use nets::Nets;
 pub use path::begins_path;
 pub use request::{BodyFacts, Head, PendingTenant, Resolution, TenantIdentity};
-pub use rule::{ApiKeys, BodyKey, EndUser, KEY_FIELDS, MAX_BODY_KEYS, Owner, Rule};
+pub use rule::{ApiKeys, BodyKey, EndUser, HeaderTenant, KEY_FIELDS, MAX_BODY_KEYS, Owner, Rule};
 pub use rules::{Rules, Spec};
 
 #[cfg(test)]

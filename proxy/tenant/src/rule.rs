@@ -1,5 +1,6 @@
 //! The rules, one variant each.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use crate::hash::KeyHash;
 use crate::jwt::Jwt;
 use crate::name::Name;
 use crate::nets::Nets;
+use crate::workload::Workload;
 
 /// A rule: the value that it reads, and the tenant of a matching request.
 #[derive(Clone, Debug)]
@@ -15,10 +17,12 @@ pub enum Rule {
     Jwt(Jwt),
     /// Known API keys.
     ApiKeys(ApiKeys),
-    /// The value of a header field is the tenant, if the peer is trusted.
+    /// The value of a header field names the tenant, if the peer is trusted.
     Header {
         /// The field's name, in lower case.
         field: Box<str>,
+        /// The part of the value that is the tenant.
+        tenant: HeaderTenant,
         /// The field that names the principal, if there is one; as trusted as the other.
         principal: Option<Box<str>>,
     },
@@ -46,10 +50,34 @@ impl Rule {
     /// Returns the header fields that count from trusted peers only.
     pub(crate) fn trusted_only_fields(&self) -> impl Iterator<Item = &Box<str>> {
         let fields = match self {
-            Self::Header { field, principal } => [Some(field), principal.as_ref()],
+            Self::Header { field, principal, .. } => [Some(field), principal.as_ref()],
             _ => [None, None],
         };
         fields.into_iter().flatten()
+    }
+}
+
+/// The tenant in the value of a header field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HeaderTenant {
+    /// The whole value.
+    #[default]
+    Value,
+    /// The namespace of the workload whose identity the value has, as a mesh writes it.
+    Namespace,
+    /// `NAMESPACE/ACCOUNT`: the workload's namespace and service account.
+    ServiceAccount,
+}
+
+impl HeaderTenant {
+    /// Returns the tenant in `value`.
+    pub(crate) fn of(self, value: &str) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Value => Some(value.into()),
+            Self::Namespace => Workload::read(value).map(|workload| workload.namespace.into()),
+            Self::ServiceAccount => Workload::read(value)
+                .map(|workload| format!("{}/{}", workload.namespace, workload.service_account).into()),
+        }
     }
 }
 

@@ -282,13 +282,13 @@ impl Rules {
         Ok(match rule {
             Rule::Jwt(jwt) => (self.token_hit(jwt, &self.token_caches[index], head)?, RuleKind::Jwt),
             Rule::ApiKeys(keys) => (self.key_hit(keys, head)?, RuleKind::ApiKey),
-            Rule::Header { field, principal } => {
+            Rule::Header { field, tenant, principal } => {
                 let sent = |at| (head.field)(field, at).is_some();
                 if !self.spec.trusted.contains(head.peer) {
                     return Err(if sent(0) { Miss::Untrusted } else { Miss::Absent });
                 }
-                let tenant = head.text(field).and_then(|text| self.names.tenant(text));
-                let tenant = tenant.ok_or_else(|| match (sent(0), sent(1)) {
+                let named = head.text(field).and_then(|text| self.names.tenant(&tenant.of(text)?));
+                let tenant = named.ok_or_else(|| match (sent(0), sent(1)) {
                     (false, _) => Miss::Absent,
                     (true, false) => Miss::InvalidName,
                     (true, true) => Miss::Repeated,

@@ -11,7 +11,7 @@ use crate::jwt::{Claim, Jwt};
 use crate::name::Name;
 use crate::nets::Nets;
 use crate::request::{BodyFacts, Head, Resolution, TenantIdentity};
-use crate::rule::{ApiKeys, BodyKey, EndUser, Owner, Rule};
+use crate::rule::{ApiKeys, BodyKey, EndUser, HeaderTenant, Owner, Rule};
 use meter::{RuleKind, TokenRejection};
 
 fn key() -> HashKey {
@@ -133,7 +133,7 @@ fn rule() -> impl Strategy<Value = Rule> {
     let owner = Owner { tenant: name("keyed"), principal: Some(name("laptop")) };
     prop_oneof![
         Just(Rule::ApiKeys(ApiKeys::new([(key().api_key(b"sk-1"), owner)]))),
-        Just(Rule::Header { field: "x-tenant".into(), principal: None }),
+        Just(Rule::Header { field: "x-tenant".into(), tenant: HeaderTenant::Value, principal: None }),
         Just(Rule::Body(BodyKey::User)),
         Just(Rule::Body(BodyKey::Metadata("team".into()))),
         Just(Rule::Path { prefix: "/t/a".into(), tenant: name("pathed"), strip: true }),
@@ -371,7 +371,11 @@ fn tenant_is_known_before_the_end_user() {
 #[test]
 fn persons_are_hashed_unless_configured_as_plain() {
     let trusted = Nets::read(["10.0.0.0/8"]).unwrap();
-    let rules = vec![Rule::Header { field: "x-tenant".into(), principal: Some("x-user".into()) }];
+    let rules = vec![Rule::Header {
+        field: "x-tenant".into(),
+        tenant: HeaderTenant::Value,
+        principal: Some("x-user".into()),
+    }];
     let end_user = vec![EndUser::Header("x-user".into())];
     let request = Request {
         peer: [10, 0, 0, 1],
@@ -489,7 +493,7 @@ fn possible_tenants_are_known_for_fixed_rules() {
         trusted: Nets::read(trusted.iter().copied()).unwrap(),
         ..Spec::default()
     };
-    let header = || Rule::Header { field: "x-tenant".into(), principal: None };
+    let header = || Rule::Header { field: "x-tenant".into(), tenant: HeaderTenant::Value, principal: None };
     let names = |spec: &Spec| spec.tenants().map(|all| all.into_iter().collect::<Vec<_>>().join(" "));
     assert_eq!(names(&Spec::default()).as_deref(), Some("default"));
     assert_eq!(names(&spec(vec![peer("b"), peer("a")], &[])).as_deref(), Some("a b default"));

@@ -4,8 +4,8 @@
 use std::net::IpAddr;
 
 use crate::{
-    ApiKeys, BodyFacts, EndUser, HashKey, Head, Name, Nets, Owner, Resolution, Rule, RuleKind, Rules, Spec,
-    TenantIdentity,
+    ApiKeys, BodyFacts, EndUser, HashKey, Head, HeaderTenant, Name, Nets, Owner, Resolution, Rule, RuleKind,
+    Rules, Spec, TenantIdentity,
 };
 
 fn key() -> HashKey {
@@ -21,7 +21,11 @@ fn rules(key_first: bool) -> Rules {
     let owner = Owner { tenant: name("keyed"), principal: None };
     let mut rules = vec![
         Rule::ApiKeys(ApiKeys::new([(key().api_key(b"sk-1"), owner)])),
-        Rule::Header { field: "x-tenant".into(), principal: Some("x-principal".into()) },
+        Rule::Header {
+            field: "x-tenant".into(),
+            tenant: HeaderTenant::Value,
+            principal: Some("x-principal".into()),
+        },
     ];
     if !key_first {
         rules.reverse();

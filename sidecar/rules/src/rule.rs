@@ -6,8 +6,8 @@ use std::path::Path;
 use origin::file::{self, Node, Shape};
 use origin::{Diagnostic, Origin};
 use tenant::{
-    Algorithm, ApiKeys, BodyKey, Claim, Jwt, KEY_FIELDS, KeyHash, KeySet, MAX_BODY_KEYS, Name, Owner, Rule,
-    begins_path,
+    Algorithm, ApiKeys, BodyKey, Claim, HeaderTenant, Jwt, KEY_FIELDS, KeyHash, KeySet, MAX_BODY_KEYS, Name,
+    Owner, Rule, begins_path,
 };
 use text::nearest;
 
@@ -121,7 +121,22 @@ impl RulesReader<'_> {
             self.principals_hashed(&origin);
             self.trusted_field(&text, &origin)
         });
-        Some(Rule::Header { field: field?, principal })
+        let tenant = fields.take("workload").map_or(Some(HeaderTenant::Value), |node| self.workload(node));
+        Some(Rule::Header { field: field?, tenant: tenant?, principal })
+    }
+
+    /// Returns the part of a workload's identity that is the tenant.
+    fn workload(&mut self, node: Node) -> Option<HeaderTenant> {
+        let (text, origin) = self.text("workload", node)?;
+        match &*text {
+            "namespace" => Some(HeaderTenant::Namespace),
+            "service_account" => Some(HeaderTenant::ServiceAccount),
+            other => {
+                let problem = format!("`{}` is no part of a workload's identity", other.escape_debug());
+                self.report_error(&origin, problem, "write namespace or service_account");
+                None
+            }
+        }
     }
 
     /// Returns a header field that only trusted peers may set.
@@ -433,7 +448,7 @@ fn kinds(item: &Node) -> Vec<&'static str> {
 const KINDS: [(&str, &[&str]); 6] = [
     ("jwt", &["jwt"]),
     ("api_keys", &["api_keys", "fields"]),
-    ("header", &["header", "principal"]),
+    ("header", &["header", "workload", "principal"]),
     ("body", &["body"]),
     ("path", &["path", "tenant", "strip"]),
     ("peer", &["peer", "tenant"]),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use origin::Origin;
-use tenant::{BodyKey, EndUser, HashKey, Rule};
+use tenant::{BodyKey, EndUser, HashKey, HeaderTenant, Rule};
 
 use super::{Hash, Place, TenantFiles, Tenants, load, parse, warn_if_public};
 
@@ -66,7 +66,7 @@ fn documented_example_is_valid() {
     assert_eq!(jwt.tenant.0, ["https://example.com/tenant".into()]);
     assert_eq!((jwt.issuers.len(), jwt.audiences.len(), jwt.leeway_s), (1, 2, 60));
     assert_eq!(keys.len(), 2);
-    assert!(matches!(header, Rule::Header { field, principal: Some(principal) }
+    assert!(matches!(header, Rule::Header { field, principal: Some(principal), .. }
         if **field == *"x-tenant" && **principal == *"x-principal"));
     assert!(matches!(path, Rule::Path { prefix, strip: true, .. } if **prefix == *"/teams/search"));
     assert!(matches!(body, Rule::Body(BodyKey::Metadata(team)) if **team == *"team"));
@@ -395,4 +395,25 @@ fn public_hash_key_file_is_a_warning() {
         assert_eq!(warning.is_some(), warned, "{mode:o}");
     }
     fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn header_may_have_the_identity_of_a_workload() {
+    let rules = |part: &str| {
+        format!(
+            "trusted_peers: [127.0.0.6]\nrules: [{{header: X-Forwarded-Client-Cert, workload: {part}}}]\n"
+        )
+    };
+    for (part, tenant) in
+        [("namespace", HeaderTenant::Namespace), ("service_account", HeaderTenant::ServiceAccount)]
+    {
+        let spec = parse("tenants.yaml", &rules(part), Hash::None).expect("it is valid").spec;
+        assert!(
+            matches!(&spec.rules[..], [Rule::Header { tenant: read, .. }] if *read == tenant),
+            "{spec:?}"
+        );
+    }
+    let errors = parse("tenants.yaml", &rules("pod"), Hash::None).expect_err("it is no part");
+    let text = errors.to_string();
+    assert!(text.contains("write namespace or service_account") && text.contains(":2"), "{text}");
 }

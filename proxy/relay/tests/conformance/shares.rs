@@ -14,7 +14,7 @@ use hyper::body::{Body, Frame};
 use hyper::client::conn::http2::SendRequest;
 use relay::{Dropped, Plan, Refusal, UsageStep};
 use socket2::{Domain, Socket, Type};
-use tenant::{BodyKey, Nets, Rule};
+use tenant::{BodyKey, HeaderTenant, Nets, Rule};
 use usage::Policy;
 
 use super::Proxy;
@@ -482,7 +482,7 @@ fn single_address_is_never_rejected() {
 /// Behind an ingress all clients have one address, so shares are by tenant there.
 #[test]
 fn tenants_behind_a_trusted_peer_have_shares() {
-    let header = Rule::Header { field: "x-tenant".into(), principal: None };
+    let header = Rule::Header { field: "x-tenant".into(), tenant: HeaderTenant::Value, principal: None };
     let trusted = Nets::read(["127.0.0.1"]).unwrap();
     let spec = tenant::Spec { trusted, ..rules(vec![header]) };
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");

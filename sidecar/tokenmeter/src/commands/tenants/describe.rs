@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use rules::{Place, Tenants};
-use tenant::{BodyKey, EndUser, Jwt, Rule};
+use tenant::{BodyKey, EndUser, HeaderTenant, Jwt, Rule};
 
 /// Describes the whole file.
 pub(super) fn rules(tenants: &Tenants) -> String {
@@ -41,10 +41,15 @@ fn rule_text(rule: &Rule, tenants: &Tenants) -> String {
             let plural = if keys.len() == 1 { "" } else { "s" };
             format!("api_key: one of {} API key{plural}: the tenant is that of the key.", keys.len())
         }
-        Rule::Header { field, principal } => {
+        Rule::Header { field, tenant, principal } => {
+            let part = match tenant {
+                HeaderTenant::Value => "its value",
+                HeaderTenant::Namespace => "the namespace of the workload in it",
+                HeaderTenant::ServiceAccount => "the namespace and service account of the workload in it",
+            };
             let principal = principal.as_ref().map(|field| format!(", the principal that of `{field}`"));
             format!(
-                "header: `{field}`, set by a trusted peer: the tenant is its value{}.",
+                "header: `{field}`, set by a trusted peer: the tenant is {part}{}.",
                 principal.unwrap_or_default()
             )
         }

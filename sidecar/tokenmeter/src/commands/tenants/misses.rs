@@ -1,7 +1,7 @@
 //! Describes why a rule does not match: the part that the request lacks or that is not trusted. The text repeats
 //! nothing of a key or a token (law 11).
 
-use tenant::{Miss, Rule, TokenRejection};
+use tenant::{HeaderTenant, Miss, Rule, TokenRejection};
 
 use super::describe::member;
 
@@ -52,8 +52,11 @@ pub(super) fn reason(rule: &Rule, miss: Miss) -> String {
         (Rule::Header { field, .. }, Miss::Repeated) => {
             format!("header: `{field}` is set more than once, so the tenant is ambiguous")
         }
-        (Rule::Header { field, .. }, Miss::InvalidName) => {
+        (Rule::Header { field, tenant: HeaderTenant::Value, .. }, Miss::InvalidName) => {
             format!("header: the value of `{field}` is no name")
+        }
+        (Rule::Header { field, .. }, Miss::InvalidName) => {
+            format!("header: the value of `{field}` has no identity of a workload, or several")
         }
         (Rule::Header { field, .. }, _) => format!("header: no `{field}`"),
         (Rule::Body(key), Miss::BodyUnread) => {
