@@ -99,6 +99,16 @@ def test_webhook_never_keeps_a_pod_from_starting():
         assert one["reinvocationPolicy"] == "IfNeeded" and one["sideEffects"] == "None"
 
 
+def test_webhook_answers_until_its_endpoint_is_removed():
+    def hook(version):
+        return chart.named(chart.render(version), "Deployment")["spec"]["template"]["spec"]["containers"][0].get(
+            "lifecycle"
+        )
+
+    # The action exists from 1.30 on; the image has no shell that could sleep.
+    assert hook("1.29") is None and hook("1.30") == {"preStop": {"sleep": {"seconds": 5}}}
+
+
 def test_self_signed_certificate_is_of_the_service(tmp_path):
     objects = chart.render("1.31")
     secret = chart.named(objects, "Secret")["data"]

@@ -59,5 +59,7 @@ def test_patch_adds_the_annotation(tmp_path):
 
 def test_names_of_the_page_are_the_charts():
     objects = chart.render("1.31", release="tokenmeter", namespace="tokenmeter")
-    [secret] = [words[-1] for words in map(shlex.split, re.findall(r"`(kubectl -n tokenmeter delete secret [^`]+)`", DOCUMENT))]
+    [secret] = [
+        words[-1] for words in map(shlex.split, re.findall(r"`(kubectl -n tokenmeter delete secret [^`]+)`", DOCUMENT))
+    ]
     assert chart.named(objects, "Secret")["metadata"]["name"] == secret
