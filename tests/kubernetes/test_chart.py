@@ -284,6 +284,8 @@ def test_notes_say_the_next_step(tmp_path):
 
     assert "kubectl label namespace NAMESPACE tokenmeter.io/injection=enabled" in notes()
     assert "injection: webhook" in notes() and "WARNING: ledger.store.url is empty" in notes()
-    assert "WARNING" not in notes('ledger={"store":{"url":"postgres://a@b/c"}}')
+    assert "WARNING: image.repository is not set" in notes()
+    store, image = 'ledger={"store":{"url":"postgres://a@b/c"}}', 'image={"repository":"registry.example/tokenmeter"}'
+    assert "WARNING" not in notes(store, image)
     assert "kubectl label" not in notes('injection={"mode":"none"}')
     assert "podMonitorSelector" in notes('monitoring={"podMonitor":{"enabled":true}}')
