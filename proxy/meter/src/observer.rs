@@ -187,7 +187,7 @@ pub enum Dropped {
     FrameUnparsed,
     /// A connection that panicked.
     Panic,
-    /// An accept that failed.
+    /// An accept that failed, or of a connection that was not redirected as the plan says.
     Accept,
     /// A compressed body that is no longer decoded: damaged, or above the limits of a decompression bomb.
     Decoding,

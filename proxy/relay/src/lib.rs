@@ -28,6 +28,7 @@ mod holder;
 pub mod limits;
 mod listen;
 pub mod outbox;
+mod redirected;
 pub mod rejection;
 pub mod shares;
 pub mod upstream_profile;

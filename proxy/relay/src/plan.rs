@@ -73,6 +73,8 @@ pub struct Plan {
     /// True if requests whose work would continue after their client left are rejected: their client gets the output by
     /// another request, which is not metered.
     pub refuse_detached: bool,
+    /// True if every connection is redirected: its upstream is the one with the port that its client addressed.
+    pub transparent: bool,
     /// Maximum client connections per worker; beyond it the one that is idle for longest is closed.
     pub connections: usize,
     /// The bounds of what one client may use of shared capacities.

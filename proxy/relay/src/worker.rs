@@ -24,6 +24,7 @@ use crate::engine::net::tunnel;
 use crate::engine::{Engine, Served};
 use crate::exchange::metered::Metered;
 use crate::outbox::Outbox;
+use crate::redirected;
 use crate::request::forward;
 use crate::state::{Capacities, WorkerState, contain};
 use crate::sweep::sweep;
@@ -149,6 +150,17 @@ async fn accept<E: Engine>(
                 }
                 continue;
             }
+        };
+        let upstream = match plan.transparent {
+            false => upstream,
+            true => match redirected::upstream(&plan.upstreams, &stream, peer) {
+                Some(upstream) => upstream,
+                None => {
+                    connections.worker.dropped(Dropped::Accept);
+                    tracing::debug!(%peer, "closed: it was not redirected from the port of an upstream");
+                    continue;
+                }
+            },
         };
         // Without it, small frames wait for the client's acknowledgements. If a socket rejects the option, its client
         // is gone.

@@ -17,6 +17,7 @@
 mod drain;
 mod probe;
 mod readiness;
+mod redirected_loop;
 mod resource_usage;
 mod source;
 pub(crate) mod start_error;
@@ -128,6 +129,9 @@ impl Process {
         let live = Arc::<tenant::Live>::default();
         let reload = reload(plan, &billing, &live, &metrics).map_err(StartError::Thread)?;
         reload.wait_first(FIRST_LOOK);
+        if plan.relay.transparent {
+            redirected_loop::refuse(&targets, plan.relay.upstreams.iter().map(|upstream| upstream.listen))?;
+        }
         let data = relay::Plan { tenants: live, gate: billing.gate(), ..plan.relay.clone() };
         let relay = relay::start(data, observers, outbox).map_err(|error| StartError::relay(error, plan))?;
         resource_usage.running(&relay);

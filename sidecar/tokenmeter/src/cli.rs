@@ -13,6 +13,8 @@ use crate::commands::curve::CurveArgs;
 use crate::commands::drain::DrainArgs;
 use crate::commands::ledger::LedgerArgs;
 use crate::commands::prices::PricesArgs;
+#[cfg(feature = "redirect")]
+use crate::commands::redirect::RedirectArgs;
 use crate::commands::spend::SpendArgs;
 use crate::commands::tenants::TenantsArgs;
 #[cfg(feature = "demo")]
@@ -25,7 +27,7 @@ use crate::settings::{Form, Group, SETTINGS, Setting, variable};
     name = "tokenmeter",
     version = version(),
     about = "A streaming proxy that meters LLM inference: tokens, latency, spend",
-    after_help = examples(MORE),
+    after_help = MORE,
     after_long_help = examples(EXAMPLES),
     args_conflicts_with_subcommands = true
 )]
@@ -40,7 +42,7 @@ struct CommandLine {
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum Action {
     /// Run the proxy (the default command).
-    #[command(after_help = examples(MORE), after_long_help = examples(EXAMPLES))]
+    #[command(after_help = MORE, after_long_help = examples(EXAMPLES))]
     Run(Flags),
     /// Print the effective settings, or all errors with exit code 2.
     CheckConfig {
@@ -72,6 +74,12 @@ pub enum Action {
     /// Manage a ledger: close, verify, back up, reprice.
     #[command(subcommand)]
     Ledger(LedgerArgs),
+    /// Redirect connections to a server's port to tokenmeter.
+    #[cfg(feature = "redirect")]
+    #[command(
+        long_about = "Redirect connections to a server's port to tokenmeter, by rules of nftables in the current network namespace"
+    )]
+    Redirect(RedirectArgs),
     /// Run a simulated server, the proxy and clients in one process.
     #[cfg(feature = "demo")]
     Demo(DemoArgs),
@@ -184,9 +192,7 @@ const FIRST_SETTINGS: [(&str, &str); 8] = [
 
 /// The end of `-h`.
 const MORE: &str = "\
-Examples:
-  tokenmeter demo
-  tokenmeter run --upstream http://127.0.0.1:8000
+Example: tokenmeter run --upstream http://127.0.0.1:8000
 All settings, each in full: --help";
 
 fn help(setting: &Setting) -> StyledStr {

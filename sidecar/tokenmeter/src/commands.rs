@@ -7,6 +7,8 @@ pub(crate) mod ledger;
 pub(crate) mod ledger_path;
 pub(crate) mod operator;
 pub(crate) mod prices;
+#[cfg(feature = "redirect")]
+pub(crate) mod redirect;
 pub(crate) mod reprice;
 mod setting;
 pub(crate) mod spend;
@@ -39,6 +41,8 @@ pub fn execute(action: Action) -> ExitCode {
         Action::CheckConfig { flags, show_origin } => check_config(&flags, show_origin),
         Action::Curve(args) => curve::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Drain(args) => drain::run(&args).unwrap_or_else(|error| fail(&error)),
+        #[cfg(feature = "redirect")]
+        Action::Redirect(args) => redirect::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Ledger(args) => ledger::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Spend(args) => spend::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Tenants(args) => tenants(&args),

@@ -124,6 +124,7 @@ impl Plan {
             drain_grace: reader.milliseconds("drain_grace_ms"),
             half_close: reader.switch("half_close"),
             refuse_detached: reader.refuses_detached(),
+            transparent: reader.switch("transparent"),
             connections: reader.count("connections"),
             shares: relay::Shares::default(),
             trace: telemetry.trace,
@@ -132,6 +133,9 @@ impl Plan {
             report_rejections: reader.switch("access_log"),
             tokenized: tokenizers.iter().map(|file| file.model.clone()).collect::<HashSet<_>>().into(),
         };
+        if relay.transparent {
+            reader.check_ports(&relay.upstreams);
+        }
         let relay = relay::Plan { shares: reader.shares(machine, &relay), ..relay };
         let engine = engine::Plan {
             targets: upstreams.iter().filter_map(UpstreamDraft::for_engine).collect(),
@@ -226,6 +230,18 @@ impl Reader<'_> {
             self.warnings.push(Diagnostic::at(&origin, what, "write less than 5000"));
         }
         idle
+    }
+
+    /// Checks that the port of a redirected connection names one upstream.
+    fn check_ports(&mut self, upstreams: &[relay::Upstream]) {
+        for (index, later) in upstreams.iter().enumerate() {
+            if let Some(earlier) = upstreams[..index].iter().find(|earlier| earlier.port == later.port) {
+                let what = format!("{} and {} have the same port {}", earlier.name, later.name, later.port);
+                let origin = self.value("transparent").origin;
+                let remedy = "give each upstream of redirected connections a port of its own";
+                self.errors.push(Diagnostic::at(&origin, what, remedy));
+            }
+        }
     }
 
     fn log(&mut self) -> log::Plan {

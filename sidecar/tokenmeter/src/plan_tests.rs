@@ -86,7 +86,7 @@ fn one_upstream_is_enough() {
     assert_eq!(plan.relay.pool_size, 256);
     assert_eq!(plan.relay.drain_delay, Duration::from_secs(5));
     assert_eq!(plan.relay.drain_grace, Duration::from_secs(25));
-    assert!(!plan.relay.half_close);
+    assert!(!plan.relay.half_close && !plan.relay.transparent);
     assert_eq!(plan.relay.connections, 4096);
     assert_eq!((plan.max_models, plan.outbox_records), (50, 4096));
     assert!(plan.admin_hosts.is_empty() && !plan.log.access && plan.drain_token.is_none());
@@ -98,7 +98,7 @@ fn every_setting_reaches_its_part() {
     let plan = plan(&flags(
         "upstream=http://[::1]:8000/base/ kind=llama_cpp engine_metrics=on engine_metrics_interval_ms=1000 listen=localhost:1 admin=[::]:2 admin_hosts=a.b,c \
          workers=3 connections=4 pool_size=5 pool_idle_ms=6 connect_timeout_ms=7 head_timeout_ms=8 stall_ms=9 \
-         half_close=true drain_delay_ms=10 drain_grace_ms=11 drain_token_file=t max_models=12 outbox_records=13 access_log=true \
+         half_close=true transparent=true drain_delay_ms=10 drain_grace_ms=11 drain_token_file=t max_models=12 outbox_records=13 access_log=true \
          log_level=debug log_format=json",
     ));
     let upstream = &plan.relay.upstreams[0];
@@ -124,7 +124,7 @@ fn every_setting_reaches_its_part() {
         plan.relay.drain_grace,
     ];
     assert_eq!(times, [6, 7, 8, 9, 10, 11].map(Duration::from_millis));
-    assert!(plan.relay.half_close && plan.log.access);
+    assert!(plan.relay.half_close && plan.relay.transparent && plan.log.access);
     assert_eq!(plan.drain_token, Some(crate::drain_token::DrainToken::at("t")));
     assert_eq!((plan.max_models, plan.outbox_records), (12, 13));
     assert_eq!(plan.log.level, crate::log::Level::named("debug"));
@@ -229,6 +229,21 @@ fn errors_have_place_problem_and_remedy() {
     ] {
         assert_eq!(errors(&flags(written)), [expected], "{written}");
     }
+}
+
+#[test]
+fn redirected_port_names_one_upstream() {
+    let text = "transparent: true\nupstreams:\n  - {name: a, url: \"http://10.0.0.1:8000\"}\n  \
+                - {name: b, url: \"http://10.0.0.2:PORT\", listen: \"127.0.0.1:9801\"}\n";
+    assert!(plan(&yaml(&text.replace("PORT", "8001"))).relay.transparent);
+    let same = text.replace("PORT", "8000");
+    assert_eq!(
+        errors(&yaml(&same)),
+        [
+            "t.yaml:1: a and b have the same port 8000; give each upstream of redirected connections a port of its own"
+        ]
+    );
+    assert!(!plan(&yaml(&same.replace("true", "false"))).relay.transparent);
 }
 
 #[test]

@@ -121,6 +121,14 @@ pub static SETTINGS: &[Setting] = &[
         help: "Address on which clients reach the upstream, ADDRESS:PORT; port 0 takes a free one",
     },
     Setting {
+        key: "transparent",
+        group: Group::Proxy,
+        form: Form::Switch,
+        default: "false",
+        help: "Serve connections that `tokenmeter redirect` sends to `listen`: each goes to the upstream with the \
+               port that its client addressed, others are closed",
+    },
+    Setting {
         key: "engine_metrics",
         group: Group::Telemetry,
         form: Form::Choice(&SCRAPES),

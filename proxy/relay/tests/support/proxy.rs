@@ -139,6 +139,7 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
         drain_grace: Duration::from_secs(5),
         half_close: false,
         refuse_detached: false,
+        transparent: false,
         connections: 1000,
         shares: relay::Shares::default(),
     }

@@ -31,6 +31,13 @@ pub enum StartError {
         /// The listener.
         reached: SocketAddr,
     },
+    /// Rules of the kernel send tokenmeter's own connections to its listener.
+    Redirected {
+        /// The upstream's URL.
+        url: String,
+        /// The user of this process.
+        uid: u32,
+    },
     /// Another process of this host writes the ledger.
     LedgerInUse {
         /// The open month's file.
@@ -109,6 +116,11 @@ impl fmt::Display for StartError {
                 "--upstream: {url} is tokenmeter's own listener {reached}; start the inference server, or name \
                  its own address"
             ),
+            Self::Redirected { url, uid } => write!(
+                f,
+                "--transparent: tokenmeter's own connections to {url} are redirected to its listener; run \
+                 `tokenmeter redirect` with --exclude-uid {uid}"
+            ),
             Self::LedgerInUse { path, writer } => write!(
                 f,
                 "--ledger: process {writer} writes {}; give each process its own file, stop that process, or write \
@@ -130,7 +142,10 @@ impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Bind { cause, .. } | Self::Gpu(cause) | Self::Thread(cause) => Some(cause),
-            Self::Loop { .. } | Self::LedgerInUse { .. } | Self::Tokenizers { .. } => None,
+            Self::Loop { .. }
+            | Self::Redirected { .. }
+            | Self::LedgerInUse { .. }
+            | Self::Tokenizers { .. } => None,
         }
     }
 }
@@ -177,6 +192,11 @@ mod tests {
                     .to_string(),
                 "--upstream: http://a:1 is tokenmeter's own listener 10.0.0.1:1; start the inference server, or \
                  name its own address",
+            ),
+            (
+                StartError::Redirected { url: "http://a:1".to_owned(), uid: 7 }.to_string(),
+                "--transparent: tokenmeter's own connections to http://a:1 are redirected to its listener; run \
+                 `tokenmeter redirect` with --exclude-uid 7",
             ),
             (
                 StartError::Thread(Error::other("no")).to_string(),
