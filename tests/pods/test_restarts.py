@@ -1,0 +1,103 @@
+"""Rolling restarts under streams: no request and no row of the ledger is lost."""
+import asyncio
+import os
+import random
+import unittest
+
+import client
+from pod import PUBLIC, Node, Pod
+
+IS_LONG = bool(os.environ.get("TOKENMETER_LONG"))
+RESTARTS = 100 if IS_LONG else 5
+CLIENTS = 500 if IS_LONG else 40
+REPLICAS = 2
+
+# Less than the drain's delay, as by the default of 5 s in a cluster.
+ENDPOINTS_REMOVED_S = 0.3
+DRAIN_DELAY_MS = 2_000
+
+
+class Restarts(unittest.IsolatedAsyncioTestCase):
+    def setUp(self):
+        self.node, self.pods, self.endpoints, self.failures = Node(), [], [], []
+        self.is_over = asyncio.Event()
+
+    def tearDown(self):
+        for pod in self.pods:
+            pod.close()
+        self.node.close()
+
+    async def asyncSetUp(self):
+        asyncio.get_running_loop().set_debug(False)
+
+    async def test_takeover_loses_nothing(self):
+        await self.lose_nothing("takeover")
+
+    async def test_redirect_loses_nothing(self):
+        await self.lose_nothing("redirect")
+
+    async def test_server_without_the_hook_cuts_streams(self):
+        requests = await self.restart("takeover", 1, waits=False)
+        self.assertTrue(self.failures, f"none of {requests} requests was cut: the tests above prove nothing")
+        # What was cut has its row, too.
+        self.assertEqual(sum(every for every, _ in self.rows()), requests)
+
+    async def lose_nothing(self, mode):
+        requests = await self.restart(mode, RESTARTS)
+        rows = self.rows()
+        every, whole = (sum(pod[part] for pod in rows) for part in (0, 1))
+        print(f"{mode}: {RESTARTS} restarts, {CLIENTS} clients, {requests} requests, {every} rows")
+        self.assertEqual(self.failures, [])
+        self.assertEqual((every, whole), (requests, requests))
+        self.assertTrue(all(pod[0] > 0 for pod in rows), f"each pod had a part: {rows}")
+
+    async def restart(self, mode, restarts, waits=True):
+        """Replace a pod this often under streams, then end all; the number of requests."""
+        for _ in range(REPLICAS):
+            await self.add(mode)
+        clients = [asyncio.create_task(self.client(number)) for number in range(CLIENTS)]
+        for _ in range(restarts):
+            await self.add(mode)
+            oldest = self.endpoints[0]
+            await asyncio.gather(oldest.delete(waits), self.remove(oldest))
+        self.is_over.set()
+        requests = sum(await asyncio.gather(*clients))
+        for pod in self.endpoints:
+            await pod.delete()
+        return requests
+
+    async def add(self, mode):
+        self.pods.append(Pod(self.node, mode, DRAIN_DELAY_MS))
+        self.endpoints.append(await self.pods[-1].start())
+
+    async def remove(self, pod):
+        """Remove a pod from its Service, a moment after its deletion began."""
+        await asyncio.sleep(ENDPOINTS_REMOVED_S)
+        self.endpoints.remove(pod)
+
+    def rows(self):
+        return [pod.rows() for pod in self.pods]
+
+    async def client(self, number):
+        """Send streams until the end, every other client on a kept connection; the number of requests."""
+        chance, requests, connection = random.Random(number), 0, None
+        while not self.is_over.is_set():
+            if connection is None:
+                connection = client.Connection(chance.choice(self.endpoints).v4, PUBLIC)
+            tokens = chance.randrange(1, 16)
+            requests += 1
+            try:
+                answer = await connection.chat(tokens, 200)
+                if not client.is_whole(answer, tokens):
+                    self.failures.append((connection.host, answer))
+            except (OSError, EOFError) as error:
+                self.failures.append((connection.host, repr(error)))
+                connection.close()
+            # A client thinks for a moment; a pool sees meanwhile that a connection was closed.
+            await asyncio.sleep(0.1 + chance.random() / 5)
+            if number % 2 == 1 or not connection.is_open():
+                connection.close()
+                connection = None
+        if connection is not None:
+            connection.close()
+        return requests
