@@ -136,21 +136,26 @@ class Pod:
             await asyncio.sleep(0.05)
         raise AssertionError(f"{path} does not succeed:\n{self.log()}")
 
-    async def delete(self, waits=True):
-        """Delete the pod as the kubelet does: both hooks at once, SIGTERM to the server after its hook, SIGTERM to the
-        sidecar after the server's end. Endpoints are removed by others meanwhile. Unless it `waits`, the server has no
-        hook."""
-        sidecar_hook = asyncio.create_task(self.run(self.node.binary, "drain"))
+    async def delete(self, waits=True, native=True):
+        """Delete the pod as the kubelet does: both hooks at once, SIGTERM to each container after its hook, and to a
+        `native` sidecar only after the server's end. Endpoints are removed by others meanwhile. Unless it `waits`, the
+        server has no hook."""
+        server = asyncio.create_task(self.end_server(waits))
+        code, output = await self.run(self.node.binary, "drain")
+        assert code == 0, output
+        if native:
+            await server
+        self.sidecar.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(self.sidecar.wait(), 10) == 0, self.log()
+        await server
+        self.close()
+
+    async def end_server(self, waits):
         if waits:
             # The kubelet ignores the answer.
             await client.once(self.v4, ADMIN, "/drained")
         self.server.send_signal(signal.SIGTERM)
         await self.server.wait()
-        code, output = await sidecar_hook
-        assert code == 0, output
-        self.sidecar.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(self.sidecar.wait(), 10) == 0, self.log()
-        self.close()
 
     def close(self):
         """End the namespace, and with it what still runs in it."""

@@ -36,22 +36,25 @@ class Restarts(unittest.IsolatedAsyncioTestCase):
     async def test_redirect_loses_nothing(self):
         await self.lose_nothing("redirect")
 
+    async def test_plain_container_loses_nothing(self):
+        await self.lose_nothing("takeover", min(RESTARTS, 3), native=False)
+
     async def test_server_without_the_hook_cuts_streams(self):
         requests = await self.restart("takeover", 1, waits=False)
         self.assertTrue(self.failures, f"none of {requests} requests was cut: the tests above prove nothing")
         # What was cut has its row, too.
         self.assertEqual(sum(every for every, _ in self.rows()), requests)
 
-    async def lose_nothing(self, mode):
-        requests = await self.restart(mode, RESTARTS)
+    async def lose_nothing(self, mode, restarts=RESTARTS, native=True):
+        requests = await self.restart(mode, restarts, native=native)
         rows = self.rows()
         every, whole = (sum(pod[part] for pod in rows) for part in (0, 1))
-        print(f"{mode}: {RESTARTS} restarts, {CLIENTS} clients, {requests} requests, {every} rows")
+        print(f"{mode}: {restarts} restarts, {CLIENTS} clients, {requests} requests, {every} rows")
         self.assertEqual(self.failures, [])
         self.assertEqual((every, whole), (requests, requests))
         self.assertTrue(all(pod[0] > 0 for pod in rows), f"each pod had a part: {rows}")
 
-    async def restart(self, mode, restarts, waits=True):
+    async def restart(self, mode, restarts, waits=True, native=True):
         """Replace a pod this often under streams, then end all; the number of requests."""
         for _ in range(REPLICAS):
             await self.add(mode)
@@ -59,7 +62,7 @@ class Restarts(unittest.IsolatedAsyncioTestCase):
         for _ in range(restarts):
             await self.add(mode)
             oldest = self.endpoints[0]
-            await asyncio.gather(oldest.delete(waits), self.remove(oldest))
+            await asyncio.gather(oldest.delete(waits, native), self.remove(oldest))
         self.is_over.set()
         requests = sum(await asyncio.gather(*clients))
         for pod in self.endpoints:
