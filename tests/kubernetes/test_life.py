@@ -95,3 +95,13 @@ def test_sidecar_lives_as_rendered(tmp_path):
         process.wait()
         server.shutdown()
     assert (tmp_path / "ledger.db").exists()
+
+
+def test_redirect_takes_the_arguments_that_the_injection_adds():
+    objects = chart.render("1.31", sets=['injection={"redirect":{"enabled":true}}'])
+    text = next(one["data"]["injection.yaml"] for one in objects if "injection.yaml" in one.get("data", {}))
+    [config] = chart.documents(text)
+    words = [*config["redirect"]["command"], *config["redirect"].get("args", []), "--to=8200", "--port=8000"]
+    printed = subprocess.run([chart.BINARY, *words[1:], "--print"], capture_output=True, text=True, check=True).stdout
+    # The sidecar's own connections are not redirected.
+    assert "8200" in printed and str(config["container"]["securityContext"]["runAsUser"]) in printed
