@@ -1,0 +1,135 @@
+//! The knobs of one pod: its annotations `config.tokenmeter.io/NAME`.
+
+use serde_json::Value;
+
+use crate::config::GRACE_MAX_SECONDS;
+use crate::pod::text;
+use crate::reason::Reason;
+
+/// The values of the knob `kind`, those of the setting.
+pub const KINDS: [&str; 14] = [
+    "auto",
+    "vllm",
+    "tgi",
+    "llama_cpp",
+    "sglang",
+    "ollama",
+    "tensorrt_llm",
+    "triton",
+    "lmdeploy",
+    "mistral_rs",
+    "dynamo",
+    "openai",
+    "anthropic",
+    "gemini",
+];
+
+/// The values of the knob `usage`, those of the setting.
+pub const USAGES: [&str; 3] = ["inject", "continuous", "observe"];
+
+/// The values of the knob `role`, those of the setting.
+pub const ROLES: [&str; 4] = ["whole", "prefill", "decode", "auto"];
+
+/// The way by which the sidecar gets the traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The sidecar listens on the public number, the server moves.
+    Takeover,
+    /// The name of the port leads to the sidecar.
+    NamedPort,
+    /// Packets to the public number are redirected.
+    Redirect,
+}
+
+impl Mode {
+    pub(crate) const ALL: [Self; 3] = [Self::Takeover, Self::NamedPort, Self::Redirect];
+
+    /// Returns the value of the annotation.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Takeover => "takeover",
+            Self::NamedPort => "named-port",
+            Self::Redirect => "redirect",
+        }
+    }
+}
+
+/// The knobs of one pod, checked.
+#[derive(Debug)]
+pub(crate) struct Knobs<'p> {
+    pub(crate) mode: Mode,
+    pub(crate) container: Option<&'p str>,
+    pub(crate) port: Option<u16>,
+    pub(crate) server_port: Option<u16>,
+    pub(crate) loopback: bool,
+    pub(crate) grace_seconds: Option<u32>,
+    pub(crate) usage: Option<&'p str>,
+    pub(crate) kind: Option<&'p str>,
+    pub(crate) role: Option<&'p str>,
+    pub(crate) prices: Option<&'p str>,
+    pub(crate) tenants: Option<&'p str>,
+    pub(crate) image: Option<&'p str>,
+}
+
+impl<'p> Knobs<'p> {
+    /// Reads the annotations of a pod. An invalid value would stop the sidecar, and the pod with it.
+    pub(crate) fn read(pod: &'p Value) -> Result<Self, Reason> {
+        let knob =
+            |name: &str| text(pod, &["metadata", "annotations", &format!("config.tokenmeter.io/{name}")]);
+        let one_of = |name: &'static str, known: &[&str]| match knob(name) {
+            Some(value) if !known.contains(&value) => Err(Reason::Knob(name)),
+            value => Ok(value),
+        };
+        let number = |name: &'static str, from: u32, to: u32| match knob(name) {
+            Some(value) => whole(value, from, to).map(Some).ok_or(Reason::Knob(name)),
+            None => Ok(None),
+        };
+        let port = |name: &'static str, from: u32| {
+            Ok(number(name, from, 65_535)?.and_then(|number| u16::try_from(number).ok()))
+        };
+        let config_map = |name: &'static str| match knob(name) {
+            Some(value) if !is_dns_name(value) => Err(Reason::Knob(name)),
+            value => Ok(value),
+        };
+        let mode = one_of("mode", &Mode::ALL.map(Mode::name))?;
+        let role = match text(pod, &["metadata", "labels", "llm-d.ai/role"]) {
+            Some(role) if ["prefill", "decode"].contains(&role) => Some(role),
+            _ => None,
+        };
+        let image = knob("image");
+        if image.is_some_and(|image| image.is_empty() || image.trim() != image) {
+            return Err(Reason::Knob("image"));
+        }
+        Ok(Self {
+            mode: Mode::ALL.into_iter().find(|known| mode == Some(known.name())).unwrap_or(Mode::Takeover),
+            container: knob("container"),
+            port: port("port", 1)?,
+            server_port: port("server-port", 1024)?,
+            loopback: one_of("loopback", &["true", "false"])? == Some("true"),
+            grace_seconds: number("grace-seconds", 0, GRACE_MAX_SECONDS)?,
+            usage: one_of("usage", &USAGES)?,
+            kind: one_of("kind", &KINDS)?,
+            role: one_of("role", &ROLES)?.or(role),
+            prices: config_map("prices")?,
+            tenants: config_map("tenants")?,
+            image,
+        })
+    }
+}
+
+/// Returns a number of at most five digits within bounds.
+pub(crate) fn whole(text: &str, from: u32, to: u32) -> Option<u32> {
+    let is_number = !text.is_empty() && text.len() <= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten().filter(|number| (from..=to).contains(number))
+}
+
+/// Returns true for the name of a ConfigMap.
+fn is_dns_name(name: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let (first, last) = (name.bytes().next(), name.bytes().last());
+    name.len() <= 253
+        && first.is_some_and(is_inner)
+        && last.is_some_and(is_inner)
+        && name.bytes().all(|byte| is_inner(byte) || byte == b'-' || byte == b'.')
+        && !["..", ".-", "-."].iter().any(|pair| name.contains(pair))
+}

@@ -1,0 +1,27 @@
+//! Admission of pods: a pod becomes the same pod with the sidecar, or there is a reason to leave it.
+//!
+//! [`inject`] is a pure function of a pod and a [`Config`]; [`review`] wraps it in an AdmissionReview; [`webhook`]
+//! serves that over HTTPS. The same changes as expressions of a policy are in `helm/tokenmeter/templates/injection`.
+//!
+//! Invariant: every pod is admitted. For any JSON, a pod is changed as a whole or not at all.
+
+mod config;
+mod injection;
+mod knobs;
+mod named_port;
+mod pod;
+mod port;
+mod probes;
+mod reason;
+mod redirect;
+pub mod review;
+mod server;
+mod sidecar;
+mod takeover;
+pub mod webhook;
+
+pub use config::{Config, ConfigError};
+pub use injection::{Injected, inject};
+pub use knobs::{KINDS, ROLES, USAGES};
+pub use reason::Reason;
+pub use server::{EnvForm, Server};

@@ -1,0 +1,201 @@
+//! The ports of a pod: the server's own, the public one, and the one that the pod gains.
+
+use serde_json::Value;
+
+use crate::config::Config;
+use crate::knobs::{Knobs, whole};
+use crate::pod::{containers, list, set_env, text, words};
+use crate::reason::Reason;
+use crate::server::{EnvForm, Server};
+
+/// The ports of a pod that is metered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ports {
+    /// The port on which the server listens as written.
+    pub(crate) own: u16,
+    /// The port that clients use.
+    pub(crate) public: u16,
+    /// The port that the pod gains.
+    pub(crate) gained: u16,
+}
+
+/// Addresses by which a server is reached on loopback.
+const REACHABLE: [&str; 6] = ["", "0.0.0.0", "127.0.0.1", "localhost", "::", "[::]"];
+
+/// The number of ports that are tried for the one that the pod gains.
+const TRIES: u16 = 10;
+
+/// Reads the ports of a pod.
+pub(crate) fn read(
+    spec: &Value,
+    container: &Value,
+    server: &Server,
+    knobs: &Knobs<'_>,
+    config: &Config,
+) -> Result<Ports, Reason> {
+    let (words, _) = words(container).ok_or(Reason::NotAPod)?;
+    if words.iter().any(|word| is_one(word, &server.tls_flags)) {
+        return Err(Reason::Tls);
+    }
+    let host = value(&words, &server.host_flags).unwrap_or_default();
+    if !knobs.loopback && !REACHABLE.contains(&host) {
+        return Err(Reason::Host);
+    }
+    let own = own(container, &words, server, knobs)?;
+    let public = knobs.port.unwrap_or(own);
+    let admin = config.admin_port();
+    if public == admin || own == admin {
+        return Err(Reason::Conflict("the port of the sidecar's admin address"));
+    }
+    let declared = |port: u16| {
+        containers(spec)
+            .flat_map(|container| list(container, "ports"))
+            .any(|entry| entry.get("containerPort").and_then(Value::as_u64) == Some(port.into()))
+    };
+    let is_free = |port: &u16| ![own, public, admin].contains(port) && !declared(*port);
+    let gained = match knobs.server_port {
+        Some(port) => Some(port).filter(is_free),
+        None => (config.server_port..config.server_port.saturating_add(TRIES)).find(is_free),
+    };
+    let gained = gained.ok_or(Reason::Conflict("the port to which the server would move"))?;
+    Ok(Ports { own, public, gained })
+}
+
+/// Returns the port on which a server listens as written: by flag, by variable, or by default.
+fn own(container: &Value, words: &[String], server: &Server, knobs: &Knobs<'_>) -> Result<u16, Reason> {
+    if let Some(written) = value(words, &server.port_flags) {
+        return number(written);
+    }
+    if words.iter().any(|word| is_one(word, &server.port_flags)) {
+        return Err(Reason::Port("the port flag has no value"));
+    }
+    if let Some(written) = variable(container, server)? {
+        let (host, port) = match server.port_env_form {
+            EnvForm::Port => ("", written),
+            EnvForm::HostPort => written.rsplit_once(':').unwrap_or((written, "")),
+        };
+        if !knobs.loopback && !REACHABLE.contains(&host) {
+            return Err(Reason::Host);
+        }
+        if !port.is_empty() {
+            return number(port);
+        }
+    }
+    if knobs.port.is_none() {
+        if words.iter().any(|word| is_one(word, &server.file_flags)) {
+            return Err(Reason::Port(
+                "the server's port may stand in its settings file; \
+                set the annotation config.tokenmeter.io/port",
+            ));
+        }
+        let mut ports = list(container, "ports").iter().map(|port| port.get("containerPort")?.as_u64());
+        if ports.len() > 0 && !ports.any(|port| port == Some(server.port.into())) {
+            return Err(Reason::Port(
+                "the server's default port is none of its container's ports; \
+                set the annotation config.tokenmeter.io/port",
+            ));
+        }
+    }
+    Ok(server.port)
+}
+
+fn number(text: &str) -> Result<u16, Reason> {
+    let number = whole(text, 1, 65_535).and_then(|number| u16::try_from(number).ok());
+    number.ok_or(Reason::Port("the server's port is not written as a number"))
+}
+
+/// Returns the literal value of the server's port variable.
+fn variable<'c>(container: &'c Value, server: &Server) -> Result<Option<&'c str>, Reason> {
+    if server.port_env.is_empty() {
+        return Ok(None);
+    }
+    let named = |entry: &&Value| text(entry, &["name"]) == Some(&server.port_env);
+    match list(container, "env").iter().rfind(named) {
+        None => Ok(None),
+        Some(entry) if entry.get("valueFrom").is_some() => {
+            Err(Reason::Port("the server's port comes from a reference in a variable"))
+        }
+        Some(entry) => Ok(Some(text(entry, &["value"]).unwrap_or_default())),
+    }
+}
+
+/// Returns true for `FLAG` and `FLAG=VALUE`.
+fn is_one(word: &str, flags: &[String]) -> bool {
+    flags.iter().any(|flag| flag == word.split('=').next().unwrap_or(word))
+}
+
+/// Returns where the values of a flag stand: in its own word, or in the next one.
+fn places(words: &[String], flags: &[String]) -> Vec<usize> {
+    let is_flag = |word: &String| flags.contains(word);
+    let holds = |index: &usize| {
+        assigned(&words[*index], flags).is_some() || *index > 0 && is_flag(&words[*index - 1])
+    };
+    (0..words.len()).filter(holds).collect()
+}
+
+/// Returns the flag and the value of `FLAG=VALUE`.
+fn assigned<'w>(word: &'w str, flags: &[String]) -> Option<(&'w str, &'w str)> {
+    word.split_once('=').filter(|(flag, _)| flags.iter().any(|known| known == flag))
+}
+
+/// Returns the value of a flag that the server uses: the last one.
+fn value<'w>(words: &'w [String], flags: &[String]) -> Option<&'w str> {
+    let word = &words[*places(words, flags).last()?];
+    Some(assigned(word, flags).map_or(word.as_str(), |(_, value)| value))
+}
+
+/// Moves the server of a container to a port: by its flags where they are written, else by its variable, else by a
+/// new flag.
+pub(crate) fn move_server(
+    container: &mut Value,
+    server: &Server,
+    port: u16,
+    loopback: bool,
+) -> Result<(), Reason> {
+    let (words, _) = words(container).ok_or(Reason::NotAPod)?;
+    if !places(&words, &server.port_flags).is_empty() || server.port_env.is_empty() {
+        set_flag(container, &server.port_flags, &port.to_string())?;
+    } else {
+        let host = if loopback { "127.0.0.1" } else { host(container, server) };
+        let value = match server.port_env_form {
+            EnvForm::Port => port.to_string(),
+            EnvForm::HostPort => format!("{host}:{port}"),
+        };
+        set_env(container, &server.port_env, &value)?;
+    }
+    if loopback && !server.host_flags.is_empty() {
+        set_flag(container, &server.host_flags, "127.0.0.1")?;
+    }
+    Ok(())
+}
+
+/// Returns the host of a `HOST:PORT` variable; without one the images of the known servers listen on all addresses.
+fn host(container: &Value, server: &Server) -> &'static str {
+    let written = variable(container, server).ok().flatten().unwrap_or_default();
+    let host = written.rsplit_once(':').map_or(written, |(host, _)| host);
+    REACHABLE.into_iter().find(|known| *known == host && !host.is_empty()).unwrap_or("0.0.0.0")
+}
+
+/// Sets the value of a flag wherever it is written, or appends the first of `flags`.
+fn set_flag(container: &mut Value, flags: &[String], value: &str) -> Result<(), Reason> {
+    let (words, command) = words(container).ok_or(Reason::NotAPod)?;
+    let places = places(&words, flags);
+    let mut changed = words;
+    for index in &places {
+        changed[*index] = match assigned(&changed[*index], flags) {
+            Some((flag, _)) => format!("{flag}={value}"),
+            None => value.to_owned(),
+        };
+    }
+    if places.is_empty() {
+        changed.extend([flags.first().ok_or(Reason::NotAPod)?.clone(), value.to_owned()]);
+    }
+    let args = changed.split_off(command);
+    let container = container.as_object_mut().ok_or(Reason::NotAPod)?;
+    for (key, words) in [("command", changed), ("args", args)] {
+        if !words.is_empty() {
+            container.insert(key.to_owned(), words.into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! An AdmissionReview and its answer, which always admits the pod.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::config::Config;
+use crate::injection::{Injected, inject};
+use crate::pod::text;
+use crate::reason::{Reason, bounded};
+
+/// The answer to a review.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The AdmissionReview to return.
+    pub review: Value,
+    /// `injected`, the reason's name, or `failed`.
+    pub outcome: &'static str,
+    /// The pod as the log names it.
+    pub pod: String,
+}
+
+/// A body that is no AdmissionReview v1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotAReview;
+
+impl fmt::Display for NotAReview {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the body is not an AdmissionReview of admission.k8s.io/v1 with a request and its uid")
+    }
+}
+
+impl std::error::Error for NotAReview {}
+
+/// Maximum bytes of a uid; Kubernetes' have 36.
+const UID_MAX_BYTES: usize = 256;
+
+/// Maximum bytes of the pod's name in the log.
+const NAME_MAX_BYTES: usize = 512;
+
+/// Answers a review.
+///
+/// # Errors
+///
+/// There is no request to answer.
+pub fn answer(body: &[u8], config: &Config) -> Result<Answer, NotAReview> {
+    let review: Value = serde_json::from_slice(body).map_err(|_| NotAReview)?;
+    let is_v1 = text(&review, &["apiVersion"]) == Some("admission.k8s.io/v1")
+        && text(&review, &["kind"]) == Some("AdmissionReview");
+    let uid = text(&review, &["request", "uid"]).filter(|uid| is_v1 && uid.len() <= UID_MAX_BYTES);
+    let uid = uid.ok_or(NotAReview)?;
+    let request = review.get("request").unwrap_or(&Value::Null);
+    // A panic is a fault of this program, and no reason to stop a rollout.
+    let admitted = catch_unwind(AssertUnwindSafe(|| admit(request, config)));
+    let (patch, warnings, outcome) = admitted.unwrap_or_else(|_| {
+        (None, vec!["tokenmeter: internal error, the pod is not metered".to_owned()], "failed")
+    });
+    let mut response = json!({"uid": uid, "allowed": true});
+    if let Some(patch) = patch {
+        response["patchType"] = "JSONPatch".into();
+        response["patch"] = STANDARD.encode(patch).into();
+    }
+    if !warnings.is_empty() {
+        response["warnings"] = warnings.into();
+    }
+    let name = text(request, &["name"]).filter(|name| !name.is_empty());
+    let name = name.or_else(|| text(request, &["object", "metadata", "generateName"])).unwrap_or_default();
+    let namespace = text(request, &["namespace"]).unwrap_or_default();
+    Ok(Answer {
+        review: json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}),
+        outcome,
+        pod: bounded(&format!("{namespace}/{name}"), NAME_MAX_BYTES),
+    })
+}
+
+/// Returns the patch, the warnings and the outcome of a request.
+fn admit(request: &Value, config: &Config) -> (Option<Vec<u8>>, Vec<String>, &'static str) {
+    let pod = request.get("object").unwrap_or(&Value::Null);
+    let injected = if text(request, &["operation"]) != Some("CREATE") {
+        Err(Reason::NotCreated)
+    } else if text(request, &["kind", "kind"]) != Some("Pod") {
+        Err(Reason::NotAPod)
+    } else {
+        inject(pod, config)
+    };
+    match injected {
+        Ok(Injected { pod: changed, warnings }) => {
+            let patch = serde_json::to_vec(&json_patch::diff(pod, &changed)).ok();
+            let warnings = warnings.iter().map(|warning| format!("tokenmeter: {warning}")).collect();
+            (patch, warnings, "injected")
+        }
+        Err(reason) => {
+            let is_labelled = text(pod, &["metadata", "labels", "tokenmeter.io/inject"]) == Some("true");
+            let warning = reason.warns(is_labelled).then(|| format!("tokenmeter: not metered: {reason}"));
+            (None, warning.into_iter().collect(), reason.name())
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The sidecar's container: the config's template with the parts of one pod.
+
+use serde_json::{Value, json};
+
+use crate::config::Config;
+use crate::knobs::Knobs;
+use crate::pod::{list, list_mut, text};
+use crate::reason::Reason;
+use crate::server::Server;
+
+/// The addresses of the proxy in a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Addresses {
+    /// The port on which the sidecar listens.
+    pub(crate) listen: u16,
+    /// The port on which the server listens.
+    pub(crate) upstream: u16,
+}
+
+/// The ConfigMaps of a pod's own: the knob, the variable and the file.
+const FILES: [(&str, &str, &str); 2] =
+    [("prices", "TOKENMETER_PRICES", "prices.yaml"), ("tenants", "TOKENMETER_TENANTS", "tenants.yaml")];
+
+/// Adds the sidecar and its volumes to a pod.
+pub(crate) fn add(
+    spec: &mut Value,
+    config: &Config,
+    knobs: &Knobs<'_>,
+    server: &Server,
+    addresses: Addresses,
+) -> Result<(), Reason> {
+    let mut container = config.container.clone();
+    let mut volumes = config.volumes.clone();
+    let mut set = |name: &str, value: &str| set_variable(&mut container, name, value);
+    set("TOKENMETER_LISTEN", &format!("0.0.0.0:{}", addresses.listen))?;
+    set("TOKENMETER_UPSTREAM", &format!("http://127.0.0.1:{}", addresses.upstream))?;
+    set("TOKENMETER_KIND", knobs.kind.unwrap_or(&server.name))?;
+    set("TOKENMETER_DRAIN_GRACE_MS", &grace_ms(config, knobs).to_string())?;
+    for (name, value) in [("TOKENMETER_USAGE", knobs.usage), ("TOKENMETER_ROLE", knobs.role)] {
+        if let Some(value) = value {
+            set(name, value)?;
+        }
+    }
+    for (knob, variable, file) in FILES {
+        let name = if knob == "prices" { knobs.prices } else { knobs.tenants };
+        if let Some(config_map) = name {
+            let volume = format!("tokenmeter-pod-{knob}");
+            let folder = format!("/etc/tokenmeter/pod-{knob}");
+            set_variable(&mut container, variable, &format!("{folder}/{file}"))?;
+            list_mut(&mut container, "volumeMounts")?
+                .push(json!({"name": volume, "mountPath": folder, "readOnly": true}));
+            volumes.push(json!({"name": volume, "configMap": {"name": config_map}}));
+        }
+    }
+    let fields = container.as_object_mut().ok_or(Reason::NotAPod)?;
+    if let Some(image) = knobs.image {
+        fields.insert("image".to_owned(), image.into());
+    }
+    if config.native {
+        fields.insert("restartPolicy".to_owned(), "Always".into());
+    } else {
+        fields.remove("restartPolicy");
+    }
+    let names = |volume: &Value| text(volume, &["name"]).map(str::to_owned);
+    let taken: Vec<_> = list(spec, "volumes").iter().map(names).collect();
+    if volumes.iter().any(|volume| taken.contains(&names(volume))) {
+        return Err(Reason::Conflict("the name of a volume of the sidecar"));
+    }
+    if !volumes.is_empty() {
+        list_mut(spec, "volumes")?.extend(volumes);
+    }
+    // Last: the sidecar's start gates the model only, and other sidecars stop after it.
+    let list = if config.native { "initContainers" } else { "containers" };
+    list_mut(spec, list)?.push(container);
+    Ok(())
+}
+
+/// Sets a variable, in place of the template's.
+fn set_variable(container: &mut Value, name: &str, value: &str) -> Result<(), Reason> {
+    let env = list_mut(container, "env")?;
+    env.retain(|entry| text(entry, &["name"]) != Some(name));
+    env.push(json!({"name": name, "value": value}));
+    Ok(())
+}
+
+/// Returns the time in which streams may finish.
+fn grace_ms(config: &Config, knobs: &Knobs<'_>) -> u64 {
+    u64::from(knobs.grace_seconds.unwrap_or(config.grace_seconds)) * 1000
+}
+
+/// Raises the pod's deadline above the drain's.
+pub(crate) fn raise_deadline(spec: &mut Value, config: &Config, knobs: &Knobs<'_>) -> Result<(), Reason> {
+    let needed = grace_ms(config, knobs) / 1000 + DEADLINE_MARGIN_SECONDS;
+    let spec = spec.as_object_mut().ok_or(Reason::NotAPod)?;
+    let deadline = spec.get("terminationGracePeriodSeconds").and_then(Value::as_u64);
+    if deadline.unwrap_or(DEADLINE_SECONDS) < needed {
+        spec.insert("terminationGracePeriodSeconds".to_owned(), needed.into());
+    }
+    Ok(())
+}
+
+/// Kubernetes' default deadline.
+const DEADLINE_SECONDS: u64 = 30;
+
+/// Time beyond the drain's grace: the drain's delay, the server's own stop, and the sidecar's last commit.
+const DEADLINE_MARGIN_SECONDS: u64 = 30;

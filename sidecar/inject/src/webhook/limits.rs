@@ -1,0 +1,36 @@
+//! The limits of the webhook, each with unit and reason.
+
+use std::time::Duration;
+
+/// Maximum number of connections. API servers keep a few each; beyond it new ones wait in the kernel's queue.
+pub(super) const CONNECTIONS: usize = 256;
+
+/// Maximum time of a TLS handshake, so that a silent peer loses its slot.
+pub(super) const HANDSHAKE_MAX_TIME: Duration = Duration::from_secs(5);
+
+/// Maximum time for a request head, and thereby of an idle connection. The API server opens a new one without a loss.
+pub(super) const HEAD_MAX_TIME: Duration = Duration::from_secs(30);
+
+/// Maximum bytes of a request head.
+pub(super) const HEAD_MAX_BYTES: usize = 16 * 1024;
+
+/// Maximum bytes of a review. The API server accepts objects of at most 3 MiB.
+pub(super) const BODY_MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// Maximum time for a request body: the API server itself waits at most 30 s for the answer.
+pub(super) const BODY_MAX_TIME: Duration = Duration::from_secs(10);
+
+/// Pause after a failed accept (no file descriptors), so that the thread does not spin.
+pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Interval at which files are compared. The kubelet replaces them about once a minute.
+pub(super) const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Maximum bytes of each file.
+pub(super) const FILE_MAX_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Time after the stop signal in which connections are still accepted: a Service removes its endpoint meanwhile.
+pub(super) const STOP_DELAY: Duration = Duration::from_secs(5);
+
+/// Maximum time for requests in flight after that.
+pub(super) const STOP_MAX_TIME: Duration = Duration::from_secs(10);

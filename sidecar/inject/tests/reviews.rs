@@ -1,0 +1,81 @@
+//! The recorded reviews of `tests/kubernetes/reviews`: each pod and each reason is as committed, in `expected`.
+//! `UPDATE_GOLDEN=1` rewrites them.
+
+mod recorded;
+
+use std::fmt::Write;
+use std::fs;
+
+use inject::{Reason, inject};
+use recorded::{config, expected, patched, reviews};
+use serde_json::Value;
+
+#[test]
+fn recorded_reviews_have_their_pods() {
+    let config = config();
+    let mut outcomes = String::new();
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    for (name, review) in reviews() {
+        let answer = inject::review::answer(review.to_string().as_bytes(), &config).expect(&name);
+        let response = &answer.review["response"];
+        assert_eq!(response["allowed"], true, "{name}");
+        assert_eq!(response["uid"], review["request"]["uid"], "{name}");
+        writeln!(outcomes, "{name}: {}", answer.outcome).expect("a string takes everything");
+        for warning in response["warnings"].as_array().into_iter().flatten() {
+            writeln!(outcomes, "  {}", warning.as_str().expect(&name)).expect("a string takes everything");
+        }
+        let path = expected(&format!("{name}.json"));
+        let Some(pod) = patched(&review, response) else {
+            assert!(!path.exists(), "{name} is left, and {} exists", path.display());
+            continue;
+        };
+        let text = format!("{pod:#}\n");
+        if update {
+            fs::write(&path, &text).expect("the folder exists");
+        }
+        let golden = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        assert_eq!(golden, text, "{name}");
+        assert_eq!(inject(&pod, &config), Err(Reason::Already), "{name}: a second call changes nothing");
+    }
+    let path = expected("outcomes.txt");
+    if update {
+        fs::write(&path, &outcomes).expect("the folder exists");
+    }
+    assert_eq!(fs::read_to_string(&path).expect("the outcomes can be read"), outcomes);
+}
+
+/// What is added to a pod stands at the end of its lists: no entry of the owner's moves or changes unless it names the
+/// server's port.
+#[test]
+fn patches_only_add_outside_the_server() {
+    let config = config();
+    for (name, review) in reviews() {
+        let answer = inject::review::answer(review.to_string().as_bytes(), &config).expect(&name);
+        let Some(pod) = patched(&review, &answer.review["response"]) else { continue };
+        let before = &review["request"]["object"];
+        for list in ["volumes", "initContainers"] {
+            let (old, new) = (&before["spec"][list], &pod["spec"][list]);
+            let old = old.as_array().cloned().unwrap_or_default();
+            let new = new.as_array().cloned().unwrap_or_default();
+            assert!(new.starts_with(&old), "{name}: {list}");
+        }
+        let changed = |(old, new): &(&Value, &Value)| old != new;
+        let containers = |pod: &Value| pod["spec"]["containers"].as_array().expect(&name).clone();
+        let (old, new) = (containers(before), containers(&pod));
+        assert_eq!(old.len(), new.len(), "{name}");
+        assert_eq!(old.iter().zip(&new).filter(changed).count(), 1, "{name}: one container changes");
+    }
+}
+
+/// Without native sidecars the container is a plain one.
+#[test]
+fn plain_container_is_added_to_containers() {
+    let mut config = config();
+    config.native = false;
+    let (name, review) = reviews().into_iter().find(|(name, _)| name == "init-containers").expect("recorded");
+    let pod = inject(&review["request"]["object"], &config).expect(&name).pod;
+    let last = pod["spec"]["containers"].as_array().expect(&name).last().expect(&name).clone();
+    assert_eq!(last["name"], "tokenmeter");
+    assert!(last.get("restartPolicy").is_none(), "only native sidecars have a restart policy");
+    assert_eq!(pod["spec"]["initContainers"], review["request"]["object"]["spec"]["initContainers"]);
+}
