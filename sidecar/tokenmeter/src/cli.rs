@@ -11,6 +11,8 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::curve::CurveArgs;
 use crate::commands::drain::DrainArgs;
+#[cfg(feature = "inject")]
+use crate::commands::inject::InjectArgs;
 use crate::commands::ledger::LedgerArgs;
 use crate::commands::prices::PricesArgs;
 #[cfg(feature = "redirect")]
@@ -80,6 +82,9 @@ pub enum Action {
         long_about = "Redirect connections to a server's port to tokenmeter, by rules of nftables in the current network namespace"
     )]
     Redirect(RedirectArgs),
+    /// Serve the admission webhook that adds the sidecar to pods.
+    #[cfg(feature = "inject")]
+    Inject(InjectArgs),
     /// Run a simulated server, the proxy and clients in one process.
     #[cfg(feature = "demo")]
     Demo(DemoArgs),

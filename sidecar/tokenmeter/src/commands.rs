@@ -3,6 +3,8 @@
 mod closed;
 pub mod curve;
 pub(crate) mod drain;
+#[cfg(feature = "inject")]
+pub(crate) mod inject;
 pub(crate) mod ledger;
 pub(crate) mod ledger_path;
 pub(crate) mod operator;
@@ -47,6 +49,8 @@ pub fn execute(action: Action) -> ExitCode {
         Action::Spend(args) => spend::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Tenants(args) => tenants(&args),
         Action::Prices(args) => prices::run(&args).unwrap_or_else(|error| fail(&error)),
+        #[cfg(feature = "inject")]
+        Action::Inject(args) => inject::run(&args).unwrap_or_else(|error| fail(&error)),
         #[cfg(feature = "demo")]
         Action::Demo(args) => demo(args),
     }

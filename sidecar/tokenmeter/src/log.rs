@@ -14,7 +14,7 @@ use accounting::access_log::ACCESS;
 const STARTED: &str = "started";
 
 /// The crates of this workspace, to which the level applies.
-const OWN_CRATES: [&str; 15] = [
+const OWN_CRATES: [&str; 16] = [
     "tokenmeter",
     "accounting",
     "relay",
@@ -30,6 +30,7 @@ const OWN_CRATES: [&str; 15] = [
     "ship",
     "budget",
     "tokenizer",
+    "inject",
 ];
 
 /// The configuration of the log.

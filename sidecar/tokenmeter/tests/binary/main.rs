@@ -7,6 +7,7 @@ mod child;
 mod collectors;
 mod curve;
 mod demo;
+mod inject;
 mod labels;
 mod ledgers;
 mod proxying;

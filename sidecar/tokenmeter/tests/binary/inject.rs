@@ -1,0 +1,312 @@
+//! `tokenmeter inject` over TLS: a review gets its patch; certificates and config are replaced while it runs; peers that
+//! are slow or send garbage get no pod into trouble.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use serde_json::{Value, json};
+
+use crate::child::{PATIENCE, address_after, output, tokenmeter};
+
+const NAME: &str = "tokenmeter-webhook.tokenmeter-system.svc";
+
+const CONFIG: &str = "
+container: {name: tokenmeter, image: 'tokenmeter:first'}
+native: true
+server_port: 8200
+grace_seconds: 120
+servers:
+- {name: vllm, words: [vllm serve], images: [], port_flags: [--port], port: 8000}
+";
+
+/// A folder as the kubelet mounts it: files are links into `..data`, which is a link to the folder of a version.
+struct Mount {
+    path: PathBuf,
+    version: usize,
+}
+
+impl Mount {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tokenmeter-inject-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        for file in ["tls.crt", "tls.key", "injection.yaml"] {
+            symlink(Path::new("..data").join(file), path.join(file)).unwrap();
+        }
+        Self { path, version: 0 }
+    }
+
+    /// Replaces all files at once.
+    fn write(&mut self, certificate: &str, key: &str, config: &str) {
+        self.version += 1;
+        let folder = format!("..version-{}", self.version);
+        let inner = self.path.join(&folder);
+        fs::create_dir(&inner).unwrap();
+        for (file, text) in [("tls.crt", certificate), ("tls.key", key), ("injection.yaml", config)] {
+            fs::write(inner.join(file), text).unwrap();
+        }
+        symlink(&folder, self.path.join("..data_tmp")).unwrap();
+        fs::rename(self.path.join("..data_tmp"), self.path.join("..data")).unwrap();
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.path.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A self-signed certificate, and the client that trusts nothing else.
+struct Identity {
+    certificate: String,
+    key: String,
+    client: Arc<ClientConfig>,
+}
+
+impl Identity {
+    fn new() -> Self {
+        let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from(made.cert.der().to_vec())).unwrap();
+        let client = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Self { certificate: made.cert.pem(), key: made.signing_key.serialize_pem(), client: Arc::new(client) }
+    }
+}
+
+/// A running webhook, killed on drop.
+struct Webhook {
+    child: std::process::Child,
+    lines: std::sync::mpsc::Receiver<String>,
+    address: SocketAddr,
+}
+
+impl Webhook {
+    fn start(mount: &Mount) -> Self {
+        let mut command =
+            tokenmeter(&arguments(mount, "127.0.0.1:0").iter().map(String::as_str).collect::<Vec<_>>());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = std::io::BufReader::new(child.stderr.take().unwrap());
+        let (sender, lines) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            use std::io::BufRead;
+            for line in stderr.lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        let mut webhook = Self { child, lines, address: ([0; 4], 0).into() };
+        webhook.address = address_after(&webhook.line("listening on https://"), "listening on https://");
+        webhook
+    }
+
+    /// Waits for the next line on stderr that contains `part`.
+    fn line(&self, part: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let line = self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+            let line = line.unwrap_or_else(|error| panic!("no line with {part:?}: {error}"));
+            if line.contains(part) {
+                return line;
+            }
+        }
+    }
+
+    fn connect(&self, identity: &Identity) -> std::io::Result<StreamOwned<ClientConnection, TcpStream>> {
+        let stream = TcpStream::connect(self.address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let name = ServerName::try_from(NAME).unwrap();
+        let connection = ClientConnection::new(identity.client.clone(), name).unwrap();
+        let mut stream = StreamOwned::new(connection, stream);
+        stream.conn.complete_io(&mut stream.sock)?;
+        Ok(stream)
+    }
+
+    /// Returns status and body of a request on a new connection.
+    fn request(&self, identity: &Identity, head: &str, body: &[u8]) -> std::io::Result<(u16, String)> {
+        let mut stream = self.connect(identity)?;
+        let length = body.len();
+        write!(
+            stream,
+            "{head} HTTP/1.1\r\nHost: {NAME}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+        )?;
+        stream.write_all(body)?;
+        let mut answer = Vec::new();
+        // The server may close without a closing alert when it refuses a body.
+        let _ = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer);
+        let (head, body) = answer.split_once("\r\n\r\n").ok_or(std::io::ErrorKind::UnexpectedEof)?;
+        Ok((head[9..12].parse().unwrap(), body.to_owned()))
+    }
+
+    /// Returns the image of the sidecar in the patch for a pod, or the answer without a patch.
+    fn image(&self, identity: &Identity) -> Result<String, Value> {
+        let (status, body) = self.request(identity, "POST /", review().to_string().as_bytes()).unwrap();
+        assert_eq!(status, 200, "{body}");
+        let answer: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(answer["response"]["allowed"], true);
+        assert_eq!(answer["response"]["uid"], "a-b-c");
+        let Some(patch) = answer["response"]["patch"].as_str() else { return Err(answer) };
+        let patch: Value = serde_json::from_slice(&STANDARD.decode(patch).unwrap()).unwrap();
+        let added =
+            patch.as_array().unwrap().iter().find(|step| step["path"] == "/spec/initContainers").unwrap();
+        Ok(added["value"][0]["image"].as_str().unwrap().to_owned())
+    }
+
+    fn signal(&self, name: &str) {
+        let sent =
+            std::process::Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    }
+}
+
+impl Drop for Webhook {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn arguments(mount: &Mount, listen: &str) -> Vec<String> {
+    let mut arguments = vec!["inject".to_owned(), "--listen".to_owned(), listen.to_owned()];
+    for (flag, file) in [("--config", "injection.yaml"), ("--cert", "tls.crt"), ("--key", "tls.key")] {
+        arguments.extend([flag.to_owned(), mount.file(file)]);
+    }
+    arguments
+}
+
+fn review() -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "a-b-c",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "namespace": "models",
+            "operation": "CREATE",
+            "object": {
+                "metadata": {"generateName": "vllm-"},
+                "spec": {"containers": [{"name": "vllm", "command": ["vllm", "serve", "qwen"]}]},
+            },
+        },
+    })
+}
+
+/// Waits until a condition holds.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what} does not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn webhook_patches_over_tls_and_follows_its_files() {
+    let (first, second) = (Identity::new(), Identity::new());
+    let mut mount = Mount::new("files");
+    mount.write(&first.certificate, &first.key, CONFIG);
+    let webhook = Webhook::start(&mount);
+    assert_eq!(webhook.image(&first), Ok("tokenmeter:first".to_owned()));
+    assert!(webhook.line("review").contains("injected"));
+    for path in ["/livez", "/readyz"] {
+        assert_eq!(webhook.request(&first, &format!("GET {path}"), b"").unwrap().0, 200, "{path}");
+    }
+    assert!(webhook.connect(&second).is_err(), "the other certificate is not there yet");
+
+    // A certificate without its key, and a config that is none: nothing changes, and the log says so.
+    mount.write(&second.certificate, &first.key, CONFIG);
+    assert!(webhook.line("cannot be used").contains("tls.crt"));
+    mount.write(&first.certificate, &first.key, "container: 1");
+    assert!(webhook.line("cannot be used").contains("injection.yaml"));
+    assert_eq!(webhook.image(&first), Ok("tokenmeter:first".to_owned()));
+
+    // New connections have the new pair. Those that are open keep theirs.
+    mount.write(&second.certificate, &second.key, &CONFIG.replace("first", "second"));
+    until("the second certificate", || webhook.connect(&second).is_ok());
+    assert_eq!(webhook.image(&second), Ok("tokenmeter:second".to_owned()));
+
+    // Plain files instead of links, renamed into place: another way to replace them.
+    let plain = mount.path.join("new");
+    fs::write(&plain, CONFIG.replace("first", "third")).unwrap();
+    fs::rename(&plain, mount.path.join("injection.yaml")).unwrap();
+    until("the third config", || webhook.image(&second) == Ok("tokenmeter:third".to_owned()));
+}
+
+#[test]
+fn garbage_and_silent_peers_keep_no_connection() {
+    let identity = Identity::new();
+    let mut mount = Mount::new("garbage");
+    mount.write(&identity.certificate, &identity.key, CONFIG);
+    let webhook = Webhook::start(&mount);
+    // Connected before the rest, without a handshake: it is closed while others are served.
+    let mut silent = TcpStream::connect(webhook.address).unwrap();
+    silent.set_read_timeout(Some(PATIENCE)).unwrap();
+
+    let mut plain = TcpStream::connect(webhook.address).unwrap();
+    plain.set_read_timeout(Some(PATIENCE)).unwrap();
+    plain.write_all(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    let _ = plain.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP"), "there is no plain HTTP");
+
+    for (head, body, status) in [
+        ("POST /", &b"{"[..], 400),
+        ("POST /", b"{}", 400),
+        ("POST /", b"\xff\xfe", 400),
+        ("GET /", b"", 405),
+        ("DELETE /livez", b"", 405),
+    ] {
+        assert_eq!(webhook.request(&identity, head, body).unwrap().0, status, "{head} {body:?}");
+    }
+    let large = vec![b' '; 5 * 1024 * 1024];
+    // The answer may be lost with the connection, which is closed while the body arrives.
+    assert!(webhook.request(&identity, "POST /", &large).map_or(true, |(status, _)| status == 413));
+    assert_eq!(webhook.image(&identity), Ok("tokenmeter:first".to_owned()));
+    assert_eq!(silent.read(&mut [0; 16]).unwrap(), 0, "the silent peer is closed");
+}
+
+#[test]
+fn webhook_stops_after_its_endpoint_is_removed() {
+    let identity = Identity::new();
+    let mut mount = Mount::new("stop");
+    mount.write(&identity.certificate, &identity.key, CONFIG);
+    let mut webhook = Webhook::start(&mount);
+    // An idle connection does not hold the process.
+    let mut idle = webhook.connect(&identity).unwrap();
+    webhook.signal("TERM");
+    webhook.line("stopping");
+    let status = webhook.request(&identity, "GET /readyz", b"").unwrap().0;
+    assert_eq!(status, 503);
+    assert_eq!(webhook.image(&identity), Ok("tokenmeter:first".to_owned()), "pods are still served");
+    let _ = idle.read(&mut [0; 16]);
+    assert_eq!(webhook.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn webhook_without_usable_files_does_not_start() {
+    let identity = Identity::new();
+    let mut mount = Mount::new("start");
+    mount.write(&identity.certificate, &identity.key, "native: true");
+    let arguments = arguments(&mount, "127.0.0.1:0");
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (code, _, stderr) = output(&arguments);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("injection.yaml") && stderr.contains("container"), "{stderr}");
+}
