@@ -1,0 +1,225 @@
+{{/*
+A value of the injection config as a CEL literal. Values of maps and lists are wrapped in dyn(): Kubernetes requires
+literals of one type.
+*/}}
+{{- define "tokenmeter.policy.literal" -}}
+{{- if kindIs "map" . -}}
+{{- $map := . -}}
+{ {{- range $i, $key := keys . | sortAlpha }}{{ if $i }}, {{ end -}}
+{{ $key | toJson }}: dyn({{ include "tokenmeter.policy.literal" (get $map $key) }})
+{{- end -}} }
+{{- else if kindIs "slice" . -}}
+[ {{- range $i, $item := . }}{{ if $i }}, {{ end }}dyn({{ include "tokenmeter.policy.literal" $item }}){{ end -}} ]
+{{- else if and (kindIs "float64" .) (eq (floor .) .) -}}
+{{ printf "%.0f" . }}
+{{- else -}}
+{{ . | toJson }}
+{{- end -}}
+{{- end }}
+
+{{/*
+The variables by which a policy finds the model's container and its server, and reads its ports. They expect
+variables.spec, the pod's spec, and variables.metadata, its metadata.
+*/}}
+{{- define "tokenmeter.policy.variables" -}}
+{{- $config := include "tokenmeter.injection" . | fromYaml -}}
+{{- $admin := include "tokenmeter.policy.admin" . -}}
+- name: servers
+  expression: >-
+    {{ include "tokenmeter.policy.literal" $config.servers }}
+- name: annotations
+  expression: >-
+    variables.metadata.?annotations.orValue({})
+- name: labels
+  expression: >-
+    variables.metadata.?labels.orValue({})
+# Knobs; the text of an absent one is empty.
+- name: portKnob
+  expression: >-
+    variables.annotations[?"config.tokenmeter.io/port"].orValue("")
+- name: serverPortKnob
+  expression: >-
+    variables.annotations[?"config.tokenmeter.io/server-port"].orValue("")
+- name: loopback
+  expression: >-
+    variables.annotations[?"config.tokenmeter.io/loopback"].orValue("") == "true"
+- name: knobsAreValid
+  expression: >-
+    variables.annotations[?"config.tokenmeter.io/mode"].orValue("takeover")
+      in ["takeover", "named-port", "redirect"]
+    && (!("config.tokenmeter.io/port" in variables.annotations)
+      || variables.portKnob.matches("^[0-9]{1,5}$")
+        && int(variables.portKnob) >= 1 && int(variables.portKnob) <= 65535)
+    && (!("config.tokenmeter.io/server-port" in variables.annotations)
+      || variables.serverPortKnob.matches("^[0-9]{1,5}$")
+        && int(variables.serverPortKnob) >= 1024 && int(variables.serverPortKnob) <= 65535)
+    && variables.annotations[?"config.tokenmeter.io/loopback"].orValue("true") in ["true", "false"]
+    && variables.annotations[?"config.tokenmeter.io/grace-seconds"].orValue("0").matches("^[0-9]{1,5}$")
+    && int(variables.annotations[?"config.tokenmeter.io/grace-seconds"].orValue("0")) <= 86400
+    && variables.annotations[?"config.tokenmeter.io/usage"].orValue("inject") in ["inject", "continuous", "observe"]
+    && variables.annotations[?"config.tokenmeter.io/role"].orValue("auto") in ["whole", "prefill", "decode", "auto"]
+    && variables.annotations[?"config.tokenmeter.io/kind"].orValue("auto") in ["auto", "vllm", "tgi", "llama_cpp",
+      "sglang", "ollama", "tensorrt_llm", "triton", "lmdeploy", "mistral_rs", "dynamo", "openai", "anthropic",
+      "gemini"]
+    && ["prices", "tenants"].all(k,
+      variables.annotations[?"config.tokenmeter.io/" + k].orValue("x")
+        .matches("^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+      && size(variables.annotations[?"config.tokenmeter.io/" + k].orValue("x")) <= 253)
+    && variables.annotations[?"config.tokenmeter.io/image"].orValue("x").matches("^[^\\s]+(\\s+[^\\s]+)*$")
+# The words of each container's command line, and the last parts of those before the first --flag, one a line.
+- name: words
+  expression: >-
+    variables.spec.containers.map(c, (c.?command.orValue([]) + c.?args.orValue([])).map(w, string(w)))
+- name: firstFlags
+  expression: >-
+    variables.words.map(line, (line.map(w, w.startsWith("--") && size(w) > 2) + [true]).indexOf(true))
+- name: heads
+  expression: >-
+    lists.range(size(variables.words)).map(i, "\n" + variables.words[i].slice(0, variables.firstFlags[i])
+      .map(w, w.substring(w.lastIndexOf("/") + 1)).join("\n") + "\n")
+# The images without digest: path and name with a leading slash, and tag.
+- name: images
+  expression: >-
+    variables.spec.containers.map(c, string(c.?image.orValue("")).split("@")[0])
+- name: imageNames
+  expression: >-
+    variables.images.map(i, "/" + i.substring(0, i.lastIndexOf("/") + 1)
+      + i.substring(i.lastIndexOf("/") + 1).split(":")[0])
+- name: imageTags
+  expression: >-
+    variables.images.map(i, i.substring(i.lastIndexOf("/") + 1).contains(":")
+      ? i.substring(i.lastIndexOf("/") + 1).substring(i.substring(i.lastIndexOf("/") + 1).indexOf(":") + 1) : "")
+# The index of each container's server, or -1.
+- name: known
+  expression: >-
+    lists.range(size(variables.heads)).map(i, variables.servers.map(s,
+      s.words.exists(p, variables.heads[i].contains("\n" + p.replace(" ", "\n") + "\n"))
+      || size(variables.spec.containers[i].?command.orValue([])) == 0 && s.images.exists(k,
+        variables.imageNames[i].endsWith("/" + k.split(":")[0])
+        && variables.imageTags[i].startsWith(k.contains(":") ? k.substring(k.indexOf(":") + 1) : ""))
+    ).indexOf(true))
+- name: candidates
+  expression: >-
+    lists.range(size(variables.known)).filter(i, !("config.tokenmeter.io/container" in variables.annotations)
+      || variables.spec.containers[i].name == variables.annotations["config.tokenmeter.io/container"])
+- name: found
+  expression: >-
+    variables.candidates.filter(i, variables.known[i] >= 0)
+- name: isScripted
+  expression: >-
+    variables.candidates.exists(i, variables.known[i] < 0 && size(variables.words[i]) > 0
+      && variables.words[i][0].substring(variables.words[i][0].lastIndexOf("/") + 1)
+        in ["sh", "bash", "ash", "dash", "zsh"]
+      && variables.servers.exists(s, s.words.exists(p, variables.words[i].exists(w, w.contains(p)))))
+# The model's container: variables below need exactly one.
+- name: index
+  expression: >-
+    size(variables.found) == 1 && !variables.isScripted ? variables.found[0] : -1
+- name: container
+  expression: >-
+    variables.spec.containers[variables.index]
+- name: server
+  expression: >-
+    variables.servers[variables.known[variables.index]]
+- name: line
+  expression: >-
+    variables.words[variables.index]
+# Where the values of the port and host flags stand.
+- name: portAt
+  expression: >-
+    lists.range(size(variables.line)).filter(i,
+      variables.line[i].contains("=") && variables.line[i].split("=")[0] in variables.server.port_flags
+      || i > 0 && variables.line[i - 1] in variables.server.port_flags)
+- name: hostAt
+  expression: >-
+    lists.range(size(variables.line)).filter(i,
+      variables.line[i].contains("=") && variables.line[i].split("=")[0] in variables.server.host_flags
+      || i > 0 && variables.line[i - 1] in variables.server.host_flags)
+- name: host
+  expression: >-
+    size(variables.hostAt) == 0 ? "" : variables.line[variables.hostAt[size(variables.hostAt) - 1]]
+- name: hostIsReachable
+  expression: >-
+    variables.loopback || (variables.host.split("=")[0] in variables.server.host_flags
+      ? variables.host.substring(variables.host.indexOf("=") + 1) : variables.host)
+      in ["", "0.0.0.0", "127.0.0.1", "localhost", "::", "[::]"]
+# The port variable.
+- name: env
+  expression: >-
+    variables.container.?env.orValue([])
+- name: envAt
+  expression: >-
+    lists.range(size(variables.env)).filter(i, variables.server.port_env != ""
+      && variables.env[i].name == variables.server.port_env)
+- name: envText
+  expression: >-
+    size(variables.envAt) == 0 ? "" : variables.env[variables.envAt[size(variables.envAt) - 1]].?value.orValue("")
+- name: envHost
+  expression: >-
+    variables.server.port_env_form == "port" ? "" : variables.envText.contains(":")
+      ? variables.envText.substring(0, variables.envText.lastIndexOf(":")) : variables.envText
+- name: envPort
+  expression: >-
+    variables.server.port_env_form == "port" ? variables.envText : variables.envText.contains(":")
+      ? variables.envText.substring(variables.envText.lastIndexOf(":") + 1) : ""
+- name: envIsReadable
+  expression: >-
+    size(variables.envAt) == 0 || !has(variables.env[variables.envAt[size(variables.envAt) - 1]].valueFrom)
+    && (variables.loopback || variables.envHost in ["", "0.0.0.0", "127.0.0.1", "localhost", "::", "[::]"])
+# The server's own port as text: by flag, by variable, by default; not a number where it cannot be read.
+- name: ownText
+  expression: >-
+    size(variables.portAt) > 0
+      ? (variables.line[variables.portAt[size(variables.portAt) - 1]].split("=")[0] in variables.server.port_flags
+        ? variables.line[variables.portAt[size(variables.portAt) - 1]].substring(
+          variables.line[variables.portAt[size(variables.portAt) - 1]].indexOf("=") + 1)
+        : variables.line[variables.portAt[size(variables.portAt) - 1]])
+    : variables.line.exists(w, w in variables.server.port_flags) || !variables.envIsReadable ? "unknown"
+    : variables.envPort != "" ? variables.envPort
+    : variables.portKnob == "" && (variables.line.exists(w, w.split("=")[0] in variables.server.file_flags)
+      || size(variables.container.?ports.orValue([])) > 0
+        && !variables.container.ports.exists(p, p.containerPort == variables.server.port)) ? "unknown"
+    : string(variables.server.port)
+- name: own
+  expression: >-
+    variables.ownText.matches("^[0-9]{1,5}$") && int(variables.ownText) >= 1 && int(variables.ownText) <= 65535
+      ? int(variables.ownText) : -1
+- name: public
+  expression: >-
+    variables.portKnob == "" ? variables.own : int(variables.portKnob)
+- name: portNames
+  expression: >-
+    variables.container.?ports.orValue([])
+      .filter(p, has(p.name) && p.containerPort in [variables.own, variables.public]).map(p, p.name)
+# The first free port for the server, or none.
+- name: taken
+  expression: >-
+    [variables.own, variables.public, {{ $admin }}]
+    + (variables.spec.containers + variables.spec.?initContainers.orValue([]))
+      .map(c, c.?ports.orValue([]).map(p, p.containerPort)).flatten()
+- name: gained
+  expression: >-
+    (variables.serverPortKnob == "" ? lists.range(10).map(i, i + {{ int $config.server_port }})
+      : [int(variables.serverPortKnob)]).filter(p, !(p in variables.taken))
+# The places of probes and hooks.
+- name: places
+  expression: >-
+    [variables.container.?startupProbe.orValue({}), variables.container.?readinessProbe.orValue({}),
+      variables.container.?livenessProbe.orValue({}), variables.container.?lifecycle.?postStart.orValue({}),
+      variables.container.?lifecycle.?preStop.orValue({})]
+- name: speaksTls
+  expression: >-
+    variables.line.exists(w, w.split("=")[0] in variables.server.tls_flags)
+    || variables.places.exists(p, p.?httpGet.?scheme.orValue("") == "HTTPS" && "port" in p.httpGet
+      && (type(p.httpGet.port) == int ? p.httpGet.port in [variables.own, variables.public]
+        : p.httpGet.port in variables.portNames))
+{{- end }}
+
+{{/* The admin port of the injected container. */}}
+{{- define "tokenmeter.policy.admin" -}}
+{{- $admin := 9464 -}}
+{{- range (include "tokenmeter.injection" . | fromYaml).container.ports -}}
+{{- if eq .name "tm-admin" }}{{ $admin = int .containerPort }}{{ end -}}
+{{- end -}}
+{{ $admin }}
+{{- end }}
