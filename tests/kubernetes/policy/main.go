@@ -1,6 +1,6 @@
 // Evaluates admission policies as kube-apiserver does, with its own packages: the policies of the file FILE on the
-// AdmissionReviews of stdin, one JSON object a line. Each line of output is the object as the mutations leave it,
-// the messages of failed validations, and the cost of the evaluation.
+// AdmissionReviews of stdin, one JSON object a line. Each line of output is the object as the mutations leave it, and
+// the messages of failed validations; or an error, such as an evaluation beyond the server's bounds of cost.
 package main
 
 import (
@@ -15,7 +15,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/apiserver/pkg/admission"
@@ -262,5 +261,3 @@ func (m *mutating) admit(
 	}
 	return nil
 }
-
-var _ runtime.Object = &corev1.Pod{}
