@@ -3,11 +3,15 @@ import asyncio
 import json
 
 
+class ClosedIdle(Exception):
+    """A kept connection that the server closed before a byte of the answer: pools send such a request again."""
+
+
 class Connection:
     """A pooled HTTP/1.1 connection."""
 
     def __init__(self, host, port):
-        self.host, self.port, self.reader, self.writer = host, port, None, None
+        self.host, self.port, self.reader, self.writer, self.is_kept = host, port, None, None, False
 
     async def get(self, path):
         """The status and the body."""
@@ -35,11 +39,23 @@ class Connection:
         if not self.is_open():
             self.close()
             self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
+            self.is_kept = False
         self.writer.write(text.encode())
-        await self.writer.drain()
+        try:
+            await self.writer.drain()
+        except ConnectionError as error:
+            if self.is_kept:
+                raise ClosedIdle from error
+            raise
 
     async def _answer(self):
-        head = (await self.reader.readuntil(b"\r\n\r\n")).decode().lower()
+        try:
+            head = (await self.reader.readuntil(b"\r\n\r\n")).decode().lower()
+        except (ConnectionError, asyncio.IncompleteReadError) as error:
+            if self.is_kept and not getattr(error, "partial", b""):
+                raise ClosedIdle from error
+            raise
+        self.is_kept = True
         fields = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
         if fields.get("transfer-encoding") == "chunked":
             body = b""

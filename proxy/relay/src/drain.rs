@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | serving | served | kept | served |
 //! | draining, for `drain_delay` | served | kept until their next response | served; HTTP/1 connections then close |
-//! | draining, then for `drain_grace` | refused by the kernel: the listeners are closed | told to close | finish |
+//! | draining, then for `drain_grace` | refused by the kernel: the listeners are closed | closed after a second | finish |
 //! | stopped | refused | closed | cut |
 //!
 //! A worker ends as soon as its last connection has ended.

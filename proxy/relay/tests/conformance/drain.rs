@@ -35,9 +35,9 @@ fn stream_may_finish_within_the_grace() {
     client.head();
     client.until("one\r\n");
     proxy.running.drain();
-    // The idle connection is told to close; new ones are refused.
-    assert_eq!(idle.rest(), "");
     eventually("the listener closes", || TcpStream::connect(address).is_err());
+    // The idle connection is closed.
+    assert_eq!(idle.rest(), "");
     go.send(()).unwrap();
     assert_eq!(client.rest(), "3\r\ntwo\r\n0\r\n\r\n");
     proxy.running.join();
@@ -97,6 +97,24 @@ fn second_signal_stops_at_once() {
     proxy.running.drain();
     proxy.running.stop_now();
     assert_eq!(client.rest(), "");
+    proxy.running.join();
+}
+
+/// A client that uses its connections again cannot know of the drain before its next response.
+#[test]
+fn kept_connection_gets_one_more_response_after_the_listener_closed() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send(GET);
+    client.head();
+    client.exactly(2);
+    let address = proxy.address();
+    proxy.running.drain();
+    eventually("the listener closes", || TcpStream::connect(address).is_err());
+    client.send(GET);
+    assert!(client.head().unwrap().to_lowercase().contains("connection: close"));
+    assert_eq!(client.rest(), "ok");
     proxy.running.join();
 }
 

@@ -162,6 +162,11 @@ impl Client {
         self.requests.get()
     }
 
+    /// Returns true once the client has spoken HTTP/2.
+    pub(crate) fn is_http2(&self) -> bool {
+        self.http2.get()
+    }
+
     pub(crate) fn stage(&self) -> (Stage, u64) {
         (self.stage.get(), self.turn.get())
     }

@@ -29,8 +29,8 @@ pub(crate) struct Deadlines {
     client: Rc<Client>,
     #[pin]
     deadline: Sleep,
-    /// The stage that the deadline belongs to.
-    turn: Option<u64>,
+    /// The stage that the deadline belongs to, and true if the worker's signal was sent.
+    turn: Option<(u64, bool)>,
     #[pin]
     leaving: OwnedNotified,
     is_listening: bool,
@@ -64,18 +64,21 @@ impl Deadlines {
             *this.is_listening = true;
             let _ = this.leaving.as_mut().poll(cx);
         }
-        if this.worker.leaving.is_ordered() && !*this.is_leaving {
+        let is_ordered = this.worker.leaving.is_ordered();
+        // HTTP/2 announces its end, so no request is lost. An HTTP/1 client may send its next one just now.
+        if is_ordered && this.client.is_http2() && !*this.is_leaving {
             *this.is_leaving = true;
             return Poll::Ready(Due::Leave);
         }
         let (stage, turn) = this.client.stage();
         let limit: Duration = match stage {
             Stage::Busy => return Poll::Pending,
+            Stage::Fresh | Stage::Idle if is_ordered => limits::LAST_IDLE,
             Stage::Idle => limits::CLIENT_IDLE,
             Stage::Fresh | Stage::Head => this.worker.plan.head_timeout,
         };
-        if *this.turn != Some(turn) {
-            *this.turn = Some(turn);
+        if *this.turn != Some((turn, is_ordered)) {
+            *this.turn = Some((turn, is_ordered));
             this.deadline.as_mut().reset(Instant::now() + limit);
         }
         if this.deadline.as_mut().poll(cx).is_pending() {
