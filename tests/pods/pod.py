@@ -122,7 +122,8 @@ class Pod:
             assert code == 0, output
         self.sidecar = await self.container("tokenmeter", self.node.binary, "run", uid=UID)
         await self.until("/livez")
-        self.server = await self.container("server", sys.executable, HERE / "server.py", self.server_port, uid=SERVER_UID)
+        script = HERE / "server.py"
+        self.server = await self.container("server", sys.executable, script, self.server_port, uid=SERVER_UID)
         await self.until("/readyz")
         return self
 
@@ -168,7 +169,8 @@ class Pod:
     def rows(self):
         """The exchanges in the ledger, and those among them that ended well."""
         with contextlib.closing(sqlite3.connect(self.state / "spend.db")) as ledger:
-            return ledger.execute("SELECT count(*), count(*) FILTER (WHERE ending = 'complete') FROM exchanges").fetchone()
+            counts = "SELECT count(*), count(*) FILTER (WHERE ending = 'complete') FROM exchanges"
+            return ledger.execute(counts).fetchone()
 
     def log(self):
         return (self.state / "tokenmeter.log").read_text()

@@ -53,7 +53,8 @@ class Restarts(unittest.IsolatedAsyncioTestCase):
         every, whole = (sum(pod[part] for pod in rows) for part in (0, 1))
         print(f"{mode}: {restarts} restarts, {CLIENTS} clients, {requests} requests, {every} rows, "
               f"{self.resent} sent again after the end of a kept connection")
-        lacking = [(pod.log(), self.asked[pod.v4], had) for pod, had in zip(self.pods, rows) if had[0] != self.asked[pod.v4]]
+        asked = [(self.asked[pod.v4], had, pod.log()) for pod, had in zip(self.pods, rows)]
+        lacking = [pod for pod in asked if pod[0] != pod[1][0]]
         self.assertEqual((self.failures, lacking), ([], []))
         self.assertEqual((every, whole), (requests, requests))
         self.assertTrue(all(pod[0] > 0 for pod in rows), f"each pod had a part: {rows}")
