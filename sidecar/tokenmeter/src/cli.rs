@@ -7,13 +7,15 @@ use std::sync::LazyLock;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::commands::completions::CompletionsArgs;
 use crate::commands::curve::CurveArgs;
 use crate::commands::drain::DrainArgs;
 #[cfg(feature = "inject")]
 use crate::commands::inject::InjectArgs;
 use crate::commands::ledger::LedgerArgs;
+use crate::commands::man::ManArgs;
 use crate::commands::prices::PricesArgs;
 #[cfg(feature = "redirect")]
 use crate::commands::redirect::RedirectArgs;
@@ -88,6 +90,12 @@ pub enum Action {
     /// Run a simulated server, the proxy and clients in one process.
     #[cfg(feature = "demo")]
     Demo(DemoArgs),
+    /// Print a shell's completion script.
+    #[command(hide = true)]
+    Completions(CompletionsArgs),
+    /// Write the manual pages into a folder.
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 /// The settings given as flags.
@@ -128,6 +136,11 @@ impl FromArgMatches for Flags {
 pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Action, clap::Error> {
     let line = CommandLine::try_parse_from(arguments).map_err(with_hint)?;
     Ok(line.action.unwrap_or(Action::Run(line.flags)))
+}
+
+/// Returns the definition of the command line, from which completions and manual pages are made.
+pub(crate) fn definition() -> Command {
+    CommandLine::command()
 }
 
 /// Adds a remedy for `--access-log true`: the value of a switch is part of the same argument.

@@ -2,16 +2,10 @@
 
 use std::ffi::OsString;
 
-use clap::CommandFactory;
-
-use super::{Action, CommandLine, FIRST_SETTINGS, Flags, read};
+use super::{Action, FIRST_SETTINGS, Flags, definition as command, read};
 #[cfg(feature = "demo")]
 use crate::demo::DemoArgs;
 use crate::settings::{Form, Group, SETTINGS, Setting};
-
-fn command() -> clap::Command {
-    CommandLine::command()
-}
 
 fn parse(line: &str) -> Result<Action, clap::Error> {
     read(line.split(' ').map(OsString::from))

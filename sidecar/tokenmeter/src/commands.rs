@@ -1,12 +1,14 @@
 //! The commands, from the flags to the exit code: 0 success, 1 failure, 2 invalid settings.
 
 mod closed;
+pub(crate) mod completions;
 pub mod curve;
 pub(crate) mod drain;
 #[cfg(feature = "inject")]
 pub(crate) mod inject;
 pub(crate) mod ledger;
 pub(crate) mod ledger_path;
+pub(crate) mod man;
 pub(crate) mod operator;
 pub(crate) mod prices;
 #[cfg(feature = "redirect")]
@@ -53,6 +55,8 @@ pub fn execute(action: Action) -> ExitCode {
         Action::Inject(args) => inject::run(&args).unwrap_or_else(|error| fail(&error)),
         #[cfg(feature = "demo")]
         Action::Demo(args) => demo(args),
+        Action::Completions(args) => completions::run(&args),
+        Action::Man(args) => man::run(&args).unwrap_or_else(|error| fail(&error)),
     }
 }
 

@@ -1,0 +1,50 @@
+//! The command `completions`: prints the script with which a shell completes commands and flags.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use clap_complete::{Shell, generate};
+
+use super::print;
+use crate::cli;
+
+/// The arguments of `completions`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct CompletionsArgs {
+    /// The shell that reads the script.
+    shell: Shell,
+}
+
+/// Prints the script.
+pub(crate) fn run(args: &CompletionsArgs) -> ExitCode {
+    print(&script(args.shell));
+    ExitCode::SUCCESS
+}
+
+fn script(shell: Shell) -> String {
+    let mut script = Vec::new();
+    generate(shell, &mut cli::definition(), "tokenmeter", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+    use clap_complete::Shell;
+
+    use super::script;
+    use crate::settings::SETTINGS;
+
+    #[test]
+    fn every_script_has_every_setting() {
+        for shell in Shell::value_variants() {
+            let script = script(*shell);
+            let missing: Vec<_> = SETTINGS
+                .iter()
+                .map(|row| row.key.replace('_', "-"))
+                .filter(|flag| !script.contains(flag))
+                .collect();
+            assert!(missing.is_empty(), "{shell}: {missing:?}");
+        }
+    }
+}

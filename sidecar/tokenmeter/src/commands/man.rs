@@ -1,0 +1,76 @@
+//! The command `man`: writes the manual pages, one for each command.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::cli;
+
+/// The arguments of `man`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub struct ManArgs {
+    /// Existing folder for the pages, as in /usr/local/share/man/man1.
+    folder: PathBuf,
+}
+
+/// Writes the pages.
+pub(crate) fn run(args: &ManArgs) -> Result<ExitCode, ManError> {
+    write(&args.folder).map_err(|error| ManError { folder: args.folder.clone(), error })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(folder: &Path) -> io::Result<()> {
+    clap_mangen::generate_to(cli::definition().disable_help_subcommand(true), folder)
+}
+
+/// The pages could not be written.
+#[derive(Debug)]
+pub(crate) struct ManError {
+    folder: PathBuf,
+    error: io::Error,
+}
+
+impl fmt::Display for ManError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "manual pages for {}: {}", self.folder.display(), self.error)
+    }
+}
+
+impl std::error::Error for ManError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{ManArgs, run, write};
+    use crate::folder::Folder;
+    use crate::settings::SETTINGS;
+
+    #[test]
+    fn each_visible_command_has_a_page() {
+        let folder = Folder::new("man");
+        write(folder.path()).unwrap();
+        let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+        for page in ["tokenmeter.1", "tokenmeter-run.1", "tokenmeter-ledger-close.1"] {
+            assert!(names.iter().any(|name| name == page), "{page} is not in {names:?}");
+        }
+        assert!(!names.iter().any(|name| name.contains("-man") || name.contains("-help")), "{names:?}");
+        let run = fs::read_to_string(folder.at("tokenmeter-run.1")).unwrap();
+        let missing: Vec<_> = SETTINGS.iter().filter(|row| !run.contains(&row.variable())).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn absent_folder_is_an_error_with_its_name() {
+        let error = run(&ManArgs { folder: "/nonexistent/man1".into() }).unwrap_err().to_string();
+        assert!(error.starts_with("manual pages for /nonexistent/man1: "), "{error}");
+    }
+}
