@@ -29,9 +29,10 @@ class ArchiveTest(unittest.TestCase):
         names = {str(pathlib.Path(one.name).relative_to(self.name)) for one in self.members if one.isfile()}
         pages = {name for name in names if name.startswith("man/")}
         self.assertEqual(names - pages, {
-            "bin/tokenmeter", "completions/tokenmeter", "completions/_tokenmeter", "completions/tokenmeter.fish", "LICENSE",
-            "CHANGELOG.md", "tokenmeter.service", "tokenmeter.yaml", f"{self.name}.cdx.json"})
-        self.assertLessEqual({"man/tokenmeter.1.gz", *(f"man/tokenmeter-{command}.1.gz" for command in COMMANDS)}, pages)
+            "bin/tokenmeter", "completions/tokenmeter", "completions/_tokenmeter", "completions/tokenmeter.fish",
+            "LICENSE", "CHANGELOG.md", "tokenmeter.service", "tokenmeter.yaml", f"{self.name}.cdx.json"})
+        expected = {"man/tokenmeter.1.gz", *(f"man/tokenmeter-{command}.1.gz" for command in COMMANDS)}
+        self.assertLessEqual(expected, pages)
         self.assertEqual({(one.uid, one.gid, one.mode & 0o7022) for one in self.members}, {(0, 0, 0)})
         self.assertEqual(len({one.mtime for one in self.members}), 1, "the commit's time")
 
@@ -91,7 +92,8 @@ class ArchiveTest(unittest.TestCase):
             source "$1"; shift
             complete -p tokenmeter > /dev/null
             COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-            $(complete -p tokenmeter | sed 's/.*-F \\([^ ]*\\).*/\\1/') tokenmeter "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+            function=$(complete -p tokenmeter | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+            "$function" tokenmeter "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
             printf '%s\\n' "${COMPREPLY[@]}"
         """
         done = subprocess.run(["bash", "--norc", "-c", script, "bash", self.folder / "completions/tokenmeter", *words],
@@ -118,7 +120,8 @@ class ArchiveTest(unittest.TestCase):
             (line,) = [line for line in effective.splitlines() if line.startswith(f"{key}:")]
             return int(line.split()[1])
         # The ends of the parts: operations.md, "Stopping".
-        self.assertGreater(int(unit["TimeoutStopSec"]), (ms("drain_delay_ms") + ms("drain_grace_ms")) / 1000 + 2 + 4 * 5)
+        drain = (ms("drain_delay_ms") + ms("drain_grace_ms")) / 1000
+        self.assertGreater(int(unit["TimeoutStopSec"]), drain + 2 + 4 * 5)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ class ComposeTest(unittest.TestCase):
 
     def test_clients_reach_the_meter_only(self):
         self.assertNotIn("ports", self.project["services"]["server"])
-        listening = {flag.rsplit(":", 1)[1] for flag in self.meter["command"] if flag.startswith(("--listen", "--admin="))}
+        addresses = [flag for flag in self.meter["command"] if flag.startswith(("--listen=", "--admin="))]
+        listening = {address.rsplit(":", 1)[1] for address in addresses}
         self.assertEqual({str(port["target"]) for port in self.meter["ports"]}, listening)
 
     def test_container_is_confined_and_has_time_to_drain(self):

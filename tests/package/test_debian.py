@@ -14,8 +14,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
-        body = json.dumps({"id": "1", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "finish_reason":
-            "stop", "message": {"role": "assistant", "content": "hi"}}],
+        body = json.dumps({"id": "1", "object": "chat.completion", "model": "m", "choices": [{"index": 0,
+            "finish_reason": "stop", "message": {"role": "assistant", "content": "hi"}}],
             "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -94,11 +94,13 @@ class DebianTest(unittest.TestCase):
             eventually(lambda: machine.run(CHAT, check=False)[0] == 0)
             eventually(lambda: self.exchanges() == 3)
         with self.subTest("invalid settings end the service"):
-            machine.run(f"sed -i 's/^upstream: .*/upstream: nowhere/' {SETTINGS}; systemctl restart tokenmeter", check=False)
+            machine.run(f"sed -i 's/^upstream: .*/upstream: nowhere/' {SETTINGS}")
+            machine.run("systemctl restart tokenmeter", check=False)
             eventually(lambda: self.unit("ActiveState") == "failed")
             self.assertEqual(self.unit("ExecMainStatus", "NRestarts"), {"ExecMainStatus": "2", "NRestarts": "0"})
         with self.subTest("removal stops the service and leaves the settings and the ledger, purge the ledger"):
-            machine.run(f"sed -i 's|^upstream: .*|upstream: http://127.0.0.1:8000|' {SETTINGS}; systemctl start tokenmeter")
+            machine.run(f"sed -i 's|^upstream: .*|upstream: http://127.0.0.1:8000|' {SETTINGS}")
+            machine.run("systemctl start tokenmeter")
             machine.run("pidof tokenmeter; dpkg --remove tokenmeter; ! pidof tokenmeter")
             machine.run(f"test -f {SETTINGS}; test ! -e /usr/bin/tokenmeter")
             self.follow("Removing", slice(1))

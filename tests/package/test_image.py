@@ -1,6 +1,8 @@
 """The images: what is in them, and the binary in a container runtime."""
 import collections
+import datetime
 import http.server
+import os
 import pathlib
 import re
 import socket
@@ -58,7 +60,8 @@ class ImageTest(unittest.TestCase):
         self.assertIn("upstream", output)
 
     def test_no_file_is_writable_and_there_is_no_shell(self):
-        for image, programs in (self.image, {"usr/bin/tokenmeter"}), (self.redirect, {"usr/bin/tokenmeter", "usr/sbin/nft"}):
+        of_redirect = {"usr/bin/tokenmeter", "usr/sbin/nft"}
+        for image, programs in (self.image, {"usr/bin/tokenmeter"}), (self.redirect, of_redirect):
             files = [one for one in image.files if not one.issym()]
             writable = {one.name for one in files if one.mode & 0o022 or one.uid or one.gid}
             self.assertEqual(writable, {"tmp", "var/lib/tokenmeter"})
@@ -147,7 +150,8 @@ class ImageTest(unittest.TestCase):
         def nft(*command):
             return self.redirect.run("/usr/sbin/nft", *command, entrypoint=False, user="0:0", network=False,
                                      capabilities=["CAP_NET_ADMIN"])
-        code, output = nft("--echo", "add table inet t; add chain inet t c { type nat hook prerouting priority dstnat; }; "
+        code, output = nft("--echo", "add table inet t; "
+                           "add chain inet t c { type nat hook prerouting priority dstnat; }; "
                            "add rule inet t c tcp dport 8000 redirect to :9800")
         self.assertEqual(code, 0, output)
         self.assertIn("redirect to :9800", output)
@@ -157,9 +161,9 @@ class ImageTest(unittest.TestCase):
         again = self.folder / "again.tar"
         command = [ROOT / "helm/image/build", self.image.root / "usr/bin/tokenmeter", again]
         created = re.sub(r"Z$", "+00:00", self.image.config["created"])
-        epoch = subprocess.run(["date", "-d", created, "+%s"], capture_output=True, text=True, check=True).stdout.strip()
+        epoch = str(int(datetime.datetime.fromisoformat(created).timestamp()))
         for _ in range(2):
-            subprocess.run(command, check=True, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SOURCE_DATE_EPOCH": epoch})
+            subprocess.run(command, check=True, env={**os.environ, "SOURCE_DATE_EPOCH": epoch})
             self.assertEqual(again.read_bytes(), file("*-tokenmeter.oci.tar").read_bytes())
 
     def test_scanners_find_the_packages(self):
@@ -185,7 +189,7 @@ class ImageTest(unittest.TestCase):
 
 
 def serve(test, tls=None):
-    """Starts a server that answers each request with `{}`; returns it, with the paths it was asked for, and its port."""
+    """Starts a server that answers each request with `{}`; returns it, with the requested paths, and its port."""
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
