@@ -23,7 +23,7 @@ pub(crate) fn apply(container: &mut Value, ports: Ports) -> Result<Addresses, Re
         }
     }
     if moved {
-        Ok(Addresses { listen: ports.gained, upstream: ports.own })
+        Ok(Addresses { listen: ports.gained, upstream: ports.own, transparent: false })
     } else {
         Err(Reason::Mode("the mode named-port needs a name for the server's port in its container's ports"))
     }

@@ -20,5 +20,5 @@ pub(crate) fn apply(spec: &mut Value, config: &Config, ports: Ports) -> Result<A
     let rules = [format!("--to={}", ports.gained), format!("--port={}", ports.own)];
     list_mut(&mut redirect, "args")?.extend(rules.map(|rule| json!(rule)));
     list_mut(spec, "initContainers")?.push(redirect);
-    Ok(Addresses { listen: ports.gained, upstream: ports.own })
+    Ok(Addresses { listen: ports.gained, upstream: ports.own, transparent: true })
 }

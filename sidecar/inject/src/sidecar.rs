@@ -15,6 +15,8 @@ pub(crate) struct Addresses {
     pub(crate) listen: u16,
     /// The port on which the server listens.
     pub(crate) upstream: u16,
+    /// True if rules redirect the connections: the sidecar then refuses to start if they catch its own.
+    pub(crate) transparent: bool,
 }
 
 /// The ConfigMaps of a pod's own: the knob, the variable and the file.
@@ -34,6 +36,9 @@ pub(crate) fn add(
     let mut set = |name: &str, value: &str| set_variable(&mut container, name, value);
     set("TOKENMETER_LISTEN", &format!("0.0.0.0:{}", addresses.listen))?;
     set("TOKENMETER_UPSTREAM", &format!("http://127.0.0.1:{}", addresses.upstream))?;
+    if addresses.transparent {
+        set("TOKENMETER_TRANSPARENT", "true")?;
+    }
     set("TOKENMETER_KIND", knobs.kind.unwrap_or(&server.name))?;
     set("TOKENMETER_DRAIN_GRACE_MS", &grace_ms(config, knobs).to_string())?;
     for (name, value) in [("TOKENMETER_USAGE", knobs.usage), ("TOKENMETER_ROLE", knobs.role)] {

@@ -34,7 +34,7 @@ pub(crate) fn apply(
     if !knobs.loopback {
         probes::rewrite(container, ports, ports.gained);
     }
-    Ok(Addresses { listen: ports.public, upstream: ports.gained })
+    Ok(Addresses { listen: ports.public, upstream: ports.gained, transparent: false })
 }
 
 /// Lets the sidecar listen on a privileged port.
