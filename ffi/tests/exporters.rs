@@ -8,7 +8,7 @@ use collector::faithful::{Collector, said};
 
 use crate::programs::SANITIZE;
 use crate::toolchain::Language::C11;
-use crate::toolchain::{compile, temporary};
+use crate::toolchain::{compile, run, temporary};
 
 /// The exchanges that end while exporters run: two rounds of four threads with 25 each, and one after a restart.
 const BEFORE_RESTART: usize = 200;
@@ -81,4 +81,12 @@ fn exporters_have_what_records_have() {
 #[test]
 fn exporters_use_memory_well() {
     run_exporters("sanitized", &[&SANITIZE[..], &["-D_GNU_SOURCE"]].concat());
+}
+
+#[test]
+fn clients_that_leave_send_no_signal() {
+    let ledger = temporary("clients").join("ledger.db");
+    let variables = "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:9";
+    let program = compile("clients", C11, &["-D_GNU_SOURCE"]);
+    assert!(run(Command::new(program).arg(ledger).arg(variables)).contains("ok"));
 }

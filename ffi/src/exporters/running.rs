@@ -1,5 +1,8 @@
 //! Exporters, made of the parts that the proxy has behind its outbox.
 
+#[path = "signals.rs"]
+mod signals;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,6 +34,15 @@ pub(crate) struct Exporters {
 impl Exporters {
     /// Starts all parts of the settings, or none.
     pub(crate) fn start(
+        settings: &Settings<'_>,
+        upstream: &Arc<str>,
+        metrics: &Metrics,
+        prices: Option<&Arc<Book>>,
+    ) -> Result<Self, Fault> {
+        signals::blocked(|| Self::start_parts(settings, upstream, metrics, prices))
+    }
+
+    fn start_parts(
         settings: &Settings<'_>,
         upstream: &Arc<str>,
         metrics: &Metrics,
