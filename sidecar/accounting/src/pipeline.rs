@@ -38,8 +38,8 @@ pub struct Pipeline {
     tally: Tally,
     totals: Totals,
     metrics: Metrics,
-    /// Worker cells for exchanges that a tokenizer counts.
-    cells: Mutex<WorkerCells>,
+    /// Worker cells for exchanges that a tokenizer counts, from the first on: the metrics never free cells.
+    cells: Mutex<Option<WorkerCells>>,
     charger: Charger,
     daily_spend: Arc<DailySpend>,
     budgets: Option<Charges>,
@@ -63,7 +63,7 @@ impl Pipeline {
             tally,
             totals,
             metrics: metrics.clone(),
-            cells: Mutex::new(metrics.worker()),
+            cells: Mutex::default(),
             charger: billing.charger().clone(),
             daily_spend: Arc::clone(billing.daily_spend()),
             budgets: billing.charges().cloned(),
@@ -121,7 +121,8 @@ impl Pipeline {
     /// Updates the metrics for a record that its worker left out, with `output` tokens if a tokenizer counted them, and
     /// enters it.
     pub fn enter_uncounted(&self, mut record: Record, output: Option<u64>) {
-        let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locked = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
+        let cells = locked.get_or_insert_with(|| self.metrics.worker());
         let model = match &*record.identity.model {
             metrics::UNKNOWN => cells.unknown_model(),
             name => cells.model(name),
@@ -137,7 +138,7 @@ impl Pipeline {
         }
         cells.begin(model);
         cells.end(model, &record);
-        drop(cells);
+        drop(locked);
         self.enter(record);
     }
 }
