@@ -476,7 +476,8 @@ typedef struct {
   // The host names by which clients address the listener, separated by commas. It rejects other names, but not
   // addresses and `localhost`. Default: none.
   tm_slice hosts;
-  // The path of the ledger file, which ends in `.db`, in a folder that exists. Default: no ledger.
+  // The path of the ledger file, which ends in `.db`, in a folder that exists. One meter at a time writes it. Default: no
+  // ledger.
   tm_slice ledger;
   // The number of days for which the rows of a month are kept after its end. Default: for ever.
   uint64_t ledger_keep_days;
@@ -713,8 +714,9 @@ tm_status tm_meter_free(tm_meter meter);
 // already. `TM_STATUS_START` if an address, the ledger's path or a variable of the export cannot be used; nothing runs then.
 // `TM_STATUS_UNSUPPORTED` if the library was built without the feature `exporters`.
 //
-// A ledger whose disk fails later, and a collector that does not answer, affect no exchange: `tm_exporters_problems` and the
-// metrics report them. Calls of `tm_exchange_end` wait until this call returns, and otherwise for no disk and no network.
+// A ledger whose disk fails later, and a collector that does not answer, affect no exchange: the metrics report both, and
+// `tm_exporters_problems` the ledger. Calls of `tm_exchange_end` wait for no disk and no network. This call waits for a
+// shutdown of the meter's exporters before. The threads block all signals but those of faults.
 //
 // # Safety
 // `options` points to a structure of the size in it; `exporters` is NULL or points to a handle, which is written.
@@ -738,7 +740,8 @@ tm_status tm_exporters_problems(tm_exporters exporters,
 
 // Stops the exporters and frees them: commits the queue of the ledger, sends the last telemetry and closes the listener.
 // Returns within some 15 seconds, usually at once. Call it before the process ends: rows of the last seconds may otherwise
-// not be in the ledger. Exchanges that end later are in the metrics only; new exporters may be started.
+// not be in the ledger. Exchanges that end later are in the metrics only; new exporters may be started. Final counts stay in
+// the metrics.
 tm_status tm_exporters_shutdown(tm_exporters exporters);
 
 // Begins an exchange when the head of its request is known. `TM_STATUS_NOT_METERED` if the request runs no model, as

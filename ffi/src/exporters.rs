@@ -34,7 +34,8 @@ pub struct ExportersOptions {
     /// The host names by which clients address the listener, separated by commas. It rejects other names, but not
     /// addresses and `localhost`. Default: none.
     pub hosts: Slice,
-    /// The path of the ledger file, which ends in `.db`, in a folder that exists. Default: no ledger.
+    /// The path of the ledger file, which ends in `.db`, in a folder that exists. One meter at a time writes it. Default: no
+    /// ledger.
     pub ledger: Slice,
     /// The number of days for which the rows of a month are kept after its end. Default: for ever.
     pub ledger_keep_days: u64,
@@ -62,8 +63,9 @@ pub(crate) struct Settings<'a> {
 /// already. `TM_STATUS_START` if an address, the ledger's path or a variable of the export cannot be used; nothing runs then.
 /// `TM_STATUS_UNSUPPORTED` if the library was built without the feature `exporters`.
 ///
-/// A ledger whose disk fails later, and a collector that does not answer, affect no exchange: `tm_exporters_problems` and the
-/// metrics report them. Calls of `tm_exchange_end` wait until this call returns, and otherwise for no disk and no network.
+/// A ledger whose disk fails later, and a collector that does not answer, affect no exchange: the metrics report both, and
+/// `tm_exporters_problems` the ledger. Calls of `tm_exchange_end` wait for no disk and no network. This call waits for a
+/// shutdown of the meter's exporters before. The threads block all signals but those of faults.
 ///
 /// # Safety
 /// `options` points to a structure of the size in it; `exporters` is NULL or points to a handle, which is written.
@@ -163,13 +165,13 @@ pub unsafe extern "C" fn tm_exporters_problems(exporters: ExportersHandle, text:
 
 /// Stops the exporters and frees them: commits the queue of the ledger, sends the last telemetry and closes the listener.
 /// Returns within some 15 seconds, usually at once. Call it before the process ends: rows of the last seconds may otherwise
-/// not be in the ledger. Exchanges that end later are in the metrics only; new exporters may be started.
+/// not be in the ledger. Exchanges that end later are in the metrics only; new exporters may be started. Final counts stay in
+/// the metrics.
 #[unsafe(no_mangle)]
 pub extern "C" fn tm_exporters_shutdown(exporters: ExportersHandle) -> Status {
     entry(|| {
-        let host = EXPORTERS.take(exporters.id)?;
-        if let Some(running) = host.and_then(|host| host.take_exporters()) {
-            running.shutdown();
+        if let Some(host) = EXPORTERS.take(exporters.id)? {
+            host.shutdown_exporters();
         }
         Ok(Status::Ok)
     })

@@ -41,6 +41,9 @@ pub(crate) struct Host {
     shards: [Mutex<Shard>; SHARDS],
     next_shard: AtomicUsize,
     load: Mutex<Load>,
+    /// Locked while exporters start or shut down, before the others: a new group waits for the end of the one before, which
+    /// may have the same ledger and the same port.
+    exporters_change: Mutex<()>,
     /// Locked before `prices`.
     exporters: RwLock<Option<Exporters>>,
     prices: Mutex<Option<Arc<Book>>>,
@@ -78,6 +81,7 @@ impl Host {
             shards,
             next_shard: AtomicUsize::new(0),
             load: Mutex::default(),
+            exporters_change: Mutex::default(),
             exporters: RwLock::new(None),
             prices: Mutex::new(prices),
             tenants: Mutex::default(),
@@ -171,15 +175,20 @@ impl Host {
         *lock(&self.tenants) = rules;
     }
 
-    /// Starts exporters.
+    /// Starts exporters. No exchange waits meanwhile.
     pub(crate) fn start_exporters(&self, settings: &exporters::Settings<'_>) -> Result<(), Fault> {
-        let mut exporters = self.exporters.write().unwrap_or_else(PoisonError::into_inner);
-        if exporters.is_some() {
+        let _change = lock(&self.exporters_change);
+        if self.exporters(|_| ()).is_some() {
             return Err(Fault::new(Status::Order, "the meter has exporters already"));
         }
         let prices = lock(&self.prices).clone();
-        *exporters =
-            Some(Exporters::start(settings, &self.settings.upstream, &self.metrics, prices.as_ref())?);
+        let started = Exporters::start(settings, &self.settings.upstream, &self.metrics, prices.as_ref())?;
+        let mut exporters = self.exporters.write().unwrap_or_else(PoisonError::into_inner);
+        // They may be others than those of the start.
+        if let Some(book) = &*lock(&self.prices) {
+            started.set_prices(book);
+        }
+        *exporters = Some(started);
         Ok(())
     }
 
@@ -188,9 +197,13 @@ impl Host {
         self.exporters.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(act)
     }
 
-    /// Removes the exporters. No exchange is entered in them when this returns.
-    pub(crate) fn take_exporters(&self) -> Option<Exporters> {
-        self.exporters.write().unwrap_or_else(PoisonError::into_inner).take()
+    /// Removes the exporters and shuts them down. No exchange waits meanwhile.
+    pub(crate) fn shutdown_exporters(&self) {
+        let _change = lock(&self.exporters_change);
+        let taken = self.exporters.write().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(taken) = taken {
+            taken.shutdown();
+        }
     }
 
     /// Returns the page of all metrics that have series, in the Prometheus text format 0.0.4. It lacks the numbers of the

@@ -1,9 +1,13 @@
 //! Exporters, made of the parts that the proxy has behind its outbox.
 
+#[path = "ledger_path.rs"]
+mod ledger_path;
 #[path = "signals.rs"]
 mod signals;
 
+use std::fmt::Display;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,6 +23,7 @@ use metrics::Metrics;
 use otlp::settings::Overrides;
 use price::{Book, Charge};
 
+use self::ledger_path::LedgerPath;
 use super::Settings;
 use crate::status::{Fault, Status};
 
@@ -29,6 +34,8 @@ pub(crate) struct Exporters {
     state: billing::State,
     exports: Exports,
     page: Option<page::Running>,
+    metrics: Metrics,
+    ledger: Option<LedgerPath>,
 }
 
 impl Exporters {
@@ -39,7 +46,11 @@ impl Exporters {
         metrics: &Metrics,
         prices: Option<&Arc<Book>>,
     ) -> Result<Self, Fault> {
-        signals::blocked(|| Self::start_parts(settings, upstream, metrics, prices))
+        let started = signals::blocked(|| Self::start_parts(settings, upstream, metrics, prices));
+        if started.is_err() {
+            billing::unset_metrics(metrics);
+        }
+        started
     }
 
     fn start_parts(
@@ -49,8 +60,9 @@ impl Exporters {
         prices: Option<&Arc<Book>>,
     ) -> Result<Self, Fault> {
         let otlp = otlp_plan(settings)?;
-        let ledger = ledger_plan(settings)?;
-        let plan = billing::Plan { prices, budgets: &BudgetsPlan::default(), ledger: &ledger };
+        let ledger = settings.ledger.as_deref().map(ledger_path).transpose()?;
+        let ledger_plan = ledger_plan(ledger.as_ref(), settings.ledger_keep_days);
+        let plan = billing::Plan { prices, budgets: &BudgetsPlan::default(), ledger: &ledger_plan };
         let billing = Billing::open(plan, metrics).map_err(start_fault)?;
         let (state, tally) = (billing.state(), Tally::default());
         let page = match settings.listen {
@@ -61,7 +73,7 @@ impl Exporters {
         let gpus = AttributionQueue::new(Vec::new(), metrics);
         let counters = (tally, Totals::new([upstream]));
         let pipeline = Pipeline::new(counters, metrics, &billing, gpus, exports.clone(), false);
-        Ok(Self { pipeline, billing, state, exports, page })
+        Ok(Self { pipeline, billing, state, exports, page, metrics: metrics.clone(), ledger })
     }
 
     /// Charges a finished exchange and enters it in the ledger and the export. Never waits.
@@ -87,10 +99,13 @@ impl Exporters {
 
     /// Commits the ledger's queue, sends the last telemetry and closes the listener, in this order.
     pub(crate) fn shutdown(self) {
-        let Self { pipeline, billing, state, exports, page } = self;
-        drop((pipeline, state, billing));
+        let Self { pipeline, billing, state, exports, page, metrics, ledger } = self;
+        drop((pipeline, billing));
         exports.shutdown();
         drop(page);
+        // The metrics are those of the meter, which goes on.
+        state.end_metrics(&metrics);
+        drop(ledger);
     }
 }
 
@@ -98,18 +113,25 @@ fn start_fault(error: std::io::Error) -> Fault {
     Fault::new(Status::Start, format!("a thread of the exporters cannot start: {error}"))
 }
 
-/// Plans the ledger.
-fn ledger_plan(settings: &Settings<'_>) -> Result<LedgerPlan, Fault> {
-    let Some(path) = &settings.ledger else { return Ok(LedgerPlan::default()) };
-    let shown = path.display();
+/// Claims the path of the ledger.
+fn ledger_path(path: &Path) -> Result<LedgerPath, Fault> {
+    let no_ledger = |problem: &dyn Display| {
+        Fault::new(Status::Start, format!("`{}` is no ledger: {problem}", path.display()))
+    };
     if let Some(problem) = PathProblem::of(path) {
-        return Err(Fault::new(Status::Start, format!("`{shown}` is no ledger: {problem}")));
+        return Err(no_ledger(&problem));
     }
-    if let Some(writer) = ledger::writer_on_this_host(path) {
-        return Err(Fault::new(Status::Start, format!("the process {writer} writes the ledger {shown}")));
+    let claimed = LedgerPath::claim(path).map_err(|error| no_ledger(&error))?;
+    if let Some(writer) = ledger::writer_on_this_host(claimed.path()) {
+        return Err(no_ledger(&format_args!("the process {writer} writes it")));
     }
-    let plan = ledger::Plan { keep_days: settings.ledger_keep_days, ..ledger::Plan::new(path) };
-    Ok(LedgerPlan { ledger: Some(plan), ..LedgerPlan::default() })
+    Ok(claimed)
+}
+
+/// Plans the ledger.
+fn ledger_plan(path: Option<&LedgerPath>, keep_days: u32) -> LedgerPlan {
+    let plan = |path: &LedgerPath| ledger::Plan { keep_days, ..ledger::Plan::new(path.path()) };
+    LedgerPlan { ledger: path.map(plan), ..LedgerPlan::default() }
 }
 
 /// Plans the export. Unlike the variables of a process, which other programs read, too, these were given to the call: an

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 #define THREADS 4
 #define EXCHANGES 25
@@ -120,6 +121,54 @@ static void wait_for_ledger(tm_meter meter) {
   CHECK(!"the ledger is open");
 }
 
+static double sample_of(tm_meter meter, const char *name) {
+  char *text = page(meter);
+  double value = sample(text, name);
+  free(text);
+  return value;
+}
+
+static int has_price_book(tm_meter meter) {
+  char *text = page(meter);
+  int has = strstr(text, "\ntokenmeter_price_book_info") != NULL;
+  free(text);
+  return has;
+}
+
+// A ledger has one writer, by whatever name; and a group that does not start leaves nothing.
+static void second_meter(const char *ledger) {
+  char other[4200], folder[4096];
+  const char *name = strrchr(ledger, '/');
+  tm_meter meter = new_meter();
+  tm_exporters exporters = {0};
+  tm_exporters_options all = options();
+  all.ledger = tm_text_of(ledger);
+  CHECK_STATUS(tm_exporters_start(meter, &all, &exporters), TM_STATUS_START);
+  CHECK(message_has("other exporters of this process"));
+  snprintf(other, sizeof other, "%.*s/./%s", (int)(name - ledger), ledger, name + 1);
+  all.ledger = tm_text_of(other);
+  CHECK_STATUS(tm_exporters_start(meter, &all, &exporters), TM_STATUS_START);
+  snprintf(other, sizeof other, "%.*s/link.db", (int)(name - ledger), ledger);
+  CHECK(symlink(ledger, other) == 0);
+  CHECK_STATUS(tm_exporters_start(meter, &all, &exporters), TM_STATUS_START);
+  CHECK(getcwd(folder, sizeof folder) != NULL);
+  snprintf(other, sizeof other, "%.*s", (int)(name - ledger), ledger);
+  CHECK(chdir(other) == 0);
+  all.ledger = tm_text_of(name + 1);
+  CHECK_STATUS(tm_exporters_start(meter, &all, &exporters), TM_STATUS_START);
+  // Its file is where the process was at the start.
+  all.ledger = tm_text_of("relative.db");
+  CHECK_OK(tm_exporters_start(meter, &all, &exporters));
+  CHECK(chdir(folder) == 0);
+  wait_for_ledger(meter);
+  CHECK_OK(tm_exporters_shutdown(exporters));
+  snprintf(other, sizeof other, "%.*s/relative.db", (int)(name - ledger), ledger);
+  CHECK(access(other, F_OK) == 0);
+  all.ledger = slice("x\0.db", 5);
+  CHECK_STATUS(tm_exporters_start(meter, &all, &exporters), TM_STATUS_START);
+  CHECK_OK(tm_meter_free(meter));
+}
+
 static void absent(void) {
   tm_meter meter = new_meter();
   tm_exporters exporters = {0};
@@ -148,6 +197,7 @@ int main(int count, char **arguments) {
   CHECK(count == 3);
   meter = priced(BOOK);
   refused(meter, arguments[1]);
+  CHECK(sample_of(meter, "tokenmeter_ledger_up") == -1 && !has_price_book(meter));
 
   all.listen = tm_text_of("127.0.0.1:0");
   all.ledger = tm_text_of(arguments[1]);
@@ -160,6 +210,8 @@ int main(int count, char **arguments) {
   text.capacity = sizeof buffer;
   CHECK_OK(tm_exporters_address(exporters, &text));
 
+  second_meter(arguments[1]);
+  CHECK(has_price_book(meter));
   chats_of_threads(meter, CHEAP);
   CHECK_OK(tm_prices_read(tm_text_of(DEARER), &dearer));
   CHECK_OK(tm_meter_set_prices(meter, dearer));
@@ -174,6 +226,9 @@ int main(int count, char **arguments) {
   CHECK_OK(tm_exporters_shutdown(exporters));
   CHECK_STATUS(tm_exporters_shutdown(exporters), TM_STATUS_HANDLE);
   CHECK_STATUS(tm_exporters_address(exporters, &text), TM_STATUS_HANDLE);
+  // Counts stay; there is no ledger, and the book of the metrics may be another one by now.
+  CHECK(sample_of(meter, "tokenmeter_ledger_up") == -1 && !has_price_book(meter));
+  CHECK(sample_of(meter, "tokenmeter_ledger_rows_total") == 200);
   // These are in the metrics only.
   chats_of_threads(meter, DEAR);
 

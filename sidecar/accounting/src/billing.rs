@@ -20,7 +20,7 @@ use crate::budgets::{self, BudgetsPlan, Charges, Hooks, Sums};
 use crate::charger::{Charger, Prices};
 use crate::daily_spend::DailySpend;
 use crate::fleet;
-use crate::ledger_samples::{LedgerSamples, StoreSamples};
+use crate::ledger_samples::{EndedLedgerSamples, LedgerSamples, StoreSamples};
 use crate::model_gate::ModelGate;
 
 /// The longest wait of a stop for the ledger's queue; its slowest commits are well below.
@@ -197,6 +197,12 @@ fn refused(why: budget::Rejection) -> relay::Refused {
     relay::Refused { retry_after_s: why.retry_after_s, message: why.message }
 }
 
+/// Removes the price book and the ledger from the metrics.
+pub fn unset_metrics(metrics: &Metrics) {
+    metrics.unset(Part::Prices);
+    metrics.unset(Part::Ledger);
+}
+
 /// A handle to the state of billing.
 #[derive(Clone)]
 pub struct State {
@@ -209,6 +215,14 @@ impl State {
     /// Returns today's spend for the live page.
     pub fn today(&self) -> Option<page::Spend> {
         self.today.shown(ledger::now_us())
+    }
+
+    /// Leaves the final counts of the ledger in the metrics, after billing was dropped in a process that goes on.
+    pub fn end_metrics(&self, metrics: &Metrics) {
+        unset_metrics(metrics);
+        if let Some(ledger) = &self.ledger {
+            metrics.set(Part::Ledger, Arc::new(EndedLedgerSamples(ledger.clone())));
+        }
     }
 
     /// Returns the current problems, one per line.

@@ -13,6 +13,15 @@ impl Samples for LedgerSamples {
     }
 }
 
+/// The numbers of a ledger that was shut down.
+pub(crate) struct EndedLedgerSamples(pub(crate) Ledger);
+
+impl Samples for EndedLedgerSamples {
+    fn write(&self, to: &mut SampleWriter) {
+        counts(&self.0.status(), to);
+    }
+}
+
 /// The numbers of the shipping to a central store.
 pub(crate) struct StoreSamples(pub(crate) StatusReader);
 
@@ -24,6 +33,10 @@ impl Samples for StoreSamples {
 
 fn ledger(status: &ledger::Status, to: &mut SampleWriter) {
     to.count(Metric::LedgerUp, &[], u64::from(status.up));
+    counts(status, to);
+}
+
+fn counts(status: &ledger::Status, to: &mut SampleWriter) {
     to.count(Metric::LedgerRows, &[], status.rows_total);
     to.number(Metric::LedgerLag, &[], status.commit_lag.as_secs_f64());
     to.count(Metric::LedgerQueued, &[], status.queued_rows);

@@ -156,7 +156,12 @@ impl Metrics {
 
     /// Replaces the numbers of a part. Until its first call, the part has no series.
     pub fn set(&self, part: Part, samples: Arc<dyn Samples>) {
-        self.registry.control().parts.set(part, samples);
+        self.registry.control().parts.set(part, Some(samples));
+    }
+
+    /// Removes the numbers of a part.
+    pub fn unset(&self, part: Part) {
+        self.registry.control().parts.set(part, None);
     }
 
     /// Counts a read of a file, the first or a later one, and its outcome.

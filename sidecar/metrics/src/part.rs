@@ -73,9 +73,9 @@ impl SampleWriter {
 pub(crate) struct Parts([Option<Arc<dyn Samples>>; Part::Store as usize + 1]);
 
 impl Parts {
-    /// Replaces the numbers of a part.
-    pub(crate) fn set(&mut self, part: Part, samples: Arc<dyn Samples>) {
-        self.0[part as usize] = Some(samples);
+    /// Replaces or removes the numbers of a part.
+    pub(crate) fn set(&mut self, part: Part, samples: Option<Arc<dyn Samples>>) {
+        self.0[part as usize] = samples;
     }
 
     /// Returns the samples of all parts.

@@ -159,7 +159,7 @@ impl Registry {
         let mut control = self.control();
         control.tenant_shares.set(tenants, |tenant| self.tenant_label(tenant));
         control.model_shares.set(models, |model| self.label(model));
-        control.parts.set(Part::Gpus, gpus);
+        control.parts.set(Part::Gpus, Some(gpus));
     }
 
     /// Sets if an upstream is reachable.
