@@ -4,17 +4,20 @@ https uses the system's root certificates and the proxy of the environment. http
 and follows no redirect, which could lead to another machine without encryption.
 """
 import functools
+import io
+import socket
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from http.client import HTTPException, HTTPMessage
-from typing import IO
+from collections.abc import Callable
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse
+from typing import IO, Any
 
 JWKS_BYTES = 512 << 10
 """The maximum size of a JWKS. One with certificates has about ten thousand bytes."""
 FETCH_SECONDS = 5.0
-"""The timeout of each step of a fetch, and of its body."""
+"""The timeout of a connection, and of its whole response."""
 REDIRECTS = 3
 """The maximum number of redirects from https, none of them to http."""
 
@@ -40,11 +43,60 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
+class TimedFile(io.RawIOBase):
+    """What a socket receives until a deadline. A timeout of the socket alone begins again with each byte."""
+
+    def __init__(self, sock: socket.socket, received: io.RawIOBase) -> None:
+        self._sock, self._received, self._deadline = sock, received, time.monotonic() + FETCH_SECONDS
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._sock.settimeout(left)
+        return self._received.readinto(buffer)
+
+    def close(self) -> None:
+        self._received.close()
+        super().close()
+
+
+class TimedResponse(HTTPResponse):
+    """A response whose lines, fields and body have one deadline."""
+
+    def __init__(self, sock: socket.socket, *arguments: Any, **names: Any) -> None:
+        super().__init__(sock, *arguments, **names)
+        self.fp = io.BufferedReader(TimedFile(sock, self.fp.detach()))
+
+
+class Timed(urllib.request.AbstractHTTPHandler):
+    """Opens connections with timed responses."""
+
+    def do_open(self, http_class: Callable[..., HTTPConnection], req: urllib.request.Request, **names: Any) -> HTTPResponse:
+        def connection(*arguments: Any, **names: Any) -> HTTPConnection:
+            made = http_class(*arguments, **names)
+            made.response_class = TimedResponse
+            return made
+
+        return super().do_open(connection, req, **names)
+
+
+class TimedHTTP(Timed, urllib.request.HTTPHandler):
+    """Opens http URLs."""
+
+
+class TimedHTTPS(Timed, urllib.request.HTTPSHandler):
+    """Opens https URLs."""
+
+
 @functools.cache
 def opener(scheme: str) -> urllib.request.OpenerDirector:
     """Returns the HTTP client for URLs of a scheme."""
     proxies = urllib.request.ProxyHandler(None if scheme == "https" else {})
-    return urllib.request.build_opener(proxies, Redirects())
+    return urllib.request.build_opener(proxies, Redirects(), TimedHTTP(), TimedHTTPS())
 
 
 def fetch(url: str) -> bytes:
@@ -53,13 +105,11 @@ def fetch(url: str) -> bytes:
     try:
         client = opener(urllib.parse.urlsplit(url).scheme)
         with client.open(urllib.request.Request(url, headers=fields), timeout=FETCH_SECONDS) as response:
-            deadline, content = time.monotonic() + FETCH_SECONDS, b""
+            content = b""
             while part := response.read1(1 << 16):
                 content += part
                 if len(content) > JWKS_BYTES:
                     raise FetchError(f"it is larger than {JWKS_BYTES} bytes")
-                if time.monotonic() > deadline:
-                    raise TimeoutError
             return content
     except Exception as error:
         raise FetchError(describe(error)) from None
