@@ -383,7 +383,6 @@ struct Description {
   std::uint64_t unix_ns = 0;   // nanoseconds since 1970
 };
 
-// A meter: one for the process and the server. Its destructor leaves running exchanges as they are.
 // The exporters of a meter: a listener, a ledger, OTLP. The destructor stops them and waits for the ledger's last rows.
 class Exporters {
  public:
@@ -403,6 +402,7 @@ class Exporters {
   detail::Owner<tm_exporters, tm_exporters_shutdown> handle_;
 };
 
+// A meter: one for the process and the server. Its destructor leaves running exchanges as they are.
 class Meter {
  public:
   // Sets `options.size`, and checks that the library fits the header.
