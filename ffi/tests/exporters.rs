@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use collector::faithful::{Collector, said};
 
@@ -16,6 +17,7 @@ const IN_LEDGER: u64 = 300;
 
 fn get(address: &str, path: &str) -> String {
     let mut connection = TcpStream::connect(address).expect("it listens");
+    connection.set_read_timeout(Some(Duration::from_secs(60))).expect("it is not zero");
     write!(connection, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")
         .expect("it reads");
     let mut answer = String::new();
@@ -49,6 +51,7 @@ fn run_exporters(name: &str, flags: &[&str]) {
     // 100 exchanges at 0.000011 and 100 at 0.000022.
     assert!(has_line(&page, "tokenmeter_tenant_spend_usd_total{", " 0.0033"), "{page}");
     assert!(get(address, "/readyz").contains(" 200 "), "nothing is wrong");
+    assert!(get(address, "/drained").contains(" 403 "), "there is no drain to wait for");
     assert!(get(address, "/").contains("tiny"), "the live page has the model");
 
     child.stdin.take().expect("it is a pipe").write_all(b"\n").expect("it reads");

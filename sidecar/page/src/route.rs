@@ -48,7 +48,10 @@ impl Routes {
                 Answer::Render(self.source.metrics(&accept), scrape::accepts_gzip(request.headers()))
             }
             Ok(()) if request.uri().path() == "/drained" && is_read(request.method()) => {
-                Answer::Drained(self.source.drained())
+                // A wait without an end would hold its connection.
+                self.source
+                    .drained()
+                    .map_or_else(|| Answer::Now(drain(Err(NoDrain::none()))), Answer::Drained)
             }
             Ok(()) => Answer::Now(self.small(request)),
             Err(StatusCode::MISDIRECTED_REQUEST) => {

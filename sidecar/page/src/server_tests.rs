@@ -80,11 +80,11 @@ impl Source for Fixed {
         }
     }
 
-    fn drained(&self) -> Drained {
+    fn drained(&self) -> Option<Drained> {
         let mut drained = self.drained.subscribe();
-        Box::pin(async move {
+        Some(Box::pin(async move {
             drained.wait_for(|drained| *drained).await.unwrap();
-        })
+        }))
     }
 
     fn evicted(&self) {

@@ -19,11 +19,12 @@ pub trait Source: Send + 'static {
     /// Orders the drain, if `token` is the configured one. A repeated order changes nothing.
     fn drain(&self, token: Option<&str>) -> Result<(), NoDrain> {
         let _ = token;
-        Err(NoDrain::Off("this process has no drain".to_owned()))
+        Err(NoDrain::none())
     }
-    /// Returns a future that is ready once the process has drained. A drain need not have been ordered yet.
-    fn drained(&self) -> Drained {
-        Box::pin(std::future::pending())
+    /// Returns a future that is ready once the process has drained; `None` if it has no drain. A drain need not have been
+    /// ordered yet.
+    fn drained(&self) -> Option<Drained> {
+        None
     }
     /// Called when a connection to the admin address is evicted.
     fn evicted(&self) {}
@@ -58,6 +59,13 @@ pub enum NoDrain {
     Off(String),
     /// The configured token cannot be read.
     Unreadable(String),
+}
+
+impl NoDrain {
+    /// Returns the reason of a process that never drains.
+    pub(crate) fn none() -> Self {
+        Self::Off("this process has no drain".to_owned())
+    }
 }
 
 /// The readiness for traffic.

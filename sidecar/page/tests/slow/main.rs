@@ -97,8 +97,8 @@ impl Source for Draining {
         View::default()
     }
 
-    fn drained(&self) -> Drained {
-        Box::pin(tokio::time::sleep(Duration::from_secs(32)))
+    fn drained(&self) -> Option<Drained> {
+        Some(Box::pin(tokio::time::sleep(Duration::from_secs(32))))
     }
 }
 

@@ -57,8 +57,8 @@ impl page::Source for Source {
         self.drain.order(token)
     }
 
-    fn drained(&self) -> page::Drained {
-        self.drain.drained()
+    fn drained(&self) -> Option<page::Drained> {
+        Some(self.drain.drained())
     }
 
     fn evicted(&self) {
