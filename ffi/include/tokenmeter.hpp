@@ -454,7 +454,7 @@ class Meter {
   void set_tenants(const Tenants &tenants) { detail::check(tm_meter_set_tenants(handle_.get(), tenants.get())); }
 
   // Starts exporters, if the library was built with them. Sets `options.size`.
-  Exporters start_exporters(tm_exporters_options options) {
+  [[nodiscard]] Exporters start_exporters(tm_exporters_options options) {
     tm_exporters exporters{0};
     options.size = sizeof options;
     detail::check(tm_exporters_start(handle_.get(), &options, &exporters));
