@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::config::Config;
-use crate::knobs::{Knobs, whole};
+use crate::knobs::{Knobs, Mode, whole};
 use crate::pod::{containers, list, set_env, text, words};
 use crate::reason::Reason;
 use crate::server::{EnvForm, Server};
@@ -47,11 +47,22 @@ pub(crate) fn read(
     if public == admin || own == admin {
         return Err(Reason::Conflict("the port of the sidecar's admin address"));
     }
-    let declared = |port: u16| {
-        containers(spec)
-            .flat_map(|container| list(container, "ports"))
+    let declares = |container: &Value, port: u16| {
+        list(container, "ports")
+            .iter()
             .any(|entry| entry.get("containerPort").and_then(Value::as_u64) == Some(port.into()))
     };
+    let declared = |port: u16| containers(spec).any(|container| declares(container, port));
+    if declared(admin) {
+        return Err(Reason::Conflict("the port of the sidecar's admin address"));
+    }
+    let is_of_another =
+        |port| containers(spec).any(|other| !std::ptr::eq(other, container) && declares(other, port));
+    if knobs.mode == Mode::Takeover && public != own && is_of_another(public) {
+        return Err(Reason::Conflict(
+            "the port of the annotation config.tokenmeter.io/port in another container",
+        ));
+    }
     let is_free = |port: &u16| ![own, public, admin].contains(port) && !declared(*port);
     let gained = match knobs.server_port {
         Some(port) => Some(port).filter(is_free),
@@ -69,7 +80,8 @@ fn own(container: &Value, words: &[String], server: &Server, knobs: &Knobs<'_>) 
     if words.iter().any(|word| is_one(word, &server.port_flags)) {
         return Err(Reason::Port("the port flag has no value"));
     }
-    if let Some(written) = variable(container, server)? {
+    let written = variable(container, server)?;
+    if let Some(written) = written {
         let (host, port) = match server.port_env_form {
             EnvForm::Port => ("", written),
             EnvForm::HostPort => written.rsplit_once(':').unwrap_or((written, "")),
@@ -89,6 +101,14 @@ fn own(container: &Value, words: &[String], server: &Server, knobs: &Knobs<'_>) 
             ));
         }
         let mut ports = list(container, "ports").iter().map(|port| port.get("containerPort")?.as_u64());
+        let is_env_known =
+            server.port_env.is_empty() || written.is_some() || list(container, "envFrom").is_empty();
+        if ports.len() == 0 && !is_env_known {
+            return Err(Reason::Port(
+                "the server's port may come from envFrom; \
+                set the annotation config.tokenmeter.io/port",
+            ));
+        }
         if ports.len() > 0 && !ports.any(|port| port == Some(server.port.into())) {
             return Err(Reason::Port(
                 "the server's default port is none of its container's ports; \
@@ -96,7 +116,11 @@ fn own(container: &Value, words: &[String], server: &Server, knobs: &Knobs<'_>) 
             ));
         }
     }
-    Ok(server.port)
+    if server.takes_new_flags() {
+        Ok(server.port)
+    } else {
+        Err(Reason::Port("the server's port is not written in its port flag, and none can be appended"))
+    }
 }
 
 fn number(text: &str) -> Result<u16, Reason> {
@@ -122,6 +146,11 @@ fn variable<'c>(container: &'c Value, server: &Server) -> Result<Option<&'c str>
 /// Returns true for `FLAG` and `FLAG=VALUE`.
 fn is_one(word: &str, flags: &[String]) -> bool {
     flags.iter().any(|flag| flag == word.split('=').next().unwrap_or(word))
+}
+
+/// Returns true if a flag of the address is written.
+pub(crate) fn has_host(container: &Value, server: &Server) -> bool {
+    words(container).is_some_and(|(words, _)| !places(&words, &server.host_flags).is_empty())
 }
 
 /// Returns where the values of a flag stand: in its own word, or in the next one.

@@ -24,7 +24,8 @@ pub struct Server {
     /// The form of the variable's value.
     #[serde(default)]
     pub port_env_form: EnvForm,
-    /// The default port.
+    /// The default port, or 0 for a server that takes no flags at the end of its command line: there subcommands
+    /// follow, so that only flags which are written can be changed.
     pub port: u16,
     /// Flags of the address.
     #[serde(default)]
@@ -46,6 +47,13 @@ pub enum EnvForm {
     Port,
     /// `HOST:PORT`, or one of the two.
     HostPort,
+}
+
+impl Server {
+    /// Returns true if a flag at the end of the command line is valid.
+    pub(crate) fn takes_new_flags(&self) -> bool {
+        self.port != 0
+    }
 }
 
 /// Shells, whose `-c` hides the words of a command line.
@@ -81,8 +89,11 @@ pub(crate) fn find<'c>(
 fn recognise<'c>(container: &Value, servers: &'c [Server]) -> Option<&'c Server> {
     let (words, command) = words(container)?;
     let is_flag = |word: &String| word.starts_with("--") && word.len() > 2;
-    let line = words.iter().take_while(|word| !is_flag(word)).map(|word| base(word));
-    // Words are compared as whole lines, so that a sentence in one word does not count.
+    let line = words
+        .iter()
+        .take_while(|word| !is_flag(word))
+        .map(|word| if is_sentence(word) { "" } else { base(word) });
+    // Words are compared as whole lines, and a sentence is none, so that no line of a script counts.
     let line = format!("\n{}\n", line.collect::<Vec<_>>().join("\n"));
     let image = text(container, &["image"]).unwrap_or_default();
     servers.iter().find(|server| {
@@ -98,6 +109,11 @@ fn is_scripted(container: &Value, servers: &[Server]) -> bool {
     let names =
         |server: &Server| server.words.iter().any(|name| words.iter().any(|word| word.contains(name)));
     is_shell && servers.iter().any(names)
+}
+
+/// Returns true for a word such as a script: it holds several words.
+fn is_sentence(word: &str) -> bool {
+    word.contains([' ', '\t', '\n'])
 }
 
 /// Returns the last part of a path.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::knobs::Knobs;
 use crate::pod::{list, list_mut, map_mut, text};
-use crate::port::{Ports, move_server};
+use crate::port::{Ports, has_host, move_server};
 use crate::probes;
 use crate::reason::Reason;
 use crate::server::Server;
@@ -26,7 +26,8 @@ pub(crate) fn apply(
     ports: Ports,
     knobs: &Knobs<'_>,
 ) -> Result<Addresses, Reason> {
-    if knobs.loopback && server.host_flags.is_empty() && server.port_env.is_empty() {
+    let is_movable = !server.host_flags.is_empty() || !server.port_env.is_empty();
+    if knobs.loopback && !(is_movable && (server.takes_new_flags() || has_host(container, server))) {
         return Err(Reason::Knob("loopback"));
     }
     move_server(container, server, ports.gained, knobs.loopback)?;

@@ -66,7 +66,8 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
         .matches("^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
       && size(variables.annotations[?"config.tokenmeter.io/" + k].orValue("x")) <= 253)
     && variables.annotations[?"config.tokenmeter.io/image"].orValue("x").matches("^[^\\s]+(\\s+[^\\s]+)*$")
-# The words of each container's command line, and the last parts of those before the first --flag, one a line.
+# The words of each container's command line, and the last parts of those before the first --flag, one a line: a
+# word with spaces is a script, of which no line counts.
 - name: words
   expression: >-
     variables.spec.containers.map(c, (c.?command.orValue([]) + c.?args.orValue([])).map(w, string(w)))
@@ -76,7 +77,8 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
 - name: heads
   expression: >-
     lists.range(size(variables.words)).map(i, "\n" + variables.words[i].slice(0, variables.firstFlags[i])
-      .map(w, w.substring(w.lastIndexOf("/") + 1)).join("\n") + "\n")
+      .map(w, [" ", "\t", "\n"].exists(s, w.contains(s)) ? "" : w.substring(w.lastIndexOf("/") + 1))
+      .join("\n") + "\n")
 # The images without digest: path and name with a leading slash, and tag.
 - name: images
   expression: >-
@@ -138,6 +140,10 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
 - name: host
   expression: >-
     size(variables.hostAt) == 0 ? "" : variables.line[variables.hostAt[size(variables.hostAt) - 1]]
+- name: loopbackIsPossible
+  expression: >-
+    (size(variables.server.host_flags) > 0 || variables.server.port_env != "")
+    && (variables.server.port > 0 || size(variables.hostAt) > 0)
 - name: hostIsReachable
   expression: >-
     variables.loopback || (variables.host.split("=")[0] in variables.server.host_flags
@@ -178,7 +184,9 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
     : variables.envPort != "" ? variables.envPort
     : variables.portKnob == "" && (variables.line.exists(w, w.split("=")[0] in variables.server.file_flags)
       || size(variables.container.?ports.orValue([])) > 0
-        && !variables.container.ports.exists(p, p.containerPort == variables.server.port)) ? "unknown"
+        && !variables.container.ports.exists(p, p.containerPort == variables.server.port)
+      || size(variables.container.?ports.orValue([])) == 0 && variables.server.port_env != ""
+        && size(variables.envAt) == 0 && size(variables.container.?envFrom.orValue([])) > 0) ? "unknown"
     : string(variables.server.port)
 - name: own
   expression: >-
@@ -191,12 +199,23 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
   expression: >-
     variables.container.?ports.orValue([])
       .filter(p, has(p.name) && p.containerPort in [variables.own, variables.public]).map(p, p.name)
+# The ports of the model's container, and of the others.
+- name: modelPorts
+  expression: >-
+    variables.container.?ports.orValue([]).map(p, p.containerPort)
+- name: otherPorts
+  expression: >-
+    (lists.range(size(variables.spec.containers)).filter(i, i != variables.index)
+      .map(i, variables.spec.containers[i]) + variables.spec.?initContainers.orValue([]))
+      .map(c, c.?ports.orValue([]).map(p, p.containerPort)).flatten()
+- name: hasConflict
+  expression: >-
+    {{ $admin }} in [variables.own, variables.public] + variables.modelPorts + variables.otherPorts
+    || variables.public != variables.own && variables.public in variables.otherPorts
 # The first free port for the server, or none.
 - name: taken
   expression: >-
-    [variables.own, variables.public, {{ $admin }}]
-    + (variables.spec.containers + variables.spec.?initContainers.orValue([]))
-      .map(c, c.?ports.orValue([]).map(p, p.containerPort)).flatten()
+    [variables.own, variables.public, {{ $admin }}] + variables.modelPorts + variables.otherPorts
 - name: gained
   expression: >-
     (variables.serverPortKnob == "" ? lists.range(10).map(i, i + {{ int $config.server_port }})

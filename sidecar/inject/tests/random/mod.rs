@@ -35,7 +35,7 @@ const IMAGES: [&str; 9] = [
     "redis:8",
 ];
 
-const COMMANDS: [&[&str]; 10] = [
+const COMMANDS: [&[&str]; 12] = [
     &[],
     &[],
     &[],
@@ -45,6 +45,8 @@ const COMMANDS: [&[&str]; 10] = [
     &["/app/llama-server"],
     &["text-generation-launcher"],
     &["/bin/sh", "-c", "vllm serve model"],
+    &["mistralrs-server"],
+    &["/bin/sh", "-c", "true\nllama-server\n"],
     &["sleep", "1"],
 ];
 
@@ -159,6 +161,9 @@ fn container(chance: &mut Chance, name: &str) -> Value {
     let env: Vec<Value> = (0..chance.below(3)).map(|_| variable(chance)).collect();
     if !env.is_empty() {
         fields.insert("env".to_owned(), env.into());
+    }
+    if one_in(chance, 6) {
+        fields.insert("envFrom".to_owned(), json!([{"configMapRef": {"name": "settings"}}]));
     }
     for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
         if one_in(chance, 3) {
