@@ -5,6 +5,7 @@
 mod connection;
 mod files;
 mod limits;
+mod slots;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -23,6 +24,7 @@ use tokio::time::{sleep, timeout};
 use connection::Phase;
 use files::{Files, Loaded};
 use limits::{ACCEPT_PAUSE, CONNECTIONS, RELOAD_INTERVAL, STOP_DELAY, STOP_MAX_TIME};
+use slots::Slots;
 
 /// The address and the files of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,13 +115,18 @@ impl Webhook {
         let current = Rc::new(RefCell::new(self.loaded));
         let slots = Arc::new(Semaphore::new(CONNECTIONS));
         let reload = spawn_local(reload(self.files, current.clone()));
+        let connections = Rc::new(Slots::default());
         let accept = async {
             loop {
-                // Never closed, so a permit comes.
-                let Ok(permit) = slots.clone().acquire_owned().await else { return };
                 match listener.accept().await {
                     Ok((stream, _)) => {
-                        let serving = connection::serve(stream, current.clone(), phase.clone());
+                        if slots.available_permits() == 0 {
+                            connections.evict();
+                        }
+                        // Never closed, so a permit comes.
+                        let Ok(permit) = slots.clone().acquire_owned().await else { return };
+                        let slot = connections.add();
+                        let serving = connection::serve(stream, current.clone(), phase.clone(), slot);
                         spawn_local(async move {
                             serving.await;
                             drop(permit);

@@ -20,6 +20,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::files::Loaded;
 use super::limits::{BODY_MAX_BYTES, BODY_MAX_TIME, HANDSHAKE_MAX_TIME, HEAD_MAX_BYTES, HEAD_MAX_TIME};
+use super::slots::Slot;
 use crate::review;
 
 /// The phase of the webhook's life.
@@ -33,13 +34,31 @@ pub(super) enum Phase {
     Closing,
 }
 
-/// Serves one connection.
-pub(super) async fn serve(stream: TcpStream, current: Rc<RefCell<Loaded>>, phase: watch::Receiver<Phase>) {
+/// Serves one connection until its end or its eviction.
+pub(super) async fn serve(
+    stream: TcpStream,
+    current: Rc<RefCell<Loaded>>,
+    phase: watch::Receiver<Phase>,
+    slot: Slot,
+) {
+    tokio::select! {
+        () = serve_requests(stream, current, phase, &slot) => {}
+        () = slot.evicted() => {}
+    }
+}
+
+async fn serve_requests(
+    stream: TcpStream,
+    current: Rc<RefCell<Loaded>>,
+    phase: watch::Receiver<Phase>,
+    slot: &Slot,
+) {
     let acceptor = TlsAcceptor::from(current.borrow().tls.clone());
     // A peer that fails or is too slow gets no answer.
     let Ok(Ok(stream)) = timeout(HANDSHAKE_MAX_TIME, acceptor.accept(stream)).await else { return };
     let seen = phase.clone();
     let service = service_fn(|request| {
+        slot.touch();
         let phase = *seen.borrow();
         let current = current.clone();
         async move { Ok::<_, Infallible>(answer(request, &current, phase).await) }

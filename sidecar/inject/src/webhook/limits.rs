@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Maximum number of connections. API servers keep a few each; beyond it new ones wait in the kernel's queue.
+/// Maximum number of connections. API servers keep a few each; beyond it a new one evicts the one whose
+/// last request is the oldest.
 pub(super) const CONNECTIONS: usize = 256;
 
 /// Maximum time of a TLS handshake, so that a silent peer loses its slot.
