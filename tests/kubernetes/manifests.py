@@ -8,11 +8,12 @@ PUBLIC, SERVER = 8000, 8200
 KUSTOMIZE = chart.ROOT / "helm/kustomize/sidecar.yaml"
 KSERVE = chart.ROOT / "helm/kserve/tokenmeter.yaml"
 MADE = "# Made of the chart's default values: UPDATE_GOLDEN=1 tests/kubernetes/run writes it.\n"
-KSERVE_HEAD = """# KServe: metering for every LLMInferenceService that names it in baseRefs. Install it in the service's namespace, or
-# in KServe's. vLLM leaves port 8000 to the sidecar: the presets pass VLLM_ADDITIONAL_ARGS to it, and of two --port the
-# last counts. A service that sets this variable itself must repeat --port 8200.
-# TLS between the scheduler and the pods must be off (enableLLMInferenceServiceTLS: false): tokenmeter speaks plain
-# HTTP. The preset's own preStop stays: streams that are longer than it and vLLM's own drain end with the server.
+KSERVE_HEAD = """# KServe: metering for every LLMInferenceService that names it in baseRefs. Replace the image by
+# yours, and apply the file in the service's namespace or in KServe's.
+# The sidecar listens on 8000 and vLLM on 8200: KServe's presets pass VLLM_ADDITIONAL_ARGS to vLLM, which uses the last
+# of two --port. A service that sets this variable itself must repeat --port 8200.
+# TLS between the scheduler and the pods must be off (enableLLMInferenceServiceTLS: false): tokenmeter serves plain
+# HTTP. The preset's own preStop hook stays: streams that outlast it and vLLM's own drain end with the server.
 """
 
 

@@ -11,7 +11,7 @@ import chart
 
 DOCUMENT = (chart.ROOT / "helm/README.md").read_text()
 BLOCKS = re.findall(r"```sh\n(.*?)```", DOCUMENT, re.S)
-COMMANDS = [line for block in BLOCKS for line in block.replace("\\\n", " ").splitlines()]
+COMMANDS = [line.strip() for block in BLOCKS for line in block.replace("\\\n", " ").splitlines()]
 
 
 def commands(start):
@@ -23,7 +23,8 @@ def commands(start):
 
 @pytest.mark.parametrize("words", commands("helm install") + commands("helm upgrade"), ids=lambda words: words[-1])
 def test_helm_renders_the_documented_values(words):
-    flags = [word for word in words[4:] if word not in ("--create-namespace", "--reuse-values")]
+    kept = ("--create-namespace", "--reuse-values", "--reset-then-reuse-values")
+    flags = [word for word in words[4:] if word not in kept]
     needed = ["--set", "ledger.store.url=postgres://tokenmeter_ship@db.example/spend"]
     result = chart.helm("template", words[2], words[3], "--kube-version", "1.31.0", *needed, *flags, cwd=chart.ROOT)
     for one in chart.documents(result.stdout):
