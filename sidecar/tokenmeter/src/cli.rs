@@ -57,9 +57,9 @@ pub enum Action {
         #[arg(long)]
         show_origin: bool,
     },
-    /// Drain a running tokenmeter, and wait until it has.
+    /// Drain a running tokenmeter and wait for its end.
     #[command(
-        long_about = "Drain a running tokenmeter: no new request is lost, streams finish; exits once the last record is committed"
+        long_about = "Drain a running tokenmeter: it serves new requests for the drain delay and lets streams finish. The command exits after the last record is committed"
     )]
     Drain(DrainArgs),
     /// Show how streams slow down under concurrency.

@@ -41,6 +41,10 @@ impl DrainToken {
 
     /// Returns the token. The file is read each time, so that a new token is valid at once.
     pub(crate) fn read(&self) -> io::Result<String> {
+        // Opening a FIFO would wait for its writer.
+        if !fs::metadata(&self.0)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
+        }
         let mut text = String::new();
         File::open(&self.0)?.take(FILE_MAX_BYTES).read_to_string(&mut text)?;
         match text.lines().next().map(str::trim) {
@@ -87,6 +91,10 @@ mod tests {
         assert_ne!(other.read().unwrap(), first);
         fs::write(token.path(), " given by a Secret \nsecond line\n").unwrap();
         assert!(token.is("given by a Secret").unwrap() && !token.is(&first).unwrap());
+        assert!(
+            DrainToken::at("/dev/zero").read().is_err(),
+            "a device may have no end, and a FIFO no writer"
+        );
         fs::write(token.path(), "\n").unwrap();
         assert!(token.is("").is_err(), "an empty token permits nothing");
     }

@@ -24,15 +24,15 @@ use crate::settings::setting;
 pub struct DrainArgs {
     #[arg(long, value_name = "ADDR", help = with_variable("Admin address of the running tokenmeter", "admin"))]
     admin: Option<String>,
-    #[arg(long, value_name = "FILE", help = with_variable("File with its drain token", TOKEN_FILE))]
+    #[arg(long, value_name = "FILE", help = with_variable("File with the drain token, as set for the running tokenmeter", TOKEN_FILE))]
     drain_token_file: Option<String>,
-    #[arg(long, value_name = "FILE", help = with_variable("Settings file that names both", "config"))]
+    #[arg(long, value_name = "FILE", help = with_variable("Settings file with `admin` and `drain_token_file`", "config"))]
     config: Option<String>,
 }
 
 const TOKEN_FILE: &str = "drain_token_file";
 
-/// Orders the drain, and waits for its end.
+/// Starts the drain and waits for its end.
 pub(crate) fn run(args: &DrainArgs) -> Result<ExitCode, DrainError> {
     let config = args.config.as_deref();
     let find = |key: &str, flag: &Option<String>| {
@@ -162,7 +162,7 @@ Examples:
   tokenmeter drain
   tokenmeter drain --admin 10.0.0.7:9464 --drain-token-file drain.token
 
-Exit codes: 0 drained, 1 not drained, with the reason; 2 invalid flags.";
+Exit codes: 0 drained; 1 not drained, with the reason; 2 invalid flags.";
 
 #[cfg(test)]
 mod tests {
