@@ -78,10 +78,10 @@ pub enum Action {
     /// Manage a ledger: close, verify, back up, reprice.
     #[command(subcommand)]
     Ledger(LedgerArgs),
-    /// Redirect connections to a server's port to tokenmeter.
+    /// Redirect connections from a server's port to tokenmeter.
     #[cfg(feature = "redirect")]
     #[command(
-        long_about = "Redirect connections to a server's port to tokenmeter, by rules of nftables in the current network namespace"
+        long_about = "Redirect connections from a server's port to tokenmeter, by nftables rules in the current network namespace. Needs NET_ADMIN and nft"
     )]
     Redirect(RedirectArgs),
     /// Serve the admission webhook that adds the sidecar to pods.
@@ -90,10 +90,10 @@ pub enum Action {
     /// Run a simulated server, the proxy and clients in one process.
     #[cfg(feature = "demo")]
     Demo(DemoArgs),
-    /// Print a shell's completion script.
+    /// Print the completion script of a shell.
     #[command(hide = true)]
     Completions(CompletionsArgs),
-    /// Write the manual pages into a folder.
+    /// Write the manual pages into an existing folder.
     #[command(hide = true)]
     Man(ManArgs),
 }

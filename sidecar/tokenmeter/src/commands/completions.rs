@@ -11,7 +11,7 @@ use crate::cli;
 /// The arguments of `completions`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct CompletionsArgs {
-    /// The shell that reads the script.
+    /// Name of the shell.
     shell: Shell,
 }
 

@@ -17,13 +17,13 @@ use crate::run::signals::Signals;
 /// The arguments of `inject`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct InjectArgs {
-    /// Injection config (YAML): the sidecar's container and the known servers; the Helm chart writes it.
+    /// Injection config (YAML) with the sidecar's container and the known servers; the Helm chart writes it.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Address of the HTTPS listener.
+    /// Address of the HTTPS listener, ADDRESS:PORT.
     #[arg(long, value_name = "ADDR")]
     listen: SocketAddr,
-    /// Certificate chain (PEM); this file, the key and the config are read again when they change.
+    /// Certificate chain (PEM). Config, certificate and key are read again when they change.
     #[arg(long, value_name = "FILE")]
     cert: PathBuf,
     /// Private key (PEM).

@@ -13,19 +13,19 @@ use super::print_message;
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RedirectArgs {
-    /// Port on which tokenmeter listens, with `--transparent`.
+    /// Port of a tokenmeter that runs with `--transparent`; required unless `--remove`.
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), required_unless_present = "remove")]
     to: Option<u16>,
-    /// Port of the server, as clients address it; repeat for several.
+    /// Port that clients address; repeat for several; required unless `--remove`.
     #[arg(long = "port", value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), required_unless_present = "remove")]
     ports: Vec<u16>,
-    /// User whose connections are not redirected: the one that tokenmeter runs as; repeat for several.
+    /// User id whose connections are not redirected: tokenmeter must run as it; repeat for several.
     #[arg(long = "exclude-uid", value_name = "UID", default_values_t = [65532])]
     exclude_uids: Vec<u32>,
     /// Remove the rules.
     #[arg(long, conflicts_with_all = ["to", "ports"])]
     remove: bool,
-    /// Print the rules as input for `nft -f -`, and set nothing.
+    /// Print the rules as input for `nft -f -`, without setting them.
     #[arg(long)]
     print: bool,
 }
@@ -133,7 +133,7 @@ Examples:
     --upstream http://127.0.0.1:8000
   tokenmeter redirect --remove
 
-Exit codes: 1 failure, with the reason; 2 invalid flags.";
+Exit codes: 0 done; 1 failure, with the reason; 2 invalid flags.";
 
 #[cfg(test)]
 mod tests {
