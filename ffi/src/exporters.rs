@@ -2,11 +2,13 @@
 //! the feature `exporters`; the functions are there in each build.
 
 #[cfg(not(feature = "exporters"))]
-#[path = "exporters/absent.rs"]
+mod absent;
+#[cfg(feature = "exporters")]
+mod ledger_path;
+#[cfg(feature = "exporters")]
 mod running;
 #[cfg(feature = "exporters")]
-#[path = "exporters/running.rs"]
-mod running;
+mod signals;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,6 +21,9 @@ use crate::meter::host;
 use crate::slice::{self, Slice, Text, Versioned};
 use crate::status::{Fault, Status};
 
+#[cfg(not(feature = "exporters"))]
+pub(crate) use absent::Exporters;
+#[cfg(feature = "exporters")]
 pub(crate) use running::Exporters;
 
 /// The settings of exporters. A field that is 0 or empty has its default. The call copies the texts.

@@ -77,10 +77,10 @@ def test_example_runs_one_known_server_on_its_port(path):
     assert any(opted_in) or template["metadata"]["labels"].get("tokenmeter.io/inject") == "true"
 
 
-def test_knobs_of_examples_are_documented():
+def test_annotations_of_examples_are_documented():
     document = (chart.ROOT / "sidecar/inject/injection.md").read_text()
-    used = {knob for path in FILES for knob in re.findall(r"config\.tokenmeter\.io/([a-z-]+)", path.read_text())}
-    assert used and not [knob for knob in used if f"`{knob}`" not in document]
+    used = {annotation for path in FILES for annotation in re.findall(r"config\.tokenmeter\.io/([a-z-]+)", path.read_text())}
+    assert used and not [annotation for annotation in used if f"`{annotation}`" not in document]
 
 
 def queries():

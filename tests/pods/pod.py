@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import unittest
 
 import client
 
@@ -174,3 +175,18 @@ class Pod:
 
     def log(self):
         return (self.state / "tokenmeter.log").read_text()
+
+
+class PodTest(unittest.IsolatedAsyncioTestCase):
+    """A test with a node and its pods, which end with it."""
+
+    def setUp(self):
+        self.node, self.pods = Node(), []
+
+    def tearDown(self):
+        for pod in self.pods:
+            pod.close()
+        self.node.close()
+
+    async def asyncSetUp(self):
+        asyncio.get_running_loop().set_debug(False)

@@ -1,24 +1,12 @@
 """Clients and servers unchanged: port takeover and redirected connections."""
 import asyncio
 import sys
-import unittest
 
 import client
-from pod import ADMIN, HERE, MOVED, PUBLIC, REDIRECTED, SERVER_UID, UID, Node, Pod
+from pod import ADMIN, HERE, MOVED, PUBLIC, REDIRECTED, SERVER_UID, UID, Pod, PodTest
 
 
-class Modes(unittest.IsolatedAsyncioTestCase):
-    def setUp(self):
-        self.node, self.pods = Node(), []
-
-    def tearDown(self):
-        for pod in self.pods:
-            pod.close()
-        self.node.close()
-
-    async def asyncSetUp(self):
-        asyncio.get_running_loop().set_debug(False)
-
+class Modes(PodTest):
     def pod(self, mode):
         self.pods.append(Pod(self.node, mode))
         return self.pods[-1]

@@ -3,10 +3,9 @@ import asyncio
 import collections
 import os
 import random
-import unittest
 
 import client
-from pod import PUBLIC, Node, Pod
+from pod import PUBLIC, Pod, PodTest
 
 IS_LONG = bool(os.environ.get("TOKENMETER_LONG"))
 RESTARTS = 100 if IS_LONG else 5
@@ -18,19 +17,12 @@ ENDPOINTS_REMOVED_S = 0.3
 DRAIN_DELAY_MS = 2_000
 
 
-class Restarts(unittest.IsolatedAsyncioTestCase):
+class Restarts(PodTest):
     def setUp(self):
-        self.node, self.pods, self.endpoints, self.failures = Node(), [], [], []
+        super().setUp()
+        self.endpoints, self.failures = [], []
         self.asked, self.resent = collections.Counter(), 0
         self.is_over = asyncio.Event()
-
-    def tearDown(self):
-        for pod in self.pods:
-            pod.close()
-        self.node.close()
-
-    async def asyncSetUp(self):
-        asyncio.get_running_loop().set_debug(False)
 
     async def test_takeover_loses_nothing(self):
         await self.lose_nothing("takeover")

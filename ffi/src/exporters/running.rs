@@ -1,10 +1,5 @@
 //! Exporters, made of the parts that the proxy has behind its outbox.
 
-#[path = "ledger_path.rs"]
-mod ledger_path;
-#[path = "signals.rs"]
-mod signals;
-
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -23,8 +18,8 @@ use metrics::Metrics;
 use otlp::settings::Overrides;
 use price::{Book, Charge};
 
-use self::ledger_path::LedgerPath;
-use super::Settings;
+use super::ledger_path::LedgerPath;
+use super::{Settings, signals};
 use crate::status::{Fault, Status};
 
 /// Running exporters.

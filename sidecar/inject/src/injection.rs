@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::annotations::{Annotations, Mode};
 use crate::config::Config;
-use crate::knobs::{Knobs, Mode};
 use crate::pod::{CONTAINER, containers, list, map_mut, text};
 use crate::reason::Reason;
 use crate::{named_port, port, probes, redirect, server, sidecar, takeover};
@@ -39,18 +39,18 @@ pub fn inject(pod: &Value, config: &Config) -> Result<Injected, Reason> {
     if text(spec, &["os", "name"]) == Some("windows") {
         return Err(Reason::Windows);
     }
-    let knobs = Knobs::read(pod)?;
-    let (index, server) = server::find(spec, &config.servers, knobs.container)?;
+    let annotations = Annotations::read(pod)?;
+    let (index, server) = server::find(spec, &config.servers, annotations.container)?;
     let container = list(spec, "containers").get(index).ok_or(Reason::NotAPod)?;
-    let ports = port::read(spec, container, server, &knobs, config)?;
+    let ports = port::read(spec, container, server, &annotations, config)?;
     probes::check_scheme(container, ports)?;
 
     let name = text(container, &["name"]).unwrap_or_default();
     let mut changed = container.clone();
     let mut pod = pod.clone();
     let spec = pod.get_mut("spec").ok_or(Reason::NotAPod)?;
-    let addresses = match knobs.mode {
-        Mode::Takeover => takeover::apply(&mut changed, server, ports, &knobs)?,
+    let addresses = match annotations.mode {
+        Mode::Takeover => takeover::apply(&mut changed, server, ports, &annotations)?,
         Mode::NamedPort => named_port::apply(&mut changed, ports)?,
         Mode::Redirect => redirect::apply(spec, config, ports)?,
     };
@@ -61,11 +61,11 @@ pub fn inject(pod: &Value, config: &Config) -> Result<Injected, Reason> {
         ));
     }
     *spec.get_mut("containers").and_then(|all| all.get_mut(index)).ok_or(Reason::NotAPod)? = changed;
-    sidecar::add(spec, config, &knobs, server, addresses)?;
-    sidecar::raise_deadline(spec, config, &knobs)?;
-    takeover::allow_port(spec, addresses.listen)?;
+    sidecar::add(spec, config, &annotations, server, addresses)?;
+    sidecar::raise_deadline(spec, config, &annotations)?;
+    sidecar::allow_port(spec, addresses.listen)?;
 
-    let status = status(knobs.mode, name, addresses);
+    let status = status(annotations.mode, name, addresses);
     map_mut(&mut pod, "metadata")?;
     let metadata = pod.get_mut("metadata").ok_or(Reason::NotAPod)?;
     map_mut(metadata, "labels")?.insert("tokenmeter.io/injected".to_owned(), "true".into());
@@ -73,7 +73,7 @@ pub fn inject(pod: &Value, config: &Config) -> Result<Injected, Reason> {
     Ok(Injected { pod, warnings })
 }
 
-/// Returns the annotation that tells what was done.
+/// Returns the value of the annotation `tokenmeter.io/status`.
 fn status(mode: Mode, container: &str, addresses: sidecar::Addresses) -> String {
     let version = env!("CARGO_PKG_VERSION");
     // Written in the order of the policy's text, and not as a map: both write the same bytes.

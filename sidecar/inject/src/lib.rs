@@ -5,9 +5,9 @@
 //!
 //! Invariant: every pod is admitted. For any JSON, a pod is changed as a whole or not at all.
 
+mod annotations;
 mod config;
 mod injection;
-mod knobs;
 mod named_port;
 mod pod;
 mod port;
@@ -20,8 +20,8 @@ mod sidecar;
 mod takeover;
 pub mod webhook;
 
+pub use annotations::{KINDS, ROLES, USAGES};
 pub use config::{Config, ConfigError};
 pub use injection::{Injected, inject};
-pub use knobs::{KINDS, ROLES, USAGES};
 pub use reason::Reason;
 pub use server::{EnvForm, Server};

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::annotations::{Annotations, Mode, whole};
 use crate::config::Config;
-use crate::knobs::{Knobs, Mode, whole};
 use crate::pod::{containers, list, set_env, text, words};
 use crate::reason::Reason;
 use crate::server::{EnvForm, Server};
@@ -30,7 +30,7 @@ pub(crate) fn read(
     spec: &Value,
     container: &Value,
     server: &Server,
-    knobs: &Knobs<'_>,
+    annotations: &Annotations<'_>,
     config: &Config,
 ) -> Result<Ports, Reason> {
     let (words, _) = words(container).ok_or(Reason::NotAPod)?;
@@ -38,11 +38,11 @@ pub(crate) fn read(
         return Err(Reason::Tls);
     }
     let host = value(&words, &server.host_flags).unwrap_or_default();
-    if !knobs.loopback && !REACHABLE.contains(&host) {
+    if !annotations.loopback && !REACHABLE.contains(&host) {
         return Err(Reason::Host);
     }
-    let own = own(container, &words, server, knobs)?;
-    let public = knobs.port.unwrap_or(own);
+    let own = own(container, &words, server, annotations)?;
+    let public = annotations.port.unwrap_or(own);
     let admin = config.admin_port();
     if public == admin || own == admin {
         return Err(Reason::Conflict("the port of the sidecar's admin address"));
@@ -58,13 +58,13 @@ pub(crate) fn read(
     }
     let is_of_another =
         |port| containers(spec).any(|other| !std::ptr::eq(other, container) && declares(other, port));
-    if knobs.mode == Mode::Takeover && public != own && is_of_another(public) {
+    if annotations.mode == Mode::Takeover && public != own && is_of_another(public) {
         return Err(Reason::Conflict(
             "the port of the annotation config.tokenmeter.io/port in another container",
         ));
     }
     let is_free = |port: &u16| ![own, public, admin].contains(port) && !declared(*port);
-    let gained = match knobs.server_port {
+    let gained = match annotations.server_port {
         Some(port) => Some(port).filter(is_free),
         None => (config.server_port..config.server_port.saturating_add(TRIES)).find(is_free),
     };
@@ -73,7 +73,12 @@ pub(crate) fn read(
 }
 
 /// Returns the port on which a server listens as written: by flag, by variable, or by default.
-fn own(container: &Value, words: &[String], server: &Server, knobs: &Knobs<'_>) -> Result<u16, Reason> {
+fn own(
+    container: &Value,
+    words: &[String],
+    server: &Server,
+    annotations: &Annotations<'_>,
+) -> Result<u16, Reason> {
     if let Some(written) = value(words, &server.port_flags) {
         return number(written);
     }
@@ -86,14 +91,14 @@ fn own(container: &Value, words: &[String], server: &Server, knobs: &Knobs<'_>) 
             EnvForm::Port => ("", written),
             EnvForm::HostPort => written.rsplit_once(':').unwrap_or((written, "")),
         };
-        if !knobs.loopback && !REACHABLE.contains(&host) {
+        if !annotations.loopback && !REACHABLE.contains(&host) {
             return Err(Reason::Host);
         }
         if !port.is_empty() {
             return number(port);
         }
     }
-    if knobs.port.is_none() {
+    if annotations.port.is_none() {
         if words.iter().any(|word| is_one(word, &server.file_flags)) {
             return Err(Reason::Port(
                 "the server's port may stand in its settings file; \

@@ -46,7 +46,7 @@ pub(crate) fn rewrite(container: &mut Value, ports: Ports, to: u16) {
     }
 }
 
-/// Adds the hook that keeps the model alive until the sidecar has drained. Returns false if another hook is there.
+/// Adds the hook that delays the server's SIGTERM until the sidecar has drained. Returns false if there is another hook.
 pub(crate) fn add_pre_stop(container: &mut Value, admin_port: u16) -> Result<bool, Reason> {
     let lifecycle = crate::pod::map_mut(container, "lifecycle")?;
     if lifecycle.get("preStop").is_some_and(|hook| !hook.is_null()) {

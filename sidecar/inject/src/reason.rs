@@ -31,8 +31,8 @@ pub enum Reason {
     Host,
     /// The server's port cannot be read, for this cause.
     Port(&'static str),
-    /// An annotation has an invalid value; the name of the knob.
-    Knob(&'static str),
+    /// An annotation has an invalid value; the name of the annotation.
+    Annotation(&'static str),
     /// The pod already uses a port or the name of a volume that the sidecar needs.
     Conflict(&'static str),
     /// The mode needs what the injection config does not offer.
@@ -57,7 +57,7 @@ impl Reason {
             Self::Tls => "tls",
             Self::Host => "host",
             Self::Port(_) => "port",
-            Self::Knob(_) => "knob",
+            Self::Annotation(_) => "annotation",
             Self::Conflict(_) => "conflict",
             Self::Mode(_) => "mode",
         }
@@ -102,7 +102,9 @@ impl fmt::Display for Reason {
             Self::Tls => f.write_str("the server itself speaks TLS"),
             Self::Host => f.write_str("the server listens on an address other than all or 127.0.0.1"),
             Self::Port(cause) => write!(f, "{cause}"),
-            Self::Knob(name) => write!(f, "the annotation config.tokenmeter.io/{name} has an invalid value"),
+            Self::Annotation(name) => {
+                write!(f, "the annotation config.tokenmeter.io/{name} has an invalid value")
+            }
             Self::Conflict(what) => write!(f, "the pod already uses {what}"),
             Self::Mode(cause) => write!(f, "{cause}"),
         }
@@ -111,9 +113,5 @@ impl fmt::Display for Reason {
 
 /// Returns at most `bytes` bytes of an untrusted text, cut at a character.
 pub(crate) fn bounded(text: &str, bytes: usize) -> String {
-    let mut end = text.len().min(bytes);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text[..end].to_owned()
+    text[..text.floor_char_boundary(bytes)].to_owned()
 }

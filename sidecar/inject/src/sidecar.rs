@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::annotations::Annotations;
 use crate::config::Config;
-use crate::knobs::Knobs;
-use crate::pod::{list, list_mut, text};
+use crate::pod::{list, list_mut, map_mut, text};
 use crate::reason::Reason;
 use crate::server::Server;
 
@@ -19,15 +19,11 @@ pub(crate) struct Addresses {
     pub(crate) transparent: bool,
 }
 
-/// The ConfigMaps of a pod's own: the knob, the variable and the file.
-const FILES: [(&str, &str, &str); 2] =
-    [("prices", "TOKENMETER_PRICES", "prices.yaml"), ("tenants", "TOKENMETER_TENANTS", "tenants.yaml")];
-
 /// Adds the sidecar and its volumes to a pod.
 pub(crate) fn add(
     spec: &mut Value,
     config: &Config,
-    knobs: &Knobs<'_>,
+    annotations: &Annotations<'_>,
     server: &Server,
     addresses: Addresses,
 ) -> Result<(), Reason> {
@@ -39,26 +35,29 @@ pub(crate) fn add(
     if addresses.transparent {
         set("TOKENMETER_TRANSPARENT", "true")?;
     }
-    set("TOKENMETER_KIND", knobs.kind.unwrap_or(&server.name))?;
-    set("TOKENMETER_DRAIN_GRACE_MS", &grace_ms(config, knobs).to_string())?;
-    for (name, value) in [("TOKENMETER_USAGE", knobs.usage), ("TOKENMETER_ROLE", knobs.role)] {
+    set("TOKENMETER_KIND", annotations.kind.unwrap_or(&server.name))?;
+    set("TOKENMETER_DRAIN_GRACE_MS", &(grace_seconds(config, annotations) * 1000).to_string())?;
+    for (name, value) in [("TOKENMETER_USAGE", annotations.usage), ("TOKENMETER_ROLE", annotations.role)] {
         if let Some(value) = value {
             set(name, value)?;
         }
     }
-    for (knob, variable, file) in FILES {
-        let name = if knob == "prices" { knobs.prices } else { knobs.tenants };
-        if let Some(config_map) = name {
-            let volume = format!("tokenmeter-pod-{knob}");
-            let folder = format!("/etc/tokenmeter/pod-{knob}");
-            set_variable(&mut container, variable, &format!("{folder}/{file}"))?;
+    let files = [
+        ("prices", "TOKENMETER_PRICES", annotations.prices),
+        ("tenants", "TOKENMETER_TENANTS", annotations.tenants),
+    ];
+    for (name, variable, config_map) in files {
+        if let Some(config_map) = config_map {
+            let volume = format!("tokenmeter-pod-{name}");
+            let folder = format!("/etc/tokenmeter/pod-{name}");
+            set_variable(&mut container, variable, &format!("{folder}/{name}.yaml"))?;
             list_mut(&mut container, "volumeMounts")?
                 .push(json!({"name": volume, "mountPath": folder, "readOnly": true}));
             volumes.push(json!({"name": volume, "configMap": {"name": config_map}}));
         }
     }
     let fields = container.as_object_mut().ok_or(Reason::NotAPod)?;
-    if let Some(image) = knobs.image {
+    if let Some(image) = annotations.image {
         fields.insert("image".to_owned(), image.into());
     }
     if config.native {
@@ -88,14 +87,18 @@ fn set_variable(container: &mut Value, name: &str, value: &str) -> Result<(), Re
     Ok(())
 }
 
-/// Returns the time in which streams may finish.
-fn grace_ms(config: &Config, knobs: &Knobs<'_>) -> u64 {
-    u64::from(knobs.grace_seconds.unwrap_or(config.grace_seconds)) * 1000
+/// Returns the seconds in which streams may finish.
+fn grace_seconds(config: &Config, annotations: &Annotations<'_>) -> u64 {
+    annotations.grace_seconds.unwrap_or(config.grace_seconds).into()
 }
 
 /// Raises the pod's deadline above the drain's.
-pub(crate) fn raise_deadline(spec: &mut Value, config: &Config, knobs: &Knobs<'_>) -> Result<(), Reason> {
-    let needed = grace_ms(config, knobs) / 1000 + DEADLINE_MARGIN_SECONDS;
+pub(crate) fn raise_deadline(
+    spec: &mut Value,
+    config: &Config,
+    annotations: &Annotations<'_>,
+) -> Result<(), Reason> {
+    let needed = grace_seconds(config, annotations) + DEADLINE_MARGIN_SECONDS;
     let spec = spec.as_object_mut().ok_or(Reason::NotAPod)?;
     let deadline = spec.get("terminationGracePeriodSeconds").and_then(Value::as_u64);
     if deadline.unwrap_or(DEADLINE_SECONDS) < needed {
@@ -109,3 +112,23 @@ const DEADLINE_SECONDS: u64 = 30;
 
 /// Time beyond the drain's grace: the drain's delay, the server's own stop, and the sidecar's last commit.
 const DEADLINE_MARGIN_SECONDS: u64 = 30;
+
+/// Lets the sidecar listen on a privileged port.
+pub(crate) fn allow_port(spec: &mut Value, port: u16) -> Result<(), Reason> {
+    if port >= UNPRIVILEGED {
+        return Ok(());
+    }
+    map_mut(spec, "securityContext")?;
+    let Some(context) = spec.get_mut("securityContext") else { return Ok(()) };
+    if list(context, "sysctls").iter().any(|sysctl| text(sysctl, &["name"]) == Some(SYSCTL)) {
+        return Ok(());
+    }
+    list_mut(context, "sysctls")?.push(json!({"name": SYSCTL, "value": "0"}));
+    Ok(())
+}
+
+/// Ports below this need a privilege, which the sidecar lacks.
+const UNPRIVILEGED: u16 = 1024;
+
+/// The sysctl that lowers that bound for the pod; Kubernetes lists it as safe.
+const SYSCTL: &str = "net.ipv4.ip_unprivileged_port_start";

@@ -33,26 +33,26 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
 - name: labels
   expression: >-
     variables.metadata.?labels.orValue({})
-# Knobs; the text of an absent one is empty.
-- name: portKnob
+# Annotations; the text of an absent one is empty.
+- name: portAnnotation
   expression: >-
     variables.annotations[?"config.tokenmeter.io/port"].orValue("")
-- name: serverPortKnob
+- name: serverPortAnnotation
   expression: >-
     variables.annotations[?"config.tokenmeter.io/server-port"].orValue("")
 - name: loopback
   expression: >-
     variables.annotations[?"config.tokenmeter.io/loopback"].orValue("") == "true"
-- name: knobsAreValid
+- name: annotationsAreValid
   expression: >-
     variables.annotations[?"config.tokenmeter.io/mode"].orValue("takeover")
       in ["takeover", "named-port", "redirect"]
     && (!("config.tokenmeter.io/port" in variables.annotations)
-      || variables.portKnob.matches("^[0-9]{1,5}$")
-        && int(variables.portKnob) >= 1 && int(variables.portKnob) <= 65535)
+      || variables.portAnnotation.matches("^[0-9]{1,5}$")
+        && int(variables.portAnnotation) >= 1 && int(variables.portAnnotation) <= 65535)
     && (!("config.tokenmeter.io/server-port" in variables.annotations)
-      || variables.serverPortKnob.matches("^[0-9]{1,5}$")
-        && int(variables.serverPortKnob) >= 1024 && int(variables.serverPortKnob) <= 65535)
+      || variables.serverPortAnnotation.matches("^[0-9]{1,5}$")
+        && int(variables.serverPortAnnotation) >= 1024 && int(variables.serverPortAnnotation) <= 65535)
     && variables.annotations[?"config.tokenmeter.io/loopback"].orValue("true") in ["true", "false"]
     && variables.annotations[?"config.tokenmeter.io/grace-seconds"].orValue("0").matches("^[0-9]{1,5}$")
     && int(variables.annotations[?"config.tokenmeter.io/grace-seconds"].orValue("0")) <= 86400
@@ -182,7 +182,7 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
         : variables.line[variables.portAt[size(variables.portAt) - 1]])
     : variables.line.exists(w, w in variables.server.port_flags) || !variables.envIsReadable ? "unknown"
     : variables.envPort != "" ? variables.envPort
-    : variables.portKnob == "" && (variables.line.exists(w, w.split("=")[0] in variables.server.file_flags)
+    : variables.portAnnotation == "" && (variables.line.exists(w, w.split("=")[0] in variables.server.file_flags)
       || size(variables.container.?ports.orValue([])) > 0
         && !variables.container.ports.exists(p, p.containerPort == variables.server.port)
       || size(variables.container.?ports.orValue([])) == 0 && variables.server.port_env != ""
@@ -194,7 +194,7 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
       ? int(variables.ownText) : -1
 - name: public
   expression: >-
-    variables.portKnob == "" ? variables.own : int(variables.portKnob)
+    variables.portAnnotation == "" ? variables.own : int(variables.portAnnotation)
 - name: portNames
   expression: >-
     variables.container.?ports.orValue([])
@@ -218,8 +218,8 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
     [variables.own, variables.public, {{ $admin }}] + variables.modelPorts + variables.otherPorts
 - name: gained
   expression: >-
-    (variables.serverPortKnob == "" ? lists.range(10).map(i, i + {{ int $config.server_port }})
-      : [int(variables.serverPortKnob)]).filter(p, !(p in variables.taken))
+    (variables.serverPortAnnotation == "" ? lists.range(10).map(i, i + {{ int $config.server_port }})
+      : [int(variables.serverPortAnnotation)]).filter(p, !(p in variables.taken))
 # The places of probes and hooks.
 - name: places
   expression: >-

@@ -90,9 +90,9 @@ pub(crate) fn run(args: &InjectArgs) -> Result<ExitCode, InjectError> {
 mod tests {
     use crate::settings::{KINDS, ROLES, USAGE};
 
-    /// The knobs of a pod become settings of its sidecar.
+    /// The annotations of a pod become settings of its sidecar.
     #[test]
-    fn knobs_have_the_values_of_settings() {
+    fn annotations_have_the_values_of_settings() {
         let sorted = |values: &[&'static str]| {
             let mut values = values.to_vec();
             values.sort_unstable();

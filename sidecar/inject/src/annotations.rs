@@ -1,4 +1,4 @@
-//! The knobs of one pod: its annotations `config.tokenmeter.io/NAME`.
+//! The annotations of one pod: its annotations `config.tokenmeter.io/NAME`.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::config::GRACE_MAX_SECONDS;
 use crate::pod::text;
 use crate::reason::Reason;
 
-/// The values of the knob `kind`, those of the setting.
+/// The values of the annotation `kind`, those of the setting.
 pub const KINDS: [&str; 14] = [
     "auto",
     "vllm",
@@ -24,10 +24,10 @@ pub const KINDS: [&str; 14] = [
     "gemini",
 ];
 
-/// The values of the knob `usage`, those of the setting.
+/// The values of the annotation `usage`, those of the setting.
 pub const USAGES: [&str; 3] = ["inject", "continuous", "observe"];
 
-/// The values of the knob `role`, those of the setting.
+/// The values of the annotation `role`, those of the setting.
 pub const ROLES: [&str; 4] = ["whole", "prefill", "decode", "auto"];
 
 /// The way by which the sidecar gets the traffic.
@@ -54,9 +54,9 @@ impl Mode {
     }
 }
 
-/// The knobs of one pod, checked.
+/// The annotations of one pod, checked.
 #[derive(Debug)]
-pub(crate) struct Knobs<'p> {
+pub(crate) struct Annotations<'p> {
     pub(crate) mode: Mode,
     pub(crate) container: Option<&'p str>,
     pub(crate) port: Option<u16>,
@@ -71,24 +71,24 @@ pub(crate) struct Knobs<'p> {
     pub(crate) image: Option<&'p str>,
 }
 
-impl<'p> Knobs<'p> {
+impl<'p> Annotations<'p> {
     /// Reads the annotations of a pod. An invalid value would stop the sidecar, and the pod with it.
     pub(crate) fn read(pod: &'p Value) -> Result<Self, Reason> {
-        let knob =
+        let annotation =
             |name: &str| text(pod, &["metadata", "annotations", &format!("config.tokenmeter.io/{name}")]);
-        let one_of = |name: &'static str, known: &[&str]| match knob(name) {
-            Some(value) if !known.contains(&value) => Err(Reason::Knob(name)),
+        let one_of = |name: &'static str, known: &[&str]| match annotation(name) {
+            Some(value) if !known.contains(&value) => Err(Reason::Annotation(name)),
             value => Ok(value),
         };
-        let number = |name: &'static str, from: u32, to: u32| match knob(name) {
-            Some(value) => whole(value, from, to).map(Some).ok_or(Reason::Knob(name)),
+        let number = |name: &'static str, from: u32, to: u32| match annotation(name) {
+            Some(value) => whole(value, from, to).map(Some).ok_or(Reason::Annotation(name)),
             None => Ok(None),
         };
         let port = |name: &'static str, from: u32| {
             Ok(number(name, from, 65_535)?.and_then(|number| u16::try_from(number).ok()))
         };
-        let config_map = |name: &'static str| match knob(name) {
-            Some(value) if !is_dns_name(value) => Err(Reason::Knob(name)),
+        let config_map = |name: &'static str| match annotation(name) {
+            Some(value) if !is_dns_name(value) => Err(Reason::Annotation(name)),
             value => Ok(value),
         };
         let mode = one_of("mode", &Mode::ALL.map(Mode::name))?;
@@ -96,13 +96,13 @@ impl<'p> Knobs<'p> {
             Some(role) if ["prefill", "decode"].contains(&role) => Some(role),
             _ => None,
         };
-        let image = knob("image");
+        let image = annotation("image");
         if image.is_some_and(|image| image.is_empty() || image.trim() != image) {
-            return Err(Reason::Knob("image"));
+            return Err(Reason::Annotation("image"));
         }
         Ok(Self {
             mode: Mode::ALL.into_iter().find(|known| mode == Some(known.name())).unwrap_or(Mode::Takeover),
-            container: knob("container"),
+            container: annotation("container"),
             port: port("port", 1)?,
             server_port: port("server-port", 1024)?,
             loopback: one_of("loopback", &["true", "false"])? == Some("true"),
