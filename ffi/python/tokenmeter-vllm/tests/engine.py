@@ -51,7 +51,8 @@ class RequestState:
 
 class OutputProcessor:
     def __init__(self):
-        self.request_states, self.children, self.generation_tokens_total, self.prompt_tokens_total = {}, {}, 0, 0
+        self.request_states, self.children, self.reasons = {}, {}, []
+        self.generation_tokens_total, self.prompt_tokens_total = 0, 0
 
     def add_request(self, request, prompt, parent_req=None, request_index=0, queue=None):
         self.request_states[request.request_id] = RequestState(request, request_index, queue)
@@ -75,10 +76,14 @@ class OutputProcessor:
             state.count += len(output.new_token_ids)
             if reason:
                 self.finish(state)
+                self._update_stats_from_finished(state, reason, iteration_stats)
             if state.queue is not None and (state.params.streamed or reason):
                 finished = not state.queue.open
                 state.queue.put_nowait(SimpleNamespace(finished=finished, tokens=len(output.new_token_ids)))
         return SimpleNamespace(request_outputs=[], reqs_to_abort=stopped)
+
+    def _update_stats_from_finished(self, req_state, finish_reason, iteration_stats):
+        self.reasons.append(finish_reason)
 
     def finish(self, state):
         del self.request_states[state.request_id]

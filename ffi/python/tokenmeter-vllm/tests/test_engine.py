@@ -68,6 +68,16 @@ class Generations(Rig):
         (exchange,) = self.meter.exchanges
         self.assertEqual((exchange.tokens, self.counter, exchange.reasons), (6, 6, {0: "stop"}))
 
+    async def test_stop_string_at_the_length_limit_is_a_stop(self):
+        task = self.start(params=self.params(stop_after=4))
+        await self.settle()
+        self.llm.step(3)
+        self.llm.step(1, finish="length")
+        await task
+        (exchange,) = self.meter.exchanges
+        self.assertEqual((exchange.tokens, exchange.reasons), (4, {0: "stop"}))
+        self.assertEqual(self.llm.output_processor.reasons, ["stop"])
+
     async def test_equal_request_ids_stay_apart(self):
         first, second = self.start("same"), self.start("same")
         await self.settle()

@@ -4,6 +4,7 @@ The plugin is registered before the engine is imported, as vLLM does. Requests, 
 through the real `OutputProcessor`; the count must be that of vLLM's `IterationStats`.
 """
 import asyncio
+import collections
 import os
 import pathlib
 import random
@@ -42,6 +43,7 @@ class Llm(async_llm.AsyncLLM):
         self.log_requests, self.stopped = False, 0
         self.model_config = type("Config", (), {"served_model_name": "tiny", "model": "tiny"})
         self.prompt, self.generation, self.trimmed, self.number = 0, 0, 0, 0
+        self.reasons, self.stops_at_limit = collections.Counter(), 0
 
     def __del__(self):
         pass
@@ -72,18 +74,23 @@ class Llm(async_llm.AsyncLLM):
 
     def step(self, outputs):
         stats = IterationStats()
+        states = self.output_processor.request_states
+        at_limit = sum(output.finish_reason is FinishReason.LENGTH and output.request_id in states for output in outputs)
         made = sum(len(output.new_token_ids) for output in outputs)
         done = self.output_processor.process_outputs(outputs, 1.0, stats, weight_version=None)
         self.stopped += len(done.reqs_to_abort)
         self.trimmed += made - sum(len(output.new_token_ids) for output in outputs)
         self.generation += stats.num_generation_tokens
         self.prompt += stats.num_prompt_tokens
+        reasons = collections.Counter(str(request.finish_reason) for request in stats.finished_requests)
+        self.reasons += reasons
+        self.stops_at_limit += at_limit - reasons["length"]
 
     def outputs(self, draw):
         for state in list(self.output_processor.request_states.values()):
             if draw.random() < 0.7:
                 prefill = PrefillStats(num_prompt_tokens=3, num_computed_tokens=2, num_cached_tokens=1) if state.is_prefilling else None
-                reason = draw.choice([FinishReason.LENGTH, FinishReason.STOP]) if draw.random() < 0.1 else None
+                reason = draw.choice([FinishReason.LENGTH, FinishReason.STOP]) if draw.random() < 0.3 else None
                 ids = [draw.randrange(5, 90) for _ in range(draw.randrange(1, 4))]
                 yield EngineCoreOutput(state.request_id, ids, finish_reason=reason, prefill_stats=prefill)
 
@@ -93,7 +100,7 @@ async def main():
 
     async def read(number):
         kind = draw.choice([RequestOutputKind.DELTA, RequestOutputKind.FINAL_ONLY])
-        stop = draw.sample(["a", "e", " the", "in"], 2) if draw.random() < 0.5 else None
+        stop = draw.sample(["a", "e", " the", "in"], 2) if draw.random() < 0.7 else None
         params = SamplingParams(n=draw.choice([1, 1, 3]), stop=stop, output_kind=kind)
         async for _ in llm.generate("prompt", params, f"r{number % 7}"):
             pass
@@ -114,6 +121,8 @@ async def main():
     assert registry.engine.is_on and registry.level == "engine", registry.engine.failures
     assert meter.tokens == llm.generation > 1000, (meter.tokens, llm.generation)
     assert llm.stopped > 10 and llm.trimmed > 10, (llm.stopped, llm.trimmed)
+    reasons = collections.Counter(reason for exchange in meter.exchanges for reason in exchange.reasons.values())
+    assert reasons == llm.reasons and llm.stops_at_limit > 0, (reasons, llm.reasons, llm.stops_at_limit)
     assert not registry.open and registry.unattributed_tokens == 0
     once = sum(exchange.input for exchange in meter.exchanges)
     print(f"vLLM {vllm.__version__}: {len(meter.exchanges)} exchanges, {meter.tokens} tokens, {llm.stopped} stop strings "

@@ -1,9 +1,11 @@
-"""The hooks: wrappers around three methods of vLLM.
+"""The hooks: wrappers around four methods of vLLM.
 
 - `AsyncLLM.generate` begins and ends a generation.
 - `OutputProcessor.add_request` joins the engine's request to the generation that adds it. Only here are both known:
   `generate` has the request id of the client, of which two may be equal, and the engine's outputs have vLLM's own.
 - `OutputProcessor.process_outputs` counts. It is where vLLM counts too.
+- `OutputProcessor._update_stats_from_finished` has the finish reason that vLLM gives and counts. The engine's is not
+  it: a token that reaches the length limit may complete a stop string.
 
 Each wrapper calls the original with its own arguments, and exactly once, whatever happens to the metering.
 """
@@ -28,10 +30,13 @@ class Hooks:
         self.get = get
         self.registry: Registry | None = None
         self.wrapped: list[tuple[type, str, Any, Any]] = []
+        self.step: Step | None = None
+        """The step that vLLM processes now, if it is counted."""
         # Both ends of a request before its middle: an exception in here leaves nothing half hooked.
         plan = [
             (async_llm, "generate", self.wrap_generate),
             (output_processor, "add_request", self.wrap_add_request),
+            (output_processor, "_update_stats_from_finished", self.wrap_finished),
             (output_processor, "process_outputs", self.wrap_process_outputs),
         ]
         made = [(owner, name, getattr(owner, name), wrap(getattr(owner, name))) for owner, name, wrap in plan]
@@ -110,13 +115,25 @@ class Hooks:
         def process_outputs(processor: Any, *args: Any, **kwargs: Any) -> Any:
             # Counted before, because the original cuts `new_token_ids` after a stop string, when vLLM has counted.
             # Sent after, because vLLM drops the count of a step that fails.
-            step = self.read(processor, args, kwargs)
-            result = original(processor, *args, **kwargs)
+            self.step = step = self.read(processor, args, kwargs)
+            try:
+                result = original(processor, *args, **kwargs)
+            finally:
+                self.step = None
             if step is not None:
-                self.send(step, result)
+                self.send(step)
             return result
 
         return process_outputs
+
+    def wrap_finished(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def update_stats_from_finished(processor: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.step is not None:
+                self.finish(self.step, args, kwargs)
+            return original(processor, *args, **kwargs)
+
+        return update_stats_from_finished
 
     def begin(self, llm: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Generation | None:
         """Begins the metering of a call of `generate`."""
@@ -153,7 +170,7 @@ class Hooks:
             # A later part of a streamed input finds the state of the first.
             if state is not None and not hasattr(state, SEQUENCE):
                 choice = joined.first_choice + state.request_index
-                setattr(state, SEQUENCE, Sequence(joined, choice, request.request_id))
+                setattr(state, SEQUENCE, Sequence(joined, choice))
         except Exception as error:
             registry.engine.trip(error)
 
@@ -170,10 +187,19 @@ class Hooks:
             registry.engine.trip(error)
             return None
 
-    def send(self, step: "Step", result: Any) -> None:
+    def finish(self, step: "Step", args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Reads the ending of a request."""
+        try:
+            state = kwargs["req_state"] if "req_state" in kwargs else args[0]
+            reason = kwargs["finish_reason"] if "finish_reason" in kwargs else args[1]
+            step.finish(state, reason)
+        except Exception as error:
+            step.registry.engine.trip(error)
+
+    def send(self, step: "Step") -> None:
         """Adds what was read."""
         try:
-            step.send(result.reqs_to_abort)
+            step.send()
         except Exception as error:
             step.registry.engine.trip(error)
 
@@ -181,13 +207,12 @@ class Hooks:
 class Step:
     """The counts of one call of `process_outputs`."""
 
-    __slots__ = ("registry", "prompts", "endings", "sequences", "unattributed")
+    __slots__ = ("registry", "prompts", "endings", "unattributed")
 
     def __init__(self, registry: Registry, states: dict[str, Any], outputs: list[Any]) -> None:
         self.registry = registry
         self.prompts: list[tuple[Generation, Any]] = []
         self.endings: list[tuple[Sequence, str]] = []
-        self.sequences: list[Sequence] = []
         self.unattributed = 0
         tokens = registry.tokens
         tokens.clear()
@@ -207,13 +232,15 @@ class Step:
                 self.prompts.append((generation, output.prefill_stats))
             if count:
                 tokens.add(generation.owner.exchange, sequence.choice, count)
-            if output.finish_reason is not None and not state.streaming_input:
-                self.endings.append((sequence, str(output.finish_reason)))
-            else:
-                self.sequences.append(sequence)
 
-    def send(self, stopped: list[str]) -> None:
-        """Sends prompts, tokens and endings. `stopped` are requests that a stop string ended."""
+    def finish(self, state: Any, reason: Any) -> None:
+        """Adds the ending of a request."""
+        sequence: Sequence | None = getattr(state, SEQUENCE, None)
+        if sequence is not None and sequence.generation.owner.exchange.is_open:
+            self.endings.append((sequence, str(reason)))
+
+    def send(self) -> None:
+        """Sends prompts, tokens and endings."""
         for generation, stats in self.prompts:
             generation.owner.exchange.prompt_tokens(
                 input=stats.num_prompt_tokens,
@@ -222,9 +249,6 @@ class Step:
             )
         self.registry.tokens.send()
         self.registry.unattributed_tokens += self.unattributed
-        if stopped:
-            ids = set(stopped)
-            self.endings += [(sequence, "stop") for sequence in self.sequences if sequence.request_id in ids]
         for sequence, reason in self.endings:
             sequence.generation.owner.exchange.finish(sequence.choice, reason)
 

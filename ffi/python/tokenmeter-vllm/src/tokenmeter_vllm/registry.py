@@ -48,10 +48,10 @@ class Generation:
 class Sequence:
     """One request of the engine core: one choice of a generation. It is an attribute of vLLM's `RequestState`."""
 
-    __slots__ = ("generation", "choice", "request_id")
+    __slots__ = ("generation", "choice")
 
-    def __init__(self, generation: Generation, choice: int, request_id: str) -> None:
-        self.generation, self.choice, self.request_id = generation, choice, request_id
+    def __init__(self, generation: Generation, choice: int) -> None:
+        self.generation, self.choice = generation, choice
 
 
 http_exchange: ContextVar[InFlight | None] = ContextVar("tokenmeter_http_exchange", default=None)

@@ -16,10 +16,10 @@ FAULTS = {
 import os
 from tokenmeter_vllm.hooks import Step
 send = Step.send
-def failing(step, stopped):
+def failing(step):
     if os.path.exists(os.environ["FAULT_FILE"]):
         raise RuntimeError("a fault of the test")
-    send(step, stopped)
+    send(step)
 Step.send = failing
 ''',
     # The version that the plugin sees is vLLM's; the tested one is changed instead.
