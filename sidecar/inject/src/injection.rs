@@ -6,7 +6,7 @@ use crate::annotations::{Annotations, Mode};
 use crate::config::Config;
 use crate::pod::{CONTAINER, containers, list, map_mut, text};
 use crate::reason::Reason;
-use crate::{named_port, port, probes, redirect, server, sidecar, takeover};
+use crate::{deadline, named_port, port, probes, redirect, server, sidecar, takeover};
 
 /// A pod with the sidecar.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,14 +55,16 @@ pub fn inject(pod: &Value, config: &Config) -> Result<Injected, Reason> {
         Mode::Redirect => redirect::apply(spec, config, ports)?,
     };
     let mut warnings = Vec::new();
-    if !probes::add_pre_stop(&mut changed, config.admin_port())? {
+    let waits = probes::add_pre_stop(&mut changed, config.admin_port())?;
+    deadline::keep_restarts(&mut changed, deadline::of_pod(spec), waits);
+    if !waits {
         warnings.push(format!(
             "container {name} keeps its preStop hook; its server may stop before its streams have ended"
         ));
     }
     *spec.get_mut("containers").and_then(|all| all.get_mut(index)).ok_or(Reason::NotAPod)? = changed;
     sidecar::add(spec, config, &annotations, server, addresses)?;
-    sidecar::raise_deadline(spec, config, &annotations)?;
+    deadline::raise(spec, config, &annotations)?;
     sidecar::allow_port(spec, addresses.listen)?;
 
     let status = status(annotations.mode, name, addresses);

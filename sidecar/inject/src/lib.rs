@@ -7,6 +7,7 @@
 
 mod annotations;
 mod config;
+mod deadline;
 mod injection;
 mod named_port;
 mod pod;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::annotations::Annotations;
 use crate::config::Config;
+use crate::deadline;
 use crate::pod::{list, list_mut, map_mut, text};
 use crate::reason::Reason;
 use crate::server::Server;
@@ -36,7 +37,7 @@ pub(crate) fn add(
         set("TOKENMETER_TRANSPARENT", "true")?;
     }
     set("TOKENMETER_KIND", annotations.kind.unwrap_or(&server.name))?;
-    set("TOKENMETER_DRAIN_GRACE_MS", &(grace_seconds(config, annotations) * 1000).to_string())?;
+    set("TOKENMETER_DRAIN_GRACE_MS", &(deadline::grace_seconds(config, annotations) * 1000).to_string())?;
     for (name, value) in [("TOKENMETER_USAGE", annotations.usage), ("TOKENMETER_ROLE", annotations.role)] {
         if let Some(value) = value {
             set(name, value)?;
@@ -86,32 +87,6 @@ fn set_variable(container: &mut Value, name: &str, value: &str) -> Result<(), Re
     env.push(json!({"name": name, "value": value}));
     Ok(())
 }
-
-/// Returns the seconds in which streams may finish.
-fn grace_seconds(config: &Config, annotations: &Annotations<'_>) -> u64 {
-    annotations.grace_seconds.unwrap_or(config.grace_seconds).into()
-}
-
-/// Raises the pod's deadline above the drain's.
-pub(crate) fn raise_deadline(
-    spec: &mut Value,
-    config: &Config,
-    annotations: &Annotations<'_>,
-) -> Result<(), Reason> {
-    let needed = grace_seconds(config, annotations) + DEADLINE_MARGIN_SECONDS;
-    let spec = spec.as_object_mut().ok_or(Reason::NotAPod)?;
-    let deadline = spec.get("terminationGracePeriodSeconds").and_then(Value::as_u64);
-    if deadline.unwrap_or(DEADLINE_SECONDS) < needed {
-        spec.insert("terminationGracePeriodSeconds".to_owned(), needed.into());
-    }
-    Ok(())
-}
-
-/// Kubernetes' default deadline.
-const DEADLINE_SECONDS: u64 = 30;
-
-/// Time beyond the drain's grace: the drain's delay, the server's own stop, and the sidecar's last commit.
-const DEADLINE_MARGIN_SECONDS: u64 = 30;
 
 /// Lets the sidecar listen on a privileged port.
 pub(crate) fn allow_port(spec: &mut Value, port: u16) -> Result<(), Reason> {

@@ -120,7 +120,8 @@ fn pod(chance: &mut Chance) -> Value {
         spec["volumes"] = json!([{"name": name, "emptyDir": {}}]);
     }
     if one_in(chance, 2) {
-        spec["terminationGracePeriodSeconds"] = pick(chance, &[&0, &30, &149, &150, &3600]).to_owned().into();
+        spec["terminationGracePeriodSeconds"] =
+            pick(chance, &[&-1, &0, &10, &30, &149, &150, &3600]).to_owned().into();
     }
     if one_in(chance, 4) {
         let sysctl = pick(chance, &["net.ipv4.ip_unprivileged_port_start", "net.ipv4.tcp_syncookies"]);
@@ -167,7 +168,11 @@ fn container(chance: &mut Chance, name: &str) -> Value {
     }
     for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
         if one_in(chance, 3) {
-            fields.insert(probe.to_owned(), action(chance));
+            let mut action = action(chance);
+            if probe != "readinessProbe" && one_in(chance, 4) {
+                action["terminationGracePeriodSeconds"] = 10.into();
+            }
+            fields.insert(probe.to_owned(), action);
         }
     }
     match chance.below(6) {
