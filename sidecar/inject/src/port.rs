@@ -34,6 +34,9 @@ pub(crate) fn read(
     config: &Config,
 ) -> Result<Ports, Reason> {
     let (words, _) = words(container).ok_or(Reason::NotAPod)?;
+    if let Some(flag) = elsewhere(&words, server) {
+        return Err(Reason::Elsewhere(flag));
+    }
     if words.iter().any(|word| is_one(word, &server.tls_flags)) {
         return Err(Reason::Tls);
     }
@@ -148,9 +151,40 @@ fn variable<'c>(container: &'c Value, server: &Server) -> Result<Option<&'c str>
     }
 }
 
-/// Returns true for `FLAG` and `FLAG=VALUE`.
+/// Returns the flag because of which the server's requests do not come by its port.
+fn elsewhere(words: &[String], server: &Server) -> Option<String> {
+    let flag = server.elsewhere_flags.iter().find(|flag| words.iter().any(|word| is_flag(word, flag)));
+    if flag.is_some() {
+        return flag.cloned();
+    }
+    // A reference, such as the index of the pod, may be 0 in the pod that gets the requests.
+    let rank = value(words, &server.rank_flags)?.trim_start_matches('0');
+    let is_above = !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit());
+    server.rank_flags.first().filter(|_| is_above).map(|flag| format!("{flag} above 0"))
+}
+
+/// Returns true for a word that is one of the flags, or begins with one and its value.
 fn is_one(word: &str, flags: &[String]) -> bool {
-    flags.iter().any(|flag| flag == word.split('=').next().unwrap_or(word))
+    flags.iter().any(|flag| is_flag(word, flag))
+}
+
+/// Returns true for `FLAG`, `FLAG=VALUE` and `-xVALUE`.
+fn is_flag(word: &str, flag: &str) -> bool {
+    word == flag || prefix(word, flag).is_some()
+}
+
+/// Returns what precedes the value in `FLAG=VALUE` or `-xVALUE`.
+fn prefix<'w>(word: &'w str, flag: &str) -> Option<&'w str> {
+    let rest = word.strip_prefix(flag)?;
+    match rest.strip_prefix('=') {
+        Some(_) => Some(&word[..=flag.len()]),
+        None => (is_short(flag) && !rest.is_empty()).then(|| &word[..flag.len()]),
+    }
+}
+
+/// Returns true for `-x`, whose value may stand in the same word.
+fn is_short(flag: &str) -> bool {
+    flag.len() == 2 && flag != "--"
 }
 
 /// Returns true if a flag of the address is written.
@@ -167,9 +201,9 @@ fn places(words: &[String], flags: &[String]) -> Vec<usize> {
     (0..words.len()).filter(holds).collect()
 }
 
-/// Returns the flag and the value of `FLAG=VALUE`.
+/// Returns what precedes the value, and the value, of a word that is a flag with its value.
 fn assigned<'w>(word: &'w str, flags: &[String]) -> Option<(&'w str, &'w str)> {
-    word.split_once('=').filter(|(flag, _)| flags.iter().any(|known| known == flag))
+    flags.iter().find_map(|flag| prefix(word, flag)).map(|prefix| word.split_at(prefix.len()))
 }
 
 /// Returns the value of a flag that the server uses: the last one.
@@ -217,7 +251,7 @@ fn set_flag(container: &mut Value, flags: &[String], value: &str) -> Result<(), 
     let mut changed = words;
     for index in &places {
         changed[*index] = match assigned(&changed[*index], flags) {
-            Some((flag, _)) => format!("{flag}={value}"),
+            Some((prefix, _)) => format!("{prefix}{value}"),
             None => value.to_owned(),
         };
     }

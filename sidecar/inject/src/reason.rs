@@ -25,6 +25,8 @@ pub enum Reason {
     Shell(String),
     /// The annotation `container` names no container that runs a known server.
     Container(String),
+    /// The server's requests do not come by its port, because of this flag.
+    Elsewhere(String),
     /// The server itself speaks TLS.
     Tls,
     /// The server listens on an address other than loopback or all.
@@ -54,6 +56,7 @@ impl Reason {
             Self::SeveralServers => "several_servers",
             Self::Shell(_) => "shell",
             Self::Container(_) => "container",
+            Self::Elsewhere(_) => "elsewhere",
             Self::Tls => "tls",
             Self::Host => "host",
             Self::Port(_) => "port",
@@ -99,6 +102,9 @@ impl fmt::Display for Reason {
                 f,
                 "config.tokenmeter.io/container: {name} is not a container of this pod that runs a known server"
             ),
+            Self::Elsewhere(flag) => {
+                write!(f, "by the flag {flag}, requests do not come by the server's port")
+            }
             Self::Tls => f.write_str("the server itself speaks TLS"),
             Self::Host => f.write_str("the server listens on an address other than all or 127.0.0.1"),
             Self::Port(cause) => write!(f, "{cause}"),

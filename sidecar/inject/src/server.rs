@@ -36,6 +36,12 @@ pub struct Server {
     /// Flags of a settings file, which may hold the port.
     #[serde(default)]
     pub file_flags: Vec<String>,
+    /// Flags of a server whose requests do not come by its one port.
+    #[serde(default)]
+    pub elsewhere_flags: Vec<String>,
+    /// Flags of the node's rank; above 0 a server gets no requests.
+    #[serde(default)]
+    pub rank_flags: Vec<String>,
 }
 
 /// The form of a variable that holds the port.
@@ -102,13 +108,13 @@ fn recognise<'c>(container: &Value, servers: &'c [Server]) -> Option<&'c Server>
     })
 }
 
-/// Returns true if a shell runs a script that names a known server.
+/// Returns true if a shell runs a script that names a known server; `env`, `tini` and others may start the shell.
 fn is_scripted(container: &Value, servers: &[Server]) -> bool {
     let Some((words, _)) = words(container) else { return false };
-    let is_shell = words.first().is_some_and(|first| SHELLS.contains(&base(first)));
+    let has_shell = words.iter().any(|word| SHELLS.contains(&base(word)));
     let names =
         |server: &Server| server.words.iter().any(|name| words.iter().any(|word| word.contains(name)));
-    is_shell && servers.iter().any(names)
+    has_shell && servers.iter().any(names)
 }
 
 /// Returns true for a word such as a script: it holds several words.

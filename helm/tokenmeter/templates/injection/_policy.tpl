@@ -109,9 +109,8 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
     variables.candidates.filter(i, variables.known[i] >= 0)
 - name: isScripted
   expression: >-
-    variables.candidates.exists(i, variables.known[i] < 0 && size(variables.words[i]) > 0
-      && variables.words[i][0].substring(variables.words[i][0].lastIndexOf("/") + 1)
-        in ["sh", "bash", "ash", "dash", "zsh"]
+    variables.candidates.exists(i, variables.known[i] < 0
+      && variables.words[i].exists(w, w.substring(w.lastIndexOf("/") + 1) in ["sh", "bash", "ash", "dash", "zsh"])
       && variables.servers.exists(s, s.words.exists(p, variables.words[i].exists(w, w.contains(p)))))
 # The model's container: variables below need exactly one.
 - name: index
@@ -126,28 +125,47 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
 - name: line
   expression: >-
     variables.words[variables.index]
+# What precedes a value of the port and host flags in its own word: --port=, or -p of -p8080.
+- name: portPrefixes
+  expression: >-
+    variables.line.map(w, w.contains("=") && w.split("=")[0] in variables.server.port_flags ? w.split("=")[0] + "="
+      : size(w) > 2 && w.substring(0, 2) in variables.server.port_flags ? w.substring(0, 2) : "")
+- name: hostPrefixes
+  expression: >-
+    variables.line.map(w, w.contains("=") && w.split("=")[0] in variables.server.host_flags ? w.split("=")[0] + "="
+      : "")
 # Where the values of the port and host flags stand.
 - name: portAt
   expression: >-
-    lists.range(size(variables.line)).filter(i,
-      variables.line[i].contains("=") && variables.line[i].split("=")[0] in variables.server.port_flags
+    lists.range(size(variables.line)).filter(i, variables.portPrefixes[i] != ""
       || i > 0 && variables.line[i - 1] in variables.server.port_flags)
 - name: hostAt
   expression: >-
-    lists.range(size(variables.line)).filter(i,
-      variables.line[i].contains("=") && variables.line[i].split("=")[0] in variables.server.host_flags
+    lists.range(size(variables.line)).filter(i, variables.hostPrefixes[i] != ""
       || i > 0 && variables.line[i - 1] in variables.server.host_flags)
 - name: host
   expression: >-
-    size(variables.hostAt) == 0 ? "" : variables.line[variables.hostAt[size(variables.hostAt) - 1]]
+    variables.hostAt.map(i, variables.line[i].substring(size(variables.hostPrefixes[i])))
+# A rank that is a reference may be 0 in the pod that gets the requests.
+- name: ranks
+  expression: >-
+    lists.range(size(variables.line)).filter(i, variables.line[i].contains("=")
+        && variables.line[i].split("=")[0] in variables.server.rank_flags
+      || i > 0 && variables.line[i - 1] in variables.server.rank_flags)
+      .map(i, variables.line[i].split("=")[0] in variables.server.rank_flags
+        ? variables.line[i].substring(variables.line[i].indexOf("=") + 1) : variables.line[i])
+- name: isElsewhere
+  expression: >-
+    variables.line.exists(w, w.split("=")[0] in variables.server.elsewhere_flags
+      || size(w) > 2 && w.substring(0, 2) in variables.server.elsewhere_flags)
+    || size(variables.ranks) > 0 && variables.ranks[size(variables.ranks) - 1].matches("^[0-9]*[1-9][0-9]*$")
 - name: loopbackIsPossible
   expression: >-
     (size(variables.server.host_flags) > 0 || variables.server.port_env != "")
     && (variables.server.port > 0 || size(variables.hostAt) > 0)
 - name: hostIsReachable
   expression: >-
-    variables.loopback || (variables.host.split("=")[0] in variables.server.host_flags
-      ? variables.host.substring(variables.host.indexOf("=") + 1) : variables.host)
+    variables.loopback || size(variables.host) == 0 || variables.host[size(variables.host) - 1]
       in ["", "0.0.0.0", "127.0.0.1", "localhost", "::", "[::]"]
 # The port variable.
 - name: env
@@ -176,13 +194,12 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
 - name: ownText
   expression: >-
     size(variables.portAt) > 0
-      ? (variables.line[variables.portAt[size(variables.portAt) - 1]].split("=")[0] in variables.server.port_flags
-        ? variables.line[variables.portAt[size(variables.portAt) - 1]].substring(
-          variables.line[variables.portAt[size(variables.portAt) - 1]].indexOf("=") + 1)
-        : variables.line[variables.portAt[size(variables.portAt) - 1]])
+      ? variables.line[variables.portAt[size(variables.portAt) - 1]].substring(
+        size(variables.portPrefixes[variables.portAt[size(variables.portAt) - 1]]))
     : variables.line.exists(w, w in variables.server.port_flags) || !variables.envIsReadable ? "unknown"
     : variables.envPort != "" ? variables.envPort
-    : variables.portAnnotation == "" && (variables.line.exists(w, w.split("=")[0] in variables.server.file_flags)
+    : variables.portAnnotation == "" && (variables.line.exists(w, w.split("=")[0] in variables.server.file_flags
+        || size(w) > 2 && w.substring(0, 2) in variables.server.file_flags)
       || size(variables.container.?ports.orValue([])) > 0
         && !variables.container.ports.exists(p, p.containerPort == variables.server.port)
       || size(variables.container.?ports.orValue([])) == 0 && variables.server.port_env != ""

@@ -35,7 +35,7 @@ const IMAGES: [&str; 9] = [
     "redis:8",
 ];
 
-const COMMANDS: [&[&str]; 12] = [
+const COMMANDS: [&[&str]; 14] = [
     &[],
     &[],
     &[],
@@ -48,9 +48,11 @@ const COMMANDS: [&[&str]; 12] = [
     &["mistralrs-server"],
     &["/bin/sh", "-c", "true\nllama-server\n"],
     &["sleep", "1"],
+    &["/usr/bin/env", "bash", "-c", "vllm serve model"],
+    &["tini", "--", "sh", "-c", "exec llama-server"],
 ];
 
-const WORDS: [&str; 14] = [
+const WORDS: [&str; 21] = [
     "--model",
     "m",
     "--port",
@@ -65,6 +67,13 @@ const WORDS: [&str; 14] = [
     "serve",
     "--ssl-certfile",
     "--",
+    "-p8000",
+    "-p=80",
+    "-pé",
+    "--headless",
+    "-dpm",
+    "--node-rank=0",
+    "--node-rank",
 ];
 
 const ANNOTATIONS: [(&str, &[&str]); 12] = [
