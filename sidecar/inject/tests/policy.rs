@@ -14,7 +14,7 @@ use recorded::{config, kubernetes, patched, reviews};
 use serde_json::{Value, json};
 
 /// Modes that need the webhook: a policy leaves these pods.
-const WEBHOOK_ONLY: [&str; 2] = ["named-port-mode", "redirect-mode"];
+const WEBHOOK_ONLY: [&str; 3] = ["named-port-mode", "redirect-mode", "redirect-user-of-its-own"];
 
 /// Returns the path of the evaluator, which `tests/kubernetes/policy/install` builds.
 fn evaluator() -> PathBuf {
