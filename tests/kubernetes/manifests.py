@@ -54,7 +54,7 @@ def kustomize():
     """Returns the text of the strategic merge patch."""
     config = injection()
     pod = {
-        "terminationGracePeriodSeconds": config["grace_seconds"] + 30,
+        "terminationGracePeriodSeconds": config["delay_seconds"] + config["grace_seconds"] + 30,
         "initContainers": [sidecar(config)],
         "volumes": config["volumes"],
     }
@@ -75,7 +75,7 @@ def kserve():
         "startupProbe": probe,
     }
     pod = {
-        "terminationGracePeriodSeconds": config["grace_seconds"] + 30,
+        "terminationGracePeriodSeconds": config["delay_seconds"] + config["grace_seconds"] + 30,
         "initContainers": [sidecar(config)],
         "containers": [main],
         "volumes": config["volumes"],

@@ -34,7 +34,8 @@ def test_mode_none_renders_no_injection():
 def test_configuration_is_the_sidecar():
     objects = chart.render("1.31", EVERYTHING)
     settings, test = config(objects), chart.named(objects, "Pod")["spec"]
-    assert set(settings) == {"container", "volumes", "native", "server_port", "grace_seconds", "redirect", "servers"}
+    seconds = {"grace_seconds", "delay_seconds"}
+    assert set(settings) == {"container", "volumes", "native", "server_port", *seconds, "redirect", "servers"}
     assert settings["servers"] == yaml.safe_load((chart.CHART / "files/servers.yaml").read_text())
     assert settings["native"] is True and settings["container"]["restartPolicy"] == "Always"
     # The test runs what the injection injects.

@@ -165,7 +165,7 @@ def metered(pod, server_container):
     assert env["TOKENMETER_LISTEN"] == "0.0.0.0:8000" and env["TOKENMETER_UPSTREAM"] == "http://127.0.0.1:8200"
     assert {one["containerPort"] for one in own["ports"]} == {8000, 9464}
     assert pod["volumes"] == config["volumes"]
-    assert pod["terminationGracePeriodSeconds"] == config["grace_seconds"] + 30
+    assert pod["terminationGracePeriodSeconds"] == config["delay_seconds"] + config["grace_seconds"] + 30
     assert server_container["lifecycle"] == {"preStop": {"httpGet": {"path": "/drained", "port": 9464}}}
 
 

@@ -121,7 +121,8 @@ def test_example_is_metered(name, webhook):
     assert server != str(listen)
     assert server in yaml.safe_dump(model), "the server moved"
     assert after["metadata"]["labels"]["tokenmeter.io/injected"] == "true"
-    assert after["spec"]["terminationGracePeriodSeconds"] >= int(env["TOKENMETER_DRAIN_GRACE_MS"]) // 1000 + 30
+    drain = int(env["TOKENMETER_DRAIN_DELAY_MS"]) + int(env["TOKENMETER_DRAIN_GRACE_MS"])
+    assert after["spec"]["terminationGracePeriodSeconds"] >= drain // 1000 + 30
     assert model["lifecycle"] == {"preStop": {"httpGet": {"path": "/drained", "port": 9464}}}
     # A second review changes nothing.
     assert "patch" not in webhook(after)

@@ -26,6 +26,7 @@
     "native" (eq (include "tokenmeter.native" .) "true")
     "server_port" (int .Values.sidecar.serverPort)
     "grace_seconds" (int .Values.sidecar.drain.graceSeconds)
+    "delay_seconds" (int .Values.sidecar.drain.delaySeconds)
     "servers" (.Files.Get "files/servers.yaml" | fromYamlArray) -}}
 {{- if .Values.injection.redirect.enabled -}}
 {{- $config = set $config "redirect" (include "tokenmeter.redirect" . | fromYaml) -}}

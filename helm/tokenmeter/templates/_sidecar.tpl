@@ -153,7 +153,7 @@ preStop: {httpGet: {path: /drained, port: {{ include "tokenmeter.adminPort" .con
 
 {{/* tokenmeter.sidecar.graceSeconds: the least terminationGracePeriodSeconds of the pod */}}
 {{- define "tokenmeter.sidecar.graceSeconds" -}}
-{{- add .context.Values.sidecar.drain.graceSeconds 30 -}}
+{{- with .context.Values.sidecar.drain }}{{ add .delaySeconds .graceSeconds 30 }}{{ end -}}
 {{- end -}}
 
 {{/* tokenmeter.sidecar.labels: labels of the pod, by which the PodMonitor and the network policies select it */}}

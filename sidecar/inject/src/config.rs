@@ -23,6 +23,9 @@ pub struct Config {
     pub server_port: u16,
     /// Seconds in which streams may finish while the pod stops.
     pub grace_seconds: u32,
+    /// Seconds before the drain, in which requests still arrive.
+    #[serde(default)]
+    pub delay_seconds: u32,
     /// The init container of the mode `redirect`, if it is offered.
     #[serde(default)]
     pub redirect: Option<Value>,
@@ -44,6 +47,9 @@ impl std::error::Error for ConfigError {}
 
 /// Maximum grace: a day. The pod's deadline in seconds stays far below its maximum.
 pub(crate) const GRACE_MAX_SECONDS: u32 = 86_400;
+
+/// Maximum delay: an hour.
+const DELAY_MAX_SECONDS: u32 = 3_600;
 
 impl Config {
     /// Parses and checks a config.
@@ -74,6 +80,9 @@ impl Config {
         }
         if self.grace_seconds > GRACE_MAX_SECONDS {
             return Err("grace_seconds: must be at most 86400");
+        }
+        if self.delay_seconds > DELAY_MAX_SECONDS {
+            return Err("delay_seconds: must be at most 3600");
         }
         if self.servers.iter().any(|server| server.port_flags.is_empty() && server.port_env.is_empty()) {
             return Err("servers: each needs port_flags or port_env");

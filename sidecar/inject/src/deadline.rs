@@ -9,7 +9,7 @@ use crate::reason::Reason;
 /// Kubernetes' default deadline.
 const DEFAULT_SECONDS: i64 = 30;
 
-/// Time beyond the drain's grace: the drain's delay, the server's own stop, and the sidecar's last commit.
+/// Time beyond the drain's delay and grace: the server's own stop, and the sidecar's last commit.
 const MARGIN_SECONDS: u64 = 30;
 
 /// Maximum deadline of a restart: a hung server has no stream to finish, and its hook waits for the drain of a pod that
@@ -26,7 +26,7 @@ pub(crate) fn of_pod(spec: &Value) -> i64 {
 
 /// Raises the pod's deadline above the drain's.
 pub(crate) fn raise(spec: &mut Value, config: &Config, annotations: &Annotations<'_>) -> Result<(), Reason> {
-    let needed = grace_seconds(config, annotations) + MARGIN_SECONDS;
+    let needed = u64::from(config.delay_seconds) + grace_seconds(config, annotations) + MARGIN_SECONDS;
     if of_pod(spec) < i64::try_from(needed).unwrap_or(i64::MAX) {
         let spec = spec.as_object_mut().ok_or(Reason::NotAPod)?;
         spec.insert("terminationGracePeriodSeconds".to_owned(), needed.into());

@@ -67,6 +67,16 @@ fn patches_only_add_outside_the_server() {
     }
 }
 
+/// The delay before the drain is part of the pod's end.
+#[test]
+fn deadline_includes_delay_and_grace() {
+    let mut config = config();
+    config.delay_seconds = 100;
+    let (name, review) = reviews().into_iter().find(|(name, _)| name == "raw-pod").expect("recorded");
+    let pod = inject(&review["request"]["object"], &config).expect(&name).pod;
+    assert_eq!(pod["spec"]["terminationGracePeriodSeconds"], 100 + config.grace_seconds + 30);
+}
+
 /// Without native sidecars the container is a plain one.
 #[test]
 fn plain_container_is_added_to_containers() {

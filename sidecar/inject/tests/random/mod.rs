@@ -130,7 +130,7 @@ fn pod(chance: &mut Chance) -> Value {
     }
     if one_in(chance, 2) {
         spec["terminationGracePeriodSeconds"] =
-            pick(chance, &[&-1, &0, &10, &30, &149, &150, &3600]).to_owned().into();
+            pick(chance, &[&-1, &0, &10, &30, &154, &155, &3600]).to_owned().into();
     }
     if one_in(chance, 4) {
         let sysctl = pick(chance, &["net.ipv4.ip_unprivileged_port_start", "net.ipv4.tcp_syncookies"]);
