@@ -35,7 +35,7 @@ pub struct Config {
 
 /// The error of a config that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError(String);
+pub struct ConfigError(pub(crate) String);
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,6 +44,13 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
+
+impl ConfigError {
+    #[expect(clippy::needless_pass_by_value, reason = "used by map_err")]
+    pub(crate) fn of_yaml(error: serde_saphyr::Error) -> Self {
+        Self(error.without_snippet().to_string())
+    }
+}
 
 /// Maximum grace: a day. The pod's deadline in seconds stays far below its maximum.
 pub(crate) const GRACE_MAX_SECONDS: u32 = 86_400;
@@ -58,8 +65,7 @@ impl Config {
     ///
     /// The text is not YAML of this shape, or a pod with its parts would be invalid.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let config: Self =
-            serde_saphyr::from_str(text).map_err(|error| ConfigError(error.without_snippet().to_string()))?;
+        let config: Self = serde_saphyr::from_str(text).map_err(ConfigError::of_yaml)?;
         config.check().map_err(|message| ConfigError(message.to_owned()))?;
         Ok(config)
     }

@@ -8,6 +8,7 @@
 mod annotations;
 mod config;
 mod deadline;
+pub mod dry_run;
 mod injection;
 mod named_port;
 mod pod;

@@ -6,9 +6,10 @@ mod recorded;
 use std::fmt::Write;
 use std::fs;
 
+use inject::dry_run::{self, dry_run};
 use inject::{Reason, inject};
-use recorded::{config, expected, patched, reviews};
-use serde_json::Value;
+use recorded::{config, expected, kubernetes, patched, reviews};
+use serde_json::{Value, json};
 
 #[test]
 fn recorded_reviews_have_their_pods() {
@@ -65,6 +66,51 @@ fn patches_only_add_outside_the_server() {
         assert_eq!(old.len(), new.len(), "{name}");
         assert_eq!(old.iter().zip(&new).filter(changed).count(), 1, "{name}: one container changes");
     }
+}
+
+/// A dry run makes the same pods, of pods and of pod templates, and survives YAML.
+#[test]
+fn dry_run_has_the_pods_of_reviews() {
+    let config = config();
+    for (name, review) in reviews() {
+        let mut pod = review["request"]["object"].clone();
+        pod["kind"] = "Pod".into();
+        let deployment = json!({"kind": "Deployment", "metadata": {"name": name}, "spec": {"template": pod}});
+        let (as_pod, as_template) = (to_yaml(&pod), to_yaml(&deployment));
+        let manifest = format!("{as_pod}---\nkind: Service\nspec: {{type: ClusterIP}}\n---\n{as_template}");
+        let runs = dry_run(&manifest, &config).expect(&name);
+        assert_eq!(runs.len(), 2, "{name}");
+        assert_eq!(runs[1].object, format!("Deployment {name}"));
+        let found = |at: usize| {
+            let yaml = &runs[at].result.as_ref().map_err(Clone::clone)?.0;
+            Ok(serde_saphyr::from_str::<Value>(yaml).expect(&name))
+        };
+        let expected = inject(&pod, &config).map(|injected| injected.pod);
+        assert_eq!(found(0), expected, "{name}");
+        assert_eq!(found(1).map(|deployment| deployment["spec"]["template"].clone()), expected, "{name}");
+    }
+}
+
+fn to_yaml(value: &Value) -> String {
+    serde_saphyr::to_string(value).expect("JSON is YAML")
+}
+
+#[test]
+fn dry_run_without_a_pod_is_an_error() {
+    for manifest in ["kind: Service\nspec: {type: ClusterIP}\n", "", "a: [", "kind: Pod\n"] {
+        assert!(dry_run(manifest, &config()).is_err(), "{manifest}");
+    }
+}
+
+/// The chart writes the config into a ConfigMap.
+#[test]
+fn dry_run_reads_the_config_map() {
+    let text = fs::read_to_string(kubernetes("policy/config.yaml")).expect("the config can be read");
+    let map = json!({"kind": "ConfigMap", "data": {"injection.yaml": text}});
+    for file in [text.clone(), format!("---\n# Source\n{}", to_yaml(&map))] {
+        assert_eq!(dry_run::config(&file).expect("valid").container, config().container);
+    }
+    assert!(dry_run::config("kind: ConfigMap\ndata: {}\n").is_err());
 }
 
 /// The delay before the drain is part of the pod's end.
