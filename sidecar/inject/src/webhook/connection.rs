@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
@@ -93,10 +93,10 @@ async fn answer(
 }
 
 async fn answer_review(request: Request<Incoming>, current: &RefCell<Loaded>) -> Response<Full<Bytes>> {
-    let body = Limited::new(request.into_body(), BODY_MAX_BYTES).collect();
-    let body = match timeout(BODY_MAX_TIME, body).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(_)) => return plain(StatusCode::PAYLOAD_TOO_LARGE, "the review is too large or incomplete\n"),
+    let body = match timeout(BODY_MAX_TIME, read(request.into_body())).await {
+        Ok(Ok(Some(body))) => body,
+        Ok(Ok(None)) => return plain(StatusCode::PAYLOAD_TOO_LARGE, "the review is too large\n"),
+        Ok(Err(_)) => return plain(StatusCode::BAD_REQUEST, "the review is incomplete\n"),
         Err(_) => return plain(StatusCode::REQUEST_TIMEOUT, "the review takes too long\n"),
     };
     let config = current.borrow().config.clone();
@@ -110,6 +110,20 @@ async fn answer_review(request: Request<Incoming>, current: &RefCell<Loaded>) ->
         }
         Err(error) => plain(StatusCode::BAD_REQUEST, &format!("{error}\n")),
     }
+}
+
+/// Reads a body. One that is too large is read to its end and dropped, and the result is `None`: a connection with
+/// unread data is reset when it closes, and the answer would be lost.
+async fn read(mut body: Incoming) -> Result<Option<Vec<u8>>, hyper::Error> {
+    let mut read = Some(Vec::new());
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        read = read.filter(|read| read.len() + data.len() <= BODY_MAX_BYTES);
+        if let Some(read) = &mut read {
+            read.extend_from_slice(&data);
+        }
+    }
+    Ok(read)
 }
 
 fn plain(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
