@@ -46,8 +46,8 @@ Examples:
   tokenmeter inject --config injection.yaml --listen 0.0.0.0:8443 \\
     --cert tls.crt --key tls.key
 
-Exit codes: 0 done, by --dry-run: all pods get the sidecar; 1 failure, by
---dry-run: a pod gets none; 2 invalid flags.";
+Exit codes: 0 done; 1 failure, or --dry-run met a pod that gets no sidecar;
+2 invalid flags.";
 
 /// The error of a webhook that did not start, or that stopped.
 #[derive(Debug)]

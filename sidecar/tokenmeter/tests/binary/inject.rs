@@ -275,11 +275,69 @@ fn garbage_and_silent_peers_keep_no_connection() {
     ] {
         assert_eq!(webhook.request(&identity, head, body).unwrap().0, status, "{head} {body:?}");
     }
-    let large = vec![b' '; 5 * 1024 * 1024];
-    // The answer may be lost with the connection, which is closed while the body arrives.
-    assert!(webhook.request(&identity, "POST /", &large).map_or(true, |(status, _)| status == 413));
+    let large = vec![b' '; 20 * 1024 * 1024];
+    assert_eq!(webhook.request(&identity, "POST /", &large).unwrap().0, 413);
     assert_eq!(webhook.image(&identity), Ok("tokenmeter:first".to_owned()));
     assert_eq!(silent.read(&mut [0; 16]).unwrap(), 0, "the silent peer is closed");
+}
+
+/// The limit of connections: the oldest idle one makes room, and the others stay.
+#[test]
+fn idle_connections_keep_no_review_out() {
+    let identity = Identity::new();
+    let mut mount = Mount::new("idle");
+    mount.write(&identity.certificate, &identity.key, CONFIG);
+    let webhook = Webhook::start(&mount);
+    let mut idle: Vec<_> = (0..256).map(|_| webhook.connect(&identity).unwrap()).collect();
+    // Without an eviction the review waits until an idle connection ends by itself, after 30 s, and fails by PATIENCE.
+    assert_eq!(webhook.image(&identity), Ok("tokenmeter:first".to_owned()));
+    assert!(matches!(idle[0].read(&mut [0; 16]), Ok(0) | Err(_)), "the oldest is closed");
+    let last = idle.last_mut().unwrap();
+    write!(last, "GET /livez HTTP/1.1\r\nHost: {NAME}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    let _ = last.read_to_string(&mut answer);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer:?}");
+}
+
+const DEPLOYMENT: &str = "
+apiVersion: v1
+kind: Service
+metadata: {name: vllm}
+spec: {ports: [{port: 8000}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: vllm}
+spec:
+  template:
+    metadata: {labels: {app: vllm}}
+    spec:
+      containers:
+      - {name: vllm, command: [vllm, serve, qwen], lifecycle: {preStop: {exec: {command: [sleep, '5']}}}}
+";
+
+fn dry_run(mount: &Mount, manifest: &str) -> (Option<i32>, String, String) {
+    output(&["inject", "--config", &mount.file("injection.yaml"), "--dry-run", &mount.file(manifest)])
+}
+
+#[test]
+fn dry_run_prints_the_pod_or_the_reason() {
+    let mut mount = Mount::new("dry");
+    mount.write(DEPLOYMENT, "kind: Service\n", CONFIG);
+    let (code, stdout, stderr) = dry_run(&mount, "tls.crt");
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("Deployment vllm: container vllm keeps its preStop hook"), "{stderr}");
+    let changed: Value = serde_saphyr::from_str(&stdout).unwrap();
+    assert_eq!(changed["spec"]["template"]["spec"]["initContainers"][0]["image"], "tokenmeter:first");
+
+    let (code, stdout, stderr) = dry_run(&mount, "tls.key");
+    assert_eq!((code, stdout.as_str()), (Some(1), ""));
+    assert!(stderr.contains("tls.key: no object in it is a Pod"), "{stderr}");
+
+    mount.write(&DEPLOYMENT.replace("serve", "bench"), "", CONFIG);
+    let (code, stdout, stderr) = dry_run(&mount, "tls.crt");
+    assert_eq!((code, stdout.as_str()), (Some(1), ""));
+    assert!(stderr.contains("Deployment vllm: not metered: no container"), "{stderr}");
 }
 
 #[test]
