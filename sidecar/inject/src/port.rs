@@ -124,7 +124,7 @@ fn own(
             ));
         }
     }
-    if server.takes_new_flags() {
+    if server.takes_new_flags {
         Ok(server.port)
     } else {
         Err(Reason::Port("the server's port is not written in its port flag, and none can be appended"))

@@ -24,9 +24,12 @@ pub struct Server {
     /// The form of the variable's value.
     #[serde(default)]
     pub port_env_form: EnvForm,
-    /// The default port, or 0 for a server that takes no flags at the end of its command line: there subcommands
-    /// follow, so that only flags which are written can be changed.
+    /// The default port.
     pub port: u16,
+    /// True if a flag at the end of the command line is valid. Else subcommands follow there, and only flags which are
+    /// written can be changed.
+    #[serde(default = "takes_new_flags")]
+    pub takes_new_flags: bool,
     /// Flags of the address.
     #[serde(default)]
     pub host_flags: Vec<String>,
@@ -55,11 +58,9 @@ pub enum EnvForm {
     HostPort,
 }
 
-impl Server {
-    /// Returns true if a flag at the end of the command line is valid.
-    pub(crate) fn takes_new_flags(&self) -> bool {
-        self.port != 0
-    }
+/// Most servers do.
+fn takes_new_flags() -> bool {
+    true
 }
 
 /// Shells, whose `-c` hides the words of a command line.

@@ -20,7 +20,7 @@ pub(crate) fn apply(
     annotations: &Annotations<'_>,
 ) -> Result<Addresses, Reason> {
     let is_movable = !server.host_flags.is_empty() || !server.port_env.is_empty();
-    if annotations.loopback && !(is_movable && (server.takes_new_flags() || has_host(container, server))) {
+    if annotations.loopback && !(is_movable && (server.takes_new_flags || has_host(container, server))) {
         return Err(Reason::Annotation("loopback"));
     }
     move_server(container, server, ports.gained, annotations.loopback)?;

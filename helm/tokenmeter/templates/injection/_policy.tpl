@@ -162,7 +162,7 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
 - name: loopbackIsPossible
   expression: >-
     (size(variables.server.host_flags) > 0 || variables.server.port_env != "")
-    && (variables.server.port > 0 || size(variables.hostAt) > 0)
+    && (variables.server.takes_new_flags || size(variables.hostAt) > 0)
 - name: hostIsReachable
   expression: >-
     variables.loopback || size(variables.host) == 0 || variables.host[size(variables.host) - 1]
@@ -204,7 +204,7 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
         && !variables.container.ports.exists(p, p.containerPort == variables.server.port)
       || size(variables.container.?ports.orValue([])) == 0 && variables.server.port_env != ""
         && size(variables.envAt) == 0 && size(variables.container.?envFrom.orValue([])) > 0) ? "unknown"
-    : string(variables.server.port)
+    : variables.server.takes_new_flags ? string(variables.server.port) : "unknown"
 - name: own
   expression: >-
     variables.ownText.matches("^[0-9]{1,5}$") && int(variables.ownText) >= 1 && int(variables.ownText) <= 65535
