@@ -34,8 +34,8 @@ def test_mode_none_renders_no_injection():
 def test_configuration_is_the_sidecar():
     objects = chart.render("1.31", EVERYTHING)
     settings, test = config(objects), chart.named(objects, "Pod")["spec"]
-    seconds = {"grace_seconds", "delay_seconds"}
-    assert set(settings) == {"container", "volumes", "native", "server_port", *seconds, "redirect", "servers"}
+    numbers = {"server_port", "grace_seconds", "delay_seconds"}
+    assert set(settings) == {"container", "volumes", "native", "address", *numbers, "redirect", "servers"}
     assert settings["servers"] == yaml.safe_load((chart.CHART / "files/servers.yaml").read_text())
     assert settings["native"] is True and settings["container"]["restartPolicy"] == "Always"
     # The test runs what the injection injects.
@@ -155,6 +155,17 @@ def test_network_policy_closes_the_server_port_only():
     assert closed == [8200, 9464]
     assert covers(admin, 9464) and not covers(admin, 8200)
     assert policy["spec"]["podSelector"]["matchLabels"] == {"tokenmeter.io/injected": "true"}
+
+
+def test_ipv6_is_for_all_listeners():
+    sets = ['sidecar={"settings":{"admin":"[::]:9464"}}', 'image={"repository":"registry.example/tokenmeter"}']
+    objects = chart.render("1.31", sets=sets)
+    assert config(objects)["address"] == "[::]"
+    [webhook] = chart.named(objects, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert "--listen=[::]:8443" in webhook["args"]
+    policy = chart.named(chart.render("1.36", sets=sets), "MutatingAdmissionPolicy")
+    [env] = [one["expression"] for one in policy["spec"]["variables"] if one["name"] == "podEnv"]
+    assert '"[::]:" + string(variables.public)' in env
 
 
 @pytest.mark.parametrize("server, admin", [(9463, 9464), (9465, 9464), (9464, 9465)])

@@ -24,6 +24,7 @@
     "container" (include "tokenmeter.container" . | fromYaml)
     "volumes" (include "tokenmeter.volumes" . | fromYamlArray)
     "native" (eq (include "tokenmeter.native" .) "true")
+    "address" (include "tokenmeter.address" .)
     "server_port" (int .Values.sidecar.serverPort)
     "grace_seconds" (int .Values.sidecar.drain.graceSeconds)
     "delay_seconds" (int .Values.sidecar.drain.delaySeconds)

@@ -92,6 +92,11 @@ volumeMounts:
   - {name: tokenmeter-state, mountPath: /var/lib/tokenmeter}
 {{- end -}}
 
+{{/* The address of all listeners: that of the admin address, if it is the one of IPv6 and IPv4. */}}
+{{- define "tokenmeter.address" -}}
+{{- ternary "[::]" "0.0.0.0" (hasPrefix "[::]:" .Values.sidecar.settings.admin) -}}
+{{- end -}}
+
 {{- define "tokenmeter.adminPort" -}}
 {{- regexFind "[0-9]+$" .Values.sidecar.settings.admin -}}
 {{- end -}}
@@ -114,7 +119,7 @@ tokenmeter.sidecar: a list with the container, for initContainers (for container
 {{- $container := include "tokenmeter.container" $context | fromYaml -}}
 {{- $server := default $context.Values.sidecar.serverPort .serverPort -}}
 {{- $env := list
-    (dict "name" "TOKENMETER_LISTEN" "value" (printf "0.0.0.0:%v" $port))
+    (dict "name" "TOKENMETER_LISTEN" "value" (printf "%s:%v" (include "tokenmeter.address" $context) $port))
     (dict "name" "TOKENMETER_UPSTREAM" "value" (printf "http://127.0.0.1:%v" $server)) -}}
 {{- $mounts := $container.volumeMounts -}}
 {{- $arguments := . -}}

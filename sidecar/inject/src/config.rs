@@ -19,6 +19,9 @@ pub struct Config {
     pub volumes: Vec<Value>,
     /// True for a native sidecar (Kubernetes 1.29), false for a plain container.
     pub native: bool,
+    /// The address of the sidecar's listener: 0.0.0.0, or [::] for IPv6 and IPv4.
+    #[serde(default = "ipv4")]
+    pub address: String,
     /// The port that a pod gains: a server moves there, or the sidecar listens there.
     pub server_port: u16,
     /// Seconds in which streams may finish while the pod stops.
@@ -31,6 +34,10 @@ pub struct Config {
     pub redirect: Option<Value>,
     /// The known servers.
     pub servers: Vec<Server>,
+}
+
+fn ipv4() -> String {
+    "0.0.0.0".to_owned()
 }
 
 /// The error of a config that cannot be used.
@@ -80,6 +87,9 @@ impl Config {
         }
         if self.redirect.as_ref().is_some_and(|redirect| names(redirect).is_none()) {
             return Err("redirect: it needs a name");
+        }
+        if !["0.0.0.0", "[::]"].contains(&self.address.as_str()) {
+            return Err("address: must be 0.0.0.0 or [::]");
         }
         if self.server_port < 1024 || self.server_port > u16::MAX - 10 {
             return Err("server_port: must be between 1024 and 65525");

@@ -26,6 +26,7 @@ fn invalid_config_names_the_key() {
         ("8200", "80", "server_port"),
         ("8200", "65530", "server_port"),
         ("120", "86401", "grace_seconds"),
+        ("native: true", "native: true\naddress: 127.0.0.1", "address"),
         ("native: true", "native: true\ndelay_seconds: 3601", "delay_seconds"),
         ("[--port]", "[]", "servers"),
         ("native: true", "nativ: true", "nativ"),

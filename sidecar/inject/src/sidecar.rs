@@ -31,7 +31,7 @@ pub(crate) fn add(
     let mut container = config.container.clone();
     let mut volumes = config.volumes.clone();
     let mut set = |name: &str, value: &str| set_variable(&mut container, name, value);
-    set("TOKENMETER_LISTEN", &format!("0.0.0.0:{}", addresses.listen))?;
+    set("TOKENMETER_LISTEN", &format!("{}:{}", config.address, addresses.listen))?;
     set("TOKENMETER_UPSTREAM", &format!("http://127.0.0.1:{}", addresses.upstream))?;
     if addresses.transparent {
         set("TOKENMETER_TRANSPARENT", "true")?;

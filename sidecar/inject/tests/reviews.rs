@@ -123,6 +123,16 @@ fn deadline_includes_delay_and_grace() {
     assert_eq!(pod["spec"]["terminationGracePeriodSeconds"], 100 + config.grace_seconds + 30);
 }
 
+#[test]
+fn sidecar_listens_on_the_address() {
+    let mut config = config();
+    config.address = "[::]".to_owned();
+    let (name, review) = reviews().into_iter().find(|(name, _)| name == "raw-pod").expect("recorded");
+    let pod = inject(&review["request"]["object"], &config).expect(&name).pod;
+    let env = pod["spec"]["initContainers"][0]["env"].as_array().expect("a list");
+    assert!(env.contains(&json!({"name": "TOKENMETER_LISTEN", "value": "[::]:8000"})), "{env:?}");
+}
+
 /// Without native sidecars the container is a plain one.
 #[test]
 fn plain_container_is_added_to_containers() {
