@@ -220,9 +220,10 @@ pub(crate) fn move_server(
     port: u16,
     loopback: bool,
 ) -> Result<(), Reason> {
-    let (words, _) = words(container).ok_or(Reason::NotAPod)?;
+    let (words, command) = words(container).ok_or(Reason::NotAPod)?;
+    let mut changed = words.clone();
     if !places(&words, &server.port_flags).is_empty() || server.port_env.is_empty() {
-        set_flag(container, &server.port_flags, &port.to_string())?;
+        set_flag(&words, &mut changed, &server.port_flags, &port.to_string())?;
     } else {
         let host = if loopback { "127.0.0.1" } else { host(container, server) };
         let value = match server.port_env_form {
@@ -232,7 +233,14 @@ pub(crate) fn move_server(
         set_env(container, &server.port_env, &value)?;
     }
     if loopback && !server.host_flags.is_empty() {
-        set_flag(container, &server.host_flags, "127.0.0.1")?;
+        set_flag(&words, &mut changed, &server.host_flags, "127.0.0.1")?;
+    }
+    let args = changed.split_off(command);
+    let container = container.as_object_mut().ok_or(Reason::NotAPod)?;
+    for (key, words) in [("command", changed), ("args", args)] {
+        if !words.is_empty() {
+            container.insert(key.to_owned(), words.into());
+        }
     }
     Ok(())
 }
@@ -244,26 +252,20 @@ fn host(container: &Value, server: &Server) -> &'static str {
     REACHABLE.into_iter().find(|known| *known == host && !host.is_empty()).unwrap_or("0.0.0.0")
 }
 
-/// Sets the value of a flag wherever it is written, or appends the first of `flags`.
-fn set_flag(container: &mut Value, flags: &[String], value: &str) -> Result<(), Reason> {
-    let (words, command) = words(container).ok_or(Reason::NotAPod)?;
-    let places = places(&words, flags);
-    let mut changed = words;
+/// Sets the value of a flag wherever it is in `words`, or appends the first of `flags`.
+fn set_flag(
+    words: &[String],
+    changed: &mut Vec<String>,
+    flags: &[String],
+    value: &str,
+) -> Result<(), Reason> {
+    let places = places(words, flags);
     for index in &places {
-        changed[*index] = match assigned(&changed[*index], flags) {
-            Some((prefix, _)) => format!("{prefix}{value}"),
-            None => value.to_owned(),
-        };
+        let prefix = assigned(&words[*index], flags).map_or("", |(prefix, _)| prefix);
+        changed[*index] = format!("{prefix}{value}");
     }
     if places.is_empty() {
         changed.extend([flags.first().ok_or(Reason::NotAPod)?.clone(), value.to_owned()]);
-    }
-    let args = changed.split_off(command);
-    let container = container.as_object_mut().ok_or(Reason::NotAPod)?;
-    for (key, words) in [("command", changed), ("args", args)] {
-        if !words.is_empty() {
-            container.insert(key.to_owned(), words.into());
-        }
     }
     Ok(())
 }
