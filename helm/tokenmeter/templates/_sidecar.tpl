@@ -90,6 +90,11 @@ securityContext:
 terminationMessagePolicy: FallbackToLogsOnError
 volumeMounts:
   - {name: tokenmeter-state, mountPath: /var/lib/tokenmeter}
+  # Empty. The API server mounts the pod's token there in each container that mounts nothing there itself.
+  - name: tokenmeter-state
+    mountPath: /var/run/secrets/kubernetes.io/serviceaccount
+    subPath: no-token
+    readOnly: true
 {{- end -}}
 
 {{/* The address of all listeners: that of the admin address, if it is the one of IPv6 and IPv4. */}}

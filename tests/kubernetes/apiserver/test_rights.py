@@ -98,3 +98,13 @@ def test_account_itself_refuses_the_token(release, cluster):
     pod = pods.vllm("plain", serviceAccountName=ACCOUNT)
     status, created = cluster.create(NAMESPACE, pod, dry=True)
     assert status == 201 and "kube-api-access" not in str(created["spec"])
+
+
+def test_sidecar_has_no_token_of_its_pod(webhook, cluster, namespace):
+    """The server mounts the token into each container that mounts nothing at its path, also into added ones."""
+    _, created = cluster.create(namespace, pods.vllm("token"))
+    path = "/var/run/secrets/kubernetes.io/serviceaccount"
+    [model] = [one for one in created["spec"]["containers"] if one["name"] == "vllm"]
+    for container, volume in ((model, "kube-api-access-"), (pods.sidecars(created)[0], "tokenmeter-state")):
+        [mount] = [one for one in container["volumeMounts"] if one["mountPath"] == path]
+        assert mount["name"].startswith(volume), container["name"]
