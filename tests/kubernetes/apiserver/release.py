@@ -16,7 +16,7 @@ from process import eventually
 NAME, NAMESPACE = "tokenmeter", "tm-system"
 # What the chart uses of Kubernetes 1.21, under its name of 1.20.
 OLDER = r"s#^apiVersion: policy/v1$#apiVersion: policy/v1beta1#; s#^apiVersion: batch/v1$#apiVersion: batch/v1beta1#"
-PODS = "/api/v1/namespaces"
+NAMESPACES = "/api/v1/namespaces"
 
 
 class Release:
@@ -44,7 +44,7 @@ class Release:
 
     def object(self, kind, name):
         """Returns an object of the release's namespace."""
-        return self.cluster.ask("GET", f"{PODS}/{NAMESPACE}/{kind}/{name}")
+        return self.cluster.ask("GET", f"{NAMESPACES}/{NAMESPACE}/{kind}/{name}")
 
     def deployment(self):
         """Returns the webhook's Deployment, as the server keeps it."""

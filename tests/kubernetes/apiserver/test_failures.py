@@ -29,7 +29,7 @@ def created_unmetered(cluster, namespace, name):
     status, pod = cluster.create(namespace, pods.vllm(name), timeout=30)
     assert status == 201, pod
     assert not pods.is_metered(pod)
-    assert "terminationGracePeriodSeconds" in pod["spec"] and pod["spec"]["terminationGracePeriodSeconds"] == 30
+    assert pod["spec"]["terminationGracePeriodSeconds"] == 30
     return time.monotonic() - start
 
 

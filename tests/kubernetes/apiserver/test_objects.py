@@ -92,6 +92,18 @@ def test_version_below_the_charts_is_refused(release):
     assert "chart requires kubeVersion: >=1.25.0-0 which is incompatible with Kubernetes v1.20.2" in message
 
 
+@pytest.mark.parametrize(
+    "sets, message",
+    [
+        ('injection.mode="policy"', "injection.mode: policy needs Kubernetes 1.36, this is v1.20.2"),
+        ("sidecar.native=true", "sidecar.native: true needs Kubernetes 1.29, this is v1.20.2"),
+    ],
+)
+def test_values_beyond_the_server_are_refused(sets, message, release):
+    result = release.apply("install", ALL, sets=[sets], check=False)
+    assert result.returncode != 0 and message in result.stderr
+
+
 def test_release_is_kept_as_rendered(release):
     check(release, NAME)
 

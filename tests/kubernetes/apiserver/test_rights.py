@@ -4,7 +4,7 @@ import pytest
 
 import chart
 import pods
-from release import NAME, NAMESPACE, PODS
+from release import NAME, NAMESPACE, NAMESPACES
 
 ACCOUNT = f"{NAME}-webhook"
 # What Kubernetes grants to every account: questions about its own rights, and the server's public paths.
@@ -39,7 +39,7 @@ def accounts(release):
 
 def token(cluster, account):
     """Returns a token of a service account, as the pods of the account could have one."""
-    path = f"{PODS}/{NAMESPACE}/serviceaccounts/{account}/token"
+    path = f"{NAMESPACES}/{NAMESPACE}/serviceaccounts/{account}/token"
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     return cluster.ask("POST", path, request)["status"]["token"]
 
@@ -74,7 +74,7 @@ def test_kubectl_lists_no_resource_of_the_cluster(release, cluster):
 @pytest.mark.parametrize("path", ["pods", "secrets", "configmaps", "serviceaccounts", "services"])
 def test_token_of_the_webhook_reads_nothing(path, release, cluster):
     own = token(cluster, ACCOUNT)
-    assert cluster.call("GET", f"{PODS}/{NAMESPACE}/{path}", token=own)[0] == 403
+    assert cluster.call("GET", f"{NAMESPACES}/{NAMESPACE}/{path}", token=own)[0] == 403
     assert cluster.call("GET", f"/api/v1/{path}", token=own)[0] == 403
 
 

@@ -1,4 +1,4 @@
-"""The certificate of the webhook, over upgrades of the release and over its renewal."""
+"""The files of the webhook, its certificate and its configuration, over upgrades of the release and over a renewal."""
 
 import base64
 import itertools
@@ -61,6 +61,18 @@ def test_upgrade_keeps_the_certificate(webhook, release):
     assert release.object("secrets", SECRET)["data"] == before
     assert bundles(release) == bundle
     assert base64.b64decode(bundle[1]) == base64.b64decode(before["ca.crt"])
+
+
+def test_changed_values_reach_new_pods(webhook, release, cluster, namespace):
+    def upstream():
+        _, created = cluster.create(namespace, pods.vllm("trial"), dry=True)
+        [own] = pods.sidecars(created)
+        return {one["name"]: one.get("value") for one in own["env"]}["TOKENMETER_UPSTREAM"]
+
+    for port in (8300, 8200):
+        release.apply("upgrade", sets=[f'sidecar={{"serverPort":{port}}}'])
+        webhook.sync()
+        assert eventually(lambda port=port: upstream() == f"http://127.0.0.1:{port}", 30)
 
 
 def test_renewal_loses_no_pod(webhook, release, cluster, namespace):
