@@ -18,9 +18,11 @@ WRITTEN = sorted(path for path in FOLDER.glob("*.yaml") if not path.stem.startsw
 WATCHED = {"watched": "on"}
 # What the server adds to a pod's metadata, and the injection does not read; and the identity of a review.
 OWN = {"less.request.object.metadata.creationTimestamp", "less.request.object.metadata.managedFields", "other.request.uid"}
-# What 1.20 drops of the written pods: native sidecars (1.29), the operating system (1.23), gRPC probes (1.24).
+# What 1.20 drops of the written pods: native sidecars (1.29), the operating system (1.23), gRPC probes (1.24), a
+# probe's own deadline (1.21).
 NEWER = {"more.request.object.spec.initContainers[].restartPolicy", "more.request.object.spec.os"}
 NEWER |= {"more.request.object.spec.containers[].readinessProbe"}
+NEWER |= {"more.request.object.spec.containers[].startupProbe.terminationGracePeriodSeconds"}
 # The user of the written reviews is impersonated, which 1.20 does without the uid.
 IMPERSONATED = {"more.request.userInfo.uid"}
 KNOWN = OWN | NEWER | IMPERSONATED
@@ -42,7 +44,8 @@ OUTCOMES = {
     ]
 }
 # With the chart's default values there is no mode `redirect`; and this server drops the operating system of a pod.
-OUTCOMES.update({"redirect-mode": "mode", "windows": "injected"})
+OUTCOMES.update({name: "mode" for name in OUTCOMES if name.startswith("redirect-")})
+OUTCOMES["windows"] = "injected"
 
 
 def read(path):
