@@ -1,0 +1,3 @@
+// Style sheets, which the build puts into `app.css`.
+
+declare module "*.css";

@@ -1,0 +1,220 @@
+// The degradation curve: what one request gets while so many share the server, with its knee.
+
+import type uPlot from "uplot";
+
+import { Chart, type Options } from "./chart.ts";
+import { copy } from "./clipboard.ts";
+import { save, type Cell } from "./csv.ts";
+import { button, make, mark, show } from "./element.ts";
+import type { ConcurrencyPoint, Knee, Maybe, ModelCurves } from "./json.ts";
+import { colour } from "./palette.ts";
+import type { Place } from "./place.ts";
+import { queryOf } from "./promql.ts";
+import { count, fixed, rate, say, seconds, three } from "./quantity.ts";
+import { Section } from "./section.ts";
+import type { Reading, View } from "./view.ts";
+
+/** The ranges of concurrency, all of them from the start, so that the curve grows on fixed axes. */
+const RANGES = ["1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"];
+
+export class Curve implements View {
+  readonly element: HTMLElement;
+  readonly #choice = make("select", { "aria-label": "Model and server of the curve" });
+  readonly #words = make("ul", { class: "knees" });
+  readonly #empty = make("p", { class: "note" }, "The curve draws itself from traffic: it needs exchanges at several concurrencies.");
+  readonly #rows = make("tbody");
+  readonly #speed: Chart;
+  readonly #firstToken: Chart;
+  #place: Place = { kind: "all" };
+  #curves: ModelCurves[] = [];
+  #shown: ModelCurves | null = null;
+  #ranges = RANGES;
+  #key = "";
+
+  constructor() {
+    const ticks = {
+      at: () => this.#ranges.map((_, at) => at),
+      text: (x: number) => this.#ranges[x] ?? "",
+      range: (): [number, number] => [-0.5, this.#ranges.length - 0.5],
+    };
+    const where = (x: number): string => `${this.#ranges[x] ?? ""} at once`;
+    const speed: Options = {
+      name: "Speed of one request by concurrency", where, ticks, sync: "curve", band: [1, 3], floor: 10,
+      lines: [
+        { label: "half reach", role: "accent", shape: "dots" },
+        { label: "9 of 10 reach", role: "ink", isThin: true },
+        { label: "99 of 100 reach", role: "muted", isThin: true },
+      ],
+      value: (v) => say(rate(v)), tick: (v) => fixed(v, v % 1 ? 1 : 0), below: (plot) => this.#knee(plot),
+    };
+    const firstToken: Options = {
+      name: "Time to first token by concurrency", where, ticks, sync: "curve", band: [2, 1], floor: 0.01,
+      lines: [
+        { label: "p50", role: "accent", shape: "dots" },
+        { label: "p99", role: "ink", isThin: true },
+      ],
+      value: (v) => say(seconds(v)), tick: (v) => (v === 0 ? "0" : v < 1 ? `${+(v * 1e3).toPrecision(3)} ms` : `${+v.toPrecision(3)} s`),
+      below: (plot) => this.#knee(plot),
+    };
+    this.#speed = new Chart(speed);
+    this.#firstToken = new Chart(firstToken);
+    const head = ["At once", "Requests", "Speed p50", "p90", "p99", "First token p50", "p99", "All together, estimated"];
+    const table = make("table", {},
+      make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))), this.#rows);
+    const numbers = make("details", {}, make("summary", {}, "Numbers"),
+      make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers of the curve" }, table));
+    const section = new Section("Degradation curve", "curve",
+      this.#words,
+      make("h3", {}, "Speed of one request, tokens/s, by requests at once"), this.#speed.element,
+      make("h3", {}, "Time to first token, by requests at once"), this.#firstToken.element,
+      this.#empty, numbers);
+    const query = button("PromQL", "Copy the Prometheus query of the curve", () => {
+      const text = queryOf("curve", this.#place, null);
+      if (text) void copy(text, query);
+    });
+    query.setAttribute("aria-label", "Copy the Prometheus query of the degradation curve");
+    section.controls.append(this.#choice, query, button("CSV", "Save the curve as a CSV file", () => this.#save()));
+    this.element = section.element;
+    this.#choice.addEventListener("change", () => this.#draw());
+    show(this.#choice, false);
+  }
+
+  update({ curves, place }: Reading): void {
+    const key = JSON.stringify([place, curves]);
+    if (key === this.#key) return;
+    this.#key = key;
+    this.#place = place;
+    const all = curves?.models ?? [];
+    this.#curves = place.kind === "model" ? all.filter(({ model }) => model === place.name) : all;
+    this.#offer();
+    this.#draw();
+  }
+
+  repaint(): void {
+    this.#speed.repaint();
+    this.#firstToken.repaint();
+  }
+
+  /** Offers a choice among the curves, the one with the most exchanges first. */
+  #offer(): void {
+    const weight = (of: ModelCurves): number => of.by_concurrency.reduce((sum, { exchanges }) => sum + exchanges, 0);
+    this.#curves = [...this.#curves].sort((a, b) => weight(b) - weight(a));
+    const names = this.#curves.map(({ model, upstream }) => (upstream ? `${model} at ${upstream}` : model));
+    const has = [...this.#choice.options].map(({ text }) => text);
+    if (names.length === has.length && names.every((name) => has.includes(name))) return;
+    const chosen = this.#choice.value;
+    this.#choice.replaceChildren(...names.map((name) => make("option", {}, name)));
+    if (names.includes(chosen)) this.#choice.value = chosen;
+    show(this.#choice, names.length > 1);
+  }
+
+  #draw(): void {
+    const chosen = this.#choice.value;
+    this.#shown = this.#curves.find(({ model, upstream }) =>
+      (upstream ? `${model} at ${upstream}` : model) === chosen) ?? this.#curves[0] ?? null;
+    const points = this.#shown?.by_concurrency ?? [];
+    const isKnown = points.every(({ concurrency }) => RANGES.includes(concurrency));
+    this.#ranges = isKnown ? RANGES : points.map(({ concurrency }) => concurrency);
+    const by = (value: (point: ConcurrencyPoint) => Maybe): Maybe[] => this.#ranges.map((range) => {
+      const point = points.find(({ concurrency }) => concurrency === range);
+      return point ? value(point) : null;
+    });
+    const xs = this.#ranges.map((_, at) => at);
+    this.#speed.set([xs, by((p) => p.speed_tokens_per_second.p50), by((p) => p.speed_tokens_per_second.p90),
+      by((p) => p.speed_tokens_per_second.p99)]);
+    this.#firstToken.set([xs, by((p) => p.first_token_seconds.p50), by((p) => p.first_token_seconds.p99)]);
+    show(this.#empty, points.length === 0);
+    this.#list(points);
+    this.#say(this.#shown?.knees ?? []);
+  }
+
+  #say(knees: Knee[]): void {
+    const configured = knees.filter(({ basis }) => basis === "configured");
+    const lines = (configured.length ? configured : knees).map((knee) => {
+      const met = knee.judged_exchanges && knee.met_exchanges !== null
+        ? `; ${fixed(knee.met_exchanges / knee.judged_exchanges * 100, 1)}\u202f% of ${say(count(knee.judged_exchanges))} met it altogether` : "";
+      return `${knee.missed_at ? "✕" : "✓"} ${knee.words}${met}`;
+    });
+    const old = [...this.#words.children].map(({ textContent }) => textContent);
+    if (old.join("\n") !== lines.join("\n")) this.#words.replaceChildren(...lines.map((line) => make("li", {}, line)));
+    mark(this.#words, "data-basis", configured.length || !knees.length ? null : "preset");
+  }
+
+  #list(points: ConcurrencyPoint[]): void {
+    const rows = points.map((point) => {
+      const speed = point.speed_tokens_per_second, first = point.first_token_seconds;
+      const cells = [say(count(point.exchanges)), ...[speed.p50, speed.p90, speed.p99].map((v) => say(rate(v))),
+        ...[first.p50, first.p99].map((v) => say(seconds(v)))].map((text) => make("td", {}, text));
+      const all = point.aggregate_tokens_per_second_estimate;
+      const estimate = make("td", {}, make("span", { class: "estimated" }, all === null ? "–" : `≈\u202f${three(all)}\u202ftokens/s`));
+      return make("tr", {}, make("th", { scope: "row" }, point.concurrency), ...cells, estimate);
+    });
+    this.#rows.replaceChildren(...rows);
+  }
+
+  /** Draws the objectives' speeds, and hatches the concurrencies beyond the knee. */
+  #knee(plot: uPlot): void {
+    const knees = (this.#shown?.knees ?? []).filter(({ basis }) => basis === "configured");
+    const { ctx, bbox } = plot;
+    ctx.save();
+    for (const knee of knees) {
+      const from = knee.missed_at === null ? -1 : this.#ranges.indexOf(knee.missed_at);
+      if (from >= 0) {
+        const left = plot.valToPos(from - 0.5, "x", true);
+        hatch(ctx, left, bbox.top, bbox.left + bbox.width - left, bbox.height);
+        ctx.fillStyle = colour("bad");
+        ctx.fillRect(left, bbox.top, 1.5 * devicePixelRatio, bbox.height);
+      }
+    }
+    ctx.restore();
+    if (plot.series.length === 4) for (const knee of knees) this.#bound(plot, knee);
+  }
+
+  #bound(plot: uPlot, knee: Knee): void {
+    const { ctx, bbox } = plot;
+    const y = plot.valToPos(knee.tokens_per_second, "y", true);
+    if (y < bbox.top) return;
+    const rem = parseFloat(getComputedStyle(document.documentElement).fontSize) * devicePixelRatio;
+    ctx.save();
+    ctx.strokeStyle = colour("muted");
+    ctx.fillStyle = colour("muted");
+    ctx.setLineDash([rem * 0.3, rem * 0.25]);
+    ctx.lineWidth = devicePixelRatio;
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+    ctx.font = `${rem * 0.75}px system-ui, sans-serif`;
+    ctx.textAlign = "right";
+    ctx.textBaseline = "bottom";
+    ctx.fillText(`${knee.objective}: ${+knee.tokens_per_second.toPrecision(3)}`, bbox.left + bbox.width - rem * 0.2, y - rem * 0.1);
+    ctx.restore();
+  }
+
+  #save(): void {
+    const head: Cell[] = ["model", "upstream", "concurrency", "exchanges", "speed_tokens_per_second_p50",
+      "speed_tokens_per_second_p90", "speed_tokens_per_second_p99", "first_token_seconds_p50", "first_token_seconds_p99",
+      "aggregate_tokens_per_second_estimate"];
+    const rows = this.#curves.flatMap(({ model, upstream, by_concurrency }) => by_concurrency.map((p): Cell[] => [
+      model, upstream, p.concurrency, p.exchanges, p.speed_tokens_per_second.p50, p.speed_tokens_per_second.p90,
+      p.speed_tokens_per_second.p99, p.first_token_seconds.p50, p.first_token_seconds.p99,
+      p.aggregate_tokens_per_second_estimate]));
+    save("curve", [head, ...rows]);
+  }
+}
+
+function hatch(ctx: CanvasRenderingContext2D, left: number, top: number, width: number, height: number): void {
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(left, top, width, height);
+  ctx.clip();
+  ctx.strokeStyle = colour("line");
+  ctx.lineWidth = devicePixelRatio;
+  ctx.beginPath();
+  for (let x = left - height; x < left + width; x += 8 * devicePixelRatio) {
+    ctx.moveTo(x, top + height);
+    ctx.lineTo(x + height, top);
+  }
+  ctx.stroke();
+  ctx.restore();
+}

@@ -1,0 +1,71 @@
+// The spend of this month by day and by tenant, from the ledger.
+
+import { Chart } from "./chart.ts";
+import { make, show, write } from "./element.ts";
+import { save, type Cell } from "./csv.ts";
+import type { MonthSpend } from "./json.ts";
+import { money } from "./quantity.ts";
+import { Section } from "./section.ts";
+import type { Reading, View } from "./view.ts";
+import { button } from "./element.ts";
+
+const DAYS = Array.from({ length: 31 }, (_, at) => at + 1);
+const TENANTS_SHOWN = 5;
+
+export class Month implements View {
+  readonly element: HTMLElement;
+  readonly #sum = make("p", { class: "figure" });
+  readonly #list = make("ul", { class: "sums" });
+  readonly #chart: Chart;
+  readonly #section: Section;
+  #month: MonthSpend | null = null;
+  #key = "";
+
+  constructor() {
+    this.#chart = new Chart({
+      name: "Spend by day of this month", lines: [{ label: "", role: "accent", shape: "bars" }],
+      value: (v) => money(v, this.#month?.currency ?? null), tick: (v) => (v === 0 ? "0" : String(+v.toPrecision(2))),
+      where: (x) => `${this.#month?.month ?? ""}-${String(x).padStart(2, "0")} (UTC)`, floor: 0.000001,
+      ticks: { at: () => [1, 8, 15, 22, 29], text: String, range: () => [0.5, 31.5] },
+    });
+    this.#section = new Section("Spend this month", "block",
+      this.#sum, this.#chart.element, this.#list, make("p", { class: "note" }, "From the ledger, by day of UTC. Not a bill."));
+    this.#section.controls.append(button("CSV", "Save the month’s spend as a CSV file", () => this.#save()));
+    this.element = this.#section.element;
+    show(this.element, false);
+  }
+
+  update({ month, place }: Reading): void {
+    show(this.element, month !== null && month.currency !== null);
+    if (!month) return;
+    this.#section.coversAll(place.kind === "model" ? place : { kind: "all" });
+    const key = JSON.stringify([month, place]);
+    if (key === this.#key) return;
+    this.#key = key;
+    this.#month = month;
+    const only = place.kind === "tenant" ? place.name : null;
+    const sums = new Map<string, number>();
+    const days = DAYS.map(() => 0);
+    for (const { day, cost, tenants } of month.days) {
+      const own = only === null ? Number(cost) : Number(tenants.find(({ name }) => name === only)?.cost ?? 0);
+      days[Number(day.slice(8)) - 1] = own;
+      for (const tenant of tenants) sums.set(tenant.name, (sums.get(tenant.name) ?? 0) + Number(tenant.cost));
+    }
+    write(this.#sum, money(only === null ? Number(month.cost) : days.reduce((sum, day) => sum + day, 0), month.currency));
+    this.#chart.set([DAYS, days.map((cost) => cost || null)]);
+    const most = [...sums].sort(([, a], [, b]) => b - a).slice(0, TENANTS_SHOWN);
+    this.#list.replaceChildren(...(only === null ? most : []).map(([name, sum]) =>
+      make("li", {}, make("span", {}, name), make("span", { class: "number" }, money(sum, month.currency)))));
+  }
+
+  repaint(): void {
+    this.#chart.repaint();
+  }
+
+  #save(): void {
+    const head: Cell[] = ["day_utc", "tenant", "cost", "currency", "exchanges", "unpriced_exchanges"];
+    const rows = (this.#month?.days ?? []).flatMap(({ day, tenants }) => tenants.map((tenant): Cell[] =>
+      [day, tenant.name, tenant.cost, this.#month?.currency ?? null, tenant.exchanges, tenant.unpriced_exchanges]));
+    save("month", [head, ...rows]);
+  }
+}

@@ -1,0 +1,160 @@
+// The page: its parts, and the readings that they show.
+
+import { ask } from "./answer.ts";
+import { Cost } from "./cost.ts";
+import { save, type Cell } from "./csv.ts";
+import { Curve } from "./curve.ts";
+import { make } from "./element.ts";
+import { Endings } from "./endings.ts";
+import { Engines } from "./engines.ts";
+import { Feed, type FeedState } from "./feed.ts";
+import { Gate } from "./gate.ts";
+import { Gpus } from "./gpus.ts";
+import { Header } from "./header.ts";
+import type { Curves, History, MonthSpend, Now } from "./json.ts";
+import { Month } from "./month.ts";
+import { Notices } from "./notices.ts";
+import { Panels } from "./panels.ts";
+import { placeOf, scopeIn, scopeName, type Place } from "./place.ts";
+import { Position } from "./position.ts";
+import { Scopes } from "./scopes.ts";
+import { speech } from "./speech.ts";
+import { Trail, type Step } from "./trail.ts";
+import type { View } from "./view.ts";
+
+const CURVE_EVERY_MS = 5000;
+const MONTH_EVERY_MS = 30_000;
+/** Between loads of a history because seconds are missing. */
+const RELOAD_MIN_MS = 5000;
+
+export class Page {
+  readonly #notices = new Notices();
+  readonly #views: View[] = [
+    this.#notices, new Panels(), new Curve(), new Position(), new Scopes("model"), new Scopes("tenant"),
+    new Gpus(), new Month(), new Endings(), new Engines(), new Cost(),
+  ];
+  readonly #header = new Header({
+    step: (step) => { this.#step = step; void this.#load(); },
+    save: () => this.#save(),
+    repaint: () => { for (const view of this.#views) view.repaint?.(); },
+  });
+  readonly #gate = new Gate(() => { this.#gate.close(); this.#start(); });
+  readonly #feed = new Feed((now) => this.#take(now), (state) => this.#state(state));
+  readonly #main = make("main");
+  #now: Now | null = null;
+  #place: Place = placeOf(location.hash);
+  #step: Step = 1;
+  #near: Trail = Trail.empty(1, Math.floor(Date.now() / 1000));
+  #day: Trail | null = null;
+  #curves: Curves | null = null;
+  #month: MonthSpend | null = null;
+  #loadedAt = 0;
+  #timers: ReturnType<typeof setInterval>[] = [];
+
+  /** Puts the page into the document and starts reading. */
+  open(): void {
+    const [notices, panels, curve, position, models, tenants, gpus, month, endings, engines, cost] =
+      this.#views.map(({ element }) => element) as HTMLElement[];
+    const beside = make("div", { class: "beside" }, curve as Node, position as Node);
+    const blocks = make("div", { class: "blocks" }, month as Node, endings as Node, engines as Node, cost as Node);
+    this.#main.append(this.#gate.element, notices as Node, panels as Node, beside, models as Node, tenants as Node,
+      gpus as Node, blocks);
+    document.body.replaceChildren(this.#header.element, this.#main, speech);
+    this.#header.place(this.#place);
+    addEventListener("hashchange", () => this.#move());
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.#stop() : this.#start()));
+    if (!document.hidden) this.#start();
+  }
+
+  #start(): void {
+    this.#stop();
+    this.#feed.start();
+    void this.#load();
+    void this.#loadCurve();
+    void this.#loadMonth();
+    this.#timers = [
+      setInterval(() => void this.#loadCurve(), CURVE_EVERY_MS),
+      setInterval(() => void this.#loadMonth(), MONTH_EVERY_MS),
+      setInterval(() => void (this.#step === 60 && this.#load()), 60_000),
+    ];
+  }
+
+  /** Stops all requests: a hidden page costs nothing. */
+  #stop(): void {
+    this.#feed.stop();
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#timers = [];
+  }
+
+  #state(state: FeedState): void {
+    this.#header.feed(state);
+    if (state.kind !== "denied") return;
+    this.#stop();
+    this.#gate.open();
+  }
+
+  #take(now: Now): void {
+    this.#now = now;
+    this.#header.now(now);
+    const scope = scopeIn(now, this.#place);
+    const second = Math.floor(now.at_unix_ms / 1000);
+    if (scope && !this.#near.push(second, scope.point) && Date.now() - this.#loadedAt > RELOAD_MIN_MS) void this.#load();
+    this.#show();
+  }
+
+  #show(): void {
+    const now = this.#now;
+    if (!now) return;
+    const reading = {
+      now, place: this.#place, scope: scopeIn(now, this.#place), near: this.#near,
+      shown: this.#step === 60 && this.#day ? this.#day : this.#near, curves: this.#curves, month: this.#month,
+    };
+    for (const view of this.#views) view.update(reading);
+  }
+
+  #move(): void {
+    this.#place = placeOf(location.hash);
+    this.#header.place(this.#place);
+    this.#near = Trail.empty(1, Math.floor((this.#now?.at_unix_ms ?? Date.now()) / 1000));
+    this.#day = null;
+    this.#show();
+    void this.#load();
+  }
+
+  /** Loads the histories that are shown. */
+  async #load(): Promise<void> {
+    this.#loadedAt = Date.now();
+    const place = this.#place;
+    const steps: Step[] = this.#step === 60 ? [1, 60] : [1];
+    const scope = encodeURIComponent(scopeName(place));
+    const answers = await Promise.all(steps.map((step) => ask<History>(`history?scope=${scope}&step=${step}`)));
+    if (place !== this.#place) return;
+    for (const answer of answers) {
+      if (answer.kind !== "ok") continue;
+      const trail = Trail.of(answer.body);
+      if (trail.step === 1) this.#near = trail;
+      else this.#day = trail;
+    }
+    this.#show();
+  }
+
+  async #loadCurve(): Promise<void> {
+    const answer = await ask<Curves>("curve");
+    if (answer.kind === "ok") this.#curves = answer.body;
+  }
+
+  async #loadMonth(): Promise<void> {
+    const answer = await ask<MonthSpend>("spend");
+    if (answer.kind === "ok") this.#month = answer.body;
+    else if (answer.kind === "refused" && answer.status === 404) this.#month = null;
+  }
+
+  /** Saves the values of the charts. */
+  #save(): void {
+    const trail = this.#step === 60 && this.#day ? this.#day : this.#near;
+    const rows = trail.times.map((second, at): Cell[] =>
+      [new Date(second * 1000).toISOString(), ...Trail.names.map((name) => trail.values(name)[at] ?? null)]);
+    const isKnown = (row: Cell[]): boolean => row.slice(1).some((cell) => cell !== null);
+    save(`${this.#place.kind === "all" ? "all" : this.#place.kind}-history`, [["time", ...Trail.names], ...rows.filter(isKnown)]);
+  }
+}

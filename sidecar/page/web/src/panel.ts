@@ -1,0 +1,72 @@
+// A number of now, large, above its history.
+
+import { Chart, type Data, type Options } from "./chart.ts";
+import { copy } from "./clipboard.ts";
+import { button, make, mark, show, write } from "./element.ts";
+import type { Place } from "./place.ts";
+import { queryOf } from "./promql.ts";
+import type { Quantity } from "./quantity.ts";
+
+export type Verdict = "met" | "missed" | null;
+
+class Figure {
+  readonly #value = make("span", { class: "value" }, "–");
+  readonly #unit = make("span", { class: "unit" });
+  readonly element: HTMLElement;
+
+  constructor(caption: string) {
+    const parts = [this.#value, " ", this.#unit];
+    if (caption) parts.push(" ", make("span", { class: "caption" }, caption));
+    this.element = make("p", { class: "figure" }, ...parts);
+  }
+
+  set(quantity: Quantity): void {
+    write(this.#value, quantity.value);
+    write(this.#unit, quantity.unit);
+  }
+}
+
+export class Panel {
+  readonly element: HTMLElement;
+  readonly #chart: Chart;
+  readonly #figures: Figure[];
+  readonly #note = make("p", { class: "note" });
+  readonly #query: HTMLButtonElement;
+  #place: Place = { kind: "all" };
+  #currency: string | null = null;
+
+  constructor(private readonly id: string, title: string, captions: string[], options: Options, className = "") {
+    this.#chart = new Chart(options);
+    this.#figures = captions.map((caption) => new Figure(caption));
+    this.#query = button("PromQL", `Copy the Prometheus query of “${title}”`, () => {
+      const query = queryOf(this.id, this.#place, this.#currency);
+      if (query) void copy(query, this.#query);
+    });
+    this.#query.setAttribute("aria-label", `Copy the Prometheus query of ${title}`);
+    const figures = make("div", { class: "figures" }, ...this.#figures.map((figure) => figure.element));
+    const head = make("div", { class: "bar-of-title" }, make("h3", {}, title), make("div", { class: "controls" }, this.#query));
+    this.element = make("article", { class: `panel ${className}`, "data-panel": id },
+      make("div", { class: "words" }, head, figures, this.#note), this.#chart.element);
+  }
+
+  set(figures: Quantity[], note: string, verdict: Verdict = null): void {
+    figures.forEach((quantity, at) => this.#figures[at]?.set(quantity));
+    write(this.#note, note);
+    mark(this.element, "data-verdict", verdict);
+  }
+
+  draw(data: Data): void {
+    this.#chart.set(data);
+  }
+
+  /** Sets the place and the currency of the query. */
+  about(place: Place, currency: string | null): void {
+    this.#place = place;
+    this.#currency = currency;
+    show(this.#query, queryOf(this.id, place, currency) !== null && (this.id !== "spend" || currency !== null));
+  }
+
+  repaint(): void {
+    this.#chart.repaint();
+  }
+}

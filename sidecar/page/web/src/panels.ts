@@ -1,0 +1,155 @@
+// The headline: six numbers of now, each above its history.
+
+import { timeOfDay, type Line, type Options } from "./chart.ts";
+import { make } from "./element.ts";
+import type { Maybe, SeriesName } from "./json.ts";
+import { objectiveOf } from "./objective.ts";
+import { Panel, type Verdict } from "./panel.ts";
+import { count, fixed, money, plain, rate, say, seconds, share, three, type Quantity } from "./quantity.ts";
+import type { Trail } from "./trail.ts";
+import type { Reading, View } from "./view.ts";
+
+/** The points of a mean that is shown as a number of now. */
+const NOW_POINTS = 5;
+const MINUTE_POINTS = 60;
+/** Money and failures come in single exchanges: their charts are trailing means of as many seconds. */
+const SMOOTH_POINTS = 30;
+
+let currency: string | null = null;
+
+const short = (value: number): string =>
+  value >= 1e6 ? `${three(value / 1e6)}M` : value >= 1e4 ? `${three(value / 1e3)}k` : fixed(value, value % 1 ? 1 : 0);
+const inSeconds = (value: number): string =>
+  value === 0 ? "0" : value < 1 ? `${+(value * 1000).toPrecision(3)} ms` : `${+value.toPrecision(3)} s`;
+const small = (value: number): string => (value === 0 ? "0" : String(+value.toPrecision(2)));
+
+function timed(name: string, lines: Line[], value: Options["value"], tick: Options["tick"], more = {}): Options {
+  return { name, lines, value, tick, where: (x) => timeOfDay(x), sync: "time", ...more };
+}
+
+export class Panels implements View {
+  readonly element: HTMLElement;
+
+  readonly #output = new Panel("output", "Output tokens per second", [""],
+    timed("Output tokens per second", [{ label: "", role: "accent", shape: "area" }],
+      (v) => say(rate(v)), short, { floor: 10 }), "hero");
+  readonly #inFlight = new Panel("in_flight", "In flight", [""],
+    timed("Requests in flight", [{ label: "", role: "accent", shape: "area" }],
+      (v) => say(plain(v, "requests")), short, { floor: 4 }));
+  readonly #firstToken = new Panel("first_token", "Time to first token", ["p50", "p99"],
+    timed("Time to first token", [{ label: "p50", role: "accent" }, { label: "p99", role: "ink", isThin: true }],
+      (v) => say(seconds(v)), inSeconds, { floor: 0.01 }));
+  readonly #speed = new Panel("speed", "Speed of one request", ["p50"],
+    timed("Speed of one request, median", [
+      { label: "p50", role: "accent" }, { label: "objective", role: "muted", isDashed: true, isThin: true },
+    ], (v) => say(rate(v)), short, { floor: 10 }));
+  readonly #errors = new Panel("errors", "Errors and aborts", ["errors", "aborts"],
+    timed("Errors and aborts per second", [
+      { label: "errors", role: "bad", shape: "line" }, { label: "aborts", role: "ink", isDashed: true, isThin: true },
+    ], (v) => `${say(plain(v, "/s"))}`, small, { floor: 0.1 }));
+  readonly #spend = new Panel("spend", "Spend", [""],
+    timed("Spend per hour", [{ label: "", role: "accent", shape: "area" }],
+      (v) => `${money(v, currency)} per hour`, small, { floor: 0.000001 }));
+
+  constructor() {
+    const rest = [this.#inFlight, this.#firstToken, this.#speed, this.#errors, this.#spend];
+    this.element = make("section", { class: "panels", "aria-label": "Now and the last hours" },
+      this.#output.element, ...rest.map((panel) => panel.element));
+  }
+
+  get #all(): Panel[] {
+    return [this.#output, this.#inFlight, this.#firstToken, this.#speed, this.#errors, this.#spend];
+  }
+
+  update(reading: Reading): void {
+    currency = reading.now.currency;
+    for (const panel of this.#all) panel.about(reading.place, currency);
+    this.#numbers(reading);
+    this.#charts(reading);
+  }
+
+  repaint(): void {
+    for (const panel of this.#all) panel.repaint();
+  }
+
+  #numbers(reading: Reading): void {
+    const { near, scope, place } = reading;
+    const totals = scope?.totals;
+    const isTenant = place.kind === "tenant";
+    const byModel = "counted by model only";
+    const output = near.mean("output_tokens_per_second", NOW_POINTS);
+    const input = near.mean("input_tokens_per_second", NOW_POINTS);
+    const made = totals ? totals.live_output_tokens ?? sumOf(totals.tokens, "output") : null;
+    const words = [
+      `Mean of the last 5 s${isTenant ? ", of exchanges that ended" : ""}.`,
+      `Prompts: ${say(rate(input))}.`,
+      `Since the start: ${say(count(made))} output tokens in ${say(count(totals?.exchanges ?? null))} exchanges.`,
+    ];
+    if (totals?.goodput_ratio != null) words.push(`Objectives met by ${say(share(totals.goodput_ratio))}.`);
+    this.#output.set([rate(output)], words.join(" "));
+
+    const inFlight = last(near, "in_flight");
+    this.#inFlight.set([plain(inFlight, inFlight === 1 ? "request" : "requests")],
+      isTenant ? byModel : `Most in 15 min: ${say(count(near.max("in_flight")))}`);
+
+    const objective = objectiveOf(reading);
+    const bound = objective?.first_token_seconds ?? null;
+    this.#firstToken.set(
+      [seconds(last(near, "first_token_p50_seconds")), seconds(last(near, "first_token_p99_seconds"))],
+      isTenant ? byModel : bound === null ? "Exchanges of the last 10 s" : `Objective ${objective?.name}: at most ${say(seconds(bound))}`);
+
+    const speed = last(near, "request_tokens_per_second_p50");
+    const least = objective?.request_tokens_per_second ?? null;
+    const verdict: Verdict = speed === null || least === null ? null : speed >= least ? "met" : "missed";
+    const said = { met: "✓ meets", missed: "✕ below" };
+    this.#speed.set([rate(speed)], isTenant ? byModel : least === null ? "Half of the requests are faster"
+      : `${verdict ? said[verdict] : "Objective"} ${objective?.name}: at least ${say(rate(least))}`, verdict);
+
+    const errors = minute(near, "errors_per_second");
+    const aborts = minute(near, "aborts_per_second");
+    this.#errors.set([count(errors), count(aborts)],
+      `In the last minute. Since the start: ${say(count(totals?.errors ?? null))} and ${say(count(totals?.aborts ?? null))}`,
+      errors ? "missed" : null);
+
+    const hourly = near.mean("spend_per_hour", MINUTE_POINTS);
+    const quantity: Quantity = { value: money(hourly, currency), unit: hourly === null ? "" : "per hour" };
+    this.#spend.set([currency ? quantity : plain(null, "")],
+      currency ? `Mean of a minute. ${monthly(reading)}` : "No price book: see below how to add one");
+  }
+
+  #charts(reading: Reading): void {
+    const { shown } = reading;
+    const at = (name: SeriesName): Maybe[] => shown.values(name);
+    const points = shown.step === 1 ? SMOOTH_POINTS : 1;
+    this.#output.draw([shown.times, at("output_tokens_per_second")]);
+    this.#inFlight.draw([shown.times, at("in_flight")]);
+    this.#firstToken.draw([shown.times, at("first_token_p50_seconds"), at("first_token_p99_seconds")]);
+    const least = objectiveOf(reading)?.request_tokens_per_second ?? null;
+    this.#speed.draw([shown.times, at("request_tokens_per_second_p50"), shown.times.map(() => least)]);
+    this.#errors.draw([shown.times, shown.smooth("errors_per_second", points), shown.smooth("aborts_per_second", points)]);
+    this.#spend.draw([shown.times, shown.smooth("spend_per_hour", points)]);
+  }
+}
+
+const last = (trail: Trail, name: SeriesName): Maybe => trail.values(name).at(-1) ?? null;
+
+/** Returns the events of the last minute; `null` if no second is known. */
+function minute(trail: Trail, name: SeriesName): Maybe {
+  const mean = trail.mean(name, MINUTE_POINTS);
+  if (mean === null) return null;
+  const known = trail.values(name).slice(-MINUTE_POINTS).filter((value) => value !== null).length;
+  return Math.round(mean * known);
+}
+
+export function sumOf(tokens: Record<string, number>, prefix: string): number {
+  return Object.entries(tokens).reduce((sum, [type, n]) => (type.startsWith(prefix) ? sum + n : sum), 0);
+}
+
+/** Returns the words of the month's spend of the place. */
+function monthly({ month, place, now }: Reading): string {
+  if (place.kind === "model" || !month) return now.ledger ? "" : "No ledger: no sum of the month";
+  const cost = place.kind === "all" ? Number(month.cost) : month.days.reduce((sum, day) =>
+    sum + Number(day.tenants.find(({ name }) => name === place.name)?.cost ?? 0), 0);
+  return `This month: ${money(cost, month.currency)}`;
+}
+

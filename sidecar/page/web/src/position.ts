@@ -1,0 +1,67 @@
+// The speed by position in the response: a fall means that long contexts are slow.
+
+import { Chart } from "./chart.ts";
+import { copy } from "./clipboard.ts";
+import { button } from "./element.ts";
+import type { Place } from "./place.ts";
+import { queryOf } from "./promql.ts";
+import { fixed, rate, say } from "./quantity.ts";
+import { Section } from "./section.ts";
+import type { Reading, View } from "./view.ts";
+
+const POSITIONS = ["1-64", "65-256", "257-1024", "1025-4096", "4097-16384", "16385+"];
+const SHORT = ["1", "65", "257", "1025", "4097", "16385"];
+
+export class Position implements View {
+  readonly element: HTMLElement;
+  readonly #section: Section;
+  readonly #chart: Chart;
+  #place: Place = { kind: "all" };
+  #key = "";
+
+  constructor() {
+    this.#chart = new Chart({
+      name: "Speed by position in the response",
+      lines: [{ label: "", role: "accent", shape: "bars" }],
+      value: (v) => say(rate(v)), tick: (v) => fixed(v, v % 1 ? 1 : 0), floor: 10,
+      where: (x) => `Tokens ${POSITIONS[x] ?? ""} of a response`,
+      ticks: {
+        at: () => POSITIONS.map((_, at) => at),
+        text: (x) => SHORT[x] ?? "",
+        range: () => [-0.5, POSITIONS.length - 0.5],
+      },
+    });
+    this.#section = new Section("Speed by position in the answer", "position", this.#chart.element);
+    const query = button("PromQL", "Copy the Prometheus query of this chart", () => {
+      const text = queryOf("position", this.#place, null);
+      if (text) void copy(text, query);
+    });
+    query.setAttribute("aria-label", "Copy the Prometheus query of the speed by position");
+    this.#section.controls.append(query);
+    this.element = this.#section.element;
+  }
+
+  update({ curves, place }: Reading): void {
+    const models = (curves?.models ?? []).filter(({ model }) => place.kind !== "model" || model === place.name);
+    const key = JSON.stringify([place, models.map(({ by_position }) => by_position)]);
+    if (key === this.#key) return;
+    this.#key = key;
+    this.#place = place;
+    if (place.kind === "tenant") this.#section.coversAll(place);
+    else this.#section.coversAll({ kind: "all" });
+    const speeds = POSITIONS.map((position) => {
+      let tokens = 0, seconds = 0;
+      for (const point of models.flatMap(({ by_position }) => by_position)) {
+        if (point.position !== position) continue;
+        tokens += point.tokens;
+        seconds += point.seconds ?? 0;
+      }
+      return seconds > 0 ? tokens / seconds : null;
+    });
+    this.#chart.set([POSITIONS.map((_, at) => at), speeds]);
+  }
+
+  repaint(): void {
+    this.#chart.repaint();
+  }
+}

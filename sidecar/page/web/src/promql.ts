@@ -1,0 +1,21 @@
+// The queries of the charts for Prometheus.
+
+import type { Place } from "./place.ts";
+import queries from "./queries.json";
+
+/** Returns the query of a chart for a place; `null` if there is none. */
+export function queryOf(id: string, place: Place, currency: string | null): string | null {
+  const found = queries.find((query) => query.id === id && query.scope === place.kind);
+  if (!found) return null;
+  const name = place.kind === "all" ? "" : quoted(place.name);
+  // One pass: a name may itself contain a placeholder.
+  return found.query.replace(/\$(model|tenant|currency)\b/g, (_, word: string) =>
+    word === "currency" ? (currency ?? "usd").toLowerCase() : name);
+}
+
+/** Quotes a label value as PromQL does. */
+export function quoted(value: string): string {
+  const escaped = value.replace(/[\\"\u0000-\u001f\u007f]/g, (c) =>
+    c === "\\" || c === "\"" ? `\\${c}` : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
+  return `"${escaped}"`;
+}

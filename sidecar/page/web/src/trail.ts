@@ -1,0 +1,87 @@
+// The last points of a place: the history that was loaded, and what the stream added since.
+
+import type { History, Maybe, Point, SeriesName } from "./json.ts";
+
+export type Step = 1 | 60;
+
+export const POINTS: Record<Step, number> = { 1: 900, 60: 1440 };
+
+const NAMES: SeriesName[] = [
+  "output_tokens_per_second", "input_tokens_per_second", "in_flight", "exchanges_per_second", "errors_per_second",
+  "aborts_per_second", "first_token_p50_seconds", "first_token_p99_seconds", "request_tokens_per_second_p50",
+  "spend_per_hour", "watts",
+];
+
+export class Trail {
+  /** Seconds since 1970 of each point, oldest first; all lists have the length of the window. */
+  readonly times: number[];
+  readonly #values = new Map<SeriesName, Maybe[]>();
+
+  private constructor(readonly step: Step, last: number) {
+    const points = POINTS[step];
+    this.times = Array.from({ length: points }, (_, at) => last - (points - 1 - at) * step);
+    for (const name of NAMES) this.#values.set(name, new Array<Maybe>(points).fill(null));
+  }
+
+  static empty(step: Step, last: number): Trail {
+    return new Trail(step, last);
+  }
+
+  static of(history: History): Trail {
+    const trail = new Trail(history.step_seconds === 60 ? 60 : 1, history.last_unix_s);
+    for (const name of NAMES) {
+      const to = trail.values(name);
+      const from = (history.series[name] ?? []).slice(-to.length);
+      for (const [at, value] of from.entries()) to[to.length - from.length + at] = value;
+    }
+    return trail;
+  }
+
+  get last(): number {
+    return this.times[this.times.length - 1] ?? 0;
+  }
+
+  values(name: SeriesName): Maybe[] {
+    return this.#values.get(name) ?? [];
+  }
+
+  /** Adds the point of a second. Returns false if seconds before it are missing. */
+  push(second: number, point: Point): boolean {
+    if (second <= this.last) return true;
+    if (second > this.last + this.step) return false;
+    this.times.shift();
+    this.times.push(second);
+    for (const [name, values] of this.#values) {
+      values.shift();
+      values.push(point[name] ?? null);
+    }
+    return true;
+  }
+
+  /** Returns the mean of the known values among the last `points`. */
+  mean(name: SeriesName, points: number): Maybe {
+    const known = this.values(name).slice(-points).filter((value): value is number => value !== null);
+    return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
+  }
+
+  max(name: SeriesName): Maybe {
+    return this.values(name).reduce<Maybe>((most, v) => (v !== null && (most === null || v > most) ? v : most), null);
+  }
+
+  /** Returns the series as trailing means of `points` points. */
+  smooth(name: SeriesName, points: number): Maybe[] {
+    const values = this.values(name);
+    if (points <= 1) return values;
+    let sum = 0, known = 0;
+    return values.map((value, at) => {
+      if (value !== null) { sum += value; known += 1; }
+      const gone = at >= points ? values[at - points] ?? null : null;
+      if (gone !== null) { sum -= gone; known -= 1; }
+      return value === null || known === 0 ? null : Math.max(0, sum / known);
+    });
+  }
+
+  static get names(): readonly SeriesName[] {
+    return NAMES;
+  }
+}
