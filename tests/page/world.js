@@ -49,6 +49,8 @@ function totals(seconds, part, provenance, currency) {
 const provenanceOf = (n, frames) => ({ reported: Math.round(n * (0.94 - frames)), running: Math.round(n * 0.06), frames: Math.round(n * frames) });
 const isTenantSilent = { in_flight: null, first_token_p50_seconds: null, first_token_p99_seconds: null, request_tokens_per_second_p50: null, watts: null };
 
+const SILENT = Object.fromEntries(Object.entries(point(0, 0)).map(([name, value]) => [name, value === null ? null : 0]));
+
 /** The defaults of a world; a test overrides members. */
 export const DEFAULTS = {
   models: [["qwen3-8b", 0.55, 0], ["llama-3.3-70b-instruct", 0.3, 0.021], ["gemma-3-4b", 0.15, 0.24]],
@@ -61,7 +63,7 @@ export function now(at, world) {
   const t = at / 1000;
   const ago = world.isIdle ? 0 : world.startedAgo + (t % 3600);
   const money = world.currency;
-  const silent = { ...point(0, 0), output_tokens_per_second: 0, spend_per_hour: money ? 0 : null };
+  const silent = { ...SILENT, spend_per_hour: money ? 0 : null };
   const of = (part, phase) => {
     const found = world.isIdle ? silent : point(t, part, phase);
     return money ? found : { ...found, spend_per_hour: null };
@@ -117,7 +119,7 @@ export function history(name, step, at, world) {
   const series = {};
   for (let i = 0; i < points; i += 1) {
     const t = last - (points - 1 - i) * step;
-    const found = world.isIdle ? { ...point(0, 0), output_tokens_per_second: 0 } : point(t, part, name === "all" ? 0 : index);
+    const found = world.isIdle ? { ...SILENT } : point(t, part, name === "all" ? 0 : index);
     if (!world.currency) found.spend_per_hour = null;
     if (kind === "tenant") Object.assign(found, isTenantSilent);
     for (const [key, value] of Object.entries(found)) (series[key] ??= []).push(value);

@@ -26,13 +26,15 @@ export interface Options {
   /** Text of a place on the x axis, for the readout. */
   readonly where: (x: number) => string;
   /** Ticks of the x axis; without it, the time. */
-  readonly ticks?: { at: () => number[]; text: (x: number) => string; range: () => [number, number] };
+  readonly ticks?: { at: () => number[]; text: (x: number, isNarrow: boolean) => string; range: () => [number, number] };
   /** Lines between which the area is filled. */
   readonly band?: readonly [number, number];
   /** Draws below the lines. */
   readonly below?: (plot: uPlot) => void;
   /** Charts with one key share the cursor. */
   readonly sync?: string;
+  /** The width of the y axis, in rem, where charts one above the other share the x axis. */
+  readonly gutter?: number;
   /** The smallest top of the y axis. */
   readonly floor?: number;
 }
@@ -105,7 +107,7 @@ export class Chart {
   }
 
   #plan(width: number, height: number, rem: number): uPlot.Options {
-    const { lines, ticks, sync, below, band, tick } = this.options;
+    const { lines, ticks, sync, below, band, tick, gutter } = this.options;
     const axis = {
       font: `${rem * 0.75}px system-ui, sans-serif`,
       stroke: () => colour("muted"),
@@ -129,10 +131,10 @@ export class Chart {
       axes: [
         {
           ...axis, size: rem * 1.5, gap: rem * 0.3, space: rem * 4.5, grid: { show: false },
-          ...(ticks ? { splits: () => ticks.at(), values: (_, at) => at.map(ticks.text) } : { values: clock }),
+          ...(ticks ? { splits: () => ticks.at(), values: (plot, at) => at.map((x) => ticks.text(x, plot.width < rem * 28)) } : { values: clock }),
         },
         {
-          ...axis, size: rem * 2.9, gap: rem * 0.4, space: rem * 2,
+          ...axis, size: gutter ? rem * gutter : (plot, labels) => widest(plot, labels, rem), gap: rem * 0.4, space: rem * 1.8,
           grid: { stroke: () => colour("line"), width: 1 },
           values: (_, at) => at.map(tick),
         },
@@ -193,6 +195,14 @@ function series(line: Line, rem: number): uPlot.Series {
     if (paths) base.paths = paths;
   }
   return base;
+}
+
+/** Returns the width of the labels, in steps, so that the chart's edge moves rarely. */
+function widest(plot: uPlot, labels: string[] | null, rem: number): number {
+  const { ctx } = plot;
+  ctx.font = `${rem * 0.75 * devicePixelRatio}px system-ui, sans-serif`;
+  const width = Math.max(0, ...(labels ?? []).map((label) => ctx.measureText(label).width)) / devicePixelRatio;
+  return Math.max(2, Math.ceil((width / rem + 0.5) * 2) / 2) * rem;
 }
 
 /** Returns the next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10 times a power of ten, so that the axis changes rarely. */

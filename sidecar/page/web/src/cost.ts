@@ -17,7 +17,7 @@ export class Cost implements View {
   update({ now: { meter, ledger }, place }: Reading): void {
     this.#section.coversAll(place);
     const facts = this.#facts;
-    facts.set("Time added to an exchange, p50 and p99",
+    facts.set("Added to an exchange, p50, p99",
       `${say(seconds(meter.overhead_p50_seconds))}, ${say(seconds(meter.overhead_p99_seconds))}`);
     facts.set("CPU", say(plain(meter.cpu_cores, "cores")));
     facts.set("Memory", say(bytes(meter.resident_bytes)));

@@ -6,6 +6,7 @@ import { Chart, type Options } from "./chart.ts";
 import { copy } from "./clipboard.ts";
 import { save, type Cell } from "./csv.ts";
 import { button, make, mark, show } from "./element.ts";
+import { legend } from "./legend.ts";
 import type { ConcurrencyPoint, Knee, Maybe, ModelCurves } from "./json.ts";
 import { colour } from "./palette.ts";
 import type { Place } from "./place.ts";
@@ -34,21 +35,21 @@ export class Curve implements View {
   constructor() {
     const ticks = {
       at: () => this.#ranges.map((_, at) => at),
-      text: (x: number) => this.#ranges[x] ?? "",
+      text: (x: number, isNarrow: boolean) => (this.#ranges[x] ?? "").replace(isNarrow ? /-.*/ : /^$/, ""),
       range: (): [number, number] => [-0.5, this.#ranges.length - 0.5],
     };
     const where = (x: number): string => `${this.#ranges[x] ?? ""} at once`;
     const speed: Options = {
-      name: "Speed of one request by concurrency", where, ticks, sync: "curve", band: [1, 3], floor: 10,
+      name: "Speed of one request by concurrency", where, ticks, sync: "curve", gutter: 3.25, band: [1, 3], floor: 10,
       lines: [
-        { label: "half reach", role: "accent", shape: "dots" },
-        { label: "9 of 10 reach", role: "ink", isThin: true },
-        { label: "99 of 100 reach", role: "muted", isThin: true },
+        { label: "half of the requests reach", role: "accent", shape: "dots" },
+        { label: "9 of 10", role: "ink", isThin: true },
+        { label: "99 of 100", role: "muted", isThin: true },
       ],
       value: (v) => say(rate(v)), tick: (v) => fixed(v, v % 1 ? 1 : 0), below: (plot) => this.#knee(plot),
     };
     const firstToken: Options = {
-      name: "Time to first token by concurrency", where, ticks, sync: "curve", band: [2, 1], floor: 0.01,
+      name: "Time to first token by concurrency", where, ticks, sync: "curve", gutter: 3.25, band: [2, 1], floor: 0.01,
       lines: [
         { label: "p50", role: "accent", shape: "dots" },
         { label: "p99", role: "ink", isThin: true },
@@ -65,8 +66,10 @@ export class Curve implements View {
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers of the curve" }, table));
     const section = new Section("Degradation curve", "curve",
       this.#words,
-      make("h3", {}, "Speed of one request, tokens/s, by requests at once"), this.#speed.element,
-      make("h3", {}, "Time to first token, by requests at once"), this.#firstToken.element,
+      make("div", { class: "bar-of-title" }, make("h3", {}, "Speed of one request, tokens/s"), legend(speed.lines)),
+      this.#speed.element,
+      make("div", { class: "bar-of-title" }, make("h3", {}, "Time to first token"), legend(firstToken.lines)),
+      this.#firstToken.element, make("p", { class: "axis" }, "requests at once"),
       this.#empty, numbers);
     const query = button("PromQL", "Copy the Prometheus query of the curve", () => {
       const text = queryOf("curve", this.#place, null);

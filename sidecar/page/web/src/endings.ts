@@ -1,6 +1,6 @@
 // How the exchanges ended.
 
-import { make, write } from "./element.ts";
+import { make, mark, write } from "./element.ts";
 import { Bar } from "./meter-bar.ts";
 import { count, say, share } from "./quantity.ts";
 import { Section } from "./section.ts";
@@ -31,6 +31,7 @@ export class Endings implements View {
       const n = now.endings[name] ?? 0;
       const { text, bar } = this.#line(name);
       const part = sum ? n / sum : 0;
+      mark(text.parentElement as Element, "class", n ? null : "none");
       write(text, n ? `${say(count(n))} · ${say(share(part))}` : "0");
       bar.set([{ share: part, kind: FINE.includes(name) ? (name === "client_abort" ? "soft" : "solid") : "bad" }]);
     }

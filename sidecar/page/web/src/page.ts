@@ -4,7 +4,7 @@ import { ask } from "./answer.ts";
 import { Cost } from "./cost.ts";
 import { save, type Cell } from "./csv.ts";
 import { Curve } from "./curve.ts";
-import { make } from "./element.ts";
+import { make, show } from "./element.ts";
 import { Endings } from "./endings.ts";
 import { Engines } from "./engines.ts";
 import { Feed, type FeedState } from "./feed.ts";
@@ -38,7 +38,7 @@ export class Page {
     save: () => this.#save(),
     repaint: () => { for (const view of this.#views) view.repaint?.(); },
   });
-  readonly #gate = new Gate(() => { this.#gate.close(); this.#start(); });
+  readonly #gate = new Gate(() => { this.#gate.close(); show(this.#main, true); this.#start(); });
   readonly #feed = new Feed((now) => this.#take(now), (state) => this.#state(state));
   readonly #main = make("main");
   #now: Now | null = null;
@@ -49,17 +49,19 @@ export class Page {
   #curves: Curves | null = null;
   #month: MonthSpend | null = null;
   #loadedAt = 0;
+  /** True until the first reading of a stream, which shows that the token is right. */
+  #isFirst = true;
   #timers: ReturnType<typeof setInterval>[] = [];
 
   /** Puts the page into the document and starts reading. */
   open(): void {
     const [notices, panels, curve, position, models, tenants, gpus, month, endings, engines, cost] =
       this.#views.map(({ element }) => element) as HTMLElement[];
-    const beside = make("div", { class: "beside" }, curve as Node, position as Node);
-    const blocks = make("div", { class: "blocks" }, month as Node, endings as Node, engines as Node, cost as Node);
-    this.#main.append(this.#gate.element, notices as Node, panels as Node, beside, models as Node, tenants as Node,
+    const beside = make("div", { class: "beside" }, curve as Node, make("div", {}, position as Node, endings as Node));
+    const blocks = make("div", { class: "blocks" }, month as Node, engines as Node, cost as Node);
+    this.#main.append(notices as Node, panels as Node, beside, models as Node, tenants as Node,
       gpus as Node, blocks);
-    document.body.replaceChildren(this.#header.element, this.#main, speech);
+    document.body.replaceChildren(this.#header.element, this.#gate.element, this.#main, speech);
     this.#header.place(this.#place);
     addEventListener("hashchange", () => this.#move());
     document.addEventListener("visibilitychange", () => (document.hidden ? this.#stop() : this.#start()));
@@ -68,10 +70,8 @@ export class Page {
 
   #start(): void {
     this.#stop();
+    this.#isFirst = true;
     this.#feed.start();
-    void this.#load();
-    void this.#loadCurve();
-    void this.#loadMonth();
     this.#timers = [
       setInterval(() => void this.#loadCurve(), CURVE_EVERY_MS),
       setInterval(() => void this.#loadMonth(), MONTH_EVERY_MS),
@@ -91,11 +91,18 @@ export class Page {
     if (state.kind !== "denied") return;
     this.#stop();
     this.#gate.open();
+    show(this.#main, false);
   }
 
   #take(now: Now): void {
     this.#now = now;
     this.#header.now(now);
+    if (this.#isFirst) {
+      this.#isFirst = false;
+      void this.#load();
+      void this.#loadCurve();
+      void this.#loadMonth();
+    }
     const scope = scopeIn(now, this.#place);
     const second = Math.floor(now.at_unix_ms / 1000);
     if (scope && !this.#near.push(second, scope.point) && Date.now() - this.#loadedAt > RELOAD_MIN_MS) void this.#load();
@@ -139,11 +146,13 @@ export class Page {
   }
 
   async #loadCurve(): Promise<void> {
+    if (!this.#now) return;
     const answer = await ask<Curves>("curve");
     if (answer.kind === "ok") this.#curves = answer.body;
   }
 
   async #loadMonth(): Promise<void> {
+    if (!this.#now?.ledger) return;
     const answer = await ask<MonthSpend>("spend");
     if (answer.kind === "ok") this.#month = answer.body;
     else if (answer.kind === "refused" && answer.status === 404) this.#month = null;

@@ -1,8 +1,9 @@
 // A number of now, large, above its history.
 
-import { Chart, type Data, type Options } from "./chart.ts";
+import { Chart, type Data, type Line, type Options } from "./chart.ts";
 import { copy } from "./clipboard.ts";
 import { button, make, mark, show, write } from "./element.ts";
+import { sign } from "./legend.ts";
 import type { Place } from "./place.ts";
 import { queryOf } from "./promql.ts";
 import type { Quantity } from "./quantity.ts";
@@ -14,10 +15,11 @@ class Figure {
   readonly #unit = make("span", { class: "unit" });
   readonly element: HTMLElement;
 
-  constructor(caption: string) {
-    const parts = [this.#value, " ", this.#unit];
-    if (caption) parts.push(" ", make("span", { class: "caption" }, caption));
-    this.element = make("p", { class: "figure" }, ...parts);
+  constructor(caption: string, line: Line | undefined) {
+    this.element = make("p", { class: "figure" }, this.#value, " ", this.#unit);
+    if (!caption) return;
+    const signs = line?.label === caption ? [sign(line)] : [];
+    this.element.append(" ", make("span", { class: "caption" }, ...signs, caption));
   }
 
   set(quantity: Quantity): void {
@@ -37,7 +39,7 @@ export class Panel {
 
   constructor(private readonly id: string, title: string, captions: string[], options: Options, className = "") {
     this.#chart = new Chart(options);
-    this.#figures = captions.map((caption) => new Figure(caption));
+    this.#figures = captions.map((caption) => new Figure(caption, options.lines.find(({ label }) => label === caption)));
     this.#query = button("PromQL", `Copy the Prometheus query of “${title}”`, () => {
       const query = queryOf(this.id, this.#place, this.#currency);
       if (query) void copy(query, this.#query);

@@ -21,7 +21,8 @@ const short = (value: number): string =>
   value >= 1e6 ? `${three(value / 1e6)}M` : value >= 1e4 ? `${three(value / 1e3)}k` : fixed(value, value % 1 ? 1 : 0);
 const inSeconds = (value: number): string =>
   value === 0 ? "0" : value < 1 ? `${+(value * 1000).toPrecision(3)} ms` : `${+value.toPrecision(3)} s`;
-const small = (value: number): string => (value === 0 ? "0" : String(+value.toPrecision(2)));
+const TWO_DIGITS = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 2, useGrouping: false });
+const small = (value: number): string => TWO_DIGITS.format(value);
 
 function timed(name: string, lines: Line[], value: Options["value"], tick: Options["tick"], more = {}): Options {
   return { name, lines, value, tick, where: (x) => timeOfDay(x), sync: "time", ...more };
@@ -35,7 +36,7 @@ export class Panels implements View {
       (v) => say(rate(v)), short, { floor: 10 }), "hero");
   readonly #inFlight = new Panel("in_flight", "In flight", [""],
     timed("Requests in flight", [{ label: "", role: "accent", shape: "area" }],
-      (v) => say(plain(v, "requests")), short, { floor: 4 }));
+      (v) => say(requests(v)), short, { floor: 4 }));
   readonly #firstToken = new Panel("first_token", "Time to first token", ["p50", "p99"],
     timed("Time to first token", [{ label: "p50", role: "accent" }, { label: "p99", role: "ink", isThin: true }],
       (v) => say(seconds(v)), inSeconds, { floor: 0.01 }));
@@ -44,12 +45,12 @@ export class Panels implements View {
       { label: "p50", role: "accent" }, { label: "objective", role: "muted", isDashed: true, isThin: true },
     ], (v) => say(rate(v)), short, { floor: 10 }));
   readonly #errors = new Panel("errors", "Errors and aborts", ["errors", "aborts"],
-    timed("Errors and aborts per second", [
+    timed("Errors and aborts per minute", [
       { label: "errors", role: "bad", shape: "line" }, { label: "aborts", role: "ink", isDashed: true, isThin: true },
-    ], (v) => `${say(plain(v, "/s"))}`, small, { floor: 0.1 }));
-  readonly #spend = new Panel("spend", "Spend", [""],
+    ], (v) => say(plain(v, "a minute")), small, { floor: 1 }));
+  readonly #spend = new Panel("spend", "Spend", ["", ""],
     timed("Spend per hour", [{ label: "", role: "accent", shape: "area" }],
-      (v) => `${money(v, currency)} per hour`, small, { floor: 0.000001 }));
+      (v) => `${money(v, currency)} per hour`, small, { floor: 0.001 }));
 
   constructor() {
     const rest = [this.#inFlight, this.#firstToken, this.#speed, this.#errors, this.#spend];
@@ -89,7 +90,7 @@ export class Panels implements View {
     this.#output.set([rate(output)], words.join(" "));
 
     const inFlight = last(near, "in_flight");
-    this.#inFlight.set([plain(inFlight, inFlight === 1 ? "request" : "requests")],
+    this.#inFlight.set([requests(inFlight)],
       isTenant ? byModel : `Most in 15 min: ${say(count(near.max("in_flight")))}`);
 
     const objective = objectiveOf(reading);
@@ -113,8 +114,10 @@ export class Panels implements View {
 
     const hourly = near.mean("spend_per_hour", MINUTE_POINTS);
     const quantity: Quantity = { value: money(hourly, currency), unit: hourly === null ? "" : "per hour" };
-    this.#spend.set([currency ? quantity : plain(null, "")],
-      currency ? `Mean of a minute. ${monthly(reading)}` : "No price book: see below how to add one");
+    const month = monthOf(reading);
+    this.#spend.set([currency ? quantity : plain(null, ""), { value: month ?? "", unit: month ? "this month" : "" }],
+      !currency ? "No price book: a notice says how to add one"
+        : `Mean of a minute${place.kind !== "model" && !reading.now.ledger ? ". A ledger adds the sum of the month" : ""}`);
   }
 
   #charts(reading: Reading): void {
@@ -126,7 +129,8 @@ export class Panels implements View {
     this.#firstToken.draw([shown.times, at("first_token_p50_seconds"), at("first_token_p99_seconds")]);
     const least = objectiveOf(reading)?.request_tokens_per_second ?? null;
     this.#speed.draw([shown.times, at("request_tokens_per_second_p50"), shown.times.map(() => least)]);
-    this.#errors.draw([shown.times, shown.smooth("errors_per_second", points), shown.smooth("aborts_per_second", points)]);
+    const minutely = (name: SeriesName): Maybe[] => shown.smooth(name, points).map((v) => (v === null ? null : v * 60));
+    this.#errors.draw([shown.times, minutely("errors_per_second"), minutely("aborts_per_second")]);
     this.#spend.draw([shown.times, shown.smooth("spend_per_hour", points)]);
   }
 }
@@ -145,11 +149,15 @@ export function sumOf(tokens: Record<string, number>, prefix: string): number {
   return Object.entries(tokens).reduce((sum, [type, n]) => (type.startsWith(prefix) ? sum + n : sum), 0);
 }
 
-/** Returns the words of the month's spend of the place. */
-function monthly({ month, place, now }: Reading): string {
-  if (place.kind === "model" || !month) return now.ledger ? "" : "No ledger: no sum of the month";
+/** Returns the month's spend of the place; `null` if the ledger has none by model, or there is no ledger. */
+function monthOf({ month, place }: Reading): string | null {
+  if (place.kind === "model" || !month?.currency) return null;
   const cost = place.kind === "all" ? Number(month.cost) : month.days.reduce((sum, day) =>
     sum + Number(day.tenants.find(({ name }) => name === place.name)?.cost ?? 0), 0);
-  return `This month: ${money(cost, month.currency)}`;
+  return money(cost, month.currency);
 }
 
+function requests(value: Maybe): Quantity {
+  if (value === null) return plain(null, "");
+  return { value: Number.isInteger(value) ? fixed(value, 0) : three(value), unit: value === 1 ? "request" : "requests" };
+}

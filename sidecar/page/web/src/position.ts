@@ -2,7 +2,7 @@
 
 import { Chart } from "./chart.ts";
 import { copy } from "./clipboard.ts";
-import { button } from "./element.ts";
+import { button, make } from "./element.ts";
 import type { Place } from "./place.ts";
 import { queryOf } from "./promql.ts";
 import { fixed, rate, say } from "./quantity.ts";
@@ -31,7 +31,8 @@ export class Position implements View {
         range: () => [-0.5, POSITIONS.length - 0.5],
       },
     });
-    this.#section = new Section("Speed by position in the answer", "position", this.#chart.element);
+    this.#section = new Section("Speed by position in the answer", "position",
+      make("h3", {}, "Tokens/s of one request"), this.#chart.element, make("p", { class: "axis" }, "from this token of the answer on"));
     const query = button("PromQL", "Copy the Prometheus query of this chart", () => {
       const text = queryOf("position", this.#place, null);
       if (text) void copy(text, query);

@@ -50,6 +50,11 @@ export function count(value: Maybe): Quantity {
   });
 }
 
+/** Returns a count in three digits from 100 000 on. */
+export function compact(value: Maybe): Quantity {
+  return of(value, (v) => (v >= 1e5 && v < 999_500 ? { value: three(v / 1e3), unit: "k" } : count(v)));
+}
+
 export function seconds(value: Maybe): Quantity {
   return of(value, (v) => {
     if (v === 0) return { value: "0", unit: "s" };

@@ -6,7 +6,7 @@ import type { Maybe, Now, Point, Scope } from "./json.ts";
 import { Bar } from "./meter-bar.ts";
 import { ALL, linkTo, type Place } from "./place.ts";
 import { sourcesOf, words } from "./provenance.ts";
-import { count, money, plain, rate, say, seconds, share, type Quantity } from "./quantity.ts";
+import { compact, count, money, plain, rate, say, seconds, share, type Quantity } from "./quantity.ts";
 import { Section } from "./section.ts";
 import { Table, type Column } from "./table.ts";
 import type { Reading, View } from "./view.ts";
@@ -61,10 +61,6 @@ export class Scopes implements View {
       of("exchanges", "Exchanges", ({ totals }) => totals.exchanges, count),
       of("errors", "Errors", ({ totals }) => totals.errors, count),
       of("aborts", "Aborts", ({ totals }) => totals.aborts, count));
-    for (const type of typesOf(rows)) {
-      columns.push(of(`tokens_${type}`, TYPES[type] ?? type.replaceAll("_", " "), ({ totals }) => totals.tokens[type] ?? 0, count));
-    }
-    if (isModel) columns.push(this.#provenance());
     if (rows.some(({ totals }) => totals.goodput_ratio !== null)) {
       columns.push(of("goodput_ratio", "Goodput", ({ totals }) => totals.goodput_ratio, share));
     }
@@ -81,20 +77,25 @@ export class Scopes implements View {
       });
       if (rows.some(({ budget }) => budget)) columns.push(this.#budget(currency));
     }
+    for (const type of typesOf(rows)) {
+      columns.push(of(`tokens_${type}`, TYPES[type] ?? type.replaceAll("_", " "), ({ totals }) => totals.tokens[type] ?? 0, compact));
+    }
+    if (isModel) columns.push(this.#provenance());
     return columns;
   }
 
   #provenance(): Column<Scope> {
     return {
-      id: "output_estimated_ratio", title: "Source of the output counts",
+      id: "output_estimated_ratio", title: "Counts",
       value: ({ totals }) => sourcesOf(totals.output_provenance)?.estimated ?? null,
       text: ({ totals }) => {
         const sources = sourcesOf(totals.output_provenance);
-        return sources ? words(sources) : "–";
+        return sources ? (sources.estimated > 0 ? `${say(share(sources.estimated))} estimated` : "none estimated") : "–";
       },
       adorn: (cell, { totals }) => {
         const sources = sourcesOf(totals.output_provenance);
         mark(cell, "class", "with-bar");
+        mark(cell, "title", sources ? `Output tokens: ${words(sources)}` : null);
         this.#bar(cell).set(sources ? [
           { share: sources.reported, kind: "solid" }, { share: sources.counted, kind: "soft" },
           { share: sources.estimated, kind: "hatched" },

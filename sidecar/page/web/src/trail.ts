@@ -77,7 +77,8 @@ export class Trail {
       if (value !== null) { sum += value; known += 1; }
       const gone = at >= points ? values[at - points] ?? null : null;
       if (gone !== null) { sum -= gone; known -= 1; }
-      return value === null || known === 0 ? null : Math.max(0, sum / known);
+      // A mean of few points would jump at the window's edge.
+      return value === null || known * 2 < points ? null : Math.max(0, sum / known);
     });
   }
 
