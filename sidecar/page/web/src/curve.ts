@@ -3,14 +3,13 @@
 import type uPlot from "uplot";
 
 import { Chart, type Options } from "./chart.ts";
-import { copy } from "./clipboard.ts";
 import { save, type Cell } from "./csv.ts";
 import { button, make, mark, show } from "./element.ts";
 import { legend } from "./legend.ts";
 import type { ConcurrencyPoint, Knee, Maybe, ModelCurves } from "./json.ts";
 import { colour } from "./palette.ts";
-import type { Place } from "./place.ts";
-import { queryOf } from "./promql.ts";
+import { ALL } from "./place.ts";
+import { QueryButton } from "./query-button.ts";
 import { count, fixed, rate, say, seconds, three } from "./quantity.ts";
 import { Section } from "./section.ts";
 import type { Reading, View } from "./view.ts";
@@ -20,13 +19,14 @@ const RANGES = ["1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"];
 
 export class Curve implements View {
   readonly element: HTMLElement;
+  readonly #query = new QueryButton("curve", "Degradation curve");
   readonly #choice = make("select", { "aria-label": "Model and server of the curve" });
   readonly #words = make("ul", { class: "knees" });
   readonly #empty = make("p", { class: "note" }, "The curve draws itself from traffic: it needs exchanges at several concurrencies.");
   readonly #rows = make("tbody");
+  readonly #section: Section;
   readonly #speed: Chart;
   readonly #firstToken: Chart;
-  #place: Place = { kind: "all" };
   #curves: ModelCurves[] = [];
   #shown: ModelCurves | null = null;
   #ranges = RANGES;
@@ -64,20 +64,15 @@ export class Curve implements View {
       make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))), this.#rows);
     const numbers = make("details", {}, make("summary", {}, "Numbers"),
       make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers of the curve" }, table));
-    const section = new Section("Degradation curve", "curve",
+    this.#section = new Section("Degradation curve", "curve",
       this.#words,
       make("div", { class: "bar-of-title" }, make("h3", {}, "Speed of one request, tokens/s"), legend(speed.lines)),
       this.#speed.element,
       make("div", { class: "bar-of-title" }, make("h3", {}, "Time to first token"), legend(firstToken.lines)),
       this.#firstToken.element, make("p", { class: "axis" }, "requests at once"),
       this.#empty, numbers);
-    const query = button("PromQL", "Copy the Prometheus query of the curve", () => {
-      const text = queryOf("curve", this.#place, null);
-      if (text) void copy(text, query);
-    });
-    query.setAttribute("aria-label", "Copy the Prometheus query of the degradation curve");
-    section.controls.append(this.#choice, query, button("CSV", "Save the curve as a CSV file", () => this.#save()));
-    this.element = section.element;
+    this.#section.controls.append(this.#choice, this.#query.element, button("CSV", "Save the curve as a CSV file", () => this.#save()));
+    this.element = this.#section.element;
     this.#choice.addEventListener("change", () => this.#draw());
     show(this.#choice, false);
   }
@@ -86,7 +81,8 @@ export class Curve implements View {
     const key = JSON.stringify([place, curves]);
     if (key === this.#key) return;
     this.#key = key;
-    this.#place = place;
+    this.#query.about(place, null);
+    this.#section.coversAll(place.kind === "tenant" ? place : ALL);
     const all = curves?.models ?? [];
     this.#curves = place.kind === "model" ? all.filter(({ model }) => model === place.name) : all;
     this.#offer();

@@ -31,9 +31,9 @@ export function show(element: HTMLElement, isShown: boolean): void {
   if (element.hidden === isShown) element.hidden = !isShown;
 }
 
-/** Returns a button that looks like text. */
+/** Returns a button that looks like text; `title` says what it does. */
 export function button(label: string, title: string, act: () => void): HTMLButtonElement {
-  const element = make("button", { type: "button", class: "quiet", title }, label);
+  const element = make("button", { type: "button", class: "quiet", title, "aria-label": `${label}: ${title}` }, label);
   element.addEventListener("click", act);
   return element;
 }

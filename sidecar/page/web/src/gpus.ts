@@ -1,12 +1,10 @@
 // The GPUs: use, memory, power, and where the energy went.
 
 import { Chart, timeOfDay } from "./chart.ts";
-import { copy } from "./clipboard.ts";
-import { button, make, mark, show, write } from "./element.ts";
+import { make, mark, show, write } from "./element.ts";
 import type { Energy, Gpu } from "./json.ts";
 import { Bar } from "./meter-bar.ts";
-import { ALL } from "./place.ts";
-import { queryOf } from "./promql.ts";
+import { QueryButton } from "./query-button.ts";
 import { bytes, energy, fixed, plain, say, share } from "./quantity.ts";
 import { Section } from "./section.ts";
 import type { Reading, View } from "./view.ts";
@@ -59,6 +57,7 @@ class Device {
 
 export class Gpus implements View {
   readonly element: HTMLElement;
+  readonly #query = new QueryButton("power", "Power of all GPUs");
   readonly #list = make("ul", { class: "devices" });
   readonly #split = new Bar();
   readonly #words = make("ul", { class: "legend" });
@@ -74,12 +73,7 @@ export class Gpus implements View {
     });
     const power = make("div", { class: "power" }, make("h3", {}, "Power of all, watts"), this.#power.element);
     this.#section = new Section("GPUs", "gpus", this.#list, power, this.#energy);
-    const query = button("PromQL", "Copy the Prometheus query of the power", () => {
-      const text = queryOf("power", ALL, null);
-      if (text) void copy(text, query);
-    });
-    query.setAttribute("aria-label", "Copy the Prometheus query of the GPUs' power");
-    this.#section.controls.append(query);
+    this.#section.controls.append(this.#query.element);
     this.element = this.#section.element;
     show(this.element, false);
   }
@@ -88,6 +82,7 @@ export class Gpus implements View {
     show(this.element, now.gpus.length > 0);
     if (now.gpus.length === 0) return;
     this.#section.coversAll(place);
+    this.#query.about(place, null);
     while (this.#devices.length > now.gpus.length) this.#devices.pop()?.element.remove();
     now.gpus.forEach((gpu, at) => {
       let device = this.#devices[at];

@@ -1,11 +1,10 @@
 // A number of now, large, above its history.
 
 import { Chart, type Data, type Line, type Options } from "./chart.ts";
-import { copy } from "./clipboard.ts";
-import { button, make, mark, show, write } from "./element.ts";
+import { make, mark, write } from "./element.ts";
 import { sign } from "./legend.ts";
 import type { Place } from "./place.ts";
-import { queryOf } from "./promql.ts";
+import { QueryButton } from "./query-button.ts";
 import type { Quantity } from "./quantity.ts";
 
 export type Verdict = "met" | "missed" | null;
@@ -33,20 +32,14 @@ export class Panel {
   readonly #chart: Chart;
   readonly #figures: Figure[];
   readonly #note = make("p", { class: "note" });
-  readonly #query: HTMLButtonElement;
-  #place: Place = { kind: "all" };
-  #currency: string | null = null;
+  readonly #query: QueryButton;
 
-  constructor(private readonly id: string, title: string, captions: string[], options: Options, className = "") {
+  constructor(id: string, title: string, captions: string[], options: Options, className = "") {
     this.#chart = new Chart(options);
     this.#figures = captions.map((caption) => new Figure(caption, options.lines.find(({ label }) => label === caption)));
-    this.#query = button("PromQL", `Copy the Prometheus query of “${title}”`, () => {
-      const query = queryOf(this.id, this.#place, this.#currency);
-      if (query) void copy(query, this.#query);
-    });
-    this.#query.setAttribute("aria-label", `Copy the Prometheus query of ${title}`);
+    this.#query = new QueryButton(id, title);
     const figures = make("div", { class: "figures" }, ...this.#figures.map((figure) => figure.element));
-    const head = make("div", { class: "bar-of-title" }, make("h3", {}, title), make("div", { class: "controls" }, this.#query));
+    const head = make("div", { class: "bar-of-title" }, make("h3", {}, title), make("div", { class: "controls" }, this.#query.element));
     this.element = make("article", { class: `panel ${className}`, "data-panel": id },
       make("div", { class: "words" }, head, figures, this.#note), this.#chart.element);
   }
@@ -63,9 +56,7 @@ export class Panel {
 
   /** Sets the place and the currency of the query. */
   about(place: Place, currency: string | null): void {
-    this.#place = place;
-    this.#currency = currency;
-    show(this.#query, queryOf(this.id, place, currency) !== null && (this.id !== "spend" || currency !== null));
+    this.#query.about(place, currency);
   }
 
   repaint(): void {

@@ -1,10 +1,9 @@
 // The speed by position in the response: a fall means that long contexts are slow.
 
 import { Chart } from "./chart.ts";
-import { copy } from "./clipboard.ts";
-import { button, make } from "./element.ts";
-import type { Place } from "./place.ts";
-import { queryOf } from "./promql.ts";
+import { make } from "./element.ts";
+import { ALL } from "./place.ts";
+import { QueryButton } from "./query-button.ts";
 import { fixed, rate, say } from "./quantity.ts";
 import { Section } from "./section.ts";
 import type { Reading, View } from "./view.ts";
@@ -14,9 +13,9 @@ const SHORT = ["1", "65", "257", "1025", "4097", "16385"];
 
 export class Position implements View {
   readonly element: HTMLElement;
+  readonly #query = new QueryButton("position", "Speed by position");
   readonly #section: Section;
   readonly #chart: Chart;
-  #place: Place = { kind: "all" };
   #key = "";
 
   constructor() {
@@ -33,12 +32,7 @@ export class Position implements View {
     });
     this.#section = new Section("Speed by position in the answer", "position",
       make("h3", {}, "Tokens/s of one request"), this.#chart.element, make("p", { class: "axis" }, "from this token of the answer on"));
-    const query = button("PromQL", "Copy the Prometheus query of this chart", () => {
-      const text = queryOf("position", this.#place, null);
-      if (text) void copy(text, query);
-    });
-    query.setAttribute("aria-label", "Copy the Prometheus query of the speed by position");
-    this.#section.controls.append(query);
+    this.#section.controls.append(this.#query.element);
     this.element = this.#section.element;
   }
 
@@ -47,9 +41,8 @@ export class Position implements View {
     const key = JSON.stringify([place, models.map(({ by_position }) => by_position)]);
     if (key === this.#key) return;
     this.#key = key;
-    this.#place = place;
-    if (place.kind === "tenant") this.#section.coversAll(place);
-    else this.#section.coversAll({ kind: "all" });
+    this.#query.about(place, null);
+    this.#section.coversAll(place.kind === "tenant" ? place : ALL);
     const speeds = POSITIONS.map((position) => {
       let tokens = 0, seconds = 0;
       for (const point of models.flatMap(({ by_position }) => by_position)) {

@@ -6,11 +6,12 @@ import queries from "./queries.json";
 /** Returns the query of a chart for a place; `null` if there is none. */
 export function queryOf(id: string, place: Place, currency: string | null): string | null {
   const found = queries.find((query) => query.id === id && query.scope === place.kind);
-  if (!found) return null;
+  // The metrics of money are named by their currency.
+  if (!found || (currency === null && found.query.includes("$currency"))) return null;
   const name = place.kind === "all" ? "" : quoted(place.name);
   // One pass: a name may itself contain a placeholder.
   return found.query.replace(/\$(model|tenant|currency)\b/g, (_, word: string) =>
-    word === "currency" ? (currency ?? "usd").toLowerCase() : name);
+    word === "currency" ? (currency ?? "").toLowerCase() : name);
 }
 
 /** Quotes a label value as PromQL does. */
