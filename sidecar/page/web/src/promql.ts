@@ -10,7 +10,7 @@ export function queryOf(id: string, place: Place, currency: string | null): stri
   if (!found || (currency === null && found.query.includes("$currency"))) return null;
   const name = place.kind === "all" ? "" : quoted(place.name);
   // One pass: a name may itself contain a placeholder.
-  return found.query.replace(/\$(model|tenant|currency)\b/g, (_, word: string) =>
+  return found.query.replace(/\$(model|tenant|currency)/g, (_, word: string) =>
     word === "currency" ? (currency ?? "").toLowerCase() : name);
 }
 
