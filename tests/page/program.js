@@ -47,8 +47,8 @@ async function start(path, args, pattern, options = {}) {
 const tokenmeter = () => program(process.env.TOKENMETER_BIN ?? "target/debug/tokenmeter", "cargo build -p tokenmeter");
 
 /** Starts the demonstration: `admin` and `proxy` are its addresses, with a slash at the end. */
-export async function demo() {
-  const args = ["demo", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+export async function demo(admin = "127.0.0.1:0") {
+  const args = ["demo", "--listen", "127.0.0.1:0", "--admin", admin];
   const { found, stop } = await start(tokenmeter(), args, /(http:\/\/[\d.]+:\d+\/)[^]*?(http:\/\/[\d.]+:\d+\/)v1\//);
   return { admin: found[1], proxy: found[2], stop };
 }

@@ -109,14 +109,14 @@ export class Chart {
   #plan(width: number, height: number, rem: number): uPlot.Options {
     const { lines, ticks, sync, below, band, tick, gutter } = this.options;
     const axis = {
-      font: `${rem * 0.75}px system-ui, sans-serif`,
+      font: axisFont(rem),
       stroke: () => colour("muted"),
       ticks: { show: false },
     };
     return {
       width, height,
       legend: { show: false },
-      padding: [rem * 0.6, rem * 0.5, 0, 0],
+      padding: [rem * 0.6, ticks ? rem * 0.5 : rem * 1.1, 0, 0],
       cursor: {
         y: false,
         drag: { x: false, y: false },
@@ -187,7 +187,11 @@ function series(line: Line, rem: number): uPlot.Series {
   const base: uPlot.Series = { label: line.label, stroke, width, points: { show: false }, spanGaps: false };
   if (line.isDashed) base.dash = [rem * 0.3, rem * 0.25];
   if (line.shape === "area") base.fill = () => colour("wash");
-  if (line.shape === "dots") base.points = { show: true, size: rem * 0.5, width, stroke, fill: () => colour("paper") };
+  if (line.shape === "dots") {
+    // A range without a measurement has no dot; the line goes on.
+    base.spanGaps = true;
+    base.points = { show: true, size: rem * (line.isThin ? 0.3 : 0.5), width, stroke, fill: () => colour("paper") };
+  }
   if (line.shape === "bars") {
     base.fill = stroke;
     base.width = 0;
@@ -197,11 +201,18 @@ function series(line: Line, rem: number): uPlot.Series {
   return base;
 }
 
+/** Returns the font of the axes; uPlot scales whole pixels only. */
+export function axisFont(rem: number): string {
+  return `${Math.round(rem * 0.75)}px system-ui, sans-serif`;
+}
+
 /** Returns the width of the labels, in steps, so that the chart's edge moves rarely. */
 function widest(plot: uPlot, labels: string[] | null, rem: number): number {
   const { ctx } = plot;
-  ctx.font = `${rem * 0.75 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.save();
+  ctx.font = axisFont(rem * devicePixelRatio);
   const width = Math.max(0, ...(labels ?? []).map((label) => ctx.measureText(label).width)) / devicePixelRatio;
+  ctx.restore();
   return Math.max(2, Math.ceil((width / rem + 0.5) * 2) / 2) * rem;
 }
 
@@ -213,13 +224,13 @@ function roof(max: number): number {
   return (steps.find((step) => max <= step * power * 0.96) ?? 12) * power;
 }
 
-/** Returns the times of day; the first of each day in view has its date in the readout only. */
-function clock(_: uPlot, at: number[]): string[] {
-  return at.map((second) => hourMinute(second));
+/** Returns the times of day. */
+function clock(_: uPlot, at: number[], __: number, ___: number, step: number): string[] {
+  return at.map((second) => (step < 60 ? timeOfDay(second) : hourMinute(second)));
 }
 
 const HOUR_MINUTE = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 const WHOLE = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
-export const hourMinute = (second: number): string => HOUR_MINUTE.format(second * 1000);
+const hourMinute = (second: number): string => HOUR_MINUTE.format(second * 1000);
 export const timeOfDay = (second: number): string => WHOLE.format(second * 1000);

@@ -2,7 +2,7 @@
 
 import type uPlot from "uplot";
 
-import { Chart, type Options } from "./chart.ts";
+import { axisFont, Chart, type Options } from "./chart.ts";
 import { save, type Cell } from "./csv.ts";
 import { button, make, mark, show } from "./element.ts";
 import { legend } from "./legend.ts";
@@ -10,7 +10,7 @@ import type { ConcurrencyPoint, Knee, Maybe, ModelCurves } from "./json.ts";
 import { colour } from "./palette.ts";
 import { ALL } from "./place.ts";
 import { QueryButton } from "./query-button.ts";
-import { count, fixed, rate, say, seconds, three } from "./quantity.ts";
+import { count, fixed, rate, say, seconds, share, three } from "./quantity.ts";
 import { Section } from "./section.ts";
 import type { Reading, View } from "./view.ts";
 
@@ -43,8 +43,8 @@ export class Curve implements View {
       name: "Speed of one request by concurrency", where, ticks, sync: "curve", gutter: 3.25, band: [1, 3], floor: 10,
       lines: [
         { label: "half of the requests reach", role: "accent", shape: "dots" },
-        { label: "9 of 10", role: "ink", isThin: true },
-        { label: "99 of 100", role: "muted", isThin: true },
+        { label: "9 of 10", role: "ink", shape: "dots", isThin: true },
+        { label: "99 of 100", role: "muted", shape: "dots", isThin: true },
       ],
       value: (v) => say(rate(v)), tick: (v) => fixed(v, v % 1 ? 1 : 0), below: (plot) => this.#knee(plot),
     };
@@ -52,7 +52,7 @@ export class Curve implements View {
       name: "Time to first token by concurrency", where, ticks, sync: "curve", gutter: 3.25, band: [2, 1], floor: 0.01,
       lines: [
         { label: "p50", role: "accent", shape: "dots" },
-        { label: "p99", role: "ink", isThin: true },
+        { label: "p99", role: "ink", shape: "dots", isThin: true },
       ],
       value: (v) => say(seconds(v)), tick: (v) => (v === 0 ? "0" : v < 1 ? `${+(v * 1e3).toPrecision(3)} ms` : `${+v.toPrecision(3)} s`),
       below: (plot) => this.#knee(plot),
@@ -131,7 +131,7 @@ export class Curve implements View {
     const configured = knees.filter(({ basis }) => basis === "configured");
     const lines = (configured.length ? configured : knees).map((knee) => {
       const met = knee.judged_exchanges && knee.met_exchanges !== null
-        ? `; ${fixed(knee.met_exchanges / knee.judged_exchanges * 100, 1)}\u202f% of ${say(count(knee.judged_exchanges))} met it altogether` : "";
+        ? `; ${say(share(knee.met_exchanges / knee.judged_exchanges))} of ${say(count(knee.judged_exchanges))} met it altogether` : "";
       return `${knee.missed_at ? "✕" : "✓"} ${knee.words}${met}`;
     });
     const old = [...this.#words.children].map(({ textContent }) => textContent);
@@ -183,7 +183,7 @@ export class Curve implements View {
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
-    ctx.font = `${rem * 0.75}px system-ui, sans-serif`;
+    ctx.font = axisFont(rem);
     ctx.textAlign = "right";
     ctx.textBaseline = "bottom";
     ctx.fillText(`${knee.objective}: ${+knee.tokens_per_second.toPrecision(3)}`, bbox.left + bbox.width - rem * 0.2, y - rem * 0.1);

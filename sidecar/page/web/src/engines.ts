@@ -35,7 +35,8 @@ class Server {
         ? `${kind}${say(count(engine.running_requests))} running, ${say(count(engine.waiting_requests))} waiting`
         : `${kind}✕ its metrics page does not answer`);
       const prefix = engine.prefix_cache_hit_ratio === null ? "" : `, prefix cache hits ${say(share(engine.prefix_cache_hit_ratio))}`;
-      write(this.#kv, `KV cache ${say(share(engine.kv_cache_usage_ratio))}${prefix}`);
+      const isKnown = engine.kv_cache_usage_ratio !== null || prefix !== "";
+      write(this.#kv, isKnown ? `KV cache ${say(share(engine.kv_cache_usage_ratio))}${prefix}` : "KV cache: not on its metrics page");
     }
     const usage = engine?.kv_cache_usage_ratio ?? null;
     show(this.#bar.element, usage !== null);

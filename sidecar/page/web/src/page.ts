@@ -114,7 +114,7 @@ export class Page {
     if (!now) return;
     const reading = {
       now, place: this.#place, scope: scopeIn(now, this.#place), near: this.#near,
-      shown: this.#step === 60 && this.#day ? this.#day : this.#near, curves: this.#curves, month: this.#month,
+      shown: (this.#step === 60 && this.#day ? this.#day : this.#near).since(Math.floor(now.started_unix_ms / 1000)), curves: this.#curves, month: this.#month,
     };
     for (const view of this.#views) view.update(reading);
   }

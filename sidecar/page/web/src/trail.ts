@@ -13,12 +13,11 @@ const NAMES: SeriesName[] = [
 ];
 
 export class Trail {
-  /** Seconds since 1970 of each point, oldest first; all lists have the length of the window. */
+  /** Seconds since 1970 of each point, oldest first; all lists have its length. */
   readonly times: number[];
   readonly #values = new Map<SeriesName, Maybe[]>();
 
-  private constructor(readonly step: Step, last: number) {
-    const points = POINTS[step];
+  private constructor(readonly step: Step, last: number, points = POINTS[step]) {
     this.times = Array.from({ length: points }, (_, at) => last - (points - 1 - at) * step);
     for (const name of NAMES) this.#values.set(name, new Array<Maybe>(points).fill(null));
   }
@@ -35,6 +34,15 @@ export class Trail {
       for (const [at, value] of from.entries()) to[to.length - from.length + at] = value;
     }
     return trail;
+  }
+
+  /** Returns the part since `second`, so that the charts of a young process are not empty; it has at least 60 s, or 30 min. */
+  since(second: number): Trail {
+    const least = this.step === 1 ? 60 : 30;
+    const points = Math.min(this.times.length, Math.max(least, Math.ceil((this.last - second) / this.step) + 1));
+    const part = new Trail(this.step, this.last, points);
+    for (const name of NAMES) part.#values.set(name, this.values(name).slice(-points));
+    return part;
   }
 
   get last(): number {
