@@ -9,18 +9,23 @@ let started;
 
 /** Returns the browser of this file's tests. */
 export async function browser() {
-  started ??= chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  started ??= chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  });
   return started;
 }
 
 after(async () => (await started)?.close());
 
 /**
- * Opens the page of a server. `faults` collects what the console and the page reported as an error; requests that the test
- * makes fail on purpose are named by `allowed`.
+ * Opens the page of a server. `faults` collects what the console and the page reported as an error; `allowed` matches
+ * those that the test provokes.
  */
 export async function open(url, { width = 1280, height = 900, allowed = /^$/, ...options } = {}) {
-  const context = await (await browser()).newContext({ viewport: { width, height }, acceptDownloads: true, ...options });
+  const context = await (
+    await browser()
+  ).newContext({ viewport: { width, height }, acceptDownloads: true, ...options });
   const page = await context.newPage();
   const faults = [];
   page.on("console", (message) => {
@@ -28,7 +33,14 @@ export async function open(url, { width = 1280, height = 900, allowed = /^$/, ..
   });
   page.on("pageerror", (error) => faults.push(String(error.stack)));
   await page.goto(url);
-  return { page, faults, close: async () => { await context.close(); assert.deepEqual(faults, []); } };
+  return {
+    page,
+    faults,
+    close: async () => {
+      await context.close();
+      assert.deepEqual(faults, []);
+    },
+  };
 }
 
 /** Runs a test with a made-up world and its page. */
@@ -49,9 +61,14 @@ export async function withWorld(changes, options, test) {
 export async function sees(page, selector, pattern) {
   try {
     await page.waitForFunction(
-      ([to, source]) => [...document.querySelectorAll(to)].some((element) =>
-        element.checkVisibility() && new RegExp(source, "s").test(element.textContent.replaceAll("\u202f", " "))),
-      [selector, pattern.source], { timeout: 15_000 });
+      ([to, source]) =>
+        [...document.querySelectorAll(to)].some(
+          (element) =>
+            element.checkVisibility() && new RegExp(source, "s").test(element.textContent.replaceAll("\u202f", " ")),
+        ),
+      [selector, pattern.source],
+      { timeout: 15_000 },
+    );
   } catch {
     const found = await page.locator(selector).allTextContents();
     assert.fail(`${selector} does not show ${pattern}: ${JSON.stringify(found.slice(0, 20))}`);
@@ -59,4 +76,10 @@ export async function sees(page, selector, pattern) {
 }
 
 /** Returns the number that a text begins with. */
-export const numberIn = (text) => Number(text.replaceAll(/[\u202f ]/g, "").replace("\u2212", "-").match(/-?[\d.]+/)?.[0]);
+export const numberIn = (text) =>
+  Number(
+    text
+      .replaceAll(/[\u202f ]/g, "")
+      .replace("\u2212", "-")
+      .match(/-?[\d.]+/)?.[0],
+  );

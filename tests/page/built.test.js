@@ -42,6 +42,11 @@ test("rebuilt files are the committed ones", () => {
   }
 });
 
+test("sources have their format", () => {
+  assert.ok(existsSync(join(WEB, "node_modules/prettier")), "missing: prettier; install with: tests/page/install");
+  execFileSync("npm", ["run", "check"], { cwd: WEB, stdio: "pipe" });
+});
+
 test("lock files name no registry, and all licences are permissive", () => {
   const web = JSON.parse(readFileSync(join(WEB, "package-lock.json"), "utf8"));
   const own = JSON.parse(readFileSync(new URL("package-lock.json", import.meta.url), "utf8"));

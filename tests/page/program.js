@@ -34,13 +34,22 @@ async function start(path, args, pattern, options = {}) {
     const read = (chunk) => {
       output += chunk;
       const match = pattern.exec(output);
-      if (match) { clearTimeout(timer); done(match); }
+      if (match) {
+        clearTimeout(timer);
+        done(match);
+      }
     };
     child.stdout.on("data", read);
     child.stderr.on("data", read);
-    child.once("exit", (code) => { clearTimeout(timer); failed(new Error(`${path} ended with ${code}:\n${output}`)); });
+    child.once("exit", (code) => {
+      clearTimeout(timer);
+      failed(new Error(`${path} ended with ${code}:\n${output}`));
+    });
     child.once("error", failed);
-  }).catch(async (error) => { if (child.exitCode === null && child.pid) await stop(); throw error; });
+  }).catch(async (error) => {
+    if (child.exitCode === null && child.pid) await stop();
+    throw error;
+  });
   return { found, stop };
 }
 
@@ -57,12 +66,24 @@ export async function demo(admin = "127.0.0.1:0") {
 export async function guarded(upstream, token) {
   const folder = mkdtempSync(join(tmpdir(), "tokenmeter-page-"));
   writeFileSync(join(folder, "token"), `${token}\n`, { mode: 0o600 });
-  const args = ["run", "--upstream", upstream, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
-    "--admin-token-file", join(folder, "token")];
+  const args = [
+    "run",
+    "--upstream",
+    upstream,
+    "--listen",
+    "127.0.0.1:0",
+    "--admin",
+    "127.0.0.1:0",
+    "--admin-token-file",
+    join(folder, "token"),
+  ];
   const { found, stop } = await start(tokenmeter(), args, /admin[^\n]*?(127\.0\.0\.1:[1-9]\d*)/);
   return {
     admin: `http://${found[1]}/`,
-    stop: async () => { await stop(); rmSync(folder, { recursive: true, force: true }); },
+    stop: async () => {
+      await stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
   };
 }
 
@@ -72,8 +93,11 @@ export async function prometheus(admin) {
   const path = program(join(root, "bin/prometheus"), "tests/telemetry/install");
   const folder = mkdtempSync(join(tmpdir(), "tokenmeter-page-"));
   const target = new URL(admin).host;
-  writeFileSync(join(folder, "prometheus.yaml"), "global: { scrape_interval: 1s, scrape_timeout: 1s }\n"
-    + `scrape_configs: [{ job_name: tokenmeter, static_configs: [{ targets: ["${target}"] }] }]\n`);
+  writeFileSync(
+    join(folder, "prometheus.yaml"),
+    "global: { scrape_interval: 1s, scrape_timeout: 1s }\n" +
+      `scrape_configs: [{ job_name: tokenmeter, static_configs: [{ targets: ["${target}"] }] }]\n`,
+  );
   const args = ["--config.file=prometheus.yaml", "--storage.tsdb.path=data", "--web.listen-address=127.0.0.1:0"];
   const { found, stop } = await start(path, args, /Listening on.*?address=(127\.0\.0\.1:\d+)/, { cwd: folder });
   return {
@@ -84,7 +108,10 @@ export async function prometheus(admin) {
       if (answer.status !== "success") throw new Error(`${text}: ${answer.error}`);
       return answer.data.result;
     },
-    stop: async () => { await stop(); rmSync(folder, { recursive: true, force: true }); },
+    stop: async () => {
+      await stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
   };
 }
 

@@ -31,7 +31,9 @@ async function copied(world, hash) {
     for (const button of await page.getByRole("button", { name: /Prometheus query of/ }).all()) {
       const name = await button.getAttribute("title");
       await button.click();
-      await page.waitForFunction(() => [...document.querySelectorAll("button")].some(({ textContent }) => textContent === "Copied"));
+      await page.waitForFunction(() =>
+        [...document.querySelectorAll("button")].some(({ textContent }) => textContent === "Copied"),
+      );
       found.set(name, await page.evaluate(() => navigator.clipboard.readText()));
     }
   });
@@ -40,7 +42,8 @@ async function copied(world, hash) {
 
 for (const scope of ["all", "model", "tenant"]) {
   test(`queries of ${scope} are valid and have results`, async () => {
-    const models = [[NAMES.model, 1, 0]], tenants = [[NAMES.tenant, 1]];
+    const models = [[NAMES.model, 1, 0]],
+      tenants = [[NAMES.tenant, 1]];
     const hash = scope === "all" ? "" : `#${scope}=${NAMES[scope]}`;
     const texts = await copied({ models, tenants }, hash);
     const own = QUERIES.filter((query) => query.scope === scope);
@@ -63,7 +66,8 @@ test("queries of hostile names are valid", async () => {
     assert.ok(texts.size >= 6);
     for (const text of texts.values()) {
       assert.deepEqual(await store.query(text), [], text);
-      const label = await store.query(`label_replace(vector(1), "model", ${/model=("(?:[^"\\]|\\.)*")/.exec(text)[1].replaceAll("$", "$$$$")}, "", "")`);
+      const quoted = /model=("(?:[^"\\]|\\.)*")/.exec(text)[1];
+      const label = await store.query(`label_replace(vector(1), "model", ${quoted.replaceAll("$", "$$$$")}, "", "")`);
       assert.equal(label[0].metric.model, name);
     }
   }

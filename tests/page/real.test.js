@@ -9,7 +9,9 @@ import { HOSTILE } from "./world.js";
 const VALUE = "[data-panel=output] .value";
 
 let meter;
-before(async () => { meter = await demo(); });
+before(async () => {
+  meter = await demo();
+});
 after(async () => meter?.stop());
 
 /** Returns the sum of a metric's samples with these labels. */
@@ -20,11 +22,17 @@ async function metric(name, labels = "") {
 }
 
 /** Returns the text of a cell of the row of a name, by the column's name. */
-const cell = (page, row, column) => page.evaluate(([name, id]) => {
-  const line = [...document.querySelectorAll(".scopes tbody tr")].find((tr) => tr.querySelector("a").textContent === name);
-  const heads = [...line.closest("table").querySelectorAll("thead th")];
-  return line.children[heads.findIndex((th) => th.dataset.id === id)].textContent;
-}, [row, column]);
+const cell = (page, row, column) =>
+  page.evaluate(
+    ([name, id]) => {
+      const line = [...document.querySelectorAll(".scopes tbody tr")].find(
+        (tr) => tr.querySelector("a").textContent === name,
+      );
+      const heads = [...line.closest("table").querySelectorAll("thead th")];
+      return line.children[heads.findIndex((th) => th.dataset.id === id)].textContent;
+    },
+    [row, column],
+  );
 
 test("numbers move and are those of /metrics", async () => {
   const { page, close } = await open(meter.admin);
@@ -33,15 +41,23 @@ test("numbers move and are those of /metrics", async () => {
   const first = await page.textContent(VALUE);
   await page.waitForFunction(([to, old]) => document.querySelector(to).textContent !== old, [VALUE, first]);
   for (const [row, labels, name] of [
-    ["simulated-8b", "model=\"simulated-8b\"", "tokenmeter_exchanges_total"], ["search", "tenant=\"search\"", "tokenmeter_tenant_exchanges_total"],
+    ["simulated-8b", 'model="simulated-8b"', "tokenmeter_exchanges_total"],
+    ["search", 'tenant="search"', "tokenmeter_tenant_exchanges_total"],
   ]) {
-    // A counter only grows: the page's value lies between two readings of /metrics around it, once it is as new as the first.
+    // A counter only grows: the page's value lies between two readings of /metrics, once it is as new as the first.
     const least = await metric(name, labels);
-    await page.waitForFunction(([own, most]) => {
-      const line = [...document.querySelectorAll(".scopes tbody tr")].find((tr) => tr.querySelector("a").textContent === own);
-      const at = [...line.closest("table").querySelectorAll("thead th")].findIndex((th) => th.dataset.id === "exchanges");
-      return Number(line.children[at].textContent.replaceAll("\u202f", "")) >= most;
-    }, [row, least]);
+    await page.waitForFunction(
+      ([own, most]) => {
+        const line = [...document.querySelectorAll(".scopes tbody tr")].find(
+          (tr) => tr.querySelector("a").textContent === own,
+        );
+        const at = [...line.closest("table").querySelectorAll("thead th")].findIndex(
+          (th) => th.dataset.id === "exchanges",
+        );
+        return Number(line.children[at].textContent.replaceAll("\u202f", "")) >= most;
+      },
+      [row, least],
+    );
     const shown = numberIn(await cell(page, row, "exchanges"));
     const most = await metric(name, labels);
     assert.ok(shown >= least && shown <= most, `${row}: ${shown} is not within ${least} and ${most}`);
@@ -55,8 +71,13 @@ test("hostile names of models and tenants are text", async () => {
   const ascii = HOSTILE.filter((name) => /^[\x20-\x7e]+$/.test(name));
   for (const model of HOSTILE) {
     const body = JSON.stringify({ model, max_tokens: 2, messages: [{ role: "user", content: "hi" }] });
-    await (await fetch(`${meter.proxy}v1/chat/completions`, {
-      method: "POST", headers: { "content-type": "application/json", "x-tenant": ascii[0] }, body })).text();
+    await (
+      await fetch(`${meter.proxy}v1/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-tenant": ascii[0] },
+        body,
+      })
+    ).text();
   }
   const { page, close } = await open(meter.admin, { width: 360 });
   await sees(page, ".scopes a", /<img src=x/);
@@ -67,14 +88,18 @@ test("hostile names of models and tenants are text", async () => {
   await page.waitForTimeout(1500);
   assert.equal(await page.evaluate(() => globalThis.pwned), undefined);
   assert.equal(await page.locator("img").count(), 0);
-  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), 0);
+  assert.equal(
+    await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+    0,
+  );
   await close();
 });
 
 test("page is served with the policy that it was built for", async () => {
   const response = await fetch(meter.admin);
   const policy = response.headers.get("content-security-policy");
-  for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'"]) assert.ok(policy.includes(part), policy);
+  for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'"])
+    assert.ok(policy.includes(part), policy);
   assert.doesNotMatch(policy, /unsafe/);
 });
 

@@ -6,43 +6,52 @@ import { sees, withWorld } from "./browser.js";
 
 const VALUE = "[data-panel=output] .value";
 
-test("without traffic it shows a request", () => withWorld(
-  { isIdle: true, upstream: { listen: "0.0.0.0:9800" } }, {}, async (page) => {
+test("without traffic it shows a request", () =>
+  withWorld({ isIdle: true, upstream: { listen: "0.0.0.0:9800" } }, {}, async (page) => {
     await sees(page, ".notice code", /^curl http:\/\/127\.0\.0\.1:9800\/v1\/chat\/completions .*"stream":true/);
   }));
 
-test("without prices it says how to add them", () => withWorld({ currency: null }, {}, async (page) => {
-  await sees(page, ".notice", /Nothing is priced.*--prices prices.yaml.*tokenmeter prices init/);
-  await sees(page, "[data-panel=spend] .note", /No price book/);
-}));
-
-test("without a ledger it does not ask for its sums", () => withWorld({ ledger: false }, {}, async (page) => {
-  await sees(page, "[data-panel=spend] .note", /A ledger adds/);
-}));
-
-test("upstream that is down and hides usage is named", () => withWorld(
-  { upstream: { up: false, fault: "it hides usage; remove --usage observe" }, readiness: { state: "not_ready", reasons: ["no upstream answers"] } },
-  {}, async (page) => {
-    await sees(page, ".notice.bad", /chat does not answer at http:\/\/127.0.0.1:8000.*Start it/);
-    await sees(page, ".notice.bad", /hides usage; remove --usage observe/);
-    await sees(page, ".notice.bad", /Not ready: no upstream answers/);
-    await sees(page, ".condition", /✕ not ready/);
+test("without prices it says how to add them", () =>
+  withWorld({ currency: null }, {}, async (page) => {
+    await sees(page, ".notice", /Nothing is priced.*--prices prices.yaml.*tokenmeter prices init/);
+    await sees(page, "[data-panel=spend] .note", /No price book/);
   }));
 
-test("warning is shown and traffic is ready", () => withWorld(
-  { readiness: { state: "impaired", reasons: ["the ledger is 9 s behind"] } }, {}, async (page) => {
+test("without a ledger it does not ask for its sums", () =>
+  withWorld({ ledger: false }, {}, async (page) => {
+    await sees(page, "[data-panel=spend] .note", /A ledger adds/);
+  }));
+
+test("upstream that is down and hides usage is named", () =>
+  withWorld(
+    {
+      upstream: { up: false, fault: "it hides usage; remove --usage observe" },
+      readiness: { state: "not_ready", reasons: ["no upstream answers"] },
+    },
+    {},
+    async (page) => {
+      await sees(page, ".notice.bad", /chat does not answer at http:\/\/127.0.0.1:8000.*Start it/);
+      await sees(page, ".notice.bad", /hides usage; remove --usage observe/);
+      await sees(page, ".notice.bad", /Not ready: no upstream answers/);
+      await sees(page, ".condition", /✕ not ready/);
+    },
+  ));
+
+test("warning is shown and traffic is ready", () =>
+  withWorld({ readiness: { state: "impaired", reasons: ["the ledger is 9 s behind"] } }, {}, async (page) => {
     await sees(page, ".notice.hint", /9 s behind/);
     await sees(page, ".condition", /ready, with warnings/);
   }));
 
-test("place without traffic is said, with a way back", () => withWorld({}, { hash: "#model=gone", allowed: /404/ }, async (page) => {
-  await sees(page, ".notice", /No traffic of the model gone/);
-  await page.getByRole("link", { name: "Show all traffic" }).first().click();
-  await page.waitForFunction(() => document.querySelector(".place").hidden);
-}));
+test("place without traffic is said, with a way back", () =>
+  withWorld({}, { hash: "#model=gone", allowed: /404/ }, async (page) => {
+    await sees(page, ".notice", /No traffic of the model gone/);
+    await page.getByRole("link", { name: "Show all traffic" }).first().click();
+    await page.waitForFunction(() => document.querySelector(".place").hidden);
+  }));
 
-test("lost connection greys the values, and they return", () => withWorld({}, { allowed: /ERR_|Failed to load/ },
-  async (page, server) => {
+test("lost connection greys the values, and they return", () =>
+  withWorld({}, { allowed: /ERR_|Failed to load/ }, async (page, server) => {
     await sees(page, VALUE, /\d/);
     await server.close();
     await sees(page, ".condition", /connection lost \d+ s ago.*trying again/);
@@ -52,17 +61,20 @@ test("lost connection greys the values, and they return", () => withWorld({}, { 
     assert.equal(await page.evaluate(() => document.body.classList.contains("stale")), false);
   }));
 
-test("stream that falls silent is opened again", () => withWorld({}, { allowed: /ERR_/ }, async (page, server) => {
-  await sees(page, VALUE, /\d/);
-  const before = server.counts.stream;
-  for (const stream of server.streams) stream.write = () => true;
-  await page.waitForFunction(() => /connection lost/.test(document.querySelector(".condition").textContent), null, { timeout: 20_000 });
-  await sees(page, ".condition", /● ready/);
-  assert.ok(server.counts.stream > before);
-}));
+test("stream that falls silent is opened again", () =>
+  withWorld({}, { allowed: /ERR_/ }, async (page, server) => {
+    await sees(page, VALUE, /\d/);
+    const before = server.counts.stream;
+    for (const stream of server.streams) stream.write = () => true;
+    await page.waitForFunction(() => /connection lost/.test(document.querySelector(".condition").textContent), null, {
+      timeout: 20_000,
+    });
+    await sees(page, ".condition", /● ready/);
+    assert.ok(server.counts.stream > before);
+  }));
 
-test("without a free stream the page asks for single readings", () => withWorld({ isFull: true }, { allowed: /503/ },
-  async (page, server) => {
+test("without a free stream the page asks for single readings", () =>
+  withWorld({ isFull: true }, { allowed: /503/ }, async (page, server) => {
     await sees(page, VALUE, /\d/);
     await sees(page, ".condition", /● ready/);
     const first = await page.textContent(VALUE);
@@ -70,8 +82,8 @@ test("without a free stream the page asks for single readings", () => withWorld(
     assert.ok(server.counts.now >= 2);
   }));
 
-test("token is asked for, refused, and taken", () => withWorld({ token: "se-cret" }, { allowed: /401/ },
-  async (page) => {
+test("token is asked for, refused, and taken", () =>
+  withWorld({ token: "se-cret" }, { allowed: /401/ }, async (page) => {
     await sees(page, ".gate", /needs a token.*--admin-token-file/);
     await page.getByRole("textbox", { name: "Admin token" }).fill("wrong");
     await page.keyboard.press("Enter");
@@ -83,24 +95,26 @@ test("token is asked for, refused, and taken", () => withWorld({ token: "se-cret
     await sees(page, VALUE, /\d/);
   }));
 
-test("token of the address is used once and removed", () => withWorld({ token: "a/b+c=" }, { hash: "#token=a%2Fb%2Bc%3D" },
-  async (page) => {
+test("token of the address is used once and removed", () =>
+  withWorld({ token: "a/b+c=" }, { hash: "#token=a%2Fb%2Bc%3D" }, async (page) => {
     await sees(page, VALUE, /\d/);
     assert.doesNotMatch(page.url(), /token/);
     assert.equal(await page.evaluate(() => sessionStorage.getItem("tokenmeter-token")), "a/b+c=");
     assert.equal(await page.evaluate(() => localStorage.length), 0);
   }));
 
-test("hidden page asks for nothing", () => withWorld({}, {}, async (page, server) => {
-  await sees(page, VALUE, /\d/);
-  const hide = (isHidden) => page.evaluate((value) => {
-    Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
-    document.dispatchEvent(new Event("visibilitychange"));
-  }, isHidden);
-  await hide(true);
-  await page.waitForTimeout(300);
-  assert.equal(server.streams.size, 0);
-  await hide(false);
-  await sees(page, ".condition", /● ready/);
-  assert.equal(server.streams.size, 1);
-}));
+test("hidden page asks for nothing", () =>
+  withWorld({}, {}, async (page, server) => {
+    await sees(page, VALUE, /\d/);
+    const hide = (isHidden) =>
+      page.evaluate((value) => {
+        Object.defineProperty(document, "hidden", { configurable: true, get: () => value });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, isHidden);
+    await hide(true);
+    await page.waitForTimeout(300);
+    assert.equal(server.streams.size, 0);
+    await hide(false);
+    await sees(page, ".condition", /● ready/);
+    assert.equal(server.streams.size, 1);
+  }));

@@ -7,40 +7,51 @@ import { HOSTILE, now } from "./world.js";
 
 const VALUE = "[data-panel=output] .value";
 
-test("numbers move and are those of the stream", () => withWorld({}, {}, async (page, server) => {
-  await sees(page, VALUE, /\d/);
-  const first = await page.textContent(VALUE);
-  await page.waitForFunction(([to, old]) => document.querySelector(to).textContent !== old, [VALUE, first]);
-  const row = page.locator(".scopes tbody tr").first();
-  const name = await row.locator("a").textContent();
-  const shown = numberIn((await row.locator("td").allTextContents())[4]);
-  const own = now(Date.now(), server.world).models.find((model) => model.name === name);
-  assert.ok(Math.abs(shown - own.totals.exchanges) <= 20, `${shown} is not ${own.totals.exchanges}`);
-  assert.equal(server.streams.size, 1);
-}));
-
-test("hostile names are text", () => withWorld(
-  { models: HOSTILE.map((name, at) => [name, 0.2, at / 10]), tenants: HOSTILE.map((name) => [name, 0.2]) }, { width: 360 },
-  async (page) => {
-    await sees(page, ".scopes a", /<img src=x/);
-    const shown = await page.locator(".scopes >> nth=0").locator("tbody a").allTextContents();
-    assert.deepEqual([...shown].sort(), [...HOSTILE].sort());
-    for (const name of HOSTILE) {
-      await page.goto(`${page.url().split("#")[0]}#model=${encodeURIComponent(name)}`);
-      await page.waitForFunction((text) => document.querySelector(".place strong")?.textContent === text, name);
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-      assert.equal(wide, 0, name);
-    }
-    assert.equal(await page.evaluate(() => globalThis.pwned), undefined);
-    assert.equal(await page.locator("img").count(), 0);
+test("numbers move and are those of the stream", () =>
+  withWorld({}, {}, async (page, server) => {
+    await sees(page, VALUE, /\d/);
+    const first = await page.textContent(VALUE);
+    await page.waitForFunction(([to, old]) => document.querySelector(to).textContent !== old, [VALUE, first]);
+    const row = page.locator(".scopes tbody tr").first();
+    const name = await row.locator("a").textContent();
+    const shown = numberIn((await row.locator("td").allTextContents())[4]);
+    const own = now(Date.now(), server.world).models.find((model) => model.name === name);
+    assert.ok(Math.abs(shown - own.totals.exchanges) <= 20, `${shown} is not ${own.totals.exchanges}`);
+    assert.equal(server.streams.size, 1);
   }));
 
-for (const colorScheme of ["light", "dark"]) {
-  test(`theme of a ${colorScheme} system is ${colorScheme}, and the switch overrides it`, () => withWorld({}, { colorScheme },
+test("hostile names are text", () =>
+  withWorld(
+    { models: HOSTILE.map((name, at) => [name, 0.2, at / 10]), tenants: HOSTILE.map((name) => [name, 0.2]) },
+    { width: 360 },
     async (page) => {
+      await sees(page, ".scopes a", /<img src=x/);
+      const shown = await page.locator(".scopes >> nth=0").locator("tbody a").allTextContents();
+      assert.deepEqual([...shown].sort(), [...HOSTILE].sort());
+      for (const name of HOSTILE) {
+        await page.goto(`${page.url().split("#")[0]}#model=${encodeURIComponent(name)}`);
+        await page.waitForFunction((text) => document.querySelector(".place strong")?.textContent === text, name);
+        const wide = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
+        assert.equal(wide, 0, name);
+      }
+      assert.equal(await page.evaluate(() => globalThis.pwned), undefined);
+      assert.equal(await page.locator("img").count(), 0);
+    },
+  ));
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`theme of a ${colorScheme} system is ${colorScheme}, and the switch overrides it`, () =>
+    withWorld({}, { colorScheme }, async (page) => {
       await sees(page, VALUE, /\d/);
-      const isDark = () => page.evaluate(() =>
-        getComputedStyle(document.body).backgroundColor.match(/\d+/g).reduce((sum, part) => sum + Number(part), 0) < 380);
+      const isDark = () =>
+        page.evaluate(
+          () =>
+            getComputedStyle(document.body)
+              .backgroundColor.match(/\d+/g)
+              .reduce((sum, part) => sum + Number(part), 0) < 380,
+        );
       assert.equal(await isDark(), colorScheme === "dark");
       const button = page.getByRole("button", { name: /Theme/ });
       await button.click();
@@ -54,66 +65,78 @@ for (const colorScheme of ["light", "dark"]) {
 }
 
 for (const width of [360, 768, 1280, 3840]) {
-  test(`page of ${width} pixels does not scroll sideways, and nothing moves when the numbers come`, () => withWorld({}, { width },
-    async (page) => {
+  test(`page of ${width} pixels does not scroll sideways, and nothing moves when the numbers come`, () =>
+    withWorld({}, { width }, async (page) => {
       await sees(page, VALUE, /\d/);
       await page.waitForTimeout(1500);
-      const at = () => page.evaluate(() => [...document.querySelectorAll(".panel, .curve")].map((element) =>
-        Math.round(element.getBoundingClientRect().top)));
+      const at = () =>
+        page.evaluate(() =>
+          [...document.querySelectorAll(".panel, .curve")].map((element) =>
+            Math.round(element.getBoundingClientRect().top),
+          ),
+        );
       const before = await at();
       await page.waitForTimeout(2500);
       assert.deepEqual(await at(), before);
-      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth), 0);
+      assert.equal(
+        await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth),
+        0,
+      );
     }));
 }
 
-test("row is a deep link that filters the page", () => withWorld({}, {}, async (page) => {
-  await sees(page, ".scopes a", /gemma/);
-  await page.locator(".scopes tbody tr", { hasText: "gemma-3-4b" }).locator("td").nth(2).click();
-  await sees(page, ".place", /gemma-3-4b/);
-  assert.match(page.url(), /#model=gemma-3-4b$/);
-  await page.reload();
-  await sees(page, ".place", /gemma-3-4b/);
-  await sees(page, ".curve .knees", /chat/);
-  await sees(page, ".tag", /all traffic/);
-  await page.getByRole("link", { name: "Show all traffic" }).click();
-  await page.waitForFunction(() => document.querySelector(".place").hidden);
-  await page.goto(`${page.url().split("#")[0]}#tenant=batch`);
-  await sees(page, "[data-panel=first_token] .note", /by model only/);
-}));
+test("row is a deep link that filters the page", () =>
+  withWorld({}, {}, async (page) => {
+    await sees(page, ".scopes a", /gemma/);
+    await page.locator(".scopes tbody tr", { hasText: "gemma-3-4b" }).locator("td").nth(2).click();
+    await sees(page, ".place", /gemma-3-4b/);
+    assert.match(page.url(), /#model=gemma-3-4b$/);
+    await page.reload();
+    await sees(page, ".place", /gemma-3-4b/);
+    await sees(page, ".curve .knees", /chat/);
+    await sees(page, ".tag", /all traffic/);
+    await page.getByRole("link", { name: "Show all traffic" }).click();
+    await page.waitForFunction(() => document.querySelector(".place").hidden);
+    await page.goto(`${page.url().split("#")[0]}#tenant=batch`);
+    await sees(page, "[data-panel=first_token] .note", /by model only/);
+  }));
 
-test("column head sorts, and what is not known comes last", () => withWorld({}, {}, async (page) => {
-  await sees(page, ".scopes a", /research/);
-  const table = page.locator(".scopes").nth(1);
-  const names = () => table.locator("tbody a").allTextContents();
-  await table.getByRole("button", { name: "Tenant" }).click();
-  assert.deepEqual(await names(), ["batch", "default", "research", "support-bot", "trial-7"]);
-  assert.equal(await table.locator("th[aria-sort]").getAttribute("aria-sort"), "ascending");
-  await table.getByRole("button", { name: "Budget" }).click();
-  assert.deepEqual((await names()).slice(0, 3), ["default", "trial-7", "research"]);
-  await table.getByRole("button", { name: "Budget" }).click();
-  assert.deepEqual((await names()).slice(0, 3), ["research", "trial-7", "default"]);
-}));
+test("column head sorts, and what is not known comes last", () =>
+  withWorld({}, {}, async (page) => {
+    await sees(page, ".scopes a", /research/);
+    const table = page.locator(".scopes").nth(1);
+    const names = () => table.locator("tbody a").allTextContents();
+    await table.getByRole("button", { name: "Tenant", exact: true }).click();
+    assert.deepEqual(await names(), ["batch", "default", "research", "support-bot", "trial-7"]);
+    assert.equal(await table.locator("th[aria-sort]").getAttribute("aria-sort"), "ascending");
+    await table.getByRole("button", { name: "Budget", exact: true }).click();
+    assert.deepEqual((await names()).slice(0, 3), ["default", "trial-7", "research"]);
+    await table.getByRole("button", { name: "Budget", exact: true }).click();
+    assert.deepEqual((await names()).slice(0, 3), ["research", "trial-7", "default"]);
+  }));
 
-test("estimates are hatched and named", () => withWorld({}, {}, async (page) => {
-  const cell = page.locator(".scopes tbody tr", { hasText: "gemma-3-4b" }).locator(".with-bar");
-  await sees(page, ".scopes .with-bar", /24.0 % estimated/);
-  assert.equal(await cell.locator(".hatched").count(), 1);
-  await sees(page, ".scopes .with-bar", /≈ \$31.50 estimated/);
-}));
+test("estimates are hatched and named", () =>
+  withWorld({}, {}, async (page) => {
+    const cell = page.locator(".scopes tbody tr", { hasText: "gemma-3-4b" }).locator(".with-bar");
+    await sees(page, ".scopes .with-bar", /24.0 % estimated/);
+    assert.equal(await cell.locator(".hatched").count(), 1);
+    await sees(page, ".scopes .with-bar", /≈ \$31.50 estimated/);
+  }));
 
-test("day is shown by the minute", () => withWorld({ startedAgo: 90_000 }, {}, async (page, server) => {
-  await sees(page, VALUE, /\d/);
-  const before = server.counts.history;
-  await page.getByRole("button", { name: "24 h" }).click();
-  await page.waitForFunction(() => document.querySelector("[aria-pressed=true]").textContent === "24 h");
-  await page.locator("[data-panel=in_flight] .frame").focus();
-  await page.keyboard.press("Home");
-  await page.waitForFunction(() => document.querySelector("[data-panel=in_flight] .readout").textContent !== "");
-  assert.ok(server.counts.history > before);
-}));
+test("day is shown by the minute", () =>
+  withWorld({ startedAgo: 90_000 }, {}, async (page, server) => {
+    await sees(page, VALUE, /\d/);
+    const before = server.counts.history;
+    await page.getByRole("button", { name: "24 h" }).click();
+    await page.waitForFunction(() => document.querySelector("[aria-pressed=true]").textContent === "24 h");
+    await page.locator("[data-panel=in_flight] .frame").focus();
+    await page.keyboard.press("Home");
+    await page.waitForFunction(() => document.querySelector("[data-panel=in_flight] .readout").textContent !== "");
+    assert.ok(server.counts.history > before);
+  }));
 
-test("bound that is missed has a sign and a word", () => withWorld({}, {}, async (page) => {
-  await sees(page, "[data-panel=speed] .note", /(✓ meets|✕ below) chat: at least 30/);
-  await sees(page, ".curve .knees", /✕ chat .*no longer at 33-64.* met it altogether/);
-}));
+test("bound that is missed has a sign and a word", () =>
+  withWorld({}, {}, async (page) => {
+    await sees(page, "[data-panel=speed] .note", /(✓ meets|✕ below) chat: at least 30/);
+    await sees(page, ".curve .knees", /✕ chat .*no longer at 33-64.* met it altogether/);
+  }));

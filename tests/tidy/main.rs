@@ -13,6 +13,9 @@ mod survivors;
 
 use std::path::{Path, PathBuf};
 
+/// Folders of builds and of installed packages.
+const BUILT: [&str; 2] = ["target", "node_modules"];
+
 /// The repository's root.
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_owned()
@@ -31,7 +34,8 @@ fn walk(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     for entry in entries {
         let path = entry.expect("a readable entry").path();
-        if path.is_dir() && path.file_name().is_none_or(|name| name != "target") {
+        let is_source = path.file_name().is_none_or(|name| BUILT.iter().all(|built| name != *built));
+        if path.is_dir() && is_source {
             walk(&path, extension, files);
         } else if path.extension().is_some_and(|e| e == extension) {
             files.push(path);

@@ -13,6 +13,8 @@ export interface Line {
   readonly shape?: "line" | "area" | "bars" | "dots";
   readonly isDashed?: boolean;
   readonly isThin?: boolean;
+  /** True if the readout leaves it out, because it is a constant. */
+  readonly isSilent?: boolean;
 }
 
 export interface Options {
@@ -26,7 +28,11 @@ export interface Options {
   /** Text of a place on the x axis, for the readout. */
   readonly where: (x: number) => string;
   /** Ticks of the x axis; without it, the time. */
-  readonly ticks?: { at: () => number[]; text: (x: number, isNarrow: boolean) => string; range: () => [number, number] };
+  readonly ticks?: {
+    at: () => number[];
+    text: (x: number, isNarrow: boolean) => string;
+    range: () => [number, number];
+  };
   /** Lines between which the area is filled. */
   readonly band?: readonly [number, number];
   /** Draws below the lines. */
@@ -54,17 +60,23 @@ export class Chart {
   constructor(private readonly options: Options) {
     this.#data = [[], ...options.lines.map(() => [])];
     this.#frame = make("div", {
-      class: "frame", tabindex: "0", role: "group", "aria-roledescription": "chart",
+      class: "frame",
+      tabindex: "0",
+      role: "group",
+      "aria-roledescription": "chart",
       "aria-label": `${options.name}. Arrow keys read the values.`,
     });
     this.element = make("div", { class: "chart" }, this.#frame, this.#readout);
     this.#frame.addEventListener("keydown", (event) => this.#key(event));
     this.#frame.addEventListener("blur", () => this.#plot?.setCursor({ left: -10, top: -10 }));
     new ResizeObserver(() => this.#fit()).observe(this.#frame);
-    new IntersectionObserver((entries) => {
-      this.#isSeen = entries.some((entry) => entry.isIntersecting);
-      if (this.#isSeen && this.#isDirty) this.#draw();
-    }, { rootMargin: "100px" }).observe(this.#frame);
+    new IntersectionObserver(
+      (entries) => {
+        this.#isSeen = entries.some((entry) => entry.isIntersecting);
+        if (this.#isSeen && this.#isDirty) this.#draw();
+      },
+      { rootMargin: "100px" },
+    ).observe(this.#frame);
   }
 
   /** Shows these values: x, then each line. What is off the screen is drawn when it is scrolled to. */
@@ -114,7 +126,8 @@ export class Chart {
       ticks: { show: false },
     };
     return {
-      width, height,
+      width,
+      height,
       legend: { show: false },
       padding: [rem * 0.6, ticks ? rem * 0.5 : rem * 1.1, 0, 0],
       cursor: {
@@ -130,11 +143,20 @@ export class Chart {
       ...(band ? { bands: [{ series: [band[0], band[1]], fill: () => colour("wash") }] } : {}),
       axes: [
         {
-          ...axis, size: rem * 1.5, gap: rem * 0.3, space: rem * 4.5, grid: { show: false },
-          ...(ticks ? { splits: () => ticks.at(), values: (plot, at) => at.map((x) => ticks.text(x, plot.width < rem * 28)) } : { values: clock }),
+          ...axis,
+          size: rem * 1.5,
+          gap: rem * 0.3,
+          space: rem * 4.5,
+          grid: { show: false },
+          ...(ticks
+            ? { splits: () => ticks.at(), values: (plot, at) => at.map((x) => ticks.text(x, plot.width < rem * 28)) }
+            : { values: clock }),
         },
         {
-          ...axis, size: gutter ? rem * gutter : (plot, labels) => widest(plot, labels, rem), gap: rem * 0.4, space: rem * 1.8,
+          ...axis,
+          size: gutter ? rem * gutter : (plot, labels) => widest(plot, labels, rem),
+          gap: rem * 0.4,
+          space: rem * 1.8,
           grid: { stroke: () => colour("line"), width: 1 },
           values: (_, at) => at.map(tick),
         },
@@ -154,10 +176,9 @@ export class Chart {
   #words(at: number): string {
     const x = this.#data[0]?.[at];
     if (x === null || x === undefined) return "";
-    const values = this.options.lines.map(({ label }, line) => {
-      const value = this.options.value(this.#data[line + 1]?.[at] ?? null);
-      return this.options.lines.length > 1 || label ? `${label} ${value}`.trim() : value;
-    });
+    const values = this.options.lines.flatMap(({ label, isSilent }, line) =>
+      isSilent ? [] : [`${label} ${this.options.value(this.#data[line + 1]?.[at] ?? null)}`.trim()],
+    );
     return `${this.options.where(x)}: ${values.join(", ")}`;
   }
 
@@ -167,10 +188,13 @@ export class Chart {
     if (!plot || !xs || xs.length === 0) return;
     const end = xs.length - 1;
     const isOff = (plot.cursor.left ?? -1) < 0;
-    const at = isOff ? end : plot.cursor.idx ?? end;
+    const at = isOff ? end : (plot.cursor.idx ?? end);
     const stride = event.shiftKey ? 10 : 1;
     const to: Record<string, number> = {
-      ArrowLeft: isOff ? end : at - stride, ArrowRight: at + stride, Home: 0, End: end,
+      ArrowLeft: isOff ? end : at - stride,
+      ArrowRight: at + stride,
+      Home: 0,
+      End: end,
     };
     const next = to[event.key];
     if (next === undefined) return;
@@ -182,7 +206,7 @@ export class Chart {
 }
 
 function series(line: Line, rem: number): uPlot.Series {
-  const width = rem / 16 * (line.isThin ? 1 : 1.75);
+  const width = (rem / 16) * (line.isThin ? 1 : 1.75);
   const stroke = () => colour(line.role);
   const base: uPlot.Series = { label: line.label, stroke, width, points: { show: false }, spanGaps: false };
   if (line.isDashed) base.dash = [rem * 0.3, rem * 0.25];

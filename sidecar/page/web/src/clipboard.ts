@@ -4,12 +4,14 @@ import { make } from "./element.ts";
 import { speak } from "./speech.ts";
 
 export async function copy(text: string, from: HTMLElement): Promise<void> {
-  const isCopied = await byApi(text) || bySelection(text);
+  const isCopied = (await byApi(text)) || bySelection(text);
   const label = from.dataset["label"] ?? from.textContent ?? "";
   from.dataset["label"] = label;
   from.textContent = isCopied ? "Copied" : "Not copied";
   speak(isCopied ? "Copied" : "The browser refused to copy");
-  setTimeout(() => { from.textContent = label; }, 1500);
+  setTimeout(() => {
+    from.textContent = label;
+  }, 1500);
 }
 
 async function byApi(text: string): Promise<boolean> {

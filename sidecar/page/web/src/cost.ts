@@ -17,8 +17,10 @@ export class Cost implements View {
   update({ now: { meter, ledger }, place }: Reading): void {
     this.#section.coversAll(place);
     const facts = this.#facts;
-    facts.set("Added to an exchange, p50, p99",
-      `${say(seconds(meter.overhead_p50_seconds))}, ${say(seconds(meter.overhead_p99_seconds))}`);
+    facts.set(
+      "Added to an exchange, p50, p99",
+      `${say(seconds(meter.overhead_p50_seconds))}, ${say(seconds(meter.overhead_p99_seconds))}`,
+    );
     facts.set("CPU", say(plain(meter.cpu_cores, "cores")));
     facts.set("Memory", say(bytes(meter.resident_bytes)));
     facts.set("Connections of clients", say(count(meter.connections)));
@@ -29,8 +31,13 @@ export class Cost implements View {
       facts.set("Ledger", "none; --ledger FILE keeps a row per exchange");
       return;
     }
-    facts.set("Ledger", ledger.up ? `${say(count(ledger.rows))} rows, ${say(seconds(ledger.commit_lag_seconds))} behind`
-      : "cannot be written", !ledger.up);
+    facts.set(
+      "Ledger",
+      ledger.up
+        ? `${say(count(ledger.rows))} rows, ${say(seconds(ledger.commit_lag_seconds))} behind`
+        : "cannot be written",
+      !ledger.up,
+    );
     facts.set("Rows lost by the ledger", say(count(ledger.lost_rows)), ledger.lost_rows > 0);
   }
 }

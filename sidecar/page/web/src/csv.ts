@@ -14,7 +14,7 @@ function field(cell: Cell): string {
   if (typeof cell === "number") return Number.isFinite(cell) ? String(cell) : "";
   const isHarmless = /^-?\d+(\.\d+)?$/.test(cell) || !/^[=+\-@\t\r\n]/.test(cell);
   const text = isHarmless ? cell : `'${cell}`;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll("\"", "\"\"")}"` : text;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** Saves the rows as a file of this name. */

@@ -22,7 +22,11 @@ export class Curve implements View {
   readonly #query = new QueryButton("curve", "Degradation curve");
   readonly #choice = make("select", { "aria-label": "Model and server of the curve" });
   readonly #words = make("ul", { class: "knees" });
-  readonly #empty = make("p", { class: "note" }, "The curve draws itself from traffic: it needs exchanges at several concurrencies.");
+  readonly #empty = make(
+    "p",
+    { class: "note" },
+    "The curve draws itself from traffic: it needs exchanges at several concurrencies.",
+  );
   readonly #rows = make("tbody");
   readonly #section: Section;
   readonly #speed: Chart;
@@ -40,38 +44,79 @@ export class Curve implements View {
     };
     const where = (x: number): string => `${this.#ranges[x] ?? ""} at once`;
     const speed: Options = {
-      name: "Speed of one request by concurrency", where, ticks, sync: "curve", gutter: 3.25, band: [1, 3], floor: 10,
+      name: "Speed of one request by concurrency",
+      where,
+      ticks,
+      sync: "curve",
+      gutter: 3.25,
+      band: [1, 3],
+      floor: 10,
       lines: [
         { label: "half of the requests reach", role: "accent", shape: "dots" },
         { label: "9 of 10", role: "ink", shape: "dots", isThin: true },
         { label: "99 of 100", role: "muted", shape: "dots", isThin: true },
       ],
-      value: (v) => say(rate(v)), tick: (v) => fixed(v, v % 1 ? 1 : 0), below: (plot) => this.#knee(plot),
+      value: (v) => say(rate(v)),
+      tick: (v) => fixed(v, v % 1 ? 1 : 0),
+      below: (plot) => this.#knee(plot),
     };
     const firstToken: Options = {
-      name: "Time to first token by concurrency", where, ticks, sync: "curve", gutter: 3.25, band: [2, 1], floor: 0.01,
+      name: "Time to first token by concurrency",
+      where,
+      ticks,
+      sync: "curve",
+      gutter: 3.25,
+      band: [2, 1],
+      floor: 0.01,
       lines: [
         { label: "p50", role: "accent", shape: "dots" },
         { label: "p99", role: "ink", shape: "dots", isThin: true },
       ],
-      value: (v) => say(seconds(v)), tick: (v) => (v === 0 ? "0" : v < 1 ? `${+(v * 1e3).toPrecision(3)} ms` : `${+v.toPrecision(3)} s`),
+      value: (v) => say(seconds(v)),
+      tick: (v) => (v === 0 ? "0" : v < 1 ? `${+(v * 1e3).toPrecision(3)} ms` : `${+v.toPrecision(3)} s`),
       below: (plot) => this.#knee(plot),
     };
     this.#speed = new Chart(speed);
     this.#firstToken = new Chart(firstToken);
-    const head = ["At once", "Requests", "Speed p50", "p90", "p99", "First token p50", "p99", "All together, estimated"];
-    const table = make("table", {},
-      make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))), this.#rows);
-    const numbers = make("details", {}, make("summary", {}, "Numbers"),
-      make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers of the curve" }, table));
-    this.#section = new Section("Degradation curve", "curve",
+    const head = [
+      "At once",
+      "Requests",
+      "Speed p50",
+      "p90",
+      "p99",
+      "First token p50",
+      "p99",
+      "All together, estimated",
+    ];
+    const table = make(
+      "table",
+      {},
+      make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))),
+      this.#rows,
+    );
+    const numbers = make(
+      "details",
+      {},
+      make("summary", {}, "Numbers"),
+      make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers of the curve" }, table),
+    );
+    this.#section = new Section(
+      "Degradation curve",
+      "curve",
       this.#words,
       make("div", { class: "bar-of-title" }, make("h3", {}, "Speed of one request, tokens/s"), legend(speed.lines)),
       this.#speed.element,
       make("div", { class: "bar-of-title" }, make("h3", {}, "Time to first token"), legend(firstToken.lines)),
-      this.#firstToken.element, make("p", { class: "axis" }, "requests at once"),
-      this.#empty, numbers);
-    this.#section.controls.append(this.#choice, this.#query.element, button("CSV", "Save the curve as a CSV file", () => this.#save()));
+      this.#firstToken.element,
+      make("p", { class: "axis" }, "requests at once"),
+      this.#empty,
+      numbers,
+    );
+    this.#section.controls.append(
+      this.#choice,
+      this.#query.element,
+      button("CSV", "Save the curve as a CSV file", () => this.#save()),
+    );
     this.element = this.#section.element;
     this.#choice.addEventListener("change", () => this.#draw());
     show(this.#choice, false);
@@ -109,18 +154,25 @@ export class Curve implements View {
 
   #draw(): void {
     const chosen = this.#choice.value;
-    this.#shown = this.#curves.find(({ model, upstream }) =>
-      (upstream ? `${model} at ${upstream}` : model) === chosen) ?? this.#curves[0] ?? null;
+    this.#shown =
+      this.#curves.find(({ model, upstream }) => (upstream ? `${model} at ${upstream}` : model) === chosen) ??
+      this.#curves[0] ??
+      null;
     const points = this.#shown?.by_concurrency ?? [];
     const isKnown = points.every(({ concurrency }) => RANGES.includes(concurrency));
     this.#ranges = isKnown ? RANGES : points.map(({ concurrency }) => concurrency);
-    const by = (value: (point: ConcurrencyPoint) => Maybe): Maybe[] => this.#ranges.map((range) => {
-      const point = points.find(({ concurrency }) => concurrency === range);
-      return point ? value(point) : null;
-    });
+    const by = (value: (point: ConcurrencyPoint) => Maybe): Maybe[] =>
+      this.#ranges.map((range) => {
+        const point = points.find(({ concurrency }) => concurrency === range);
+        return point ? value(point) : null;
+      });
     const xs = this.#ranges.map((_, at) => at);
-    this.#speed.set([xs, by((p) => p.speed_tokens_per_second.p50), by((p) => p.speed_tokens_per_second.p90),
-      by((p) => p.speed_tokens_per_second.p99)]);
+    this.#speed.set([
+      xs,
+      by((p) => p.speed_tokens_per_second.p50),
+      by((p) => p.speed_tokens_per_second.p90),
+      by((p) => p.speed_tokens_per_second.p99),
+    ]);
     this.#firstToken.set([xs, by((p) => p.first_token_seconds.p50), by((p) => p.first_token_seconds.p99)]);
     show(this.#empty, points.length === 0);
     this.#list(points);
@@ -130,8 +182,11 @@ export class Curve implements View {
   #say(knees: Knee[]): void {
     const configured = knees.filter(({ basis }) => basis === "configured");
     const lines = (configured.length ? configured : knees).map((knee) => {
-      const met = knee.judged_exchanges && knee.met_exchanges !== null
-        ? `; ${say(share(knee.met_exchanges / knee.judged_exchanges))} of ${say(count(knee.judged_exchanges))} met it altogether` : "";
+      const met =
+        knee.judged_exchanges && knee.met_exchanges !== null
+          ? `; ${say(share(knee.met_exchanges / knee.judged_exchanges))} of ` +
+            `${say(count(knee.judged_exchanges))} met it altogether`
+          : "";
       return `${knee.missed_at ? "✕" : "✓"} ${knee.words}${met}`;
     });
     const old = [...this.#words.children].map(({ textContent }) => textContent);
@@ -141,11 +196,19 @@ export class Curve implements View {
 
   #list(points: ConcurrencyPoint[]): void {
     const rows = points.map((point) => {
-      const speed = point.speed_tokens_per_second, first = point.first_token_seconds;
-      const cells = [say(count(point.exchanges)), ...[speed.p50, speed.p90, speed.p99].map((v) => say(rate(v))),
-        ...[first.p50, first.p99].map((v) => say(seconds(v)))].map((text) => make("td", {}, text));
+      const speed = point.speed_tokens_per_second,
+        first = point.first_token_seconds;
+      const cells = [
+        say(count(point.exchanges)),
+        ...[speed.p50, speed.p90, speed.p99].map((v) => say(rate(v))),
+        ...[first.p50, first.p99].map((v) => say(seconds(v))),
+      ].map((text) => make("td", {}, text));
       const all = point.aggregate_tokens_per_second_estimate;
-      const estimate = make("td", {}, make("span", { class: "estimated" }, all === null ? "–" : `≈\u202f${three(all)}\u202ftokens/s`));
+      const estimate = make(
+        "td",
+        {},
+        make("span", { class: "estimated" }, all === null ? "–" : `≈\u202f${three(all)}\u202ftokens/s`),
+      );
       return make("tr", {}, make("th", { scope: "row" }, point.concurrency), ...cells, estimate);
     });
     this.#rows.replaceChildren(...rows);
@@ -186,18 +249,41 @@ export class Curve implements View {
     ctx.font = axisFont(rem);
     ctx.textAlign = "right";
     ctx.textBaseline = "bottom";
-    ctx.fillText(`${knee.objective}: ${+knee.tokens_per_second.toPrecision(3)}`, bbox.left + bbox.width - rem * 0.2, y - rem * 0.1);
+    ctx.fillText(
+      `${knee.objective}: ${+knee.tokens_per_second.toPrecision(3)}`,
+      bbox.left + bbox.width - rem * 0.2,
+      y - rem * 0.1,
+    );
     ctx.restore();
   }
 
   #save(): void {
-    const head: Cell[] = ["model", "upstream", "concurrency", "exchanges", "speed_tokens_per_second_p50",
-      "speed_tokens_per_second_p90", "speed_tokens_per_second_p99", "first_token_seconds_p50", "first_token_seconds_p99",
-      "aggregate_tokens_per_second_estimate"];
-    const rows = this.#curves.flatMap(({ model, upstream, by_concurrency }) => by_concurrency.map((p): Cell[] => [
-      model, upstream, p.concurrency, p.exchanges, p.speed_tokens_per_second.p50, p.speed_tokens_per_second.p90,
-      p.speed_tokens_per_second.p99, p.first_token_seconds.p50, p.first_token_seconds.p99,
-      p.aggregate_tokens_per_second_estimate]));
+    const head: Cell[] = [
+      "model",
+      "upstream",
+      "concurrency",
+      "exchanges",
+      "speed_tokens_per_second_p50",
+      "speed_tokens_per_second_p90",
+      "speed_tokens_per_second_p99",
+      "first_token_seconds_p50",
+      "first_token_seconds_p99",
+      "aggregate_tokens_per_second_estimate",
+    ];
+    const rows = this.#curves.flatMap(({ model, upstream, by_concurrency }) =>
+      by_concurrency.map((p): Cell[] => [
+        model,
+        upstream,
+        p.concurrency,
+        p.exchanges,
+        p.speed_tokens_per_second.p50,
+        p.speed_tokens_per_second.p90,
+        p.speed_tokens_per_second.p99,
+        p.first_token_seconds.p50,
+        p.first_token_seconds.p99,
+        p.aggregate_tokens_per_second_estimate,
+      ]),
+    );
     save("curve", [head, ...rows]);
   }
 }

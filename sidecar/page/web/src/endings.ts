@@ -7,9 +7,14 @@ import { Section } from "./section.ts";
 import type { Reading, View } from "./view.ts";
 
 const WORDS: Record<string, string> = {
-  complete: "complete", length: "complete, at the length limit", client_abort: "left by the client",
-  upstream_cut: "cut by the server", error_in_band: "error within the stream", error_status: "error status",
-  no_output: "no output", proxy_error: "error of the proxy",
+  complete: "complete",
+  length: "complete, at the length limit",
+  client_abort: "left by the client",
+  upstream_cut: "cut by the server",
+  error_in_band: "error within the stream",
+  error_status: "error status",
+  no_output: "no output",
+  proxy_error: "error of the proxy",
 };
 const FINE = ["complete", "length", "client_abort"];
 

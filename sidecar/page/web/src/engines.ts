@@ -17,8 +17,14 @@ class Server {
   readonly #bar = new Bar();
 
   constructor() {
-    this.element = make("li", {}, make("p", { class: "line" }, this.#name, " ", this.#state), this.#url,
-      make("p", { class: "line" }, this.#queue), make("p", { class: "line" }, this.#kv, this.#bar.element));
+    this.element = make(
+      "li",
+      {},
+      make("p", { class: "line" }, this.#name, " ", this.#state),
+      this.#url,
+      make("p", { class: "line" }, this.#queue),
+      make("p", { class: "line" }, this.#kv, this.#bar.element),
+    );
   }
 
   set({ name, url, listen, up, engine }: Upstream): void {
@@ -31,12 +37,21 @@ class Server {
       write(this.#kv, "");
     } else {
       const kind = engine.kind ? `${engine.kind}: ` : "";
-      write(this.#queue, engine.up
-        ? `${kind}${say(count(engine.running_requests))} running, ${say(count(engine.waiting_requests))} waiting`
-        : `${kind}✕ its metrics page does not answer`);
-      const prefix = engine.prefix_cache_hit_ratio === null ? "" : `, prefix cache hits ${say(share(engine.prefix_cache_hit_ratio))}`;
+      write(
+        this.#queue,
+        engine.up
+          ? `${kind}${say(count(engine.running_requests))} running, ${say(count(engine.waiting_requests))} waiting`
+          : `${kind}✕ its metrics page does not answer`,
+      );
+      const prefix =
+        engine.prefix_cache_hit_ratio === null
+          ? ""
+          : `, prefix cache hits ${say(share(engine.prefix_cache_hit_ratio))}`;
       const isKnown = engine.kv_cache_usage_ratio !== null || prefix !== "";
-      write(this.#kv, isKnown ? `KV cache ${say(share(engine.kv_cache_usage_ratio))}${prefix}` : "KV cache: not on its metrics page");
+      write(
+        this.#kv,
+        isKnown ? `KV cache ${say(share(engine.kv_cache_usage_ratio))}${prefix}` : "KV cache: not on its metrics page",
+      );
     }
     const usage = engine?.kv_cache_usage_ratio ?? null;
     show(this.#bar.element, usage !== null);

@@ -48,7 +48,7 @@ export class Feed {
     }
   }
 
-  /** Reads until the stream ends. Returns the reason: `null` if the token was refused, "" if a single reading worked. */
+  /** Reads until the stream ends. Returns why: `null` if the token was refused, "" if a single reading worked. */
   async #read(signal: AbortSignal): Promise<string | null> {
     const silence = new AbortController();
     const end = () => silence.abort();
@@ -103,6 +103,13 @@ export class Feed {
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((done) => {
     const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", () => { clearTimeout(timer); done(); }, { once: true });
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        done();
+      },
+      { once: true },
+    );
   });
 }

@@ -7,13 +7,22 @@ export class Gate {
   readonly element: HTMLElement;
   readonly #why = make("p");
   readonly #field = make("input", {
-    id: "token", type: "password", autocomplete: "off", spellcheck: "false", "aria-describedby": "token-why",
+    id: "token",
+    type: "password",
+    autocomplete: "off",
+    spellcheck: "false",
+    "aria-describedby": "token-why",
   });
 
   constructor(entered: () => void) {
     this.#why.id = "token-why";
-    const form = make("form", {}, make("label", { for: "token" }, "Admin token"), this.#field,
-      make("button", { type: "submit", class: "main-action" }, "Show the page"));
+    const form = make(
+      "form",
+      {},
+      make("label", { for: "token" }, "Admin token"),
+      this.#field,
+      make("button", { type: "submit", class: "main-action" }, "Show the page"),
+    );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const token = this.#field.value.trim();
@@ -27,9 +36,12 @@ export class Gate {
   }
 
   open(): void {
-    write(this.#why, hasToken()
-      ? "tokenmeter refused the token. Enter the text of the file that --admin-token-file names."
-      : "This tokenmeter needs a token. Enter the text of the file that --admin-token-file names.");
+    write(
+      this.#why,
+      hasToken()
+        ? "tokenmeter refused the token. Enter the text of the file that --admin-token-file names."
+        : "This tokenmeter needs a token. Enter the text of the file that --admin-token-file names.",
+    );
     show(this.element, true);
     this.#field.focus();
   }

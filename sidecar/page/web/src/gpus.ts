@@ -28,8 +28,12 @@ class Device {
       this.#rows.push(row);
       return make("li", {}, make("span", {}, word), row.text, row.bar.element);
     });
-    this.element = make("li", {}, make("p", { class: "line" }, this.#name, " ", this.#state),
-      make("ul", { class: "bars" }, ...rows));
+    this.element = make(
+      "li",
+      {},
+      make("p", { class: "line" }, this.#name, " ", this.#state),
+      make("ul", { class: "bars" }, ...rows),
+    );
   }
 
   set(gpu: Gpu): void {
@@ -41,10 +45,16 @@ class Device {
       value !== null && limit ? value / limit : null;
     const limit = (text: string, most: string): string => (most === "–" ? text : `${text} of ${most}`);
     this.#row(0, say(share(gpu.utilization_ratio)), gpu.utilization_ratio);
-    this.#row(1, limit(say(bytes(gpu.memory_used_bytes)), say(bytes(gpu.memory_limit_bytes))),
-      part(gpu.memory_used_bytes, gpu.memory_limit_bytes));
-    this.#row(2, limit(say(plain(gpu.power_watts, "W")), say(plain(gpu.power_limit_watts, "W"))),
-      part(gpu.power_watts, gpu.power_limit_watts));
+    this.#row(
+      1,
+      limit(say(bytes(gpu.memory_used_bytes)), say(bytes(gpu.memory_limit_bytes))),
+      part(gpu.memory_used_bytes, gpu.memory_limit_bytes),
+    );
+    this.#row(
+      2,
+      limit(say(plain(gpu.power_watts, "W")), say(plain(gpu.power_limit_watts, "W"))),
+      part(gpu.power_watts, gpu.power_limit_watts),
+    );
   }
 
   #row(at: number, text: string, ratio: number | null): void {
@@ -61,15 +71,26 @@ export class Gpus implements View {
   readonly #list = make("ul", { class: "devices" });
   readonly #split = new Bar();
   readonly #words = make("ul", { class: "legend" });
-  readonly #energy = make("div", { class: "energy" }, make("h3", {}, "Energy since the start"), this.#split.element, this.#words);
+  readonly #energy = make(
+    "div",
+    { class: "energy" },
+    make("h3", {}, "Energy since the start"),
+    this.#split.element,
+    this.#words,
+  );
   readonly #power: Chart;
   readonly #section: Section;
   readonly #devices: Device[] = [];
 
   constructor() {
     this.#power = new Chart({
-      name: "Power of all GPUs", sync: "time", lines: [{ label: "", role: "accent", shape: "area" }], floor: 10,
-      value: (v) => say(plain(v, "W")), tick: (v) => fixed(v, 0), where: (x) => timeOfDay(x),
+      name: "Power of all GPUs",
+      sync: "time",
+      lines: [{ label: "", role: "accent", shape: "area" }],
+      floor: 10,
+      value: (v) => say(plain(v, "W")),
+      tick: (v) => fixed(v, 0),
+      where: (x) => timeOfDay(x),
     });
     const power = make("div", { class: "power" }, make("h3", {}, "Power of all, watts"), this.#power.element);
     this.#section = new Section("GPUs", "gpus", this.#list, power, this.#energy);
@@ -111,7 +132,9 @@ export class Gpus implements View {
     const words = KINDS.map(([name, word]) => `${say(energy(of[name]))} ${word}`);
     words.forEach((word, at) => {
       if (!this.#words.children[at]) {
-        this.#words.append(make("li", {}, make("span", { class: `key ${KINDS[at]?.[2]}`, "aria-hidden": "true" }), make("span")));
+        this.#words.append(
+          make("li", {}, make("span", { class: `key ${KINDS[at]?.[2]}`, "aria-hidden": "true" }), make("span")),
+        );
       }
       write(this.#words.children[at]?.lastElementChild as Element, word);
     });

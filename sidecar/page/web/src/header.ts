@@ -20,7 +20,12 @@ export class Header {
   #lostAt = 0;
 
   constructor(acts: { step: (step: Step) => void; save: () => void; repaint: () => void }) {
-    this.#steps = ([[1, "15 min"], [60, "24 h"]] as const).map(([step, label]) => {
+    this.#steps = (
+      [
+        [1, "15 min"],
+        [60, "24 h"],
+      ] as const
+    ).map(([step, label]) => {
       const element = make("button", { type: "button", "aria-pressed": String(step === 1) }, label);
       element.addEventListener("click", () => {
         for (const other of this.#steps) mark(other, "aria-pressed", String(other === element));
@@ -28,11 +33,22 @@ export class Header {
       });
       return element;
     });
-    const switches = make("div", { class: "switches" },
+    const switches = make(
+      "div",
+      { class: "switches" },
       make("div", { class: "segments", role: "group", "aria-label": "Time shown" }, ...this.#steps),
-      button("CSV", "Save the charts’ values as a CSV file", acts.save), themeSwitch(acts.repaint));
+      button("CSV", "Save the charts’ values as a CSV file", acts.save),
+      themeSwitch(acts.repaint),
+    );
     const name = make("h1", {}, "tokenmeter");
-    this.element = make("header", {}, make("div", { class: "name" }, name, this.#version), this.#state, switches, this.#place);
+    this.element = make(
+      "header",
+      {},
+      make("div", { class: "name" }, name, this.#version),
+      this.#state,
+      switches,
+      this.#place,
+    );
     show(this.#place, false);
     setInterval(() => this.#condition(), 1000);
   }
@@ -57,8 +73,11 @@ export class Header {
   place(place: Place): void {
     show(this.#place, place.kind !== "all");
     if (place.kind === "all") return;
-    this.#place.replaceChildren(make("span", { class: "kind" }, place.kind), make("strong", {}, place.name || "(no name)"),
-      make("a", { href: linkTo(ALL) }, "Show all traffic"));
+    this.#place.replaceChildren(
+      make("span", { class: "kind" }, place.kind),
+      make("strong", {}, place.name || "(no name)"),
+      make("a", { href: linkTo(ALL) }, "Show all traffic"),
+    );
   }
 
   #condition(): void {

@@ -108,9 +108,7 @@ export interface LedgerState {
 }
 
 export type Readiness =
-  | { state: "ready" }
-  | { state: "impaired"; reasons: string[] }
-  | { state: "not_ready"; reasons: string[] };
+  { state: "ready" } | { state: "impaired"; reasons: string[] } | { state: "not_ready"; reasons: string[] };
 
 export interface Now {
   version: string;

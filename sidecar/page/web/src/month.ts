@@ -23,13 +23,22 @@ export class Month implements View {
 
   constructor() {
     this.#chart = new Chart({
-      name: "Spend by day of this month", lines: [{ label: "", role: "accent", shape: "bars" }],
-      value: (v) => money(v, this.#month?.currency ?? null), tick: (v) => (v === 0 ? "0" : String(+v.toPrecision(2))),
-      where: (x) => `${this.#month?.month ?? ""}-${String(x).padStart(2, "0")} (UTC)`, floor: 0.000001,
+      name: "Spend by day of this month",
+      lines: [{ label: "", role: "accent", shape: "bars" }],
+      value: (v) => money(v, this.#month?.currency ?? null),
+      tick: (v) => (v === 0 ? "0" : String(+v.toPrecision(2))),
+      where: (x) => `${this.#month?.month ?? ""}-${String(x).padStart(2, "0")} (UTC)`,
+      floor: 0.000001,
       ticks: { at: () => [1, 8, 15, 22, 29], text: String, range: () => [0.5, 31.5] },
     });
-    this.#section = new Section("Spend this month", "block",
-      this.#sum, this.#chart.element, this.#list, make("p", { class: "note" }, "From the ledger, by day of UTC. Not a bill."));
+    this.#section = new Section(
+      "Spend this month",
+      "block",
+      this.#sum,
+      this.#chart.element,
+      this.#list,
+      make("p", { class: "note" }, "From the ledger, by day of UTC. Not a bill."),
+    );
     this.#section.controls.append(button("CSV", "Save the month’s spend as a CSV file", () => this.#save()));
     this.element = this.#section.element;
     show(this.element, false);
@@ -51,11 +60,17 @@ export class Month implements View {
       days[Number(day.slice(8)) - 1] = own;
       for (const tenant of tenants) sums.set(tenant.name, (sums.get(tenant.name) ?? 0) + Number(tenant.cost));
     }
-    write(this.#sum, money(only === null ? Number(month.cost) : days.reduce((sum, day) => sum + day, 0), month.currency));
+    write(
+      this.#sum,
+      money(only === null ? Number(month.cost) : days.reduce((sum, day) => sum + day, 0), month.currency),
+    );
     this.#chart.set([DAYS, days.map((cost) => cost || null)]);
     const most = [...sums].sort(([, a], [, b]) => b - a).slice(0, TENANTS_SHOWN);
-    this.#list.replaceChildren(...(only === null ? most : []).map(([name, sum]) =>
-      make("li", {}, make("span", {}, name), make("span", { class: "number" }, money(sum, month.currency)))));
+    this.#list.replaceChildren(
+      ...(only === null ? most : []).map(([name, sum]) =>
+        make("li", {}, make("span", {}, name), make("span", { class: "number" }, money(sum, month.currency))),
+      ),
+    );
   }
 
   repaint(): void {
@@ -64,8 +79,16 @@ export class Month implements View {
 
   #save(): void {
     const head: Cell[] = ["day_utc", "tenant", "cost", "currency", "exchanges", "unpriced_exchanges"];
-    const rows = (this.#month?.days ?? []).flatMap(({ day, tenants }) => tenants.map((tenant): Cell[] =>
-      [day, tenant.name, tenant.cost, this.#month?.currency ?? null, tenant.exchanges, tenant.unpriced_exchanges]));
+    const rows = (this.#month?.days ?? []).flatMap(({ day, tenants }) =>
+      tenants.map((tenant): Cell[] => [
+        day,
+        tenant.name,
+        tenant.cost,
+        this.#month?.currency ?? null,
+        tenant.exchanges,
+        tenant.unpriced_exchanges,
+      ]),
+    );
     save("month", [head, ...rows]);
   }
 }

@@ -30,7 +30,11 @@ export class Notices implements View {
 }
 
 function line({ kind, text, command, link }: Notice): HTMLElement {
-  const element = make("div", { class: `notice ${kind}` }, make("p", {}, make("b", {}, kind === "bad" ? "✕ " : "→ "), text));
+  const element = make(
+    "div",
+    { class: `notice ${kind}` },
+    make("p", {}, make("b", {}, kind === "bad" ? "✕ " : "→ "), text),
+  );
   if (link) element.append(make("p", {}, make("a", { href: link.to }, link.text)));
   if (command !== undefined) {
     const act = button("Copy", "Copy the command", () => void copy(command, act));
@@ -48,8 +52,9 @@ function faults({ readiness, upstreams, meter, ledger }: Now): Notice[] {
   }
   for (const { name, url } of down) {
     bad.push({
-      kind: "bad", command: `curl -v ${shell(`${url.replace(/\/$/, "")}/v1/models`)}`,
-      text: `The server ${name} does not answer at ${url}. Start it, or correct the upstream’s url; requests to it fail.`,
+      kind: "bad",
+      command: `curl -v ${shell(`${url.replace(/\/$/, "")}/v1/models`)}`,
+      text: `The server ${name} does not answer at ${url}. Start it, or correct the upstream’s url.`,
     });
   }
   for (const { name, fault } of upstreams) {
@@ -61,12 +66,16 @@ function faults({ readiness, upstreams, meter, ledger }: Now): Notice[] {
   if (ledger && (!ledger.up || ledger.lost_rows > 0)) {
     bad.push({
       kind: "bad",
-      text: ledger.up ? `The ledger lost ${say(count(ledger.lost_rows))} rows; tokenmeter spend names the gap.`
+      text: ledger.up
+        ? `The ledger lost ${say(count(ledger.lost_rows))} rows; tokenmeter spend names the gap.`
         : "The ledger cannot be written: check the disk; the log has the error.",
     });
   }
   if (meter.dropped > 0) {
-    bad.push({ kind: "hint", text: `Telemetry was lost ${say(count(meter.dropped))} times: tokenmeter_dropped_total names the kinds.` });
+    bad.push({
+      kind: "hint",
+      text: `Telemetry was lost ${say(count(meter.dropped))} times: tokenmeter_dropped_total names the kinds.`,
+    });
   }
   return bad;
 }
@@ -76,28 +85,33 @@ function hints({ now, place, scope }: Reading): Notice[] {
   const isIdle = now.all.totals.exchanges === 0 && !now.all.point.in_flight;
   if (place.kind !== "all" && !scope) {
     hints.push({
-      kind: "hint", text: `No traffic of the ${place.kind} ${place.name} since the start, or it is not among those listed.`,
+      kind: "hint",
+      text: `No traffic of the ${place.kind} ${place.name} since the start, or it is not among those listed.`,
       link: { to: linkTo(ALL), text: "Show all traffic" },
     });
   }
   if (isIdle) {
     const listen = now.upstreams[0]?.listen ?? "127.0.0.1:9800";
-    const body = "{\"model\":\"MODEL\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
+    const body = '{"model":"MODEL","stream":true,"messages":[{"role":"user","content":"hi"}]}';
+    const json = "-H 'Content-Type: application/json'";
     hints.push({
-      kind: "hint", text: "No traffic yet. Point a client at tokenmeter, or send one request; replace MODEL with your model’s name:",
-      command: `curl ${shell(`http://${reachable(listen)}/v1/chat/completions`)} -H 'Content-Type: application/json' -d '${body}'`,
+      kind: "hint",
+      text: "No traffic yet. Point a client at tokenmeter, or send a request; replace MODEL with your model’s name:",
+      command: `curl ${shell(`http://${reachable(listen)}/v1/chat/completions`)} ${json} -d '${body}'`,
     });
   }
   if (now.currency === null) {
     hints.push({
-      kind: "hint", text: "Nothing is priced. Write a price book (prices are per million tokens), then start with --prices prices.yaml:",
+      kind: "hint",
+      text: "Nothing is priced. Write a price book (prices per million tokens), then start with --prices prices.yaml:",
       command: "tokenmeter prices init --input 0.10 --output 0.40 --out prices.yaml",
     });
   } else if (now.all.totals.unpriced_exchanges) {
     hints.push({
       kind: "hint",
-      text: `${say(count(now.all.totals.unpriced_exchanges))} exchanges have no price and are in no sum of money. `
-        + "tokenmeter_unpriced_exchanges_total names the reasons; correct the price book, then charge them:",
+      text:
+        `${say(count(now.all.totals.unpriced_exchanges))} exchanges have no price and are in no sum of money. ` +
+        "tokenmeter_unpriced_exchanges_total names the reasons; correct the price book, then charge them:",
       command: "tokenmeter ledger reprice --help",
     });
   }

@@ -10,5 +10,5 @@ export function objectiveOf({ now, place, curves }: Reading): Objective | null {
   const applies = ({ name }: Objective): boolean =>
     models.every(({ knees }) => knees.some((knee) => knee.basis === "configured" && knee.objective === name));
   const found = now.objectives.filter(applies);
-  return found.length === 1 ? found[0] ?? null : null;
+  return found.length === 1 ? (found[0] ?? null) : null;
 }

@@ -30,16 +30,37 @@ const RELOAD_MIN_MS = 5000;
 export class Page {
   readonly #notices = new Notices();
   readonly #views: View[] = [
-    this.#notices, new Panels(), new Curve(), new Position(), new Scopes("model"), new Scopes("tenant"),
-    new Gpus(), new Month(), new Endings(), new Engines(), new Cost(),
+    this.#notices,
+    new Panels(),
+    new Curve(),
+    new Position(),
+    new Scopes("model"),
+    new Scopes("tenant"),
+    new Gpus(),
+    new Month(),
+    new Endings(),
+    new Engines(),
+    new Cost(),
   ];
   readonly #header = new Header({
-    step: (step) => { this.#step = step; void this.#load(); },
+    step: (step) => {
+      this.#step = step;
+      void this.#load();
+    },
     save: () => this.#save(),
-    repaint: () => { for (const view of this.#views) view.repaint?.(); },
+    repaint: () => {
+      for (const view of this.#views) view.repaint?.();
+    },
   });
-  readonly #gate = new Gate(() => { this.#gate.close(); show(this.#main, true); this.#start(); });
-  readonly #feed = new Feed((now) => this.#take(now), (state) => this.#state(state));
+  readonly #gate = new Gate(() => {
+    this.#gate.close();
+    show(this.#main, true);
+    this.#start();
+  });
+  readonly #feed = new Feed(
+    (now) => this.#take(now),
+    (state) => this.#state(state),
+  );
   readonly #main = make("main");
   #now: Now | null = null;
   #place: Place = placeOf(location.hash);
@@ -55,12 +76,12 @@ export class Page {
 
   /** Puts the page into the document and starts reading. */
   open(): void {
-    const [notices, panels, curve, position, models, tenants, gpus, month, endings, engines, cost] =
-      this.#views.map(({ element }) => element) as HTMLElement[];
+    const [notices, panels, curve, position, models, tenants, gpus, month, endings, engines, cost] = this.#views.map(
+      ({ element }) => element,
+    ) as HTMLElement[];
     const beside = make("div", { class: "beside" }, curve as Node, make("div", {}, position as Node, endings as Node));
     const blocks = make("div", { class: "blocks" }, month as Node, engines as Node, cost as Node);
-    this.#main.append(notices as Node, panels as Node, beside, models as Node, tenants as Node,
-      gpus as Node, blocks);
+    this.#main.append(notices as Node, panels as Node, beside, models as Node, tenants as Node, gpus as Node, blocks);
     document.body.replaceChildren(this.#header.element, this.#gate.element, this.#main, speech);
     this.#header.place(this.#place);
     addEventListener("hashchange", () => this.#move());
@@ -105,7 +126,8 @@ export class Page {
     }
     const scope = scopeIn(now, this.#place);
     const second = Math.floor(now.at_unix_ms / 1000);
-    if (scope && !this.#near.push(second, scope.point) && Date.now() - this.#loadedAt > RELOAD_MIN_MS) void this.#load();
+    if (scope && !this.#near.push(second, scope.point) && Date.now() - this.#loadedAt > RELOAD_MIN_MS)
+      void this.#load();
     this.#show();
   }
 
@@ -113,8 +135,13 @@ export class Page {
     const now = this.#now;
     if (!now) return;
     const reading = {
-      now, place: this.#place, scope: scopeIn(now, this.#place), near: this.#near,
-      shown: (this.#step === 60 && this.#day ? this.#day : this.#near).since(Math.floor(now.started_unix_ms / 1000)), curves: this.#curves, month: this.#month,
+      now,
+      place: this.#place,
+      scope: scopeIn(now, this.#place),
+      near: this.#near,
+      shown: (this.#step === 60 && this.#day ? this.#day : this.#near).since(Math.floor(now.started_unix_ms / 1000)),
+      curves: this.#curves,
+      month: this.#month,
     };
     for (const view of this.#views) view.update(reading);
   }
@@ -161,9 +188,14 @@ export class Page {
   /** Saves the values of the charts. */
   #save(): void {
     const trail = this.#step === 60 && this.#day ? this.#day : this.#near;
-    const rows = trail.times.map((second, at): Cell[] =>
-      [new Date(second * 1000).toISOString(), ...Trail.names.map((name) => trail.values(name)[at] ?? null)]);
+    const rows = trail.times.map((second, at): Cell[] => [
+      new Date(second * 1000).toISOString(),
+      ...Trail.names.map((name) => trail.values(name)[at] ?? null),
+    ]);
     const isKnown = (row: Cell[]): boolean => row.slice(1).some((cell) => cell !== null);
-    save(`${this.#place.kind === "all" ? "all" : this.#place.kind}-history`, [["time", ...Trail.names], ...rows.filter(isKnown)]);
+    save(`${this.#place.kind === "all" ? "all" : this.#place.kind}-history`, [
+      ["time", ...Trail.names],
+      ...rows.filter(isKnown),
+    ]);
   }
 }

@@ -36,12 +36,27 @@ export class Panel {
 
   constructor(id: string, title: string, captions: string[], options: Options, className = "") {
     this.#chart = new Chart(options);
-    this.#figures = captions.map((caption) => new Figure(caption, options.lines.find(({ label }) => label === caption)));
+    this.#figures = captions.map(
+      (caption) =>
+        new Figure(
+          caption,
+          options.lines.find(({ label }) => label === caption),
+        ),
+    );
     this.#query = new QueryButton(id, title);
     const figures = make("div", { class: "figures" }, ...this.#figures.map((figure) => figure.element));
-    const head = make("div", { class: "bar-of-title" }, make("h3", {}, title), make("div", { class: "controls" }, this.#query.element));
-    this.element = make("article", { class: `panel ${className}`, "data-panel": id },
-      make("div", { class: "words" }, head, figures, this.#note), this.#chart.element);
+    const head = make(
+      "div",
+      { class: "bar-of-title" },
+      make("h3", {}, title),
+      make("div", { class: "controls" }, this.#query.element),
+    );
+    this.element = make(
+      "article",
+      { class: `panel ${className}`, "data-panel": id },
+      make("div", { class: "words" }, head, figures, this.#note),
+      this.#chart.element,
+    );
   }
 
   set(figures: Quantity[], note: string, verdict: Verdict = null): void {

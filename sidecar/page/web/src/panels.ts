@@ -31,31 +31,89 @@ function timed(name: string, lines: Line[], value: Options["value"], tick: Optio
 export class Panels implements View {
   readonly element: HTMLElement;
 
-  readonly #output = new Panel("output", "Output tokens per second", [""],
-    timed("Output tokens per second", [{ label: "", role: "accent", shape: "area" }],
-      (v) => say(rate(v)), short, { floor: 10 }), "hero");
-  readonly #inFlight = new Panel("in_flight", "In flight", [""],
-    timed("Requests in flight", [{ label: "", role: "accent", shape: "area" }],
-      (v) => say(requests(v)), short, { floor: 4 }));
-  readonly #firstToken = new Panel("first_token", "Time to first token", ["p50", "p99"],
-    timed("Time to first token", [{ label: "p50", role: "accent" }, { label: "p99", role: "ink", isThin: true }],
-      (v) => say(seconds(v)), inSeconds, { floor: 0.01 }));
-  readonly #speed = new Panel("speed", "Speed of one request", ["p50"],
-    timed("Speed of one request, median", [
-      { label: "p50", role: "accent" }, { label: "objective", role: "muted", isDashed: true, isThin: true },
-    ], (v) => say(rate(v)), short, { floor: 10 }));
-  readonly #errors = new Panel("errors", "Errors and aborts", ["errors", "aborts"],
-    timed("Errors and aborts per minute", [
-      { label: "errors", role: "bad", shape: "line" }, { label: "aborts", role: "ink", isDashed: true, isThin: true },
-    ], (v) => say(plain(v, "a minute")), small, { floor: 1 }));
-  readonly #spend = new Panel("spend", "Spend", ["", ""],
-    timed("Spend per hour", [{ label: "", role: "accent", shape: "area" }],
-      (v) => `${money(v, currency)} per hour`, small, { floor: 0.001 }));
+  readonly #output = new Panel(
+    "output",
+    "Output tokens per second",
+    [""],
+    timed("Output tokens per second", [{ label: "", role: "accent", shape: "area" }], (v) => say(rate(v)), short, {
+      floor: 10,
+    }),
+    "hero",
+  );
+  readonly #inFlight = new Panel(
+    "in_flight",
+    "In flight",
+    [""],
+    timed("Requests in flight", [{ label: "", role: "accent", shape: "area" }], (v) => say(requests(v)), short, {
+      floor: 4,
+    }),
+  );
+  readonly #firstToken = new Panel(
+    "first_token",
+    "Time to first token",
+    ["p50", "p99"],
+    timed(
+      "Time to first token",
+      [
+        { label: "p50", role: "accent" },
+        { label: "p99", role: "ink", isThin: true },
+      ],
+      (v) => say(seconds(v)),
+      inSeconds,
+      { floor: 0.01 },
+    ),
+  );
+  readonly #speed = new Panel(
+    "speed",
+    "Speed of one request",
+    ["p50"],
+    timed(
+      "Speed of one request, median",
+      [
+        { label: "p50", role: "accent" },
+        { label: "objective", role: "muted", isDashed: true, isThin: true, isSilent: true },
+      ],
+      (v) => say(rate(v)),
+      short,
+      { floor: 10 },
+    ),
+  );
+  readonly #errors = new Panel(
+    "errors",
+    "Errors and aborts",
+    ["errors", "aborts"],
+    timed(
+      "Errors and aborts per minute",
+      [
+        { label: "errors", role: "bad", shape: "line" },
+        { label: "aborts", role: "ink", isDashed: true, isThin: true },
+      ],
+      (v) => say(plain(v, "/min")),
+      small,
+      { floor: 1 },
+    ),
+  );
+  readonly #spend = new Panel(
+    "spend",
+    "Spend",
+    ["", ""],
+    timed(
+      "Spend per hour",
+      [{ label: "", role: "accent", shape: "area" }],
+      (v) => `${money(v, currency)} per hour`,
+      small,
+      { floor: 0.001 },
+    ),
+  );
 
   constructor() {
     const rest = [this.#inFlight, this.#firstToken, this.#speed, this.#errors, this.#spend];
-    this.element = make("section", { class: "panels", "aria-label": "Now and the last hours" },
-      this.#output.element, ...rest.map((panel) => panel.element));
+    this.element = make(
+      "section",
+      { class: "panels", "aria-label": "Now and the last hours" },
+      this.#output.element,
+      ...rest.map((panel) => panel.element),
+    );
   }
 
   get #all(): Panel[] {
@@ -80,7 +138,7 @@ export class Panels implements View {
     const byModel = "counted by model only";
     const output = near.mean("output_tokens_per_second", NOW_POINTS);
     const input = near.mean("input_tokens_per_second", NOW_POINTS);
-    const made = totals ? totals.live_output_tokens ?? sumOf(totals.tokens, "output") : null;
+    const made = totals ? (totals.live_output_tokens ?? sumOf(totals.tokens, "output")) : null;
     const words = [
       `Mean of the last 5 s${isTenant ? ", of exchanges that ended" : ""}.`,
       `Prompts: ${say(rate(input))}.`,
@@ -90,34 +148,55 @@ export class Panels implements View {
     this.#output.set([rate(output)], words.join(" "));
 
     const inFlight = last(near, "in_flight");
-    this.#inFlight.set([requests(inFlight)],
-      isTenant ? byModel : `Most in 15 min: ${say(count(near.max("in_flight")))}`);
+    this.#inFlight.set(
+      [requests(inFlight)],
+      isTenant ? byModel : `Most in 15 min: ${say(count(near.max("in_flight")))}`,
+    );
 
     const objective = objectiveOf(reading);
     const bound = objective?.first_token_seconds ?? null;
     this.#firstToken.set(
       [seconds(last(near, "first_token_p50_seconds")), seconds(last(near, "first_token_p99_seconds"))],
-      isTenant ? byModel : bound === null ? "Exchanges of the last 10 s" : `Objective ${objective?.name}: at most ${say(seconds(bound))}`);
+      isTenant
+        ? byModel
+        : bound === null
+          ? "Exchanges of the last 10 s"
+          : `Objective ${objective?.name}: at most ${say(seconds(bound))}`,
+    );
 
     const speed = last(near, "request_tokens_per_second_p50");
     const least = objective?.request_tokens_per_second ?? null;
     const verdict: Verdict = speed === null || least === null ? null : speed >= least ? "met" : "missed";
     const said = { met: "✓ meets", missed: "✕ below" };
-    this.#speed.set([rate(speed)], isTenant ? byModel : least === null ? "Half of the requests are faster"
-      : `${verdict ? said[verdict] : "Objective"} ${objective?.name}: at least ${say(rate(least))}`, verdict);
+    this.#speed.set(
+      [rate(speed)],
+      isTenant
+        ? byModel
+        : least === null
+          ? "Half of the requests are faster"
+          : `${verdict ? said[verdict] : "Objective"} ${objective?.name}: at least ${say(rate(least))}`,
+      verdict,
+    );
 
     const errors = minute(near, "errors_per_second");
     const aborts = minute(near, "aborts_per_second");
-    this.#errors.set([count(errors), count(aborts)],
-      `In the last minute. Since the start: ${say(count(totals?.errors ?? null))} and ${say(count(totals?.aborts ?? null))}`,
-      errors ? "missed" : null);
+    this.#errors.set(
+      [count(errors), count(aborts)],
+      `In the last minute. Since the start: ${total(totals?.errors)} and ${total(totals?.aborts)}`,
+      errors ? "missed" : null,
+    );
 
     const hourly = near.mean("spend_per_hour", MINUTE_POINTS);
     const quantity: Quantity = { value: money(hourly, currency), unit: hourly === null ? "" : "per hour" };
     const month = monthOf(reading);
-    this.#spend.set([currency ? quantity : plain(null, ""), { value: month ?? "", unit: month ? "this month" : "" }],
-      !currency ? "No price book: a notice says how to add one"
-        : `Mean of a minute${place.kind !== "model" && !reading.now.ledger ? ". A ledger adds the sum of the month" : ""}`);
+    this.#spend.set(
+      [currency ? quantity : plain(null, ""), { value: month ?? "", unit: month ? "this month" : "" }],
+      !currency
+        ? "No price book: a notice says how to add one"
+        : place.kind !== "model" && !reading.now.ledger
+          ? "Mean of a minute. A ledger adds the sum of the month"
+          : "Mean of a minute",
+    );
   }
 
   #charts(reading: Reading): void {
@@ -135,13 +214,17 @@ export class Panels implements View {
   }
 }
 
+const total = (events: number | undefined): string => say(count(events ?? null));
 const last = (trail: Trail, name: SeriesName): Maybe => trail.values(name).at(-1) ?? null;
 
 /** Returns the events of the last minute; `null` if no second is known. */
 function minute(trail: Trail, name: SeriesName): Maybe {
   const mean = trail.mean(name, MINUTE_POINTS);
   if (mean === null) return null;
-  const known = trail.values(name).slice(-MINUTE_POINTS).filter((value) => value !== null).length;
+  const known = trail
+    .values(name)
+    .slice(-MINUTE_POINTS)
+    .filter((value) => value !== null).length;
   return Math.round(mean * known);
 }
 
@@ -152,12 +235,20 @@ export function sumOf(tokens: Record<string, number>, prefix: string): number {
 /** Returns the month's spend of the place; `null` if the ledger has none by model, or there is no ledger. */
 function monthOf({ month, place }: Reading): string | null {
   if (place.kind === "model" || !month?.currency) return null;
-  const cost = place.kind === "all" ? Number(month.cost) : month.days.reduce((sum, day) =>
-    sum + Number(day.tenants.find(({ name }) => name === place.name)?.cost ?? 0), 0);
+  const cost =
+    place.kind === "all"
+      ? Number(month.cost)
+      : month.days.reduce(
+          (sum, day) => sum + Number(day.tenants.find(({ name }) => name === place.name)?.cost ?? 0),
+          0,
+        );
   return money(cost, month.currency);
 }
 
 function requests(value: Maybe): Quantity {
   if (value === null) return plain(null, "");
-  return { value: Number.isInteger(value) ? fixed(value, 0) : three(value), unit: value === 1 ? "request" : "requests" };
+  return {
+    value: Number.isInteger(value) ? fixed(value, 0) : three(value),
+    unit: value === 1 ? "request" : "requests",
+  };
 }

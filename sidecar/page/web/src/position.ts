@@ -22,7 +22,9 @@ export class Position implements View {
     this.#chart = new Chart({
       name: "Speed by position in the response",
       lines: [{ label: "", role: "accent", shape: "bars" }],
-      value: (v) => say(rate(v)), tick: (v) => fixed(v, v % 1 ? 1 : 0), floor: 10,
+      value: (v) => say(rate(v)),
+      tick: (v) => fixed(v, v % 1 ? 1 : 0),
+      floor: 10,
       where: (x) => `Tokens ${POSITIONS[x] ?? ""} of a response`,
       ticks: {
         at: () => POSITIONS.map((_, at) => at),
@@ -30,8 +32,13 @@ export class Position implements View {
         range: () => [-0.5, POSITIONS.length - 0.5],
       },
     });
-    this.#section = new Section("Speed by position in the answer", "position",
-      make("h3", {}, "Tokens/s of one request"), this.#chart.element, make("p", { class: "axis" }, "from this token of the answer on"));
+    this.#section = new Section(
+      "Speed by position in the answer",
+      "position",
+      make("h3", {}, "Tokens/s of one request"),
+      this.#chart.element,
+      make("p", { class: "axis" }, "from this token of the answer on"),
+    );
     this.#section.controls.append(this.#query.element);
     this.element = this.#section.element;
   }
@@ -44,7 +51,8 @@ export class Position implements View {
     this.#query.about(place, null);
     this.#section.coversAll(place.kind === "tenant" ? place : ALL);
     const speeds = POSITIONS.map((position) => {
-      let tokens = 0, seconds = 0;
+      let tokens = 0,
+        seconds = 0;
       for (const point of models.flatMap(({ by_position }) => by_position)) {
         if (point.position !== position) continue;
         tokens += point.tokens;

@@ -11,12 +11,14 @@ export function queryOf(id: string, place: Place, currency: string | null): stri
   const name = place.kind === "all" ? "" : quoted(place.name);
   // One pass: a name may itself contain a placeholder.
   return found.query.replace(/\$(model|tenant|currency)/g, (_, word: string) =>
-    word === "currency" ? (currency ?? "").toLowerCase() : name);
+    word === "currency" ? (currency ?? "").toLowerCase() : name,
+  );
 }
 
 /** Quotes a label value as PromQL does. */
 export function quoted(value: string): string {
   const escaped = value.replace(/[\\"\u0000-\u001f\u007f]/g, (c) =>
-    c === "\\" || c === "\"" ? `\\${c}` : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`);
+    c === "\\" || c === '"' ? `\\${c}` : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`,
+  );
   return `"${escaped}"`;
 }

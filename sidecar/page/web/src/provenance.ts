@@ -18,7 +18,8 @@ export function sourcesOf(provenance: Record<string, number> | null): Sources | 
   if (sum === 0) return null;
   const of = (names: string[]): number =>
     entries.reduce((all, [name, tokens]) => (names.includes(name) ? all + tokens : all), 0) / sum;
-  const reported = of(REPORTED), estimated = of(ESTIMATED);
+  const reported = of(REPORTED),
+    estimated = of(ESTIMATED);
   return { reported, counted: Math.max(0, 1 - reported - estimated), estimated };
 }
 

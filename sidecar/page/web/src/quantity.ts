@@ -69,7 +69,8 @@ export function span(value: number): string {
   if (whole < 60) return `${whole}${THIN}s`;
   if (whole < 3600) return `${Math.floor(whole / 60)}${THIN}min`;
   const hours = Math.floor(whole / 3600);
-  return hours < 48 ? `${hours}${THIN}h ${Math.floor((whole % 3600) / 60)}${THIN}min`
+  return hours < 48
+    ? `${hours}${THIN}h ${Math.floor((whole % 3600) / 60)}${THIN}min`
     : `${Math.floor(hours / 24)}${THIN}days`;
 }
 

@@ -10,7 +10,10 @@ export class QueryButton {
   #place: Place = ALL;
   #currency: string | null = null;
 
-  constructor(private readonly id: string, chart: string) {
+  constructor(
+    private readonly id: string,
+    chart: string,
+  ) {
     this.element = button("PromQL", `Copy the Prometheus query of “${chart}”`, () => {
       const query = queryOf(this.id, this.#place, this.#currency);
       if (query !== null) void copy(query, this.element);

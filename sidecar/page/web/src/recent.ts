@@ -9,8 +9,12 @@ export class Recent {
 
   /** Adds the readings of a second; who is not listed is forgotten. */
   add(scopes: readonly Scope[]): void {
-    this.#rates = new Map(scopes.map(({ name, point }) =>
-      [name, [...(this.#rates.get(name) ?? []), point.output_tokens_per_second].slice(-READINGS)]));
+    this.#rates = new Map(
+      scopes.map(({ name, point }) => [
+        name,
+        [...(this.#rates.get(name) ?? []), point.output_tokens_per_second].slice(-READINGS),
+      ]),
+    );
   }
 
   mean({ name }: Scope): Maybe {

@@ -15,8 +15,12 @@ export class Section {
     ids += 1;
     const heading = make("h2", { id: `section-${ids}` }, title);
     show(this.#whole, false);
-    this.element = make("section", { class: className, "aria-labelledby": heading.id },
-      make("div", { class: "bar-of-title" }, heading, this.#whole, this.controls), ...children);
+    this.element = make(
+      "section",
+      { class: className, "aria-labelledby": heading.id },
+      make("div", { class: "bar-of-title" }, heading, this.#whole, this.controls),
+      ...children,
+    );
   }
 
   /** Marks the part as one of all traffic, if the page is filtered. */

@@ -31,15 +31,25 @@ export class Table<Row> {
   #isWhole = false;
   #isHeld = false;
 
-  constructor(private readonly label: string, private readonly key: (row: Row) => string,
-    private readonly isChosen: (row: Row) => boolean) {
+  constructor(
+    private readonly label: string,
+    private readonly key: (row: Row) => string,
+    private readonly isChosen: (row: Row) => boolean,
+  ) {
     const table = make("table", {}, make("thead", {}, this.#head), this.#body);
     const scroll = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
     this.element = make("div", { class: "table" }, scroll, this.#more);
-    this.#more.addEventListener("click", () => { this.#isWhole = !this.#isWhole; this.#render(); });
+    this.#more.addEventListener("click", () => {
+      this.#isWhole = !this.#isWhole;
+      this.#render();
+    });
     // Rows do not move under the pointer.
-    this.#body.addEventListener("pointerenter", () => { this.#isHeld = true; });
-    this.#body.addEventListener("pointerleave", () => { this.#isHeld = false; });
+    this.#body.addEventListener("pointerenter", () => {
+      this.#isHeld = true;
+    });
+    this.#body.addEventListener("pointerleave", () => {
+      this.#isHeld = false;
+    });
     this.#body.addEventListener("click", (event) => {
       const target = event.target as HTMLElement;
       if (target.closest("a, button") || getSelection()?.toString()) return;
@@ -48,7 +58,8 @@ export class Table<Row> {
   }
 
   set(columns: readonly Column<Row>[], rows: readonly Row[]): void {
-    const isSame = columns.length === this.#columns.length && columns.every(({ id }, at) => id === this.#columns[at]?.id);
+    const isSame =
+      columns.length === this.#columns.length && columns.every(({ id }, at) => id === this.#columns[at]?.id);
     this.#columns = columns;
     this.#rows = rows;
     if (!isSame) {
@@ -66,16 +77,18 @@ export class Table<Row> {
   }
 
   #title(): void {
-    this.#head.replaceChildren(...this.#columns.map(({ id, title }) => {
-      const button = make("button", { type: "button" }, title);
-      button.addEventListener("click", () => {
-        const isDown = this.#sort?.id === id ? !this.#sort.isDown : id !== this.#columns[0]?.id;
-        this.#sort = { id, isDown };
-        this.#isHeld = false;
-        this.#render();
-      });
-      return make("th", { scope: "col", "data-id": id }, button);
-    }));
+    this.#head.replaceChildren(
+      ...this.#columns.map(({ id, title }) => {
+        const button = make("button", { type: "button" }, title);
+        button.addEventListener("click", () => {
+          const isDown = this.#sort?.id === id ? !this.#sort.isDown : id !== this.#columns[0]?.id;
+          this.#sort = { id, isDown };
+          this.#isHeld = false;
+          this.#render();
+        });
+        return make("th", { scope: "col", "data-id": id }, button);
+      }),
+    );
   }
 
   #sorted(): readonly Row[] {
@@ -83,7 +96,8 @@ export class Table<Row> {
     if (!column) return this.#rows;
     const sign = this.#sort?.isDown ? -1 : 1;
     return [...this.#rows].sort((a, b) => {
-      const x = column.value(a), y = column.value(b);
+      const x = column.value(a),
+        y = column.value(b);
       // What is not known comes last in both directions.
       if (x === null || y === null) return x === y ? 0 : x === null ? 1 : -1;
       return sign * (typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y)));
@@ -106,7 +120,10 @@ export class Table<Row> {
     }
     const keys = new Set(rows.map(this.key));
     for (const [key, line] of this.#lines) {
-      if (!keys.has(key)) { line.remove(); this.#lines.delete(key); }
+      if (!keys.has(key)) {
+        line.remove();
+        this.#lines.delete(key);
+      }
     }
     rows.forEach((row, at) => {
       const line = this.#line(row);
@@ -123,10 +140,14 @@ export class Table<Row> {
     const key = this.key(row);
     let line = this.#lines.get(key);
     if (!line) {
-      line = make("tr", {}, ...this.#columns.map(({ link }, at) => {
-        const text = link ? make("a", { href: link(row) }) : make("span");
-        return make(at === 0 ? "th" : "td", at === 0 ? { scope: "row" } : {}, text);
-      }));
+      line = make(
+        "tr",
+        {},
+        ...this.#columns.map(({ link }, at) => {
+          const text = link ? make("a", { href: link(row) }) : make("span");
+          return make(at === 0 ? "th" : "td", at === 0 ? { scope: "row" } : {}, text);
+        }),
+      );
       this.#lines.set(key, line);
     }
     this.#columns.forEach((column, at) => {

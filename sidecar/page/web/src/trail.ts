@@ -7,9 +7,17 @@ export type Step = 1 | 60;
 export const POINTS: Record<Step, number> = { 1: 900, 60: 1440 };
 
 const NAMES: SeriesName[] = [
-  "output_tokens_per_second", "input_tokens_per_second", "in_flight", "exchanges_per_second", "errors_per_second",
-  "aborts_per_second", "first_token_p50_seconds", "first_token_p99_seconds", "request_tokens_per_second_p50",
-  "spend_per_hour", "watts",
+  "output_tokens_per_second",
+  "input_tokens_per_second",
+  "in_flight",
+  "exchanges_per_second",
+  "errors_per_second",
+  "aborts_per_second",
+  "first_token_p50_seconds",
+  "first_token_p99_seconds",
+  "request_tokens_per_second_p50",
+  "spend_per_hour",
+  "watts",
 ];
 
 export class Trail {
@@ -17,7 +25,11 @@ export class Trail {
   readonly times: number[];
   readonly #values = new Map<SeriesName, Maybe[]>();
 
-  private constructor(readonly step: Step, last: number, points = POINTS[step]) {
+  private constructor(
+    readonly step: Step,
+    last: number,
+    points = POINTS[step],
+  ) {
     this.times = Array.from({ length: points }, (_, at) => last - (points - 1 - at) * step);
     for (const name of NAMES) this.#values.set(name, new Array<Maybe>(points).fill(null));
   }
@@ -36,7 +48,7 @@ export class Trail {
     return trail;
   }
 
-  /** Returns the part since `second`, so that the charts of a young process are not empty; it has at least 60 s, or 30 min. */
+  /** Returns the part since `second`, so that the charts of a young process are not empty; at least 60 s, or 30 min. */
   since(second: number): Trail {
     const least = this.step === 1 ? 60 : 30;
     const points = Math.min(this.times.length, Math.max(least, Math.ceil((this.last - second) / this.step) + 1));
@@ -68,7 +80,9 @@ export class Trail {
 
   /** Returns the mean of the known values among the last `points`. */
   mean(name: SeriesName, points: number): Maybe {
-    const known = this.values(name).slice(-points).filter((value): value is number => value !== null);
+    const known = this.values(name)
+      .slice(-points)
+      .filter((value): value is number => value !== null);
     return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
   }
 
@@ -80,13 +94,20 @@ export class Trail {
   smooth(name: SeriesName, points: number): Maybe[] {
     const values = this.values(name);
     if (points <= 1) return values;
-    let sum = 0, known = 0;
+    let sum = 0,
+      known = 0;
     return values.map((value, at) => {
-      if (value !== null) { sum += value; known += 1; }
-      const gone = at >= points ? values[at - points] ?? null : null;
-      if (gone !== null) { sum -= gone; known -= 1; }
+      if (value !== null) {
+        sum += value;
+        known += 1;
+      }
+      const gone = at >= points ? (values[at - points] ?? null) : null;
+      if (gone !== null) {
+        sum -= gone;
+        known -= 1;
+      }
       // A mean of few points would jump at the window's edge.
-      return value === null || known * 2 < points ? null : Math.max(0, sum / known);
+      return value === null || known < points * 0.9 ? null : Math.max(0, sum / known);
     });
   }
 
