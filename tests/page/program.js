@@ -77,7 +77,7 @@ export async function guarded(upstream, token) {
     "--admin-token-file",
     join(folder, "token"),
   ];
-  const { found, stop } = await start(tokenmeter(), args, /admin[^\n]*?(127\.0\.0\.1:[1-9]\d*)/);
+  const { found, stop } = await start(tokenmeter(), args, /page http:\/\/([\d.]+:\d+)\//);
   return {
     admin: `http://${found[1]}/`,
     stop: async () => {

@@ -83,6 +83,7 @@ test("hostile names of models and tenants are text", async () => {
   await sees(page, ".scopes a", /<img src=x/);
   const names = await page.locator(".scopes tbody a").allTextContents();
   assert.ok(names.includes(HOSTILE[5]), `${names}`);
+  assert.equal(names.filter((name) => name === ascii[0]).length, 2, "a model and a tenant");
   await page.goto(`${meter.admin}#model=${encodeURIComponent(HOSTILE[0])}`);
   await sees(page, ".place strong", /<img src=x/);
   await page.waitForTimeout(1500);

@@ -11,6 +11,9 @@ export const HOSTILE = [
   "$tenant",
 ];
 
+/** Returns the name as the page shows it: without characters that cannot be seen. */
+export const visible = (name) => name.replace(/[\r\n\u202e]/g, "\ufffd");
+
 const GPU_MEMORY = 80 * 2 ** 30;
 
 const wave = (t, period, low, high, phase = 0) => {

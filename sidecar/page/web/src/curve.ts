@@ -8,6 +8,7 @@ import { button, make, mark, show } from "./element.ts";
 import { legend } from "./legend.ts";
 import type { ConcurrencyPoint, Knee, Maybe, ModelCurves } from "./json.ts";
 import { colour } from "./palette.ts";
+import { visible } from "./name.ts";
 import { ALL } from "./place.ts";
 import { QueryButton } from "./query-button.ts";
 import { count, fixed, rate, say, seconds, share, three } from "./quantity.ts";
@@ -143,21 +144,18 @@ export class Curve implements View {
   #offer(): void {
     const weight = (of: ModelCurves): number => of.by_concurrency.reduce((sum, { exchanges }) => sum + exchanges, 0);
     this.#curves = [...this.#curves].sort((a, b) => weight(b) - weight(a));
-    const names = this.#curves.map(({ model, upstream }) => (upstream ? `${model} at ${upstream}` : model));
-    const has = [...this.#choice.options].map(({ text }) => text);
+    const names = this.#curves.map(nameOf);
+    const has = [...this.#choice.options].map(({ value }) => value);
     if (names.length === has.length && names.every((name) => has.includes(name))) return;
     const chosen = this.#choice.value;
-    this.#choice.replaceChildren(...names.map((name) => make("option", {}, name)));
+    this.#choice.replaceChildren(...names.map((name) => make("option", { value: name }, visible(name))));
     if (names.includes(chosen)) this.#choice.value = chosen;
     show(this.#choice, names.length > 1);
   }
 
   #draw(): void {
     const chosen = this.#choice.value;
-    this.#shown =
-      this.#curves.find(({ model, upstream }) => (upstream ? `${model} at ${upstream}` : model) === chosen) ??
-      this.#curves[0] ??
-      null;
+    this.#shown = this.#curves.find((curves) => nameOf(curves) === chosen) ?? this.#curves[0] ?? null;
     const points = this.#shown?.by_concurrency ?? [];
     const isKnown = points.every(({ concurrency }) => RANGES.includes(concurrency));
     this.#ranges = isKnown ? RANGES : points.map(({ concurrency }) => concurrency);
@@ -286,6 +284,10 @@ export class Curve implements View {
     );
     save("curve", [head, ...rows]);
   }
+}
+
+function nameOf({ model, upstream }: ModelCurves): string {
+  return upstream ? `${model} at ${upstream}` : model;
 }
 
 function hatch(ctx: CanvasRenderingContext2D, left: number, top: number, width: number, height: number): void {

@@ -3,6 +3,7 @@
 import { button, make, mark, show, write } from "./element.ts";
 import type { FeedState } from "./feed.ts";
 import type { Now } from "./json.ts";
+import { visible } from "./name.ts";
 import { ALL, linkTo, type Place } from "./place.ts";
 import { span } from "./quantity.ts";
 import { speak } from "./speech.ts";
@@ -75,7 +76,7 @@ export class Header {
     if (place.kind === "all") return;
     this.#place.replaceChildren(
       make("span", { class: "kind" }, place.kind),
-      make("strong", {}, place.name || "(no name)"),
+      make("strong", {}, visible(place.name)),
       make("a", { href: linkTo(ALL) }, "Show all traffic"),
     );
   }

@@ -4,6 +4,7 @@ import { Chart } from "./chart.ts";
 import { make, show, write } from "./element.ts";
 import { save, type Cell } from "./csv.ts";
 import type { MonthSpend } from "./json.ts";
+import { visible } from "./name.ts";
 import { money } from "./quantity.ts";
 import { Section } from "./section.ts";
 import type { Reading, View } from "./view.ts";
@@ -68,7 +69,7 @@ export class Month implements View {
     const most = [...sums].sort(([, a], [, b]) => b - a).slice(0, TENANTS_SHOWN);
     this.#list.replaceChildren(
       ...(only === null ? most : []).map(([name, sum]) =>
-        make("li", {}, make("span", {}, name), make("span", { class: "number" }, money(sum, month.currency))),
+        make("li", {}, make("span", {}, visible(name)), make("span", { class: "number" }, money(sum, month.currency))),
       ),
     );
   }

@@ -3,6 +3,7 @@
 import { copy } from "./clipboard.ts";
 import { button, make, show } from "./element.ts";
 import type { Now } from "./json.ts";
+import { visible } from "./name.ts";
 import { ALL, linkTo } from "./place.ts";
 import { count, say } from "./quantity.ts";
 import type { Reading, View } from "./view.ts";
@@ -86,7 +87,7 @@ function hints({ now, place, scope }: Reading): Notice[] {
   if (place.kind !== "all" && !scope) {
     hints.push({
       kind: "hint",
-      text: `No traffic of the ${place.kind} ${place.name} since the start, or it is not among those listed.`,
+      text: `No traffic of the ${place.kind} ${visible(place.name)} since the start, or it is not among those listed.`,
       link: { to: linkTo(ALL), text: "Show all traffic" },
     });
   }

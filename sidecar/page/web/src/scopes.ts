@@ -4,6 +4,7 @@ import { button, make, mark, show, write } from "./element.ts";
 import type { Cell } from "./csv.ts";
 import type { Maybe, Now, Point, Scope } from "./json.ts";
 import { Bar } from "./meter-bar.ts";
+import { visible } from "./name.ts";
 import { ALL, linkTo, type Place } from "./place.ts";
 import { sourcesOf, words } from "./provenance.ts";
 import { compact, count, money, plain, rate, say, seconds, share, type Quantity } from "./quantity.ts";
@@ -66,7 +67,7 @@ export class Scopes implements View {
         id: this.kind,
         title: isModel ? "Model" : "Tenant",
         value: ({ name }) => name,
-        text: ({ name }) => name || "(no name)",
+        text: ({ name }) => visible(name),
         link: ({ name }) => linkTo({ kind: this.kind, name }),
       },
     ];
