@@ -32,11 +32,20 @@ const browser = await chromium.launch({
   env: { ...process.env, FONTCONFIG_FILE: fonts },
 });
 try {
-  const options = { viewport: { width: 1280, height: 1180 }, deviceScaleFactor: 1.5, colorScheme: "light" };
+  const options = { viewport: { width: 1280, height: 1400 }, deviceScaleFactor: 1.5, colorScheme: "light" };
   const page = await browser.newPage(options);
   await page.goto(meter.admin);
   await page.waitForTimeout(Number(seconds) * 1000);
-  const png = await page.screenshot();
+  // A picture at full load, which a number of five seconds needs.
+  await page.waitForFunction(
+    () => Number(document.querySelector("[data-panel=output] .value").textContent.replace(/\D/g, "")) > 1000,
+    null,
+    { timeout: 120_000 },
+  );
+  const height = await page.evaluate(
+    () => [...document.querySelectorAll(".scopes")].pop().getBoundingClientRect().bottom,
+  );
+  const png = await page.screenshot({ clip: { x: 0, y: 0, width: options.viewport.width, height: Math.ceil(height) } });
   // The browser is also the encoder.
   const url = await browser.newPage().then(async (blank) =>
     blank.evaluate(async (data) => {

@@ -8,6 +8,7 @@ import { make, show } from "./element.ts";
 import { Endings } from "./endings.ts";
 import { Engines } from "./engines.ts";
 import { Feed, type FeedState } from "./feed.ts";
+import { footer } from "./footer.ts";
 import { Gate } from "./gate.ts";
 import { Gpus } from "./gpus.ts";
 import { Header } from "./header.ts";
@@ -82,7 +83,7 @@ export class Page {
     const beside = make("div", { class: "beside" }, curve as Node, make("div", {}, position as Node, endings as Node));
     const blocks = make("div", { class: "blocks" }, month as Node, engines as Node, cost as Node);
     this.#main.append(notices as Node, panels as Node, beside, models as Node, tenants as Node, gpus as Node, blocks);
-    document.body.replaceChildren(this.#header.element, this.#gate.element, this.#main, speech);
+    document.body.replaceChildren(this.#header.element, this.#gate.element, this.#main, footer, speech);
     this.#header.place(this.#place);
     addEventListener("hashchange", () => this.#move());
     document.addEventListener("visibilitychange", () => (document.hidden ? this.#stop() : this.#start()));
