@@ -3,16 +3,16 @@
 import { Chart, timeOfDay } from "./chart.ts";
 import { make, mark, show, write } from "./element.ts";
 import type { Energy, Gpu } from "./json.ts";
-import { Bar } from "./meter-bar.ts";
+import { Bar, type Part } from "./meter-bar.ts";
 import { QueryButton } from "./query-button.ts";
 import { bytes, energy, fixed, plain, say, share } from "./quantity.ts";
 import { Section } from "./section.ts";
 import type { Reading, View } from "./view.ts";
 
-const KINDS: [keyof Energy, string, "solid" | "soft" | "hatched" | "bad"][] = [
+const KINDS: [keyof Energy, string, Part["kind"]][] = [
   ["attributed_joules", "of exchanges", "solid"],
   ["pending_joules", "of exchanges in flight", "soft"],
-  ["idle_joules", "idle", "hatched"],
+  ["idle_joules", "idle", "dim"],
   ["unattributed_joules", "of no known exchange", "bad"],
 ];
 

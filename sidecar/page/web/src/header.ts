@@ -13,7 +13,7 @@ import type { Step } from "./trail.ts";
 export class Header {
   readonly element: HTMLElement;
   readonly #version = make("span", { class: "version" });
-  readonly #state = make("p", { class: "condition", role: "status" }, "○ connecting");
+  readonly #state = make("p", { class: "condition" }, "○ connecting");
   readonly #place = make("p", { class: "place" });
   readonly #steps: HTMLButtonElement[];
   #now: Now | null = null;

@@ -4,7 +4,7 @@ import { make, mark } from "./element.ts";
 
 export interface Part {
   readonly share: number;
-  readonly kind: "solid" | "soft" | "hatched" | "bad";
+  readonly kind: "solid" | "soft" | "dim" | "hatched" | "bad";
 }
 
 export class Bar {

@@ -70,6 +70,7 @@ export class Page {
   #day: Trail | null = null;
   #curves: Curves | null = null;
   #month: MonthSpend | null = null;
+  #hasCurve = true;
   #loadedAt = 0;
   /** True until the first reading of a stream, which shows that the token is right. */
   #isFirst = true;
@@ -174,9 +175,11 @@ export class Page {
   }
 
   async #loadCurve(): Promise<void> {
-    if (!this.#now) return;
+    if (!this.#now || !this.#hasCurve) return;
     const answer = await ask<Curves>("curve");
     if (answer.kind === "ok") this.#curves = answer.body;
+    // The page of an embedded meter has no curve.
+    else if (answer.kind === "refused" && answer.status === 404) this.#hasCurve = false;
   }
 
   async #loadMonth(): Promise<void> {
