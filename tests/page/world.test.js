@@ -143,3 +143,18 @@ test("bound that is missed has a sign and a word", () =>
     await sees(page, "[data-panel=speed] .note", /(✓ meets|✕ below) chat: at least 30/);
     await sees(page, ".curve .knees", /✕ chat .*no longer at 33-64.* met it altogether/);
   }));
+
+test("charts of a young process begin with it", () =>
+  withWorld({ startedAgo: 90 }, {}, async (page) => {
+    await sees(page, VALUE, /\d/);
+    await page.waitForTimeout(1200);
+    const at = async (key) => {
+      await page.locator("[data-panel=output] .frame").focus();
+      await page.keyboard.press(key);
+      const [hours, minutes, seconds] = (await page.textContent("p[aria-live]")).split(":");
+      return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds);
+    };
+    const first = await at("Home");
+    const width = ((await at("End")) - first + 86_400) % 86_400;
+    assert.ok(width >= 85 && width <= 95, `${width} s`);
+  }));

@@ -48,9 +48,9 @@ export class Trail {
     return trail;
   }
 
-  /** Returns the part since `second`, so that the charts of a young process are not empty; at least 60 s, or 30 min. */
+  /** Returns the part since `second`, so that the charts of a young process are not empty; at least 60 s, or 10 min. */
   since(second: number): Trail {
-    const least = this.step === 1 ? 60 : 30;
+    const least = this.step === 1 ? 60 : 10;
     const points = Math.min(this.times.length, Math.max(least, Math.ceil((this.last - second) / this.step) + 1));
     const part = new Trail(this.step, this.last, points);
     for (const name of NAMES) part.#values.set(name, this.values(name).slice(-points));
