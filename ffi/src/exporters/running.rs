@@ -4,15 +4,16 @@ use std::fmt::Display;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
+use accounting::BudgetsPlan;
+use accounting::admin_page::AdminPage;
 use accounting::billing::{self, Billing, LedgerPlan};
 use accounting::export_link::Exports;
 use accounting::gpu_link::AttributionQueue;
-use accounting::pipeline::{Pipeline, Tally};
+use accounting::pipeline::Pipeline;
 use accounting::totals::Totals;
-use accounting::{BudgetsPlan, admin_page};
 use ledger::PathProblem;
+use live::{History, Now, Readiness, Step};
 use meter::Record;
 use metrics::Metrics;
 use otlp::settings::Overrides;
@@ -59,15 +60,17 @@ impl Exporters {
         let ledger_plan = ledger_plan(ledger.as_ref(), settings.ledger_keep_days);
         let plan = billing::Plan { prices, budgets: &BudgetsPlan::default(), ledger: &ledger_plan };
         let billing = Billing::open(plan, metrics).map_err(start_fault)?;
-        let (state, tally) = (billing.state(), Tally::default());
+        let state = billing.state();
         let page = match settings.listen {
-            Some(listen) => Some(listener(listen, settings, source(metrics, &state, &tally))?),
+            Some(listen) => {
+                Some(listener(listen, settings, Box::new(Source(AdminPage::new(metrics, &state))))?)
+            }
             None => None,
         };
         let exports = Exports::start(otlp, metrics).map_err(start_fault)?;
         let gpus = AttributionQueue::new(Vec::new(), metrics);
-        let counters = (tally, Totals::new([upstream]));
-        let pipeline = Pipeline::new(counters, metrics, &billing, gpus, exports.clone(), false);
+        let totals = Totals::new([upstream]);
+        let pipeline = Pipeline::new(totals, metrics, &billing, gpus, exports.clone(), false);
         Ok(Self { pipeline, billing, state, exports, page, metrics: metrics.clone(), ledger })
     }
 
@@ -161,35 +164,27 @@ fn listener(
 }
 
 /// The content of the admin listener.
-struct Source {
-    metrics: Metrics,
-    billing: billing::State,
-    tally: Tally,
-    started: Instant,
-}
-
-fn source(metrics: &Metrics, billing: &billing::State, tally: &Tally) -> Box<dyn page::Source> {
-    let (metrics, billing, tally) = (metrics.clone(), billing.clone(), tally.clone());
-    Box::new(Source { metrics, billing, tally, started: Instant::now() })
-}
+struct Source(AdminPage);
 
 impl page::Source for Source {
-    fn metrics(&self, accept: &str) -> page::Scrape {
-        admin_page::scrape(&self.metrics, accept)
+    fn metrics(&self, accept: &str) -> page::Content {
+        self.0.scrape(accept)
     }
 
-    fn ready(&self) -> page::Readiness {
-        admin_page::readiness(&self.billing)
+    fn ready(&self) -> Readiness {
+        self.0.readiness()
     }
 
-    fn view(&self) -> page::View {
-        page::View {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            uptime_s: self.started.elapsed().as_secs(),
-            upstreams: Vec::new(),
-            models: admin_page::models(&self.metrics),
-            spend: self.billing.today(),
-            provenances: self.tally.read(),
-        }
+    fn sample(&mut self) -> Now {
+        let readiness = self.0.readiness();
+        self.0.sample(env!("CARGO_PKG_VERSION"), readiness, |_| Vec::new())
+    }
+
+    fn history(&self, scope: &str, step: Step) -> Option<History> {
+        self.0.history(scope, step)
+    }
+
+    fn spend(&self) -> Option<page::Content> {
+        self.0.spend()
     }
 }

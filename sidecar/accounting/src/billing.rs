@@ -2,7 +2,7 @@
 //! The law: each of them can fail alone, and none of them affects traffic.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -18,7 +18,6 @@ use crate::budget_restore;
 use crate::budget_state_file::BudgetStateFile;
 use crate::budgets::{self, BudgetsPlan, Charges, Hooks, Sums};
 use crate::charger::{Charger, Prices};
-use crate::daily_spend::DailySpend;
 use crate::fleet;
 use crate::ledger_samples::{EndedLedgerSamples, LedgerSamples, StoreSamples};
 use crate::model_gate::ModelGate;
@@ -54,10 +53,13 @@ pub struct LedgerPlan {
 /// The running parts of billing.
 pub struct Billing {
     charger: Charger,
-    daily_spend: Arc<DailySpend>,
     /// The budgets' queue of charges.
     charges: Option<Charges>,
     ledger: Option<Ledger>,
+    /// The path of the ledger.
+    path: Option<PathBuf>,
+    /// The currency of the price book; US dollars without one.
+    currency: Currency,
     shipper: Option<Shipper>,
     budgets: Option<budgets::Running>,
     fleet: Option<fleet::Running>,
@@ -104,12 +106,6 @@ impl Billing {
             }
             _ => None,
         };
-        let now_us = ledger::now_us();
-        let today = plan
-            .ledger
-            .ledger
-            .as_ref()
-            .and_then(|ledger| budget_restore::today(&ledger.path, currency, now_us));
         // After the budgets have read the ledger: a new file is incomplete for a moment.
         let shipped: Arc<OnceLock<StatusReader>> = Arc::default();
         let ledger = plan.ledger.ledger.clone().map(|ledger| {
@@ -127,22 +123,13 @@ impl Billing {
             metrics.set(Part::Ledger, Arc::new(LedgerSamples(ledger.clone())));
         }
         let charger = Charger::new(prices, ledger.clone(), metrics.clone());
-        let daily_spend = Arc::new(DailySpend::new(now_us));
-        if let Some(today) = today {
-            let labelled = today.into_iter().map(|(tenant, sum)| (metrics.tenant_label(&tenant), sum));
-            daily_spend.restore(labelled.collect(), currency, now_us);
-        }
-        Ok(Self { charger, daily_spend, charges, ledger, shipper, budgets, fleet, gate })
+        let path = plan.ledger.ledger.as_ref().map(|ledger| ledger.path.clone());
+        Ok(Self { charger, charges, ledger, path, currency, shipper, budgets, fleet, gate })
     }
 
     /// Returns the charger of exchanges.
     pub fn charger(&self) -> &Charger {
         &self.charger
-    }
-
-    /// Returns the spend of the day.
-    pub(crate) fn daily_spend(&self) -> &Arc<DailySpend> {
-        &self.daily_spend
     }
 
     /// Returns the budgets' queue of charges, if there are budgets.
@@ -158,7 +145,7 @@ impl Billing {
     /// Returns a handle to the state of billing.
     pub fn state(&self) -> State {
         let shipper = self.shipper.as_ref().map(Shipper::status_reader);
-        State { today: Arc::clone(&self.daily_spend), ledger: self.ledger.clone(), shipper }
+        State { ledger: self.ledger.clone(), path: self.path.clone(), currency: self.currency, shipper }
     }
 }
 
@@ -206,15 +193,18 @@ pub fn unset_metrics(metrics: &Metrics) {
 /// A handle to the state of billing.
 #[derive(Clone)]
 pub struct State {
-    today: Arc<DailySpend>,
     ledger: Option<Ledger>,
+    /// The path of the ledger.
+    path: Option<PathBuf>,
+    /// The currency of the price book; US dollars without one.
+    currency: Currency,
     shipper: Option<StatusReader>,
 }
 
 impl State {
-    /// Returns today's spend for the live page.
-    pub fn today(&self) -> Option<page::Spend> {
-        self.today.shown(ledger::now_us())
+    /// Returns the path of the ledger, and the currency of the price book.
+    pub(crate) fn ledger_path(&self) -> Option<(&Path, Currency)> {
+        Some((self.path.as_deref()?, self.currency))
     }
 
     /// Leaves the final counts of the ledger in the metrics, after billing was dropped in a process that goes on.

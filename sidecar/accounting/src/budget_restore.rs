@@ -1,20 +1,15 @@
-//! Reads the spend by tenant and day from the ledger's daily totals, in the price book's currency. Budgets and the
-//! live page start from it.
+//! Reads the spend by tenant and day from the ledger's daily totals, in the price book's currency. Budgets
+//! start from it.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use budget::day_of;
 use ledger::Store;
 use ledger::source::DAY_US;
 use ledger::{Range, Source, SourceError};
-use price::Currency;
-use report::{Basis, Key, Order, Query, make};
 
 use crate::budgets::Sums;
-use crate::daily_spend::Sum;
 
 /// Returns the sums of the ledger at `path` from a day on; none if it does not exist yet. An unreadable file is logged
 /// and left out: a budget that starts with most of its spend is better than one that starts at zero.
@@ -49,34 +44,6 @@ pub(crate) fn in_ledger(path: &Path, currency: &str, since: i32) -> Result<Sums,
     Ok(merged.into_iter().map(|((tenant, day), pico)| (tenant, day, pico)).collect())
 }
 
-/// Returns each tenant's sums of today, by descending cost; `None` without a readable ledger: the live page then shows
-/// the spend of this process.
-pub(crate) fn today(path: &Path, currency: Currency, now_us: i64) -> Option<Vec<(Arc<str>, Sum)>> {
-    let store = Store::open_read(path).ok()?;
-    let ask = Query {
-        range: Range { since_us: i64::from(day_of(now_us)) * DAY_US, ..Range::ALL },
-        billed: None,
-        by: vec![Key::Tenant],
-        filters: Vec::new(),
-        basis: Basis::Price,
-        order: Order::default(),
-        now_us,
-    };
-    let report = make(&store, &ask).ok()?;
-    // Charges in another currency are left out; exchanges without a price have no currency.
-    let ours = report.groups.iter().filter(|group| group.currency.is_none_or(|code| code == currency));
-    let count = |number: i128| u64::try_from(number).unwrap_or(0);
-    let mut sums: Vec<(Arc<str>, Sum)> = ours
-        .map(|group| {
-            let sums = &group.sums;
-            let (exchanges, unpriced) = (count(sums.exchanges), count(sums.unpriced));
-            (group.values[0].to_string().into(), Sum { pico: sums.cost_pico, exchanges, unpriced })
-        })
-        .collect();
-    sums.sort_by_key(|(_, sum)| Reverse((sum.pico, sum.exchanges)));
-    Some(sums)
-}
-
 /// Returns the sums of a source. Charges in another currency are left out: currencies are not converted.
 pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums, SourceError> {
     let rates = source.rates()?;
@@ -99,7 +66,7 @@ mod tests {
     use ledger::source::{Correction, DeviceTotal, Gap, Month, Used};
     use ledger::{Class, DailyTotal, Row, Sums, TotalKey};
     use meter::Provenance;
-    use price::Rate;
+    use price::{Currency, Rate};
 
     use super::*;
 
@@ -215,8 +182,6 @@ mod tests {
         ledger.device(Vec::new());
         assert!(ledger.shutdown(std::time::Duration::from_secs(30)));
         assert_eq!(in_ledger(&path, "USD", 0), Ok(Vec::new()));
-        assert_eq!(today(&path, Currency::USD, ledger::now_us()), Some(Vec::new()), "a day without rows");
-        assert_eq!(today(&folder.join("other.db"), Currency::USD, ledger::now_us()), None);
         std::fs::write(folder.join("spend-2026-10.db"), "no database at all").unwrap();
         assert_eq!(in_ledger(&path, "USD", 0), Ok(Vec::new()));
         assert!(Store::open_read(&path).unwrap().daily_totals(&Range::ALL, &mut |_, _| Ok(())).is_err());

@@ -1,6 +1,6 @@
 //! Accounts for finished exchanges, from the outbox to the ledger.
 //!
-//! `records` reads the outbox; `pipeline` takes each record to the totals, the charge, the day's spend, the budgets, the
+//! `records` reads the outbox; `pipeline` takes each record to the totals, the charge, the budgets, the
 //! ledger, the access log, the attribution of GPU use and the export. `billing` starts and stops what is behind it.
 //!
 //! Laws: nothing here waits on the way of a record, and no failure here affects traffic.
@@ -12,7 +12,6 @@ mod budget_restore;
 mod budget_state_file;
 mod budgets;
 pub mod charger;
-mod daily_spend;
 pub mod export_link;
 mod fleet;
 pub mod gpu_link;
@@ -21,6 +20,7 @@ mod idle_gpu;
 mod ledger_samples;
 mod missing_tiers;
 mod model_gate;
+mod month_spend;
 pub mod pipeline;
 pub mod records;
 #[cfg(test)]

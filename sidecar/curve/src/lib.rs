@@ -30,6 +30,6 @@ pub use curves::{ConcurrencyPoint, Curves, ModelCurves, PositionSpeed, Window};
 pub use distribution::Distribution;
 pub use json::json;
 pub use knee::{Basis, Knee, Outcome};
-pub use reading::{Reading, ReadingError};
+pub use reading::{METRICS, Reading, ReadingError};
 pub use svg::svg;
 pub use table::table;

@@ -22,6 +22,20 @@ pub struct Reading {
     pub(crate) judged: BTreeMap<(String, String), Judged>,
 }
 
+/// The metrics that a page needs for the curves.
+pub const METRICS: [Metric; 10] = [
+    Metric::BuildInfo,
+    Metric::ProcessStart,
+    Metric::FirstToken,
+    Metric::OutputRate,
+    Metric::InputRate,
+    Metric::PositionTokens,
+    Metric::PositionSeconds,
+    Metric::ObjectiveOutputRate,
+    Metric::ObjectiveTarget,
+    Metric::ObjectiveExchanges,
+];
+
 /// One model at one upstream: concurrency is counted by upstream, so two upstreams cannot share a curve.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Series {

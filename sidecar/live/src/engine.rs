@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// An upstream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Upstream {
     /// Name as configured.
     pub name: String,
@@ -21,6 +22,7 @@ pub struct Upstream {
 
 /// The server's own numbers, from its metrics page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Engine {
     /// The server software (`vllm`, `sglang`, …).
     pub kind: Option<String>,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A GPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Gpu {
     /// Its id, as in the label `hw_id`.
     pub id: String,
@@ -27,6 +28,7 @@ pub struct Gpu {
 
 /// The energy of all GPUs since the start of the process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Energy {
     /// Energy of settled exchanges.
     pub attributed_joules: f64,

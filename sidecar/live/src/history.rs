@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The points of a scope, one list for each member of [`Point`](crate::Point), oldest first. All lists have one length;
 /// `null` is a value that is not known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct History {
     /// `all`, `model:NAME` or `tenant:NAME`.
     pub scope: String,

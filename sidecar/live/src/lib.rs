@@ -1,8 +1,14 @@
 //! The numbers of now and of the last day, for the live page and `tokenmeter top`: what users get and what it costs.
 //!
 //! The types are the JSON of the admin listener, written by it and read by `tokenmeter top`. Units are in the members'
-//! names; `null` means not known, which differs from 0.
+//! names; `null` means not known, which differs from 0. A [`Recorder`] makes them from samples of the metrics:
+//!
+//! ```text
+//! metrics::Snapshot ─ each second ─▶ Recorder ─▶ Now
+//!                                       └─ rings ─▶ History
+//! ```
 
+// The types.
 mod engine;
 mod gpu;
 mod history;
@@ -13,6 +19,14 @@ mod point;
 mod scope;
 mod spend;
 
+// Their making.
+mod counts;
+mod parts;
+mod recorder;
+mod ring;
+mod rows;
+mod track;
+
 pub use engine::{Engine, Upstream};
 pub use gpu::{Energy, Gpu};
 pub use history::{History, Step};
@@ -20,5 +34,6 @@ pub use meter::{LedgerState, MeterCost};
 pub use now::{Now, Readiness};
 pub use objective::Objective;
 pub use point::Point;
+pub use recorder::{HISTORY_MAX_BYTES, HISTORY_SCOPES, Recorder};
 pub use scope::{Budget, Scope, Totals};
 pub use spend::{DailySpend, MonthSpend, TenantSpend};

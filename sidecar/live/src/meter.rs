@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the metering costs and misses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MeterCost {
     /// Median processing time of the proxy in one exchange since the start, seconds.
     pub overhead_p50_seconds: Option<f64>,
@@ -25,6 +26,7 @@ pub struct MeterCost {
 
 /// The ledger.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LedgerState {
     /// Whether it is writable.
     pub up: bool,

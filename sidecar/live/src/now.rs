@@ -12,6 +12,7 @@ use crate::scope::Scope;
 
 /// The state of the process at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Now {
     /// The program's version.
     pub version: String,

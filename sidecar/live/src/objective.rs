@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// An objective, as configured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Objective {
     /// Its name.
     pub name: String,

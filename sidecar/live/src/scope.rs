@@ -8,6 +8,7 @@ use crate::point::Point;
 
 /// All traffic, or that of one model or tenant: its last point and its totals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Scope {
     /// The label of the model or the tenant; empty for all traffic.
     pub name: String,
@@ -21,6 +22,7 @@ pub struct Scope {
 
 /// The sums since the start of the process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Totals {
     /// Finished exchanges.
     pub exchanges: u64,
@@ -38,7 +40,8 @@ pub struct Totals {
     pub spend: Option<f64>,
     /// Exchanges without a price, which `spend` does not include; `null` for tenants.
     pub unpriced_exchanges: Option<u64>,
-    /// Cost of one million tokens, input and output: `spend` by the priced tokens' sum; `null` without either.
+    /// Cost of one million tokens, input and output; `null` without tokens or a price book, or if an exchange that may be
+    /// of this scope has no price.
     pub cost_per_million_tokens: Option<f64>,
     /// Share of the judged exchanges that met their objective, 0 to 1; `null` without any.
     pub goodput_ratio: Option<f64>,
@@ -46,6 +49,7 @@ pub struct Totals {
 
 /// A tenant's spending limit in the current period.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Budget {
     /// `day`, `month` or another period of the budgets file.
     pub period: String,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The spend of a month of UTC, from the ledger. It is not a bill. Money is an exact decimal number in a string.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MonthSpend {
     /// `2026-11`.
     pub month: String,
@@ -17,6 +18,7 @@ pub struct MonthSpend {
 
 /// The spend of a day of UTC.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DailySpend {
     /// `2026-11-24`.
     pub day: String,
@@ -28,6 +30,7 @@ pub struct DailySpend {
 
 /// A tenant's spend in a day.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TenantSpend {
     /// The tenant's label.
     pub name: String,

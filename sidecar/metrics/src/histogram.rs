@@ -112,6 +112,11 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
         })
     }
 
+    /// Returns the observations of each bucket, without waiting for a whole one.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
+        self.buckets.iter().map(Count::get)
+    }
+
     fn copy(&self) -> Distribution {
         // The sum of the buckets must fit a u64, for any number of tokens that a server reports.
         let most = u64::MAX / (BUCKETS as u64);
@@ -176,32 +181,6 @@ impl Distribution {
             native: self.native.as_ref().map(|native| native.reading(metric.entry().unit)),
             exemplars: self.exemplars.clone(),
         }
-    }
-
-    /// Adds another's buckets and sum, which is enough for quantiles.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.buckets.resize(self.buckets.len().max(other.buckets.len()), 0);
-        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-            *mine = mine.saturating_add(*theirs);
-        }
-        self.sum += other.sum;
-    }
-
-    /// Returns the `q`-quantile as PromQL's `histogram_quantile` estimates it: linear within a bucket, the last edge
-    /// for the open one. `None` if it is empty.
-    pub(crate) fn quantile(&self, metric: Metric, q: f64) -> Option<f64> {
-        let rank = q * self.count() as f64;
-        let (mut below, mut lower) = (0.0, 0.0);
-        for (upper, n) in self.buckets(metric) {
-            let n = n as f64;
-            if n > 0.0 && below + n >= rank {
-                let inside = ((rank - below) / n).max(0.0);
-                return Some(if upper.is_finite() { lower + (upper - lower) * inside } else { lower });
-            }
-            below += n;
-            lower = upper;
-        }
-        None
     }
 }
 

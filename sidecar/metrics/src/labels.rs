@@ -128,8 +128,13 @@ impl<T: Default> Labels<T> {
         (label, cells)
     }
 
+    /// Returns the number of labels that may still be created.
+    pub(crate) fn room(&self, cap: usize) -> usize {
+        cap.saturating_sub(self.entries.keys().filter(|name| !is_reserved(name)).count())
+    }
+
     fn has_room(&self, name: &str, cap: usize) -> bool {
-        is_reserved(name) || self.entries.keys().filter(|name| !is_reserved(name)).count() < cap
+        is_reserved(name) || self.room(cap) > 0
     }
 
     fn mark_full(&mut self) -> LabelSet {
@@ -220,6 +225,13 @@ impl<T: Merge + Default> Labels<T> {
 
 /// Every label's blocks at one moment, sorted by label.
 pub(crate) struct Blocks<T>(Vec<(Arc<str>, Vec<Arc<T>>)>);
+
+impl<T> Blocks<T> {
+    /// Returns every label and its workers' blocks.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &[Arc<T>])> {
+        self.0.iter().map(|(name, blocks)| (name, &blocks[..]))
+    }
+}
 
 impl<T: Merge + Default> Blocks<T> {
     /// Returns the sums over the workers.

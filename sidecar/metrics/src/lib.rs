@@ -31,6 +31,7 @@ mod reload;
 mod spend;
 
 // The cells of the data plane, from one number to a worker's set.
+mod bucket_counts;
 mod cell;
 mod histogram;
 mod lazy;
@@ -61,6 +62,7 @@ mod totals;
 mod upstream;
 
 pub use attribution::{COST_PARTS, Share};
+pub use bucket_counts::BucketCounts;
 pub use budget::{BUDGET_LIMITS, BUDGET_PERIODS, BUDGET_THRESHOLDS, BudgetReading, WEBHOOK_OUTCOMES};
 pub use currency::Currency;
 pub use engine::{EngineReading, PROMPT_SOURCES};
@@ -75,7 +77,7 @@ pub use preset::{PRESETS, Preset, TARGET_RATIO};
 pub use reading::{Exemplar, FamilyReading, HistogramReading, NativeReading, Reading, Sample, Value};
 pub use reload::{RELOAD_OUTCOMES, ReloadedFile};
 pub use semconv::Semconv;
-pub use snapshot::{ModelSnapshot, Snapshot};
+pub use snapshot::{ModelSnapshot, Snapshot, TenantSnapshot, Verdicts};
 pub use spend::{Basis, UNPRICED, units};
 pub use table::value::*;
 pub use table::{Entry, Instrument, Kind, LABELS, Label, Metric, Unit, attribute};

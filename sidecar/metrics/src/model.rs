@@ -93,7 +93,8 @@ impl ModelCells {
 
 impl Traffic for ModelCells {
     fn exchanges(&self) -> u64 {
-        meter::Ending::ALL.into_iter().map(|ending| self.ended(ending)).fold(0, u64::saturating_add)
+        let endings = self.upstreams.iter().flat_map(|(_, cells)| cells.exchanges.iter());
+        endings.flat_map(|(_, endings)| endings).map(Count::get).fold(0, u64::saturating_add)
     }
 }
 

@@ -187,9 +187,15 @@ impl Metrics {
         String::from_utf8(page).expect("names are strings, and all else is ASCII")
     }
 
-    /// Returns the numbers of the live page, by model.
+    /// Returns the sums of the live page at one moment, which cost a small part of a reading.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::of(&self.registry.totals())
+        self.registry.snapshot()
+    }
+
+    /// Returns the labels under which tenants are shown, the most important tenant first: its own name if it has a label
+    /// or the cap has room for it, else `_other`. Unlike [`Metrics::tenant_label`] it creates none.
+    pub fn shown_tenants<'a>(&self, tenants: impl Iterator<Item = &'a str>) -> Vec<Arc<str>> {
+        self.registry.shown_tenants(tenants)
     }
 }
 

@@ -63,6 +63,12 @@ impl SampleWriter {
         std::mem::take(&mut self.by_metric[metric as usize])
     }
 
+    /// Returns the samples of all metrics.
+    pub(crate) fn into_samples(self) -> impl Iterator<Item = (Metric, Sample)> {
+        let by_metric = Metric::ALL.iter().zip(self.by_metric);
+        by_metric.flat_map(|(metric, samples)| samples.into_iter().map(|sample| (*metric, sample)))
+    }
+
     fn add(&mut self, metric: Metric, labels: &[&str], value: Option<Value>) {
         self.by_metric[metric as usize].extend(value.map(|value| sample(metric, labels, value)));
     }

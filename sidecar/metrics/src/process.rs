@@ -13,7 +13,7 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn read() -> Self {
-        let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        let stat = stat();
         Self {
             memory_bytes: memory_bytes(),
             cpu_seconds: cpu_seconds(&stat),
@@ -23,13 +23,20 @@ impl Process {
     }
 }
 
-fn memory_bytes() -> Option<u64> {
+/// Returns the text of `/proc/self/stat`.
+pub(crate) fn stat() -> String {
+    fs::read_to_string("/proc/self/stat").unwrap_or_default()
+}
+
+/// Returns the resident memory.
+pub(crate) fn memory_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     Some(kibibytes.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
-fn cpu_seconds(stat: &str) -> Option<f64> {
+/// Returns the user and system CPU time.
+pub(crate) fn cpu_seconds(stat: &str) -> Option<f64> {
     Some((ticks(stat, UTIME)? + ticks(stat, STIME)?) / TICKS_PER_SECOND)
 }
 

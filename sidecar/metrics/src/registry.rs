@@ -13,7 +13,7 @@ use crate::control::Control;
 use crate::currency::Currency;
 use crate::engine::EngineReading;
 use crate::format::Format;
-use crate::labels::{LabelSet, Labels, sum};
+use crate::labels::{Blocks, LabelSet, Labels, sum};
 use crate::model::ModelCells;
 use crate::names::{self, OTHER, UNKNOWN};
 use crate::objective::Objective;
@@ -177,6 +177,35 @@ impl Registry {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns the labels under which tenants are shown, without creating any.
+    pub(crate) fn shown_tenants<'a>(&self, tenants: impl Iterator<Item = &'a str>) -> Vec<Arc<str>> {
+        let data_plane = self.data_plane();
+        let mut room = data_plane.tenants.room(MAX_TENANTS);
+        let shown = tenants.map(|name| {
+            let name = names::label(name);
+            let name = if name.is_empty() { UNKNOWN } else { &*name };
+            if let Some(label) = data_plane.tenants.label(name) {
+                return label;
+            }
+            let fits = names::is_reserved(name) || room > 0;
+            room = room.saturating_sub(usize::from(!names::is_reserved(name)));
+            if fits { name.into() } else { OTHER.into() }
+        });
+        shown.collect()
+    }
+
+    /// Returns the cells of all workers, models and tenants, and the readings of upstreams' metrics pages.
+    pub(crate) fn blocks(&self) -> AllBlocks {
+        let data_plane = self.data_plane();
+        let engines = data_plane.engines.iter().map(|(name, engine)| (Arc::clone(name), engine.clone()));
+        (
+            data_plane.workers.clone(),
+            data_plane.models.blocks(),
+            data_plane.tenants.blocks(),
+            engines.collect(),
+        )
+    }
+
     /// Returns the sums over all workers.
     pub(crate) fn totals(&self) -> Totals {
         let (workers, models, tenants, upstreams, engines) = {
@@ -218,6 +247,10 @@ impl Registry {
         self.data_plane.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// The cells of workers, models and tenants, and the readings of upstreams' metrics pages.
+pub(crate) type AllBlocks =
+    (Vec<Arc<ProxyCells>>, Blocks<ModelCells>, Blocks<TenantCells>, Vec<(Arc<str>, EngineReading)>);
 
 /// Maximum number of tenants with labels of their own: enough for the teams of a company.
 pub(crate) const MAX_TENANTS: usize = 100;

@@ -4,16 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use meter::{Ending, TokenType};
-
 use crate::attribution::Share;
 use crate::budget::Budgets;
 use crate::cell::Count;
 use crate::engine::EngineReading;
 use crate::format::Format;
 use crate::histogram::Distribution;
-use crate::lazy::Lazy;
-use crate::model::{ByConcurrency, ModelCells};
+use crate::model::ModelCells;
 use crate::objective::Objective;
 use crate::part::Parts;
 use crate::proxy::ProxyCells;
@@ -49,31 +46,4 @@ pub(crate) struct Totals {
     pub(crate) reloads: Reloads,
     /// Scrapes, in the order of [`Format::ALL`].
     pub(crate) scrapes: [Count; Format::ALL.len()],
-}
-
-impl ModelCells {
-    /// Returns the exchanges with one ending, over all upstreams and dialects.
-    pub(crate) fn ended(&self, ending: Ending) -> u64 {
-        let endings = self.upstreams.iter().flat_map(|(_, cells)| cells.exchanges.iter());
-        endings.map(|(_, endings)| endings[ending as usize].get()).fold(0, u64::saturating_add)
-    }
-
-    /// Returns the tokens of one type, over all provenances.
-    pub(crate) fn tokens_of(&self, kind: TokenType) -> u64 {
-        self.tokens
-            .iter()
-            .filter_map(|types| types.get())
-            .map(|types| types[kind as usize].get())
-            .fold(0, u64::saturating_add)
-    }
-
-    /// Returns one of the distributions by concurrency, over all upstreams and concurrencies.
-    pub(crate) fn over_concurrency(&self, pick: impl Fn(&ByConcurrency) -> Distribution) -> Distribution {
-        let mut all = Distribution::default();
-        let cells = self.upstreams.iter().flat_map(|(_, cells)| &cells.by_concurrency);
-        for cells in cells.filter_map(Lazy::get) {
-            all.add(&pick(cells));
-        }
-        all
-    }
 }

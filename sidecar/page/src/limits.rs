@@ -35,16 +35,20 @@ pub(crate) const CONNECTION_MAX_TIME: Duration = Duration::from_secs(30);
 /// Pause after a failed accept (no file descriptors), so that the thread does not spin.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Interval at which totals are sampled for the page's tokens per second.
+/// Interval of the samples, which is that of a stream's events and of a history's points.
 pub(crate) const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Number of samples: the page shows the speed over the last five seconds, or since the start.
-pub(crate) const MAX_SAMPLES: usize = 6;
+/// Maximum number of open streams, and at most a quarter of the connections: pages that people watch. Ten of them cost
+/// less than 1 % of a core.
+pub(crate) const MAX_STREAMS: usize = 32;
 
-/// Maximum number of scrape pages rendered at once. More are no faster on two cores, and each holds a page's numbers.
+/// Maximum time in which a stream's reader takes an event: ten events.
+pub(crate) const STREAM_MAX_STALL: Duration = Duration::from_secs(10);
+
+/// Maximum number of responses rendered at once. More are no faster on two cores, and each holds a page's numbers.
 pub(crate) const MAX_CONCURRENT_SCRAPES: usize = 4;
 
-/// Maximum time a scrape waits for its rendering: half of a scraper's usual 10 s.
+/// Maximum time a request waits for its rendering: half of a scraper's usual 10 s.
 pub(crate) const RENDER_MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// Bytes decompressed at once for a scraper that does not accept gzip.

@@ -12,7 +12,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::thread::JoinHandle;
 
-use http_body_util::Either;
+use hyper::Response;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -22,16 +22,17 @@ use tokio::sync::oneshot;
 use tokio::task::{LocalSet, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
+use crate::body::ResponseBody;
 use crate::host::AllowedHosts;
 use crate::limits::{
     ACCEPT_PAUSE, CONNECTION_MAX_TIME, FIRST_BYTE_MAX_TIME, HEAD_MAX_BYTES, HEAD_MAX_TIME,
     LAST_ANSWERS_MAX_TIME, MAX_CONCURRENT_SCRAPES, SAMPLE_INTERVAL, SLOT_PAUSE,
 };
+use crate::render::Renderer;
 use crate::route::{self, Answer, Routes};
-use crate::scrape::ScrapeRenderer;
 use crate::slots::{Progress, Slot, Slots, Taken};
 use crate::source::Source;
-use crate::speed::Speed;
+use crate::stream::{Events, Streams};
 
 /// Binds `listen` and serves at most `connections` at once, until the returned value is dropped.
 pub fn start(
@@ -52,11 +53,13 @@ pub fn start(
     let thread = std::thread::Builder::new()
         .name("admin".to_owned())
         .spawn(move || {
-            let routes = Routes { source, hosts, speed: Speed::default() };
+            let routes = RefCell::new(Routes::new(source, hosts));
             LocalSet::new().block_on(&runtime, async {
                 let slots = Rc::new(Slots::new(connections));
+                let (renderer, streams) = (Renderer::default(), Streams::new(connections));
+                let shared = Rc::new(Shared { routes, renderer, streams });
                 tokio::select! {
-                    () = serve(listener, Rc::clone(&slots), Rc::new(RefCell::new(routes))) => {}
+                    () = serve(listener, Rc::clone(&slots), shared) => {}
                     _ = stopped => {}
                 }
                 // A process may end right after its drain; its waiters are answered before.
@@ -130,13 +133,19 @@ async fn answered(slots: &Slots) {
     }
 }
 
-async fn serve(listener: TcpListener, slots: Rc<Slots>, routes: Rc<RefCell<Routes>>) {
+/// What all connections share.
+struct Shared {
+    routes: RefCell<Routes>,
+    renderer: Renderer,
+    streams: Streams,
+}
+
+async fn serve(listener: TcpListener, slots: Rc<Slots>, shared: Rc<Shared>) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return tracing::error!(%error, "the admin listener cannot be polled"),
     };
-    tokio::task::spawn_local(sample(routes.clone()));
-    let renderer = Rc::new(ScrapeRenderer::default());
+    tokio::task::spawn_local(sample(Rc::clone(&shared)));
     loop {
         let (stream, peer) = match listener.accept().await {
             Ok((stream, peer)) => (stream, peer.ip().to_canonical()),
@@ -146,12 +155,12 @@ async fn serve(listener: TcpListener, slots: Rc<Slots>, routes: Rc<RefCell<Route
                 continue;
             }
         };
-        let (slots, routes, renderer) = (slots.clone(), routes.clone(), renderer.clone());
+        let shared = Rc::clone(&shared);
         match slots.take(peer) {
-            Taken::Free(slot) => drop(tokio::task::spawn_local(answer(stream, slot, routes, renderer))),
+            Taken::Free(slot) => drop(tokio::task::spawn_local(answer(stream, slot, shared))),
             Taken::Evicting(slot) => {
-                routes.borrow().source.evicted();
-                tokio::task::spawn_local(answer(stream, slot, routes, renderer));
+                shared.routes.borrow().source.evicted();
+                tokio::task::spawn_local(answer(stream, slot, shared));
                 // The evicted connection closes in its own task. Without a turn for it, a backlog of connections would
                 // open up to 128 descriptors more, the number of accepts that tokio allows one task without a pause.
                 yield_now().await;
@@ -159,54 +168,51 @@ async fn serve(listener: TcpListener, slots: Rc<Slots>, routes: Rc<RefCell<Route
             Taken::Full => match slots.wait() {
                 Some(waiting) => drop(tokio::task::spawn_local(async move {
                     let slot = waiting.slot(peer).await;
-                    answer(stream, slot, routes, renderer).await;
+                    answer(stream, slot, shared).await;
                 })),
-                None => routes.borrow().source.evicted(),
+                None => shared.routes.borrow().source.evicted(),
             },
         }
     }
 }
 
-async fn answer(stream: TcpStream, slot: Slot, routes: Rc<RefCell<Routes>>, renderer: Rc<ScrapeRenderer>) {
+async fn answer(stream: TcpStream, slot: Slot, shared: Rc<Shared>) {
+    let slot = Rc::new(slot);
     tokio::select! {
         // An error means that the peer left or was too slow; there is no peer to answer.
-        _ = connection(stream, &slot, &routes, &renderer) => {}
+        _ = connection(stream, &slot, &shared) => {}
         () = expired(&slot) => {}
         () = slot.evicted() => {}
     }
 }
 
-/// Waits for the maximum time of a connection, which begins after the drain if it waits for that.
+/// Waits for the maximum time of a connection, which begins after the drain if it waits for that. A stream has none.
 async fn expired(slot: &Slot) {
     loop {
         sleep(CONNECTION_MAX_TIME).await;
-        if slot.progress() != Progress::Drain {
+        if !matches!(slot.progress(), Progress::Drain | Progress::Stream) {
             return;
         }
     }
 }
 
-async fn connection(
-    stream: TcpStream,
-    slot: &Slot,
-    routes: &RefCell<Routes>,
-    renderer: &ScrapeRenderer,
-) -> hyper::Result<()> {
+async fn connection(stream: TcpStream, slot: &Rc<Slot>, shared: &Shared) -> hyper::Result<()> {
     if !matches!(timeout(FIRST_BYTE_MAX_TIME, stream.readable()).await, Ok(Ok(()))) {
         return Ok(());
     }
     slot.reached(Progress::Head);
     let service = service_fn(|request| {
         slot.reached(Progress::Answer);
-        let answer = routes.borrow().answer(&request);
+        let answer = shared.routes.borrow().answer(&request);
         async {
             Ok::<_, Infallible>(match answer {
-                Answer::Now(response) => response.map(Either::Left),
-                Answer::Render(scrape, gzip) => renderer.render(scrape, gzip).await,
+                Answer::Now(response) => response.map(ResponseBody::Whole),
+                Answer::Render(content, gzip) => shared.renderer.render(content, gzip).await,
+                Answer::Stream => stream_of(slot, shared),
                 Answer::Drained(drained) => {
                     slot.waits_for_drain();
                     drained.await;
-                    route::drained().map(Either::Left)
+                    route::drained().map(ResponseBody::Whole)
                 }
             })
         }
@@ -220,12 +226,21 @@ async fn connection(
         .await
 }
 
-async fn sample(routes: Rc<RefCell<Routes>>) {
+fn stream_of(slot: &Rc<Slot>, shared: &Shared) -> Response<ResponseBody> {
+    let Some(permit) = shared.streams.permit() else {
+        return route::too_many_streams().map(ResponseBody::Whole);
+    };
+    slot.reached(Progress::Stream);
+    let state = Rc::clone(&shared.routes.borrow().state);
+    route::respond(route::EVENTS, ResponseBody::Events(Events::open(state, Rc::clone(slot), permit)))
+}
+
+async fn sample(shared: Rc<Shared>) {
     let mut seconds = interval(SAMPLE_INTERVAL);
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         seconds.tick().await;
-        routes.borrow_mut().sample();
+        shared.routes.borrow_mut().sample();
     }
 }
 

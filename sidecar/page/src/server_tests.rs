@@ -9,14 +9,25 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, Socket, Type};
 use tokio::sync::watch;
 
+use live::{History, Now, Readiness, Scope, Step};
+use serde_json::Value;
+
 use super::{Error, Running, start};
-use crate::limits::{CONNECTIONS, HEAD_MAX_BYTES, MAX_CONCURRENT_SCRAPES, MAX_WAITERS};
-use crate::{AllowedHosts, Drained, Model, NoDrain, Readiness, Scrape, Source, View};
+use crate::limits::{CONNECTIONS, HEAD_MAX_BYTES, MAX_CONCURRENT_SCRAPES, MAX_STREAMS, MAX_WAITERS};
+use crate::{AllowedHosts, Cached, Content, Drained, NoAccess, NoDrain, Source};
+
+#[path = "api_tests.rs"]
+mod api;
 
 #[derive(Clone)]
 struct Fixed {
     unready: Arc<AtomicBool>,
-    view: Arc<Mutex<View>>,
+    /// The names of models.
+    models: Arc<Mutex<Vec<String>>>,
+    samples: Arc<AtomicUsize>,
+    /// The token that numbers need.
+    token: Option<&'static str>,
+    has_ledger: bool,
     evicted: Arc<AtomicUsize>,
     /// Pages are not rendered while it is locked.
     gate: Option<Arc<Mutex<()>>>,
@@ -27,7 +38,10 @@ impl Default for Fixed {
     fn default() -> Self {
         Self {
             unready: Arc::default(),
-            view: Arc::default(),
+            models: Arc::default(),
+            samples: Arc::default(),
+            token: None,
+            has_ledger: false,
             evicted: Arc::default(),
             gate: None,
             drained: watch::channel(false).0,
@@ -36,24 +50,24 @@ impl Default for Fixed {
 }
 
 impl Source for Fixed {
-    fn metrics(&self, accept: &str) -> Scrape {
+    fn metrics(&self, accept: &str) -> Content {
         if let Some(gate) = &self.gate {
             let gate = Arc::clone(gate);
             let write = move |out: &mut dyn Write| {
                 drop(gate.lock().unwrap());
                 out.write_all(b"# EOF\n")
             };
-            return Scrape { content_type: "text/plain", write: Box::new(write) };
+            return Content { content_type: "text/plain", write: Box::new(write) };
         }
         let page = match accept {
             "panic" => {
-                return Scrape { content_type: "text/plain", write: Box::new(|_| panic!("by the test")) };
+                return Content { content_type: "text/plain", write: Box::new(|_| panic!("by the test")) };
             }
             "large" => "tokenmeter_of_something{and=\"a label\"} 1\n".repeat(100_000),
             "one,two" => "both fields\n".to_owned(),
             _ => "# EOF\n".to_owned(),
         };
-        Scrape {
+        Content {
             content_type: "application/openmetrics-text; version=1.0.0",
             write: Box::new(move |out| out.write_all(page.as_bytes())),
         }
@@ -67,8 +81,32 @@ impl Source for Fixed {
         }
     }
 
-    fn view(&self) -> View {
-        self.view.lock().unwrap().clone()
+    fn sample(&mut self) -> Now {
+        let samples = self.samples.fetch_add(1, Ordering::Relaxed) as u64;
+        let models = self.models.lock().unwrap();
+        let models = models.iter().map(|name| Scope { name: name.clone(), ..Scope::default() });
+        Now { at_unix_ms: samples, models: models.collect(), ..Now::default() }
+    }
+
+    fn history(&self, scope: &str, step: Step) -> Option<History> {
+        ["all", "model:a/b c"].contains(&scope).then(|| History {
+            scope: scope.to_owned(),
+            step_seconds: step.seconds(),
+            ..History::default()
+        })
+    }
+
+    fn spend(&self) -> Option<Content> {
+        let failing = Cached::new(Duration::ZERO, || Err(std::io::Error::other("no \"database\"")));
+        self.has_ledger.then(|| failing.content())
+    }
+
+    fn access(&self, token: Option<&str>) -> Result<(), NoAccess> {
+        match (self.token, token) {
+            (Some("unreadable"), _) => Err(NoAccess::Unreadable("the token cannot be read".to_owned())),
+            (Some(right), given) if given != Some(right) => Err(NoAccess::Token),
+            _ => Ok(()),
+        }
     }
 
     fn drain(&self, token: Option<&str>) -> Result<(), NoDrain> {
@@ -121,6 +159,19 @@ fn assert_status(answer: &str, status: u16) {
     assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
 }
 
+/// Every path that answers GET at once.
+const PATHS: [&str; 9] = [
+    "/",
+    "/assets/app.js",
+    "/assets/app.css",
+    "/assets/icon.svg",
+    "/api/now",
+    "/api/history",
+    "/metrics",
+    "/livez",
+    "/readyz",
+];
+
 #[test]
 fn each_path_has_its_response() {
     let running = serve(Fixed::default());
@@ -137,12 +188,15 @@ fn each_path_has_its_response() {
 #[test]
 fn every_response_has_common_fields() {
     let running = serve(Fixed::default());
-    for path in ["/", "/metrics", "/livez", "/readyz", "/none"] {
+    for path in ["/", "/assets/app.js", "/api/now", "/api/none", "/metrics", "/livez", "/readyz", "/none"] {
         let answer = get(running.address(), path);
+        let is_file = path == "/" || path.starts_with("/assets/");
         for field in [
-            "cache-control: no-store\r\n",
-            "content-security-policy: default-src 'none'; style-src 'unsafe-inline'",
+            if is_file { "cache-control: no-cache\r\n" } else { "cache-control: no-store\r\n" },
+            "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+             connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'\r\n",
             "x-content-type-options: nosniff\r\n",
+            "referrer-policy: no-referrer\r\n",
         ] {
             assert!(answer.contains(field), "{path}: {answer}");
         }
@@ -230,9 +284,10 @@ fn probes_are_answered_during_rendering() {
 fn other_methods_are_rejected_and_bodies_ignored() {
     let running = serve(Fixed::default());
     let smuggled = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
+    let methods = ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
+    for (method, path) in methods.into_iter().flat_map(|method| PATHS.map(|path| (method, path))) {
         let request = format!(
-            "{method} / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{smuggled}",
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{smuggled}",
             smuggled.len()
         );
         let answer = send(running.address(), &request);
@@ -245,33 +300,12 @@ fn other_methods_are_rejected_and_bodies_ignored() {
 #[test]
 fn foreign_host_is_rejected_on_every_path() {
     let running = serve(Fixed::default());
-    for path in ["/", "/metrics", "/livez", "/readyz"] {
+    for path in PATHS {
         let request = |host: &str| format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
         let answer = send(running.address(), &request("evil.example:9464"));
         assert_status(&answer, 421);
         assert!(answer.contains("admin_hosts"), "the remedy is missing: {answer}");
         assert_status(&send(running.address(), &request("meter.example")), 200);
-    }
-}
-
-#[test]
-fn live_page_shows_speeds_from_samples() {
-    let source = Fixed::default();
-    let model = |output_tokens| Model { name: "<llama>".to_owned(), output_tokens, ..Model::default() };
-    source.view.lock().unwrap().models = vec![model(0)];
-    let running = serve(source.clone());
-    let deadline = Instant::now() + Duration::from_secs(10);
-    let mut tokens = 0;
-    loop {
-        tokens += 50_000;
-        source.view.lock().unwrap().models = vec![model(tokens)];
-        let page = get(running.address(), "/");
-        assert!(page.contains("<bdi>&lt;llama&gt;</bdi>"), "{page}");
-        if !page.contains("<td>0<td>–<td>–") {
-            break;
-        }
-        assert!(Instant::now() < deadline, "no speed was shown: {page}");
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

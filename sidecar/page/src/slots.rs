@@ -20,6 +20,8 @@ pub(crate) enum Progress {
     Silent,
     /// A part of a request head received.
     Head,
+    /// The response is a stream, whose reader opens another after an eviction.
+    Stream,
     /// The request is being answered.
     Answer,
     /// The request waits for the end of the drain.
@@ -136,6 +138,11 @@ impl Slot {
     /// Records the progress of the connection.
     pub(crate) fn reached(&self, progress: Progress) {
         self.entry.progress.set(progress);
+    }
+
+    /// Evicts the connection.
+    pub(crate) fn evict(&self) {
+        self.entry.evicted.notify_one();
     }
 
     /// Records that the connection waits for the end of the drain. If more than [`MAX_WAITERS`] do, the oldest of the

@@ -14,6 +14,7 @@
 //! attributes pending exchanges, and the ledger commits its queue: the process has drained. At its end the last
 //! telemetry is sent, and the admin listener closes last, so that operators can follow the stop.
 
+mod curve;
 mod drain;
 mod probe;
 mod readiness;
@@ -26,13 +27,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use accounting::Billing;
+use accounting::admin_page::AdminPage;
 use accounting::billing;
 use accounting::export_link::Exports;
 use accounting::gpu_link::{self, AttributionQueue, PendingAttribution};
-use accounting::pipeline::{Pipeline, Tally};
+use accounting::pipeline::Pipeline;
 use accounting::records;
 use accounting::tokenizer_stage::{self, TokenizerStage};
 use accounting::totals::{Totals, UpstreamTotals};
@@ -88,24 +90,20 @@ impl Process {
             &metrics,
         )
         .map_err(StartError::Thread)?;
-        let state = billing.state();
         let resource_usage = Arc::new(ResourceUsage::default());
         metrics.set(Part::Resources, Arc::clone(&resource_usage) as _);
         let exports = exports(plan, &metrics);
         let targets: Vec<Target> = plan.relay.upstreams.iter().map(target).collect();
         let readiness =
             Readiness::new(targets.iter().map(|target| format!("{} at {}", target.name, target.url)));
-        let tally = Tally::default();
         let shared_addresses = Arc::new(OnceLock::new());
         let drain = Drain::new(plan.drain_token.clone());
         let source = Source {
-            metrics: metrics.clone(),
-            billing: state,
+            page: AdminPage::new(&metrics, &billing.state()),
+            curve: curve::cached(&metrics),
             resource_usage: Arc::clone(&resource_usage),
             readiness: readiness.clone(),
             drain: drain.clone(),
-            tally: tally.clone(),
-            started: Instant::now(),
             upstreams: targets.iter().map(|target| (target.name.clone(), target.url.clone())).collect(),
             addresses: Arc::clone(&shared_addresses),
         };
@@ -117,10 +115,9 @@ impl Process {
         let totals = Totals::new(plan.relay.upstreams.iter().map(|upstream| &upstream.name));
         let upstreams = plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name));
         let attribution = AttributionQueue::new(upstreams.collect(), &metrics);
-        let counters = (tally, totals.clone());
         let (to_gpus, to_export) = (attribution.clone(), exports.clone());
         let pipeline =
-            Arc::new(Pipeline::new(counters, &metrics, &billing, to_gpus, to_export, plan.log.access));
+            Arc::new(Pipeline::new(totals.clone(), &metrics, &billing, to_gpus, to_export, plan.log.access));
         let tokenizer_stage = tokenizers(plan, &pipeline)?;
         let records =
             records::take(inbox, outbox.missed(), pipeline, tokenizer_stage, billing.charger().clone())

@@ -29,24 +29,6 @@ fn invalid_rate_is_ignored() {
 }
 
 #[test]
-fn quantiles_at_both_ends() {
-    let read = |values: &[f64]| {
-        let histogram = OutputRate::default();
-        values.iter().for_each(|value| histogram.rate(Metric::OutputRate, *value));
-        histogram.read()
-    };
-    assert_eq!(read(&[]).quantile(Metric::OutputRate, 0.5), None);
-    assert_eq!(read(&[0.5, 0.5]).quantile(Metric::OutputRate, 0.5), Some(0.5), "from zero");
-    assert_eq!(
-        read(&[9999.0]).quantile(Metric::OutputRate, 0.5),
-        Some(1000.0),
-        "the open bucket yields the last edge"
-    );
-    assert_eq!(read(&[12.0, 9999.0]).quantile(Metric::OutputRate, 0.0), Some(10.0));
-    assert_eq!(read(&[12.0]).quantile(Metric::OutputRate, 1.0), Some(15.0));
-}
-
-#[test]
 fn overflowing_gaps_still_have_a_sum() {
     let histogram = Histogram::<{ meter::edges::GAP_S.len() + 1 }>::default();
     let gaps = Gaps { buckets: [u64::MAX; meter::edges::GAP_S.len() + 1], sum_ns: u64::MAX };

@@ -20,9 +20,10 @@ use std::thread;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
+use live::{History, Now, Readiness, Step};
 use meter::Observer;
 use metrics::{Format, Metrics, Options};
-use page::{AllowedHosts, Readiness, Scrape, Source, View};
+use page::{AllowedHosts, Content, Source};
 
 use openmetrics::Page;
 use records::plain;
@@ -33,18 +34,22 @@ const WORKERS: usize = 2;
 struct Meter(Metrics);
 
 impl Source for Meter {
-    fn metrics(&self, accept: &str) -> Scrape {
+    fn metrics(&self, accept: &str) -> Content {
         let (format, metrics) = (Format::accepted(accept), self.0.clone());
         let write = move |out: &mut dyn Write| metrics.scrape(format).write(format, out);
-        Scrape { content_type: format.content_type(), write: Box::new(write) }
+        Content { content_type: format.content_type(), write: Box::new(write) }
     }
 
     fn ready(&self) -> Readiness {
         Readiness::Ready
     }
 
-    fn view(&self) -> View {
-        View::default()
+    fn sample(&mut self) -> Now {
+        Now::default()
+    }
+
+    fn history(&self, _: &str, _: Step) -> Option<History> {
+        None
     }
 }
 

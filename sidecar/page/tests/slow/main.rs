@@ -14,7 +14,8 @@ use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use page::{AllowedHosts, Drained, Readiness, Scrape, Source, View};
+use live::{History, Now, Readiness, Step};
+use page::{AllowedHosts, Content, Drained, Source};
 
 use resident::resident_kib;
 
@@ -25,7 +26,7 @@ const LINES: u64 = 60_000;
 struct Large(Sender<()>);
 
 impl Source for Large {
-    fn metrics(&self, _: &str) -> Scrape {
+    fn metrics(&self, _: &str) -> Content {
         let rendered = self.0.clone();
         let write = move |out: &mut dyn Write| {
             for at in 0..LINES {
@@ -37,15 +38,19 @@ impl Source for Large {
             }
             rendered.send(()).map_err(std::io::Error::other)
         };
-        Scrape { content_type: "text/plain", write: Box::new(write) }
+        Content { content_type: "text/plain", write: Box::new(write) }
     }
 
     fn ready(&self) -> Readiness {
         Readiness::Ready
     }
 
-    fn view(&self) -> View {
-        View::default()
+    fn sample(&mut self) -> Now {
+        Now::default()
+    }
+
+    fn history(&self, _: &str, _: Step) -> Option<History> {
+        None
     }
 }
 
@@ -85,16 +90,20 @@ fn stalled_scraper_holds_less_than_a_megabyte() {
 struct Draining;
 
 impl Source for Draining {
-    fn metrics(&self, _: &str) -> Scrape {
-        Scrape { content_type: "text/plain", write: Box::new(|_| Ok(())) }
+    fn metrics(&self, _: &str) -> Content {
+        Content { content_type: "text/plain", write: Box::new(|_| Ok(())) }
     }
 
     fn ready(&self) -> Readiness {
         Readiness::Ready
     }
 
-    fn view(&self) -> View {
-        View::default()
+    fn sample(&mut self) -> Now {
+        Now::default()
+    }
+
+    fn history(&self, _: &str, _: Step) -> Option<History> {
+        None
     }
 
     fn drained(&self) -> Option<Drained> {

@@ -2,13 +2,11 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
-use accounting::admin_page;
-use accounting::billing;
-use accounting::pipeline::Tally;
-use metrics::Metrics;
-use relay::ServerKind;
+use accounting::admin_page::AdminPage;
+use live::{Engine, History, Now, Readiness as Ready, Step, Upstream};
+use metrics::Snapshot;
+use page::{Cached, Content};
 
 use crate::assemble::drain::Drain;
 use crate::assemble::readiness::Readiness;
@@ -17,13 +15,11 @@ use crate::cli;
 
 /// The parts that the admin listener reads.
 pub(crate) struct Source {
-    pub(crate) metrics: Metrics,
-    pub(crate) billing: billing::State,
+    pub(crate) page: AdminPage,
+    pub(crate) curve: Cached,
     pub(crate) resource_usage: Arc<ResourceUsage>,
     pub(crate) readiness: Readiness,
     pub(crate) drain: Drain,
-    pub(crate) tally: Tally,
-    pub(crate) started: Instant,
     /// Name and URL of each upstream.
     pub(crate) upstreams: Vec<(String, String)>,
     /// The listener of each upstream, once it is open.
@@ -31,26 +27,33 @@ pub(crate) struct Source {
 }
 
 impl page::Source for Source {
-    fn metrics(&self, accept: &str) -> page::Scrape {
-        admin_page::scrape(&self.metrics, accept)
+    fn metrics(&self, accept: &str) -> Content {
+        self.page.scrape(accept)
     }
 
-    fn ready(&self) -> page::Readiness {
+    fn ready(&self) -> Ready {
         match self.readiness.reasons() {
-            none if none.is_empty() => admin_page::readiness(&self.billing),
-            reasons => page::Readiness::NotReady(reasons),
+            none if none.is_empty() => self.page.readiness(),
+            reasons => Ready::NotReady(reasons),
         }
     }
 
-    fn view(&self) -> page::View {
-        page::View {
-            version: cli::version().to_owned(),
-            uptime_s: self.started.elapsed().as_secs(),
-            upstreams: self.upstreams(),
-            models: admin_page::models(&self.metrics),
-            spend: self.billing.today(),
-            provenances: self.tally.read(),
-        }
+    fn sample(&mut self) -> Now {
+        let ready = self.ready();
+        let Self { page, readiness, upstreams, addresses, .. } = self;
+        page.sample(cli::version(), ready, |snapshot| shown(upstreams, addresses, readiness, snapshot))
+    }
+
+    fn history(&self, scope: &str, step: Step) -> Option<History> {
+        self.page.history(scope, step)
+    }
+
+    fn curve(&self) -> Option<Content> {
+        Some(self.curve.content())
+    }
+
+    fn spend(&self) -> Option<Content> {
+        self.page.spend()
     }
 
     fn drain(&self, token: Option<&str>) -> Result<(), page::NoDrain> {
@@ -66,24 +69,30 @@ impl page::Source for Source {
     }
 }
 
-impl Source {
-    fn upstreams(&self) -> Vec<page::Upstream> {
-        let addresses = self.addresses.get().map_or(&[][..], Vec::as_slice);
-        let hiding = self.metrics.snapshot().hide_cached_tokens;
-        let fault = |name: &str| hiding.iter().find(|(upstream, _)| &**upstream == name).map(hides_cached);
-        let upstreams = self.upstreams.iter().zip(addresses).enumerate();
-        let shown = upstreams.map(|(index, ((name, url), listen))| page::Upstream {
-            name: name.clone(),
-            listen: *listen,
-            url: url.clone(),
-            up: self.readiness.reached(index),
-            fault: fault(name),
-        });
-        shown.collect()
-    }
+/// Returns the upstreams whose listeners are open.
+fn shown(
+    upstreams: &[(String, String)],
+    addresses: &OnceLock<Vec<SocketAddr>>,
+    readiness: &Readiness,
+    snapshot: &Snapshot,
+) -> Vec<Upstream> {
+    let addresses = addresses.get().map_or(&[][..], Vec::as_slice);
+    let shown = upstreams.iter().zip(addresses).enumerate().map(|(index, ((name, url), listen))| Upstream {
+        name: name.clone(),
+        listen: listen.to_string(),
+        url: url.clone(),
+        up: readiness.reached(index),
+        fault: fault(snapshot, name),
+        engine: Engine::of(snapshot, name),
+    });
+    shown.collect()
 }
 
-fn hides_cached((_, kind): &(Arc<str>, Option<ServerKind>)) -> String {
-    let remedy = kind.map_or("", engine::hidden_cached_remedy);
-    format!("its cache hits are not in its usage, so they are priced as computed tokens{remedy}")
+/// Returns the error of an upstream's configuration that makes its charges wrong.
+fn fault(snapshot: &Snapshot, upstream: &str) -> Option<String> {
+    let (_, engine) = snapshot.engines.iter().find(|(name, _)| **name == *upstream)?;
+    let remedy = engine.kind.map_or("", engine::hidden_cached_remedy);
+    engine.hides_cached_tokens().then(|| {
+        format!("its cache hits are not in its usage, so they are priced as computed tokens{remedy}")
+    })
 }

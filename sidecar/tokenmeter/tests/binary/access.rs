@@ -1,9 +1,10 @@
-//! The access log has tenant and cost of an exchange, under the names of the other exports; the live page has today's
-//! spend.
+//! The access log has tenant and cost of an exchange, under the names of the other exports; the live page has the
+//! spend of the process and, from the ledger, of the month.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::child::{Running, get};
 use crate::proxying::{ask, server};
@@ -42,6 +43,20 @@ fn line(running: &Running) -> Value {
     serde_json::from_str(&line).unwrap()
 }
 
+/// The state of the live page, once its sample has an exchange.
+fn sampled(running: &Running) -> Value {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let (_, now) = get(running.admin, "/api/now");
+        let now: Value = serde_json::from_str(&now).unwrap();
+        if now["all"]["totals"]["exchanges"] == json!(1) {
+            return now;
+        }
+        assert!(Instant::now() < deadline, "{now}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// These members, in this order; `null` for those it lacks.
 fn members(line: &Value, names: &[&str]) -> Value {
     names.iter().map(|name| line.get(*name).cloned().unwrap_or_default()).collect()
@@ -58,19 +73,19 @@ fn line_has_tenant_and_cost() {
 
     ask(&running, "X-Tenant: acme\r\nX-Principal: batch\r\n", r#"{"model":"tiny","stream":true}"#);
     let one = line(&running);
-    assert_eq!(members(&one, &["tenant", "principal"]), serde_json::json!(["acme", "batch"]), "{one}");
+    assert_eq!(members(&one, &["tenant", "principal"]), json!(["acme", "batch"]), "{one}");
     assert_eq!(one["path"], "/v1/chat/completions", "the route: {one}");
     assert_eq!(one["id"].as_str().map(str::len), Some(36), "the key of the ledger's row: {one}");
     for member in ["duration_ms", "first_token_ms", "output_rate", "concurrency"] {
         let Some(number) = one[member].as_f64() else { continue };
         assert!((number * 1e3 - (number * 1e3).round()).abs() < 1e-6, "{member}: three digits: {one}");
     }
-    // The line comes after the charge, and so does the page.
-    let (_, page) = get(running.admin, "/");
-    assert!(page.contains("<th>cost, EUR<th>"), "{page}");
-    assert!(page.contains("<bdi>acme</bdi><td>0.0000131<td>1<td>0</tr>"), "{page}");
+    // The line comes after the charge, and so does the next sample.
+    let now = sampled(&running);
+    assert_eq!((&now["currency"], &now["tenants"][0]["name"]), (&json!("EUR"), &json!("acme")), "{now}");
+    assert_eq!(now["tenants"][0]["totals"]["spend"], json!(0.0000131), "{now}");
     // 11 × 1/10⁶ + 7 × 0.3/10⁶, as text: a float would round it.
-    assert_eq!(members(&one, &MONEY), serde_json::json!(["0.0000131", "EUR", "v7", null]), "{one}");
+    assert_eq!(members(&one, &MONEY), json!(["0.0000131", "EUR", "v7", null]), "{one}");
 }
 
 #[test]
@@ -80,31 +95,34 @@ fn line_has_the_reason_without_a_price() {
     let running = Running::start(server(), &["--access-log", "--log-level", "warn", "--prices", &prices]);
     ask(&running, "", r#"{"model":"tiny","stream":true}"#);
     let two = line(&running);
-    let (_, page) = get(running.admin, "/");
-    assert!(page.contains("<bdi>default</bdi><td>0.00<td>1<td>1</tr>"), "{page}");
-    assert!(page.contains("<th>cost<th>"), "no currency without a price: {page}");
-    assert_eq!(members(&two, &["tenant", "principal"]), serde_json::json!(["default", null]), "{two}");
-    assert_eq!(members(&two, &MONEY), serde_json::json!([null, null, null, "model"]), "{two}");
+    let now = sampled(&running);
+    let model = &now["models"][0]["totals"];
+    assert_eq!((&model["spend"], &model["unpriced_exchanges"]), (&json!(0.0), &json!(1)), "{now}");
+    assert_eq!(model["cost_per_million_tokens"], Value::Null, "{now}");
+    assert_eq!(members(&two, &["tenant", "principal"]), json!(["default", null]), "{two}");
+    assert_eq!(members(&two, &MONEY), json!([null, null, null, "model"]), "{two}");
 }
 
 #[test]
-fn restarted_process_shows_the_ledgers_day() {
+fn restarted_process_shows_the_ledgers_month() {
     let folder = Folder::new("restarted");
     let (prices, ledger) = (folder.file("p.yaml", PRICES), folder.0.join("x.db").display().to_string());
     let options = ["--access-log", "--prices", &prices, "--ledger", &ledger, "--drain-delay-ms", "0"];
     let mut first = Running::start(server(), &options);
     ask(&first, "", r#"{"model":"tiny","stream":true}"#);
     line(&first);
-    assert!(
-        get(first.admin, "/").1.contains("when this process started"),
-        "a new ledger has no spend of the day"
-    );
     first.signal("TERM");
     assert_eq!(first.ended(), Some(0));
     let second = Running::start(server(), &options);
-    let (_, page) = get(second.admin, "/");
-    assert!(page.contains("<h2>Spent today, in UTC</h2>"), "{page}");
-    assert!(page.contains("<bdi>default</bdi><td>0.0000131<td>1<td>0</tr>"), "{page}");
+    let (status, spend) = get(second.admin, "/api/spend");
+    let spend: Value = serde_json::from_str(&spend).unwrap();
+    assert_eq!(
+        (status, &spend["currency"], &spend["cost"]),
+        (200, &json!("EUR"), &json!("0.0000131")),
+        "{spend}"
+    );
+    let tenant = json!({"name": "default", "cost": "0.0000131", "exchanges": 1, "unpriced_exchanges": 0});
+    assert_eq!(spend["days"][0]["tenants"], json!([tenant]), "{spend}");
 }
 
 #[test]
@@ -112,7 +130,10 @@ fn line_has_no_money_without_prices() {
     let running = Running::start(server(), &["--access-log", "--log-level", "warn"]);
     ask(&running, "", r#"{"model":"tiny","stream":true}"#);
     let line = line(&running);
-    assert!(!get(running.admin, "/").1.contains("Spent today"));
-    assert_eq!(members(&line, &MONEY), serde_json::json!([null, null, null, null]), "{line}");
+    let now = sampled(&running);
+    assert_eq!((&now["currency"], &now["all"]["totals"]["spend"]), (&Value::Null, &Value::Null), "{now}");
+    let (status, error) = get(running.admin, "/api/spend");
+    assert!(status == 404 && error.contains("--ledger"), "{status} {error}");
+    assert_eq!(members(&line, &MONEY), json!([null, null, null, null]), "{line}");
     assert_eq!(line["tenant"], "default");
 }

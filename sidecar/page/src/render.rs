@@ -1,4 +1,4 @@
-//! Rendering and delivery of scrape pages. Invariants: a page is rendered on a thread of its own, so that probes are
+//! Rendering and delivery of scrape pages and of long answers. Invariants: a page is rendered on a thread of its own, so that probes are
 //! answered meanwhile; at most [`MAX_CONCURRENT_SCRAPES`] are rendered at once; and for a slow scraper the page is held
 //! compressed, and decompressed in pieces if the scraper does not accept gzip.
 
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use http_body_util::{Either, Full};
+use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_ENCODING, HeaderMap, HeaderValue, RETRY_AFTER, VARY};
 use hyper::{Response, StatusCode};
@@ -18,45 +18,44 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+use crate::body::ResponseBody;
 use crate::limits::{MAX_CONCURRENT_SCRAPES, PIECE_BYTES, RENDER_MAX_WAIT};
 use crate::route;
-use crate::source::Scrape;
+use crate::source::Content;
 
-/// The body of any response.
-pub(crate) type ResponseBody = Either<Full<Bytes>, Decompressing>;
-
-/// The renderer of scrape pages, with a bounded concurrency.
+/// The renderer of content, with a bounded concurrency.
 #[derive(Debug)]
-pub(crate) struct ScrapeRenderer(Semaphore);
+pub(crate) struct Renderer(Semaphore);
 
-impl Default for ScrapeRenderer {
+impl Default for Renderer {
     fn default() -> Self {
         Self(Semaphore::new(MAX_CONCURRENT_SCRAPES))
     }
 }
 
-impl ScrapeRenderer {
+impl Renderer {
     /// Renders a page, once a permit is free.
-    pub(crate) async fn render(&self, scrape: Scrape, gzip: bool) -> Response<ResponseBody> {
+    pub(crate) async fn render(&self, content: Content, gzip: bool) -> Response<ResponseBody> {
+        let content_type = content.content_type;
         let Ok(permit) = timeout(RENDER_MAX_WAIT, self.0.acquire()).await else {
-            let mut response = route::text(StatusCode::SERVICE_UNAVAILABLE, BUSY.to_owned());
+            let mut response = route::error(content_type, StatusCode::SERVICE_UNAVAILABLE, BUSY);
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-            return response.map(Either::Left);
+            return response.map(ResponseBody::Whole);
         };
-        let content_type = scrape.content_type;
-        let rendered = spawn_blocking(move || Compressed::render(scrape)).await;
+        let rendered = spawn_blocking(move || Compressed::render(content)).await;
         drop(permit);
-        // The panic hook already reported a panic.
-        let Ok(Ok(page)) = rendered else {
-            let broken = "the page could not be rendered; the log has the error\n".to_owned();
-            return route::text(StatusCode::INTERNAL_SERVER_ERROR, broken).map(Either::Left);
+        let page = match rendered {
+            Ok(Ok(page)) => page,
+            Ok(Err(error)) => return failed(content_type, &error.to_string()),
+            // The panic hook already reported a panic.
+            Err(_) => return failed(content_type, "it could not be rendered; the log has the error"),
         };
         let mut response = if gzip {
-            let mut response = route::respond(content_type, Either::Left(Full::new(page.bytes)));
+            let mut response = route::respond(content_type, ResponseBody::Whole(Full::new(page.bytes)));
             response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             response
         } else {
-            route::respond(content_type, Either::Right(Decompressing::new(page)))
+            route::respond(content_type, ResponseBody::Page(Decompressing::new(page)))
         };
         response.headers_mut().insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
         response
@@ -72,10 +71,10 @@ struct Compressed {
 }
 
 impl Compressed {
-    fn render(scrape: Scrape) -> io::Result<Self> {
+    fn render(content: Content) -> io::Result<Self> {
         let mut page = Counted { to: GzEncoder::new(Vec::new(), Compression::fast()), length: 0 };
         let mut buffer = BufWriter::with_capacity(PIECE_BYTES, &mut page);
-        (scrape.write)(&mut buffer)?;
+        (content.write)(&mut buffer)?;
         buffer.flush()?;
         drop(buffer);
         Ok(Self { length: page.length, bytes: page.to.finish()?.into() })
@@ -156,8 +155,12 @@ pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     any
 }
 
-const BUSY: &str = "too many concurrent scrapes: retry in a second, or use fewer scrapers\n";
+fn failed(content_type: &'static str, why: &str) -> Response<ResponseBody> {
+    route::error(content_type, StatusCode::INTERNAL_SERVER_ERROR, why).map(ResponseBody::Whole)
+}
+
+const BUSY: &str = "too many concurrent requests: retry in a second, or use fewer scrapers";
 
 #[cfg(test)]
-#[path = "scrape_tests.rs"]
+#[path = "render_tests.rs"]
 mod tests;

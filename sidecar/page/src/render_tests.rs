@@ -4,8 +4,8 @@ use std::future::poll_fn;
 
 use super::*;
 
-fn scrape(page: Vec<u8>) -> Scrape {
-    Scrape { content_type: "text/plain", write: Box::new(move |out| out.write_all(&page)) }
+fn content(page: Vec<u8>) -> Content {
+    Content { content_type: "text/plain", write: Box::new(move |out| out.write_all(&page)) }
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn gzip_follows_accept_encoding() {
 fn page_is_decompressed_in_pieces() {
     for length in [0, 1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 40 * PIECE_BYTES + 7] {
         let page: Vec<u8> = (0..length).map(|at| (at / 50) as u8).collect();
-        let compressed = Compressed::render(scrape(page.clone())).unwrap();
+        let compressed = Compressed::render(content(page.clone())).unwrap();
         assert_eq!(compressed.length, length as u64);
         assert!(compressed.bytes.len() < 64 + length / 4, "{} of {length}", compressed.bytes.len());
         let mut body = Decompressing::new(compressed);

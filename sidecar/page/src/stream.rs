@@ -1,0 +1,76 @@
+//! Streams of the state, one event per second. Invariants: an event is serialised once for all streams; a reader that
+//! does not take its events in [`STREAM_MAX_STALL`] is closed, and until then only one event waits for it.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::Frame;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::spawn_local;
+use tokio::time::timeout;
+
+use crate::limits::{MAX_STREAMS, STREAM_MAX_STALL};
+use crate::slots::Slot;
+use crate::state::State;
+
+/// The permits of open streams.
+#[derive(Debug)]
+pub(crate) struct Streams(Arc<Semaphore>);
+
+impl Streams {
+    /// Returns permits for a quarter of the listener's connections, and at most [`MAX_STREAMS`].
+    pub(crate) fn new(connections: usize) -> Self {
+        Self(Arc::new(Semaphore::new((connections / 4).clamp(1, MAX_STREAMS))))
+    }
+
+    /// Returns the permit of a stream; `None` if there are too many.
+    pub(crate) fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0).try_acquire_owned().ok()
+    }
+}
+
+/// The events of one stream, as the body of a response.
+#[derive(Debug)]
+pub(crate) struct Events(Receiver<Bytes>);
+
+impl Events {
+    /// Opens a stream of `state`. It ends with the connection of `slot`, which it closes if the reader stalls.
+    pub(crate) fn open(state: Rc<State>, slot: Rc<Slot>, permit: OwnedSemaphorePermit) -> Self {
+        let (sender, receiver) = channel(1);
+        spawn_local(async move {
+            if feed(&state, &sender).await.is_err() {
+                slot.evict();
+            }
+            drop(permit);
+        });
+        Self(receiver)
+    }
+
+    /// Returns the next event.
+    pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        self.0.poll_recv(cx).map(|event| event.map(|event| Ok(Frame::data(event))))
+    }
+}
+
+/// The reader did not take its events in time.
+struct Stalled;
+
+/// Sends an event for each sample, until the connection ends.
+async fn feed(state: &State, to: &Sender<Bytes>) -> Result<(), Stalled> {
+    let mut samples = state.samples();
+    loop {
+        match timeout(STREAM_MAX_STALL, to.send(state.event())).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return Ok(()),
+            Err(_) => return Err(Stalled),
+        }
+        tokio::select! {
+            sampled = samples.changed() => if sampled.is_err() { return Ok(()) },
+            () = to.closed() => return Ok(()),
+        }
+    }
+}
