@@ -16,7 +16,7 @@ SETTINGS = set(re.findall(r"^\| `([a-z_]+)`<br>", CONFIGURATION, re.M))
 NOT_VALUES = {
     "upstream", "listen", "kind", "role", "tenants", "prices",
     "ledger", "ledger_spool", "ledger_ship", "ledger_ship_password_file", "ledger_keep_days",
-    "drain_delay_ms", "drain_grace_ms", "drain_token_file", "transparent",
+    "admin_token_file", "drain_delay_ms", "drain_grace_ms", "drain_token_file", "transparent",
 }  # fmt: skip
 
 

@@ -51,7 +51,7 @@ async fn canaries_are_found_nowhere() {
     });
     let metrics =
         proxy.page_when("four exchanges", |page| page.sum("tokenmeter_exchanges_total", &[]) == 4.0);
-    let page = get(proxy.admin, "/").expect("the page answers");
+    let page = numbers(&proxy);
     // The access log's lines follow within a moment.
     let end = Instant::now() + Duration::from_secs(5);
     while proxy.log().matches("\"message\":\"exchange\"").count() < 4 {
@@ -85,6 +85,12 @@ pub(crate) const ASKED: [(&str, &str); 5] = [
     ("cut", "upstream_cut"),
 ];
 
+/// Returns the numbers of the live page.
+fn numbers(proxy: &Proxy) -> String {
+    let paths = ["/api/now", "/api/curve", "/api/history?scope=all"];
+    paths.map(|path| get(proxy.admin, path).expect("the page answers")).concat()
+}
+
 #[test]
 fn no_telemetry_contains_a_canary() {
     for protocol in ["http/protobuf", "grpc"] {
@@ -108,7 +114,7 @@ fn no_telemetry_contains_a_canary() {
             let ended = metrics.sum("tokenmeter_exchanges_total", &[("ending", ending)]);
             assert!(ended >= 1.0, "{asked} is not {ending}: {}", metrics.text);
         }
-        let page = get(proxy.admin, "/").expect("the page answers");
+        let page = numbers(&proxy);
         drop(collector.once(|seen| !seen.metrics.is_empty()));
         proxy.terminate();
         assert!(proxy.ended(Duration::from_secs(15)).success(), "{}", proxy.log());

@@ -88,6 +88,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "serde",
         &[
             "tokenmeter-inject",
+            "tokenmeter-live",
             "tokenmeter-price",
             "tokenmeter-report",
             "tokenmeter-simulator",
@@ -107,6 +108,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "tokenmeter-ffi",
             "tokenmeter-inject",
             "tokenmeter-ledger",
+            "tokenmeter-page",
             "tokenmeter-price",
             "tokenmeter-report",
             "tokenmeter-simulator",
@@ -160,7 +162,8 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-budget", &["tokenmeter-text"]),
     ("tokenmeter-otlp", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-metrics", "tokenmeter-text"]),
     ("tokenmeter-curve", &["tokenmeter-meter", "tokenmeter-metrics", "tokenmeter-scrape"]),
-    ("tokenmeter-page", &[]),
+    ("tokenmeter-live", &["tokenmeter-meter", "tokenmeter-metrics"]),
+    ("tokenmeter-page", &["tokenmeter-live"]),
     ("tokenmeter-inject", &[]),
     ("tokenmeter-tokenizer", &[]),
     (
@@ -169,6 +172,7 @@ const LINE: &[(&str, &[&str])] = &[
             "tokenmeter-budget",
             "tokenmeter-gpu",
             "tokenmeter-ledger",
+            "tokenmeter-live",
             "tokenmeter-meter",
             "tokenmeter-metrics",
             "tokenmeter-otlp",

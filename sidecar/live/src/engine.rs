@@ -12,7 +12,7 @@ pub struct Upstream {
     pub listen: String,
     /// Its URL.
     pub url: String,
-    /// Whether the last probe reached it; `null` before the first.
+    /// True if the last probe reached it; `null` before the first.
     pub up: Option<bool>,
     /// An error of its configuration that makes counts or prices wrong, with its remedy.
     pub fault: Option<String>,
@@ -26,7 +26,7 @@ pub struct Upstream {
 pub struct Engine {
     /// The server software (`vllm`, `sglang`, …).
     pub kind: Option<String>,
-    /// Whether the last read of the page succeeded.
+    /// True if the last read of the page succeeded.
     pub up: bool,
     /// Requests in the running batch.
     pub running_requests: Option<f64>,

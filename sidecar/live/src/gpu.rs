@@ -10,7 +10,7 @@ pub struct Gpu {
     pub id: String,
     /// Its product name.
     pub name: String,
-    /// Whether its last sample is fresh.
+    /// True if its last sample is fresh.
     pub up: bool,
     /// Share of time in which it was busy, 0 to 1.
     pub utilization_ratio: Option<f64>,

@@ -1,8 +1,8 @@
-//! What the metering itself costs and misses.
+//! The costs and losses of the metering itself.
 
 use serde::{Deserialize, Serialize};
 
-/// What the metering costs and misses.
+/// The costs and losses of the metering.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MeterCost {
@@ -28,7 +28,7 @@ pub struct MeterCost {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LedgerState {
-    /// Whether it is writable.
+    /// True if it is writable.
     pub up: bool,
     /// Rows on the disk, written by this process.
     pub rows: u64,

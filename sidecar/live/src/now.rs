@@ -42,7 +42,7 @@ pub struct Now {
     pub gpus: Vec<Gpu>,
     /// The energy of all GPUs since the start; `null` without one.
     pub energy: Option<Energy>,
-    /// What the metering costs and misses.
+    /// The costs and losses of the metering.
     pub meter: MeterCost,
     /// The ledger; `null` without one.
     pub ledger: Option<LedgerState>,

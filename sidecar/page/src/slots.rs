@@ -217,6 +217,18 @@ mod tests {
     }
 
     #[test]
+    fn stream_gives_way_to_a_probe_and_an_answer_does_not() {
+        let slots = Rc::new(Slots::new(CONNECTIONS));
+        let held: Vec<_> = (0..CONNECTIONS)
+            .map(|n| slot(slots.take(peer(u8::try_from(n / PEER_CONNECTIONS).unwrap()))))
+            .collect();
+        held.iter().for_each(|slot| slot.reached(Progress::Answer));
+        held[5].reached(Progress::Stream);
+        assert!(matches!(slots.take(peer(200)), Taken::Evicting(_)) && !is_held(&slots, &held[5]));
+        assert!(matches!(slots.take(peer(200)), Taken::Full));
+    }
+
+    #[test]
     fn peer_above_its_share_loses_an_answer() {
         let slots = Rc::new(Slots::new(CONNECTIONS));
         let held = fill(&slots, peer(1), Progress::Answer);

@@ -98,9 +98,13 @@ impl Process {
             Readiness::new(targets.iter().map(|target| format!("{} at {}", target.name, target.url)));
         let shared_addresses = Arc::new(OnceLock::new());
         let drain = Drain::new(plan.drain_token.clone());
+        if let Some(token) = &plan.admin_token {
+            token.create_or_warn("/metrics and the live page fail");
+        }
         let source = Source {
             page: AdminPage::new(&metrics, &billing.state()),
             curve: curve::cached(&metrics),
+            token: plan.admin_token.clone(),
             resource_usage: Arc::clone(&resource_usage),
             readiness: readiness.clone(),
             drain: drain.clone(),

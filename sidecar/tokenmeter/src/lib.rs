@@ -9,7 +9,6 @@ pub mod cli;
 pub mod commands;
 #[cfg(feature = "demo")]
 pub mod demo;
-mod drain_token;
 #[cfg(test)]
 mod folder;
 pub mod log;
@@ -17,6 +16,7 @@ pub mod plan;
 pub mod reload;
 mod run;
 pub mod settings;
+mod token_file;
 
 /// The types for running tokenmeter inside another process.
 pub use {assemble::Process, assemble::start_error::StartError, plan::Plan};

@@ -30,11 +30,11 @@ use std::time::Duration;
 use metrics::Objective;
 use origin::{Diagnostic, Diagnostics, Origin};
 
-use crate::drain_token::DrainToken;
 use crate::log;
 use crate::plan::effective::Effective;
 use crate::plan::machine::Machine;
 use crate::settings::{RawSettings, Value};
+use crate::token_file::TokenFile;
 
 use upstreams::{ListenAddress, UpstreamDraft};
 use values::Reader;
@@ -60,8 +60,10 @@ pub struct Plan {
     pub admin_hosts: Vec<String>,
     /// Concurrent connections to it.
     pub admin_connections: usize,
+    /// The file with the token for its numbers.
+    pub(crate) admin_token: Option<TokenFile>,
     /// The file with the token of the drain.
-    pub(crate) drain_token: Option<DrainToken>,
+    pub(crate) drain_token: Option<TokenFile>,
     /// Models with labels of their own.
     pub max_models: usize,
     /// The latency objectives; the first that matches an exchange applies.
@@ -161,7 +163,9 @@ impl Plan {
         reader.check_variables(machine);
         let notes = reader.usage_notes();
         let admin_hosts = reader.names("admin_hosts");
-        let drain_token = Some(reader.value("drain_token_file").text).filter(|path| !path.is_empty());
+        let token_file =
+            |key| Some(reader.value(key).text).filter(|path| !path.is_empty()).map(TokenFile::at);
+        let (admin_token, drain_token) = (token_file("admin_token_file"), token_file("drain_token_file"));
         match admin {
             Some(admin) if reader.errors.is_empty() => Ok(Self {
                 listen_origins: upstreams
@@ -183,7 +187,8 @@ impl Plan {
                 admin_origin: admin.origin,
                 admin_hosts,
                 admin_connections,
-                drain_token: drain_token.map(DrainToken::at),
+                admin_token,
+                drain_token,
                 max_models,
                 objectives,
                 budgets,

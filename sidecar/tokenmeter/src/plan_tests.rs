@@ -90,13 +90,14 @@ fn one_upstream_is_enough() {
     assert_eq!(plan.relay.connections, 4096);
     assert_eq!((plan.max_models, plan.outbox_records), (50, 4096));
     assert!(plan.admin_hosts.is_empty() && !plan.log.access && plan.drain_token.is_none());
+    assert!(plan.admin_token.is_none());
     assert!(plan.warnings.is_empty());
 }
 
 #[test]
 fn every_setting_reaches_its_part() {
     let plan = plan(&flags(
-        "upstream=http://[::1]:8000/base/ kind=llama_cpp engine_metrics=on engine_metrics_interval_ms=1000 listen=localhost:1 admin=[::]:2 admin_hosts=a.b,c \
+        "upstream=http://[::1]:8000/base/ kind=llama_cpp engine_metrics=on engine_metrics_interval_ms=1000 listen=localhost:1 admin=[::]:2 admin_hosts=a.b,c admin_token_file=a \
          workers=3 connections=4 pool_size=5 pool_idle_ms=6 connect_timeout_ms=7 head_timeout_ms=8 stall_ms=9 \
          half_close=true transparent=true drain_delay_ms=10 drain_grace_ms=11 drain_token_file=t max_models=12 outbox_records=13 access_log=true \
          log_level=debug log_format=json",
@@ -125,7 +126,8 @@ fn every_setting_reaches_its_part() {
     ];
     assert_eq!(times, [6, 7, 8, 9, 10, 11].map(Duration::from_millis));
     assert!(plan.relay.half_close && plan.relay.transparent && plan.log.access);
-    assert_eq!(plan.drain_token, Some(crate::drain_token::DrainToken::at("t")));
+    assert_eq!(plan.admin_token, Some(crate::token_file::TokenFile::at("a")));
+    assert_eq!(plan.drain_token, Some(crate::token_file::TokenFile::at("t")));
     assert_eq!((plan.max_models, plan.outbox_records), (12, 13));
     assert_eq!(plan.log.level, crate::log::Level::named("debug"));
     assert_eq!(plan.log.format, crate::log::Format::Json);

@@ -159,6 +159,14 @@ pub static SETTINGS: &[Setting] = &[
                addresses and localhost (protects against DNS rebinding)",
     },
     Setting {
+        key: "admin_token_file",
+        group: Group::Proxy,
+        form: Form::Text("FILE"),
+        default: "",
+        help: "File with the token that /metrics and the live page's numbers then need; created with a random token \
+               if it does not exist; without it they need none",
+    },
+    Setting {
         key: "workers",
         group: Group::Proxy,
         form: Form::Number { unit: "threads", min: 1, max: 1024 },

@@ -3,13 +3,13 @@
 use page::{Drained, NoDrain};
 use tokio::sync::watch;
 
-use crate::drain_token::DrainToken;
 use crate::settings::setting;
+use crate::token_file::TokenFile;
 
 /// The state of the drain. A clone shares it.
 #[derive(Clone, Debug)]
 pub(crate) struct Drain {
-    token: Option<DrainToken>,
+    token: Option<TokenFile>,
     state: watch::Sender<State>,
 }
 
@@ -23,12 +23,9 @@ enum State {
 impl Drain {
     /// Creates the state of a start, and the token file if it does not exist. Without a token no request orders the
     /// drain; signals always do.
-    pub(crate) fn new(token: Option<DrainToken>) -> Self {
-        if let Some(token) = &token
-            && let Err(error) = token.create()
-        {
-            let path = token.path().display();
-            tracing::error!(%error, "POST /drain fails: the token file {path} cannot be created");
+    pub(crate) fn new(token: Option<TokenFile>) -> Self {
+        if let Some(token) = &token {
+            token.create_or_warn("POST /drain fails");
         }
         Self { token, state: watch::channel(State::Serving).0 }
     }
@@ -81,13 +78,13 @@ mod tests {
     use page::NoDrain;
 
     use super::Drain;
-    use crate::drain_token::DrainToken;
     use crate::folder::Folder;
+    use crate::token_file::TokenFile;
 
     #[tokio::test]
     async fn only_the_token_of_the_file_orders_the_drain() {
         let folder = Folder::new("drain-order");
-        let file = DrainToken::at(folder.at("drain.token"));
+        let file = TokenFile::at(folder.at("drain.token"));
         let drain = Drain::new(Some(file.clone()));
         let token = file.read().unwrap();
         assert_eq!(drain.order(None), Err(NoDrain::Token));
@@ -108,7 +105,7 @@ mod tests {
             matches!(&off, Err(NoDrain::Off(why)) if why.contains("TOKENMETER_DRAIN_TOKEN_FILE")),
             "{off:?}"
         );
-        let lost = Drain::new(Some(DrainToken::at("/proc/none/drain.token"))).order(Some("x"));
+        let lost = Drain::new(Some(TokenFile::at("/proc/none/drain.token"))).order(Some("x"));
         assert!(matches!(&lost, Err(NoDrain::Unreadable(why)) if why.contains("/proc/none")), "{lost:?}");
     }
 }

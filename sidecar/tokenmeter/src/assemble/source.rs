@@ -6,17 +6,20 @@ use std::sync::{Arc, OnceLock};
 use accounting::admin_page::AdminPage;
 use live::{Engine, History, Now, Readiness as Ready, Step, Upstream};
 use metrics::Snapshot;
-use page::{Cached, Content};
+use page::{Cached, Content, NoAccess};
 
 use crate::assemble::drain::Drain;
 use crate::assemble::readiness::Readiness;
 use crate::assemble::resource_usage::ResourceUsage;
 use crate::cli;
+use crate::token_file::TokenFile;
 
 /// The parts that the admin listener reads.
 pub(crate) struct Source {
     pub(crate) page: AdminPage,
     pub(crate) curve: Cached,
+    /// The file with the token for numbers; without it, every request may read them.
+    pub(crate) token: Option<TokenFile>,
     pub(crate) resource_usage: Arc<ResourceUsage>,
     pub(crate) readiness: Readiness,
     pub(crate) drain: Drain,
@@ -54,6 +57,18 @@ impl page::Source for Source {
 
     fn spend(&self) -> Option<Content> {
         self.page.spend()
+    }
+
+    fn access(&self, token: Option<&str>) -> Result<(), NoAccess> {
+        let Some(file) = &self.token else { return Ok(()) };
+        match token.map_or(Ok(false), |token| file.is(token)) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(NoAccess::Token),
+            Err(error) => {
+                let path = file.path().display();
+                Err(NoAccess::Unreadable(format!("the token file {path} cannot be read: {error}")))
+            }
+        }
     }
 
     fn drain(&self, token: Option<&str>) -> Result<(), page::NoDrain> {

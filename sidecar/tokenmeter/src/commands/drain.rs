@@ -14,9 +14,9 @@ use ureq::{Agent, Error};
 
 use super::print_message;
 use super::setting::{named, with_variable};
-use crate::drain_token::DrainToken;
 use crate::plan::machine::ThisMachine;
 use crate::settings::setting;
+use crate::token_file::TokenFile;
 
 /// The arguments of `drain`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &DrainArgs) -> Result<ExitCode, DrainError> {
     let admin = find("admin", &args.admin)?.unwrap_or_else(|| setting("admin").default.to_owned());
     let file = find(TOKEN_FILE, &args.drain_token_file)?.ok_or(DrainError::NoTokenFile)?;
     let address = reachable(&admin).map_err(|error| DrainError::Address(admin, error))?;
-    let token = DrainToken::at(&file).read().map_err(|error| DrainError::Token(file.into(), error))?;
+    let token = TokenFile::at(&file).read().map_err(|error| DrainError::Token(file.into(), error))?;
     let agent = agent();
     let ordered = agent
         .post(format!("http://{address}/drain"))

@@ -2,7 +2,7 @@
 //! spend of the process and, from the ledger, of the month.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -43,13 +43,14 @@ fn line(running: &Running) -> Value {
     serde_json::from_str(&line).unwrap()
 }
 
-/// The state of the live page, once its sample has an exchange.
+/// The state of the live page, sampled after this call.
 fn sampled(running: &Running) -> Value {
+    let called = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         let (_, now) = get(running.admin, "/api/now");
         let now: Value = serde_json::from_str(&now).unwrap();
-        if now["all"]["totals"]["exchanges"] == json!(1) {
+        if now["at_unix_ms"].as_u64().is_some_and(|at| u128::from(at) > called) {
             return now;
         }
         assert!(Instant::now() < deadline, "{now}");

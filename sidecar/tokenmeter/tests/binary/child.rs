@@ -130,9 +130,14 @@ pub(crate) fn address_after(line: &str, part: &str) -> SocketAddr {
 
 /// Returns status and body of a GET on a new connection.
 pub(crate) fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    get_with(address, path, "")
+}
+
+/// Returns status and body of a GET with further header fields, each with its line end.
+pub(crate) fn get_with(address: SocketAddr, path: &str, fields: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{fields}\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head in {answer:?}"));

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "all of it is a test; the lint spares only functions marked so")]
 
 mod access;
+mod admin_token;
 mod child;
 mod collectors;
 mod curve;

@@ -11,8 +11,9 @@ fn upstream_may_start_later() {
         get_until(running.admin, "/readyz", |status, body| status == 503 && body.contains(&refused));
     assert!(body.starts_with("not ready\n"), "{body}");
     assert_eq!(get(running.admin, "/livez"), (200, "ok\n".to_owned()));
-    let (_, page) = get(running.admin, "/");
-    assert!(page.contains(&refused), "{page}");
+    get_until(running.admin, "/api/now", |_, now| {
+        now.contains(&refused) && now.contains("\"state\":\"not_ready\"") && now.contains("\"up\":false")
+    });
 
     let warning = running.line("unreachable");
     assert!(warning.contains("WARN") && warning.contains("clients get 502"), "{warning}");

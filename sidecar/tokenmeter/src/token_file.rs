@@ -1,4 +1,4 @@
-//! The drain token file: who can read it may order the drain.
+//! The token files: who can read the drain's may order the drain, and who can read the admin address's its numbers.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 /// A file whose first line is the token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DrainToken(PathBuf);
+pub(crate) struct TokenFile(PathBuf);
 
-impl DrainToken {
+impl TokenFile {
     /// Names the file at `path`.
     pub(crate) fn at(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
@@ -21,7 +21,7 @@ impl DrainToken {
     }
 
     /// Creates the file with a random token and mode 0600, if it does not exist.
-    pub(crate) fn create(&self) -> io::Result<()> {
+    fn create(&self) -> io::Result<()> {
         if self.0.exists() {
             return Ok(());
         }
@@ -37,6 +37,14 @@ impl DrainToken {
         file.write_all(format!("{token}\n").as_bytes())?;
         // Whole or not at all: a reader never finds half a token.
         fs::rename(new, &self.0)
+    }
+
+    /// Creates the file if it does not exist. A failure is logged, with what fails then.
+    pub(crate) fn create_or_warn(&self, consequence: &str) {
+        if let Err(error) = self.create() {
+            let path = self.0.display();
+            tracing::error!(%error, "{consequence}: the token file {path} cannot be created");
+        }
     }
 
     /// Returns the token. The file is read each time, so that a new token is valid at once.
@@ -71,13 +79,13 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
-    use super::DrainToken;
+    use super::TokenFile;
     use crate::folder::Folder;
 
     #[test]
     fn file_is_created_once_with_a_private_token() {
-        let folder = Folder::new("drain-token");
-        let token = DrainToken::at(folder.at("drain.token"));
+        let folder = Folder::new("token-file");
+        let token = TokenFile::at(folder.at("drain.token"));
         assert!(token.is("x").is_err(), "there is no file yet");
         token.create().unwrap();
         let first = token.read().unwrap();
@@ -86,15 +94,12 @@ mod tests {
         assert!(token.is(&first).unwrap() && !token.is(&first[1..]).unwrap() && !token.is("").unwrap());
         token.create().unwrap();
         assert_eq!(token.read().unwrap(), first);
-        let other = DrainToken::at(folder.at("other.token"));
+        let other = TokenFile::at(folder.at("other.token"));
         other.create().unwrap();
         assert_ne!(other.read().unwrap(), first);
         fs::write(token.path(), " given by a Secret \nsecond line\n").unwrap();
         assert!(token.is("given by a Secret").unwrap() && !token.is(&first).unwrap());
-        assert!(
-            DrainToken::at("/dev/zero").read().is_err(),
-            "a device may have no end, and a FIFO no writer"
-        );
+        assert!(TokenFile::at("/dev/zero").read().is_err(), "a device may have no end, and a FIFO no writer");
         fs::write(token.path(), "\n").unwrap();
         assert!(token.is("").is_err(), "an empty token permits nothing");
     }
