@@ -27,13 +27,20 @@ struct Sum {
 pub(crate) fn cached(path: &Path, currency: Currency, metrics: &Metrics) -> Cached {
     let (path, metrics) = (path.to_owned(), metrics.clone());
     Cached::new(MAX_AGE, move || {
+        let now_us = ledger::now_us();
         let spend = match Store::open_read(&path) {
-            Ok(store) => of(&store, currency, &metrics, ledger::now_us()),
+            Ok(store) => of(&store, currency, &metrics, now_us),
+            // Its first row creates it.
+            Err(_) if !path.exists() => Ok(MonthSpend {
+                month: period::month(period::month_at(period::day_at(now_us))),
+                cost: text::money(0).to_string(),
+                ..MonthSpend::default()
+            }),
             Err(error) => Err(error.into()),
         };
         let spend = spend.map_err(|error| {
             io::Error::other(format!(
-                "the ledger cannot be read: {error}; `tokenmeter ledger check` finds the cause"
+                "the ledger cannot be read: {error}; `tokenmeter ledger verify` finds the cause"
             ))
         })?;
         Ok(serde_json::to_string(&spend)?)

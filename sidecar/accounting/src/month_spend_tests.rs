@@ -83,9 +83,16 @@ fn foreign_currency_is_left_out() {
 }
 
 #[test]
-fn unreadable_ledger_is_an_error_with_a_remedy() {
-    let cached = cached(Path::new("/nonexistent/x.db"), Currency::USD, &Metrics::new(Options::default()));
-    let mut out = Vec::new();
-    let error = (cached.content().write)(&mut out).unwrap_err().to_string();
-    assert!(error.contains("the ledger cannot be read") && error.contains("ledger check"), "{error}");
+fn unreadable_ledger_is_an_error_with_a_remedy_and_a_missing_one_is_empty() {
+    let place = Place::new();
+    let text = |name: &str| {
+        let cached = cached(&place.path(name), Currency::USD, &Metrics::new(Options::default()));
+        let mut out = Vec::new();
+        (cached.content().write)(&mut out).map(|()| out).map_err(|error| error.to_string())
+    };
+    std::fs::write(place.path("broken.db"), "no database, but as long as its header").unwrap();
+    let error = text("broken.db").unwrap_err();
+    assert!(error.contains("the ledger cannot be read") && error.contains("ledger verify"), "{error}");
+    let spend: MonthSpend = serde_json::from_slice(&text("none.db").unwrap()).unwrap();
+    assert_eq!((spend.currency, &*spend.cost, spend.days.len()), (None, "0.00", 0));
 }

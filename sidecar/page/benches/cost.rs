@@ -2,7 +2,7 @@
 //!
 //! Every model and tenant has traffic. The thread's CPU time is the kernel's, over ten seconds.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -75,7 +75,8 @@ fn admin_cpu() -> Duration {
     let of_task = |task: std::fs::DirEntry| {
         let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
         let ns = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
-        (name.trim() == "admin").then(|| ns.split(' ').next()?.parse().ok()).flatten()
+        let ns: u64 = ns.split(' ').next()?.parse().ok()?;
+        (name.trim() == "admin").then_some(ns)
     };
     Duration::from_nanos(tasks.filter_map(of_task).sum())
 }
@@ -84,7 +85,7 @@ fn stream(address: SocketAddr) {
     std::thread::spawn(move || {
         let mut stream = TcpStream::connect(address).expect("it listens");
         write!(stream, "GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it reads");
-        let _ = std::io::copy(&mut stream.by_ref(), &mut std::io::sink());
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
     });
 }
 

@@ -17,7 +17,7 @@ pub(crate) enum ResponseBody {
     /// All bytes, in memory.
     Whole(Full<Bytes>),
     /// A page that is decompressed as the peer reads it.
-    Page(Decompressing),
+    Page(Box<Decompressing>),
     /// The events of a stream.
     Events(Events),
 }
@@ -29,7 +29,7 @@ impl Body for ResponseBody {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match self.get_mut() {
             Self::Whole(whole) => Pin::new(whole).poll_frame(cx).map_err(|never| match never {}),
-            Self::Page(page) => Pin::new(page).poll_frame(cx),
+            Self::Page(page) => Pin::new(&mut **page).poll_frame(cx),
             Self::Events(events) => events.poll_frame(cx),
         }
     }

@@ -55,7 +55,7 @@ impl Renderer {
             response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             response
         } else {
-            route::respond(content_type, ResponseBody::Page(Decompressing::new(page)))
+            route::respond(content_type, ResponseBody::Page(Box::new(Decompressing::new(page))))
         };
         response.headers_mut().insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
         response

@@ -133,7 +133,7 @@ async fn answered(slots: &Slots) {
     }
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Shared {
     routes: RefCell<Routes>,
     renderer: Renderer,
