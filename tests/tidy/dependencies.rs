@@ -92,6 +92,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "tokenmeter-price",
             "tokenmeter-report",
             "tokenmeter-simulator",
+            "tokenmeter-top",
             "tokenmeter-usage",
             "tokenmeter-yaml",
         ],
@@ -113,9 +114,12 @@ const ROOMS: &[(&str, &[&str])] = &[
             "tokenmeter-report",
             "tokenmeter-simulator",
             "tokenmeter-tenant",
+            "tokenmeter-top",
             "tokenmeter-usage",
         ],
     ),
+    ("ratatui", &["tokenmeter-top"]),
+    ("signal-hook", &["tokenmeter-top"]),
     ("tokenizers", &["tokenmeter-tokenizer"]),
     ("tracing-subscriber", &["tokenmeter"]),
 ];
@@ -163,6 +167,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-otlp", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-metrics", "tokenmeter-text"]),
     ("tokenmeter-curve", &["tokenmeter-meter", "tokenmeter-metrics", "tokenmeter-scrape"]),
     ("tokenmeter-live", &["tokenmeter-meter", "tokenmeter-metrics"]),
+    ("tokenmeter-top", &["tokenmeter-live", "tokenmeter-scrape"]),
     ("tokenmeter-page", &["tokenmeter-live"]),
     ("tokenmeter-inject", &[]),
     ("tokenmeter-tokenizer", &[]),
@@ -248,9 +253,9 @@ fn dependencies_point_left_along_the_line() {
     }
 }
 
-/// A production build may omit the demonstration and the tokenizers.
+/// A production build may omit the demonstration, the tokenizers and the display.
 #[test]
-fn binary_without_features_has_neither_simulator_nor_tokenizer() {
+fn binary_without_features_is_without_their_crates() {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--package=tokenmeter", "--no-default-features", "--edges=normal", "--prefix=none"])
         .args(["--locked", "--offline"])
@@ -260,7 +265,7 @@ fn binary_without_features_has_neither_simulator_nor_tokenizer() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let tree = String::from_utf8(output.stdout).expect("names of packages");
     assert!(tree.contains("tokenmeter-accounting "), "{tree}");
-    for left_out in ["tokenmeter-simulator ", "tokenmeter-tokenizer ", "tokenizers "] {
+    for left_out in ["tokenmeter-simulator ", "tokenmeter-tokenizer ", "tokenizers ", "ratatui "] {
         assert!(!tree.contains(left_out), "{tree}");
     }
 }

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use hyper::header::{ACCEPT, CONNECTION, HOST, HeaderMap, SERVER, USER_AGENT};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONNECTION, HOST, HeaderMap, HeaderValue, SERVER, USER_AGENT};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
@@ -28,6 +28,19 @@ pub struct Fetcher {
     pub port: u16,
     /// Prefix of every path: empty, or `/prefix`.
     pub prefix: Arc<str>,
+}
+
+/// A token that permits a request. Its debug form hides it.
+#[derive(Clone, Debug)]
+pub struct BearerToken(HeaderValue);
+
+impl BearerToken {
+    /// Makes it of a text; `None` if a header field cannot hold the text.
+    pub fn new(text: &str) -> Option<Self> {
+        let mut value = HeaderValue::from_str(&format!("Bearer {text}")).ok()?;
+        value.set_sensitive(true);
+        Some(Self(value))
+    }
 }
 
 /// A response.
@@ -77,19 +90,43 @@ impl Fetcher {
 
     /// Fetches `path`, up to `bytes` of the body.
     pub async fn get_at_most(&self, path: &str, bytes: usize) -> Result<Response, Error> {
-        timeout(RESPONSE_MAX_TIME, self.exchange(path, bytes)).await.unwrap_or(Err(Error::Slow))
+        self.get_with_token(path, bytes, None).await
+    }
+
+    /// Fetches `path` with a token, up to `bytes` of the body.
+    pub async fn get_with_token(
+        &self,
+        path: &str,
+        bytes: usize,
+        token: Option<&BearerToken>,
+    ) -> Result<Response, Error> {
+        timeout(RESPONSE_MAX_TIME, self.exchange(path, bytes, token)).await.unwrap_or(Err(Error::Slow))
     }
 
     /// Fetches `path` and blocks, for callers with a thread of their own.
     pub fn get_blocking(&self, path: &str) -> Result<Response, Error> {
+        self.get_blocking_with_token(path, None)
+    }
+
+    /// Fetches `path` with a token and blocks, for callers with a thread of their own.
+    pub fn get_blocking_with_token(
+        &self,
+        path: &str,
+        token: Option<&BearerToken>,
+    ) -> Result<Response, Error> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(Error::Connect)?;
-        let answer = runtime.block_on(self.get(path));
+        let answer = runtime.block_on(self.get_with_token(path, BODY_MAX_BYTES, token));
         // A pending name resolution must not block the return.
         runtime.shutdown_background();
         answer
     }
 
-    async fn exchange(&self, path: &str, bytes: usize) -> Result<Response, Error> {
+    async fn exchange(
+        &self,
+        path: &str,
+        bytes: usize,
+        token: Option<&BearerToken>,
+    ) -> Result<Response, Error> {
         let stream = TcpStream::connect((&*self.host, self.port)).await.map_err(Error::Connect)?;
         let (mut sender, connection) = http1::Builder::new()
             .max_buf_size(HEAD_MAX_BYTES)
@@ -99,22 +136,26 @@ impl Fetcher {
         // Dropping it ends the connection, also after a timeout of this request.
         let mut driver = JoinSet::new();
         driver.spawn(connection);
-        let response = sender.send_request(self.request(path)).await.map_err(Error::Broken)?;
+        let response = sender.send_request(self.request(path, token)).await.map_err(Error::Broken)?;
         read(response, bytes).await
     }
 
-    fn request(&self, path: &str) -> Request<Empty<Bytes>> {
+    fn request(&self, path: &str, token: Option<&BearerToken>) -> Request<Empty<Bytes>> {
         let host = match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.port),
             false => format!("{}:{}", self.host, self.port),
         };
-        Request::get(format!("{}{path}", self.prefix))
+        let mut request = Request::get(format!("{}{path}", self.prefix))
             .header(HOST, host)
             .header(USER_AGENT, concat!("tokenmeter/", env!("CARGO_PKG_VERSION")))
             .header(ACCEPT, "text/plain;version=0.0.4, */*;q=0.5")
             .header(CONNECTION, "close")
             .body(Empty::new())
-            .expect("host and prefix come from a URL, the rest is constant")
+            .expect("host and prefix come from a URL, the rest is constant");
+        if let Some(BearerToken(field)) = token {
+            request.headers_mut().insert(AUTHORIZATION, field.clone());
+        }
+        request
     }
 }
 

@@ -11,4 +11,4 @@ pub mod fetch;
 pub mod limits;
 
 pub use exposition::{Page, Sample};
-pub use fetch::{Error, Fetcher, Response};
+pub use fetch::{BearerToken, Error, Fetcher, Response};

@@ -21,6 +21,8 @@ use crate::commands::prices::PricesArgs;
 use crate::commands::redirect::RedirectArgs;
 use crate::commands::spend::SpendArgs;
 use crate::commands::tenants::TenantsArgs;
+#[cfg(feature = "top")]
+use crate::commands::top::TopArgs;
 #[cfg(feature = "demo")]
 use crate::demo::DemoArgs;
 use crate::settings::{Form, Group, SETTINGS, Setting, variable};
@@ -67,6 +69,12 @@ pub enum Action {
         long_about = "Show how streams slow down under concurrency, from the metrics of a running tokenmeter"
     )]
     Curve(CurveArgs),
+    /// Show the numbers of now in the terminal.
+    #[cfg(feature = "top")]
+    #[command(
+        long_about = "Show the numbers of now of a running tokenmeter in the terminal: speed, latency, errors, spend. If stdout is no terminal, they are printed once as text"
+    )]
+    Top(TopArgs),
     /// Report the spend from the ledger.
     #[command(long_about = "Report the spend from the ledger, exactly, with the provenance of its counts")]
     Spend(Box<SpendArgs>),

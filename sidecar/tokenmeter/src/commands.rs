@@ -17,6 +17,8 @@ pub(crate) mod reprice;
 mod setting;
 pub(crate) mod spend;
 pub(crate) mod tenants;
+#[cfg(feature = "top")]
+pub(crate) mod top;
 mod words;
 
 use std::io::{self, Write};
@@ -50,6 +52,8 @@ pub fn execute(action: Action) -> ExitCode {
         Action::Ledger(args) => ledger::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Spend(args) => spend::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Tenants(args) => tenants(&args),
+        #[cfg(feature = "top")]
+        Action::Top(args) => top::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Prices(args) => prices::run(&args).unwrap_or_else(|error| fail(&error)),
         #[cfg(feature = "inject")]
         Action::Inject(args) => inject::run(&args).unwrap_or_else(|error| fail(&error)),

@@ -6,7 +6,7 @@ mod schedule;
 mod table;
 
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -72,10 +72,11 @@ pub(crate) fn run(DemoArgs { seconds, listen, admin }: DemoArgs) -> Result<ExitC
             .await
             .map_err(DemoError::Simulation)?;
         let files = DemoFiles::open().map_err(DemoError::Simulation)?;
-        let plan = plan(&server, &files, listen, admin)?;
+        let (plan, notes) = plan(&server, &files, listen, admin)?;
         log::begin(&plan.log);
         let process = Process::start(&plan).map_err(DemoError::Start)?;
-        table::introduce(&mut io::stdout(), process.addresses()[0], process.admin());
+        let admin = reachable(process.admin());
+        table::introduce(&mut io::stdout(), reachable(process.addresses()[0]), admin, &notes);
         let shown = tokio::select! {
             _ = signals.stop(|| process.reload()) => Ok(()),
             ended = cycles(&process, &files, seconds) => ended.map_err(DemoError::Simulation),
@@ -89,13 +90,14 @@ pub(crate) fn run(DemoArgs { seconds, listen, admin }: DemoArgs) -> Result<ExitC
     })
 }
 
-/// Plans the proxy in front of `server`, through the usual settings.
+/// Plans the proxy in front of `server`, through the usual settings. The notes are about its addresses.
 fn plan(
     server: &Handle,
     files: &DemoFiles,
     listen: Option<String>,
     admin: Option<String>,
-) -> Result<Plan, DemoError> {
+) -> Result<(Plan, Vec<String>), DemoError> {
+    let mut notes = Vec::new();
     let mut flags = BTreeMap::from([
         ("upstream", server.url()),
         ("kind", "vllm".to_owned()),
@@ -105,8 +107,8 @@ fn plan(
         ("log_format", "text".to_owned()),
     ]);
     flags.extend(files.flags());
-    flags.insert("listen", listen.unwrap_or_else(|| default_or_free("listen")));
-    flags.insert("admin", admin.unwrap_or_else(|| default_or_free("admin")));
+    flags.insert("listen", listen.unwrap_or_else(|| default_or_free("listen", &mut notes)));
+    flags.insert("admin", admin.unwrap_or_else(|| default_or_free("admin", &mut notes)));
     let plan = Plan::make(&RawSettings::merge(&flags, &|_| None, None), &ThisMachine)
         .map_err(DemoError::Settings)?;
     let listen = plan.relay.upstreams[0].listen.ip();
@@ -117,17 +119,16 @@ fn plan(
             "write 127.0.0.1:PORT, or 0.0.0.0:PORT to be reachable from other hosts, too",
         )])));
     }
-    Ok(plan)
+    Ok((plan, notes))
 }
 
-/// Returns the default address of a setting; if its port is in use, prints that and returns one with a free port.
-fn default_or_free(key: &str) -> String {
+/// Returns the default address of a setting; if its port is in use, one with a free port, and a note.
+fn default_or_free(key: &str, notes: &mut Vec<String>) -> String {
     let usual = setting(key).default;
     match TcpListener::bind(usual) {
         Ok(_) => usual.to_owned(),
         Err(_) => {
-            // Without a stdout the message has no reader.
-            let _ = writeln!(io::stdout(), "{usual} is in use, so a free port is chosen.");
+            notes.push(format!("{usual} is in use, so a free port is chosen."));
             format!("{}:0", Ipv4Addr::LOCALHOST)
         }
     }

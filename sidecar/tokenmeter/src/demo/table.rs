@@ -11,19 +11,30 @@ use simulator::load::Report;
 
 use super::ClientTotals;
 
-/// Prints the addresses.
-pub(super) fn introduce(out: &mut impl Write, listen: SocketAddr, admin: SocketAddr) {
+/// Prints the addresses, that of the live page first, and then the notes about them.
+pub(super) fn introduce(out: &mut impl Write, listen: SocketAddr, admin: SocketAddr, notes: &[String]) {
+    let notes: String = notes.iter().flat_map(|note| [note, "\n"]).collect();
+    let top = match cfg!(feature = "top") {
+        true => format!("\x20 terminal    tokenmeter top --admin {admin}\n"),
+        false => String::new(),
+    };
     print(
         out,
         &format!(
-            "tokenmeter demo: clients -> tokenmeter -> a simulated server\n\
+            "http://{admin}/\n\
              \n\
-             \x20 live page   http://{admin}/\n\
+             The live page of: clients -> tokenmeter -> a simulated server. Look at\n\
+             \x20 the curve: with 1, 10, 25 and 50 clients, each gets slower and all together faster\n\
+             \x20 time to first token (TTFT) and tokens/s of each request, beside the objective `chat`\n\
+             \x20 the spend of the tenants search, support and research, at invented prices\n\
+             \n\
+             {top}\
              \x20 metrics     http://{admin}/metrics\n\
              \x20 try it      curl -N http://{listen}/v1/chat/completions -H 'Content-Type: application/json' -d '{{\"model\": \"mine\", \
              \"stream\": true, \"messages\": [{{\"role\": \"user\", \"content\": \"hello\"}}]}}'\n\
+             {notes}\
              \n\
-             TTFT: time to first token. tokens/s: of each client (median), and of all together.\n"
+             The table has tokens/s of each client (median), and of all together.\n"
         ),
     );
 }

@@ -14,16 +14,18 @@ const TENANTS: &str = "trusted_peers: [127.0.0.1]\nhash_principals: false\n\
 
 const PRICES: &str = "version: v7\ncurrency: EUR\nmodels:\n- {name: tiny, input: 1, output: 0.3}\n";
 
-struct Folder(PathBuf);
+/// A folder of one test.
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("tokenmeter-access-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }
 
-    fn file(&self, name: &str, text: &str) -> String {
+    /// Writes a file; returns its path.
+    pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.0.join(name);
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()

@@ -15,7 +15,9 @@ fn demo_prints_the_table_and_ends_in_time() {
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
     assert!(began.elapsed() >= Duration::from_secs(3), "it took {:?}", began.elapsed());
     assert!(!stdout.contains('\u{1b}') && !stdout.contains('\r'), "a log is plain: {stdout:?}");
-    for part in ["live page   http://127.0.0.1:", "/metrics", "curl -N http://127.0.0.1:"] {
+    let first = stdout.lines().next().unwrap();
+    assert!(first.starts_with("http://127.0.0.1:") && first.ends_with('/'), "the page's address: {stdout}");
+    for part in ["Look at\n  the curve: ", "/metrics", "curl -N http://127.0.0.1:"] {
         assert!(stdout.contains(part), "{part} in {stdout}");
     }
 
@@ -102,6 +104,7 @@ fn only_default_ports_in_use_are_replaced() {
     let _usual = (TcpListener::bind("127.0.0.1:9800"), TcpListener::bind("127.0.0.1:9464"));
     let (code, stdout, stderr) = output(&["demo", "--seconds", "1"]);
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
+    assert!(stdout.starts_with("http://127.0.0.1:"), "the address is before the notes: {stdout}");
     for usual in ["127.0.0.1:9800", "127.0.0.1:9464"] {
         assert!(stdout.contains(&format!("{usual} is in use, so a free port is chosen.")), "{stdout}");
         assert!(!stdout.contains(&format!("http://{usual}/")), "{stdout}");
