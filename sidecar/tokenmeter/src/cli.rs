@@ -217,9 +217,7 @@ const FIRST_SETTINGS: [(&str, &str); 8] = [
 ];
 
 /// The end of `-h`.
-const MORE: &str = "\
-Example: tokenmeter run --upstream http://127.0.0.1:8000
-All settings, each in full: --help";
+const MORE: &str = "All settings: --help. Example: tokenmeter run --upstream http://127.0.0.1:8000";
 
 fn help(setting: &Setting) -> StyledStr {
     let mut notes = Vec::new();

@@ -143,7 +143,7 @@ fn signals() -> io::Result<Arc<AtomicI32>> {
     let arrived = Arc::new(AtomicI32::new(0));
     let shared = Arc::clone(&arrived);
     thread::Builder::new().name("signals".into()).spawn(move || {
-        for signal in signals.forever() {
+        if let Some(signal) = signals.forever().next() {
             shared.store(signal, Ordering::Relaxed);
             thread::sleep(END_MAX_TIME);
             let _ = disable_raw_mode();

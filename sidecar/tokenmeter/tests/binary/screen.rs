@@ -19,8 +19,8 @@ use crate::child::{PATIENCE, tokenmeter};
 /// A program on a pseudo-terminal, killed on drop.
 pub(crate) struct Screen {
     child: Child,
-    /// The side of the tester; `None` after [`Screen::hang_up`].
-    keys: Option<File>,
+    /// The side of the tester.
+    keys: File,
     /// The side of the program.
     terminal: File,
     /// The modes before the program.
@@ -70,12 +70,12 @@ impl Screen {
                 seen.bytes.extend(&buffer[..count]);
             }
         });
-        Self { child, keys: Some(keys), terminal, modes, seen }
+        Self { child, keys, terminal, modes, seen }
     }
 
     /// Types keys.
     pub(crate) fn press(&mut self, keys: &str) {
-        self.keys.as_mut().unwrap().write_all(keys.as_bytes()).unwrap();
+        self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Changes the size.

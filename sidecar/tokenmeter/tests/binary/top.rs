@@ -1,13 +1,17 @@
 //! `tokenmeter top` on a pseudo-terminal and as text, beside an admin listener that sends what a test wants.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::net::SocketAddr;
-use std::sync::Mutex;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use live::{History, Now, Point, Scope, Totals};
 
 use crate::access::Folder;
-use crate::child::{free, output};
+use crate::child::{PATIENCE, free, output};
 use crate::fake_admin::FakeAdmin;
 use crate::screen::Screen;
 
@@ -115,6 +119,41 @@ fn signal_restores_the_terminal() {
         screen.signal(name);
         assert_eq!(screen.ended(), Some(code), "{name}");
         screen.assert_restored();
+    }
+}
+
+/// script(1) of util-linux holds the terminal and is killed, as an ssh server whose client is gone.
+#[test]
+fn hung_up_terminal_ends_it() {
+    let last = Arc::new(Mutex::new(None));
+    let asked = Arc::clone(&last);
+    let admin = FakeAdmin::start(None, move |_, _| {
+        *asked.lock().unwrap() = Some(Instant::now());
+        (200, serde_json::to_string(&now(1)).unwrap())
+    });
+    // Its terminal has no size.
+    let run = format!(
+        "stty rows 24 cols 80; exec {} top --admin {}",
+        env!("CARGO_BIN_EXE_tokenmeter"),
+        admin.address
+    );
+    let mut command = Command::new("script");
+    command.args(["-qec", &run, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut script = command.spawn().unwrap();
+    let mut screen = script.stdout.take().unwrap();
+    let mut shown = Vec::new();
+    while !String::from_utf8_lossy(&shown).contains("fast-model") {
+        let mut buffer = [0; 4096];
+        let count = screen.read(&mut buffer).unwrap();
+        assert!(count > 0, "{shown:?}");
+        shown.extend(&buffer[..count]);
+    }
+    script.kill().unwrap();
+    script.wait().unwrap();
+    let end = Instant::now() + PATIENCE;
+    while last.lock().unwrap().is_some_and(|asked| asked.elapsed() < Duration::from_secs(4)) {
+        assert!(Instant::now() < end, "it still asks each second");
+        thread::sleep(Duration::from_millis(50));
     }
 }
 
