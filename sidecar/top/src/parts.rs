@@ -151,7 +151,7 @@ impl Dashboard {
         }
         let endings = self.now.endings.iter().filter(|(_, exchanges)| **exchanges > 0);
         groups.extend(endings.map(|(name, exchanges)| {
-            vec![label(&format!("{} ", printable(name))), plain(count(*exchanges))]
+            vec![label(&format!("ending {} ", printable(name))), plain(count(*exchanges))]
         }));
         Part { title: "the meter itself".into(), rows: self.flow(groups, width), ..Part::default() }
     }
