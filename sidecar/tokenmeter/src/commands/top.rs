@@ -12,10 +12,10 @@ use top::{Admin, AdminError, Ending, TopError};
 
 use super::print;
 use super::setting::{named, with_variable};
-use crate::drain_token::DrainToken;
 use crate::plan::machine::{Machine, ThisMachine};
 use crate::plan::url::Url;
 use crate::settings::setting;
+use crate::token_file::TokenFile;
 
 /// The arguments of `top`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -55,7 +55,7 @@ fn admin(args: &TopArgs) -> Result<Admin, TopCommandError> {
     let Url { host, port, prefix } = url(&address)?;
     let admin = Admin::at(&host, port, &prefix);
     let Some(file) = find(TOKEN_FILE, &args.token_file)? else { return Ok(admin) };
-    let token = DrainToken::at(&file).read();
+    let token = TokenFile::at(&file).read();
     let token = token.and_then(|token| {
         let admin = admin.with_token(&token);
         admin.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it has control characters"))
