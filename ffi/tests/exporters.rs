@@ -80,7 +80,7 @@ fn run_exporters(name: &str, flags: &[&str]) {
 /// Waits until a sample of the live page has the model.
 fn has_model(address: &str) -> bool {
     (0..200).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
         get(address, "/api/now").contains(r#""name":"tiny""#)
     })
 }
