@@ -1,7 +1,7 @@
 // How the exchanges ended.
 
 import { make, mark, write } from "./element.ts";
-import { Bar } from "./meter-bar.ts";
+import { Bar } from "./bar.ts";
 import { count, say, share } from "./quantity.ts";
 import { Section } from "./section.ts";
 import type { Reading, View } from "./view.ts";

@@ -2,7 +2,7 @@
 
 import { make, mark, show, write } from "./element.ts";
 import type { Upstream } from "./json.ts";
-import { Bar } from "./meter-bar.ts";
+import { Bar } from "./bar.ts";
 import { count, say, share } from "./quantity.ts";
 import { Section } from "./section.ts";
 import type { Reading, View } from "./view.ts";

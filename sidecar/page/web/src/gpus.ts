@@ -3,7 +3,7 @@
 import { Chart, timeOfDay } from "./chart.ts";
 import { make, mark, show, write } from "./element.ts";
 import type { Energy, Gpu } from "./json.ts";
-import { Bar, type Part } from "./meter-bar.ts";
+import { Bar, type Part } from "./bar.ts";
 import { QueryButton } from "./query-button.ts";
 import { bytes, energy, fixed, plain, say, share } from "./quantity.ts";
 import { Section } from "./section.ts";

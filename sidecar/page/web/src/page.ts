@@ -29,20 +29,20 @@ const MONTH_EVERY_MS = 30_000;
 const RELOAD_MIN_MS = 5000;
 
 export class Page {
-  readonly #notices = new Notices();
-  readonly #views: View[] = [
-    this.#notices,
-    new Panels(),
-    new Curve(),
-    new Position(),
-    new Scopes("model"),
-    new Scopes("tenant"),
-    new Gpus(),
-    new Month(),
-    new Endings(),
-    new Engines(),
-    new Cost(),
-  ];
+  readonly #parts = {
+    notices: new Notices(),
+    panels: new Panels(),
+    curve: new Curve(),
+    position: new Position(),
+    endings: new Endings(),
+    models: new Scopes("model"),
+    tenants: new Scopes("tenant"),
+    gpus: new Gpus(),
+    month: new Month(),
+    engines: new Engines(),
+    cost: new Cost(),
+  };
+  readonly #views: View[] = Object.values(this.#parts);
   readonly #header = new Header({
     step: (step) => {
       this.#step = step;
@@ -78,12 +78,16 @@ export class Page {
 
   /** Puts the page into the document and starts reading. */
   open(): void {
-    const [notices, panels, curve, position, models, tenants, gpus, month, endings, engines, cost] = this.#views.map(
-      ({ element }) => element,
-    ) as HTMLElement[];
-    const beside = make("div", { class: "beside" }, curve as Node, make("div", {}, position as Node, endings as Node));
-    const blocks = make("div", { class: "blocks" }, month as Node, engines as Node, cost as Node);
-    this.#main.append(notices as Node, panels as Node, beside, models as Node, tenants as Node, gpus as Node, blocks);
+    const { notices, panels, curve, position, endings, models, tenants, gpus, month, engines, cost } = this.#parts;
+    this.#main.append(
+      notices.element,
+      panels.element,
+      make("div", { class: "beside" }, curve.element, make("div", {}, position.element, endings.element)),
+      models.element,
+      tenants.element,
+      gpus.element,
+      make("div", { class: "blocks" }, month.element, engines.element, cost.element),
+    );
     document.body.replaceChildren(this.#header.element, this.#gate.element, this.#main, footer, speech);
     this.#header.place(this.#place);
     addEventListener("hashchange", () => this.#move());

@@ -1,6 +1,6 @@
 // The colours of the charts, from the style sheet, so that one file decides them.
 
-export type Role = "accent" | "second" | "ink" | "muted" | "line" | "wash" | "bad" | "paper";
+export type Role = "accent" | "ink" | "muted" | "line" | "wash" | "bad" | "paper";
 
 let colours = new Map<Role, string>();
 

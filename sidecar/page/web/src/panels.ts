@@ -15,8 +15,6 @@ const MINUTE_POINTS = 60;
 /** Money and failures come in single exchanges: their charts are trailing means of as many seconds. */
 const SMOOTH_POINTS = 30;
 
-let currency: string | null = null;
-
 const short = (value: number): string =>
   value >= 1e6 ? `${three(value / 1e6)}M` : value >= 1e4 ? `${three(value / 1e3)}k` : fixed(value, value % 1 ? 1 : 0);
 const inSeconds = (value: number): string =>
@@ -30,6 +28,7 @@ function timed(name: string, lines: Line[], value: Options["value"], tick: Optio
 
 export class Panels implements View {
   readonly element: HTMLElement;
+  #currency: string | null = null;
 
   readonly #output = new Panel(
     "output",
@@ -100,7 +99,7 @@ export class Panels implements View {
     timed(
       "Spend per hour",
       [{ label: "", role: "accent", shape: "area" }],
-      (v) => `${money(v, currency)} per hour`,
+      (v) => `${money(v, this.#currency)} per hour`,
       small,
       { floor: 0.001 },
     ),
@@ -121,8 +120,8 @@ export class Panels implements View {
   }
 
   update(reading: Reading): void {
-    currency = reading.now.currency;
-    for (const panel of this.#all) panel.about(reading.place, currency);
+    this.#currency = reading.now.currency;
+    for (const panel of this.#all) panel.about(reading.place, this.#currency);
     this.#numbers(reading);
     this.#charts(reading);
   }
@@ -186,6 +185,7 @@ export class Panels implements View {
       errors ? "missed" : null,
     );
 
+    const currency = this.#currency;
     const hourly = near.mean("spend_per_hour", MINUTE_POINTS);
     const quantity: Quantity = { value: money(hourly, currency), unit: hourly === null ? "" : "per hour" };
     const month = monthOf(reading);

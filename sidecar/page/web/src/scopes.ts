@@ -3,7 +3,7 @@
 import { button, make, mark, show, write } from "./element.ts";
 import type { Cell } from "./csv.ts";
 import type { Maybe, Now, Point, Scope } from "./json.ts";
-import { Bar } from "./meter-bar.ts";
+import { Bar } from "./bar.ts";
 import { visible } from "./name.ts";
 import { ALL, linkTo, type Place } from "./place.ts";
 import { sourcesOf, words } from "./provenance.ts";
