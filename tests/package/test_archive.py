@@ -10,7 +10,7 @@ import unittest
 from release import FOLDER, ROOT, file
 
 SETTINGS = ("--upstream", "--listen", "--ledger", "--prices", "--drain-grace-ms")
-COMMANDS = {"run", "check-config", "curve", "spend", "tenants", "prices", "ledger", "demo"}
+COMMANDS = {"run", "check-config", "curve", "spend", "tenants", "prices", "ledger", "demo", "top"}
 
 
 class ArchiveTest(unittest.TestCase):

@@ -182,3 +182,15 @@ async fn read(response: hyper::Response<Incoming>, bytes: usize) -> Result<Respo
 fn field<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::BearerToken;
+
+    #[test]
+    fn token_is_hidden_and_fits_a_field() {
+        let token = BearerToken::new("secret").unwrap();
+        assert!(!format!("{token:?}").contains("secret"), "{token:?}");
+        assert!(BearerToken::new("two\nlines").is_none());
+    }
+}

@@ -81,12 +81,16 @@ fn sparkline(frame: &mut Frame, rest: &mut Rest, dashboard: &Dashboard) {
         _ => 4,
     };
     let area = rest.top(height);
-    let peak = known(dashboard.trend.peak(TREND_SECONDS), real);
-    let note = [format!(" {} min", TREND_SECONDS / 60), format!(" max {peak}")];
+    let up_ms = dashboard.now.at_unix_ms.saturating_sub(dashboard.now.started_unix_ms);
+    // The first minute of a process fills the line, too.
+    let seconds = usize::try_from(up_ms / 1000).unwrap_or(TREND_MAX_S).clamp(TREND_MIN_S, TREND_MAX_S);
+    let peak = known(dashboard.trend.peak(seconds), real);
+    let span = if seconds < 120 { format!(" {seconds} s") } else { format!(" {} min", seconds / 60) };
+    let note = [span, format!(" max {peak}")];
     let note_columns = note.iter().map(|line| line.chars().count()).max().unwrap_or(0) as u16;
     let bars = Rect { width: area.width.saturating_sub(note_columns), ..area };
-    let seconds_each = TREND_SECONDS.div_ceil(usize::from(bars.width).max(1));
-    let columns = usize::from(bars.width).min(TREND_SECONDS / seconds_each);
+    let seconds_each = seconds.div_ceil(usize::from(bars.width).max(1));
+    let columns = usize::from(bars.width).min(seconds.div_ceil(seconds_each));
     let bars = Rect { width: columns as u16, ..bars };
     let heights = dashboard.trend.columns(columns, seconds_each);
     // Thousandths, because the widget takes whole numbers.
@@ -185,8 +189,11 @@ at once          requests in flight to the server during a stream
 
 The same numbers: the live page at the admin address. As text: --once.";
 
-/// Seconds of the output rate that are drawn.
-const TREND_SECONDS: usize = 300;
+/// The least seconds of the output rate that are drawn.
+const TREND_MIN_S: usize = 60;
+
+/// The most seconds of it.
+const TREND_MAX_S: usize = 300;
 
 /// The maximum number of lines of faults.
 const FAULTS_MAX: usize = 4;

@@ -148,6 +148,16 @@ fn failure_is_shown_until_the_next_reading() {
 }
 
 #[test]
+fn young_process_has_a_short_trend() {
+    let mut dashboard = sample::dashboard();
+    for (up_s, span) in [(0, " 60 s"), (61, " 61 s"), (119, " 119 s"), (120, " 2 min"), (900, " 5 min")] {
+        dashboard.now.started_unix_ms = dashboard.now.at_unix_ms - up_s * 1000;
+        let screen = drawn(&dashboard, 80, 24);
+        assert!(screen.lines().any(|line| line.ends_with(span)), "{up_s}: {screen}");
+    }
+}
+
+#[test]
 fn scope_that_left_the_list_is_named() {
     let mut dashboard = sample::dashboard();
     dashboard.scope = ScopeName::Tenant("gone\n".to_owned());
