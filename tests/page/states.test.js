@@ -30,12 +30,21 @@ test("upstream that is down and hides usage is named", () =>
     },
     {},
     async (page) => {
-      await sees(page, ".notice.bad", /chat does not answer at http:\/\/127.0.0.1:8000.*Start it/);
+      await sees(page, ".notice.bad", /chat does not answer at http:\/\/127.0.0.1:8000. Start the server/);
       await sees(page, ".notice.bad", /hides usage; remove --usage observe/);
       await sees(page, ".notice.bad", /Not ready: no upstream answers/);
       await sees(page, ".condition", /✕ not ready/);
     },
   ));
+
+test("reason that names a server that is down is said once, with what to do", () => {
+  const reason = "upstream chat at http://127.0.0.1:8000 is unreachable: Connection refused";
+  const readiness = { state: "not_ready", reasons: [reason] };
+  return withWorld({ upstream: { up: false }, readiness }, {}, async (page) => {
+    await sees(page, ".notice.bad", /^✕ Not ready: upstream chat .* Connection refused. Start the server.*curl -v/);
+    assert.equal(await page.locator(".notice.bad").count(), 1);
+  });
+});
 
 test("warning is shown and traffic is ready", () =>
   withWorld({ readiness: { state: "impaired", reasons: ["the ledger is 9 s behind"] } }, {}, async (page) => {

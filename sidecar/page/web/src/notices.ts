@@ -47,17 +47,19 @@ function line({ kind, text, command, link }: Notice): HTMLElement {
 
 function faults({ readiness, upstreams, meter, ledger }: Now): Notice[] {
   const bad: Notice[] = [];
-  const down = upstreams.filter(({ up }) => up === false);
-  if (readiness.state === "not_ready") {
-    for (const reason of readiness.reasons) bad.push({ kind: "bad", text: `Not ready: ${reason}` });
-  }
-  for (const { name, url } of down) {
+  const reasons = readiness.state === "not_ready" ? [...readiness.reasons] : [];
+  for (const { name, url, up } of upstreams) {
+    if (up !== false) continue;
+    // The reason that the process is not ready is the same fact; it has the error.
+    const at = reasons.findIndex((reason) => reason.includes(url));
+    const why = at < 0 ? `The server ${name} does not answer at ${url}` : `Not ready: ${reasons.splice(at, 1)[0]}`;
     bad.push({
       kind: "bad",
       command: `curl -v ${shell(`${url.replace(/\/$/, "")}/v1/models`)}`,
-      text: `The server ${name} does not answer at ${url}. Start it, or correct the upstream’s url.`,
+      text: `${why}. Start the server, or correct the upstream’s url.`,
     });
   }
+  for (const reason of reasons) bad.push({ kind: "bad", text: `Not ready: ${reason}` });
   for (const { name, fault } of upstreams) {
     if (fault) bad.push({ kind: "bad", text: `Counts or prices of ${name} are wrong: ${fault}` });
   }
