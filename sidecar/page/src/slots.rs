@@ -224,8 +224,10 @@ mod tests {
             .collect();
         held.iter().for_each(|slot| slot.reached(Progress::Answer));
         held[5].reached(Progress::Stream);
-        assert!(matches!(slots.take(peer(200)), Taken::Evicting(_)) && !is_held(&slots, &held[5]));
-        assert!(matches!(slots.take(peer(200)), Taken::Full));
+        let probe = slot(slots.take(peer(200)));
+        assert!(is_held(&slots, &probe) && !is_held(&slots, &held[5]));
+        probe.reached(Progress::Answer);
+        assert!(matches!(slots.take(peer(201)), Taken::Full));
     }
 
     #[test]
