@@ -9,14 +9,18 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use curve::{Curves, Reading, ReadingError, Window};
-use scrape::{Error, Fetcher};
+use origin::Diagnostic;
+use scrape::{BearerToken, Error, Fetcher};
 use text::nearest;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 
+use super::setting::{named, with_variable};
 use super::{print, print_message};
+use crate::plan::machine::ThisMachine;
 use crate::plan::url::{URL_REMEDY, Url};
 use crate::settings::setting;
+use crate::token_file::TokenFile;
 
 /// The arguments of `curve`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -25,6 +29,8 @@ pub struct CurveArgs {
     /// Admin address of that tokenmeter, http://HOST:PORT.
     #[arg(long, value_name = "URL", default_value = default_admin(), value_parser = admin)]
     from: Url,
+    #[arg(long, value_name = "FILE", help = with_variable("File with the admin token, if that tokenmeter has one", TOKEN_FILE))]
+    token_file: Option<String>,
     /// Only this model; by default every timed one.
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
@@ -68,7 +74,8 @@ pub(crate) fn run(args: &CurveArgs) -> Result<ExitCode, CurveError> {
 }
 
 async fn curves(args: &CurveArgs) -> Result<Curves, CurveError> {
-    let first = read(&args.from).await?;
+    let token = token(args)?;
+    let first = read(&args.from, token.as_ref()).await?;
     let (reading, window) = match args.over {
         None => (first, Window::SinceStart),
         Some(over) => {
@@ -77,7 +84,7 @@ async fn curves(args: &CurveArgs) -> Result<Curves, CurveError> {
                 print_message(&format!("first scrape done; the second follows in {seconds} s"));
             }
             sleep(over).await;
-            let later = read(&args.from).await?;
+            let later = read(&args.from, token.as_ref()).await?;
             let since = later.less(&first).map_err(|why| CurveError::ReadingError(args.from.clone(), why))?;
             (since, Window::Last(over))
         }
@@ -90,10 +97,22 @@ async fn curves(args: &CurveArgs) -> Result<Curves, CurveError> {
     Ok(curves)
 }
 
-async fn read(from: &Url) -> Result<Reading, CurveError> {
+/// Returns the token, if a file with one is named.
+fn token(args: &CurveArgs) -> Result<Option<BearerToken>, CurveError> {
+    let file =
+        named(TOKEN_FILE, args.token_file.as_deref(), None, &ThisMachine).map_err(CurveError::Config)?;
+    let Some(file) = file else { return Ok(None) };
+    let token = TokenFile::at(&file).read().and_then(|token| {
+        let invalid = || io::Error::new(io::ErrorKind::InvalidData, "it has control characters");
+        BearerToken::new(&token).ok_or_else(invalid)
+    });
+    token.map(Some).map_err(|error| CurveError::Token(file.into(), error))
+}
+
+async fn read(from: &Url, token: Option<&BearerToken>) -> Result<Reading, CurveError> {
     let fetcher =
         Fetcher { host: from.host.as_str().into(), port: from.port, prefix: from.prefix.as_str().into() };
-    let answer = fetcher.get_at_most("/metrics", PAGE_BYTES).await;
+    let answer = fetcher.get_with_token("/metrics", PAGE_BYTES, token).await;
     let answer = answer.map_err(|error| CurveError::Unreached(from.clone(), error))?;
     if answer.status != 200 {
         let line = answer.text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control());
@@ -106,6 +125,10 @@ async fn read(from: &Url) -> Result<Reading, CurveError> {
 #[derive(Debug)]
 pub(crate) enum CurveError {
     Runtime(io::Error),
+    /// A variable is invalid.
+    Config(Diagnostic),
+    /// The token file cannot be read.
+    Token(PathBuf, io::Error),
     Unreached(Url, Error),
     /// The status, and the first line of the body.
     Status(Url, u16, String),
@@ -123,6 +146,11 @@ impl fmt::Display for CurveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Runtime(error) => write!(f, "cannot start: {error}"),
+            Self::Config(error) => write!(f, "{error}"),
+            Self::Token(path, error) => {
+                let path = path.display();
+                write!(f, "the token file {path} cannot be read: {error}; name the file with --token-file")
+            }
             Self::Unreached(from, error) => write!(
                 f,
                 "{from}/metrics cannot be read: {error}; name the admin address of a running tokenmeter with --from"
@@ -131,6 +159,7 @@ impl fmt::Display for CurveError {
                 write!(f, "{from}/metrics responds {status}: {line}")?;
                 match status {
                     421 => Ok(()),
+                    401 => f.write_str("; name that file with --token-file"),
                     _ => f.write_str("; name the admin address of a running tokenmeter with --from"),
                 }
             }
@@ -206,6 +235,8 @@ const TIME: &str = "write a whole number of seconds, minutes or hours up to a da
 
 /// The longest window in seconds: a day.
 const WINDOW_MAX_S: u64 = 86_400;
+
+const TOKEN_FILE: &str = "admin_token_file";
 
 /// The maximum size of a page in bytes: four times that of a thousand models.
 const PAGE_BYTES: usize = 64 * 1024 * 1024;

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::child::{Running, get, get_until, get_with, silent_server, tokenmeter};
+use crate::child::{Running, get, get_until, get_with, output, silent_server, tokenmeter};
 
 #[test]
 fn numbers_need_the_token_of_the_file() {
@@ -27,6 +27,12 @@ fn numbers_need_the_token_of_the_file() {
     for path in ["/livez", "/", "/assets/app.js"] {
         assert_eq!(get(admin, path).0, 200, "{path}");
     }
+    // The command gets as far as the page, on which nothing is timed yet.
+    let from = format!("http://{admin}");
+    let (code, _, error) = output(&["curve", "--from", &from]);
+    assert!(code == Some(1) && error.contains("401") && error.contains("--token-file"), "{error}");
+    let (code, _, error) = output(&["curve", "--from", &from, "--token-file", &file]);
+    assert!(code == Some(1) && error.contains("has timed no stream yet"), "{error}");
     // A new token is valid at once, and the drain's token reads nothing.
     std::fs::write(&file, "another\n").unwrap();
     assert_eq!(get_with(admin, "/metrics", &bearer("another")).0, 200);
