@@ -30,6 +30,7 @@ class ArchiveTest(unittest.TestCase):
         pages = {name for name in names if name.startswith("man/")}
         self.assertEqual(names - pages, {
             "bin/tokenmeter", "completions/tokenmeter", "completions/_tokenmeter", "completions/tokenmeter.fish",
+            "licenses/crates.txt.gz", "licenses/rust-standard-library.html.gz",
             "LICENSE", "CHANGELOG.md", "tokenmeter.service", "tokenmeter.yaml", f"{self.name}.cdx.json"})
         expected = {"man/tokenmeter.1.gz", *(f"man/tokenmeter-{command}.1.gz" for command in COMMANDS)}
         self.assertLessEqual(expected, pages)

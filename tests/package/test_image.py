@@ -161,8 +161,10 @@ class ImageTest(unittest.TestCase):
         command = [ROOT / "helm/image/build", self.image.root / "usr/bin/tokenmeter", again]
         created = re.sub(r"Z$", "+00:00", self.image.config["created"])
         epoch = str(int(datetime.datetime.fromisoformat(created).timestamp()))
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": epoch,
+                       "TOKENMETER_LICENSES": self.image.root / "usr/share/doc/tokenmeter/licenses"}
         for _ in range(2):
-            subprocess.run(command, check=True, env={**os.environ, "SOURCE_DATE_EPOCH": epoch})
+            subprocess.run(command, check=True, env=environment)
             self.assertEqual(again.read_bytes(), file("*-tokenmeter.oci.tar").read_bytes())
 
     def test_scanners_find_the_packages(self):
