@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use meter::{Ending, Provenance, TokenType};
+use meter::{Dropped, Ending, Provenance, TokenType};
 
 use crate::bucket_counts::BucketCounts;
 use crate::budget::BudgetReading;
@@ -45,7 +45,7 @@ pub struct Snapshot {
     pub passthrough: u64,
     /// Requests that the proxy itself answered with an error.
     pub refused: u64,
-    /// Losses of every kind.
+    /// Losses of every kind; exchanges under a capped label are none.
     pub dropped: u64,
     /// Processing time of the proxy in one exchange, seconds.
     pub overhead: BucketCounts,
@@ -161,7 +161,8 @@ impl Snapshot {
     fn add(&mut self, worker: &ProxyCells) {
         self.passthrough = self.passthrough.saturating_add(sum(&worker.passthrough));
         self.refused = self.refused.saturating_add(sum(&worker.refused));
-        self.dropped = self.dropped.saturating_add(sum(&worker.dropped));
+        // Without the capped labels, which come last: their exchanges are counted under another label.
+        self.dropped = self.dropped.saturating_add(sum(&worker.dropped[..Dropped::ALL.len()]));
         worker.overhead.iter().for_each(|overhead| self.overhead.read(overhead));
     }
 }

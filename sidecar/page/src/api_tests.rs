@@ -160,6 +160,18 @@ impl Stream {
 }
 
 #[test]
+fn stream_ends_when_its_token_is_replaced() {
+    let source = Fixed::default();
+    let running = serve(source.clone());
+    let mut reader = Stream::open(running.address());
+    reader.event();
+    source.revoked.store(true, Ordering::Relaxed);
+    let events =
+        std::iter::from_fn(|| reader.line()).filter(|line| line.starts_with("data: ")).take(5).count();
+    assert!(events <= 1, "{events} events after the replacement, of which one was under way");
+}
+
+#[test]
 fn ten_readers_have_the_same_events() {
     let source = Fixed::default();
     let running = serve(source.clone());

@@ -99,6 +99,11 @@ impl Routes {
         })
     }
 
+    /// Returns true if a stream that began with this token may go on: the token may have been replaced since.
+    pub(crate) fn may_go_on(&self, token: Option<&str>) -> bool {
+        self.source.access(token).is_ok()
+    }
+
     /// Answers a path whose numbers need the token, if there is one.
     fn guarded<B>(&self, request: &Request<B>) -> Answer {
         let content = match request.uri().path() {
@@ -112,7 +117,7 @@ impl Routes {
             "/api/stream" if request.method() == Method::HEAD => {
                 return Answer::Now(respond(EVENTS, Full::default()));
             }
-            "/api/stream" => return Answer::Stream,
+            "/api/stream" => return Answer::Stream(bearer(request.headers()).map(str::to_owned)),
             "/api/history" => match history::content(&*self.source, request.uri().query()) {
                 Ok(content) => content,
                 Err((status, why)) => return Answer::Now(error(JSON, status, &why)),
@@ -137,8 +142,8 @@ pub(crate) enum Answer {
     Now(Response<Full<Bytes>>),
     /// Content to render, and true if it may be compressed.
     Render(Content, bool),
-    /// A stream of events.
-    Stream,
+    /// A stream of events, and the token of its request.
+    Stream(Option<String>),
     /// A response for the end of the drain.
     Drained(Drained),
 }

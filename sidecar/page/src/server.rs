@@ -196,7 +196,7 @@ async fn expired(slot: &Slot) {
     }
 }
 
-async fn connection(stream: TcpStream, slot: &Rc<Slot>, shared: &Shared) -> hyper::Result<()> {
+async fn connection(stream: TcpStream, slot: &Rc<Slot>, shared: &Rc<Shared>) -> hyper::Result<()> {
     if !matches!(timeout(FIRST_BYTE_MAX_TIME, stream.readable()).await, Ok(Ok(()))) {
         return Ok(());
     }
@@ -208,7 +208,7 @@ async fn connection(stream: TcpStream, slot: &Rc<Slot>, shared: &Shared) -> hype
             Ok::<_, Infallible>(match answer {
                 Answer::Now(response) => response.map(ResponseBody::Whole),
                 Answer::Render(content, gzip) => shared.renderer.render(content, gzip).await,
-                Answer::Stream => stream_of(slot, shared),
+                Answer::Stream(token) => stream_of(slot, shared, token),
                 Answer::Drained(drained) => {
                     slot.waits_for_drain();
                     drained.await;
@@ -226,13 +226,16 @@ async fn connection(stream: TcpStream, slot: &Rc<Slot>, shared: &Shared) -> hype
         .await
 }
 
-fn stream_of(slot: &Rc<Slot>, shared: &Shared) -> Response<ResponseBody> {
+fn stream_of(slot: &Rc<Slot>, shared: &Rc<Shared>, token: Option<String>) -> Response<ResponseBody> {
     let Some(permit) = shared.streams.permit() else {
         return route::too_many_streams().map(ResponseBody::Whole);
     };
     slot.reached(Progress::Stream);
     let state = Rc::clone(&shared.routes.borrow().state);
-    route::respond(route::EVENTS, ResponseBody::Events(Events::open(state, Rc::clone(slot), permit)))
+    let routes = Rc::clone(shared);
+    let may_go_on = move || routes.routes.borrow().may_go_on(token.as_deref());
+    let events = Events::open(state, Rc::clone(slot), permit, may_go_on);
+    route::respond(route::EVENTS, ResponseBody::Events(events))
 }
 
 async fn sample(shared: Rc<Shared>) {

@@ -21,6 +21,7 @@ mod api;
 
 #[derive(Clone)]
 struct Fixed {
+    revoked: Arc<AtomicBool>,
     unready: Arc<AtomicBool>,
     /// The names of models.
     models: Arc<Mutex<Vec<String>>>,
@@ -37,6 +38,7 @@ struct Fixed {
 impl Default for Fixed {
     fn default() -> Self {
         Self {
+            revoked: Arc::default(),
             unready: Arc::default(),
             models: Arc::default(),
             samples: Arc::default(),
@@ -102,6 +104,9 @@ impl Source for Fixed {
     }
 
     fn access(&self, token: Option<&str>) -> Result<(), NoAccess> {
+        if self.revoked.load(Ordering::Relaxed) {
+            return Err(NoAccess::Token);
+        }
         match (self.token, token) {
             (Some("unreadable"), _) => Err(NoAccess::Unreadable("the token cannot be read".to_owned())),
             (Some(right), given) if given != Some(right) => Err(NoAccess::Token),

@@ -38,11 +38,17 @@ impl Streams {
 pub(crate) struct Events(Receiver<Bytes>);
 
 impl Events {
-    /// Opens a stream of `state`. It ends with the connection of `slot`, which it closes if the reader stalls.
-    pub(crate) fn open(state: Rc<State>, slot: Rc<Slot>, permit: OwnedSemaphorePermit) -> Self {
+    /// Opens a stream of `state`. It ends with the connection of `slot`, which it closes if the reader stalls, and before
+    /// the first event for which `may_go_on` is false.
+    pub(crate) fn open(
+        state: Rc<State>,
+        slot: Rc<Slot>,
+        permit: OwnedSemaphorePermit,
+        may_go_on: impl Fn() -> bool + 'static,
+    ) -> Self {
         let (sender, receiver) = channel(1);
         spawn_local(async move {
-            if feed(&state, &sender).await.is_err() {
+            if feed(&state, &sender, may_go_on).await.is_err() {
                 slot.evict();
             }
             drop(permit);
@@ -59,10 +65,10 @@ impl Events {
 /// The reader did not take its events in time.
 struct Stalled;
 
-/// Sends an event for each sample, until the connection ends.
-async fn feed(state: &State, to: &Sender<Bytes>) -> Result<(), Stalled> {
+/// Sends an event for each sample, until the connection ends or `may_go_on` is false.
+async fn feed(state: &State, to: &Sender<Bytes>, may_go_on: impl Fn() -> bool) -> Result<(), Stalled> {
     let mut samples = state.samples();
-    loop {
+    while may_go_on() {
         match timeout(STREAM_MAX_STALL, to.send(state.event())).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return Ok(()),
@@ -73,4 +79,5 @@ async fn feed(state: &State, to: &Sender<Bytes>) -> Result<(), Stalled> {
             () = to.closed() => return Ok(()),
         }
     }
+    Ok(())
 }

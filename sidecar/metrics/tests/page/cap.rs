@@ -81,6 +81,19 @@ fn busy_model_replaces_invented_name() {
     assert_eq!(before["_other"], 7.0);
 }
 
+/// An exchange under a capped label is counted, under `_other`: it is no loss.
+#[test]
+fn capped_label_is_no_loss_of_the_live_page() {
+    let metrics = Metrics::new(Options { models: 1, ..Options::default() });
+    let mut worker = metrics.worker();
+    for model in ["first", "first", "second", "third"] {
+        exchange(&mut worker, model);
+    }
+    let page = openmetrics::read(&metrics.text());
+    assert!(page.get("tokenmeter_dropped_total", &[("what", "label_overflow")]) >= Some(1.0));
+    assert_eq!(metrics.snapshot().dropped, 0);
+}
+
 /// One worker evicts the label while another has an exchange in flight under it.
 #[test]
 fn label_is_evicted_in_every_worker() {
