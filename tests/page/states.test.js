@@ -19,7 +19,7 @@ test("without prices it says how to add them", () =>
 
 test("without a ledger it does not ask for its sums", () =>
   withWorld({ ledger: false }, {}, async (page) => {
-    await sees(page, "[data-panel=spend] .note", /A ledger adds/);
+    await sees(page, "[data-panel=spend] .note", /With --ledger, also the sum of the month/);
   }));
 
 test("upstream that is down and hides usage is named", () =>

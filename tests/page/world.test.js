@@ -141,7 +141,7 @@ test("day is shown by the minute", () =>
 test("bound that is missed has a sign and a word", () =>
   withWorld({}, {}, async (page) => {
     await sees(page, "[data-panel=speed] .note", /(✓ meets|✕ below) chat: at least 30/);
-    await sees(page, ".curve .knees", /✕ chat .*no longer at 33-64.* met it altogether/);
+    await sees(page, ".curve .knees", /✕ chat .*no longer at 33-64.* exchanges met it/);
   }));
 
 test("charts of a young process begin with it", () =>

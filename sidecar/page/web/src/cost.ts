@@ -18,7 +18,7 @@ export class Cost implements View {
     this.#section.coversAll(place);
     const facts = this.#facts;
     facts.set(
-      "Added to an exchange, p50, p99",
+      "Time added to an exchange, p50, p99",
       `${say(seconds(meter.overhead_p50_seconds))}, ${say(seconds(meter.overhead_p99_seconds))}`,
     );
     facts.set("CPU", say(plain(meter.cpu_cores, "cores")));

@@ -26,7 +26,7 @@ export class Curve implements View {
   readonly #empty = make(
     "p",
     { class: "note" },
-    "The curve draws itself from traffic: it needs exchanges at several concurrencies.",
+    "The curve comes from traffic: a point needs streams at that concurrency.",
   );
   readonly #rows = make("tbody");
   readonly #section: Section;
@@ -183,7 +183,7 @@ export class Curve implements View {
       const met =
         knee.judged_exchanges && knee.met_exchanges !== null
           ? `; ${say(share(knee.met_exchanges / knee.judged_exchanges))} of ` +
-            `${say(count(knee.judged_exchanges))} met it altogether`
+            `${say(count(knee.judged_exchanges))} exchanges met it`
           : "";
       return `${knee.missed_at ? "✕" : "✓"} ${knee.words}${met}`;
     });

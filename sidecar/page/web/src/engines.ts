@@ -33,7 +33,7 @@ class Server {
     mark(this.#state, "class", up === false ? "state bad" : "state");
     write(this.#url, `${listen} → ${url}`);
     if (!engine) {
-      write(this.#queue, "Queue and KV cache: the server's metrics page is not read");
+      write(this.#queue, "Queue and KV cache: the server’s metrics page is not read");
       write(this.#kv, "");
     } else {
       const kind = engine.kind ? `${engine.kind}: ` : "";
@@ -50,7 +50,9 @@ class Server {
       const isKnown = engine.kv_cache_usage_ratio !== null || prefix !== "";
       write(
         this.#kv,
-        isKnown ? `KV cache ${say(share(engine.kv_cache_usage_ratio))}${prefix}` : "KV cache: not on its metrics page",
+        isKnown
+          ? `KV cache ${say(share(engine.kv_cache_usage_ratio))}${prefix}`
+          : "KV cache: not on the server’s metrics page",
       );
     }
     const usage = engine?.kv_cache_usage_ratio ?? null;

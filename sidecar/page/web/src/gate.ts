@@ -39,8 +39,8 @@ export class Gate {
     write(
       this.#why,
       hasToken()
-        ? "tokenmeter refused the token. Enter the text of the file that --admin-token-file names."
-        : "This tokenmeter needs a token. Enter the text of the file that --admin-token-file names.",
+        ? "tokenmeter refused the token. Enter the first line of the file that --admin-token-file names."
+        : "This tokenmeter needs a token. Enter the first line of the file that --admin-token-file names.",
     );
     show(this.element, true);
     this.#field.focus();

@@ -13,7 +13,7 @@ const KINDS: [keyof Energy, string, Part["kind"]][] = [
   ["attributed_joules", "of exchanges", "solid"],
   ["pending_joules", "of exchanges in flight", "soft"],
   ["idle_joules", "idle", "dim"],
-  ["unattributed_joules", "of no known exchange", "bad"],
+  ["unattributed_joules", "unattributed", "bad"],
 ];
 
 class Device {

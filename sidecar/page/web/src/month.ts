@@ -38,7 +38,7 @@ export class Month implements View {
       this.#sum,
       this.#chart.element,
       this.#list,
-      make("p", { class: "note" }, "From the ledger, by day of UTC. Not a bill."),
+      make("p", { class: "note" }, "From the ledger, by day in UTC. Not a bill."),
     );
     this.#section.controls.append(button("CSV", "Save the month’s spend as a CSV file", () => this.#save()));
     this.element = this.#section.element;

@@ -56,7 +56,7 @@ function faults({ readiness, upstreams, meter, ledger }: Now): Notice[] {
     bad.push({
       kind: "bad",
       command: `curl -v ${shell(`${url.replace(/\/$/, "")}/v1/models`)}`,
-      text: `${why}. Start the server, or correct the upstream’s url.`,
+      text: `${why}. Start the server, or correct the upstream’s URL.`,
     });
   }
   for (const reason of reasons) bad.push({ kind: "bad", text: `Not ready: ${reason}` });
@@ -113,7 +113,7 @@ function hints({ now, place, scope }: Reading): Notice[] {
     hints.push({
       kind: "hint",
       text:
-        `${say(count(now.all.totals.unpriced_exchanges))} exchanges have no price and are in no sum of money. ` +
+        `${say(count(now.all.totals.unpriced_exchanges))} exchanges have no price and are not in the spend. ` +
         "tokenmeter_unpriced_exchanges_total names the reasons; correct the price book, then charge them:",
       command: "tokenmeter ledger reprice --help",
     });

@@ -192,10 +192,10 @@ export class Panels implements View {
     this.#spend.set(
       [currency ? quantity : plain(null, ""), { value: month ?? "", unit: month ? "this month" : "" }],
       !currency
-        ? "No price book: a notice says how to add one"
+        ? "No price book: the notice above shows how to add one"
         : place.kind !== "model" && !reading.now.ledger
-          ? "Mean of a minute. A ledger adds the sum of the month"
-          : "Mean of a minute",
+          ? "Mean of the last minute. With --ledger, also the sum of the month"
+          : "Mean of the last minute",
     );
   }
 

@@ -33,11 +33,11 @@ export class Position implements View {
       },
     });
     this.#section = new Section(
-      "Speed by position in the answer",
+      "Speed by position in the response",
       "position",
       make("h3", {}, "Tokens/s of one request"),
       this.#chart.element,
-      make("p", { class: "axis" }, "from this token of the answer on"),
+      make("p", { class: "axis" }, "from this token of the response on"),
     );
     this.#section.controls.append(this.#query.element);
     this.element = this.#section.element;
