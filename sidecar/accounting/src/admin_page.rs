@@ -46,7 +46,7 @@ impl AdminPage {
         }
     }
 
-    /// Samples the metrics, and returns the state of now. Called once per second.
+    /// Samples the metrics, and returns the current state. Called once per second.
     pub fn sample(
         &mut self,
         version: &str,

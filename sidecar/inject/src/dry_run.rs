@@ -30,14 +30,15 @@ pub fn dry_run(manifest: &str, config: &Config) -> Result<Vec<DryRun>, ConfigErr
     Ok(results)
 }
 
-/// Reads a config: the file of the webhook, or the ConfigMap in which the chart writes it.
+/// Reads a config: the file of the webhook, or a manifest with the ConfigMap in which the chart writes it.
 ///
 /// # Errors
 ///
 /// The config cannot be used.
 pub fn config(file: &str) -> Result<Config, ConfigError> {
-    let object: Value = serde_saphyr::from_str(file).map_err(ConfigError::of_yaml)?;
-    Config::parse(text(&object, &["data", "injection.yaml"]).unwrap_or(file))
+    let objects: Vec<Value> = serde_saphyr::from_multiple(file).map_err(ConfigError::of_yaml)?;
+    let map = objects.iter().find_map(|object| text(object, &["data", "injection.yaml"]));
+    Config::parse(map.unwrap_or(file))
 }
 
 fn one(object: &Value, config: &Config) -> Option<Result<DryRun, ConfigError>> {

@@ -151,7 +151,7 @@ fn variable<'c>(container: &'c Value, server: &Server) -> Result<Option<&'c str>
     }
 }
 
-/// Returns the flag because of which the server's requests do not come by its port.
+/// Returns the flag with which the server does not get its requests on one HTTP port.
 fn elsewhere(words: &[String], server: &Server) -> Option<String> {
     let flag = server.elsewhere_flags.iter().find(|flag| words.iter().any(|word| is_flag(word, flag)));
     if flag.is_some() {

@@ -25,7 +25,7 @@ pub enum Reason {
     Shell(String),
     /// The annotation `container` names no container that runs a known server.
     Container(String),
-    /// The server's requests do not come by its port, because of this flag.
+    /// With this flag the server does not get its requests on one HTTP port.
     Elsewhere(String),
     /// The server itself speaks TLS.
     Tls,
@@ -103,7 +103,7 @@ impl fmt::Display for Reason {
                 "config.tokenmeter.io/container: {name} is not a container of this pod that runs a known server"
             ),
             Self::Elsewhere(flag) => {
-                write!(f, "by the flag {flag}, requests do not come by the server's port")
+                write!(f, "with the flag {flag}, the server does not get its requests on one HTTP port")
             }
             Self::Tls => f.write_str("the server itself speaks TLS"),
             Self::Host => f.write_str("the server listens on an address other than all or 127.0.0.1"),

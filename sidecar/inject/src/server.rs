@@ -39,7 +39,7 @@ pub struct Server {
     /// Flags of a settings file, which may hold the port.
     #[serde(default)]
     pub file_flags: Vec<String>,
-    /// Flags of a server whose requests do not come by its one port.
+    /// Flags of a server that does not get its requests on one HTTP port.
     #[serde(default)]
     pub elsewhere_flags: Vec<String>,
     /// Flags of the node's rank; above 0 a server gets no requests.

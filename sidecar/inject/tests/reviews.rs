@@ -102,12 +102,13 @@ fn dry_run_without_a_pod_is_an_error() {
     }
 }
 
-/// The chart writes the config into a ConfigMap.
+/// The chart writes the config into a ConfigMap, among its other objects.
 #[test]
 fn dry_run_reads_the_config_map() {
     let text = fs::read_to_string(kubernetes("policy/config.yaml")).expect("the config can be read");
     let map = json!({"kind": "ConfigMap", "data": {"injection.yaml": text}});
-    for file in [text.clone(), format!("---\n# Source\n{}", to_yaml(&map))] {
+    let rendered = format!("---\n# Source\n{}", to_yaml(&map));
+    for file in [text.clone(), rendered.clone(), format!("kind: Service\nspec: {{}}\n{rendered}")] {
         assert_eq!(dry_run::config(&file).expect("valid").container, config().container);
     }
     assert!(dry_run::config("kind: ConfigMap\ndata: {}\n").is_err());

@@ -1,4 +1,4 @@
-//! The numbers of now and of the last day, for the live page and `tokenmeter top`: what users get and what it costs.
+//! The current numbers and those of the last day, for the live page and `tokenmeter top`: what users get and what it costs.
 //!
 //! The types are the JSON of the admin listener, written by it and read by `tokenmeter top`. Units are in the members'
 //! names; `null` means not known, which differs from 0. A [`Recorder`] makes them from samples of the metrics:

@@ -1,4 +1,4 @@
-//! Samples of the metrics, once a second, become the state of now and the history.
+//! Samples of the metrics, once a second, become the current state and the history.
 //!
 //! Laws: the sum over a history is the growth of the counts, also over seconds that were missed; a label that is
 //! evicted, whose counts move to `_other`, makes no spike there; no wall clock is used but for the time that is shown.
@@ -51,7 +51,7 @@ struct Sample {
 }
 
 impl Recorder {
-    /// Adds a sample that was taken at `at`, and returns the state of now without what the metrics do not know: the
+    /// Adds a sample that was taken at `at`, and returns the current state without what the metrics do not know: the
     /// version, the readiness and the upstreams.
     pub fn sample(&mut self, at: Instant, snapshot: &Snapshot) -> Now {
         let at_unix_s = unix_ms(snapshot.at) / 1000;

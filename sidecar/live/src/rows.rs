@@ -1,4 +1,4 @@
-//! The state of now: the scopes with their totals, in the order in which they are shown.
+//! The current state: the scopes with their totals, in the order in which they are shown.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::recorder::Recorder;
 use crate::scope::{Budget, Scope, Totals};
 
 impl Recorder {
-    /// Returns the state of now, of the last sample.
+    /// Returns the current state, that of the last sample.
     pub(crate) fn now(&self, snapshot: &Snapshot) -> Now {
         let currency = currency(snapshot);
         let has_prices = currency.is_some();

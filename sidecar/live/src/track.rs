@@ -62,8 +62,9 @@ impl Track {
         Self { last: counts, ..Self::default() }
     }
 
-    /// Adds a sample. The seconds between two samples that are further apart have the mean of their time, so that the
-    /// sum over a history is the growth of the counts; what belongs to a moment is not known in them.
+    /// Adds a sample. The seconds between two samples that are further apart have the mean of their time; what
+    /// belongs to a moment is not known in them. The sum over a history is the growth of the counts, but for the rounding
+    /// of that time to whole seconds.
     pub(crate) fn sample(&mut self, span: Span, counts: Counts, gauges: Gauges) {
         let growth = counts.since(&self.last);
         self.last = counts;

@@ -15,7 +15,7 @@ pub trait Source: Send + 'static {
     fn metrics(&self, accept: &str) -> Content;
     /// Returns the readiness for traffic.
     fn ready(&self) -> Readiness;
-    /// Samples the metrics, and returns the state of now. Called once per second.
+    /// Samples the metrics, and returns the current state. Called once per second.
     fn sample(&mut self) -> Now;
     /// Returns the history of a scope: `all`, `model:NAME` or `tenant:NAME`; `None` for an unknown one.
     fn history(&self, scope: &str, step: Step) -> Option<History>;

@@ -1,4 +1,4 @@
-//! The state of now, of the last sample. It is serialised when it is first asked for, once for all readers.
+//! The current state, that of the last sample. It is serialised when it is first asked for, once for all readers.
 
 use std::cell::{OnceCell, RefCell};
 

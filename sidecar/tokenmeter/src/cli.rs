@@ -69,10 +69,10 @@ pub enum Action {
         long_about = "Show how streams slow down under concurrency, from the metrics of a running tokenmeter"
     )]
     Curve(CurveArgs),
-    /// Show the numbers of now in the terminal.
+    /// Show the current numbers in the terminal.
     #[cfg(feature = "top")]
     #[command(
-        long_about = "Show the numbers of now of a running tokenmeter in the terminal: speed, latency, errors, spend. If stdout is no terminal, they are printed once as text"
+        long_about = "Show the current numbers of a running tokenmeter in the terminal: speed, latency, errors, spend. If stdout is no terminal, they are printed once as text"
     )]
     Top(TopArgs),
     /// Report the spend from the ledger.

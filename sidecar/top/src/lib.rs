@@ -44,7 +44,7 @@ pub use terminal::{Ending, TopError, run};
 use curve::Curves;
 use dashboard::Dashboard;
 
-/// Returns the numbers of now as text without escape codes.
+/// Returns the current numbers as text without escape codes.
 pub fn text(admin: &Admin) -> Result<String, AdminError> {
     let now = admin.now()?;
     let mut dashboard = Dashboard::default();

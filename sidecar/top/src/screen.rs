@@ -179,7 +179,7 @@ TTFT             time to the first token
 each             tokens/s that half of the requests reach, and the objectives
 failed, left     requests that failed, and that the client left
 met              share of the requests that met their objective
-per hour, spend  cost at the rate of now, and since the start; + lacks requests
+per hour, spend  cost at the current rate, and since the start; + lacks requests
                  without a price
 budget, forecast share of the tenant's limit, and the spend at the period's end
 ~                an estimate: one token per frame; in the curve, the middle of

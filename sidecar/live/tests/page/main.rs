@@ -1,4 +1,4 @@
-//! The state of now and the metrics page have the same numbers, for a random activity.
+//! The current state and the metrics page have the same numbers, for a random activity.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-// A number of now, large, above its history.
+// A current number, large, above its history.
 
 import { Chart, type Data, type Line, type Options } from "./chart.ts";
 import { make, mark, write } from "./element.ts";

@@ -1,4 +1,4 @@
-// The headline: six numbers of now, each above its history.
+// The headline: six current numbers, each above its history.
 
 import { timeOfDay, type Line, type Options } from "./chart.ts";
 import { make } from "./element.ts";
@@ -9,7 +9,7 @@ import { count, fixed, money, plain, rate, say, seconds, share, three, type Quan
 import type { Trail } from "./trail.ts";
 import type { Reading, View } from "./view.ts";
 
-/** The points of a mean that is shown as a number of now. */
+/** The points of a mean that is shown as a current number. */
 const NOW_POINTS = 5;
 const MINUTE_POINTS = 60;
 /** Money and failures come in single exchanges: their charts are trailing means of as many seconds. */

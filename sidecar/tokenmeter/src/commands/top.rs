@@ -1,4 +1,4 @@
-//! The command `top`: the numbers of now of a running tokenmeter. It finds the admin address and the token as `run` does,
+//! The command `top`: the current numbers of a running tokenmeter. It finds the admin address and the token as `run` does,
 //! so that it needs no flags in the same container.
 
 use std::fmt;
