@@ -250,18 +250,31 @@ def test_job_label_is_namespace_and_name():
     assert endpoint["port"] in [one["name"] for one in config(chart.render("1.31"))["container"]["ports"]]
 
 
-def test_report_reads_the_store_with_its_own_role():
-    job = chart.named(chart.render("1.31", EVERYTHING), "CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    env = {one["name"]: one for one in job["containers"][0]["env"]}
-    assert env["TOKENMETER_LEDGER"]["value"] == "postgres://tokenmeter_read@db.example/spend"
-    assert env["PGPASSWORD"]["valueFrom"]["secretKeyRef"]["name"] == "tokenmeter-read"
+STORE_JOBS = {
+    "report": ("tokenmeter_read", "tokenmeter-read"),
+    "retention": ("tokenmeter", "tokenmeter-owner"),
+}
 
 
-def test_report_command_exists():
-    values = ['report={"enabled":true}', 'ledger={"store":{"url":"postgres://a@127.0.0.1:1/b?sslmode=disable"}}']
-    container = chart.named(chart.render("1.31", sets=values), "CronJob")["spec"]["jobTemplate"]["spec"]["template"][
-        "spec"
-    ]["containers"][0]
+def store_job(objects, component):
+    """The container of the CronJob with this component."""
+    [job] = [one for one in objects if one["kind"] == "CronJob" and one["metadata"]["name"].endswith(f"-{component}")]
+    return job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
+
+
+@pytest.mark.parametrize("component", STORE_JOBS)
+def test_store_jobs_have_roles_of_their_own(component):
+    role, secret = STORE_JOBS[component]
+    env = {one["name"]: one for one in store_job(chart.render("1.31", EVERYTHING), component)["env"]}
+    assert env["TOKENMETER_LEDGER"]["value"] == f"postgres://{role}@db.example/spend"
+    assert env["PGPASSWORD"]["valueFrom"]["secretKeyRef"]["name"] == secret
+
+
+@pytest.mark.parametrize("component", STORE_JOBS)
+def test_commands_of_store_jobs_exist(component):
+    url = "postgres://a@127.0.0.1:1/b?sslmode=disable"
+    values = [f'{component}={{"enabled":true}}', f'ledger={{"store":{{"url":"{url}"}}}}']
+    container = store_job(chart.render("1.31", sets=values), component)
     env = {one["name"]: one["value"] for one in container["env"] if "value" in one}
     run = [chart.BINARY, *container["command"][1:], *container["args"]]
     result = subprocess.run(run, env=env, capture_output=True, text=True, check=False)

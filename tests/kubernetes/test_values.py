@@ -116,6 +116,9 @@ def test_variables_of_the_sidecar_exist(name):
         (['monitoring={"currency":"EUR"}'], "currency"),
         (['networkPolicy={"publicPorts":[0]}'], "publicPorts"),
         (['report={"schedule":"monthly"}'], "schedule"),
+        (['retention={"schedule":"monthly"}'], "schedule"),
+        (['retention={"keepDays":-1}'], "keepDays"),
+        (['retention={"user":"a:b"}'], "user"),
         (["surplus=1"], "surplus"),
     ],
 )
@@ -129,6 +132,7 @@ def test_wrong_values_are_rejected(sets, message):
         (['injection={"mode":"policy"}'], "1.35", "needs Kubernetes 1.36"),
         (['sidecar={"native":true}'], "1.28", "needs Kubernetes 1.29"),
         (['report={"enabled":true}'], "1.31", "report.enabled needs ledger.store.url"),
+        (['retention={"enabled":true}'], "1.31", "retention.enabled needs ledger.store.url"),
         (['networkPolicy={"enabled":true}'], "1.31", "needs networkPolicy.namespaces"),
         (['networkPolicy={"enabled":true,"namespaces":["a"],"publicPorts":[8200]}'], "1.31", "sidecar.serverPort"),
         (['webhook={"certificate":{"mode":"existing"}}'], "1.31", "needs webhook.certificate.secretName"),

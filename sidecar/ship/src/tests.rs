@@ -2,6 +2,7 @@
 
 mod batches;
 mod document;
+mod forget;
 mod histories;
 mod ledgers;
 mod refusals;

@@ -11,7 +11,7 @@ use ledger::{CopyOutcome, Error, MonthCopy, Overview, Verdict, backup, close, mo
 use ship::Central;
 use ship::address::is_postgres;
 
-use super::ledger_path::{LedgerFileFlags, LedgerFlags, NoLedger};
+use super::ledger_path::{LedgerFileFlags, LedgerFlags, LedgerStoreFlags, NoLedger};
 use super::reprice::{self, RepriceArgs, RepriceError};
 use super::{closed, operator, print_message};
 use crate::plan::machine::ThisMachine;
@@ -50,6 +50,15 @@ pub enum LedgerArgs {
         folder: PathBuf,
         #[command(flatten)]
         ledger: LedgerFileFlags,
+    },
+    /// Delete the rows of a central store's past months; their daily totals and corrections stay.
+    #[command(after_help = FORGET)]
+    Forget {
+        /// Days for which rows are kept after the end of their month.
+        #[arg(long, value_name = "DAYS")]
+        keep_days: u32,
+        #[command(flatten)]
+        ledger: LedgerStoreFlags,
     },
     /// Charge by another price file: enter a correction for each exchange whose charge differs.
     Reprice(RepriceArgs),
@@ -102,6 +111,14 @@ pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
             print(&lines(&copies, copied));
             copies.iter().all(|copy| copy.done.is_ok())
         }
+        LedgerArgs::Forget { keep_days, ledger } => {
+            let address = store::address_for_command(&ledger.url()?, &ThisMachine)
+                .map_err(|error| LedgerError::Store(error.to_string().into()))?;
+            let months =
+                ship::forget(&address, *keep_days).map_err(|error| LedgerError::Store(error.into()))?;
+            print(&forgotten(&months, *keep_days));
+            true
+        }
         LedgerArgs::Reprice(args) => return reprice::run(args).map_err(LedgerError::Reprice),
         LedgerArgs::Status(ledger) => {
             let path = ledger.path()?;
@@ -140,6 +157,16 @@ fn central_verdict(verdict: &ship::Verdict) -> String {
             format!("{month}  ok  the central store: {rows} and their daily totals")
         }
     }
+}
+
+/// Renders the months whose rows were deleted, one per line.
+fn forgotten(months: &[i32], keep_days: u32) -> String {
+    if months.is_empty() {
+        return format!("no month with rows ended {keep_days} days ago or earlier; nothing was deleted");
+    }
+    lines(months, |month| {
+        format!("{}  deleted    its rows; its daily totals and corrections stay", month::name(*month))
+    })
 }
 
 /// Renders differences, one per line.
@@ -236,6 +263,14 @@ copy of a month that the ledger lost stays. A folder with files of another
 ledger is refused. To restore: stop the proxy, move the ledger's files and their
 logs to another folder, copy the files of DIR back, verify, start the proxy.";
 
+const FORGET: &str = "\
+Example:
+  tokenmeter ledger forget --keep-days 400 --ledger postgres://owner@db.example/spend
+
+The role in the URL must own the schema tokenmeter. The newest month of the store
+keeps its rows. A ledger file needs no such command: `ledger_keep_days` of the
+proxy that writes it applies.";
+
 /// The error of a subcommand.
 #[derive(Debug)]
 pub(crate) enum LedgerError {
@@ -277,7 +312,7 @@ mod tests {
     use ledger::{CopyOutcome, Error, Facts, MonthCopy, Overview, Part, Verdict};
 
     use super::super::parse;
-    use super::{Format, LedgerArgs, central_verdict, copied, file_verdict, state};
+    use super::{Format, LedgerArgs, central_verdict, copied, file_verdict, forgotten, state};
     use crate::cli::Action;
 
     fn args(line: &str) -> Result<LedgerArgs, String> {
@@ -299,9 +334,14 @@ mod tests {
         assert!(matches!(args("ledger status --ledger x.db"), Ok(LedgerArgs::Status(_))));
         let Ok(LedgerArgs::Backup { folder, .. }) = args("ledger backup /b --ledger x.db") else { panic!() };
         assert_eq!(folder, Path::new("/b"));
-        for (line, part) in
-            [("ledger close", "MONTH"), ("ledger close october", "write one as 2026-10"), ("ledger", "Usage")]
-        {
+        let line = "ledger forget --keep-days 400 --ledger postgres://a@b/c";
+        assert!(matches!(args(line), Ok(LedgerArgs::Forget { keep_days: 400, .. })));
+        for (line, part) in [
+            ("ledger close", "MONTH"),
+            ("ledger forget", "--keep-days <DAYS>"),
+            ("ledger close october", "write one as 2026-10"),
+            ("ledger", "Usage"),
+        ] {
             let error = args(line).unwrap_err();
             assert!(error.contains(part), "{line}: {error}");
         }
@@ -313,6 +353,29 @@ mod tests {
         let Ok(LedgerArgs::Status(ledger)) = args(line) else { panic!() };
         let error = ledger.path().unwrap_err().to_string();
         assert!(error.contains("--ledger PATH") && !error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn forget_is_for_central_stores() {
+        let Ok(LedgerArgs::Forget { ledger, .. }) = args("ledger forget --keep-days 1 --ledger spend.db")
+        else {
+            panic!()
+        };
+        let error = ledger.url().unwrap_err().to_string();
+        assert!(error.contains("ledger_keep_days") && error.contains("postgres://"), "{error}");
+    }
+
+    #[test]
+    fn forgotten_months_are_rendered() {
+        assert_eq!(
+            forgotten(&[680, 681], 400),
+            "2026-09  deleted    its rows; its daily totals and corrections stay\n\
+             2026-10  deleted    its rows; its daily totals and corrections stay"
+        );
+        assert_eq!(
+            forgotten(&[], 400),
+            "no month with rows ended 400 days ago or earlier; nothing was deleted"
+        );
     }
 
     #[test]

@@ -52,6 +52,26 @@ impl LedgerFileFlags {
     }
 }
 
+/// The flags that name a central store, for commands on it alone.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(mut_arg("ledger", |flag| {
+    flag.value_name("URL").help(with_variable("Central store: postgres://…", "ledger"))
+}))]
+pub struct LedgerStoreFlags {
+    #[command(flatten)]
+    pub(super) any: LedgerFlags,
+}
+
+impl LedgerStoreFlags {
+    /// Returns the URL of the store; a ledger file is an error.
+    pub(crate) fn url(&self) -> Result<String, NoLedger> {
+        self.any.named().and_then(|named| match is_postgres(&named) {
+            true => Ok(named),
+            false => Err(NoLedger::File(named)),
+        })
+    }
+}
+
 fn find(flag: Option<&str>, config: Option<&str>, machine: &dyn Machine) -> Result<String, NoLedger> {
     if let Some(path) = setting::named("ledger", flag, config, machine).map_err(NoLedger::Config)? {
         return match path {
@@ -76,6 +96,8 @@ pub(crate) enum NoLedger {
     NotIn(String),
     /// The ledger is a central store, and the command works on files.
     Central,
+    /// The ledger is a file, and the command works on central stores.
+    File(String),
 }
 
 impl fmt::Display for NoLedger {
@@ -97,6 +119,11 @@ impl fmt::Display for NoLedger {
             Self::NotIn(config) => {
                 write!(f, "{config} names no ledger; add `ledger: PATH` to it, or --ledger PATH")
             }
+            Self::File(path) => write!(
+                f,
+                "this command works on a central store, not on the ledger file {path}, whose rows the setting \
+                 `ledger_keep_days` of its proxy deletes: add --ledger postgres://…"
+            ),
             Self::Central => f.write_str(
                 "this command works on the ledger file that a proxy writes, not on a central store: add --ledger PATH",
             ),
