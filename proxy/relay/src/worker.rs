@@ -20,6 +20,7 @@ use crate::connections::Connections;
 use crate::drain::{Leaving, Phase};
 use crate::engine::hyper::Hyper;
 use crate::engine::net::client::Client;
+use crate::engine::net::client_stream::ClientStream;
 use crate::engine::net::tunnel;
 use crate::engine::{Engine, Served};
 use crate::exchange::metered::Metered;
@@ -221,7 +222,7 @@ async fn serve_connection<E: Engine>(connections: Rc<Connections<E>>, upstream: 
         // The request lasts as long as its tunnel.
         let in_flight = connections.request(upstream, &client, metered, (true, true));
         // A tunnel ends when either side fails; there is no receiver for an error.
-        let _ = tunnel::run(client.stream(), first, upstream_io).await;
+        let _ = tunnel::run(ClientStream(Rc::clone(&client)), first, upstream_io).await;
         drop(in_flight);
     }
     if client.has_timed_out() {

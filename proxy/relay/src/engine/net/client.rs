@@ -69,7 +69,7 @@ pub(crate) struct Client {
     /// True if a request was answered before it was read completely.
     unread: Cell<bool>,
     /// The upstream's side of a connection that switches protocols.
-    upstream_io: RefCell<Option<UpstreamIo>>,
+    upstream_io: RefCell<Option<UpstreamIo<TcpStream>>>,
 }
 
 impl Client {
@@ -128,7 +128,7 @@ impl Client {
     }
 
     /// Stores the upstream's side until the engine has sent the 101.
-    pub(crate) fn switch(&self, upstream_io: UpstreamIo) {
+    pub(crate) fn switch(&self, upstream_io: UpstreamIo<TcpStream>) {
         self.upstream_io.replace(Some(upstream_io));
     }
 
@@ -138,7 +138,7 @@ impl Client {
     }
 
     /// Takes the stored upstream's side.
-    pub(crate) fn switched(&self) -> Option<UpstreamIo> {
+    pub(crate) fn switched(&self) -> Option<UpstreamIo<TcpStream>> {
         self.upstream_io.take()
     }
 
@@ -197,10 +197,6 @@ impl Client {
     /// The tick at which its stage began.
     pub(crate) fn since(&self) -> Tick {
         self.since.get()
-    }
-
-    pub(crate) fn stream(&self) -> &TcpStream {
-        &self.stream
     }
 
     /// Takes at most `len_max` of the bytes that were read to detect the protocol.

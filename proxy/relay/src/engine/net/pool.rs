@@ -12,6 +12,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 use meter::Tick;
+use tokio::net::TcpStream;
 
 use super::tunnel::UpstreamIo;
 use crate::capacity::Permit;
@@ -65,7 +66,7 @@ impl<C: Connection> PooledConnection<C> {
     }
 
     /// Takes the socket after the upstream switched protocols.
-    pub(crate) async fn into_upstream_io(self) -> Option<UpstreamIo> {
+    pub(crate) async fn into_upstream_io(self) -> Option<UpstreamIo<TcpStream>> {
         let Self { http, slot, place, .. } = self;
         let (stream, first) = http.into_socket().await?;
         Some(UpstreamIo { stream, first, _places: (slot, place) })
