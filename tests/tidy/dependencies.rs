@@ -49,6 +49,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "tokio",
         &[
+            "tokenmeter-connect",
             "tokenmeter-relay",
             "tokenmeter-scrape",
             "tokenmeter-engine",
@@ -75,10 +76,21 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tonic", &["tokenmeter-otlp"]),
     (
         "rustls",
-        &["tokenmeter", "tokenmeter-budget", "tokenmeter-inject", "tokenmeter-otlp", "tokenmeter-ship"],
+        &[
+            "tokenmeter",
+            "tokenmeter-budget",
+            "tokenmeter-connect",
+            "tokenmeter-inject",
+            "tokenmeter-otlp",
+            "tokenmeter-ship",
+        ],
     ),
-    ("rustls-native-certs", &["tokenmeter", "tokenmeter-budget", "tokenmeter-otlp", "tokenmeter-ship"]),
-    ("tokio-rustls", &["tokenmeter-inject", "tokenmeter-otlp"]),
+    (
+        "rustls-native-certs",
+        &["tokenmeter", "tokenmeter-budget", "tokenmeter-connect", "tokenmeter-otlp", "tokenmeter-ship"],
+    ),
+    ("tokio-rustls", &["tokenmeter-connect", "tokenmeter-inject", "tokenmeter-otlp"]),
+    ("x509-cert", &["tokenmeter-connect"]),
     ("httpdate", &["tokenmeter-otlp"]),
     ("pin-project", &["tokenmeter-relay"]),
     ("prometheus-client", &["tokenmeter-metrics"]),
@@ -130,6 +142,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-decode", &[]),
     ("tokenmeter-meter", &["tokenmeter-scan"]),
     ("tokenmeter-tenant", &["tokenmeter-meter"]),
+    ("tokenmeter-connect", &[]),
     ("tokenmeter-usage", &["tokenmeter-scan"]),
     (
         "tokenmeter-exchange",
@@ -144,6 +157,7 @@ const LINE: &[(&str, &[&str])] = &[
     (
         "tokenmeter-relay",
         &[
+            "tokenmeter-connect",
             "tokenmeter-scan",
             "tokenmeter-meter",
             "tokenmeter-tenant",
@@ -152,7 +166,7 @@ const LINE: &[(&str, &[&str])] = &[
         ],
     ),
     ("tokenmeter-metrics", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-text"]),
-    ("tokenmeter-scrape", &[]),
+    ("tokenmeter-scrape", &["tokenmeter-connect"]),
     ("tokenmeter-engine", &["tokenmeter-metrics", "tokenmeter-scrape"]),
     ("tokenmeter-gpu", &["tokenmeter-meter", "tokenmeter-scrape"]),
     ("tokenmeter-text", &[]),

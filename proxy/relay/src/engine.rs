@@ -47,9 +47,9 @@ use std::sync::Arc;
 use std::task::Context;
 
 use bytes::Bytes;
+use connect::{Stream, TlsFault};
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
-use tokio::net::TcpStream;
 
 use self::net::client::Client;
 use crate::state::WorkerState;
@@ -85,10 +85,10 @@ pub(crate) trait Engine: Sized + 'static {
         R: Future<Output = Option<Response<B>>> + 'static,
         B: Body<Data = Bytes, Error = Cut> + 'static;
 
-    /// Starts HTTP on a socket that is connected to an upstream.
+    /// Starts HTTP on a stream that is connected to an upstream.
     fn handshake<B: UpstreamBody>(
         &self,
-        stream: TcpStream,
+        stream: Stream,
     ) -> impl Future<Output = io::Result<Self::Connection<B>>>;
 
     /// Registers `request` to receive each interim response. Libraries require a function that may be called from any
@@ -128,7 +128,7 @@ pub(crate) trait Connection: 'static {
     fn is_alive(&mut self, cx: &mut Context<'_>) -> bool;
 
     /// Takes the socket after the upstream switched protocols, with the bytes read after the 101.
-    fn into_socket(self) -> impl Future<Output = Option<(TcpStream, Bytes)>>;
+    fn into_socket(self) -> impl Future<Output = Option<(Stream, Bytes)>>;
 }
 
 /// A request body as it arrives from a client.
@@ -179,6 +179,8 @@ pub(crate) enum SendFailure {
     HeadTooLarge,
     /// The response is not valid HTTP/1.1.
     Invalid,
+    /// TLS failed after its handshake, or the server speaks it unexpectedly.
+    Tls(TlsFault),
     /// The connection closed.
     Closed,
 }

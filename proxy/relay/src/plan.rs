@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use connect::Target;
 use usage::Policy;
 
 use crate::{EngineKind, Gate, RoleSource, ServerKind, Shares, Tracing};
@@ -16,10 +17,8 @@ pub struct Upstream {
     pub name: Arc<str>,
     /// The address on which the proxy listens for it. Port 0 selects a free one.
     pub listen: SocketAddr,
-    /// `host:port` to connect to, resolved again for each connection.
-    pub host: Arc<str>,
-    /// Port to connect to.
-    pub port: u16,
+    /// The server, and how it is reached.
+    pub target: Target,
     /// Prefix of every request's path: empty, or `/prefix` without a slash at its end.
     pub prefix: Arc<str>,
     /// The kind of server as configured; `None` to detect it.

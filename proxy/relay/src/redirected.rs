@@ -18,5 +18,5 @@ pub(crate) fn upstream(upstreams: &[Upstream], socket: &impl AsFd, peer: SocketA
         false => socket.original_dst_v6(),
     };
     let port = original.ok()?.as_socket()?.port();
-    upstreams.iter().position(|upstream| upstream.port == port)
+    upstreams.iter().position(|upstream| upstream.target.address().port() == Some(port))
 }

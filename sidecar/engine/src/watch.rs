@@ -45,12 +45,8 @@ pub struct Plan {
 pub struct Target {
     /// Its name, for messages.
     pub name: Arc<str>,
-    /// Name or address of its host.
-    pub host: Arc<str>,
-    /// Its port.
-    pub port: u16,
-    /// Prefix of every path: empty, or `/prefix` without a trailing slash.
-    pub prefix: Arc<str>,
+    /// The client of its pages.
+    pub fetcher: Fetcher,
     /// The configured kind of server; `None` to detect it.
     pub kind: Option<ServerKind>,
     /// The policy for reading its page.
@@ -185,8 +181,7 @@ enum ReadError {
 
 impl Watcher {
     fn new(number: usize, target: Target, every: Duration, hooks: Rc<Hooks>) -> Self {
-        let fetcher =
-            Fetcher { host: Arc::clone(&target.host), port: target.port, prefix: Arc::clone(&target.prefix) };
+        let fetcher = target.fetcher.clone();
         let (kind, last_message) = (target.kind, String::new());
         let tracker = Tracker::default();
         let has_warned_hidden = false;

@@ -23,12 +23,10 @@ mod tests;
 use quantity::Quantity;
 
 /// The address of an exporter, and the machine whose page is expected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ExporterPlan {
-    /// Name or address of its host.
-    pub host: Arc<str>,
-    /// Its port.
-    pub port: u16,
+    /// The client of its page.
+    pub fetcher: Fetcher,
     /// The path of the page, with its leading slash.
     pub path: String,
     /// The required value of the label `hostname`, if any.
@@ -49,7 +47,6 @@ impl Exporter {
     /// `uuids` are the devices that the configuration names. Without a configured host name, a page
     /// with none of them is another machine's.
     pub fn new(plan: ExporterPlan, uuids: Vec<Arc<str>>) -> Self {
-        let asker = Fetcher { host: plan.host, port: plan.port, prefix: "".into() };
         let reader = Reader {
             hostname: plan.hostname,
             uuids,
@@ -57,7 +54,7 @@ impl Exporter {
             source: SourceName::Dcgm,
             refused: 0,
         };
-        Self { asker, path: plan.path, reader }
+        Self { asker: plan.fetcher, path: plan.path, reader }
     }
 }
 

@@ -165,7 +165,8 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::LegExchanges => legs::exchanges(totals, family),
         Metric::LegDuration => legs::duration(totals, family),
         Metric::LegPromptTokens => legs::prompt_tokens(totals, family),
-        Metric::UpstreamUp => upstream_up(family, totals),
+        Metric::UpstreamUp => by_upstream(family, &totals.upstreams),
+        Metric::UpstreamTlsVerified => by_upstream(family, &totals.verified),
         Metric::EngineUp => engines(totals, family, |engine| engine.up.map(|up| f64::from(u8::from(up)))),
         Metric::EngineInfo => engine_info(family, totals),
         Metric::EngineRunning => engines(totals, family, |engine| engine.running_requests),
@@ -307,8 +308,9 @@ fn overhead(family: &mut Family, totals: &Totals) -> Result {
         .try_for_each(|(class, histogram)| family.histogram(&[class.name()], &histogram.read()))
 }
 
-fn upstream_up(family: &mut Family, totals: &Totals) -> Result {
-    totals.upstreams.iter().try_for_each(|(name, up)| family.count(&[name], u64::from(*up)))
+/// Writes a truth of each upstream.
+fn by_upstream(family: &mut Family, truths: &[(Arc<str>, bool)]) -> Result {
+    truths.iter().try_for_each(|(name, truth)| family.count(&[name], u64::from(*truth)))
 }
 
 /// Writes one gauge for each upstream that reports the value.
@@ -501,7 +503,8 @@ fn by_attributes(
         attribute_sets.sort_unstable_by_key(|(attributes, _)| *attributes);
         attribute_sets.into_iter().try_for_each(|(attributes, cells)| {
             let server = attributes.server.as_ref();
-            let (address, port) = server.map_or(("", String::new()), |at| (&at.host, at.port.to_string()));
+            let (address, port) = server.map_or(("", None), |at| (&at.host, at.port));
+            let port = port.map(|port| port.to_string()).unwrap_or_default();
             write(attributes, [attributes.operation, &attributes.provider, model, address, &port], cells)
         })
     })

@@ -73,6 +73,11 @@ impl Metrics {
         self.registry.set_upstream_up(name, up);
     }
 
+    /// Sets if the certificate of an upstream with TLS is verified.
+    pub fn set_upstream_verified(&self, name: &str, verified: bool) {
+        self.registry.set_upstream_verified(name, verified);
+    }
+
     /// Replaces the reading of an upstream's metrics page.
     pub fn engine(&self, upstream: &str, reading: EngineReading) {
         self.registry.set_engine(upstream, reading);

@@ -53,6 +53,7 @@ struct DataPlane {
     tenants: Labels<TenantCells>,
     workers: Vec<Arc<ProxyCells>>,
     upstreams: BTreeMap<Arc<str>, bool>,
+    verified: BTreeMap<Arc<str>, bool>,
     engines: BTreeMap<Arc<str>, EngineReading>,
 }
 
@@ -167,6 +168,11 @@ impl Registry {
         self.data_plane().upstreams.insert(name.into(), up);
     }
 
+    /// Sets if the certificate of an upstream with TLS is verified.
+    pub(crate) fn set_upstream_verified(&self, name: &str, verified: bool) {
+        self.data_plane().verified.insert(name.into(), verified);
+    }
+
     /// Replaces the reading of an upstream's metrics page.
     pub(crate) fn set_engine(&self, name: &str, reading: EngineReading) {
         self.data_plane().engines.insert(name.into(), reading);
@@ -208,11 +214,12 @@ impl Registry {
 
     /// Returns the sums over all workers.
     pub(crate) fn totals(&self) -> Totals {
-        let (workers, models, tenants, upstreams, engines) = {
+        let (workers, models, tenants, upstreams, verified, engines) = {
             let data_plane = self.data_plane();
+            let verified = data_plane.verified.clone();
             let (upstreams, engines) = (data_plane.upstreams.clone(), data_plane.engines.clone());
             let (models, tenants) = (data_plane.models.blocks(), data_plane.tenants.blocks());
-            (data_plane.workers.clone(), models, tenants, upstreams, engines)
+            (data_plane.workers.clone(), models, tenants, upstreams, verified, engines)
         };
         let control = self.control();
         let tenant_shares = control.tenant_shares.by_label.clone();
@@ -238,6 +245,7 @@ impl Registry {
             tenants: tenants.sums(),
             objectives: Arc::clone(&self.objectives),
             upstreams: upstreams.into_iter().collect(),
+            verified: verified.into_iter().collect(),
             engines: engines.into_iter().collect(),
         }
     }

@@ -236,6 +236,8 @@ table! {
 
     UpstreamUp: Gauge, "tokenmeter_upstream_up", Truth, ["upstream"],
         "1 if the upstream is reachable, else 0.";
+    UpstreamTlsVerified: Gauge, "tokenmeter_upstream_tls_verified", Truth, ["upstream"],
+        "1 if the certificate of an https upstream is verified, 0 if a setting turns that off; absent without TLS.";
 
     EngineUp: Gauge, "tokenmeter_engine_up", Truth, ["upstream"],
         "1 if the last read of the upstream's metrics page succeeded, else 0; absent if the page is not read.";

@@ -30,6 +30,8 @@ pub(crate) struct Totals {
     pub(crate) objectives: Arc<[Objective]>,
     /// By name, sorted.
     pub(crate) upstreams: Vec<(Arc<str>, bool)>,
+    /// Upstreams with TLS, by name, sorted; false if their certificate is not verified.
+    pub(crate) verified: Vec<(Arc<str>, bool)>,
     /// By the upstream's name, sorted.
     pub(crate) engines: Vec<(Arc<str>, EngineReading)>,
     /// By label.

@@ -7,17 +7,17 @@ use std::sync::Arc;
 pub struct Upstream {
     /// Its name, as in records.
     pub name: Arc<str>,
-    /// The name or address of its host.
+    /// The name or address of its host, or the path of its Unix socket.
     pub host: Arc<str>,
-    /// Its port.
-    pub port: u16,
+    /// Its port; `None` of a Unix socket.
+    pub port: Option<u16>,
 }
 
 /// The address of a server. Two upstreams may share one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Address {
     pub(crate) host: Arc<str>,
-    pub(crate) port: u16,
+    pub(crate) port: Option<u16>,
 }
 
 impl Address {

@@ -50,7 +50,9 @@ pub(crate) fn request(record: &Record, upstreams: &[Upstream], list: &mut Attrib
     }
     if let Some(upstream) = upstreams.iter().find(|upstream| upstream.name == identity.upstream) {
         list.text("server.address", &upstream.host);
-        list.count("server.port", upstream.port.into());
+        if let Some(port) = upstream.port {
+            list.count("server.port", port.into());
+        }
     }
     if record.answers > 1 {
         list.count("gen_ai.request.choice.count", record.answers.into());

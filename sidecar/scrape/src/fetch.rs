@@ -6,13 +6,13 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use connect::{Address, ConnectError, Offer, Target};
 use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONNECTION, HOST, HeaderMap, HeaderValue, SERVER, USER_AGENT};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -22,10 +22,8 @@ use crate::limits::{BODY_MAX_BYTES, HEAD_MAX_BYTES, RESPONSE_MAX_TIME};
 /// A client for the pages of one server.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
-    /// Name or address, resolved for each request.
-    pub host: Arc<str>,
-    /// Its port.
-    pub port: u16,
+    /// The server, and how it is reached.
+    pub target: Target,
     /// Prefix of every path: empty, or `/prefix`.
     pub prefix: Arc<str>,
 }
@@ -60,7 +58,9 @@ pub struct Response {
 #[derive(Debug)]
 pub enum Error {
     /// The connection failed.
-    Connect(io::Error),
+    Connect(ConnectError),
+    /// The request could not be started.
+    Runtime(io::Error),
     /// The response was cut or invalid.
     Broken(hyper::Error),
     /// The response took longer than [`RESPONSE_MAX_TIME`].
@@ -73,6 +73,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connect(error) => write!(f, "the connection failed: {error}"),
+            Self::Runtime(error) => write!(f, "the request could not be started: {error}"),
             Self::Broken(error) => write!(f, "the response was cut or invalid: {error}"),
             Self::Slow => write!(f, "no response within {} s", RESPONSE_MAX_TIME.as_secs()),
             Self::Long(max) => write!(f, "the response is longer than {} MiB", max >> 20),
@@ -83,6 +84,11 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Fetcher {
+    /// A client of a server without TLS. `prefix` is empty, or `/prefix`.
+    pub fn http(host: &str, port: u16, prefix: &str) -> Self {
+        Self { target: Target::new(Address::host(host, port), None), prefix: prefix.into() }
+    }
+
     /// Fetches `path`, up to [`BODY_MAX_BYTES`].
     pub async fn get(&self, path: &str) -> Result<Response, Error> {
         self.get_at_most(path, BODY_MAX_BYTES).await
@@ -114,7 +120,7 @@ impl Fetcher {
         path: &str,
         token: Option<&BearerToken>,
     ) -> Result<Response, Error> {
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(Error::Connect)?;
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(Error::Runtime)?;
         let answer = runtime.block_on(self.get_with_token(path, BODY_MAX_BYTES, token));
         // A pending name resolution must not block the return.
         runtime.shutdown_background();
@@ -127,7 +133,7 @@ impl Fetcher {
         bytes: usize,
         token: Option<&BearerToken>,
     ) -> Result<Response, Error> {
-        let stream = TcpStream::connect((&*self.host, self.port)).await.map_err(Error::Connect)?;
+        let stream = self.target.connect(Offer::Http1, RESPONSE_MAX_TIME).await.map_err(Error::Connect)?;
         let (mut sender, connection) = http1::Builder::new()
             .max_buf_size(HEAD_MAX_BYTES)
             .handshake(TokioIo::new(stream))
@@ -141,12 +147,8 @@ impl Fetcher {
     }
 
     fn request(&self, path: &str, token: Option<&BearerToken>) -> Request<Empty<Bytes>> {
-        let host = match self.host.contains(':') {
-            true => format!("[{}]:{}", self.host, self.port),
-            false => format!("{}:{}", self.host, self.port),
-        };
         let mut request = Request::get(format!("{}{path}", self.prefix))
-            .header(HOST, host)
+            .header(HOST, self.target.address().authority())
             .header(USER_AGENT, concat!("tokenmeter/", env!("CARGO_PKG_VERSION")))
             .header(ACCEPT, "text/plain;version=0.0.4, */*;q=0.5")
             .header(CONNECTION, "close")

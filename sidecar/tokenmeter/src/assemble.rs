@@ -94,6 +94,9 @@ impl Process {
         metrics.set(Part::Resources, Arc::clone(&resource_usage) as _);
         let exports = exports(plan, &metrics);
         let targets: Vec<Target> = plan.relay.upstreams.iter().map(target).collect();
+        for target in targets.iter().filter(|target| target.server.is_secure()) {
+            metrics.set_upstream_verified(&target.name, !target.server.is_unverified());
+        }
         let readiness =
             Readiness::new(targets.iter().map(|target| format!("{} at {}", target.name, target.url)));
         let shared_addresses = Arc::new(OnceLock::new());
@@ -336,15 +339,10 @@ fn learn(learned: &UpstreamProfile, detected: Detected) {
 }
 
 fn target(upstream: &relay::Upstream) -> Target {
-    let authority = match upstream.host.contains(':') {
-        true => format!("[{}]:{}", upstream.host, upstream.port),
-        false => format!("{}:{}", upstream.host, upstream.port),
-    };
     Target {
         name: upstream.name.to_string(),
-        url: format!("http://{authority}{}", upstream.prefix),
-        host: upstream.host.to_string(),
-        port: upstream.port,
+        url: format!("{}{}", upstream.target, upstream.prefix),
+        server: upstream.target.clone(),
     }
 }
 
@@ -361,7 +359,7 @@ fn refuse_second_writer(plan: &Plan) -> Result<(), StartError> {
 fn refuse_loops(targets: &[Target], addresses: &[SocketAddr], admin: SocketAddr) -> Result<(), StartError> {
     for target in targets {
         let own = addresses.iter().chain([&admin]);
-        if let Some(reached) = loops::reaches(&ThisMachine, &target.host, target.port, own) {
+        if let Some(reached) = loops::reaches(&ThisMachine, target.server.address(), own) {
             return Err(StartError::Loop { url: target.url.clone(), reached });
         }
     }

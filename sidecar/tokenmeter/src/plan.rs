@@ -16,6 +16,7 @@ mod shares;
 pub(crate) mod store;
 mod telemetry;
 pub mod tenants;
+mod tls;
 mod upstreams;
 pub(crate) mod url;
 mod values;
@@ -211,7 +212,8 @@ impl Plan {
 
 /// Returns an upstream's name and address for telemetry.
 fn named(upstream: &relay::Upstream) -> metrics::Upstream {
-    metrics::Upstream { name: upstream.name.clone(), host: upstream.host.clone(), port: upstream.port }
+    let address = upstream.target.address();
+    metrics::Upstream { name: upstream.name.clone(), host: address.name(), port: address.port() }
 }
 
 /// A model and its tokenizer file.
@@ -239,10 +241,21 @@ impl Reader<'_> {
 
     /// Checks that the port of a redirected connection names one upstream.
     fn check_ports(&mut self, upstreams: &[relay::Upstream]) {
+        let port = |upstream: &relay::Upstream| upstream.target.address().port();
         for (index, later) in upstreams.iter().enumerate() {
-            if let Some(earlier) = upstreams[..index].iter().find(|earlier| earlier.port == later.port) {
-                let what = format!("{} and {} have the same port {}", earlier.name, later.name, later.port);
-                let origin = self.value("transparent").origin;
+            let origin = self.value("transparent").origin;
+            let Some(of_later) = port(later) else {
+                let what =
+                    format!("{} is a Unix socket, which no redirected connection addresses", later.name);
+                self.errors.push(Diagnostic::at(
+                    &origin,
+                    what,
+                    "name its TCP port, or remove one of the two",
+                ));
+                continue;
+            };
+            if let Some(earlier) = upstreams[..index].iter().find(|earlier| port(earlier) == Some(of_later)) {
+                let what = format!("{} and {} have the same port {of_later}", earlier.name, later.name);
                 let remedy = "give each upstream of redirected connections a port of its own";
                 self.errors.push(Diagnostic::at(&origin, what, remedy));
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use connect::Address;
 use engine::Scrape;
 use origin::file;
 use relay::ServerKind;
@@ -72,7 +73,7 @@ fn one_upstream_is_enough() {
     let plan = plan(&flags("upstream=http://gpu:8000"));
     let [upstream] = plan.relay.upstreams.as_slice() else { panic!("one upstream") };
     assert_eq!(&*upstream.name, "gpu:8000");
-    assert_eq!((&*upstream.host, upstream.port, &*upstream.prefix), ("gpu", 8000, ""));
+    assert_eq!((upstream.target.address(), &*upstream.prefix), (&Address::host("gpu", 8000), ""));
     assert_eq!(&*upstream.provider, "openai", "until it is detected");
     assert_eq!((plan.engine.targets[0].kind, plan.engine.targets[0].scrape), (None, Scrape::Auto));
     assert_eq!(plan.engine.every, Duration::from_secs(15));
@@ -103,12 +104,12 @@ fn every_setting_reaches_its_part() {
          log_level=debug log_format=json",
     ));
     let upstream = &plan.relay.upstreams[0];
-    assert_eq!((&*upstream.host, upstream.port, &*upstream.prefix), ("::1", 8000, "/base"));
+    assert_eq!((upstream.target.address(), &*upstream.prefix), (&Address::host("::1", 8000), "/base"));
     assert_eq!(&*upstream.provider, "llama_cpp");
     let [engine] = plan.engine.targets.as_slice() else { panic!("one upstream") };
     assert_eq!(
-        (&*engine.name, &*engine.host, engine.port, &*engine.prefix),
-        ("[::1]:8000", "::1", 8000, "/base")
+        (&*engine.name, engine.fetcher.target.address(), &*engine.fetcher.prefix),
+        ("[::1]:8000", &Address::host("::1", 8000), "/base")
     );
     assert_eq!((engine.kind, engine.scrape), (Some(ServerKind::LlamaCpp), Scrape::On));
     assert_eq!(plan.engine.every, Duration::from_secs(1));
@@ -159,11 +160,18 @@ fn errors_have_place_problem_and_remedy() {
             "--upstream: the inference server is not named; write --upstream http://HOST:PORT (or \
              TOKENMETER_UPSTREAM, or `upstreams` in the file)",
         ),
-        ("upstream=gpu:8000", "--upstream: not a URL; write http://HOST:PORT, as in http://127.0.0.1:8000"),
         (
-            "upstream=https://gpu:8000",
-            "--upstream: TLS to the upstream is not supported yet; put a TLS client (nginx, envoy, stunnel) \
-             beside tokenmeter and name its plain http:// port here",
+            "upstream=gpu:8000",
+            "--upstream: not a URL; write http://HOST:PORT, as in http://127.0.0.1:8000, or https://HOST",
+        ),
+        (
+            "upstream=unix:vllm.sock",
+            "--upstream: the URL's socket is not an absolute path; write unix:/PATH, as in unix:/run/vllm.sock",
+        ),
+        (
+            "upstream=unix:/run/vllm.sock transparent=true",
+            "--transparent: /run/vllm.sock is a Unix socket, which no redirected connection addresses; name its TCP \
+             port, or remove one of the two",
         ),
         (
             "upstream=http://user:secret@gpu:8000",

@@ -16,7 +16,7 @@ pub use choices::{
     OFF, ON, OTLP_DETAILS, OTLP_PROTOCOLS, ROLES, SCRAPES, SEMCONV, USAGE,
 };
 pub use group::Group;
-pub use list::{BUDGET_LIST, List, OBJECTIVE_LIST, UPSTREAMS};
+pub use list::{BUDGET_LIST, List, OBJECTIVE_LIST, UPSTREAM_TLS, UPSTREAMS};
 pub use raw::{Entry, RawSettings, Value};
 
 /// A row of the table of settings.
@@ -83,8 +83,44 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Proxy,
         form: Form::Text("URL"),
         default: "",
-        help: "URL of the inference server, http://HOST:PORT[/PREFIX]; for several servers, list them under \
-               `upstreams` in the file",
+        help: "URL of the inference server, http(s)://HOST[:PORT][/PREFIX] or unix:PATH; for several servers, list \
+               them under `upstreams` in the file",
+    },
+    Setting {
+        key: "upstream_ca",
+        group: Group::Proxy,
+        form: Form::Text("FILE"),
+        default: "",
+        help: "Trusted root certificates of an https upstream (PEM), in place of the system's",
+    },
+    Setting {
+        key: "upstream_cert",
+        group: Group::Proxy,
+        form: Form::Text("FILE"),
+        default: "",
+        help: "Client certificate with its chain (PEM), for an https upstream that requires one; read at the start",
+    },
+    Setting {
+        key: "upstream_key",
+        group: Group::Proxy,
+        form: Form::Text("FILE"),
+        default: "",
+        help: "Private key of that client certificate (PEM)",
+    },
+    Setting {
+        key: "upstream_server_name",
+        group: Group::Proxy,
+        form: Form::Text("NAME"),
+        default: "",
+        help: "Name that the upstream's certificate must have, and that SNI names; by default the URL's host",
+    },
+    Setting {
+        key: "upstream_insecure_skip_verify",
+        group: Group::Proxy,
+        form: Form::Switch,
+        default: "false",
+        help: "Accept every certificate of the upstream: a stranger on the way can then read and change all \
+               requests; for tests",
     },
     Setting {
         key: "kind",

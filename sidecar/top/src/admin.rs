@@ -1,7 +1,6 @@
 //! The admin listener of a running tokenmeter: its JSON, and errors that say what happened and what to do.
 
 use std::fmt;
-use std::sync::Arc;
 
 use live::{History, Now, Step};
 use scrape::{BearerToken, Fetcher, Response};
@@ -20,9 +19,8 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Names the listener by host, port and a prefix of its paths, which is empty or `/prefix`.
-    pub fn at(host: &str, port: u16, prefix: &str) -> Self {
-        let fetcher = Fetcher { host: Arc::from(host), port, prefix: Arc::from(prefix) };
+    /// Names the listener by the client of its pages.
+    pub fn at(fetcher: Fetcher) -> Self {
         Self { fetcher, token: None }
     }
 
@@ -90,9 +88,8 @@ impl Admin {
     }
 
     fn error(&self, kind: Kind) -> AdminError {
-        let Fetcher { host, port, prefix } = &self.fetcher;
-        let host = if host.contains(':') { format!("[{host}]") } else { host.to_string() };
-        AdminError { address: format!("http://{host}:{port}{prefix}"), kind }
+        let Fetcher { target, prefix } = &self.fetcher;
+        AdminError { address: format!("{target}{prefix}"), kind }
     }
 }
 

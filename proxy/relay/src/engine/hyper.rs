@@ -25,11 +25,11 @@ use std::io;
 use std::rc::Rc;
 
 use bytes::Bytes;
+use connect::Stream;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
-use tokio::net::TcpStream;
 
 use self::client::HyperConnection;
 use self::server::StreamTasks;
@@ -93,7 +93,7 @@ impl Engine for Hyper {
         server::serve(self, client, forward).await
     }
 
-    async fn handshake<B: UpstreamBody>(&self, stream: TcpStream) -> io::Result<HyperConnection<B>> {
+    async fn handshake<B: UpstreamBody>(&self, stream: Stream) -> io::Result<HyperConnection<B>> {
         HyperConnection::new(&self.upstream, stream).await
     }
 

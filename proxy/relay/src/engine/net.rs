@@ -1,7 +1,7 @@
 //! Sockets and deadlines, common to all engines.
 
 pub(crate) mod client;
-pub(crate) mod connect;
+pub(crate) mod client_stream;
 pub(crate) mod deadlines;
 pub(crate) mod pace;
 pub(crate) mod pool;

@@ -68,14 +68,29 @@ impl Answer {
     }
 
     /// The upstream did not accept a connection in time.
-    pub(crate) fn connect_timeout(upstream: &str) -> Self {
+    pub(crate) fn connect_timeout(upstream: &str, why: &str) -> Self {
         Self {
             status: StatusCode::GATEWAY_TIMEOUT,
             refusal: Refusal::UpstreamUnreachable,
             code: "upstream_connect_timeout",
             message: format!(
-                "The inference server '{upstream}' did not accept a connection in time. The request was \
-                 not sent; it may be tried again."
+                "tokenmeter could not connect to the inference server '{upstream}': {why}. The request was not \
+                 sent; it may be tried again."
+            ),
+            shape: ErrorShape::Openai,
+            retry_after_s: None,
+        }
+    }
+
+    /// TLS with the upstream failed.
+    pub(crate) fn tls(upstream: &str, why: &str) -> Self {
+        Self {
+            status: StatusCode::BAD_GATEWAY,
+            refusal: Refusal::UpstreamUnreachable,
+            code: "upstream_tls",
+            message: format!(
+                "tokenmeter could not use the inference server '{upstream}': {why}. No answer was received; the \
+                 operator of tokenmeter or of the server has to correct this."
             ),
             shape: ErrorShape::Openai,
             retry_after_s: None,

@@ -1,10 +1,10 @@
 //! Sends one request upstream and waits for the head of its response, on a connection from the pool or a new one.
 
 use std::future::Future;
-use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use connect::{ConnectError, Offer};
 use http::{Request, Response, Version};
 use meter::Tick;
 
@@ -14,7 +14,6 @@ use super::in_flight::{InFlight, UploadState};
 use super::reject::Stop;
 use crate::clock;
 use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
-use crate::engine::net::connect::{ConnectError, connect};
 use crate::engine::net::pool::PooledConnection;
 use crate::engine::{Connection, Engine, SendError, SendFailure};
 use crate::response::interim::Interim;
@@ -59,7 +58,7 @@ pub(crate) async fn send<E: Engine>(
                     return Err(Answer::overloaded().into());
                 };
                 let mut opening = pin!(async {
-                    let stream = connect(upstream, worker.plan.connect_timeout).await?;
+                    let stream = upstream.target.connect(Offer::Http1, worker.plan.connect_timeout).await?;
                     let http = connections.engine.handshake(stream).await.map_err(ConnectError::Io)?;
                     Ok(PooledConnection::new(http, socket))
                 });
@@ -133,18 +132,10 @@ enum Received<E: Engine> {
 
 fn unconnected(name: &str, error: &ConnectError) -> Answer {
     match error {
-        ConnectError::Timeout => Answer::connect_timeout(name),
+        ConnectError::Timeout(_) => Answer::connect_timeout(name, &error.to_string()),
         ConnectError::Exhausted => Answer::overloaded(),
-        ConnectError::Io(error) => Answer::unreachable(
-            name,
-            match error.kind() {
-                io::ErrorKind::ConnectionRefused => "connection refused",
-                io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "no route",
-                io::ErrorKind::TimedOut => "timed out",
-                io::ErrorKind::ConnectionReset => "connection reset",
-                _ => "no address, or no connection to it",
-            },
-        ),
+        ConnectError::Name(_) | ConnectError::Io(_) => Answer::unreachable(name, &error.to_string()),
+        ConnectError::Certificate(_) | ConnectError::Tls(_) => Answer::tls(name, &error.to_string()),
     }
 }
 
@@ -154,6 +145,7 @@ fn unanswered(name: &str, cause: SendFailure) -> Stop {
         SendFailure::Body(error) => return error.into(),
         SendFailure::HeadTooLarge => Answer::invalid(name, "answered with a head over 64 KiB or 100 fields"),
         SendFailure::Invalid => Answer::invalid(name, "did not answer in valid HTTP/1.1"),
+        SendFailure::Tls(fault) => Answer::tls(name, &fault.to_string()),
         SendFailure::Closed => Answer::broken(name),
     };
     answer.into()

@@ -38,7 +38,7 @@ pub(crate) fn rewrite(
         }
     } else if !parts.headers.contains_key(HOST) {
         // HTTP/1.0 may omit it; the upstream connection uses 1.1.
-        if let Ok(host) = HeaderValue::from_str(&format!("{}:{}", upstream.host, upstream.port)) {
+        if let Ok(host) = HeaderValue::from_str(&upstream.target.address().authority()) {
             parts.headers.insert(HOST, host);
         }
     }

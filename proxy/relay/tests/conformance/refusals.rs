@@ -4,6 +4,7 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::time::Duration;
 
+use connect::{Address, Target};
 use relay::{Passthrough, Refusal};
 
 use super::Proxy;
@@ -165,7 +166,7 @@ fn unreachable_upstream_is_answered_502() {
 #[test]
 fn name_without_an_address_is_answered_502() {
     let proxy = Proxy::with("127.0.0.1:1".parse().unwrap(), |plan| {
-        plan.upstreams[0].host = "nowhere.invalid".into();
+        plan.upstreams[0].target = Target::new(Address::host("nowhere.invalid", 80), None);
         plan.connect_timeout = Duration::from_secs(8);
     });
     let mut client = proxy.connect();

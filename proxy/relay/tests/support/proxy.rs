@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use connect::{Address, Target};
 use meter::Record;
 use relay::{
     Class, Dropped, EngineKind, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, RoleSource, RuleKind,
@@ -114,8 +115,7 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
         upstreams: vec![Upstream {
             name: "under-test".into(),
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            host: upstream.ip().to_string().into(),
-            port: upstream.port(),
+            target: Target::new(Address::host(&upstream.ip().to_string(), upstream.port()), None),
             prefix: "".into(),
             kind: None,
             provider: "openai".into(),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use engine::{Detected, Hooks, Plan, ProxyTotals, Reach, Running, Scrape, Target};
 use metrics::EngineReading;
 use metrics::ServerKind;
+use scrape::Fetcher;
 
 use crate::fake::Fake;
 
@@ -57,9 +58,7 @@ impl Watched {
         };
         let target = Target {
             name: "fake".into(),
-            host: fake.address.ip().to_string().into(),
-            port: fake.address.port(),
-            prefix: prefix.into(),
+            fetcher: Fetcher::http(&fake.address.ip().to_string(), fake.address.port(), prefix),
             kind,
             scrape,
         };

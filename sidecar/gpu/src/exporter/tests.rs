@@ -154,7 +154,12 @@ fn exporter_is_read_over_http() {
         }
     });
     let (hostname, prefix) = (Some("node-a".to_owned()), String::new());
-    let plan = ExporterPlan { host: "127.0.0.1".into(), port, path: "/metrics".to_owned(), hostname, prefix };
+    let plan = ExporterPlan {
+        fetcher: Fetcher::http("127.0.0.1", port, ""),
+        path: "/metrics".to_owned(),
+        hostname,
+        prefix,
+    };
     let mut exporter = Exporter::new(plan, vec![]);
     assert!(matches!(exporter.sample(), Sample::Devices(devices) if devices.len() == 4));
     assert_eq!(exporter.name(), SourceName::Dcgm);

@@ -12,6 +12,7 @@ use gpu::{
     SourceName, Upstream, start,
 };
 use meter::{Load, LoadReading, Tick};
+use scrape::Fetcher;
 
 use super::stub::Stub;
 
@@ -180,8 +181,7 @@ fn auto_uses_the_first_available_source() {
     stub.set("0.uuid", "GPU-0");
     let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
     let exporter = ExporterPlan {
-        host: "127.0.0.1".into(),
-        port: closed.port(),
+        fetcher: Fetcher::http("127.0.0.1", closed.port(), ""),
         path: "/metrics".to_owned(),
         hostname: None,
         prefix: String::new(),
@@ -224,8 +224,7 @@ fn shutdown_does_not_wait_for_a_silent_exporter() {
     let plan = Plan {
         source: SourceChoice::Exporter,
         exporter: Some(ExporterPlan {
-            host: "127.0.0.1".into(),
-            port: exporter.local_addr().expect("it has one").port(),
+            fetcher: Fetcher::http("127.0.0.1", exporter.local_addr().expect("it has one").port(), ""),
             path: "/metrics".to_owned(),
             hostname: None,
             prefix: String::new(),

@@ -162,7 +162,7 @@ proptest! {
 
     #[test]
     fn page_agrees_with_naive_twin(steps in prop::collection::vec((0..WORKERS, any_step()), 0..120)) {
-        let upstreams = vec![Upstream { name: "gpu-1".into(), host: "10.0.0.7".into(), port: 8000 }];
+        let upstreams = vec![Upstream { name: "gpu-1".into(), host: "10.0.0.7".into(), port: Some(8000) }];
         let options =
             Options { objectives: objectives(), semconv: Semconv::Both, upstreams, ..Options::default() };
         let metrics = Metrics::new(options);

@@ -17,7 +17,7 @@ use crate::traces::trace;
 fn page_of_two_workers_is_golden() {
     let metrics = Metrics::new(Options {
         models: 2,
-        upstreams: vec![Upstream { name: "gpu-1".into(), host: "10.0.0.7".into(), port: 8000 }],
+        upstreams: vec![Upstream { name: "gpu-1".into(), host: "10.0.0.7".into(), port: Some(8000) }],
         version: "0.0.0".to_owned(),
         objectives: vec![Objective {
             name: "chat".into(),
@@ -32,6 +32,8 @@ fn page_of_two_workers_is_golden() {
     let (mut one, mut two) = (metrics.worker(), metrics.worker());
     metrics.set_upstream_up("gpu-1", true);
     metrics.set_upstream_up("gpu-0", false);
+    metrics.set_upstream_verified("gpu-0", false);
+    metrics.set_upstream_verified("gpu-1", true);
     metrics.engine(
         "gpu-1",
         EngineReading {

@@ -212,8 +212,11 @@ fn client_times_are_those_of_the_stream() {
 
 #[test]
 fn upstreams_with_one_address_share_series() {
-    let upstreams =
-        ["gpu-1", "gpu-0"].map(|name| Upstream { name: name.into(), host: "10.0.0.7".into(), port: 8000 });
+    let upstreams = ["gpu-1", "gpu-0"].map(|name| Upstream {
+        name: name.into(),
+        host: "10.0.0.7".into(),
+        port: Some(8000),
+    });
     let metrics = Metrics::new(Options { upstreams: upstreams.to_vec(), ..Options::default() });
     let mut worker = metrics.worker();
     let model = worker.model("m");

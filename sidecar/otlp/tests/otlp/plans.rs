@@ -33,7 +33,7 @@ pub(crate) fn queued(target: Target) -> Queued {
 }
 
 fn nothing() -> Plan {
-    let upstream = Upstream { name: "gpu-1".into(), host: "10.0.0.7".into(), port: 8000 };
+    let upstream = Upstream { name: "gpu-1".into(), host: "10.0.0.7".into(), port: Some(8000) };
     let resource = vec![("service.name".to_owned(), "tokenmeter".to_owned())];
     Plan { resource, text_limit: 1024, upstreams: vec![upstream], ..Plan::default() }
 }

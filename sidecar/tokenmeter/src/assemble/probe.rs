@@ -1,15 +1,16 @@
-//! Probes each upstream once a second by a TCP connection that is closed at once, without a request, so that the
-//! upstream logs and meters nothing. Results go to readiness, the metrics and the scraper of the upstream's own page; a
+//! Probes each upstream once a second by a connection that is closed at once, without a request, so that the upstream
+//! logs and meters nothing. With TLS, a probe makes a handshake at the start, after a failure and every half minute, so
+//! that an expired certificate shows before a client meets it. Results go to readiness, the metrics and the scraper of the upstream's own page; a
 //! change is logged once.
 
 use std::io;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
+use connect::{ConnectError, Offer};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::assemble::readiness::{Reachability, Readiness};
 
@@ -20,10 +21,8 @@ pub(crate) struct Target {
     pub(crate) name: String,
     /// The URL, for messages.
     pub(crate) url: String,
-    /// The host, resolved for each probe.
-    pub(crate) host: String,
-    /// The port.
-    pub(crate) port: u16,
+    /// The server, and how it is reached.
+    pub(crate) server: connect::Target,
 }
 
 /// The probe thread, which ends when this is dropped.
@@ -78,9 +77,10 @@ async fn watch(
 ) {
     let mut seconds = interval(PROBE_INTERVAL);
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut shaken_at = None;
     loop {
         seconds.tick().await;
-        let reach = reach(&target).await;
+        let reach = reach(&target, &mut shaken_at).await;
         metrics.set_upstream_up(&target.name, reach == Reachability::Reachable);
         engines.note(index, reach == Reachability::Reachable);
         let before = readiness.note(index, reach.clone());
@@ -94,6 +94,19 @@ async fn watch(
                  or correct its URL"
                 )
             }
+            (Reachability::Unknown | Reachability::Reachable, Reachability::Unusable(why)) => {
+                tracing::warn!(
+                    upstream,
+                    url,
+                    "the upstream cannot be used: {why}; its clients get 502 until that is corrected"
+                )
+            }
+            (Reachability::Unreachable(_), Reachability::Unusable(why)) => {
+                tracing::warn!(upstream, url, "the upstream is reachable and cannot be used: {why}")
+            }
+            (Reachability::Unusable(_), Reachability::Reachable) => {
+                tracing::info!(upstream, url, "the upstream can be used");
+            }
             (Reachability::Unreachable(_), Reachability::Reachable) => {
                 tracing::info!(upstream, url, "the upstream is reachable");
             }
@@ -102,17 +115,37 @@ async fn watch(
     }
 }
 
-async fn reach(target: &Target) -> Reachability {
-    let connecting = TcpStream::connect((target.host.as_str(), target.port));
-    match timeout(PROBE_TIMEOUT, connecting).await {
-        Ok(Ok(_)) => Reachability::Reachable,
-        Ok(Err(error)) => Reachability::Unreachable(error.to_string()),
-        Err(_) => Reachability::Unreachable(format!("no connection within {} s", PROBE_TIMEOUT.as_secs())),
+/// Probes once. `shaken_at`: the last TLS handshake that succeeded.
+async fn reach(target: &Target, shaken_at: &mut Option<Instant>) -> Reachability {
+    let is_fresh = shaken_at.is_some_and(|at| at.elapsed() < HANDSHAKE_INTERVAL);
+    let result = match target.server.is_secure() && !is_fresh {
+        true => target.server.connect(Offer::Http1OrHttp2, PROBE_TIMEOUT).await.map(drop),
+        false => target.server.reach(PROBE_TIMEOUT).await,
+    };
+    match result {
+        Ok(()) => {
+            if !is_fresh {
+                *shaken_at = Some(Instant::now());
+            }
+            Reachability::Reachable
+        }
+        Err(error) => {
+            *shaken_at = None;
+            match error {
+                ConnectError::Certificate(_) | ConnectError::Tls(_) => {
+                    Reachability::Unusable(error.to_string())
+                }
+                _ => Reachability::Unreachable(error.to_string()),
+            }
+        }
     }
 }
 
 /// The interval of probes.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The time between two TLS handshakes of probes that succeed.
+const HANDSHAKE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The timeout of a probe: a connection takes milliseconds, and a lost SYN is repeated after a second.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);

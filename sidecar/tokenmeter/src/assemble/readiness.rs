@@ -29,6 +29,8 @@ pub(crate) enum Reachability {
     Reachable,
     /// No connection could be made, for this reason.
     Unreachable(String),
+    /// The server listens, and TLS with it fails, for this reason.
+    Unusable(String),
 }
 
 impl Readiness {
@@ -61,7 +63,7 @@ impl Readiness {
         match self.state().upstreams[upstream].1 {
             Reachability::Unknown => None,
             Reachability::Reachable => Some(true),
-            Reachability::Unreachable(_) => Some(false),
+            Reachability::Unreachable(_) | Reachability::Unusable(_) => Some(false),
         }
     }
 
@@ -77,6 +79,7 @@ impl Readiness {
             Reachability::Unknown => Some(format!("upstream {upstream} is not probed yet")),
             Reachability::Reachable => None,
             Reachability::Unreachable(why) => Some(format!("upstream {upstream} is unreachable: {why}")),
+            Reachability::Unusable(why) => Some(format!("upstream {upstream} cannot be used: {why}")),
         });
         phase.into_iter().chain(upstreams).collect()
     }

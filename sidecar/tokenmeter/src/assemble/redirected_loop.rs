@@ -5,6 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
+use connect::Address;
+
 use super::probe::Target;
 use super::start_error::StartError;
 
@@ -17,7 +19,8 @@ pub(super) fn refuse(
     let listeners = listeners.filter_map(|address| TcpListener::bind(address).ok());
     let listeners: Vec<_> = listeners.filter(|listener| listener.set_nonblocking(true).is_ok()).collect();
     for target in targets {
-        let Ok(addresses) = (target.host.as_str(), target.port).to_socket_addrs() else { continue };
+        let Address::Host { host, port } = target.server.address() else { continue };
+        let Ok(addresses) = (&**host, *port).to_socket_addrs() else { continue };
         for address in addresses {
             // A server that is not there yet, or is slow, is not this process.
             let Ok(probe) = TcpStream::connect_timeout(&address, CONNECT_TIME) else { continue };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use curve::{Curves, Reading, ReadingError, Window};
 use origin::Diagnostic;
-use scrape::{BearerToken, Error, Fetcher};
+use scrape::{BearerToken, Error};
 use text::nearest;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
@@ -110,8 +110,7 @@ fn token(args: &CurveArgs) -> Result<Option<BearerToken>, CurveError> {
 }
 
 async fn read(from: &Url, token: Option<&BearerToken>) -> Result<Reading, CurveError> {
-    let fetcher =
-        Fetcher { host: from.host.as_str().into(), port: from.port, prefix: from.prefix.as_str().into() };
+    let fetcher = from.fetcher().map_err(|error| CurveError::Runtime(io::Error::other(error)))?;
     let answer = fetcher.get_with_token("/metrics", PAGE_BYTES, token).await;
     let answer = answer.map_err(|error| CurveError::Unreached(from.clone(), error))?;
     if answer.status != 200 {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use connect::{Address, TlsError};
 use origin::Diagnostic;
 use top::{Admin, AdminError, Ending, TopError};
 
@@ -52,8 +53,9 @@ fn admin(args: &TopArgs) -> Result<Admin, TopCommandError> {
         named(key, flag.as_deref(), args.config.as_deref(), &ThisMachine).map_err(TopCommandError::Config)
     };
     let address = find("admin", &args.admin)?.unwrap_or_else(|| setting("admin").default.to_owned());
-    let Url { host, port, prefix } = url(&address)?;
-    let admin = Admin::at(&host, port, &prefix);
+    let url = url(&address)?;
+    let no_roots = |error: TlsError| TopCommandError::Address(address.clone(), error.to_string());
+    let admin = Admin::at(url.fetcher().map_err(no_roots)?);
     let Some(file) = find(TOKEN_FILE, &args.token_file)? else { return Ok(admin) };
     let token = TokenFile::at(&file).read();
     let token = token.and_then(|token| {
@@ -65,7 +67,7 @@ fn admin(args: &TopArgs) -> Result<Admin, TopCommandError> {
 
 /// Parses `ADDRESS:PORT` or a URL. A listener on the unspecified address is reached on loopback.
 fn url(text: &str) -> Result<Url, TopCommandError> {
-    let invalid = |problem: &'static str| TopCommandError::Address(text.to_owned(), problem);
+    let invalid = |problem: &str| TopCommandError::Address(text.to_owned(), problem.to_owned());
     let has_scheme = text.contains("://");
     // Without a scheme it is the setting of the listener, which has a port.
     let digits = |(_, port): (&str, &str)| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
@@ -74,10 +76,12 @@ fn url(text: &str) -> Result<Url, TopCommandError> {
     }
     let written = if has_scheme { text.to_owned() } else { format!("http://{text}") };
     let mut url = Url::parse(&written).map_err(|error| invalid(error.problem))?;
-    match url.host.as_str() {
-        "0.0.0.0" => "127.0.0.1".clone_into(&mut url.host),
-        "::" => "::1".clone_into(&mut url.host),
-        _ => {}
+    if let Address::Host { host, .. } = &mut url.address {
+        match &**host {
+            "0.0.0.0" => *host = "127.0.0.1".into(),
+            "::" => *host = "::1".into(),
+            _ => {}
+        }
     }
     Ok(url)
 }
@@ -99,7 +103,7 @@ pub(crate) enum TopCommandError {
     /// The settings file cannot be read.
     Config(Diagnostic),
     /// The admin address is invalid: the text and the problem.
-    Address(String, &'static str),
+    Address(String, String),
     /// The token file cannot be read.
     Token(PathBuf, io::Error),
     /// The numbers cannot be read.
@@ -168,7 +172,7 @@ mod tests {
                 "10.0.0.7 is no admin address: it has no port; write ADDRESS:PORT or http://HOST:PORT",
             ),
             ("[::1]", "it has no port"),
-            ("https://a:1", "TLS"),
+            ("ftp://a:1", "neither http nor https"),
             ("a b:1", "neither a name nor an address"),
             ("\u{1b}:1", "\\u{1b}:1 is no admin address"),
         ] {

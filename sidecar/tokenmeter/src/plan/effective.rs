@@ -9,7 +9,9 @@ use relay::{ServerKind, Terms};
 use text::{Glob, money};
 
 use crate::plan::{BudgetsPlan, Telemetry};
-use crate::settings::{AUTO, BUDGET_UNPRICED, Entry, Form, RawSettings, SETTINGS, Setting, Value, choice};
+use crate::settings::{
+    AUTO, BUDGET_UNPRICED, Entry, Form, RawSettings, SETTINGS, Setting, UPSTREAM_TLS, Value, choice, setting,
+};
 
 /// The effective settings, in the order of the table.
 #[derive(Clone, Debug)]
@@ -51,6 +53,7 @@ impl Effective {
         let settings = SETTINGS
             .iter()
             .filter(|setting| !PER_UPSTREAM.contains(&setting.key))
+            .filter(|setting| !UPSTREAM_TLS.iter().any(|(key, _)| *key == setting.key))
             .filter(|setting| listed.is_none() || setting.key != "objective")
             .map(|row| match row.key {
                 "workers" => {
@@ -141,21 +144,23 @@ impl Effective {
         let url = field("url").or(single).map_or(Origin::Default, |url| url.origin.clone());
         let fallback =
             |key: &'static str| field(key).map_or_else(|| origin_of(written, key), |v| v.origin.clone());
-        let host = match upstream.host.contains(':') {
-            true => format!("[{}]", upstream.host),
-            false => upstream.host.to_string(),
-        };
         let mut all = vec![
             Shown {
                 key: "name",
                 text: upstream.name.to_string(),
                 origin: field("name").map_or(Origin::Default, |name| name.origin.clone()),
             },
-            Shown {
-                key: "url",
-                text: format!("http://{host}:{}{}", upstream.port, upstream.prefix),
-                origin: url,
-            },
+            Shown { key: "url", text: format!("{}{}", upstream.target, upstream.prefix), origin: url },
+        ];
+        for (setting, key) in UPSTREAM_TLS {
+            let value = entry.map_or_else(|| written.values.get(setting), |entry| entry.fields.get(key));
+            let is_switch = matches!(self::setting(setting).form, Form::Switch);
+            if let Some(Value { text, origin }) = value {
+                let truth = file::truth(text).filter(|_| is_switch).map(|truth| truth.to_string());
+                all.push(Shown { key, text: truth.unwrap_or_else(|| text.clone()), origin: origin.clone() });
+            }
+        }
+        all.extend([
             Shown {
                 key: "kind",
                 text: engine.kind.map_or(AUTO, ServerKind::name).to_owned(),
@@ -169,7 +174,7 @@ impl Effective {
                 text: scrape(engine.scrape).to_owned(),
                 origin: fallback("engine_metrics"),
             },
-        ];
+        ]);
         // Without the key, a single upstream uses all GPUs.
         if let Some(gpus) = field("gpus").or(written.values.get("gpus")) {
             all.push(Shown { key: "gpus", text: gpus.text.clone(), origin: gpus.origin.clone() });
@@ -186,9 +191,18 @@ impl Effective {
             if !entries.is_empty() {
                 lines.push((list.to_owned(), None));
             }
-            for (index, shown) in entries.iter().flat_map(|entry| entry.iter().enumerate()) {
-                let bullet = if index == 0 { "  - " } else { "    " };
-                lines.push((format!("{bullet}{}: {}", shown.key, Scalar(&shown.text)), Some(&shown.origin)));
+            for entry in entries {
+                let mut outer = "";
+                for (index, shown) in entry.iter().enumerate() {
+                    let bullet = if index == 0 { "  - " } else { "    " };
+                    let (within, key) = shown.key.split_once('.').unwrap_or(("", shown.key));
+                    if within != outer && !within.is_empty() {
+                        lines.push((format!("{bullet}{within}:"), None));
+                    }
+                    outer = within;
+                    let indent = if within.is_empty() { bullet } else { "      " };
+                    lines.push((format!("{indent}{key}: {}", Scalar(&shown.text)), Some(&shown.origin)));
+                }
             }
         }
         for shown in &self.settings {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use connect::TlsFiles;
 use gpu::{ExporterPlan, Gpus, Prices, SourceChoice, Upstream};
 use origin::{Diagnostic, Origin};
 use rust_decimal::Decimal;
@@ -9,6 +10,7 @@ use rust_decimal::prelude::ToPrimitive;
 
 use super::values::{Reader, decimal};
 use crate::plan::machine::Machine;
+use crate::plan::tls::ROOTS_REMEDY;
 use crate::plan::url::Url;
 use crate::settings::{Form, OFF, Value, setting};
 
@@ -99,16 +101,22 @@ impl Reader<'_> {
             }
             _ => Some(hostname),
         };
-        match Url::parse(&written.text) {
-            Ok(url) => Some(ExporterPlan {
-                host: url.host.into(),
-                port: url.port,
+        let url = match Url::parse(&written.text) {
+            Ok(url) => url,
+            Err(refused) => {
+                self.errors.push(Diagnostic::at(&written.origin, refused.problem, refused.remedy));
+                return None;
+            }
+        };
+        match url.target(&TlsFiles::default()) {
+            Ok(target) => Some(ExporterPlan {
+                fetcher: Fetcher { target, prefix: "".into() },
                 path: if url.prefix.is_empty() { "/metrics".to_owned() } else { url.prefix },
                 hostname: hostname.filter(|name| !name.is_empty()),
                 prefix: self.value("gpu_exporter_prefix").text,
             }),
-            Err(refused) => {
-                self.errors.push(Diagnostic::at(&written.origin, refused.problem, refused.remedy));
+            Err(error) => {
+                self.errors.push(Diagnostic::at(&written.origin, error.to_string(), ROOTS_REMEDY));
                 None
             }
         }

@@ -63,7 +63,8 @@ fn each_upstream_has_its_gpus() {
 fn exporter_has_a_page_and_a_node() {
     let plan = plan("upstream: http://a\ngpu_exporter: http://dcgm:9400\ngpu_exporter_hostname: node-7");
     let exporter = plan.exporter.expect("named");
-    assert_eq!((&*exporter.host, exporter.port, exporter.path.as_str()), ("dcgm", 9400, "/metrics"));
+    assert_eq!(exporter.fetcher.target.to_string(), "http://dcgm:9400");
+    assert_eq!(exporter.path, "/metrics");
     assert_eq!(exporter.hostname.as_deref(), Some("node-7"));
 }
 

@@ -3,17 +3,19 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use connect::Address;
+
 use crate::plan::machine::Machine;
 
-/// Returns the first of `own` that a connection to `host:port` reaches. Port 0 in `own` matches nothing: the port
-/// is not known yet.
+/// Returns the first of `own` that a connection to `server` reaches. Port 0 in `own` matches nothing: the port is not
+/// known yet.
 pub(crate) fn reaches<'a>(
     machine: &dyn Machine,
-    host: &str,
-    port: u16,
+    server: &Address,
     own: impl Iterator<Item = &'a SocketAddr>,
 ) -> Option<SocketAddr> {
-    let mut candidates = own.filter(|address| address.port() == port && port != 0).peekable();
+    let Address::Host { host, port } = server else { return None };
+    let mut candidates = own.filter(|address| address.port() == *port && *port != 0).peekable();
     candidates.peek()?;
     let targets = match host.parse::<IpAddr>() {
         Ok(address) => vec![address],

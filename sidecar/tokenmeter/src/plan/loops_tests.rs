@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use connect::Address;
+
 use super::reaches;
 use crate::plan::machine::Machine;
 
@@ -64,13 +66,20 @@ fn own_listener_is_found_by_every_address() {
         ("127.0.0.1", 0, "127.0.0.1:0", false),
     ] {
         let own: SocketAddr = own.parse().unwrap();
-        let reached = reaches(&Lan, host, port, [own].iter());
+        let reached = reaches(&Lan, &Address::host(host, port), [own].iter());
         assert_eq!(reached, found.then_some(own), "{host}:{port} and {own}");
     }
 }
 
 #[test]
+fn unix_socket_is_no_listener() {
+    let own: SocketAddr = "127.0.0.1:9800".parse().unwrap();
+    let socket = Address::Unix(std::path::Path::new("/run/vllm.sock").into());
+    assert_eq!(reaches(&Lan, &socket, [own].iter()), None);
+}
+
+#[test]
 fn reached_listener_is_returned() {
     let own: Vec<SocketAddr> = ["127.0.0.1:9800", "127.0.0.1:9464"].map(|own| own.parse().unwrap()).into();
-    assert_eq!(reaches(&Lan, "localhost", 9464, own.iter()), Some(own[1]));
+    assert_eq!(reaches(&Lan, &Address::host("localhost", 9464), own.iter()), Some(own[1]));
 }

@@ -41,7 +41,7 @@ fn standard_variable_sets_the_endpoint() {
     assert_eq!(spans.target.uri.to_string(), "http://collector:4318/base/v1/traces");
     assert!(otlp.logs.is_none(), "log records are exported only on request");
     assert_eq!(plan.trace.expect("traced").sampler, Sampler { heeds_caller: true, draw: Draw::Always });
-    assert_eq!(otlp.upstreams[0].port, 8000);
+    assert_eq!(otlp.upstreams[0].port, Some(8000));
 }
 
 #[test]

@@ -2,12 +2,15 @@
 
 use std::net::SocketAddr;
 
+use connect::{Address, Target};
 use engine::Scrape;
 use gpu::Gpus;
 use meter::Role;
 use origin::{Diagnostic, Origin};
 use relay::{RoleSource, ServerKind, UsagePolicy};
+use scrape::Fetcher;
 
+use super::tls::TlsSettings;
 use super::values::Reader;
 use crate::plan::loops;
 use crate::plan::machine::Machine;
@@ -26,6 +29,7 @@ pub(super) struct UpstreamDraft {
     name: String,
     url: Option<Url>,
     url_origin: Origin,
+    target: Option<Target>,
     /// `None` if it is to be detected.
     kind: Option<ServerKind>,
     usage: UsagePolicy,
@@ -39,11 +43,11 @@ pub(super) struct UpstreamDraft {
 impl UpstreamDraft {
     pub(super) fn for_relay(&self) -> Option<relay::Upstream> {
         let (url, listen) = (self.url.as_ref()?, self.listen.as_ref()?);
+        let target = self.target.clone()?;
         Some(relay::Upstream {
             name: self.name.as_str().into(),
             listen: listen.address,
-            host: url.host.as_str().into(),
-            port: url.port,
+            target,
             prefix: url.prefix.as_str().into(),
             kind: self.kind,
             provider: self.kind.unwrap_or(ServerKind::Openai).name().into(),
@@ -60,8 +64,9 @@ impl UpstreamDraft {
 
     /// Returns the scrape target if the upstream is valid.
     pub(super) fn for_engine(&self) -> Option<engine::Target> {
-        let relay::Upstream { name, host, port, prefix, .. } = self.for_relay()?;
-        Some(engine::Target { name, host, port, prefix, kind: self.kind, scrape: self.scrape })
+        let relay::Upstream { name, target, prefix, .. } = self.for_relay()?;
+        let fetcher = Fetcher { target, prefix };
+        Some(engine::Target { name, fetcher, kind: self.kind, scrape: self.scrape })
     }
 }
 
@@ -87,7 +92,10 @@ impl Reader<'_> {
                 }
                 Vec::new()
             }
-            (None, Some((_, entries))) => self.listed(entries),
+            (None, Some((list, entries))) => {
+                self.check_single_tls(list);
+                self.listed(entries)
+            }
             (None, None) if written.file_unread => Vec::new(),
             (None, None) => {
                 self.errors.push(Diagnostic::missing(
@@ -102,12 +110,15 @@ impl Reader<'_> {
 
     fn single(&mut self, written: &Value) -> UpstreamDraft {
         let url = self.url(written);
+        let tls = TlsSettings::of_single(self.written);
+        let target = url.as_ref().and_then(|url| self.target((url, &written.origin), tls));
         let kind = self.kind(self.written.values.get("kind"));
         let scrape = self.scrape(self.written.values.get("engine_metrics"));
         UpstreamDraft {
-            name: url.as_ref().map(Url::authority).unwrap_or_default(),
+            name: url.as_ref().map(default_name).unwrap_or_default(),
             url,
             url_origin: written.origin.clone(),
+            target,
             kind,
             usage: self.usage(self.written.values.get("usage")),
             role: self.role(self.written.values.get("role")),
@@ -140,6 +151,8 @@ impl Reader<'_> {
                 (None, entry.origin.clone())
             }
         };
+        let tls = TlsSettings::of_entry(entry);
+        let target = url.as_ref().and_then(|url| self.target((url, &url_origin), tls));
         let listen = match (entry.fields.get("listen"), index) {
             (Some(written), _) => {
                 if let (0, Some(unused)) = (index, self.written.values.get("listen")) {
@@ -170,9 +183,9 @@ impl Reader<'_> {
         }
         let name = match entry.fields.get("name") {
             Some(written) => self.name(written),
-            None => url.as_ref().map(Url::authority).unwrap_or_default(),
+            None => url.as_ref().map(default_name).unwrap_or_default(),
         };
-        UpstreamDraft { name, url, url_origin, kind, usage, role, listen, scrape, gpus }
+        UpstreamDraft { name, url, url_origin, target, kind, usage, role, listen, scrape, gpus }
     }
 
     /// Warns of a flag or a variable that an upstream's entry overrides.
@@ -302,10 +315,18 @@ impl Reader<'_> {
         let own: Vec<SocketAddr> = placed.map(|placed| placed.address).collect();
         for upstream in upstreams {
             let Some(url) = &upstream.url else { continue };
-            if let Some(reached) = loops::reaches(machine, &url.host, url.port, own.iter()) {
+            if let Some(reached) = loops::reaches(machine, &url.address, own.iter()) {
                 self.errors.push(self_reference(&upstream.url_origin, url, reached));
             }
         }
+    }
+}
+
+/// Returns the name of an upstream without one: `HOST:PORT`, or the path of its socket.
+fn default_name(url: &Url) -> String {
+    match &url.address {
+        address @ Address::Host { .. } => address.authority(),
+        address @ Address::Unix(_) => address.name().to_string(),
     }
 }
 

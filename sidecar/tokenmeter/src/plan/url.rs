@@ -1,15 +1,20 @@
-//! The URL of an upstream, `http://HOST:PORT[/PREFIX]`, parsed into host, port and prefix. Every error has a remedy.
+//! The URL of an upstream, `http(s)://HOST[:PORT][/PREFIX]` or `unix:PATH`, parsed into address and prefix. Every error
+//! has a remedy.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+
+use connect::{Address, Target, Tls, TlsError, TlsFiles};
+use scrape::Fetcher;
 
 /// The URL of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url {
-    /// The host name or address; an IPv6 address without brackets.
-    pub(crate) host: String,
-    /// The port.
-    pub(crate) port: u16,
+    /// The host and port, or the socket.
+    pub(crate) address: Address,
+    /// True for `https`.
+    pub(crate) is_secure: bool,
     /// Empty, or a path that begins with a slash and does not end with one.
     pub(crate) prefix: String,
 }
@@ -26,7 +31,10 @@ pub(crate) struct UrlError {
 impl Url {
     /// Parses a URL.
     pub(crate) fn parse(text: &str) -> Result<Self, UrlError> {
-        let rest = scheme(text)?;
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Ok(Self { address: socket(path)?, is_secure: false, prefix: String::new() });
+        }
+        let (is_secure, rest) = scheme(text)?;
         if rest.contains(['?', '#']) {
             return error("the URL has a query or a fragment", "end it after the path");
         }
@@ -40,48 +48,72 @@ impl Url {
                 "remove them: the clients' own Authorization fields are forwarded",
             );
         }
-        let (host, port) = split_port(authority)?;
+        let (host, port) = split_port(authority, if is_secure { HTTPS_PORT } else { HTTP_PORT })?;
         let prefix = path.trim_end_matches('/');
         if !prefix.bytes().all(|byte| byte.is_ascii_graphic()) {
             return error("the URL's path has an invalid character", "write it percent-encoded");
         }
-        Ok(Self { host: checked_host(host)?, port, prefix: prefix.to_owned() })
+        Ok(Self { address: Address::host(&checked_host(host)?, port), is_secure, prefix: prefix.to_owned() })
     }
 
-    /// Returns `HOST:PORT`, an IPv6 address in brackets.
-    pub(crate) fn authority(&self) -> String {
-        match self.host.contains(':') {
-            true => format!("[{}]:{}", self.host, self.port),
-            false => format!("{}:{}", self.host, self.port),
-        }
+    /// Returns the server as it is reached, with TLS as in `files` if the scheme is `https`.
+    pub(crate) fn target(&self, files: &TlsFiles) -> Result<Target, TlsError> {
+        let tls = if self.is_secure { Some(Tls::read(files)?) } else { None };
+        Ok(Target::new(self.address.clone(), tls))
+    }
+
+    /// Returns a client of its pages; `https` uses the system's roots.
+    pub(crate) fn fetcher(&self) -> Result<Fetcher, TlsError> {
+        Ok(Fetcher { target: self.target(&TlsFiles::default())?, prefix: self.prefix.as_str().into() })
     }
 }
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.authority(), self.prefix)
+        let scheme = match (&self.address, self.is_secure) {
+            (Address::Unix(_), _) => "",
+            (Address::Host { .. }, true) => "https://",
+            (Address::Host { .. }, false) => "http://",
+        };
+        write!(f, "{scheme}{}{}", self.address, self.prefix)
     }
 }
 
-fn scheme(text: &str) -> Result<&str, UrlError> {
+/// Returns true for `https`, and the text after the scheme.
+fn scheme(text: &str) -> Result<(bool, &str), UrlError> {
     match text.split_once("://") {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => Ok(rest),
-        Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => error(
-            "TLS to the upstream is not supported yet",
-            "put a TLS client (nginx, envoy, stunnel) beside tokenmeter and name its plain http:// port here",
-        ),
-        Some(_) => error("the URL's scheme is not http", URL_REMEDY),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => Ok((false, rest)),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => Ok((true, rest)),
+        Some(_) => error("the URL's scheme is neither http nor https", URL_REMEDY),
         None => error("not a URL", URL_REMEDY),
     }
 }
 
-fn split_port(authority: &str) -> Result<(&str, u16), UrlError> {
+/// Returns the address of the Unix socket at this path.
+fn socket(path: &str) -> Result<Address, UrlError> {
+    let remedy = "write unix:/PATH, as in unix:/run/vllm.sock";
+    if !path.starts_with('/') || path.starts_with("//") || path.ends_with('/') {
+        return error("the URL's socket is not an absolute path", remedy);
+    }
+    if path.len() > SOCKET_PATH_MAX_BYTES {
+        return error(
+            "the path of the URL's socket is longer than 107 bytes",
+            "make it shorter: the kernel's limit",
+        );
+    }
+    if path.chars().any(char::is_control) {
+        return error("the path of the URL's socket has an invalid character", remedy);
+    }
+    Ok(Address::Unix(Path::new(path).into()))
+}
+
+fn split_port(authority: &str, default: u16) -> Result<(&str, u16), UrlError> {
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (authority, None),
     };
     let port = match port {
-        None => HTTP_PORT,
+        None => default,
         Some(digits) => match digits.parse() {
             Ok(port) if port > 0 && digits.bytes().all(|byte| byte.is_ascii_digit()) => port,
             _ => return error("the URL's port is not a number from 1 to 65535", URL_REMEDY),
@@ -116,10 +148,16 @@ fn error<T>(problem: &'static str, remedy: &'static str) -> Result<T, UrlError> 
 }
 
 /// The remedy for an invalid URL.
-pub(crate) const URL_REMEDY: &str = "write http://HOST:PORT, as in http://127.0.0.1:8000";
+pub(crate) const URL_REMEDY: &str = "write http://HOST:PORT, as in http://127.0.0.1:8000, or https://HOST";
 
 /// The default port of `http`.
 const HTTP_PORT: u16 = 80;
+
+/// The default port of `https`.
+const HTTPS_PORT: u16 = 443;
+
+/// The longest path of a Unix socket: `sun_path` without its last NUL.
+const SOCKET_PATH_MAX_BYTES: usize = 107;
 
 #[cfg(test)]
 #[path = "url_tests.rs"]

@@ -1,5 +1,7 @@
 //! Valid URLs, and the errors of invalid ones.
 
+use connect::Address;
+
 use super::Url;
 
 #[test]
@@ -12,12 +14,24 @@ fn valid_urls_are_parsed() {
         ("http://[::1]:8000/p", "::1", 8000, "/p", "http://[::1]:8000/p"),
         ("http://[::1]", "::1", 80, "", "http://[::1]:80"),
         ("http://gpu:8000/a%20b", "gpu", 8000, "/a%20b", "http://gpu:8000/a%20b"),
+        ("https://api.example.com", "api.example.com", 443, "", "https://api.example.com:443"),
+        ("https://[::1]:8443/p", "::1", 8443, "/p", "https://[::1]:8443/p"),
     ] {
         let url = Url::parse(written).unwrap();
-        assert_eq!((url.host.as_str(), url.port, url.prefix.as_str()), (host, port, prefix), "{written}");
+        assert_eq!((&url.address, url.prefix.as_str()), (&Address::host(host, port), prefix), "{written}");
+        assert_eq!(url.is_secure, written.starts_with("https"), "{written}");
         assert_eq!(url.to_string(), shown);
         assert_eq!(Url::parse(shown), Ok(url), "the printed URL is valid");
     }
+}
+
+#[test]
+fn unix_socket_is_an_address() {
+    let url = Url::parse("unix:/run/vllm.sock").unwrap();
+    assert_eq!(url.to_string(), "unix:/run/vllm.sock");
+    assert_eq!((url.address.authority().as_str(), url.address.port()), ("localhost", None));
+    let long = Url::parse(&format!("unix:/{}", "a".repeat(107))).unwrap_err();
+    assert_eq!(long.problem, "the path of the URL's socket is longer than 107 bytes");
 }
 
 #[test]
@@ -25,8 +39,11 @@ fn invalid_urls_have_errors() {
     for (written, problem) in [
         ("", "not a URL"),
         ("127.0.0.1:8000", "not a URL"),
-        ("https://api.openai.com", "TLS to the upstream is not supported yet"),
-        ("unix:///run/vllm.sock", "the URL's scheme is not http"),
+        ("ftp://gpu", "the URL's scheme is neither http nor https"),
+        ("https://", "the URL names no host"),
+        ("unix:///run/vllm.sock", "the URL's socket is not an absolute path"),
+        ("unix:run/vllm.sock", "the URL's socket is not an absolute path"),
+        ("unix:/run/", "the URL's socket is not an absolute path"),
         ("http://", "the URL names no host"),
         ("http://:8000", "the URL names no host"),
         ("http:///v1", "the URL names no host"),

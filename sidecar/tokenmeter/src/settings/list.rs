@@ -9,7 +9,7 @@ pub struct List {
     pub(super) noun: &'static str,
     /// The shortest entry, for error messages.
     pub(super) example: &'static str,
-    /// The keys of one entry.
+    /// The keys of one entry; `a.b` is the key `b` of a map under `a`.
     pub keys: &'static [&'static str],
 }
 
@@ -26,8 +26,31 @@ pub const UPSTREAMS: List = List {
     key: "upstreams",
     noun: "an upstream",
     example: "- url: http://HOST:PORT",
-    keys: &["name", "url", "kind", "usage", "role", "listen", "engine_metrics", "gpus"],
+    keys: &[
+        "name",
+        "url",
+        "tls.ca",
+        "tls.cert",
+        "tls.key",
+        "tls.server_name",
+        "tls.insecure_skip_verify",
+        "kind",
+        "usage",
+        "role",
+        "listen",
+        "engine_metrics",
+        "gpus",
+    ],
 };
+
+/// The TLS settings of the single upstream, and the keys of the same meaning in an entry of the list.
+pub const UPSTREAM_TLS: [(&str, &str); 5] = [
+    ("upstream_ca", "tls.ca"),
+    ("upstream_cert", "tls.cert"),
+    ("upstream_key", "tls.key"),
+    ("upstream_server_name", "tls.server_name"),
+    ("upstream_insecure_skip_verify", "tls.insecure_skip_verify"),
+];
 
 /// The list of latency objectives.
 pub const OBJECTIVE_LIST: List = List {

@@ -114,22 +114,49 @@ impl RawSettings {
             return None;
         };
         let mut fields = BTreeMap::new();
+        self.fields(list, "", keys, &mut fields);
+        Some(Entry { origin: item.origin, fields })
+    }
+
+    /// Reads the keys of an entry, or of the map under one of its keys: `within` is `key.` then, else empty.
+    fn fields(
+        &mut self,
+        list: &'static List,
+        within: &str,
+        keys: Vec<(String, Origin, Node)>,
+        fields: &mut BTreeMap<&'static str, Value>,
+    ) {
         let mut seen = BTreeMap::new();
         for (key, origin, node) in keys {
             self.check_repeat(&mut seen, &key, &origin);
-            match list.keys.iter().copied().find(|known| *known == key) {
-                Some(known) => {
-                    if let Some(value) = self.scalar(known, origin, node) {
-                        fields.insert(known, value);
+            let path = format!("{within}{key}");
+            let inner = format!("{path}.");
+            if let Some(known) = list.keys.iter().copied().find(|known| *known == path) {
+                if let Some(value) = self.scalar(known, origin, node) {
+                    fields.insert(known, value);
+                }
+            } else if list.keys.iter().any(|known| known.starts_with(&inner)) {
+                match node.shape {
+                    Shape::Map(keys) => self.fields(list, &inner, keys, fields),
+                    _ => {
+                        let problem = format!("`{path}` is not `key: value` lines");
+                        self.errors.push(Diagnostic::at(&origin, problem, "write its keys below it"));
                     }
                 }
-                None => {
-                    let noun = format!("key of {}", list.noun);
-                    self.unknown(&key, &noun, &origin, list.keys.iter().copied());
-                }
+            } else {
+                let noun = match within.strip_suffix('.') {
+                    Some(outer) => format!("key of `{outer}`"),
+                    None => format!("key of {}", list.noun),
+                };
+                let known = list.keys.iter().filter_map(|known| known.strip_prefix(within));
+                self.unknown(
+                    &key,
+                    &noun,
+                    &origin,
+                    known.map(|known| known.split('.').next().unwrap_or(known)),
+                );
             }
         }
-        Some(Entry { origin: item.origin, fields })
     }
 
     /// Returns the text of a value; a list of texts becomes one text with commas.

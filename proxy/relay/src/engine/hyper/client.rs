@@ -5,20 +5,18 @@ use std::cell::RefCell;
 use std::error::Error;
 use std::future::Future;
 use std::io;
-use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use connect::{Stream, TlsFault};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1};
 use hyper::rt::ReadBufCursor;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use socket2::SockRef;
-use tokio::net::TcpStream;
 
 use crate::engine::{BodyError, Connection, SendError, SendFailure, UpstreamBody};
 
@@ -33,7 +31,7 @@ pub(crate) struct HyperConnection<B: UpstreamBody> {
 
 impl<B: UpstreamBody> HyperConnection<B> {
     /// Starts HTTP/1.1 on a socket.
-    pub(crate) async fn new(builder: &http1::Builder, stream: TcpStream) -> io::Result<Self> {
+    pub(crate) async fn new(builder: &http1::Builder, stream: Stream) -> io::Result<Self> {
         let socket = Socket(Rc::new(RefCell::new(TokioIo::new(stream))));
         let (sender, protocol) = builder.handshake(socket.clone()).await.map_err(io::Error::other)?;
         Ok(Self { sender, protocol: Some(protocol), socket, closed: false })
@@ -75,15 +73,10 @@ impl<B: UpstreamBody> Connection for HyperConnection<B> {
 
     fn is_alive(&mut self, cx: &mut Context<'_>) -> bool {
         self.drive(cx);
-        if !self.is_reusable() {
-            return false;
-        }
-        let socket = self.socket.0.borrow();
-        let peeked = SockRef::from(socket.inner()).peek(&mut [MaybeUninit::uninit()]);
-        matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+        self.is_reusable() && self.socket.0.borrow_mut().inner_mut().is_alive()
     }
 
-    async fn into_socket(mut self) -> Option<(TcpStream, Bytes)> {
+    async fn into_socket(mut self) -> Option<(Stream, Bytes)> {
         std::future::poll_fn(|cx| {
             self.drive(cx);
             if self.closed { Poll::Ready(()) } else { Poll::Pending }
@@ -106,14 +99,20 @@ fn failed<B>(mut error: TrySendError<Request<B>>) -> SendError<B> {
         Some(body) => SendFailure::Body(body.clone()),
         None if error.is_parse_too_large() => SendFailure::HeadTooLarge,
         None if error.is_parse() => SendFailure::Invalid,
-        None => SendFailure::Closed,
+        None => tls_fault(error).map_or(SendFailure::Closed, SendFailure::Tls),
     };
     SendError { unsent, cause }
 }
 
+/// Returns the fault of TLS that ended a connection.
+fn tls_fault(error: &hyper::Error) -> Option<TlsFault> {
+    let cause = error.source()?.downcast_ref::<io::Error>()?;
+    cause.get_ref()?.downcast_ref::<TlsFault>().cloned()
+}
+
 /// The socket, shared so that the pool can check if its peer is still connected.
 #[derive(Clone)]
-struct Socket(Rc<RefCell<TokioIo<TcpStream>>>);
+struct Socket(Rc<RefCell<TokioIo<Stream>>>);
 
 impl hyper::rt::Read for Socket {
     fn poll_read(

@@ -12,6 +12,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
+use connect::Stream;
 use meter::Tick;
 use socket2::SockRef;
 use tokio::io::Interest;
@@ -69,7 +70,7 @@ pub(crate) struct Client {
     /// True if a request was answered before it was read completely.
     unread: Cell<bool>,
     /// The upstream's side of a connection that switches protocols.
-    upstream_io: RefCell<Option<UpstreamIo<TcpStream>>>,
+    upstream_io: RefCell<Option<UpstreamIo<Stream>>>,
 }
 
 impl Client {
@@ -128,7 +129,7 @@ impl Client {
     }
 
     /// Stores the upstream's side until the engine has sent the 101.
-    pub(crate) fn switch(&self, upstream_io: UpstreamIo<TcpStream>) {
+    pub(crate) fn switch(&self, upstream_io: UpstreamIo<Stream>) {
         self.upstream_io.replace(Some(upstream_io));
     }
 
@@ -138,7 +139,7 @@ impl Client {
     }
 
     /// Takes the stored upstream's side.
-    pub(crate) fn switched(&self) -> Option<UpstreamIo<TcpStream>> {
+    pub(crate) fn switched(&self) -> Option<UpstreamIo<Stream>> {
         self.upstream_io.take()
     }
 

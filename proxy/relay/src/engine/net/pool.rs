@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use connect::Stream;
 use meter::Tick;
-use tokio::net::TcpStream;
 
 use super::tunnel::UpstreamIo;
 use crate::capacity::Permit;
@@ -66,7 +66,7 @@ impl<C: Connection> PooledConnection<C> {
     }
 
     /// Takes the socket after the upstream switched protocols.
-    pub(crate) async fn into_upstream_io(self) -> Option<UpstreamIo<TcpStream>> {
+    pub(crate) async fn into_upstream_io(self) -> Option<UpstreamIo<Stream>> {
         let Self { http, slot, place, .. } = self;
         let (stream, first) = http.into_socket().await?;
         Some(UpstreamIo { stream, first, _places: (slot, place) })

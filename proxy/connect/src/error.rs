@@ -1,0 +1,86 @@
+//! The reason why a connection failed. Its text is for the log, for readiness and for the client.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+use crate::fault::TlsFault;
+
+/// A step of a connection, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The name is resolved.
+    Resolve,
+    /// The socket is connected.
+    Connect,
+    /// The TLS handshake.
+    Handshake,
+}
+
+/// The reason why a connection failed.
+#[derive(Debug)]
+pub enum ConnectError {
+    /// The time limit passed during this step.
+    Timeout(Step),
+    /// The process has no descriptor or memory for another socket.
+    Exhausted,
+    /// The name has no address.
+    Name(io::Error),
+    /// No address accepted a connection.
+    Io(io::Error),
+    /// The server's certificate is not accepted.
+    Certificate(TlsFault),
+    /// The TLS handshake failed.
+    Tls(TlsFault),
+}
+
+impl ConnectError {
+    /// Classifies an error of a socket.
+    pub(crate) fn of(error: io::Error) -> Self {
+        if is_exhausted(&error) { Self::Exhausted } else { Self::Io(error) }
+    }
+
+    /// Classifies an error of a name's resolution.
+    pub(crate) fn of_name(error: io::Error) -> Self {
+        if is_exhausted(&error) { Self::Exhausted } else { Self::Name(error) }
+    }
+
+    /// Classifies an error of a TLS handshake with the server of this name.
+    pub(crate) fn of_handshake(error: &io::Error, server: &str) -> Self {
+        let fault = TlsFault::of(error, server);
+        if fault.is_of_certificate() { Self::Certificate(fault) } else { Self::Tls(fault) }
+    }
+}
+
+/// Returns true if the process, or the machine, is out of descriptors or memory.
+fn is_exhausted(error: &io::Error) -> bool {
+    const ENOMEM: i32 = 12;
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    const ENOBUFS: i32 = 105;
+    matches!(error.raw_os_error(), Some(ENOMEM | ENFILE | EMFILE | ENOBUFS))
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout(Step::Resolve) => f.write_str("its name was not resolved in time"),
+            Self::Timeout(Step::Connect) => f.write_str("it did not accept a connection in time"),
+            Self::Timeout(Step::Handshake) => {
+                f.write_str("it did not finish the TLS handshake in time; if it has no TLS, write http://")
+            }
+            Self::Exhausted => f.write_str("this process has no free file descriptor or memory for a socket"),
+            Self::Name(error) => write!(f, "its name has no address: {error}"),
+            Self::Io(error) => match error.kind() {
+                io::ErrorKind::ConnectionRefused => f.write_str("connection refused"),
+                io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => f.write_str("no route"),
+                io::ErrorKind::TimedOut => f.write_str("timed out"),
+                io::ErrorKind::ConnectionReset => f.write_str("connection reset"),
+                _ => error.fmt(f),
+            },
+            Self::Certificate(fault) | Self::Tls(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl Error for ConnectError {}

@@ -1,0 +1,29 @@
+//! Connections to servers, below HTTP: their names, sockets and TLS.
+//!
+//! A [`Target`] is a server and how it is reached; [`Target::connect`] yields a [`Stream`], or a [`ConnectError`] whose
+//! text names the fault for people. The relay, the probes and the readers of metrics pages use the same target, so that
+//! they share its certificates and TLS sessions.
+//!
+//! Invariants: every wait ends at the caller's time limit. A server is verified, unless the operator turned that off for
+//! this one. No key, session secret or password is ever in a text.
+
+mod address;
+mod error;
+mod fault;
+mod pem;
+mod socket;
+mod stream;
+mod target;
+mod tls;
+mod verifier;
+
+#[cfg(test)]
+mod tests;
+
+pub use address::Address;
+pub use error::{ConnectError, Step};
+pub use fault::TlsFault;
+pub use pem::PemError;
+pub use stream::{Protocol, Stream};
+pub use target::Target;
+pub use tls::{ClientFiles, Offer, Tls, TlsError, TlsFiles, Verification};

@@ -1,0 +1,213 @@
+//! Verification of a server's certificate, with an error that says which part of the chain is missing, and the absence
+//! of verification.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureScheme};
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
+use x509_cert::ext::pkix::BasicConstraints;
+
+use crate::fault::printable;
+
+/// The web's verification.
+#[derive(Debug)]
+pub(crate) struct Verifier {
+    inner: Arc<WebPkiServerVerifier>,
+    /// The certificates that the operator trusts. A server may present one of them as its own, although it may issue
+    /// others: `openssl req -x509` makes such certificates.
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl Verifier {
+    pub(crate) fn new(inner: Arc<WebPkiServerVerifier>, trusted: Vec<CertificateDer<'static>>) -> Self {
+        Self { inner, trusted }
+    }
+
+    /// Accepts a trusted certificate as the server's own, if it is valid now and has the server's name.
+    fn is_trusted_itself(
+        &self,
+        certificate: &CertificateDer<'_>,
+        name: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<bool, rustls::Error> {
+        if !self.trusted.contains(certificate) {
+            return Ok(false);
+        }
+        let Ok(read) = Certificate::from_der(certificate) else { return Ok(false) };
+        let validity = read.tbs_certificate.validity;
+        let not_before = UnixTime::since_unix_epoch(validity.not_before.to_unix_duration());
+        let not_after = UnixTime::since_unix_epoch(validity.not_after.to_unix_duration());
+        if now > not_after {
+            return Err(CertificateError::ExpiredContext { time: now, not_after }.into());
+        }
+        if now < not_before {
+            return Err(CertificateError::NotValidYetContext { time: now, not_before }.into());
+        }
+        verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+        Ok(true)
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        own: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let error = match self.inner.verify_server_cert(own, intermediates, name, ocsp, now) {
+            Ok(verified) => return Ok(verified),
+            Err(error) => error,
+        };
+        match error {
+            rustls::Error::InvalidCertificate(
+                CertificateError::UnknownIssuer | CertificateError::Other(_),
+            ) => {
+                if self.is_trusted_itself(own, name, now)? {
+                    return Ok(ServerCertVerified::assertion());
+                }
+                Err(Untrusted::of(own, intermediates).map_or(error, Untrusted::into))
+            }
+            error => Err(error),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
+    }
+}
+
+/// The reason why a chain leads to no trusted root.
+#[derive(Debug)]
+enum Untrusted {
+    /// The server's own certificate may issue others.
+    Issuer,
+    /// The server's own certificate is signed with its own key.
+    SelfSigned,
+    /// The chain ends at a root that is not trusted.
+    Root(String),
+    /// Only the server's own certificate was sent, and its issuer is no trusted root.
+    NoIntermediate(String),
+    /// The last certificate of the chain has this issuer, which is no trusted root.
+    NoRoot(String),
+}
+
+impl Untrusted {
+    fn of(own: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Option<Self> {
+        let own = Certificate::from_der(own).ok()?.tbs_certificate;
+        if own.issuer == own.subject {
+            return Some(Self::SelfSigned);
+        }
+        if own.get::<BasicConstraints>().ok()?.is_some_and(|(_, constraints)| constraints.ca) {
+            return Some(Self::Issuer);
+        }
+        let Some(last) = intermediates.last() else {
+            return Some(Self::NoIntermediate(printable(&own.issuer.to_string())));
+        };
+        let last = Certificate::from_der(last).ok()?.tbs_certificate;
+        let issuer = printable(&last.issuer.to_string());
+        Some(if last.issuer == last.subject { Self::Root(issuer) } else { Self::NoRoot(issuer) })
+    }
+}
+
+impl From<Untrusted> for rustls::Error {
+    fn from(untrusted: Untrusted) -> Self {
+        CertificateError::Other(OtherError(Arc::new(untrusted))).into()
+    }
+}
+
+/// Writes the rest of a sentence that begins with the certificate.
+impl fmt::Display for Untrusted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Issuer => f.write_str("is one of an issuer, not of a server"),
+            Self::SelfSigned => {
+                f.write_str("is self-signed and not trusted; name its file as ca to trust it")
+            }
+            Self::Root(name) => {
+                write!(
+                    f,
+                    "is issued under the root '{name}', which is not trusted; name its file as ca to trust it"
+                )
+            }
+            Self::NoIntermediate(issuer) => write!(
+                f,
+                "is issued by '{issuer}', which is no trusted root, and the server sent no intermediate certificate; \
+                 add that to the server's certificate file, or name the issuer's file as ca to trust it"
+            ),
+            Self::NoRoot(issuer) => write!(
+                f,
+                "has a chain to '{issuer}', which is no trusted root; name the root's file as ca to trust it"
+            ),
+        }
+    }
+}
+
+impl Error for Untrusted {}
+
+/// Accepts every certificate: the operator turned verification off. The server still proves that it has the key.
+#[derive(Debug)]
+pub(crate) struct Unverified(pub(crate) Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unverified {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
