@@ -15,6 +15,7 @@ mod prompt;
 mod proxy;
 mod scripted;
 mod secrets;
+mod secure;
 mod shapes;
 mod streams;
 mod tap;

@@ -27,7 +27,13 @@ impl Proxy {
 
     /// As [`Proxy::start`], with these environment variables.
     pub(crate) fn start_with(upstream: SocketAddr, options: &[&str], environment: &[(&str, &str)]) -> Self {
-        Self::spawn(Command::new(env!("CARGO_BIN_EXE_tokenmeter")), upstream, options, environment)
+        let url = format!("http://{upstream}");
+        Self::spawn(Command::new(env!("CARGO_BIN_EXE_tokenmeter")), &url, options, environment)
+    }
+
+    /// As [`Proxy::start`], for an upstream by its URL.
+    pub(crate) fn start_for(url: &str, options: &[&str]) -> Self {
+        Self::spawn(Command::new(env!("CARGO_BIN_EXE_tokenmeter")), url, options, &[])
     }
 
     /// As [`Proxy::start`], with this limit of file descriptors.
@@ -35,19 +41,14 @@ impl Proxy {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("ulimit -n {descriptors} && exec \"$0\" \"$@\"")]);
         shell.arg(env!("CARGO_BIN_EXE_tokenmeter"));
-        Self::spawn(shell, upstream, options, &[])
+        Self::spawn(shell, &format!("http://{upstream}"), options, &[])
     }
 
-    fn spawn(
-        mut command: Command,
-        upstream: SocketAddr,
-        options: &[&str],
-        environment: &[(&str, &str)],
-    ) -> Self {
+    fn spawn(mut command: Command, url: &str, options: &[&str], environment: &[(&str, &str)]) -> Self {
         let quiet = ["--kind", "--engine-metrics"].iter().any(|option| options.contains(option));
         let quiet = if quiet { &[][..] } else { &["--kind", "openai", "--engine-metrics", "off"] };
         let mut child = command
-            .args(["run", "--upstream", &format!("http://{upstream}")])
+            .args(["run", "--upstream", url])
             .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
             .args(options)
             .args(quiet)

@@ -165,8 +165,8 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::LegExchanges => legs::exchanges(totals, family),
         Metric::LegDuration => legs::duration(totals, family),
         Metric::LegPromptTokens => legs::prompt_tokens(totals, family),
-        Metric::UpstreamUp => by_upstream(family, &totals.upstreams),
-        Metric::UpstreamTlsVerified => by_upstream(family, &totals.verified),
+        Metric::UpstreamUp => truths(family, &totals.upstreams),
+        Metric::UpstreamTlsVerified => truths(family, &totals.verified),
         Metric::EngineUp => engines(totals, family, |engine| engine.up.map(|up| f64::from(u8::from(up)))),
         Metric::EngineInfo => engine_info(family, totals),
         Metric::EngineRunning => engines(totals, family, |engine| engine.running_requests),
@@ -309,7 +309,7 @@ fn overhead(family: &mut Family, totals: &Totals) -> Result {
 }
 
 /// Writes a truth of each upstream.
-fn by_upstream(family: &mut Family, truths: &[(Arc<str>, bool)]) -> Result {
+fn truths(family: &mut Family, truths: &[(Arc<str>, bool)]) -> Result {
     truths.iter().try_for_each(|(name, truth)| family.count(&[name], u64::from(*truth)))
 }
 

@@ -7,6 +7,7 @@ use gpu::{ExporterPlan, Gpus, Prices, SourceChoice, Upstream};
 use origin::{Diagnostic, Origin};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
+use scrape::Fetcher;
 
 use super::values::{Reader, decimal};
 use crate::plan::machine::Machine;

@@ -39,7 +39,7 @@ impl<'a> TlsSettings<'a> {
 
 impl Reader<'_> {
     /// Returns the server of a URL as it is reached; `None` if a setting is invalid.
-    pub(super) fn target(
+    pub(super) fn upstream_target(
         &mut self,
         (url, url_origin): (&Url, &Origin),
         written: TlsSettings<'_>,

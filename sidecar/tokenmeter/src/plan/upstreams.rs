@@ -111,7 +111,7 @@ impl Reader<'_> {
     fn single(&mut self, written: &Value) -> UpstreamDraft {
         let url = self.url(written);
         let tls = TlsSettings::of_single(self.written);
-        let target = url.as_ref().and_then(|url| self.target((url, &written.origin), tls));
+        let target = url.as_ref().and_then(|url| self.upstream_target((url, &written.origin), tls));
         let kind = self.kind(self.written.values.get("kind"));
         let scrape = self.scrape(self.written.values.get("engine_metrics"));
         UpstreamDraft {
@@ -152,7 +152,7 @@ impl Reader<'_> {
             }
         };
         let tls = TlsSettings::of_entry(entry);
-        let target = url.as_ref().and_then(|url| self.target((url, &url_origin), tls));
+        let target = url.as_ref().and_then(|url| self.upstream_target((url, &url_origin), tls));
         let listen = match (entry.fields.get("listen"), index) {
             (Some(written), _) => {
                 if let (0, Some(unused)) = (index, self.written.values.get("listen")) {

@@ -13,11 +13,7 @@ use super::client::Client;
 pub(crate) struct ClientStream(pub(crate) Rc<Client>);
 
 impl AsyncRead for ClientStream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let read = ready!(self.0.poll_read(cx, into.initialize_unfilled()))?;
         into.advance(read);
         Poll::Ready(Ok(()))
