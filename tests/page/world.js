@@ -41,6 +41,20 @@ export function point(t, part = 1, phase = 0) {
   };
 }
 
+/** Returns the current numbers: those of the last 10 and 60 seconds. */
+export function recent(t, part = 1, phase = 0) {
+  const last = (seconds) => Array.from({ length: seconds }, (_, at) => point(t - at, part, phase));
+  const sum = (points, name) => points.reduce((all, found) => all + found[name], 0);
+  return {
+    output_tokens_per_second_10s: sum(last(10), "output_tokens_per_second") / 10,
+    input_tokens_per_second_10s: sum(last(10), "input_tokens_per_second") / 10,
+    exchanges_60s: Math.round(sum(last(60), "exchanges_per_second")),
+    errors_60s: sum(last(60), "errors_per_second"),
+    aborts_60s: sum(last(60), "aborts_per_second"),
+    spend_per_hour_60s: sum(last(60), "spend_per_hour") / 60,
+  };
+}
+
 function totals(seconds, part, provenance, currency) {
   const exchanges = Math.floor(seconds * 7 * part);
   return {
@@ -79,6 +93,8 @@ const SILENT = Object.fromEntries(
   Object.entries(point(0, 0)).map(([name, value]) => [name, value === null ? null : 0]),
 );
 
+const SILENT_RECENT = Object.fromEntries(Object.keys(recent(0, 0)).map((name) => [name, 0]));
+
 /** The defaults of a world; a test overrides members. */
 export const DEFAULTS = {
   models: [
@@ -112,9 +128,14 @@ export function now(at, world) {
     const found = world.isIdle ? silent : point(t, part, phase);
     return money ? found : { ...found, spend_per_hour: null };
   };
+  const near = (part, phase) => {
+    const found = world.isIdle ? SILENT_RECENT : recent(t, part, phase);
+    return money ? found : { ...found, spend_per_hour_60s: null };
+  };
   const scope = (name, part, phase, sources) => ({
     name,
     point: of(part, phase),
+    recent: near(part, phase),
     totals: totals(ago, part, sources, money),
     budget: null,
   });

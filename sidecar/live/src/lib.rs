@@ -16,6 +16,7 @@ mod meter;
 mod now;
 mod objective;
 mod point;
+mod recent;
 mod scope;
 mod spend;
 
@@ -34,6 +35,7 @@ pub use meter::{LedgerState, MeterCost};
 pub use now::{Now, Readiness};
 pub use objective::Objective;
 pub use point::Point;
+pub use recent::Recent;
 pub use recorder::{HISTORY_MAX_BYTES, HISTORY_SCOPES, Recorder};
 pub use scope::{Budget, Scope, Totals};
 pub use spend::{DailySpend, MonthSpend, TenantSpend};

@@ -14,6 +14,7 @@ use crate::history::{History, Step};
 use crate::now::Now;
 use crate::parts::{currency, sum, unix_ms};
 use crate::point::Point;
+use crate::recent::Recent;
 use crate::ring::{Rings, Values};
 use crate::track::{Gauges, SECONDS_PER_MINUTE, Span, Track};
 
@@ -21,8 +22,8 @@ use crate::track::{Gauges, SECONDS_PER_MINUTE, Span, Track};
 pub const HISTORY_SCOPES: usize = 31;
 
 /// The most memory of the histories of all scopes, in bytes: 3.3 MB. Each of the 32 scopes has 900 seconds and 1440
-/// minutes of 11 numbers of 4 bytes. The samples of the last ten seconds, from which points are computed, are not in it:
-/// about 4 KiB for each label.
+/// minutes of 11 numbers of 4 bytes. The samples from which the current numbers are computed are not in it: about 4 KiB
+/// for the times of ten seconds, and at most 5 KiB for the growth of a minute, for each label.
 pub const HISTORY_MAX_BYTES: usize =
     (HISTORY_SCOPES + 1) * (Step::Second.points() + Step::Minute.points()) * size_of::<Values>();
 
@@ -99,19 +100,19 @@ impl Recorder {
         Some(track.rings.as_ref().unwrap_or(&none).of(step).history(scope, last_unix_s))
     }
 
-    /// Returns the last point of all traffic.
-    pub(crate) fn all(&self) -> &Point {
-        &self.all.point
+    /// Returns the last seconds of all traffic.
+    pub(crate) fn all(&self) -> (Point, Recent) {
+        last_seconds(Some(&self.all))
     }
 
-    /// Returns the last point of a model.
-    pub(crate) fn model(&self, label: &str) -> Point {
-        self.models.get(label).map(|track| track.point).unwrap_or_default()
+    /// Returns the last seconds of a model.
+    pub(crate) fn model(&self, label: &str) -> (Point, Recent) {
+        last_seconds(self.models.get(label))
     }
 
-    /// Returns the last point of a tenant.
-    pub(crate) fn tenant(&self, label: &str) -> Point {
-        self.tenants.get(label).map(|track| track.point).unwrap_or_default()
+    /// Returns the last seconds of a tenant.
+    pub(crate) fn tenant(&self, label: &str) -> (Point, Recent) {
+        last_seconds(self.tenants.get(label))
     }
 
     /// Returns the CPU time per second of the last samples.
@@ -196,6 +197,11 @@ impl Track {
         let Point { output_tokens_per_second, exchanges_per_second, in_flight, .. } = self.point;
         [output_tokens_per_second, exchanges_per_second, in_flight].into_iter().flatten().any(|n| n > 0.0)
     }
+}
+
+/// Returns the last second, and the rates and counts of the last seconds; unknown for a label without a past.
+fn last_seconds(track: Option<&Track>) -> (Point, Recent) {
+    track.map(|track| (track.point, track.recent)).unwrap_or_default()
 }
 
 /// Returns the counts of all traffic.

@@ -173,12 +173,27 @@ fn assert_same(history: &History, points: &[Point], most: usize) {
     }
 }
 
+/// Compares the current numbers with the sums over the seconds.
+fn assert_recent(recent: Recent, seconds: &[Point]) {
+    let last = |most: usize| &seconds[seconds.len().saturating_sub(most)..];
+    let sum = |most, of: fn(&Point) -> Option<f64>| last(most).iter().filter_map(of).sum::<f64>();
+    let rate = sum(10, |point| point.output_tokens_per_second) / last(10).len() as f64;
+    let error = (recent.output_tokens_per_second_10s.unwrap() - rate).abs();
+    assert!(error <= rate * 1e-9, "{recent:?} {rate}");
+    let near = |count: Option<u64>, sum: f64| (count.unwrap() as f64 - sum).abs() <= 0.501;
+    assert!(near(recent.exchanges_60s, sum(60, |point| point.exchanges_per_second)), "{recent:?}");
+    assert!(near(recent.errors_60s, sum(60, |point| point.errors_per_second)), "{recent:?}");
+    assert!(near(recent.aborts_60s, sum(60, |point| point.aborts_per_second)), "{recent:?}");
+    assert_eq!(recent.spend_per_hour_60s, None, "there is no price book");
+}
+
 proptest! {
     #![proptest_config(chance::cases(60))]
 
     #[test]
     fn histories_equal_those_of_the_naive_twin(happenings in vec(happening(), 1..120)) {
         let mut process = Process::new();
+        let mut now = Now::default();
         for happening in &happenings {
             let model = process.model("m");
             model.in_flight = happening.in_flight;
@@ -188,13 +203,15 @@ proptest! {
                 model.first_token.observe(*first_token);
                 model.output_rate.observe(*output_rate);
             }
-            process.pass(happening.seconds);
+            now = process.pass(happening.seconds);
         }
         let seconds = naive_seconds(&happenings);
         let minutes = naive_minutes(&happenings, &seconds);
         let history = |step| process.recorder.history("all", step).unwrap();
         assert_same(&history(Step::Second), &seconds, Step::Second.points());
         assert_same(&history(Step::Minute), &minutes, Step::Minute.points());
+        assert_recent(now.all.recent, &seconds);
+        assert_eq!(now.models.first().map_or(now.all.recent, |model| model.recent), now.all.recent);
         // A model's rings begin with its first activity.
         let of_model = process.recorder.history("model:m", Step::Second).unwrap();
         let begun = of_model.series["in_flight"].len();
@@ -293,6 +310,7 @@ fn first_sample_has_no_growth_and_later_labels_begin_at_zero() {
     end(process.model("before"), Ending::Complete, 1000);
     let now = process.sample();
     assert_eq!(now.all.point, Point::default(), "nothing is known of the time before");
+    assert_eq!(now.all.recent, Recent::default());
     end(process.model("later"), Ending::Complete, 3);
     let now = process.pass(1);
     assert_eq!(now.all.point.output_tokens_per_second, Some(3.0));

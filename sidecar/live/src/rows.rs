@@ -20,30 +20,27 @@ impl Recorder {
         let currency = currency(snapshot);
         let has_prices = currency.is_some();
         let unpriced = snapshot.models.iter().map(|model| model.unpriced).fold(0, u64::saturating_add);
-        let models = snapshot.models.iter().filter(|model| is_used(model)).map(|model| Scope {
-            name: model.model.to_string(),
-            point: self.model(&model.model),
-            totals: totals_of_model(model, has_prices),
-            budget: None,
+        let models = snapshot.models.iter().filter(|model| is_used(model)).map(|model| {
+            let (point, recent) = self.model(&model.model);
+            let totals = totals_of_model(model, has_prices);
+            Scope { name: model.model.to_string(), point, recent, totals, budget: None }
         });
         let is_used = |tenant: &&TenantSnapshot| tenant.endings.iter().any(|n| *n > 0);
-        let tenants = snapshot.tenants.iter().filter(is_used).map(|tenant| Scope {
-            name: tenant.tenant.to_string(),
-            point: self.tenant(&tenant.tenant),
-            totals: totals_of_tenant(tenant, has_prices, unpriced == 0),
-            budget: budget(&snapshot.budgets, &tenant.tenant),
+        let tenants = snapshot.tenants.iter().filter(is_used).map(|tenant| {
+            let (point, recent) = self.tenant(&tenant.tenant);
+            let totals = totals_of_tenant(tenant, has_prices, unpriced == 0);
+            let budget = budget(&snapshot.budgets, &tenant.tenant);
+            Scope { name: tenant.tenant.to_string(), point, recent, totals, budget }
         });
         let (models, unlisted_models) = listed(models.collect());
         let (tenants, unlisted_tenants) = listed(tenants.collect());
+        let (point, recent) = self.all();
+        let totals = totals_of_all(snapshot, has_prices);
         Now {
             at_unix_ms: unix_ms(snapshot.at),
             started_unix_ms: unix_ms(snapshot.since),
             objectives: snapshot.objectives.iter().map(objective).collect(),
-            all: Scope {
-                point: *self.all(),
-                totals: totals_of_all(snapshot, has_prices),
-                ..Scope::default()
-            },
+            all: Scope { point, recent, totals, ..Scope::default() },
             currency,
             models,
             tenants,

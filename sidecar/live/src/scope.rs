@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::point::Point;
+use crate::recent::Recent;
 
-/// All traffic, or that of one model or tenant: its last point and its totals.
+/// All traffic, or that of one model or tenant: its last seconds and its totals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Scope {
@@ -14,6 +15,8 @@ pub struct Scope {
     pub name: String,
     /// The last second.
     pub point: Point,
+    /// The current rates and counts, of the last 10 or 60 seconds.
+    pub recent: Recent,
     /// The sums since the start.
     pub totals: Totals,
     /// The tenant's budget closest to its limit; `null` without one, and for models.

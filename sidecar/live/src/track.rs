@@ -6,6 +6,7 @@ use metrics::units;
 
 use crate::counts::{Counts, Times};
 use crate::point::Point;
+use crate::recent::{Recent, RecentGrowth};
 use crate::ring::Rings;
 
 /// The past of one scope.
@@ -15,12 +16,15 @@ pub(crate) struct Track {
     pub(crate) last: Counts,
     /// The last second.
     pub(crate) point: Point,
+    /// The last 10 and 60 seconds.
+    pub(crate) recent: Recent,
     /// The history, if the scope has one.
     pub(crate) rings: Option<Rings>,
     /// Output tokens and exchanges of the last minutes; each minute has half the weight of the next.
     pub(crate) activity: f64,
     /// The times of the last points, oldest first; `None` for a second that was missed, and for tenants.
     window: VecDeque<Option<Times>>,
+    growth: RecentGrowth,
     minute: Minute,
 }
 
@@ -87,6 +91,7 @@ impl Track {
             .for_each(|second| self.push(second, missed));
         self.minute.activity =
             self.minute.activity.saturating_add(growth.output_tokens).saturating_add(growth.exchanges);
+        self.recent = self.growth.add(span, &growth, gauges.has_prices);
         growth.times.iter().for_each(|times| self.minute.times.add(times));
         self.pass(growth.times);
         self.point = Point {
@@ -149,4 +154,4 @@ pub(crate) const WINDOW_POINTS: usize = 10;
 const LONGEST_PAUSE: u64 = 86_400;
 
 pub(crate) const SECONDS_PER_MINUTE: u64 = 60;
-const SECONDS_PER_HOUR: f64 = 3600.0;
+pub(crate) const SECONDS_PER_HOUR: f64 = 3600.0;

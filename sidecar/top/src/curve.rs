@@ -23,17 +23,17 @@ pub(crate) struct ModelCurve {
     pub(crate) knees: Vec<Knee>,
 }
 
-/// The streams of a range of concurrency.
+/// The requests of a range of concurrency.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct CurvePoint {
     /// The range, as in `2-4`.
     pub(crate) concurrency: String,
-    /// The streams.
+    /// The requests.
     pub(crate) exchanges: u64,
-    /// The throughput of all streams; an estimate.
+    /// The throughput of all requests together; an estimate.
     pub(crate) aggregate_tokens_per_second_estimate: Option<f64>,
-    /// The speed of one stream.
+    /// The speed of one request.
     pub(crate) speed_tokens_per_second: Quantiles,
     /// The time to the first token.
     pub(crate) first_token_seconds: Quantiles,

@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use crate::dashboard::Dashboard;
 use crate::name::printable;
-use crate::number::{age, known, money, percent, real, time};
+use crate::number::{UNKNOWN, age, count, known, money, percent, real, time};
 use crate::scope::ScopeName;
 use crate::scopes::estimated;
 use crate::style::Tone;
@@ -38,7 +38,7 @@ impl Dashboard {
             return self
                 .line([(format!("{scope} is not listed any more; esc shows all traffic"), Tone::Warn)]);
         };
-        let rate = known(scoped.point.output_tokens_per_second, real);
+        let rate = known(scoped.recent.output_tokens_per_second_10s, real);
         let estimate = estimated(scoped).map(|share| format!("  ~{} of output estimated", percent(share)));
         self.line([
             (scope, Tone::Title),
@@ -52,10 +52,10 @@ impl Dashboard {
     /// Returns the numbers of the scope, in lines of at most `width` columns.
     pub(crate) fn headline(&self, width: usize) -> Vec<Line<'static>> {
         let Some(scope) = self.scoped() else { return Vec::new() };
-        let point = &scope.point;
-        let rate = |number: Option<f64>| format!("{}/s", known(number, real));
-        let failed = match point.errors_per_second {
-            Some(failed) if failed > 0.0 => Tone::Bad,
+        let (point, recent) = (&scope.point, &scope.recent);
+        let number = |number: Option<u64>| number.map_or_else(|| UNKNOWN.to_owned(), count);
+        let errors = match recent.errors_60s {
+            Some(1..) => Tone::Bad,
             _ => Tone::Plain,
         };
         let mut groups = Vec::new();
@@ -63,23 +63,26 @@ impl Dashboard {
         if !matches!(self.scope, ScopeName::Tenant(_)) {
             groups.push(vec![label("in flight "), plain(known(point.in_flight, real))]);
             groups.push(vec![
-                label("TTFT p50 "),
+                label("first token p50 "),
                 plain(known(point.first_token_p50_seconds, time)),
                 label(" p99 "),
                 plain(known(point.first_token_p99_seconds, time)),
             ]);
             groups.push(self.speed(scope));
         }
-        groups.extend([
-            vec![label("ended "), plain(rate(point.exchanges_per_second))],
-            vec![label("failed "), (rate(point.errors_per_second), failed)],
-            vec![label("left by clients "), plain(rate(point.aborts_per_second))],
+        groups.push(vec![
+            label("last 60 s: exchanges "),
+            plain(number(recent.exchanges_60s)),
+            label(" errors "),
+            (number(recent.errors_60s), errors),
+            label(" aborts "),
+            plain(number(recent.aborts_60s)),
         ]);
-        if let Some(met) = scope.totals.goodput_ratio {
-            groups.push(vec![label("met "), plain(percent(met))]);
+        if let Some(goodput) = scope.totals.goodput_ratio {
+            groups.push(vec![label("goodput "), plain(percent(goodput))]);
         }
         if let Some(currency) = &self.now.currency {
-            let spend = known(point.spend_per_hour, money);
+            let spend = known(recent.spend_per_hour_60s, money);
             let cost = scope.totals.cost_per_million_tokens;
             let cost = cost.map_or(String::new(), |cost| format!(", {} per 1M tokens", money(cost)));
             let spend = format!("{} {spend}/h", printable(currency));
@@ -91,10 +94,10 @@ impl Dashboard {
         self.flow(groups, width)
     }
 
-    /// Returns the speed of one request, with the objectives for it.
+    /// Returns the speed that half of the requests reach, with the objectives for it.
     fn speed(&self, scope: &Scope) -> Vec<(String, Tone)> {
         let speed = scope.point.request_tokens_per_second_p50;
-        let mut parts = vec![label("each "), plain(format!("{} tokens/s", known(speed, real)))];
+        let mut parts = vec![label("speed p50 "), plain(format!("{} tokens/s", known(speed, real)))];
         for objective in self.now.objectives.iter().take(OBJECTIVES_MAX) {
             let Some(least) = objective.request_tokens_per_second else { continue };
             let (sign, tone) = match speed {

@@ -84,8 +84,8 @@ impl Dashboard {
 
     fn curve_part(&self, width: usize) -> Part {
         let Some(curve) = self.curve() else {
-            let rows = vec![self.line([label("no stream is timed yet")])];
-            return Part { title: "speed of one stream".into(), rows, ..Part::default() };
+            let rows = vec![self.line([label("none yet: a range needs requests at that concurrency")])];
+            return Part { title: "degradation curve".into(), rows, ..Part::default() };
         };
         let fastest = curve.by_concurrency.iter().filter_map(|point| point.speed_tokens_per_second.p50);
         let fastest = fastest.fold(0.0, f64::max);
@@ -104,10 +104,10 @@ impl Dashboard {
         if let Some(shares) = &self.now.energy {
             let joules = |joules: f64| plain(energy(joules));
             let groups = vec![
-                vec![label("energy of requests "), joules(shares.attributed_joules)],
+                vec![label("energy of exchanges "), joules(shares.attributed_joules)],
+                vec![label("of exchanges in flight "), joules(shares.pending_joules)],
                 vec![label("idle "), joules(shares.idle_joules)],
-                vec![label("of other work "), joules(shares.unattributed_joules)],
-                vec![label("not settled "), joules(shares.pending_joules)],
+                vec![label("unattributed "), joules(shares.unattributed_joules)],
             ];
             part.rows.extend(self.flow(groups, width));
         }
@@ -122,7 +122,7 @@ impl Dashboard {
         };
         let mut groups = vec![
             vec![
-                label("proxy time p50 "),
+                label("time added to an exchange p50 "),
                 plain(known(meter.overhead_p50_seconds, time)),
                 label(" p99 "),
                 plain(known(meter.overhead_p99_seconds, time)),
@@ -130,22 +130,22 @@ impl Dashboard {
             vec![label("CPU "), plain(format!("{} cores", known(meter.cpu_cores, real)))],
             vec![label("memory "), plain(known(meter.resident_bytes, bytes))],
             vec![label("connections "), plain(count(meter.connections))],
-            vec![label("dropped "), lost(meter.dropped)],
-            vec![label("unmetered "), lost(meter.passthrough)],
-            vec![label("refused "), plain(count(meter.refused))],
+            vec![label("lost telemetry "), lost(meter.dropped)],
+            vec![label("forwarded unmetered "), lost(meter.passthrough)],
+            vec![label("refused by the proxy "), plain(count(meter.refused))],
         ];
         if let Some(ledger) = &self.now.ledger {
             let state = match ledger.up {
                 true => (format!("{} rows", count(ledger.rows)), Tone::Plain),
-                false => ("not writable".to_owned(), Tone::Bad),
+                false => ("cannot be written".to_owned(), Tone::Bad),
             };
             let lag = plain(time(ledger.commit_lag_seconds));
             groups.push(vec![
                 label("ledger "),
                 state,
-                label(" lag "),
+                label(" behind "),
                 lag,
-                label(" lost "),
+                label(" lost rows "),
                 lost(ledger.lost_rows),
             ]);
         }
@@ -153,13 +153,13 @@ impl Dashboard {
         groups.extend(endings.map(|(name, exchanges)| {
             vec![label(&format!("ending {} ", printable(name))), plain(count(*exchanges))]
         }));
-        Part { title: "the meter itself".into(), rows: self.flow(groups, width), ..Part::default() }
+        Part { title: "the meter’s own cost".into(), rows: self.flow(groups, width), ..Part::default() }
     }
 }
 
 fn curve_title(curve: &ModelCurve) -> String {
     let at = curve.upstream.as_ref().map(|upstream| format!(" at {}", printable(upstream)));
-    format!("speed of one stream: {}{}", printable(&curve.model), at.unwrap_or_default())
+    format!("degradation curve: {}{}", printable(&curve.model), at.unwrap_or_default())
 }
 
 fn curve_row(point: &CurvePoint, fastest: f64) -> Vec<Cell> {
@@ -236,23 +236,23 @@ const SERVERS: &[Head] = &[
     ("", 8),
     ("state", 5),
     ("running", 7),
-    ("queue", 5),
+    ("waiting", 7),
     ("KV cache", 8),
-    ("prefix hits", 11),
+    ("prefix cache hits", 17),
     ("metrics", 7),
     ("kind", 6),
     ("URL", 8),
 ];
 
-const GPUS: &[Head] = &[("", 8), ("state", 5), ("busy", 5), ("memory", 8), ("power", 8), ("", 5), ("id", 4)];
+const GPUS: &[Head] = &[("", 8), ("state", 5), ("use", 5), ("memory", 8), ("power", 8), ("", 5), ("id", 4)];
 
 const CURVE: &[Head] = &[
     ("at once", 7),
-    ("tokens/s", 8),
-    ("half of the streams reach", 0),
-    ("TTFT p50", 8),
-    ("all", 6),
-    ("streams", 7),
+    ("speed", 8),
+    ("half of the requests reach", 0),
+    ("first token", 11),
+    ("together", 8),
+    ("requests", 8),
 ];
 
 /// Columns of the longest bar.

@@ -15,14 +15,14 @@ pub(crate) const MODELS: &[Column] = &[
     ("", 8, name),
     ("tokens/s", 8, rate),
     ("in flight", 9, |scope| Cell::of(scope.point.in_flight, real)),
-    ("TTFT p50", 8, |scope| Cell::of(scope.point.first_token_p50_seconds, time)),
+    ("first p50", 9, |scope| Cell::of(scope.point.first_token_p50_seconds, time)),
     ("p99", 7, |scope| Cell::of(scope.point.first_token_p99_seconds, time)),
-    ("each", 6, |scope| Cell::of(scope.point.request_tokens_per_second_p50, real)),
+    ("speed", 6, |scope| Cell::of(scope.point.request_tokens_per_second_p50, real)),
     ("per hour", 8, per_hour),
-    ("failed", 6, failed),
-    ("left", 5, left),
+    ("errors", 6, errors),
+    ("aborts", 6, aborts),
     ("output", 7, output),
-    ("met", 7, met),
+    ("goodput", 7, goodput),
     ("per 1M", 8, per_million),
     ("spend", 8, spend),
 ];
@@ -35,11 +35,11 @@ pub(crate) const TENANTS: &[Column] = &[
     ("spend", 8, spend),
     ("budget", 7, used),
     ("forecast", 8, forecast),
-    ("requests", 8, |scope| Cell::count(scope.totals.exchanges)),
-    ("failed", 6, failed),
-    ("left", 5, left),
+    ("exchanges", 9, |scope| Cell::count(scope.totals.exchanges)),
+    ("errors", 6, errors),
+    ("aborts", 6, aborts),
     ("output", 7, output),
-    ("met", 7, met),
+    ("goodput", 7, goodput),
     ("per 1M", 8, per_million),
 ];
 
@@ -95,18 +95,18 @@ fn name(scope: &Scope) -> Cell {
 }
 
 fn rate(scope: &Scope) -> Cell {
-    Cell::of(scope.point.output_tokens_per_second, real)
+    Cell::of(scope.recent.output_tokens_per_second_10s, real)
 }
 
 fn per_hour(scope: &Scope) -> Cell {
-    Cell::of(scope.point.spend_per_hour, money)
+    Cell::of(scope.recent.spend_per_hour_60s, money)
 }
 
-fn failed(scope: &Scope) -> Cell {
+fn errors(scope: &Scope) -> Cell {
     Cell::count(scope.totals.errors).warned()
 }
 
-fn left(scope: &Scope) -> Cell {
+fn aborts(scope: &Scope) -> Cell {
     Cell::count(scope.totals.aborts)
 }
 
@@ -116,7 +116,7 @@ fn output(scope: &Scope) -> Cell {
     Cell { text: format!("{mark}{}", count(tokens)), ..Cell::count(tokens) }
 }
 
-fn met(scope: &Scope) -> Cell {
+fn goodput(scope: &Scope) -> Cell {
     Cell::of(scope.totals.goodput_ratio, percent)
 }
 

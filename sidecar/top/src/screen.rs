@@ -174,17 +174,18 @@ tab, shift-tab, 1-6  choose the section        q, ctrl-c  quit
 enter                headline of that row      esc        headline of all
 s                    sort by the next column   r          reverse the order
 
-output tokens/s  counted while they arrive; for tenants, of finished requests
-TTFT             time to the first token
-each             tokens/s that half of the requests reach, and the objectives
-failed, left     requests that failed, and that the client left
-met              share of the requests that met their objective
-per hour, spend  cost at the current rate, and since the start; + lacks requests
-                 without a price
+tokens/s         output of the last 10 s; for tenants, of exchanges that ended
+first p50, p99   time to the first token, of the last 10 s
+speed            tokens/s of one request that half of the requests reach, of the
+                 last 10 s, and the objectives
+errors, aborts   exchanges that failed, and that the client left
+goodput          share of the exchanges that met their objective
+per hour, spend  cost at the rate of the last 60 s, and since the start; + lacks
+                 exchanges without a price
 budget, forecast share of the tenant's limit, and the spend at the period's end
 ~                an estimate: one token per frame; in the curve, the middle of
                  the range times the mean speed
-at once          requests in flight to the server during a stream
+at once          requests in flight to the server at the same time
 -                not known
 
 The same numbers: the live page at the admin address. As text: --once.";

@@ -89,6 +89,55 @@ fn text_is_golden() {
     golden("plain-idle.txt", &plain::text(&sample::idle()));
 }
 
+/// The words of both must be the same, as must be their numbers: both show the members of `live`.
+#[test]
+fn words_are_those_of_the_page() {
+    let page = PAGE.join("").to_lowercase();
+    let top = drawn(&sample::dashboard(), 200, 60).to_lowercase();
+    for word in WORDS {
+        assert!(top.contains(&word.to_lowercase()), "top does not show {word:?}: {top}");
+        assert!(page.contains(&word.to_lowercase()), "the live page does not show {word:?}");
+    }
+}
+
+/// The sources of the live page that have its words.
+const PAGE: &[&str] = &[
+    include_str!("../../page/web/src/cost.ts"),
+    include_str!("../../page/web/src/curve.ts"),
+    include_str!("../../page/web/src/engines.ts"),
+    include_str!("../../page/web/src/gpus.ts"),
+    include_str!("../../page/web/src/panels.ts"),
+    include_str!("../../page/web/src/scopes.ts"),
+];
+
+const WORDS: &[&str] = &[
+    "output tokens",
+    "in flight",
+    "first token",
+    "speed",
+    "half of the requests",
+    "exchanges",
+    "errors",
+    "aborts",
+    "last 60 s",
+    "goodput",
+    "spend",
+    "budget",
+    "degradation curve",
+    "at once",
+    "running",
+    "waiting",
+    "KV cache",
+    "prefix cache hits",
+    "of exchanges in flight",
+    "idle",
+    "unattributed",
+    "time added to an exchange",
+    "refused by the proxy",
+    "forwarded unmetered",
+    "lost telemetry",
+];
+
 #[test]
 fn keys_choose_section_row_and_scope() {
     let mut dashboard = sample::dashboard();
@@ -128,7 +177,7 @@ fn sort_passes_all_columns_and_returns() {
     };
     assert_eq!(names(&dashboard), served);
     press(&mut dashboard, "s");
-    let rate = |row: &live::Scope| row.point.output_tokens_per_second.unwrap_or(-1.0);
+    let rate = |row: &live::Scope| row.recent.output_tokens_per_second_10s.unwrap_or(-1.0);
     assert!(dashboard.rows(Section::Models).is_sorted_by(|left, right| rate(left) >= rate(right)));
     press(&mut dashboard, "r");
     assert!(drawn(&dashboard, 80, 24).contains("↑tokens/s"));

@@ -18,6 +18,16 @@ export interface Point {
 
 export type SeriesName = keyof Point;
 
+/** The current rates and counts, of the last 10 or 60 seconds. */
+export interface Recent {
+  output_tokens_per_second_10s: Maybe;
+  input_tokens_per_second_10s: Maybe;
+  exchanges_60s: Maybe;
+  errors_60s: Maybe;
+  aborts_60s: Maybe;
+  spend_per_hour_60s: Maybe;
+}
+
 export interface Totals {
   exchanges: number;
   errors: number;
@@ -41,6 +51,7 @@ export interface Budget {
 export interface Scope {
   name: string;
   point: Point;
+  recent: Recent;
   totals: Totals;
   budget: Budget | null;
 }

@@ -9,9 +9,6 @@ import { count, fixed, money, plain, rate, say, seconds, share, three, type Quan
 import type { Trail } from "./trail.ts";
 import type { Reading, View } from "./view.ts";
 
-/** The points of a mean that is shown as a current number. */
-const NOW_POINTS = 5;
-const MINUTE_POINTS = 60;
 /** Money and failures come in single exchanges: their charts are trailing means of as many seconds. */
 const SMOOTH_POINTS = 30;
 
@@ -133,18 +130,17 @@ export class Panels implements View {
   #numbers(reading: Reading): void {
     const { near, scope, place } = reading;
     const totals = scope?.totals;
+    const recent = scope?.recent;
     const isTenant = place.kind === "tenant";
     const byModel = "counted by model only";
-    const output = near.mean("output_tokens_per_second", NOW_POINTS);
-    const input = near.mean("input_tokens_per_second", NOW_POINTS);
     const made = totals ? (totals.live_output_tokens ?? sumOf(totals.tokens, "output")) : null;
     const words = [
-      `Mean of the last 5 s${isTenant ? ", of exchanges that ended" : ""}.`,
-      `Prompts: ${say(rate(input))}.`,
+      `Mean of the last 10 s${isTenant ? ", of exchanges that ended" : ""}.`,
+      `Prompts: ${say(rate(recent?.input_tokens_per_second_10s ?? null))}.`,
       `Since the start: ${say(count(made))} output tokens in ${say(count(totals?.exchanges ?? null))} exchanges.`,
     ];
-    if (totals?.goodput_ratio != null) words.push(`Objectives met by ${say(share(totals.goodput_ratio))}.`);
-    this.#output.set([rate(output)], words.join(" "));
+    if (totals?.goodput_ratio != null) words.push(`Goodput: ${say(share(totals.goodput_ratio))} met the objective.`);
+    this.#output.set([rate(recent?.output_tokens_per_second_10s ?? null)], words.join(" "));
 
     const inFlight = last(near, "in_flight");
     this.#inFlight.set(
@@ -177,16 +173,15 @@ export class Panels implements View {
       verdict,
     );
 
-    const errors = minute(near, "errors_per_second");
-    const aborts = minute(near, "aborts_per_second");
+    const errors = recent?.errors_60s ?? null;
     this.#errors.set(
-      [count(errors), count(aborts)],
-      `In the last minute. Since the start: ${total(totals?.errors)} and ${total(totals?.aborts)}`,
+      [count(errors), count(recent?.aborts_60s ?? null)],
+      `Of ${say(count(recent?.exchanges_60s ?? null))} exchanges in the last 60 s. Since the start: ${total(totals?.errors)} and ${total(totals?.aborts)}`,
       errors ? "missed" : null,
     );
 
     const currency = this.#currency;
-    const hourly = near.mean("spend_per_hour", MINUTE_POINTS);
+    const hourly = recent?.spend_per_hour_60s ?? null;
     const quantity: Quantity = { value: money(hourly, currency), unit: hourly === null ? "" : "per hour" };
     const month = monthOf(reading);
     this.#spend.set(
@@ -194,8 +189,8 @@ export class Panels implements View {
       !currency
         ? "No price book: the notice above shows how to add one"
         : place.kind !== "model" && !reading.now.ledger
-          ? "Mean of the last minute. With --ledger, also the sum of the month"
-          : "Mean of the last minute",
+          ? "Mean of the last 60 s. With --ledger, also the sum of the month"
+          : "Mean of the last 60 s",
     );
   }
 
@@ -216,17 +211,6 @@ export class Panels implements View {
 
 const total = (events: number | undefined): string => say(count(events ?? null));
 const last = (trail: Trail, name: SeriesName): Maybe => trail.values(name).at(-1) ?? null;
-
-/** Returns the events of the last minute; `null` if no second is known. */
-function minute(trail: Trail, name: SeriesName): Maybe {
-  const mean = trail.mean(name, MINUTE_POINTS);
-  if (mean === null) return null;
-  const known = trail
-    .values(name)
-    .slice(-MINUTE_POINTS)
-    .filter((value) => value !== null).length;
-  return Math.round(mean * known);
-}
 
 export function sumOf(tokens: Record<string, number>, prefix: string): number {
   return Object.entries(tokens).reduce((sum, [type, n]) => (type.startsWith(prefix) ? sum + n : sum), 0);

@@ -8,7 +8,6 @@ import { visible } from "./name.ts";
 import { ALL, linkTo, type Place } from "./place.ts";
 import { sourcesOf, words } from "./provenance.ts";
 import { compact, count, money, plain, rate, say, seconds, share, type Quantity } from "./quantity.ts";
-import { READINGS, Recent } from "./recent.ts";
 import { Section } from "./section.ts";
 import { Table, type Column } from "./table.ts";
 import type { Reading, View } from "./view.ts";
@@ -25,9 +24,7 @@ export class Scopes implements View {
   readonly #table: Table<Scope>;
   readonly #rest = make("p", { class: "note" });
   readonly #section: Section;
-  readonly #recent = new Recent();
   #place: Place = ALL;
-  #at = 0;
   readonly #bars = new WeakMap<HTMLElement, Bar>();
 
   constructor(private readonly kind: "model" | "tenant") {
@@ -47,8 +44,6 @@ export class Scopes implements View {
   update({ now, place }: Reading): void {
     this.#place = place;
     const rows = this.kind === "model" ? now.models : now.tenants;
-    if (now.at_unix_ms !== this.#at) this.#recent.add(rows);
-    this.#at = now.at_unix_ms;
     this.#section.coversAll(place.kind === "all" || place.kind === this.kind ? ALL : place);
     this.#table.set(this.#columns(now, rows), rows);
     show(this.#rest, rows.length === 0 || now.unlisted > 0);
@@ -72,7 +67,12 @@ export class Scopes implements View {
       },
     ];
     columns.push(
-      of("output_tokens_per_second_10s", `Tokens/s, ${READINGS}\u202fs`, (s) => this.#recent.mean(s), plainOf("")),
+      of(
+        "output_tokens_per_second_10s",
+        "Tokens/s, 10\u202fs",
+        ({ recent }) => recent.output_tokens_per_second_10s,
+        plainOf(""),
+      ),
     );
     if (isModel) {
       columns.push(

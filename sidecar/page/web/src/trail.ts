@@ -78,14 +78,6 @@ export class Trail {
     return true;
   }
 
-  /** Returns the mean of the known values among the last `points`. */
-  mean(name: SeriesName, points: number): Maybe {
-    const known = this.values(name)
-      .slice(-points)
-      .filter((value): value is number => value !== null);
-    return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
-  }
-
   max(name: SeriesName): Maybe {
     return this.values(name).reduce<Maybe>((most, v) => (v !== null && (most === null || v > most) ? v : most), null);
   }

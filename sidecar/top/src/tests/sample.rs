@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use live::{
-    Budget, Energy, Engine, Gpu, History, LedgerState, MeterCost, Now, Objective, Point, Readiness, Scope,
-    Totals, Upstream,
+    Budget, Energy, Engine, Gpu, History, LedgerState, MeterCost, Now, Objective, Point, Readiness, Recent,
+    Scope, Totals, Upstream,
 };
 
 use crate::dashboard::Dashboard;
@@ -67,9 +67,9 @@ pub(crate) fn now() -> Now {
             .collect(),
         unlisted: 3,
         endings: BTreeMap::from([
-            ("completed".into(), 3_981),
-            ("client_left".into(), 41),
-            ("upstream_error".into(), 7),
+            ("complete".into(), 3_981),
+            ("client_abort".into(), 41),
+            ("error_status".into(), 7),
         ]),
         gpus: vec![Gpu {
             id: "GPU-4f2".into(),
@@ -130,6 +130,14 @@ fn scope(name: &str, rate: f64, each: f64) -> Scope {
             request_tokens_per_second_p50: Some(each),
             spend_per_hour: Some(rate * 0.0144),
             watts: name.is_empty().then_some(612.0),
+        },
+        recent: Recent {
+            output_tokens_per_second_10s: Some(rate),
+            input_tokens_per_second_10s: Some(rate * 3.0),
+            exchanges_60s: Some(186),
+            errors_60s: Some(0),
+            aborts_60s: Some(6),
+            spend_per_hour_60s: Some(rate * 0.0144),
         },
         totals: Totals {
             exchanges: 4_029,
