@@ -144,6 +144,13 @@ test("bound that is missed has a sign and a word", () =>
     await sees(page, ".curve .knees", /✕ chat .*no longer at 33-64.* exchanges met it/);
   }));
 
+test("knee is explained beside the curve, with the requests in flight", () =>
+  withWorld({}, {}, async (page) => {
+    const meaning = /The knee: up to this many requests at once, .* send the server fewer .* or add a server\./;
+    await sees(page, ".curve .note", meaning);
+    await sees(page, ".curve .note", /In flight: 17-32 at the knee of chat, \d+ of this model now\.$/);
+  }));
+
 test("charts of a young process begin with it", () =>
   withWorld({ startedAgo: 90 }, {}, async (page) => {
     await sees(page, VALUE, /\d/);

@@ -95,6 +95,10 @@ impl Dashboard {
             let tone = if knee.basis == "configured" { Tone::Plain } else { Tone::Dim };
             part.rows.push(self.line([("knee ".to_owned(), Tone::Dim), (printable(&knee.words), tone)]));
         }
+        let model = self.now.models.iter().find(|scope| scope.name == curve.model);
+        let in_flight = known(model.and_then(|model| model.point.in_flight), real);
+        part.rows.push(self.line([label(KNEE)]));
+        part.rows.push(self.line([label(KNEE_REMEDY), plain(in_flight)]));
         part
     }
 
@@ -254,6 +258,12 @@ const CURVE: &[Head] = &[
     ("together", 8),
     ("requests", 8),
 ];
+
+/// The meaning of the knee, in 80 columns.
+const KNEE: &str = "the knee: up to this many at once, at least half of the requests keep the speed;";
+
+/// What to do beyond it, before the number of requests in flight.
+const KNEE_REMEDY: &str = "beyond it, send fewer requests at once, or add a server; in flight now ";
 
 /// Columns of the longest bar.
 const BAR_COLUMNS: usize = 24;

@@ -4,12 +4,12 @@ import type uPlot from "uplot";
 
 import { axisFont, Chart, type Options } from "./chart.ts";
 import { save, type Cell } from "./csv.ts";
-import { button, make, mark, show } from "./element.ts";
+import { button, make, mark, show, write } from "./element.ts";
 import { legend } from "./legend.ts";
-import type { ConcurrencyPoint, Knee, Maybe, ModelCurves } from "./json.ts";
+import type { ConcurrencyPoint, Curves, Knee, Maybe, ModelCurves } from "./json.ts";
 import { colour } from "./palette.ts";
 import { visible } from "./name.ts";
-import { ALL } from "./place.ts";
+import { ALL, type Place } from "./place.ts";
 import { QueryButton } from "./query-button.ts";
 import { count, fixed, rate, say, seconds, share, three } from "./quantity.ts";
 import { Section } from "./section.ts";
@@ -18,11 +18,16 @@ import type { Reading, View } from "./view.ts";
 /** The ranges of concurrency, all of them from the start, so that the curve grows on fixed axes. */
 const RANGES = ["1", "2-4", "5-8", "9-16", "17-32", "33-64", "65-128", "129+"];
 
+const MEANING =
+  "The knee: up to this many requests at once, at least half of them keep the objective’s speed. " +
+  "Beyond it, send the server fewer requests at once, or add a server.";
+
 export class Curve implements View {
   readonly element: HTMLElement;
   readonly #query = new QueryButton("curve", "Degradation curve");
   readonly #choice = make("select", { "aria-label": "Model and server of the curve" });
   readonly #words = make("ul", { class: "knees" });
+  readonly #meaning = make("p", { class: "note" });
   readonly #empty = make(
     "p",
     { class: "note" },
@@ -105,6 +110,7 @@ export class Curve implements View {
       "Degradation curve",
       "curve",
       this.#words,
+      this.#meaning,
       make("div", { class: "bar-of-title" }, make("h3", {}, "Speed of one request, tokens/s"), legend(speed.lines)),
       this.#speed.element,
       make("div", { class: "bar-of-title" }, make("h3", {}, "Time to first token"), legend(firstToken.lines)),
@@ -123,10 +129,17 @@ export class Curve implements View {
     show(this.#choice, false);
   }
 
-  update({ curves, place }: Reading): void {
+  update({ curves, place, now }: Reading): void {
     const key = JSON.stringify([place, curves]);
-    if (key === this.#key) return;
-    this.#key = key;
+    if (key !== this.#key) {
+      this.#key = key;
+      this.#take(curves, place);
+    }
+    const model = now.models.find(({ name }) => name === this.#shown?.model);
+    this.#explain(model?.point.in_flight ?? null);
+  }
+
+  #take(curves: Curves | null, place: Place): void {
     this.#query.about(place, null);
     this.#section.coversAll(place.kind === "tenant" ? place : ALL);
     const all = curves?.models ?? [];
@@ -177,9 +190,20 @@ export class Curve implements View {
     this.#say(this.#shown?.knees ?? []);
   }
 
+  /** Says what the knee is, what to do, and how far it is from there. */
+  #explain(inFlight: Maybe): void {
+    const knee = judged(this.#shown?.knees ?? [])[0];
+    const at = knee?.kept_up_to ?? (knee?.missed_at ? `below ${knee.missed_at}` : null);
+    const now = `${say(count(inFlight))} of this model now`;
+    write(
+      this.#meaning,
+      at && knee ? `${MEANING} In flight: ${at} at the knee of ${knee.objective}, ${now}.` : MEANING,
+    );
+  }
+
   #say(knees: Knee[]): void {
     const configured = knees.filter(({ basis }) => basis === "configured");
-    const lines = (configured.length ? configured : knees).map((knee) => {
+    const lines = judged(knees).map((knee) => {
       const met =
         knee.judged_exchanges && knee.met_exchanges !== null
           ? `; ${say(share(knee.met_exchanges / knee.judged_exchanges))} of ` +
@@ -284,6 +308,12 @@ export class Curve implements View {
     );
     save("curve", [head, ...rows]);
   }
+}
+
+/** Returns the knees of the configured objectives; without one, those of the presets. */
+function judged(knees: Knee[]): Knee[] {
+  const configured = knees.filter(({ basis }) => basis === "configured");
+  return configured.length ? configured : knees;
 }
 
 function nameOf({ model, upstream }: ModelCurves): string {
