@@ -37,6 +37,23 @@ test("upstream that is down and hides usage is named", () =>
     },
   ));
 
+test("age of the server's own numbers is shown, and what to do without them", async () => {
+  await withWorld({}, {}, (page) => sees(page, ".servers", /vllm: \d+ running, \d+ waiting, read (\d|1[0-5]) s ago/));
+  await withWorld({ upstream: { engine: null } }, {}, (page) =>
+    sees(page, ".servers", /metrics page is not read; if it has one, start with --engine-metrics on/),
+  );
+  const engine = {
+    kind: "vllm",
+    up: false,
+    read_unix_ms: null,
+    kv_cache_usage_ratio: null,
+    prefix_cache_hit_ratio: null,
+  };
+  await withWorld({ upstream: { engine } }, {}, (page) =>
+    sees(page, ".servers", /✕ its metrics page does not answer; tokenmeter’s log has the reason/),
+  );
+});
+
 test("reason that names a server that is down is said once, with what to do", () => {
   const reason = "upstream chat at http://127.0.0.1:8000 is unreachable: Connection refused";
   const readiness = { state: "not_ready", reasons: [reason] };

@@ -170,6 +170,7 @@ export function now(at, world) {
         engine: {
           kind: "vllm",
           up: true,
+          read_unix_ms: at - 1000 * ((Math.floor(t) % 15) + 1),
           running_requests: all.point.in_flight ?? 0,
           waiting_requests: Math.max(0, (all.point.in_flight ?? 0) - 40),
           kv_cache_usage_ratio: world.isIdle ? 0 : wave(t, 420, 0.1, 0.93),

@@ -61,6 +61,7 @@ fn reading(baseline: &Baseline, last: Option<&Counters>, totals: ProxyTotals) ->
     let drift = |server: Option<f64>, now: u64, then: u64| Some(server? - now.saturating_sub(then) as f64);
     EngineReading {
         up: Some(true),
+        read_at: None,
         kind: Some(*kind),
         running_requests: values.running,
         waiting_requests: values.waiting,

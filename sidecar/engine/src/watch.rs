@@ -14,7 +14,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use metrics::EngineReading;
 use metrics::ServerKind;
@@ -285,7 +285,8 @@ impl Watcher {
         }
         let mut values = vocabulary.read(&page);
         values.started = response.started.or(values.started);
-        Ok(self.tracker.take(vocabulary.kind, values, totals))
+        let reading = self.tracker.take(vocabulary.kind, values, totals);
+        Ok(EngineReading { read_at: Some(SystemTime::now()), ..reading })
     }
 
     /// Reports a reading without values: the page could not be read, or is not to be read.

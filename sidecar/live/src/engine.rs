@@ -28,6 +28,8 @@ pub struct Engine {
     pub kind: Option<String>,
     /// True if the last read of the page succeeded.
     pub up: bool,
+    /// Time of the last read that succeeded, milliseconds since 1970: the numbers are from then. `null` without one.
+    pub read_unix_ms: Option<u64>,
     /// Requests in the running batch.
     pub running_requests: Option<f64>,
     /// Requests in the queue.

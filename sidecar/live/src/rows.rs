@@ -62,6 +62,7 @@ impl Engine {
         Some(Self {
             kind: engine.kind.map(|kind| kind.name().to_owned()),
             up: engine.up?,
+            read_unix_ms: engine.read_at.map(unix_ms),
             running_requests: engine.running_requests,
             waiting_requests: engine.waiting_requests,
             kv_cache_usage_ratio: engine.kv_cache_usage_ratio,

@@ -1,6 +1,8 @@
 //! The readings of an upstream's metrics page, the same for every server. Invariant: a value that the server does not
 //! report is absent. Only the drift uses tokenmeter's own counts: it is the difference of the two.
 
+use std::time::SystemTime;
+
 use meter::ServerKind;
 
 /// Label values of `source` of a prompt token: computed by the server, held by its own prefix cache, transferred
@@ -15,6 +17,8 @@ const HIDDEN_MIN_RATIO: f64 = 0.01;
 pub struct EngineReading {
     /// True if the last read succeeded; `None` if the page is not read.
     pub up: Option<bool>,
+    /// Time of the last read that succeeded.
+    pub read_at: Option<SystemTime>,
     /// The kind of server, once detected.
     pub kind: Option<ServerKind>,
     /// Requests in the running batch.

@@ -7,7 +7,7 @@ use crate::curve::{CurvePoint, ModelCurve};
 use crate::dashboard::{Dashboard, Section, TableView};
 use crate::headline::{label, plain};
 use crate::name::printable;
-use crate::number::{bytes, count, energy, known, percent, real, time};
+use crate::number::{age, bytes, count, energy, known, percent, real, time};
 use crate::scopes::{Column, MODELS, TENANTS, cells, heads, sorted};
 use crate::style::Tone;
 use crate::table::{Cell, Head, Layout};
@@ -40,7 +40,8 @@ impl Dashboard {
             Section::Tenants => self.scopes("tenants", section, TENANTS, &self.tenants, width),
             Section::Curve => self.curve_part(width),
             Section::Servers => {
-                let rows = self.now.upstreams.iter().map(server).collect();
+                let rows =
+                    self.now.upstreams.iter().map(|upstream| server(upstream, self.now.at_unix_ms)).collect();
                 self.table("servers", SERVERS, rows, width)
             }
             Section::Gpus => self.gpus(width),
@@ -189,7 +190,7 @@ fn bar(value: f64, most: f64) -> String {
     bar + &" ".repeat(blank)
 }
 
-fn server(upstream: &Upstream) -> Vec<Cell> {
+fn server(upstream: &Upstream, at_unix_ms: u64) -> Vec<Cell> {
     let up = match upstream.up {
         Some(true) => Cell::text("up").with(Tone::Good),
         Some(false) => Cell::text("down").with(Tone::Bad),
@@ -199,6 +200,10 @@ fn server(upstream: &Upstream) -> Vec<Cell> {
     let engine = upstream.engine.as_ref().unwrap_or(&unread);
     let kind = engine.kind.as_deref().map_or_else(|| "-".to_owned(), printable);
     let page = match &upstream.engine {
+        // The server's own numbers are as old as the last read.
+        Some(Engine { up: true, read_unix_ms: Some(read), .. }) => {
+            Cell::text(format!("{} ago", age(at_unix_ms.saturating_sub(*read))))
+        }
         Some(engine) if engine.up => Cell::text("read"),
         Some(_) => Cell::text("failed").with(Tone::Warn),
         None => Cell::of(None, real),
@@ -243,7 +248,7 @@ const SERVERS: &[Head] = &[
     ("waiting", 7),
     ("KV cache", 8),
     ("prefix cache hits", 17),
-    ("metrics", 7),
+    ("read", 7),
     ("kind", 6),
     ("URL", 8),
 ];

@@ -1,5 +1,7 @@
 //! Detection of each server, without requests that change its state.
 
+use std::time::{Duration, SystemTime};
+
 use engine::{Detected, FrontEnd, Scrape};
 use metrics::EngineReading;
 use metrics::ServerKind;
@@ -155,7 +157,9 @@ fn server_is_detected_again_after_outage() {
     fake.set(MODELS, models("", "vllm")).page("vllm:num_requests_running 1\n");
     let watched = Watched::start(&fake, None, Scrape::Auto);
     assert_eq!(watched.detected(), Detected { kind: ServerKind::Vllm, front_end: Some(FrontEnd::Rust) });
-    watched.reading_when("the page", |reading| reading.running_requests == Some(1.0));
+    let began = SystemTime::now() - Duration::from_secs(60);
+    let read = watched.reading_when("the page", |reading| reading.running_requests == Some(1.0));
+    assert!(read.read_at.is_some_and(|at| at > began), "its age is known: {read:?}");
 
     fake.set(MODELS, models("", "sglang")).page("sglang:num_running_reqs 2\n");
     watched.reach.note(0, false);

@@ -15,11 +15,13 @@ mod random;
 mod records;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
-use live::{Energy, Gpu, LedgerState, Now, Recorder, Scope};
+use live::{Energy, Engine, Gpu, LedgerState, Now, Recorder, Scope};
 use meter::Observer;
-use metrics::{Basis, BudgetReading, Metric, Metrics, Options, Part, SampleWriter, Samples, UNPRICED};
+use metrics::{
+    Basis, BudgetReading, EngineReading, Metric, Metrics, Options, Part, SampleWriter, Samples, UNPRICED,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -160,6 +162,23 @@ fn parts_are_shown() {
     let empty = Recorder::default().sample(Instant::now(), &Metrics::new(Options::default()).snapshot());
     assert_eq!((empty.gpus.len(), empty.energy, empty.ledger, empty.currency), (0, None, None, None));
     assert_eq!((empty.models.len(), empty.tenants.len()), (0, 0), "an idle process has no rows");
+}
+
+#[test]
+fn engine_has_the_time_of_its_read() {
+    let metrics = Metrics::new(Options::default());
+    let engine = |metrics: &Metrics| Engine::of(&metrics.snapshot(), "chat");
+    metrics.engine("chat", EngineReading::default());
+    assert_eq!(engine(&metrics), None, "its page is not read");
+    let read_at = Some(SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_550_385_000));
+    let running_requests = Some(3.0);
+    metrics.engine(
+        "chat",
+        EngineReading { up: Some(true), read_at, running_requests, ..EngineReading::default() },
+    );
+    let read_unix_ms = Some(1_795_550_385_000);
+    let read = Engine { up: true, read_unix_ms, running_requests, ..Engine::default() };
+    assert_eq!(engine(&metrics), Some(read));
 }
 
 #[test]

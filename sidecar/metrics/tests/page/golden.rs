@@ -38,6 +38,7 @@ fn page_of_two_workers_is_golden() {
         "gpu-1",
         EngineReading {
             up: Some(true),
+            read_at: None,
             kind: Some(ServerKind::Vllm),
             running_requests: Some(2.0),
             waiting_requests: Some(0.0),

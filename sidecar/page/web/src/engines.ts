@@ -3,7 +3,7 @@
 import { make, mark, show, write } from "./element.ts";
 import type { Upstream } from "./json.ts";
 import { Bar } from "./bar.ts";
-import { count, say, share } from "./quantity.ts";
+import { count, say, share, span } from "./quantity.ts";
 import { Section } from "./section.ts";
 import type { Reading, View } from "./view.ts";
 
@@ -27,21 +27,25 @@ class Server {
     );
   }
 
-  set({ name, url, listen, up, engine }: Upstream): void {
+  set({ name, url, listen, up, engine }: Upstream, now: number): void {
     write(this.#name, name);
     write(this.#state, up === null ? "○ not probed yet" : up ? "● up" : "✕ down");
     mark(this.#state, "class", up === false ? "state bad" : "state");
     write(this.#url, `${listen} → ${url}`);
     if (!engine) {
-      write(this.#queue, "Queue and KV cache: the server’s metrics page is not read");
+      write(
+        this.#queue,
+        "Queue and KV cache: the server’s metrics page is not read; if it has one, start with --engine-metrics on",
+      );
       write(this.#kv, "");
     } else {
+      const read = engine.read_unix_ms === null ? "" : `, read ${span((now - engine.read_unix_ms) / 1000)} ago`;
       const kind = engine.kind ? `${engine.kind}: ` : "";
       write(
         this.#queue,
         engine.up
-          ? `${kind}${say(count(engine.running_requests))} running, ${say(count(engine.waiting_requests))} waiting`
-          : `${kind}✕ its metrics page does not answer`,
+          ? `${kind}${say(count(engine.running_requests))} running, ${say(count(engine.waiting_requests))} waiting${read}`
+          : `${kind}✕ its metrics page does not answer; tokenmeter’s log has the reason`,
       );
       const prefix =
         engine.prefix_cache_hit_ratio === null
@@ -81,7 +85,7 @@ export class Engines implements View {
         this.#servers.push(server);
         this.#list.append(server.element);
       }
-      server.set(upstream);
+      server.set(upstream, now.at_unix_ms);
     });
   }
 }

@@ -59,6 +59,7 @@ export interface Scope {
 export interface Engine {
   kind: string | null;
   up: boolean;
+  read_unix_ms: Maybe;
   running_requests: Maybe;
   waiting_requests: Maybe;
   kv_cache_usage_ratio: Maybe;

@@ -32,9 +32,12 @@ pub(crate) fn idle() -> Dashboard {
     dashboard
 }
 
+/// The time of the reading.
+const AT_UNIX_MS: u64 = 1_795_550_400_000;
+
 /// Returns the reading.
 pub(crate) fn now() -> Now {
-    let at_unix_ms = 1_795_550_400_000;
+    let at_unix_ms = AT_UNIX_MS;
     Now {
         version: "0.1.0".into(),
         at_unix_ms,
@@ -106,6 +109,7 @@ fn upstream(name: &str, up: Option<bool>, waiting: Option<f64>) -> Upstream {
     let engine = waiting.map(|waiting| Engine {
         kind: Some("vllm".into()),
         up: true,
+        read_unix_ms: Some(AT_UNIX_MS - 12_000),
         running_requests: Some(32.0),
         waiting_requests: Some(waiting),
         kv_cache_usage_ratio: Some(0.871),
