@@ -151,6 +151,20 @@ test("knee is explained beside the curve, with the requests in flight", () =>
     await sees(page, ".curve .note", /In flight: 17-32 at the knee of chat, \d+ of this model now\.$/);
   }));
 
+test("charts of errors and money begin with the process", () =>
+  withWorld({ startedAgo: 20 }, {}, async (page) => {
+    await sees(page, VALUE, /\d/);
+    for (const [panel, value] of [
+      ["errors", /: errors [\d.]+ \/min, aborts [\d.]+ \/min$/],
+      ["spend", /: \$[\d.]+ per hour$/],
+    ]) {
+      await page.locator(`[data-panel=${panel}] .frame`).focus();
+      await page.keyboard.press("End");
+      for (let at = 0; at < 15; at += 1) await page.keyboard.press("ArrowLeft");
+      await sees(page, `[data-panel=${panel}] .readout`, value);
+    }
+  }));
+
 test("charts of a young process begin with it", () =>
   withWorld({ startedAgo: 90 }, {}, async (page) => {
     await sees(page, VALUE, /\d/);

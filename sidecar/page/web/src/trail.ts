@@ -29,6 +29,8 @@ export class Trail {
     readonly step: Step,
     last: number,
     points = POINTS[step],
+    /** The second in which the process began, if it is known. */
+    private readonly begun = -Infinity,
   ) {
     this.times = Array.from({ length: points }, (_, at) => last - (points - 1 - at) * step);
     for (const name of NAMES) this.#values.set(name, new Array<Maybe>(points).fill(null));
@@ -52,7 +54,7 @@ export class Trail {
   since(second: number): Trail {
     const least = this.step === 1 ? 60 : 10;
     const points = Math.min(this.times.length, Math.max(least, Math.ceil((this.last - second) / this.step) + 1));
-    const part = new Trail(this.step, this.last, points);
+    const part = new Trail(this.step, this.last, points, second);
     for (const name of NAMES) part.#values.set(name, this.values(name).slice(-points));
     return part;
   }
@@ -82,10 +84,11 @@ export class Trail {
     return this.values(name).reduce<Maybe>((most, v) => (v !== null && (most === null || v > most) ? v : most), null);
   }
 
-  /** Returns the series as trailing means of `points` points. */
+  /** Returns the series as trailing means of `points` points. Before the process began, there was nothing to count. */
   smooth(name: SeriesName, points: number): Maybe[] {
     const values = this.values(name);
     if (points <= 1) return values;
+    const first = (this.begun - (this.times[0] ?? 0)) / this.step;
     let sum = 0,
       known = 0;
     return values.map((value, at) => {
@@ -98,8 +101,10 @@ export class Trail {
         sum -= gone;
         known -= 1;
       }
+      const before = Math.min(points - 1, Math.max(0, Math.ceil(first) - (at - points + 1)));
+      const all = known + before;
       // A mean of few points would jump at the window's edge.
-      return value === null || known < points * 0.9 ? null : Math.max(0, sum / known);
+      return value === null || all < points * 0.9 ? null : Math.max(0, sum / all);
     });
   }
 
