@@ -136,7 +136,10 @@ struct Stream(std::io::BufReader<TcpStream>);
 
 impl Stream {
     fn open(address: SocketAddr) -> Self {
-        let mut stream = connect(address);
+        Self::request(connect(address))
+    }
+
+    fn request(mut stream: TcpStream) -> Self {
         write!(stream, "GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         Self(std::io::BufReader::new(stream))
     }
@@ -203,6 +206,21 @@ fn streams_are_limited() {
         assert!(Instant::now() < deadline, "a closed stream frees its place");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+#[test]
+fn one_peer_does_not_hold_all_streams() {
+    let source = Fixed::default();
+    let running = serve(source.clone());
+    let mut open: Vec<_> = (0..MAX_STREAMS).map(|_| Stream::open(running.address())).collect();
+    open.iter_mut().for_each(|stream| drop(stream.event()));
+    let mut other = Stream::request(connect_from(2, running.address()));
+    other.event();
+    let mut oldest = open.remove(0);
+    while oldest.line().is_some() {}
+    assert_eq!(source.evicted.load(Ordering::Relaxed), 1);
+    open.iter_mut().for_each(|stream| drop(stream.event()));
+    other.event();
 }
 
 #[test]

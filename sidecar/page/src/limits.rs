@@ -39,7 +39,7 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Maximum number of open streams, and at most a quarter of the connections: pages that people watch. Ten of them cost
-/// less than 1 % of a core.
+/// less than 1 % of a core. Beyond it, a peer gets the place of a stream of the peer with the most.
 pub(crate) const MAX_STREAMS: usize = 32;
 
 /// Maximum time in which a stream's reader takes an event: ten events.

@@ -30,9 +30,9 @@ use crate::limits::{
 };
 use crate::render::Renderer;
 use crate::route::{self, Answer, Routes};
-use crate::slots::{Progress, Slot, Slots, Taken};
+use crate::slots::{Progress, Slot, Slots, StreamPlace, Taken};
 use crate::source::Source;
-use crate::stream::{Events, Streams};
+use crate::stream::{self, Events};
 
 /// Binds `listen` and serves at most `connections` at once, until the returned value is dropped.
 pub fn start(
@@ -56,8 +56,8 @@ pub fn start(
             let routes = RefCell::new(Routes::new(source, hosts));
             LocalSet::new().block_on(&runtime, async {
                 let slots = Rc::new(Slots::new(connections));
-                let (renderer, streams) = (Renderer::default(), Streams::new(connections));
-                let shared = Rc::new(Shared { routes, renderer, streams });
+                let (renderer, max_streams) = (Renderer::default(), stream::most(connections));
+                let shared = Rc::new(Shared { routes, renderer, max_streams });
                 tokio::select! {
                     () = serve(listener, Rc::clone(&slots), shared) => {}
                     _ = stopped => {}
@@ -137,7 +137,7 @@ async fn answered(slots: &Slots) {
 struct Shared {
     routes: RefCell<Routes>,
     renderer: Renderer,
-    streams: Streams,
+    max_streams: usize,
 }
 
 async fn serve(listener: TcpListener, slots: Rc<Slots>, shared: Rc<Shared>) {
@@ -227,14 +227,15 @@ async fn connection(stream: TcpStream, slot: &Rc<Slot>, shared: &Rc<Shared>) -> 
 }
 
 fn stream_of(slot: &Rc<Slot>, shared: &Rc<Shared>, token: Option<String>) -> Response<ResponseBody> {
-    let Some(permit) = shared.streams.permit() else {
-        return route::too_many_streams().map(ResponseBody::Whole);
-    };
-    slot.reached(Progress::Stream);
+    match slot.streams(shared.max_streams) {
+        StreamPlace::Free => {}
+        StreamPlace::Evicting => shared.routes.borrow().source.evicted(),
+        StreamPlace::Full => return route::too_many_streams().map(ResponseBody::Whole),
+    }
     let state = Rc::clone(&shared.routes.borrow().state);
     let routes = Rc::clone(shared);
     let may_go_on = move || routes.routes.borrow().may_go_on(token.as_deref());
-    let events = Events::open(state, Rc::clone(slot), permit, may_go_on);
+    let events = Events::open(state, Rc::clone(slot), may_go_on);
     route::respond(route::EVENTS, ResponseBody::Events(events))
 }
 

@@ -51,6 +51,17 @@ pub(crate) struct Slot {
     entry: Rc<Entry>,
 }
 
+/// The result of a request for a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StreamPlace {
+    /// A free place.
+    Free,
+    /// The place of another peer's stream, which was evicted.
+    Evicting,
+    /// None: no other peer has more streams than this one would have.
+    Full,
+}
+
 /// A connection that waits for a slot.
 #[derive(Debug)]
 pub(crate) struct Waiting(Rc<Slots>);
@@ -134,6 +145,21 @@ fn victim(entries: &[Rc<Entry>], asking: IpAddr) -> Option<usize> {
     candidates.min().map(|(_, at)| at)
 }
 
+/// Returns the number of connections with this progress, of one peer or of all.
+fn count(entries: &[Rc<Entry>], progress: Progress, peer: Option<IpAddr>) -> usize {
+    let counted =
+        |entry: &&Rc<Entry>| entry.progress.get() == progress && peer.is_none_or(|peer| entry.peer == peer);
+    entries.iter().filter(counted).count()
+}
+
+/// Returns the oldest connection with this progress of the peer that has the most of them, and their number.
+fn oldest_of_largest(entries: &[Rc<Entry>], progress: Progress) -> Option<(usize, usize)> {
+    let with = entries.iter().enumerate().filter(|(_, entry)| entry.progress.get() == progress);
+    let of_peer = with.map(|(at, entry)| (at, count(entries, progress, Some(entry.peer))));
+    // Of equal ones, `max_by_key` returns the last.
+    of_peer.rev().max_by_key(|(_, most)| *most)
+}
+
 impl Slot {
     /// Records the progress of the connection.
     pub(crate) fn reached(&self, progress: Progress) {
@@ -150,15 +176,28 @@ impl Slot {
     pub(crate) fn waits_for_drain(&self) {
         self.reached(Progress::Drain);
         let mut entries = self.slots.entries.borrow_mut();
-        let is_waiter = |entry: &&Rc<Entry>| entry.progress.get() == Progress::Drain;
-        let of = |peer: IpAddr| entries.iter().filter(is_waiter).filter(|entry| entry.peer == peer).count();
-        if entries.iter().filter(is_waiter).count() > MAX_WAITERS {
-            let waiters = entries.iter().enumerate().filter(|(_, entry)| is_waiter(entry));
-            // Of equal ones, `max_by_key` returns the last.
-            if let Some((at, _)) = waiters.rev().max_by_key(|(_, entry)| of(entry.peer)) {
-                entries.remove(at).evicted.notify_one();
-            }
+        if count(&entries, Progress::Drain, None) > MAX_WAITERS
+            && let Some((at, _)) = oldest_of_largest(&entries, Progress::Drain)
+        {
+            entries.remove(at).evicted.notify_one();
         }
+    }
+
+    /// Makes the connection a stream. If there are `max` already, it evicts the oldest one of the peer with the most, so
+    /// that no peer can hold all of them: each other peer gets an equal share.
+    pub(crate) fn streams(&self, max: usize) -> StreamPlace {
+        let mut entries = self.slots.entries.borrow_mut();
+        let mut place = StreamPlace::Free;
+        if count(&entries, Progress::Stream, None) >= max {
+            let own = count(&entries, Progress::Stream, Some(self.entry.peer)) + 1;
+            match oldest_of_largest(&entries, Progress::Stream) {
+                Some((at, most)) if most > own => entries.remove(at).evicted.notify_one(),
+                _ => return StreamPlace::Full,
+            }
+            place = StreamPlace::Evicting;
+        }
+        self.reached(Progress::Stream);
+        place
     }
 
     /// Returns the progress of the connection.
@@ -239,6 +278,26 @@ mod tests {
         assert!(!is_held(&slots, &held[0]) && is_held(&slots, &held[1]));
         assert!(matches!(slots.take(peer(1)), Taken::Full), "it evicts no connection of the other peer");
         assert!(is_held(&slots, &other));
+    }
+
+    #[test]
+    fn streams_are_shared_equally_among_peers() {
+        const MAX: usize = 8;
+        let slots = Rc::new(Slots::new(CONNECTIONS));
+        let stream = |peer| {
+            let slot = slot(slots.take(peer));
+            (slot.streams(MAX), slot)
+        };
+        let first: Vec<_> = (0..MAX).map(|_| stream(peer(1))).collect();
+        assert!(first.iter().all(|(place, _)| *place == StreamPlace::Free));
+        assert_eq!(stream(peer(1)).0, StreamPlace::Full, "a peer evicts no stream of its own");
+        let second: Vec<_> = (0..MAX / 2).map(|_| stream(peer(2))).collect();
+        assert!(second.iter().all(|(place, _)| *place == StreamPlace::Evicting));
+        assert!(!is_held(&slots, &first[3].1) && is_held(&slots, &first[4].1), "the oldest ones gave way");
+        assert_eq!(stream(peer(2)).0, StreamPlace::Full, "both have the half");
+        assert_eq!(stream(peer(3)).0, StreamPlace::Evicting);
+        drop(second);
+        assert_eq!(stream(peer(1)).0, StreamPlace::Free);
     }
 
     #[test]

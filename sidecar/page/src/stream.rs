@@ -3,13 +3,11 @@
 
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::Frame;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
@@ -17,20 +15,9 @@ use crate::limits::{MAX_STREAMS, STREAM_MAX_STALL};
 use crate::slots::Slot;
 use crate::state::State;
 
-/// The permits of open streams.
-#[derive(Debug)]
-pub(crate) struct Streams(Arc<Semaphore>);
-
-impl Streams {
-    /// Returns permits for a quarter of the listener's connections, and at most [`MAX_STREAMS`].
-    pub(crate) fn new(connections: usize) -> Self {
-        Self(Arc::new(Semaphore::new((connections / 4).clamp(1, MAX_STREAMS))))
-    }
-
-    /// Returns the permit of a stream; `None` if there are too many.
-    pub(crate) fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.0).try_acquire_owned().ok()
-    }
+/// Returns the maximum number of streams: a quarter of the listener's connections, and at most [`MAX_STREAMS`].
+pub(crate) fn most(connections: usize) -> usize {
+    (connections / 4).clamp(1, MAX_STREAMS)
 }
 
 /// The events of one stream, as the body of a response.
@@ -40,18 +27,12 @@ pub(crate) struct Events(Receiver<Bytes>);
 impl Events {
     /// Opens a stream of `state`. It ends with the connection of `slot`, which it closes if the reader stalls, and before
     /// the first event for which `may_go_on` is false.
-    pub(crate) fn open(
-        state: Rc<State>,
-        slot: Rc<Slot>,
-        permit: OwnedSemaphorePermit,
-        may_go_on: impl Fn() -> bool + 'static,
-    ) -> Self {
+    pub(crate) fn open(state: Rc<State>, slot: Rc<Slot>, may_go_on: impl Fn() -> bool + 'static) -> Self {
         let (sender, receiver) = channel(1);
         spawn_local(async move {
             if feed(&state, &sender, may_go_on).await.is_err() {
                 slot.evict();
             }
-            drop(permit);
         });
         Self(receiver)
     }
