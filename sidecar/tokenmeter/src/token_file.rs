@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A file whose first line is the token.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,11 +13,6 @@ impl TokenFile {
     /// Names the file at `path`.
     pub(crate) fn at(path: impl Into<PathBuf>) -> Self {
         Self(path.into())
-    }
-
-    /// Returns the path of the file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
     }
 
     /// Creates the file with a random token and mode 0600, if it does not exist.
@@ -53,12 +48,24 @@ impl TokenFile {
         if !fs::metadata(&self.0)?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
         }
-        let mut text = String::new();
-        File::open(&self.0)?.take(FILE_MAX_BYTES).read_to_string(&mut text)?;
-        match text.lines().next().map(str::trim) {
-            Some(token) if !token.is_empty() => Ok(token.to_owned()),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "its first line is empty")),
+        let mut start = Vec::new();
+        File::open(&self.0)?.take(LINE_MAX_BYTES as u64 + 1).read_to_end(&mut start)?;
+        let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let invalid = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why);
+        if line.len() > LINE_MAX_BYTES {
+            return Err(invalid("its first line is longer than 4096 bytes"));
         }
+        let line = str::from_utf8(line).map_err(|_| invalid("its first line is not UTF-8"))?;
+        // Editors on Windows begin a file with a byte order mark.
+        match line.trim_start_matches(BYTE_ORDER_MARK).trim() {
+            "" => Err(invalid("its first line is empty")),
+            token => Ok(token.to_owned()),
+        }
+    }
+
+    /// Returns the text of a failed read for a client, which names the setting and no path.
+    pub(crate) fn unreadable(setting: &str, error: &io::Error) -> String {
+        format!("the file of {setting} cannot be read: {error}")
     }
 
     /// Compares `token` with the file's, in constant time.
@@ -71,8 +78,10 @@ impl TokenFile {
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
 
-/// Bytes that are read of the file.
-const FILE_MAX_BYTES: u64 = 4096;
+/// Maximum bytes of the first line: a header field of a request can hold them.
+const LINE_MAX_BYTES: usize = 4096;
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 #[cfg(test)]
 mod tests {
@@ -90,17 +99,27 @@ mod tests {
         token.create().unwrap();
         let first = token.read().unwrap();
         assert_eq!(first.len(), 64);
-        assert_eq!(fs::metadata(token.path()).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(&token.0).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(token.is(&first).unwrap() && !token.is(&first[1..]).unwrap() && !token.is("").unwrap());
         token.create().unwrap();
         assert_eq!(token.read().unwrap(), first);
         let other = TokenFile::at(folder.at("other.token"));
         other.create().unwrap();
         assert_ne!(other.read().unwrap(), first);
-        fs::write(token.path(), " given by a Secret \nsecond line\n").unwrap();
+        fs::write(&token.0, " given by a Secret \nsecond line\n").unwrap();
         assert!(token.is("given by a Secret").unwrap() && !token.is(&first).unwrap());
+        fs::write(&token.0, "\u{feff}of an editor\r\n").unwrap();
+        assert!(token.is("of an editor").unwrap(), "a byte order mark is no part of the token");
+        let longest = "x".repeat(4096);
+        fs::write(&token.0, format!("{longest}\n\u{fc}\n")).unwrap();
+        assert!(token.is(&longest).unwrap());
+        fs::write(&token.0, format!("{longest}x\n")).unwrap();
+        let error = token.is(&longest).unwrap_err().to_string();
+        assert!(error.contains("longer than 4096 bytes"), "it is not cut: {error}");
+        fs::write(&token.0, b"\xfc\n").unwrap();
+        assert!(token.read().unwrap_err().to_string().contains("not UTF-8"));
         assert!(TokenFile::at("/dev/zero").read().is_err(), "a device may have no end, and a FIFO no writer");
-        fs::write(token.path(), "\n").unwrap();
+        fs::write(&token.0, "\n").unwrap();
         assert!(token.is("").is_err(), "an empty token permits nothing");
     }
 }

@@ -37,9 +37,9 @@ impl Drain {
             let (flag, variable) = (row.flag(), row.variable());
             return Err(NoDrain::Off(format!("no token is configured: set {flag} or {variable} to a file")));
         };
-        let is_valid = token.map_or(Ok(false), |token| file.is(token)).map_err(|error| {
-            NoDrain::Unreadable(format!("the token file {} cannot be read: {error}", file.path().display()))
-        })?;
+        let is_valid = token
+            .map_or(Ok(false), |token| file.is(token))
+            .map_err(|error| NoDrain::Unreadable(TokenFile::unreadable("drain_token_file", &error)))?;
         if !is_valid {
             return Err(NoDrain::Token);
         }
@@ -106,6 +106,10 @@ mod tests {
             "{off:?}"
         );
         let lost = Drain::new(Some(TokenFile::at("/proc/none/drain.token"))).order(Some("x"));
-        assert!(matches!(&lost, Err(NoDrain::Unreadable(why)) if why.contains("/proc/none")), "{lost:?}");
+        assert!(
+            matches!(&lost, Err(NoDrain::Unreadable(why)) if why.contains("drain_token_file")),
+            "{lost:?}"
+        );
+        assert!(!format!("{lost:?}").contains("/proc"), "a client learns no path: {lost:?}");
     }
 }

@@ -64,10 +64,7 @@ impl page::Source for Source {
         match token.map_or(Ok(false), |token| file.is(token)) {
             Ok(true) => Ok(()),
             Ok(false) => Err(NoAccess::Token),
-            Err(error) => {
-                let path = file.path().display();
-                Err(NoAccess::Unreadable(format!("the token file {path} cannot be read: {error}")))
-            }
+            Err(error) => Err(NoAccess::Unreadable(TokenFile::unreadable("admin_token_file", &error))),
         }
     }
 
