@@ -10,6 +10,7 @@ pub(crate) mod ledger;
 pub(crate) mod ledger_path;
 pub(crate) mod man;
 pub(crate) mod operator;
+mod output;
 pub(crate) mod prices;
 #[cfg(feature = "redirect")]
 pub(crate) mod redirect;
@@ -35,6 +36,7 @@ use crate::run;
 use crate::settings::file;
 use crate::settings::{RawSettings, variable};
 
+use output::{exit_code, note, print, print_message};
 use tenants::TenantsError;
 
 /// The exit code of invalid settings; nothing was started.
@@ -42,6 +44,16 @@ const INVALID_SETTINGS: u8 = 2;
 
 /// Executes the command.
 pub fn execute(action: Action) -> ExitCode {
+    exit_code(executed(action))
+}
+
+/// Prints the help, the version or the error of a command line that names no action.
+pub fn explain(error: &clap::Error) -> ExitCode {
+    note(error.print().and_then(|()| io::stdout().flush()));
+    exit_code(u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+fn executed(action: Action) -> ExitCode {
     match action {
         Action::Run(flags) => run(&flags),
         Action::CheckConfig { flags, show_origin } => check_config(&flags, show_origin),
@@ -125,17 +137,6 @@ fn fail(error: &dyn std::error::Error) -> ExitCode {
 fn invalid_settings(errors: &Diagnostics) -> ExitCode {
     print_message(&errors.to_string());
     ExitCode::from(INVALID_SETTINGS)
-}
-
-/// Prints a text to stdout. A closed pipe is no error: its reader has enough.
-fn print(text: &str) {
-    let _ = io::stdout().write_all(text.as_bytes());
-}
-
-/// Prints a message to stderr.
-fn print_message(message: &str) {
-    // Without a stderr the message has no reader.
-    let _ = writeln!(io::stderr(), "tokenmeter: {message}");
 }
 
 /// Parses a command line without its program name.

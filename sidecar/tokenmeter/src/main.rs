@@ -5,7 +5,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match tokenmeter::cli::read(std::env::args_os()) {
         Ok(action) => tokenmeter::commands::execute(action),
-        // Help and version are errors of clap, too; it prints each to the right stream.
-        Err(error) => error.exit(),
+        // Help and version are errors of clap, too.
+        Err(error) => tokenmeter::commands::explain(&error),
     }
 }

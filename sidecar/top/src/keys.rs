@@ -13,6 +13,8 @@ pub(crate) enum Effect {
     Stay,
     /// The program ends.
     Quit,
+    /// The program stops until the shell resumes it.
+    Suspend,
     /// The scope changed, so that another history is needed.
     Scope,
 }
@@ -24,8 +26,11 @@ impl Dashboard {
             return Effect::Stay;
         }
         if key.modifiers.contains(KeyModifiers::CONTROL) {
-            let ends = matches!(key.code, KeyCode::Char('c' | 'd'));
-            return if ends { Effect::Quit } else { Effect::Stay };
+            return match key.code {
+                KeyCode::Char('c' | 'd') => Effect::Quit,
+                KeyCode::Char('z') => Effect::Suspend,
+                _ => Effect::Stay,
+            };
         }
         let before = self.scope.clone();
         match key.code {

@@ -169,7 +169,7 @@ fn help(frame: &mut Frame, area: Rect, dashboard: &Dashboard) {
 
 /// The help, for 80 columns and 23 rows.
 const HELP: &str = "\
-tab, shift-tab, 1-6  choose the section        q, ctrl-c  quit
+tab, shift-tab, 1-6  choose the section        q, ctrl-c  quit; ctrl-z stops
 ↑ ↓ k j              select a row              ?          this help
 enter                headline of that row      esc        headline of all
 s                    sort by the next column   r          reverse the order

@@ -6,11 +6,16 @@ use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 use std::{fmt, io, process, thread};
 
-use ratatui::DefaultTerminal;
+use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event};
-use ratatui::crossterm::terminal::disable_raw_mode;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+use ratatui::{DefaultTerminal, Terminal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::raise;
 
 use crate::admin::{Admin, AdminError};
 use crate::dashboard::Dashboard;
@@ -99,6 +104,7 @@ fn show(
             match event::read()? {
                 Event::Key(key) => match dashboard.press(key) {
                     Effect::Quit => return Ok(Ending::Quit),
+                    Effect::Suspend => suspend(terminal)?,
                     // If the thread has ended, the next turn finds that.
                     Effect::Scope => drop(poll.scope.send(dashboard.scope.clone())),
                     Effect::Stay => {}
@@ -129,6 +135,19 @@ impl Drop for Screen {
         let _ = self.0.show_cursor();
         restore();
     }
+}
+
+/// Gives the terminal back to the shell, and stops until the shell resumes the program.
+fn suspend(terminal: &mut DefaultTerminal) -> io::Result<()> {
+    terminal.show_cursor()?;
+    restore();
+    // Without a shell that could resume it, the system ignores this signal.
+    raise(SIGTSTP)?;
+    enable_raw_mode()?;
+    execute!(io::stdout(), EnterAlternateScreen, Clear(ClearType::All))?;
+    // A new one draws every cell. `Terminal::clear` would ask for the cursor's position, and wait for the answer.
+    *terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+    Ok(())
 }
 
 fn restore() {

@@ -151,6 +151,8 @@ fn keys_choose_section_row_and_scope() {
     assert_eq!(dashboard.section, Section::Tenants);
     let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
     assert_eq!(dashboard.press(interrupt), Effect::Quit);
+    let suspend = KeyEvent::new(KeyCode::Char('z'), KeyModifiers::CONTROL);
+    assert_eq!(dashboard.press(suspend), Effect::Suspend);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The command `ledger`: closes, verifies, copies and reprices a ledger.
 
 use std::fmt;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -130,9 +129,8 @@ pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
     Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Prints a text; a closed pipe is no error, since its reader has enough.
 fn print(text: &str) {
-    let _ = writeln!(io::stdout(), "{text}");
+    super::print(&format!("{text}\n"));
 }
 
 /// Renders each item on a line.

@@ -22,9 +22,9 @@ use ship::address::is_postgres;
 use text::nearest;
 
 use super::ledger_path::{LedgerFlags, NoLedger};
-use super::print_message;
 use super::setting::{self, with_variable};
 use super::words::one_of;
+use super::{note, print_message};
 use crate::plan::machine::ThisMachine;
 use crate::plan::{prices, store};
 
@@ -284,8 +284,7 @@ pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
         None => {
             let mut screen = BufWriter::new(io::stdout().lock());
             print(args, &query, &*source, &mut screen)?;
-            // A closed pipe is no error: its reader has enough.
-            let _ = screen.flush();
+            note(screen.flush());
         }
     }
     Ok(ExitCode::SUCCESS)

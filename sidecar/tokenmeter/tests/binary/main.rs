@@ -12,6 +12,7 @@ mod fake_admin;
 mod inject;
 mod labels;
 mod ledgers;
+mod output;
 mod proxying;
 mod readiness;
 mod refusals;

@@ -35,8 +35,13 @@ struct Seen {
 }
 
 impl Screen {
-    /// Starts `tokenmeter` on a terminal of a size. setsid(1) of util-linux makes it the session's terminal.
+    /// Starts `tokenmeter` on a terminal of a size.
     pub(crate) fn start(arguments: &[&str], variables: &[(&str, &str)], rows: u16, columns: u16) -> Self {
+        Self::open(&tokenmeter(arguments), variables, rows, columns)
+    }
+
+    /// Starts a program on a terminal of a size. setsid(1) of util-linux makes it the session's terminal.
+    pub(crate) fn open(program: &Command, variables: &[(&str, &str)], rows: u16, columns: u16) -> Self {
         let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&keys).unwrap();
         unlockpt(&keys).unwrap();
@@ -46,7 +51,6 @@ impl Screen {
             OpenOptions::new().read(true).write(true).custom_flags(no_controlling).open(path).unwrap();
         tcsetwinsize(&terminal, size(rows, columns)).unwrap();
         let modes = tcgetattr(&terminal).unwrap();
-        let program = tokenmeter(arguments);
         let mut command = Command::new("setsid");
         command.arg("--ctty").arg(program.get_program()).args(program.get_args());
         for (name, value) in program.get_envs() {
@@ -132,6 +136,15 @@ impl Screen {
 
     /// Asserts that the terminal is as it was before the program.
     pub(crate) fn assert_restored(&self) {
+        self.assert_left();
+        let modes = tcgetattr(&self.terminal).unwrap();
+        let of =
+            |modes: &Termios| (modes.input_modes, modes.output_modes, modes.local_modes, modes.control_modes);
+        assert_eq!(of(&modes), of(&self.modes));
+    }
+
+    /// Asserts that the alternate screen is left and the cursor visible.
+    pub(crate) fn assert_left(&self) {
         let is_plain = || {
             let seen = self.seen.lock().unwrap();
             !seen.screen.screen().alternate_screen() && !seen.screen.screen().hide_cursor()
@@ -142,10 +155,6 @@ impl Screen {
             assert!(Instant::now() < end, "the screen is not restored:\n{}", self.text());
             thread::sleep(Duration::from_millis(5));
         }
-        let modes = tcgetattr(&self.terminal).unwrap();
-        let of =
-            |modes: &Termios| (modes.input_modes, modes.output_modes, modes.local_modes, modes.control_modes);
-        assert_eq!(of(&modes), of(&self.modes));
     }
 }
 

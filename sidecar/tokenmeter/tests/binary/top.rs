@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use live::{History, Now, Point, Scope, Totals};
+use live::{History, Now, Point, Recent, Scope, Totals};
 
 use crate::access::Folder;
 use crate::child::{PATIENCE, free, output};
@@ -16,16 +16,12 @@ use crate::fake_admin::FakeAdmin;
 use crate::screen::Screen;
 
 fn scope(name: &str, rate: f64, output: u64) -> Scope {
-    let point = Point {
-        output_tokens_per_second: Some(rate),
-        in_flight: Some(3.0),
-        first_token_p50_seconds: Some(0.21),
-        ..Point::default()
-    };
+    let point = Point { in_flight: Some(3.0), first_token_p50_seconds: Some(0.21), ..Point::default() };
     let tokens = BTreeMap::from([("output".to_owned(), output)]);
     Scope {
         name: name.into(),
         point,
+        recent: Recent { output_tokens_per_second_10s: Some(rate), ..Recent::default() },
         totals: Totals { exchanges: 5, tokens, ..Totals::default() },
         budget: None,
     }
@@ -108,6 +104,31 @@ fn interrupt_quits_and_restores_the_terminal() {
     screen.press("\u{3}");
     assert_eq!(screen.ended(), Some(0));
     screen.assert_restored();
+}
+
+#[test]
+fn suspended_program_gives_the_terminal_back_and_goes_on() {
+    let admin = admin(None);
+    let mut shell = Command::new("bash");
+    shell.args(["--norc", "--noprofile", "-i"]);
+    let mut screen = Screen::open(&shell, &[("PS1", "shell> ")], 24, 80);
+    screen.shows("shell> ");
+    screen.press(&format!("{} top --admin {}\r", env!("CARGO_BIN_EXE_tokenmeter"), admin.address));
+    screen.shows("fast-model");
+    screen.press("\u{1a}");
+    screen.until(|text| text.contains("Stopped") && !text.contains("fast-model"));
+    screen.assert_left();
+    screen.press("echo a$((6 * 7))b\r");
+    screen.shows("a42b");
+    screen.press("fg\r");
+    screen.until(|text| text.contains("fast-model") && !text.contains("a42b"));
+    screen.press("?");
+    screen.shows("time to the first token");
+    screen.press("q");
+    screen.until(|text| text.contains("a42b") && text.ends_with("shell>"));
+    screen.assert_left();
+    screen.press("exit\r");
+    assert_eq!(screen.ended(), Some(0));
 }
 
 #[test]
