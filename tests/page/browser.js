@@ -20,13 +20,14 @@ after(async () => (await started)?.close());
 
 /**
  * Opens the page of a server. `faults` collects what the console and the page reported as an error; `allowed` matches
- * those that the test provokes.
+ * those that the test provokes. `init` runs before the page.
  */
-export async function open(url, { width = 1280, height = 900, allowed = /^$/, ...options } = {}) {
+export async function open(url, { width = 1280, height = 900, allowed = /^$/, init, ...options } = {}) {
   const context = await (
     await browser()
   ).newContext({ viewport: { width, height }, acceptDownloads: true, ...options });
   const page = await context.newPage();
+  if (init) await page.addInitScript(init);
   const faults = [];
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type()) && !allowed.test(message.text())) faults.push(message.text());

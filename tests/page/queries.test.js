@@ -61,7 +61,7 @@ for (const scope of ["all", "model", "tenant"]) {
 }
 
 test("queries of hostile names are valid", async () => {
-  for (const name of [HOSTILE[0], HOSTILE[2], HOSTILE[5], HOSTILE[7]]) {
+  for (const name of [HOSTILE[0], HOSTILE[2], HOSTILE[3], HOSTILE[5], HOSTILE[7]]) {
     const texts = await copied({ models: [[name, 1, 0]], tenants: [] }, `#model=${encodeURIComponent(name)}`);
     assert.ok(texts.size >= 6);
     for (const text of texts.values()) {

@@ -197,7 +197,7 @@ export function now(at, world) {
         },
     gpus: Array.from({ length: world.gpus }, (_, at) => ({
       id: String(at),
-      name: "NVIDIA H100 80GB HBM3",
+      name: world.hostile ?? "NVIDIA H100 80GB HBM3",
       up: true,
       utilization_ratio: wave(t, 420, 0.2, 0.99, at / 3),
       memory_used_bytes: GPU_MEMORY * 0.87,

@@ -3,6 +3,7 @@
 import { make, mark, show, write } from "./element.ts";
 import type { Upstream } from "./json.ts";
 import { Bar } from "./bar.ts";
+import { visible } from "./name.ts";
 import { count, say, share, span } from "./quantity.ts";
 import { Section } from "./section.ts";
 import type { Reading, View } from "./view.ts";
@@ -28,10 +29,10 @@ class Server {
   }
 
   set({ name, url, listen, up, engine }: Upstream, now: number): void {
-    write(this.#name, name);
+    write(this.#name, visible(name));
     write(this.#state, up === null ? "○ not probed yet" : up ? "● up" : "✕ down");
     mark(this.#state, "class", up === false ? "state bad" : "state");
-    write(this.#url, `${listen} → ${url}`);
+    write(this.#url, visible(`${listen} → ${url}`));
     if (!engine) {
       write(
         this.#queue,
@@ -40,7 +41,7 @@ class Server {
       write(this.#kv, "");
     } else {
       const read = engine.read_unix_ms === null ? "" : `, read ${span((now - engine.read_unix_ms) / 1000)} ago`;
-      const kind = engine.kind ? `${engine.kind}: ` : "";
+      const kind = engine.kind ? `${visible(engine.kind)}: ` : "";
       write(
         this.#queue,
         engine.up

@@ -4,6 +4,7 @@ import { Chart, timeOfDay } from "./chart.ts";
 import { make, mark, show, write } from "./element.ts";
 import type { Energy, Gpu } from "./json.ts";
 import { Bar, type Part } from "./bar.ts";
+import { visible } from "./name.ts";
 import { QueryButton } from "./query-button.ts";
 import { bytes, energy, fixed, plain, say, share } from "./quantity.ts";
 import { Section } from "./section.ts";
@@ -37,7 +38,7 @@ class Device {
   }
 
   set(gpu: Gpu): void {
-    write(this.#name, `${gpu.id} ${gpu.name}`.trim());
+    write(this.#name, visible(`${gpu.id} ${gpu.name}`.trim()));
     const warm = gpu.temperature_celsius === null ? "" : say(plain(gpu.temperature_celsius, "°C"));
     write(this.#state, gpu.up ? warm : "✕ no fresh sample");
     mark(this.#state, "class", gpu.up ? "state" : "state bad");

@@ -1,7 +1,7 @@
-// Names of models and tenants as text: clients choose them.
+// Names of models and tenants, and texts of servers: others choose them.
 
-/** Control characters, and those that change the direction of text: a name could look like another one. */
-const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+/** Characters that cannot be seen, and those that change the direction of text: a name could look like another one. */
+export const INVISIBLE = /[\p{Cc}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800\ufff9-\ufffb]/gu;
 
 /** Returns the name with a sign in place of each invisible character. */
 export function visible(name: string): string {

@@ -34,7 +34,7 @@ function line({ kind, text, command, link }: Notice): HTMLElement {
   const element = make(
     "div",
     { class: `notice ${kind}` },
-    make("p", {}, make("b", {}, kind === "bad" ? "✕ " : "→ "), text),
+    make("p", {}, make("b", {}, kind === "bad" ? "✕ " : "→ "), visible(text)),
   );
   if (link) element.append(make("p", {}, make("a", { href: link.to }, link.text)));
   if (command !== undefined) {

@@ -1,5 +1,6 @@
 // The queries of the charts for Prometheus.
 
+import { INVISIBLE } from "./name.ts";
 import type { Place } from "./place.ts";
 import queries from "./queries.json";
 
@@ -15,10 +16,11 @@ export function queryOf(id: string, place: Place, currency: string | null): stri
   );
 }
 
-/** Quotes a label value as PromQL does. */
+/** Quotes a label value as PromQL does. What cannot be seen is escaped. */
 export function quoted(value: string): string {
   const escaped = value.replace(/[\\"\u0000-\u001f\u007f]/g, (c) =>
     c === "\\" || c === '"' ? `\\${c}` : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`,
   );
-  return `"${escaped}"`;
+  const seen = escaped.replace(INVISIBLE, (c) => `\\U${(c.codePointAt(0) ?? 0).toString(16).padStart(8, "0")}`);
+  return `"${seen}"`;
 }
