@@ -23,7 +23,7 @@ use crate::model::{
 };
 use crate::names::UNKNOWN;
 use crate::process::Process;
-use crate::proxy::{DIRECTIONS, dropped_names};
+use crate::proxy::DIRECTIONS;
 use crate::reading::Reading;
 use crate::registry::Registry;
 use crate::spend::Basis;
@@ -198,7 +198,7 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::Reloads => reload::outcomes(totals, family),
         Metric::Scrapes => closed(family, Format::ALL.map(Format::name), &totals.scrapes),
         Metric::Overhead => overhead(family, totals),
-        Metric::Dropped => closed(family, dropped_names(), &proxy.dropped),
+        Metric::Dropped => proxy.dropped_by_name().try_for_each(|(name, n)| family.count(&[name], n.get())),
         Metric::BuildInfo => family.count(&[version], 1),
         Metric::ProcessMemory => process.memory_bytes.map_or(Ok(()), |bytes| family.count(&[], bytes)),
         Metric::ProcessCpu => process.cpu_seconds.map_or(Ok(()), |seconds| family.number(&[], seconds)),

@@ -24,8 +24,10 @@ pub(crate) struct ProxyCells {
     pub(crate) untrusted_tokens: [Count; TokenRejection::ALL.len()],
     /// In the order of [`UsageStep::ALL`].
     pub(crate) usage: [Count; UsageStep::ALL.len()],
-    /// In the order of [`dropped_names`].
-    pub(crate) dropped: [Count; Dropped::ALL.len() + 1],
+    /// In the order of [`Dropped::ALL`].
+    pub(crate) dropped: [Count; Dropped::ALL.len()],
+    /// Exchanges under a capped label: no loss, as they are counted under another label.
+    pub(crate) capped: Count,
     /// By direction, in the order of [`DIRECTIONS`], then by provenance.
     pub(crate) provenance: [[Count; Provenance::ALL.len()]; DIRECTIONS.len()],
     /// In the order of [`Class::ALL`].
@@ -42,7 +44,13 @@ impl ProxyCells {
 
     /// Adds an exchange counted under `_other`.
     pub(crate) fn overflow(&self) {
-        self.dropped[Dropped::ALL.len()].add(1);
+        self.capped.add(1);
+    }
+
+    /// Returns the losses and the exchanges under a capped label, by label value.
+    pub(crate) fn dropped_by_name(&self) -> impl Iterator<Item = (&'static str, &Count)> {
+        let dropped = Dropped::ALL.into_iter().map(Dropped::name).zip(&self.dropped);
+        dropped.chain([(LABEL_OVERFLOW, &self.capped)])
     }
 
     /// Adds the proxy's own time in one exchange.
@@ -61,6 +69,7 @@ impl Merge for ProxyCells {
             untrusted_tokens,
             usage,
             dropped,
+            capped,
             provenance,
             overhead,
         } = self;
@@ -71,14 +80,10 @@ impl Merge for ProxyCells {
         untrusted_tokens.merge(&other.untrusted_tokens);
         usage.merge(&other.usage);
         dropped.merge(&other.dropped);
+        capped.merge(&other.capped);
         provenance.merge(&other.provenance);
         overhead.merge(&other.overhead);
     }
-}
-
-/// Returns the label values of [`ProxyCells::dropped`], in its order.
-pub(crate) fn dropped_names() -> impl Iterator<Item = &'static str> {
-    Dropped::ALL.into_iter().map(Dropped::name).chain([LABEL_OVERFLOW])
 }
 
 /// Label values of `direction`.

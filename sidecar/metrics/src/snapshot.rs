@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use meter::{Dropped, Ending, Provenance, TokenType};
+use meter::{Ending, Provenance, TokenType};
 
 use crate::bucket_counts::BucketCounts;
 use crate::budget::BudgetReading;
@@ -161,8 +161,7 @@ impl Snapshot {
     fn add(&mut self, worker: &ProxyCells) {
         self.passthrough = self.passthrough.saturating_add(sum(&worker.passthrough));
         self.refused = self.refused.saturating_add(sum(&worker.refused));
-        // Without the capped labels, which come last: their exchanges are counted under another label.
-        self.dropped = self.dropped.saturating_add(sum(&worker.dropped[..Dropped::ALL.len()]));
+        self.dropped = self.dropped.saturating_add(sum(&worker.dropped));
         worker.overhead.iter().for_each(|overhead| self.overhead.read(overhead));
     }
 }

@@ -4,10 +4,16 @@ export type Role = "accent" | "ink" | "muted" | "line" | "wash" | "bad" | "paper
 
 let colours = new Map<Role, string>();
 
+/** Has each colour as its own, because a style sheet's variable is not resolved. */
+const probe = document.createElement("i");
+probe.hidden = true;
+
 export function colour(role: Role): string {
   let value = colours.get(role);
   if (value === undefined) {
-    value = getComputedStyle(document.documentElement).getPropertyValue(`--${role}`).trim();
+    if (!probe.isConnected) document.body.append(probe);
+    probe.style.color = `var(--${role})`;
+    value = getComputedStyle(probe).color;
     colours.set(role, value);
   }
   return value;
