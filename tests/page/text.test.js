@@ -124,6 +124,50 @@ test("trail is the end of all seconds that it was given", async () => {
   }
 });
 
+test("month to date is never below the spend since the start", async () => {
+  const { MonthToDate } = await load("month-to-date");
+  const scope = (name, spend) => ({ name, totals: { spend } });
+  const at = Date.UTC(2026, 10, 27, 12);
+  const now = (all, tenants, started = at - 60_000) => ({
+    at_unix_ms: at,
+    started_unix_ms: started,
+    currency: "USD",
+    all: scope("", all),
+    tenants: tenants.map(([name, spend]) => scope(name, spend)),
+  });
+  const tenant = (name, cost) => ({ name, cost, exchanges: 1, unpriced_exchanges: 0 });
+  const days = [
+    { day: "2026-11-03", cost: "2.50", tenants: [tenant("a", "2.50")] },
+    { day: "2026-11-27", cost: "1.25", tenants: [tenant("a", "1.25")] },
+  ];
+  const read = { month: "2026-11", currency: "USD", cost: "3.75", days, included: { all: 0.25, tenants: { a: 0.25 } } };
+  const month = new MonthToDate(
+    read,
+    now(0.5, [
+      ["a", 0.375],
+      ["__proto__", 0.125],
+    ]),
+  );
+  assert.deepEqual(
+    [null, "a", "__proto__", "none"].map((name) => month.sum(name)),
+    [4, 3.875, 0.125, 0],
+  );
+  assert.deepEqual([month.days(null)[2], month.days(null)[26]], [2.5, 1.5], "the rest is of today");
+  assert.deepEqual(month.tenants(), [
+    ["a", 3.875],
+    ["__proto__", 0.125],
+  ]);
+  const nothing = { month: "2026-11", currency: null, cost: "0", days: [], included: null };
+  const young = new MonthToDate(nothing, now(0.5, [["a", 0.5]]));
+  assert.deepEqual([young.sum(null), young.sum("a"), young.currency], [0.5, 0.5, "USD"]);
+  const behind = new MonthToDate({ ...read, included: null }, now(9, [["a", 9]]));
+  assert.deepEqual([behind.sum(null), behind.sum("a")], [9, 9], "rows wait for the disk");
+  const old = new MonthToDate({ ...read, included: null }, now(9, [], Date.UTC(2026, 9, 3)));
+  assert.equal(old.sum(null), 3.75, "its spend may be of the month before");
+  const other = new MonthToDate({ ...read, currency: "EUR" }, now(9, []));
+  assert.deepEqual([other.sum(null), other.currency], [3.75, "EUR"]);
+});
+
 test("sources of counts add up, and only frames are an estimate", async () => {
   const { sourcesOf, words } = await load("provenance");
   assert.equal(sourcesOf(null), null);

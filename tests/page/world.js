@@ -325,5 +325,5 @@ export function spend(world) {
     return { day: `2026-11-${String(at + 1).padStart(2, "0")}`, cost: (0.8 + 0.5 * Math.sin(at)).toFixed(9), tenants };
   });
   const cost = days.reduce((sum, day) => sum + Number(day.cost), 0).toFixed(9);
-  return { month: "2026-11", currency: world.currency, cost, days: world.currency ? days : [] };
+  return { month: "2026-11", currency: world.currency, cost, days: world.currency ? days : [], included: null };
 }

@@ -24,7 +24,9 @@ impl AdminPage {
             metrics: metrics.clone(),
             billing: billing.clone(),
             recorder: Recorder::default(),
-            spend: billing.ledger_path().map(|(path, currency)| month_spend::cached(path, currency, metrics)),
+            spend: billing
+                .ledger_path()
+                .map(|(path, currency)| month_spend::cached(path, currency, metrics, billing.ledger())),
         }
     }
 

@@ -207,6 +207,11 @@ impl State {
         Some((self.path.as_deref()?, self.currency))
     }
 
+    /// Returns the running ledger.
+    pub(crate) fn ledger(&self) -> Option<Ledger> {
+        self.ledger.clone()
+    }
+
     /// Leaves the final counts of the ledger in the metrics, after billing was dropped in a process that goes on.
     pub fn end_metrics(&self, metrics: &Metrics) {
         unset_metrics(metrics);

@@ -1,16 +1,18 @@
 //! The spend of this month of UTC from the ledger's daily totals, by day and tenant, for the live page. It is not a bill.
-//! The law: sums are exact, and names are labels as on the metrics page. Rows that wait for the disk are not in it.
+//! The law: sums are exact, and names are labels as on the metrics page. The spend of this process that they include is
+//! stated, so that a reader can add what came later.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use ledger::{Range, Source, SourceError, Store, period};
-use live::{DailySpend, MonthSpend, TenantSpend};
-use metrics::Metrics;
+use ledger::{Ledger, Range, Source, SourceError, Store, period};
+use live::{DailySpend, IncludedSpend, MonthSpend, TenantSpend};
+use metrics::{Metrics, units};
 use page::Cached;
 use price::Currency;
 use report::{Basis, Key, Order, Query, make};
@@ -23,10 +25,12 @@ struct Sum {
     unpriced: u64,
 }
 
-/// Returns the month's spend as JSON, read from the ledger at `path` at most once per [`MAX_AGE`].
-pub(crate) fn cached(path: &Path, currency: Currency, metrics: &Metrics) -> Cached {
+/// Returns the month's spend as JSON, read from the ledger at `path` at most once per [`MAX_AGE`]. `ledger` writes it, if
+/// this process does.
+pub(crate) fn cached(path: &Path, currency: Currency, metrics: &Metrics, ledger: Option<Ledger>) -> Cached {
     let (path, metrics) = (path.to_owned(), metrics.clone());
     Cached::new(MAX_AGE, move || {
+        let included = included(&metrics, ledger.as_ref());
         let now_us = ledger::now_us();
         let spend = match Store::open_read(&path) {
             Ok(store) => of(&store, currency, &metrics, now_us),
@@ -43,7 +47,33 @@ pub(crate) fn cached(path: &Path, currency: Currency, metrics: &Metrics) -> Cach
                 "the ledger cannot be read: {error}; `tokenmeter ledger verify` finds the cause"
             ))
         })?;
-        Ok(serde_json::to_string(&spend)?)
+        Ok(serde_json::to_string(&MonthSpend { included, ..spend })?)
+    })
+}
+
+/// Returns the spend so far, once all its rows are on the disk; `None` if that takes too long. A ledger that is read
+/// then may have later rows, too.
+fn included(metrics: &Metrics, ledger: Option<&Ledger>) -> Option<IncludedSpend> {
+    let snapshot = metrics.snapshot();
+    // An exchange is charged a moment before its row enters the queue.
+    sleep(PAUSE);
+    let began = Instant::now();
+    loop {
+        let waited = began.elapsed();
+        // The oldest row that waits is younger than the spend.
+        if ledger?.status().commit_lag <= waited {
+            break;
+        }
+        if waited > DISK_MAX_WAIT {
+            return None;
+        }
+        sleep(PAUSE);
+    }
+    let models = snapshot.models.iter().filter_map(|model| model.spend_pico);
+    let tenants = snapshot.tenants.iter().filter_map(|tenant| Some((tenant, tenant.spend_pico?)));
+    Some(IncludedSpend {
+        all: units(models.fold(0, i128::saturating_add)),
+        tenants: tenants.map(|(tenant, pico)| (tenant.tenant.to_string(), units(pico))).collect(),
     })
 }
 
@@ -97,6 +127,7 @@ fn of(
                 tenants: shown(tenants),
             })
             .collect(),
+        included: None,
     })
 }
 
@@ -134,6 +165,12 @@ fn shown(tenants: BTreeMap<Arc<str>, Sum>) -> Vec<TenantSpend> {
     };
     tenants.into_iter().map(tenant).collect()
 }
+
+/// Time between two looks at the ledger's queue.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The longest wait for the disk, which usually takes 50 ms.
+const DISK_MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// The longest time for which a reading of the ledger is shown.
 const MAX_AGE: Duration = Duration::from_secs(10);

@@ -82,11 +82,38 @@ fn foreign_currency_is_left_out() {
     assert_eq!((spend.currency, &*spend.cost, spend.days.len()), (None, "0.00", 0));
 }
 
+/// The month's sum and the spend since then is never below the spend since the start.
+#[test]
+fn spend_of_the_process_is_in_the_sums_or_beyond_the_included() {
+    let place = Place::new();
+    let ledger = ledger::start(ledger::Plan::new(place.ledger()));
+    let metrics = Metrics::new(Options::default());
+    let charge = |n: u64| {
+        let row = Row { ended_us: ledger::now_us(), ..row(n) };
+        let cost = row.charge.cost().map(i128::from).unwrap();
+        metrics.tenant_label(&row.tenant);
+        metrics.charge(&row.tenant, "m", metrics::Basis::Price, cost);
+        ledger.enter(row);
+        cost
+    };
+    let first: i128 = [1, 2, 3].map(charge).iter().sum();
+    let read = |cached: &Cached| {
+        let mut out = Vec::new();
+        (cached.content().write)(&mut out).unwrap();
+        serde_json::from_slice::<MonthSpend>(&out).unwrap()
+    };
+    let spend = read(&cached(&place.ledger(), Currency::USD, &metrics, Some(ledger.clone())));
+    let included = spend.included.unwrap();
+    assert_eq!(spend.cost, text::money(first).to_string(), "the reading waits for its rows");
+    assert_eq!(included.tenants.values().sum::<f64>(), units(first));
+    assert!(ledger.shutdown(Duration::from_secs(30)));
+}
+
 #[test]
 fn unreadable_ledger_is_an_error_with_a_remedy_and_a_missing_one_is_empty() {
     let place = Place::new();
     let text = |name: &str| {
-        let cached = cached(&place.path(name), Currency::USD, &Metrics::new(Options::default()));
+        let cached = cached(&place.path(name), Currency::USD, &Metrics::new(Options::default()), None);
         let mut out = Vec::new();
         (cached.content().write)(&mut out).map(|()| out).map_err(|error| error.to_string())
     };

@@ -38,4 +38,4 @@ pub use point::Point;
 pub use recent::Recent;
 pub use recorder::{HISTORY_MAX_BYTES, HISTORY_SCOPES, Recorder};
 pub use scope::{Budget, Scope, Totals};
-pub use spend::{DailySpend, MonthSpend, TenantSpend};
+pub use spend::{DailySpend, IncludedSpend, MonthSpend, TenantSpend};

@@ -1,5 +1,7 @@
 //! The answer of `/api/spend`: the ledger's spend of this month.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// The spend of a month of UTC, from the ledger. It is not a bill. Money is an exact decimal number in a string.
@@ -14,6 +16,19 @@ pub struct MonthSpend {
     pub cost: String,
     /// The days with exchanges, in order.
     pub days: Vec<DailySpend>,
+    /// The spend since the start of the process that the sums include: what `Totals::spend` is above it came later. `null`
+    /// if rows from before the reading still wait for the disk.
+    pub included: Option<IncludedSpend>,
+}
+
+/// The spend since the start of the process, as in `Totals::spend`, at the time of a reading of the ledger.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IncludedSpend {
+    /// That of all traffic.
+    pub all: f64,
+    /// That of each tenant with spend.
+    pub tenants: BTreeMap<String, f64>,
 }
 
 /// The spend of a day of UTC.

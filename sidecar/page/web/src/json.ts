@@ -209,4 +209,6 @@ export interface MonthSpend {
   currency: string | null;
   cost: string;
   days: { day: string; cost: string; tenants: TenantSpend[] }[];
+  /** The spend since the start that the sums include; `null` if it is not known. */
+  included: { all: number; tenants: Record<string, number> } | null;
 }

@@ -3,7 +3,7 @@
 import { Chart } from "./chart.ts";
 import { make, show, write } from "./element.ts";
 import { save, type Cell } from "./csv.ts";
-import type { MonthSpend } from "./json.ts";
+import type { MonthToDate } from "./month-to-date.ts";
 import { visible } from "./name.ts";
 import { money } from "./quantity.ts";
 import { Section } from "./section.ts";
@@ -19,7 +19,7 @@ export class Month implements View {
   readonly #list = make("ul", { class: "sums" });
   readonly #chart: Chart;
   readonly #section: Section;
-  #month: MonthSpend | null = null;
+  #month: MonthToDate | null = null;
   #key = "";
 
   constructor() {
@@ -28,7 +28,7 @@ export class Month implements View {
       lines: [{ label: "", role: "accent", shape: "bars" }],
       value: (v) => money(v, this.#month?.currency ?? null),
       tick: (v) => (v === 0 ? "0" : String(+v.toPrecision(2))),
-      where: (x) => `${this.#month?.month ?? ""}-${String(x).padStart(2, "0")} (UTC)`,
+      where: (x) => `${this.#month?.read.month ?? ""}-${String(x).padStart(2, "0")} (UTC)`,
       floor: 0.000001,
       ticks: { at: () => [1, 8, 15, 22, 29], text: String, range: () => [0.5, 31.5] },
     });
@@ -38,7 +38,11 @@ export class Month implements View {
       this.#sum,
       this.#chart.element,
       this.#list,
-      make("p", { class: "note" }, "From the ledger, by day in UTC. Not a bill."),
+      make(
+        "p",
+        { class: "note" },
+        "From the ledger and, since its last reading, from this process; by day in UTC. Not a bill.",
+      ),
     );
     this.#section.controls.append(button("CSV", "Save the month’s spend as a CSV file", () => this.#save()));
     this.element = this.#section.element;
@@ -49,26 +53,16 @@ export class Month implements View {
     show(this.element, month !== null && month.currency !== null);
     if (!month) return;
     this.#section.coversAll(place.kind === "model" ? place : { kind: "all" });
-    const key = JSON.stringify([month, place]);
+    const only = place.kind === "tenant" ? place.name : null;
+    const [sum, days, tenants] = [month.sum(only), month.days(only), month.tenants()];
+    const key = JSON.stringify([month.read.month, only, sum, days, tenants]);
     if (key === this.#key) return;
     this.#key = key;
     this.#month = month;
-    const only = place.kind === "tenant" ? place.name : null;
-    const sums = new Map<string, number>();
-    const days = DAYS.map(() => 0);
-    for (const { day, cost, tenants } of month.days) {
-      const own = only === null ? Number(cost) : Number(tenants.find(({ name }) => name === only)?.cost ?? 0);
-      days[Number(day.slice(8)) - 1] = own;
-      for (const tenant of tenants) sums.set(tenant.name, (sums.get(tenant.name) ?? 0) + Number(tenant.cost));
-    }
-    write(
-      this.#sum,
-      money(only === null ? Number(month.cost) : days.reduce((sum, day) => sum + day, 0), month.currency),
-    );
+    write(this.#sum, money(sum, month.currency));
     this.#chart.set([DAYS, days.map((cost) => cost || null)]);
-    const most = [...sums].sort(([, a], [, b]) => b - a).slice(0, TENANTS_SHOWN);
     this.#list.replaceChildren(
-      ...(only === null ? most : []).map(([name, sum]) =>
+      ...(only === null ? tenants.slice(0, TENANTS_SHOWN) : []).map(([name, sum]) =>
         make("li", {}, make("span", {}, visible(name)), make("span", { class: "number" }, money(sum, month.currency))),
       ),
     );
@@ -80,7 +74,7 @@ export class Month implements View {
 
   #save(): void {
     const head: Cell[] = ["day_utc", "tenant", "cost", "currency", "exchanges", "unpriced_exchanges"];
-    const rows = (this.#month?.days ?? []).flatMap(({ day, tenants }) =>
+    const rows = (this.#month?.read.days ?? []).flatMap(({ day, tenants }) =>
       tenants.map((tenant): Cell[] => [
         day,
         tenant.name,

@@ -14,6 +14,7 @@ import { Gpus } from "./gpus.ts";
 import { Header } from "./header.ts";
 import type { Curves, History, MonthSpend, Now } from "./json.ts";
 import { Month } from "./month.ts";
+import { MonthToDate } from "./month-to-date.ts";
 import { Notices } from "./notices.ts";
 import { Panels } from "./panels.ts";
 import { placeOf, scopeIn, scopeName, type Place } from "./place.ts";
@@ -147,7 +148,7 @@ export class Page {
       near: this.#near,
       shown: (this.#step === 60 && this.#day ? this.#day : this.#near).since(Math.floor(now.started_unix_ms / 1000)),
       curves: this.#curves,
-      month: this.#month,
+      month: this.#month && new MonthToDate(this.#month, now),
     };
     for (const view of this.#views) view.update(reading);
   }

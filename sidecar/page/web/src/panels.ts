@@ -219,14 +219,7 @@ export function sumOf(tokens: Record<string, number>, prefix: string): number {
 /** Returns the month's spend of the place; `null` if the ledger has none by model, or there is no ledger. */
 function monthOf({ month, place }: Reading): string | null {
   if (place.kind === "model" || !month?.currency) return null;
-  const cost =
-    place.kind === "all"
-      ? Number(month.cost)
-      : month.days.reduce(
-          (sum, day) => sum + Number(day.tenants.find(({ name }) => name === place.name)?.cost ?? 0),
-          0,
-        );
-  return money(cost, month.currency);
+  return money(month.sum(place.kind === "tenant" ? place.name : null), month.currency);
 }
 
 function requests(value: Maybe): Quantity {

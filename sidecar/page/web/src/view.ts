@@ -1,6 +1,7 @@
 // What a part of the page is given to show.
 
-import type { Curves, MonthSpend, Now, Scope } from "./json.ts";
+import type { Curves, Now, Scope } from "./json.ts";
+import type { MonthToDate } from "./month-to-date.ts";
 import type { Place } from "./place.ts";
 import type { Trail } from "./trail.ts";
 
@@ -15,7 +16,7 @@ export interface Reading {
   readonly shown: Trail;
   readonly curves: Curves | null;
   /** `null` before the first answer and without a ledger. */
-  readonly month: MonthSpend | null;
+  readonly month: MonthToDate | null;
 }
 
 export interface View {
