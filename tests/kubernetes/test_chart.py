@@ -250,6 +250,24 @@ def test_job_label_is_namespace_and_name():
     assert endpoint["port"] in [one["name"] for one in config(chart.render("1.31"))["container"]["ports"]]
 
 
+def test_admin_token_is_mounted_and_sent():
+    objects = chart.render("1.31", EVERYTHING, sets=['injection={"mode":"webhook"}'])
+    injection = config(objects)
+    env = {one["name"]: one.get("value") for one in injection["container"]["env"]}
+    folder, _, file = env["TOKENMETER_ADMIN_TOKEN_FILE"].rpartition("/")
+    [mount] = [one for one in injection["container"]["volumeMounts"] if one["mountPath"] == folder]
+    [volume] = [one for one in injection["volumes"] if one["name"] == mount["name"]]
+    assert mount["readOnly"] and volume["secret"]["optional"], "a pod without the Secret starts"
+    assert volume["secret"]["items"] == [{"key": "token", "path": file}]
+    [endpoint] = chart.named(objects, "PodMonitor")["spec"]["podMetricsEndpoints"]
+    credentials = endpoint["authorization"]["credentials"]
+    assert credentials == {"name": volume["secret"]["secretName"], "key": "token"}
+    [plain] = chart.named(chart.render("1.31", sets=['monitoring={"podMonitor":{"enabled":true}}']), "PodMonitor")[
+        "spec"
+    ]["podMetricsEndpoints"]
+    assert "authorization" not in plain
+
+
 STORE_JOBS = {
     "report": ("tokenmeter_read", "tokenmeter-read"),
     "retention": ("tokenmeter", "tokenmeter-owner"),

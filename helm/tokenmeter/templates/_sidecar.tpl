@@ -38,6 +38,9 @@
 - {name: TOKENMETER_DRAIN_TOKEN_FILE, value: /var/lib/tokenmeter/drain.token}
 - {name: TOKENMETER_DRAIN_DELAY_MS, value: {{ mul .Values.sidecar.drain.delaySeconds 1000 | quote }}}
 - {name: TOKENMETER_DRAIN_GRACE_MS, value: {{ mul .Values.sidecar.drain.graceSeconds 1000 | quote }}}
+{{- if .Values.sidecar.adminTokenSecret.name }}
+- {name: TOKENMETER_ADMIN_TOKEN_FILE, value: /etc/tokenmeter/admin-token/token}
+{{- end }}
 {{- with .Values.ledger }}
 {{- if .enabled }}
 - {name: TOKENMETER_LEDGER, value: /var/lib/tokenmeter/ledger.db}
@@ -95,6 +98,9 @@ volumeMounts:
     mountPath: /var/run/secrets/kubernetes.io/serviceaccount
     subPath: no-token
     readOnly: true
+  {{- if .Values.sidecar.adminTokenSecret.name }}
+  - {name: tokenmeter-admin-token, mountPath: /etc/tokenmeter/admin-token, readOnly: true}
+  {{- end }}
 {{- end -}}
 
 {{/* The address of all listeners: that of the admin address, if it is the one of IPv6 and IPv4. */}}
@@ -109,6 +115,13 @@ volumeMounts:
 {{- define "tokenmeter.volumes" -}}
 - name: tokenmeter-state
   emptyDir: {sizeLimit: {{ .Values.sidecar.state.sizeLimit }}}
+{{- with .Values.sidecar.adminTokenSecret }}
+{{- if .name }}
+# A pod without the Secret starts; its numbers are closed until the Secret exists.
+- name: tokenmeter-admin-token
+  secret: {secretName: {{ .name }}, optional: true, items: [{key: {{ .key | quote }}, path: token}]}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{/*
