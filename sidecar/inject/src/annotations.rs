@@ -1,10 +1,27 @@
 //! The annotations of one pod: its annotations `config.tokenmeter.io/NAME`.
 
 use serde_json::Value;
+use text::suggestion;
 
 use crate::config::GRACE_MAX_SECONDS;
-use crate::pod::text;
-use crate::reason::Reason;
+use crate::pod::{at, text};
+use crate::reason::{Reason, bounded};
+
+/// The names of the annotations, without their prefix.
+pub const NAMES: [&str; 12] = [
+    "mode",
+    "container",
+    "port",
+    "server-port",
+    "loopback",
+    "grace-seconds",
+    "usage",
+    "kind",
+    "role",
+    "prices",
+    "tenants",
+    "image",
+];
 
 /// The values of the annotation `kind`, those of the setting.
 pub const KINDS: [&str; 14] = [
@@ -74,8 +91,7 @@ pub(crate) struct Annotations<'p> {
 impl<'p> Annotations<'p> {
     /// Reads the annotations of a pod. An invalid value would stop the sidecar, and the pod with it.
     pub(crate) fn read(pod: &'p Value) -> Result<Self, Reason> {
-        let annotation =
-            |name: &str| text(pod, &["metadata", "annotations", &format!("config.tokenmeter.io/{name}")]);
+        let annotation = |name: &str| text(pod, &["metadata", "annotations", &format!("{PREFIX}{name}")]);
         let one_of = |name: &'static str, known: &[&str]| match annotation(name) {
             Some(value) if !known.contains(&value) => Err(Reason::Annotation(name)),
             value => Ok(value),
@@ -117,11 +133,32 @@ impl<'p> Annotations<'p> {
     }
 }
 
+/// Returns a warning for each annotation of the prefix with an unknown name, which has no effect.
+pub(crate) fn unknown(pod: &Value) -> Vec<String> {
+    let all = at(pod, &["metadata", "annotations"]).and_then(Value::as_object);
+    let names = all.into_iter().flat_map(|all| all.keys()).filter_map(|key| key.strip_prefix(PREFIX));
+    let unknown = names.filter(|name| !NAMES.contains(name)).take(WARNINGS_MAX);
+    let warning = |name: &str| {
+        let suggestion = suggestion(name, NAMES.into_iter());
+        let name = bounded(name, NAME_MAX_BYTES);
+        format!("the annotation {PREFIX}{} is unknown and has no effect; {suggestion}", name.escape_debug())
+    };
+    unknown.map(warning).collect()
+}
+
 /// Returns a number of at most five digits within bounds.
 pub(crate) fn whole(text: &str, from: u32, to: u32) -> Option<u32> {
     let is_number = !text.is_empty() && text.len() <= 5 && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten().filter(|number| (from..=to).contains(number))
 }
+
+const PREFIX: &str = "config.tokenmeter.io/";
+
+/// Maximum number of warnings about unknown names; the API server cuts long lists.
+const WARNINGS_MAX: usize = 5;
+
+/// Maximum bytes of an unknown name in a warning; Kubernetes' own maximum is 63.
+const NAME_MAX_BYTES: usize = 63;
 
 /// Returns true for the name of a ConfigMap.
 fn is_dns_name(name: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::annotations::{Annotations, Mode};
+use crate::annotations::{self, Annotations, Mode};
 use crate::config::Config;
 use crate::pod::{CONTAINER, containers, list, map_mut, text};
 use crate::reason::Reason;
@@ -47,6 +47,7 @@ pub fn inject(pod: &Value, config: &Config) -> Result<Injected, Reason> {
 
     let name = text(container, &["name"]).unwrap_or_default();
     let mut changed = container.clone();
+    let mut warnings = annotations::unknown(pod);
     let mut pod = pod.clone();
     let spec = pod.get_mut("spec").ok_or(Reason::NotAPod)?;
     let addresses = match annotations.mode {
@@ -54,7 +55,6 @@ pub fn inject(pod: &Value, config: &Config) -> Result<Injected, Reason> {
         Mode::NamedPort => named_port::apply(&mut changed, ports)?,
         Mode::Redirect => redirect::apply(spec, config, ports)?,
     };
-    let mut warnings = Vec::new();
     let waits = probes::add_pre_stop(&mut changed, config.admin_port())?;
     deadline::keep_restarts(&mut changed, deadline::of_pod(spec), waits);
     if !waits {

@@ -22,7 +22,7 @@ mod sidecar;
 mod takeover;
 pub mod webhook;
 
-pub use annotations::{KINDS, ROLES, USAGES};
+pub use annotations::{KINDS, NAMES, ROLES, USAGES};
 pub use config::{Config, ConfigError};
 pub use injection::{Injected, inject};
 pub use reason::Reason;

@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::annotations;
 use crate::config::Config;
 use crate::injection::{Injected, inject};
 use crate::pod::text;
@@ -76,6 +77,10 @@ pub fn answer(body: &[u8], config: &Config) -> Result<Answer, NotAReview> {
     })
 }
 
+fn prefixed(warnings: Vec<String>) -> impl Iterator<Item = String> {
+    warnings.into_iter().map(|warning| format!("tokenmeter: {warning}"))
+}
+
 /// Returns the patch, the warnings and the outcome of a request.
 fn admit(request: &Value, config: &Config) -> (Option<Vec<u8>>, Vec<String>, &'static str) {
     let pod = request.get("object").unwrap_or(&Value::Null);
@@ -89,13 +94,17 @@ fn admit(request: &Value, config: &Config) -> (Option<Vec<u8>>, Vec<String>, &'s
     match injected {
         Ok(Injected { pod: changed, warnings }) => {
             let patch = serde_json::to_vec(&json_patch::diff(pod, &changed)).ok();
-            let warnings = warnings.iter().map(|warning| format!("tokenmeter: {warning}")).collect();
-            (patch, warnings, "injected")
+            (patch, prefixed(warnings).collect(), "injected")
         }
         Err(reason) => {
             let is_labelled = text(pod, &["metadata", "labels", "tokenmeter.io/inject"]) == Some("true");
-            let warning = reason.warns(is_labelled).then(|| format!("tokenmeter: not metered: {reason}"));
-            (None, warning.into_iter().collect(), reason.name())
+            let mut warnings = Vec::new();
+            if reason.warns(is_labelled) {
+                warnings.push(format!("tokenmeter: not metered: {reason}"));
+                // A misspelt name may be the cause.
+                warnings.extend(prefixed(annotations::unknown(pod)));
+            }
+            (None, warnings, reason.name())
         }
     }
 }
