@@ -1,4 +1,5 @@
-//! The CPU of the admin thread with a live page: `cargo bench -p tokenmeter-page -- [MODELS] [TENANTS] [STREAMS]`.
+//! The CPU of the admin thread with a live page: `tests/bench/run page [MODELS] [TENANTS] [STREAMS]`. Prints a row of the
+//! table in tests/bench/performance.md.
 //!
 //! Every model and tenant has traffic. The thread's CPU time is the kernel's, over ten seconds.
 
@@ -103,17 +104,21 @@ fn main() {
     let running =
         page::start(([127, 0, 0, 1], 0).into(), AllowedHosts::default(), page::CONNECTIONS, Box::new(source))
             .expect("it listens");
-    println!("{models} models, {tenants} tenants, all with traffic on four workers");
-    for open in [0, streams] {
+    println!(
+        "| models | tenants | no stream, % of a core | {streams} streams, % of a core | one sample, µs |"
+    );
+    println!("|---:|---:|---:|---:|---:|");
+    let shares = [0, streams].map(|open| {
         (0..open).for_each(|_| stream(running.address()));
         // The histories of all scopes exist after a few samples.
         std::thread::sleep(Duration::from_secs(3));
         let (began, before) = (Instant::now(), admin_cpu());
         std::thread::sleep(Duration::from_secs(10));
         let share = (admin_cpu() - before).as_secs_f64() / began.elapsed().as_secs_f64();
-        let sample_us = sample_ns.load(Ordering::Relaxed) / 1000;
-        println!("{open:>3} streams: {:.2} % of a core; a sample takes {sample_us} µs", share * 100.0);
-    }
+        100.0 * share
+    });
+    let sample_us = sample_ns.load(Ordering::Relaxed) / 1000;
+    println!("| {models} | {tenants} | {:.2} | {:.2} | {sample_us} |", shares[0], shares[1]);
     done.store(true, Ordering::Relaxed);
     drop(running);
     let _ = driver.join();
