@@ -182,7 +182,7 @@ impl<E: Engine> Connections<E> {
     pub(crate) fn leave(&self) {
         self.worker.leaving.order();
         for pool in &self.pools {
-            pool.clear();
+            pool.leave();
         }
     }
 

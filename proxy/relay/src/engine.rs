@@ -9,11 +9,11 @@
 //!    response, the engine drops the function's future.
 //! 2. A request body yields each slice once, in order, as the client sent it. It fails with [`BodyError::ClientGone`]
 //!    if the client left, and with [`BodyError::Malformed`] if its framing is broken.
-//! 3. A [`Connection`] makes progress in [`Connection::drive`] only, and dropping it closes its socket (law 4). A
-//!    response body is ready only through `drive`, in the turn in which its bytes were read (law 2).
+//! 3. A [`Connection`] is driven by the future that owns it, with [`Connection::drive`], and dropping it closes its socket
+//!    or resets its stream (law 4). A response body is ready in the turn in which its bytes were read (law 2).
 //! 4. A truncated body reaches the client truncated: no last chunk, a reset stream.
 //! 5. Nothing is buffered beyond [`limits::BUFFER_BYTES`](crate::limits::BUFFER_BYTES) each way: a slow client stops
-//!    its upstream.
+//!    its upstream, and on a shared connection its own stream only.
 //!
 //! # The duties of the callers
 //!
@@ -52,6 +52,7 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
 
 use self::net::client::Client;
+use crate::capacity::Permit;
 use crate::state::WorkerState;
 
 /// The available engines.
@@ -85,26 +86,56 @@ pub(crate) trait Engine: Sized + 'static {
         R: Future<Output = Option<Response<B>>> + 'static,
         B: Body<Data = Bytes, Error = Cut> + 'static;
 
-    /// Starts HTTP on a stream that is connected to an upstream.
+    /// Starts HTTP on a stream that is connected to an upstream, by the protocol that both agreed on. `place`: its
+    /// place among all sockets.
     fn handshake<B: UpstreamBody>(
         &self,
         stream: Stream,
-    ) -> impl Future<Output = io::Result<Self::Connection<B>>>;
-
-    /// Registers `request` to receive each interim response. Libraries require a function that may be called from any
-    /// thread; it is called only while the connection is driven.
-    fn report_interim<B>(
-        request: &mut Request<B>,
-        report: impl Fn(StatusCode, &HeaderMap) + Send + Sync + 'static,
-    );
+        place: Permit,
+    ) -> impl Future<Output = io::Result<Opened<Self::Connection<B>>>>;
 }
 
-/// A connection to an upstream. No task drives it: it is owned by the future that waits for it.
-pub(crate) trait Connection: 'static {
+/// A new connection to an upstream.
+pub(crate) enum Opened<C: Connection> {
+    /// It carries one request at a time, and has this place among all sockets.
+    Exclusive(C, Permit),
+    /// It carries several requests at once, and keeps its place itself.
+    Shared(C::Shared),
+}
+
+/// A connection that carries several requests at once. A task drives it. Its drop lets its streams finish and then
+/// closes it.
+pub(crate) trait Shared<C>: 'static {
+    /// A stream for one request.
+    fn stream(&self) -> C;
+
+    /// Returns true while the server accepts further requests.
+    fn is_open(&self) -> bool;
+
+    /// The number of streams.
+    fn streams(&self) -> usize;
+
+    /// The number of streams that the server allows at once; `None` before it said so.
+    fn streams_max(&self) -> Option<usize>;
+}
+
+/// A connection to an upstream for one request at a time, or a stream of a shared one. It is owned by the future that
+/// waits for it.
+pub(crate) trait Connection: Sized + 'static {
     /// The type of request bodies it carries.
     type RequestBody;
     /// The type of response bodies it yields.
     type ResponseBody: Body<Data = Bytes> + Unpin + 'static;
+    /// A connection with streams of this type.
+    type Shared: Shared<Self>;
+
+    /// Registers `request` to receive each interim response. Libraries require a function that may be called from any
+    /// thread; it is called only while the connection is driven.
+    fn report_interim(
+        &self,
+        request: &mut Request<Self::RequestBody>,
+        report: impl Fn(StatusCode, &HeaderMap) + Send + Sync + 'static,
+    );
 
     /// Queues a request; [`drive`](Self::drive) sends it and reads its response.
     fn send(
@@ -113,7 +144,9 @@ pub(crate) trait Connection: 'static {
     ) -> impl Future<Output = Result<Response<Self::ResponseBody>, SendError<Self::RequestBody>>> + use<Self>;
 
     /// Reads and writes as far as possible. An error is returned by the future that waits for the response or its body.
-    fn drive(&mut self, cx: &mut Context<'_>);
+    /// Returns the context in which that future and the body are polled next: where only this call makes them ready, it
+    /// wakes nothing.
+    fn drive<'c>(&mut self, cx: &'c mut Context<'_>) -> Context<'c>;
 
     /// Releases a closed connection, and with it a queued request of which nothing was sent; false if it is not closed,
     /// or already released.
@@ -137,9 +170,10 @@ pub(crate) trait ClientBody: Body<Data = Bytes, Error: Into<BodyError>> + Unpin 
 impl<B: Body<Data = Bytes, Error: Into<BodyError>> + Unpin + 'static> ClientBody for B {}
 
 /// A request body as it is sent to an upstream.
-pub(crate) trait UpstreamBody: Body<Data = Bytes, Error = BodyError> + 'static {}
-
-impl<B: Body<Data = Bytes, Error = BodyError> + 'static> UpstreamBody for B {}
+pub(crate) trait UpstreamBody: Body<Data = Bytes, Error = BodyError> + Unpin + 'static {
+    /// Puts its first slices back, which the server has not processed, so that they are read again.
+    fn put_back(&mut self, slices: Vec<Bytes>);
+}
 
 /// The end of a client's connection.
 #[derive(Debug)]
@@ -165,7 +199,7 @@ pub(crate) enum BodyError {
 
 /// The reason why a request has no response.
 pub(crate) struct SendError<B> {
-    /// The request, if nothing of it was sent.
+    /// The request, if nothing of it was sent or processed.
     pub(crate) unsent: Option<Request<B>>,
     pub(crate) cause: SendFailure,
 }
@@ -177,8 +211,16 @@ pub(crate) enum SendFailure {
     Body(BodyError),
     /// The response head exceeds its limits.
     HeadTooLarge,
-    /// The response is not valid HTTP/1.1.
+    /// The response is not valid HTTP.
     Invalid,
+    /// The server has not processed the request, and said so.
+    Refused,
+    /// The server accepts the request over HTTP/1.1 only, and has not processed it.
+    NeedsHttp1,
+    /// The server ended the request's stream.
+    Reset,
+    /// The server did not answer a PING.
+    Silent,
     /// TLS failed after its handshake, or the server speaks it unexpectedly.
     Tls(TlsFault),
     /// The connection closed.

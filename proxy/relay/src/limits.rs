@@ -158,3 +158,64 @@ pub const H2_STREAM_WINDOW: u32 = 64 * 1024;
 
 /// HTTP/2: the same for a whole connection.
 pub const H2_CONNECTION_WINDOW: u32 = 1024 * 1024;
+
+/// HTTP/2 to an upstream: streams on one connection, if the server allows more; the recommended minimum of servers
+/// (RFC 9113 §6.5.2). Further requests get a further connection.
+pub const H2_UPSTREAM_STREAMS: usize = 100;
+
+/// HTTP/2 to an upstream: bytes of a stream that a server may send before they are read. An answer passes at most this
+/// many bytes in a round trip, and a slow client's stream holds them in memory. With HTTP/1.1 a socket's buffer takes
+/// several megabytes; here all streams share one.
+pub const H2_UPSTREAM_STREAM_WINDOW: u32 = 256 * 1024;
+
+/// HTTP/2 to an upstream: the same for a connection: a full window for each stream, so that the streams of slow clients
+/// never stop the others. It bounds the memory of a connection, 25 MiB.
+pub const H2_UPSTREAM_CONNECTION_WINDOW: u32 = H2_UPSTREAM_STREAMS as u32 * H2_UPSTREAM_STREAM_WINDOW;
+
+/// HTTP/2 to an upstream: bytes of a decoded header list. Twice the limit of a head, so that an answer can name the
+/// limit; a longer list ends its stream.
+pub const H2_ANSWER_LIST_BYTES: u32 = 2 * BUFFER_BYTES as u32;
+
+/// HTTP/2 to an upstream: the sum, over the unread DATA frames of a connection that are shorter than 256 bytes, of the
+/// bytes that they lack: their bookkeeping takes memory that no window counts. Enough for all streams of a connection
+/// to stall with frames of 100 bytes. Beyond it the connection is closed.
+pub const H2_SMALL_FRAMES_BYTES: usize = 48 * 1024 * 1024;
+
+/// HTTP/2 to an upstream: reset streams that are remembered, so that frames in transit are ignored, and for how long:
+/// a server has seen the reset by then.
+pub const H2_RESETS_KEPT: usize = 1024;
+
+/// See [`H2_RESETS_KEPT`].
+pub const H2_RESET_KEPT: Duration = Duration::from_secs(5);
+
+/// HTTP/2 to an upstream: streams that the server made invalid, in the life of a connection. Beyond it the connection
+/// is closed.
+pub const H2_UPSTREAM_ERRORS: usize = 1024;
+
+/// HTTP/2 to an upstream: bytes of a request body that claim a part of the connection's window at a time: one frame.
+pub const H2_UPLOAD_PIECE_BYTES: usize = 16 * 1024;
+
+/// HTTP/2 to an upstream: bytes of a request body that are kept until the response, to send the request again if the
+/// server refuses it. The initial window of a stream: more is sent only after the server has taken some.
+pub const H2_REPLAY_BYTES: usize = 64 * 1024;
+
+/// HTTP/2 to an upstream: further attempts for a request that the server refuses unprocessed.
+pub const H2_REFUSALS: usize = 3;
+
+/// HTTP/2 to an upstream: bytes read from a connection in one turn, then the tasks of its streams run.
+pub const H2_TURN_BYTES: usize = 64 * 1024;
+
+/// HTTP/2 to an upstream: the silence of a server with open requests after which it is asked for a sign of life (PING).
+/// A model that computes is silent, its server's HTTP/2 answers at once.
+pub const H2_PING_AFTER: Duration = Duration::from_secs(15);
+
+/// HTTP/2 to an upstream: the time in which it must answer; then the connection is closed and its requests fail.
+pub const H2_PONG_WITHIN: Duration = Duration::from_secs(15);
+
+/// HTTP/2 to an upstream: the time for which a connection that nothing uses may take to close.
+pub const H2_CLOSE: Duration = Duration::from_secs(1);
+
+/// HTTP/2 to an upstream: a connection may be idle for this multiple of the plan's `pool_idle`, by default 48 s. That is
+/// short for servers that close without notice; here the close is announced, requests that meet it are sent again, and
+/// load balancers keep connections for 60 s and more.
+pub const H2_IDLE_FACTOR: u64 = 12;

@@ -58,9 +58,10 @@ pub struct Plan {
     pub connect_timeout: Duration,
     /// The time limit for a client to send a request head.
     pub head_timeout: Duration,
-    /// The maximum idle time of upstream connections: below uvicorn's 5 s.
+    /// The maximum idle time of upstream connections: below uvicorn's 5 s. With HTTP/2, a
+    /// [multiple](crate::limits::H2_IDLE_FACTOR) of it.
     pub pool_idle: Duration,
-    /// Idle upstream connections kept per worker and upstream.
+    /// Idle upstream connections kept per worker and upstream, of each HTTP version.
     pub pool_size: usize,
     /// The time after a stop signal in which new connections are still served.
     pub drain_delay: Duration,

@@ -31,7 +31,7 @@ pub(crate) fn sweep<E: Engine>(connections: &Connections<E>) {
         give_way(capacity, connections, now, limits::SILENT_SWEEPS, Verdict::OverShare, carried);
     }
     let sockets =
-        |in_flight: &InFlight| usize::from(in_flight.is_carried.get()) + usize::from(in_flight.is_http1);
+        |in_flight: &InFlight| usize::from(in_flight.has_socket.get()) + usize::from(in_flight.is_http1);
     give_way(
         &connections.worker.capacities.sockets,
         connections,

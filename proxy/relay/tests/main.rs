@@ -3,6 +3,7 @@
 //! Everything waits for the expected state with a deadline; nothing relies on a sleep.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
+#![expect(clippy::duplicate_mod, reason = "the same tests run with each protocol of the upstream")]
 
 mod support;
 
@@ -10,6 +11,7 @@ mod detached;
 mod gate;
 mod metering;
 mod on_hyper;
+mod on_hyper_http2;
 mod paying;
 mod priced;
 mod reading;

@@ -13,3 +13,6 @@ impl Engine for UnderTest {
 
 #[path = "conformance/mod.rs"]
 mod conformance;
+
+#[path = "conformance_http1/mod.rs"]
+mod conformance_http1;

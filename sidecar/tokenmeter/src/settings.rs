@@ -261,7 +261,7 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Proxy,
         form: Form::Number { unit: "milliseconds", min: 0, max: 3_600_000 },
         default: "4000",
-        help: "Idle timeout of upstream connections; below uvicorn's 5000",
+        help: "Idle timeout of upstream connections; below uvicorn's 5000. HTTP/2: twelve times as long",
     },
     Setting {
         key: "connect_timeout_ms",

@@ -1,9 +1,10 @@
-//! The engine made of hyper: its server towards clients (HTTP/1.1 and HTTP/2 without TLS), its
-//! HTTP/1.1 client towards upstreams.
+//! The engine made of hyper: its server towards clients (HTTP/1.1 and HTTP/2 without TLS), its HTTP/1.1 client towards
+//! upstreams, and beside it HTTP/2 towards upstreams, by the crate h2 that hyper uses.
 //!
-//! No task is spawned for an upstream connection. The future that waits for it (the forwarding future, then the
-//! response body) owns and polls it, so dropping that future closes the upstream's socket at once: cancellation needs
-//! no signal that could get lost (law 4).
+//! No task is spawned for an HTTP/1.1 connection to an upstream. The future that waits for it (the forwarding future,
+//! then the response body) owns and polls it, so dropping that future closes the upstream's socket at once: cancellation
+//! needs no signal that could get lost (law 4). With HTTP/2 it owns a stream in the same way; dropping it resets the
+//! stream. A shared connection has a task, which ends once nothing uses it.
 //!
 //! Limits of hyper 1.12 that show on the wire:
 //! - Requests that hyper itself cannot parse are answered without a body.
@@ -16,7 +17,6 @@
 mod body;
 mod client;
 mod client_io;
-mod interim;
 mod server;
 
 use std::cell::RefCell;
@@ -25,16 +25,17 @@ use std::io;
 use std::rc::Rc;
 
 use bytes::Bytes;
-use connect::Stream;
-use http::{HeaderMap, Request, Response, StatusCode};
+use connect::{Protocol, Stream};
+use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 
 use self::client::HyperConnection;
 use self::server::StreamTasks;
+use crate::capacity::Permit;
 use crate::engine::net::client::Client;
-use crate::engine::{Cut, Engine, Served, UpstreamBody};
+use crate::engine::{Cut, Engine, Opened, Served, UpstreamBody};
 use crate::limits;
 use crate::state::WorkerState;
 
@@ -93,14 +94,14 @@ impl Engine for Hyper {
         server::serve(self, client, forward).await
     }
 
-    async fn handshake<B: UpstreamBody>(&self, stream: Stream) -> io::Result<HyperConnection<B>> {
-        HyperConnection::new(&self.upstream, stream).await
-    }
-
-    fn report_interim<B>(
-        request: &mut Request<B>,
-        report: impl Fn(StatusCode, &HeaderMap) + Send + Sync + 'static,
-    ) {
-        interim::report(request, report);
+    async fn handshake<B: UpstreamBody>(
+        &self,
+        stream: Stream,
+        place: Permit,
+    ) -> io::Result<Opened<HyperConnection<B>>> {
+        match stream.protocol() {
+            Protocol::Http1 => client::http1(&self.upstream, stream, place).await,
+            Protocol::Http2 => client::http2(&self.worker, stream, place).await,
+        }
     }
 }

@@ -5,5 +5,6 @@ pub(crate) mod client_stream;
 pub(crate) mod deadlines;
 pub(crate) mod pace;
 pub(crate) mod pool;
+pub(crate) mod shared_pool;
 pub(crate) mod stream;
 pub(crate) mod tunnel;

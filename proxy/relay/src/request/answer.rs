@@ -97,15 +97,45 @@ impl Answer {
         }
     }
 
-    /// The upstream closed the connection before its answer.
-    pub(crate) fn broken(upstream: &str) -> Self {
+    /// The upstream broke off before its answer; `how`, as the rest of a sentence that begins with the server.
+    pub(crate) fn broken(upstream: &str, how: &str) -> Self {
         Self {
             status: StatusCode::BAD_GATEWAY,
             refusal: Refusal::UpstreamBroken,
             code: "upstream_broken",
             message: format!(
-                "The inference server '{upstream}' closed the connection before it answered. It may have \
-                 started on the request: look at its log before trying again."
+                "The inference server '{upstream}' {how} before it answered. It may have started on the request: \
+                 look at its log before trying again."
+            ),
+            shape: ErrorShape::Openai,
+            retry_after_s: None,
+        }
+    }
+
+    /// The upstream refused the request each time it was sent, and processed nothing of it.
+    pub(crate) fn unprocessed(upstream: &str) -> Self {
+        Self {
+            status: StatusCode::BAD_GATEWAY,
+            refusal: Refusal::UpstreamBroken,
+            code: "upstream_refused",
+            message: format!(
+                "The inference server '{upstream}' refused the request before it processed any of it (HTTP/2: \
+                 REFUSED_STREAM or GOAWAY). It is at a limit or shuts down; the request may be tried again."
+            ),
+            shape: ErrorShape::Openai,
+            retry_after_s: Some(1),
+        }
+    }
+
+    /// The upstream's connection is open, but nothing answers on it.
+    pub(crate) fn silent(upstream: &str) -> Self {
+        Self {
+            status: StatusCode::GATEWAY_TIMEOUT,
+            refusal: Refusal::UpstreamBroken,
+            code: "upstream_silent",
+            message: format!(
+                "The inference server '{upstream}' did not answer an HTTP/2 PING in time, so its connection was \
+                 closed. It may have started on the request: check that it runs and is reachable."
             ),
             shape: ErrorShape::Openai,
             retry_after_s: None,

@@ -21,7 +21,7 @@ use self::slices::Slices;
 use crate::capacity::Permit;
 use crate::clock;
 use crate::engine::net::pace::Verdict;
-use crate::engine::{BodyError, ClientBody};
+use crate::engine::{BodyError, ClientBody, UpstreamBody};
 use crate::limits::BUFFER_BYTES;
 use crate::request::in_flight::{InFlight, UploadState};
 use crate::request::tenant::TenantResolver;
@@ -226,6 +226,14 @@ impl<B: ClientBody> Upload<B> {
 fn fail(in_flight: &InFlight, error: BodyError) -> BodyError {
     in_flight.upload.set(UploadState::Failed);
     error
+}
+
+impl<B: ClientBody> UpstreamBody for Upload<B> {
+    fn put_back(&mut self, slices: Vec<Bytes>) {
+        for slice in slices.into_iter().rev() {
+            self.ahead.push_front(Ok(Frame::data(slice)));
+        }
+    }
 }
 
 impl<B: ClientBody> Body for Upload<B> {

@@ -54,6 +54,8 @@ pub(crate) struct InFlight {
     pub(crate) gathering: Cell<usize>,
     /// True once it has a connection to its upstream.
     pub(crate) is_carried: Cell<bool>,
+    /// True if that connection carries no other request.
+    pub(crate) has_socket: Cell<bool>,
     /// True once the response head has arrived.
     pub(crate) answering: Cell<bool>,
 }
@@ -88,6 +90,7 @@ impl InFlight {
             watched_at: Cell::new(None),
             gathering: Cell::new(0),
             is_carried: Cell::new(false),
+            has_socket: Cell::new(false),
             answering: Cell::new(false),
             worker: Rc::clone(worker),
             upstream,

@@ -2,9 +2,10 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 
 use connect::{ConnectError, Offer};
+use http::header::UPGRADE;
 use http::{Request, Response, Version};
 use meter::Tick;
 
@@ -12,11 +13,10 @@ use super::answer::Answer;
 use super::body::Upload;
 use super::in_flight::{InFlight, UploadState};
 use super::reject::Stop;
-use crate::clock;
 use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
-use crate::engine::net::pool::PooledConnection;
 use crate::engine::{Connection, Engine, SendError, SendFailure};
 use crate::response::interim::Interim;
+use crate::{clock, limits};
 
 /// A response, and the connection that yields the rest of its body.
 pub(crate) struct Sent<E: Engine> {
@@ -24,8 +24,8 @@ pub(crate) struct Sent<E: Engine> {
     pub(crate) response: Response<UpstreamResponse<E>>,
 }
 
-/// Sends `request`, which the client began at `begun` with this HTTP version. A second attempt follows only if nothing
-/// was sent.
+/// Sends `request`, which the client began at `begun` with this HTTP version. A further attempt follows only if nothing
+/// was sent, or the server says that it processed nothing.
 pub(crate) async fn send<E: Engine>(
     connections: &Connections<E>,
     in_flight: &InFlight,
@@ -34,65 +34,62 @@ pub(crate) async fn send<E: Engine>(
 ) -> Result<Sent<E>, Stop> {
     let worker = &in_flight.worker;
     let index = in_flight.upstream;
-    let upstream = &worker.plan.upstreams[index];
+    let (upstream, pool) = (&worker.plan.upstreams[index], &connections.pools[index]);
     let interim = Interim::default();
-    if version == Version::HTTP_11 {
-        let interim = interim.clone();
-        E::report_interim(&mut request, move |status, fields| interim.push(status, fields));
-    }
     let mut is_counted = false;
     let mut count = || {
         if !std::mem::replace(&mut is_counted, true) {
             in_flight.metered.borrow_mut().with(|exchange| exchange.core.sent());
         }
     };
+    let (mut since, mut refusals) = (begun, 0);
     loop {
+        // HTTP/2 cannot switch protocols.
+        let http1 = request.headers().contains_key(UPGRADE) || pool.needs_http1.get();
         let mut slot = worker.capacities.upstreams[index].permit(in_flight.holder.clone());
         if !(slot.grow(1) || slot.grow_soon(1).await) {
             return Err(Answer::upstream_full(&upstream.name).into());
         }
-        let (mut connection, ready) = match connections.pools[index].take() {
-            Some(connection) => (connection, begun),
+        if !http1 && pool.shared.is_idle() {
+            // The server may have ended an idle connection: the runtime reads that first.
+            tokio::task::yield_now().await;
+        }
+        let (mut connection, ready) = match pool.take(http1) {
+            Some(connection) => (connection, since),
             None => {
-                let Some(socket) = connections.socket(in_flight).await else {
-                    return Err(Answer::overloaded().into());
-                };
-                let mut opening = pin!(async {
-                    let stream = upstream.target.connect(Offer::Http1, worker.plan.connect_timeout).await?;
-                    let http = connections.engine.handshake(stream).await.map_err(ConnectError::Io)?;
-                    Ok(PooledConnection::new(http, socket))
-                });
+                // Boxed: most requests find a connection.
+                let mut opening = Box::pin(open(connections, in_flight, http1));
                 let opened = std::future::poll_fn(|cx| {
                     request.body_mut().read_ahead(cx);
                     opening.as_mut().poll(cx)
-                })
-                .await;
-                match opened {
-                    Ok(connection) => (Box::new(connection), clock::now()),
-                    Err(error) => return Err(unconnected(&upstream.name, &error).into()),
-                }
+                });
+                (opened.await?, clock::now())
             }
         };
         connection.occupy(slot, in_flight.holder.clone());
         in_flight.is_carried.set(true);
+        in_flight.has_socket.set(connection.has_socket());
+        if version == Version::HTTP_11 {
+            let interim = interim.clone();
+            connection.http.report_interim(&mut request, move |status, fields| interim.push(status, fields));
+        }
         let mut waiting = pin!(connection.http.send(request));
         let mut is_sent = false;
         let received = std::future::poll_fn(|cx| {
-            connection.http.drive(cx);
+            let mut driven = connection.http.drive(cx);
             if !is_sent && let UploadState::Complete(at) = in_flight.upload.get() {
                 is_sent = true;
                 count();
                 in_flight.spent(at.max(ready));
             }
+            let polled = waiting.as_mut().poll(&mut driven);
             if let Some(heads) = interim.take() {
                 in_flight.client.interim(heads.as_bytes());
             }
             if interim.is_flood() {
                 return Poll::Ready(Received::<E>::Flood);
             }
-            // Only driving the connection yields the response, and it was just driven.
-            let mut driven = Context::from_waker(Waker::noop());
-            match waiting.as_mut().poll(&mut driven) {
+            match polled {
                 Poll::Ready(Ok(response)) => Poll::Ready(Received::Head(response)),
                 Poll::Ready(Err(error)) => Poll::Ready(Received::Error(Box::new(error))),
                 Poll::Pending if connection.http.release() => {
@@ -104,7 +101,7 @@ pub(crate) async fn send<E: Engine>(
             }
         })
         .await;
-        match received {
+        let SendError { unsent, cause } = match received {
             Received::Head(response) => {
                 // A server may answer before it has the whole request.
                 count();
@@ -114,13 +111,52 @@ pub(crate) async fn send<E: Engine>(
                 let fault = "answered with a flood of interim responses";
                 return Err(Answer::invalid(&upstream.name, fault).into());
             }
+            Received::Error(error) => *error,
+        };
+        let may_repeat = match cause {
+            SendFailure::NeedsHttp1 => {
+                pool.needs_http1.set(true);
+                true
+            }
+            SendFailure::Refused => refusals < limits::H2_REFUSALS,
             // Nothing was sent, so nothing is sent twice. A new connection gets no second attempt.
-            Received::Error(error) => match (connection.is_reused, *error) {
-                (true, SendError { unsent: Some(unsent), .. }) => request = unsent,
-                (_, SendError { cause, .. }) => return Err(unanswered(&upstream.name, cause)),
-            },
+            _ => connection.is_reused,
+        };
+        refusals += 1;
+        request = match unsent.filter(|_| may_repeat) {
+            Some(unsent) => unsent,
+            None => return Err(unanswered(&upstream.name, cause)),
+        };
+        since = clock::now();
+    }
+}
+
+/// Opens a connection, or waits while another request opens one that carries both. `http1`: the request needs one of
+/// its own.
+async fn open<E: Engine>(
+    connections: &Connections<E>,
+    in_flight: &InFlight,
+    http1: bool,
+) -> Result<Box<UpstreamConnection<E>>, Answer> {
+    let plan = &in_flight.worker.plan;
+    let (upstream, pool) = (&plan.upstreams[in_flight.upstream], &connections.pools[in_flight.upstream]);
+    if !http1 && let Some(opened) = pool.shared.awaited() {
+        opened.await;
+        if let Some(connection) = pool.take(http1) {
+            return Ok(connection);
         }
     }
+    let opening = (!http1).then(|| pool.shared.opening());
+    let Some(place) = connections.socket(in_flight).await else { return Err(Answer::overloaded()) };
+    let offer = if http1 { Offer::Http1 } else { Offer::Http1OrHttp2 };
+    let opened = async {
+        let stream = upstream.target.connect(offer, plan.connect_timeout).await?;
+        connections.engine.handshake(stream, place).await.map_err(ConnectError::Io)
+    };
+    let opened = opened.await.map_err(|error| unconnected(&upstream.name, &error))?;
+    let connection = pool.add(opened);
+    drop(opening);
+    Ok(connection)
 }
 
 /// The result of one attempt.
@@ -144,9 +180,12 @@ fn unanswered(name: &str, cause: SendFailure) -> Stop {
     let answer = match cause {
         SendFailure::Body(error) => return error.into(),
         SendFailure::HeadTooLarge => Answer::invalid(name, "answered with a head over 64 KiB or 100 fields"),
-        SendFailure::Invalid => Answer::invalid(name, "did not answer in valid HTTP/1.1"),
+        SendFailure::Invalid => Answer::invalid(name, "did not answer in valid HTTP"),
+        SendFailure::Refused | SendFailure::NeedsHttp1 => Answer::unprocessed(name),
+        SendFailure::Reset => Answer::broken(name, "ended the request's stream"),
+        SendFailure::Silent => Answer::silent(name),
         SendFailure::Tls(fault) => Answer::tls(name, &fault.to_string()),
-        SendFailure::Closed => Answer::broken(name),
+        SendFailure::Closed => Answer::broken(name, "closed the connection"),
     };
     answer.into()
 }

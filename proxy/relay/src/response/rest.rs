@@ -2,7 +2,6 @@
 //! continues for it, and a client that takes the content and not the end is charged all the same.
 
 use std::pin::Pin;
-use std::task::{Context, Waker};
 
 use http_body::Body;
 use usage::Cuts;
@@ -33,9 +32,8 @@ impl<E: Engine> Rest<E> {
     /// Reads the next slice; false at the end, or if no more is needed.
     async fn slice(&mut self) -> bool {
         let frame = std::future::poll_fn(|cx| {
-            self.connection.http.drive(cx);
-            // Only driving the connection makes the body ready, and it was just driven.
-            Pin::new(&mut self.body).poll_frame(&mut Context::from_waker(Waker::noop()))
+            let mut driven = self.connection.http.drive(cx);
+            Pin::new(&mut self.body).poll_frame(&mut driven)
         });
         let Some(Ok(frame)) = frame.await else { return false };
         let Ok(bytes) = frame.into_data() else { return false };

@@ -1,6 +1,6 @@
 //! The response body: each slice read from the upstream is passed to the exchange and forwarded to the client in the
 //! same turn (law 2). It owns the upstream connection: polling the body drives it, and dropping the body closes its
-//! socket (law 4), except for the rest of an unstreamed answer.
+//! socket or resets its stream (law 4), except for the rest of an unstreamed answer.
 //!
 //! Backpressure needs no code: while the client's socket is full the engine does not poll the body, so
 //! nothing reads the upstream.
@@ -26,7 +26,7 @@ use crate::{clock, limits};
 pub(crate) struct Tee<E: Engine> {
     /// `None` after its client has left.
     body: Option<UpstreamResponse<E>>,
-    // Before `in_flight`: the upstream's socket is closed when the exchange ends.
+    // Before `in_flight`: the upstream's socket is closed, or its stream reset, when the exchange ends.
     connection: Option<Box<UpstreamConnection<E>>>,
     connections: Rc<Connections<E>>,
     /// True if the length of the body was unknown at its beginning.
@@ -114,11 +114,10 @@ impl<E: Engine> Body for Tee<E> {
             State::Cut => return Poll::Ready(Some(Err(Cut))),
         }
         loop {
-            if let Some(connection) = &mut this.connection {
-                connection.http.drive(cx);
-            }
-            // Only driving the connection makes the body ready, and it was just driven: no wake-up is needed.
-            let mut driven = Context::from_waker(Waker::noop());
+            let mut driven = match &mut this.connection {
+                Some(connection) => connection.http.drive(cx),
+                None => Context::from_waker(Waker::noop()),
+            };
             let polled = Pin::new(&mut *body).poll_frame(&mut driven);
             let Poll::Ready(frame) = polled else {
                 return match this.edit.as_mut().and_then(|edit| edit.poll_overdue(cx)) {

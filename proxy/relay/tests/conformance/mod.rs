@@ -1,5 +1,5 @@
 //! The tests that every engine must pass: the bytes on either side, cancellation, limits and the drain. The parent
-//! module selects the engine.
+//! module selects the engine and the protocol of the upstream.
 
 mod bodies;
 mod cancel;
@@ -11,7 +11,6 @@ mod interim;
 mod left;
 mod panic;
 mod refusals;
-mod reuse;
 mod shares;
 mod slow;
 mod upgrade;

@@ -1,6 +1,8 @@
 //! The three parties of a test, and waiting with a deadline.
 
 pub(crate) mod http2;
+pub(crate) mod http2_front;
+pub(crate) mod http2_server;
 mod peer;
 mod proxy;
 mod upstream;
@@ -8,7 +10,7 @@ mod upstream;
 use std::time::{Duration, Instant};
 
 pub(crate) use peer::Peer;
-pub(crate) use proxy::{Engine, Proxy, ProxyOn, observer, plan};
+pub(crate) use proxy::{Engine, Proxy, ProxyOn, observer, plan, secure};
 pub(crate) use upstream::{Upstream, body as upstream_body};
 
 /// The deadline of every wait of a test.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use connect::{Address, Target};
+use connect::{Address, Protocol, Target, Tls, TlsFiles, Verification};
 use meter::Record;
 use relay::{
     Class, Dropped, EngineKind, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, RoleSource, RuleKind,
@@ -14,11 +14,12 @@ use relay::{
 
 use usage::Policy;
 
-use super::Peer;
+use super::{Peer, http2_front};
 
-/// Names the engine of a proxy.
+/// Names the engine of a proxy, and the protocol of its upstream.
 pub(crate) trait Engine {
     const KIND: EngineKind;
+    const UPSTREAM: Protocol = Protocol::Http1;
 }
 
 /// The engine of tests that are independent of the engine.
@@ -70,9 +71,12 @@ impl<E: Engine> ProxyOn<E> {
         Self::with(upstream, |_| {})
     }
 
-    /// As [`start`](Self::start), with another plan.
+    /// As [`new`](Self::new), with another plan.
     pub(crate) fn with(upstream: SocketAddr, change: impl FnOnce(&mut Plan)) -> Self {
         let mut plan = Plan { engine: E::KIND, ..plan(upstream) };
+        if E::UPSTREAM == Protocol::Http2 {
+            plan.upstreams[0].target = secure(http2_front::start(upstream));
+        }
         change(&mut plan);
         let seen = Arc::new(Mutex::new(Seen::default()));
         let observers = (0..plan.workers)
@@ -80,6 +84,25 @@ impl<E: Engine> ProxyOn<E> {
             .collect();
         let (sender, inbox) = outbox(1024);
         Self { engine: PhantomData, running: start(plan, observers, sender).unwrap(), inbox, seen }
+    }
+
+    /// A head as it is after its upstream's protocol: HTTP/2 has lower-case names, and the host in another place.
+    pub(crate) fn spelled(head: &str) -> String {
+        if E::UPSTREAM == Protocol::Http1 {
+            return head.to_owned();
+        }
+        let mut lines: Vec<String> = head.split_inclusive("\r\n").map(str::to_owned).collect();
+        for line in &mut lines[1..] {
+            let name = line.find(':').unwrap_or(0);
+            line[..name].make_ascii_lowercase();
+        }
+        lines[1..].sort_by_key(|line| !line.starts_with("host:"));
+        lines.concat()
+    }
+
+    /// The connections to a scripted upstream for requests in turn: a stream of HTTP/2 has its own.
+    pub(crate) fn connections_for(requests: usize) -> usize {
+        if E::UPSTREAM == Protocol::Http1 { 1 } else { requests }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -107,6 +130,12 @@ impl<E> Drop for ProxyOn<E> {
 /// An observer that discards all calls.
 pub(crate) fn observer() -> Box<dyn Observer + Send> {
     Box::new(Recorder(Arc::default()))
+}
+
+/// An upstream with TLS, whose certificate is not verified.
+pub(crate) fn secure(upstream: SocketAddr) -> Target {
+    let files = TlsFiles { verification: Verification::Off, ..TlsFiles::default() };
+    Target::new(Address::host(&upstream.ip().to_string(), upstream.port()), Some(Tls::read(&files).unwrap()))
 }
 
 /// The plan of most tests.

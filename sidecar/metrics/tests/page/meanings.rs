@@ -130,7 +130,7 @@ fn refusal(value: &str) -> Option<&'static str> {
         "host" => "400: `Host` is missing, repeated or invalid",
         "target" => "400, 405 or 414: the target is invalid or too long, or the method is `CONNECT`",
         "upstream_unreachable" => "502 or 504: no connection to the server",
-        "upstream_broken" => "502: the server closed the connection before its response",
+        "upstream_broken" => "502 or 504: the server broke off before its response",
         "upstream_invalid" => "502: the response violates HTTP",
         "overload" => "503: a limit of tokenmeter is reached",
         "budget" => "429: the tenant's budget is spent",

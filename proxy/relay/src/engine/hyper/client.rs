@@ -1,151 +1,134 @@
-//! One connection to an upstream through hyper's client. No task drives it: `drive` does, and dropping it closes its
-//! socket.
+//! A connection to an upstream: HTTP/1.1 by hyper's client, or a stream of a shared HTTP/2 connection.
 
-use std::cell::RefCell;
-use std::error::Error;
+mod body;
+mod http1;
+mod http2;
+
 use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Waker};
 
 use bytes::Bytes;
-use connect::{Stream, TlsFault};
-use http::{Request, Response};
-use hyper::body::Incoming;
-use hyper::client::conn::{TrySendError, http1};
-use hyper::rt::ReadBufCursor;
-use hyper::upgrade::OnUpgrade;
-use hyper_util::rt::TokioIo;
+use connect::Stream;
+use http::{HeaderMap, Request, Response, StatusCode};
+use hyper::client::conn::http1::Builder;
 
-use crate::engine::{BodyError, Connection, SendError, SendFailure, UpstreamBody};
+use self::body::UpstreamAnswer;
+use self::http1::Http1Connection;
+use self::http2::{Http2Connection, Http2Stream, OnInterim};
+use crate::capacity::Permit;
+use crate::engine::{Connection, Opened, SendError, UpstreamBody};
+use crate::state::WorkerState;
 
-/// One connection to an upstream.
-pub(crate) struct HyperConnection<B: UpstreamBody> {
-    sender: http1::SendRequest<B>,
-    /// `None` once the connection is unusable.
-    protocol: Option<http1::Connection<Socket, B>>,
-    socket: Socket,
-    closed: bool,
+/// A connection to an upstream, for one request at a time.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the pool boxes it whole; a box within would cost HTTP/1.1 another"
+)]
+pub(crate) enum HyperConnection<B: UpstreamBody> {
+    /// A connection of its own.
+    Http1(Http1Connection<B>),
+    /// A stream of a connection that others share. It carries one request.
+    Http2(Http2Stream<B>),
 }
 
-impl<B: UpstreamBody> HyperConnection<B> {
-    /// Starts HTTP/1.1 on a socket.
-    pub(crate) async fn new(builder: &http1::Builder, stream: Stream) -> io::Result<Self> {
-        let socket = Socket(Rc::new(RefCell::new(TokioIo::new(stream))));
-        let (sender, protocol) = builder.handshake(socket.clone()).await.map_err(io::Error::other)?;
-        Ok(Self { sender, protocol: Some(protocol), socket, closed: false })
-    }
+/// Starts HTTP/1.1 on a stream. `place`: its place among all sockets.
+pub(super) async fn http1<B: UpstreamBody>(
+    builder: &Builder,
+    stream: Stream,
+    place: Permit,
+) -> io::Result<Opened<HyperConnection<B>>> {
+    Ok(Opened::Exclusive(HyperConnection::Http1(Http1Connection::new(builder, stream).await?), place))
+}
+
+/// Starts HTTP/2 on a stream, in a task of the worker. `place`: its place among all sockets.
+pub(super) async fn http2<B: UpstreamBody>(
+    worker: &Rc<WorkerState>,
+    stream: Stream,
+    place: Permit,
+) -> io::Result<Opened<HyperConnection<B>>> {
+    Ok(Opened::Shared(Http2Connection::start(worker, stream, place).await?))
 }
 
 impl<B: UpstreamBody> Connection for HyperConnection<B> {
     type RequestBody = B;
-    type ResponseBody = Incoming;
+    type ResponseBody = UpstreamAnswer;
+    type Shared = Http2Connection;
+
+    fn report_interim(
+        &self,
+        request: &mut Request<B>,
+        report: impl Fn(StatusCode, &HeaderMap) + Send + Sync + 'static,
+    ) {
+        match self {
+            Self::Http1(_) => {
+                hyper::ext::on_informational(request, move |interim| {
+                    report(interim.status(), interim.headers())
+                });
+            }
+            Self::Http2(_) => {
+                request.extensions_mut().insert(OnInterim(Arc::new(report)));
+            }
+        }
+    }
 
     fn send(
         &mut self,
         request: Request<B>,
-    ) -> impl Future<Output = Result<Response<Incoming>, SendError<B>>> + use<B> {
-        let sending = self.sender.try_send_request(request);
+    ) -> impl Future<Output = Result<Response<UpstreamAnswer>, SendError<B>>> + use<B> {
+        let (http1, http2) = match self {
+            Self::Http1(connection) => (Some(connection.send(request)), None),
+            Self::Http2(stream) => (None, Some(stream.send(request))),
+        };
         async move {
-            let mut response = sending.await.map_err(failed)?;
-            response.extensions_mut().remove::<OnUpgrade>();
-            Ok(response)
+            match (http1, http2) {
+                (Some(sending), _) => Ok(sending.await?.map(UpstreamAnswer::Http1)),
+                (None, Some(sending)) => Ok(sending.response().await?.map(UpstreamAnswer::Http2)),
+                (None, None) => unreachable!("one of them is there"),
+            }
         }
     }
 
-    fn drive(&mut self, cx: &mut Context<'_>) {
-        if !self.closed
-            && let Some(protocol) = &mut self.protocol
-            && protocol.poll_without_shutdown(cx).is_ready()
-        {
-            self.closed = true;
+    fn drive<'c>(&mut self, cx: &'c mut Context<'_>) -> Context<'c> {
+        match self {
+            Self::Http1(connection) => {
+                connection.drive(cx);
+                Context::from_waker(Waker::noop())
+            }
+            Self::Http2(stream) => {
+                stream.drive(cx);
+                Context::from_waker(cx.waker())
+            }
         }
     }
 
     fn release(&mut self) -> bool {
-        self.closed && self.protocol.take().is_some()
+        match self {
+            Self::Http1(connection) => connection.release(),
+            Self::Http2(_) => false,
+        }
     }
 
     fn is_reusable(&self) -> bool {
-        !self.closed && self.sender.is_ready()
+        match self {
+            Self::Http1(connection) => connection.is_reusable(),
+            Self::Http2(_) => false,
+        }
     }
 
     fn is_alive(&mut self, cx: &mut Context<'_>) -> bool {
-        self.drive(cx);
-        self.is_reusable() && self.socket.0.borrow_mut().inner_mut().is_alive()
+        match self {
+            Self::Http1(connection) => connection.is_alive(cx),
+            Self::Http2(_) => false,
+        }
     }
 
-    async fn into_socket(mut self) -> Option<(Stream, Bytes)> {
-        std::future::poll_fn(|cx| {
-            self.drive(cx);
-            if self.closed { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-        let Self { sender, protocol, socket, .. } = self;
-        drop(sender);
-        let parts = protocol?.into_parts();
-        drop(parts.io);
-        let stream = Rc::into_inner(socket.0)?.into_inner().into_inner();
-        Some((stream, parts.read_buf))
-    }
-}
-
-fn failed<B>(mut error: TrySendError<Request<B>>) -> SendError<B> {
-    let unsent = error.take_message();
-    let error = error.error();
-    let body = error.source().and_then(|cause| cause.downcast_ref::<BodyError>());
-    let cause = match body {
-        Some(body) => SendFailure::Body(body.clone()),
-        None if error.is_parse_too_large() => SendFailure::HeadTooLarge,
-        None if error.is_parse() => SendFailure::Invalid,
-        None => tls_fault(error).map_or(SendFailure::Closed, SendFailure::Tls),
-    };
-    SendError { unsent, cause }
-}
-
-/// Returns the fault of TLS that ended a connection.
-fn tls_fault(error: &hyper::Error) -> Option<TlsFault> {
-    let cause = error.source()?.downcast_ref::<io::Error>()?;
-    cause.get_ref()?.downcast_ref::<TlsFault>().cloned()
-}
-
-/// The socket, shared so that the pool can check if its peer is still connected.
-#[derive(Clone)]
-struct Socket(Rc<RefCell<TokioIo<Stream>>>);
-
-impl hyper::rt::Read for Socket {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: ReadBufCursor<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.0.borrow_mut()).poll_read(cx, into)
-    }
-}
-
-impl hyper::rt::Write for Socket {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.0.borrow_mut()).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.0.borrow_mut()).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.0.borrow_mut()).poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.0.borrow_mut()).poll_shutdown(cx)
+    async fn into_socket(self) -> Option<(Stream, Bytes)> {
+        match self {
+            Self::Http1(connection) => connection.into_socket().await,
+            Self::Http2(_) => None,
+        }
     }
 }

@@ -5,6 +5,9 @@
 //! closing socket is lost. A connection therefore rests after a stream, long enough for the close to arrive; for a
 //! server that did so recently, each stream gets a new connection. A new connection costs 0.1 ms, a stream lasts
 //! seconds.
+//!
+//! Beside them are the shared connections, which need no rest: HTTP/2 announces the end of a connection, and requests
+//! that meet it are sent again.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -14,19 +17,23 @@ use std::time::Duration;
 use connect::Stream;
 use meter::Tick;
 
+use super::shared_pool::SharedPool;
 use super::tunnel::UpstreamIo;
 use crate::capacity::Permit;
-use crate::engine::Connection;
+use crate::engine::{Connection, Opened};
 use crate::holder::Holder;
 use crate::{clock, limits};
 
-/// Idle connections, oldest first.
-pub(crate) struct Pool<C> {
+/// Idle connections, oldest first, and shared ones.
+pub(crate) struct Pool<C: Connection> {
     idle: RefCell<Vec<Idle<C>>>,
+    pub(crate) shared: SharedPool<C::Shared>,
     size: usize,
     age_max_ns: u64,
     /// The last time that the server closed a connection after a stream.
     closed_after_stream: Cell<Option<Tick>>,
+    /// True once the server demanded HTTP/1.1 although it had agreed on HTTP/2.
+    pub(crate) needs_http1: Cell<bool>,
 }
 
 struct Idle<C> {
@@ -36,51 +43,85 @@ struct Idle<C> {
     streamed: bool,
 }
 
-/// A connection to an upstream, with its reserved places.
+/// A connection to an upstream, or a stream of a shared one, with its reserved places.
 pub(crate) struct PooledConnection<C> {
     pub(crate) http: C,
-    /// True if it carried a request before this one.
+    /// True if the connection may have carried a request before this one.
     pub(crate) is_reused: bool,
     /// Its reserved place among the upstream's active connections, while it carries a request.
     slot: Option<Permit>,
-    /// Its reserved place among all sockets.
-    place: Permit,
+    /// Its reserved place among all sockets; `None` of a stream, because the shared connection has it.
+    place: Option<Permit>,
 }
 
 impl<C: Connection> PooledConnection<C> {
-    /// A new connection with its place among all sockets.
-    pub(crate) fn new(http: C, place: Permit) -> Self {
-        Self { http, is_reused: false, slot: None, place }
+    /// A connection for its first request, with its place among all sockets.
+    fn new(http: C, place: Option<Permit>) -> Box<Self> {
+        Box::new(Self { http, is_reused: false, slot: None, place })
+    }
+
+    /// Returns true if it has a socket of its own.
+    pub(crate) fn has_socket(&self) -> bool {
+        self.place.is_some()
     }
 
     /// Charges it to the holder of its next request.
     pub(crate) fn occupy(&mut self, slot: Permit, holder: Option<Arc<Holder>>) {
         self.slot = Some(slot);
-        self.place.charge(holder);
+        if let Some(place) = &mut self.place {
+            place.charge(holder);
+        }
     }
 
     /// Charges it to no holder while it is idle.
     fn release(&mut self) {
         self.slot = None;
-        self.place.charge(None);
+        if let Some(place) = &mut self.place {
+            place.charge(None);
+        }
     }
 
     /// Takes the socket after the upstream switched protocols.
     pub(crate) async fn into_upstream_io(self) -> Option<UpstreamIo<Stream>> {
         let Self { http, slot, place, .. } = self;
         let (stream, first) = http.into_socket().await?;
-        Some(UpstreamIo { stream, first, _places: (slot, place) })
+        Some(UpstreamIo { stream, first, _places: (slot, place?) })
     }
 }
 
 impl<C: Connection> Pool<C> {
     pub(crate) fn new(size: usize, age_max: Duration) -> Self {
         let age_max_ns = u64::try_from(age_max.as_nanos()).unwrap_or(u64::MAX);
-        Self { idle: RefCell::default(), size, age_max_ns, closed_after_stream: Cell::new(None) }
+        Self {
+            idle: RefCell::default(),
+            shared: SharedPool::new(),
+            size,
+            age_max_ns,
+            closed_after_stream: Cell::new(None),
+            needs_http1: Cell::new(false),
+        }
     }
 
-    /// Takes a connection that is still open, if there is one.
-    pub(crate) fn take(&self) -> Option<Box<PooledConnection<C>>> {
+    /// Adds a new connection and takes it, or its first stream.
+    pub(crate) fn add(&self, opened: Opened<C>) -> Box<PooledConnection<C>> {
+        match opened {
+            Opened::Exclusive(http, place) => {
+                self.shared.forget();
+                PooledConnection::new(http, Some(place))
+            }
+            Opened::Shared(connection) => {
+                PooledConnection::new(self.shared.add(connection, self.size > 0), None)
+            }
+        }
+    }
+
+    /// Takes a connection that is still open, or a stream of one, if there is one. `http1`: no stream will do.
+    pub(crate) fn take(&self, http1: bool) -> Option<Box<PooledConnection<C>>> {
+        if !http1 && let Some(stream) = self.shared.take() {
+            let mut stream = PooledConnection::new(stream, None);
+            stream.is_reused = true;
+            return Some(stream);
+        }
         let now = clock::now();
         loop {
             let mut idle = self.idle.borrow_mut();
@@ -115,17 +156,21 @@ impl<C: Connection> Pool<C> {
 
     /// Closes connections that are too old or were closed by the server.
     pub(crate) fn sweep(&self) {
-        let mut idle = self.idle.borrow_mut();
-        if idle.is_empty() {
-            return;
-        }
         let now = clock::now();
-        idle.retain_mut(|entry| self.is_usable(entry, now));
+        self.idle.borrow_mut().retain_mut(|entry| self.is_usable(entry, now));
+        self.shared.sweep(now, self.age_max_ns.saturating_mul(limits::H2_IDLE_FACTOR), self.size);
     }
 
-    /// Closes all connections.
+    /// Closes all idle connections.
     pub(crate) fn clear(&self) {
         self.idle.take();
+        self.shared.close_idle();
+    }
+
+    /// Closes all connections, those with streams after their last one.
+    pub(crate) fn leave(&self) {
+        self.idle.take();
+        self.shared.leave();
     }
 
     fn is_usable(&self, entry: &mut Idle<C>, now: Tick) -> bool {

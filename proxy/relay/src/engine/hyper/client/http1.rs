@@ -1,0 +1,152 @@
+//! One connection to an upstream through hyper's client for HTTP/1.1. No task drives it: `drive` does, and dropping it
+//! closes its socket.
+
+use std::cell::RefCell;
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use connect::{Stream, TlsFault};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::client::conn::{TrySendError, http1};
+use hyper::rt::ReadBufCursor;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+
+use crate::engine::{BodyError, SendError, SendFailure, UpstreamBody};
+
+/// One connection to an upstream.
+pub(crate) struct Http1Connection<B: UpstreamBody> {
+    sender: http1::SendRequest<B>,
+    /// `None` once the connection is unusable.
+    protocol: Option<http1::Connection<Socket, B>>,
+    socket: Socket,
+    closed: bool,
+}
+
+impl<B: UpstreamBody> Http1Connection<B> {
+    /// Starts HTTP/1.1 on a socket.
+    pub(super) async fn new(builder: &http1::Builder, stream: Stream) -> io::Result<Self> {
+        let socket = Socket(Rc::new(RefCell::new(TokioIo::new(stream))));
+        let (sender, protocol) = builder.handshake(socket.clone()).await.map_err(io::Error::other)?;
+        Ok(Self { sender, protocol: Some(protocol), socket, closed: false })
+    }
+
+    /// Queues a request.
+    pub(super) fn send(
+        &mut self,
+        request: Request<B>,
+    ) -> impl Future<Output = Result<Response<Incoming>, SendError<B>>> + use<B> {
+        let sending = self.sender.try_send_request(request);
+        async move {
+            let mut response = sending.await.map_err(failed)?;
+            response.extensions_mut().remove::<OnUpgrade>();
+            Ok(response)
+        }
+    }
+
+    /// Reads and writes as far as possible.
+    pub(super) fn drive(&mut self, cx: &mut Context<'_>) {
+        if !self.closed
+            && let Some(protocol) = &mut self.protocol
+            && protocol.poll_without_shutdown(cx).is_ready()
+        {
+            self.closed = true;
+        }
+    }
+
+    /// Releases the connection if it is closed, and with it a queued request; false if it is not, or already released.
+    pub(super) fn release(&mut self) -> bool {
+        self.closed && self.protocol.take().is_some()
+    }
+
+    /// Returns true if another request may be sent.
+    pub(super) fn is_reusable(&self) -> bool {
+        !self.closed && self.sender.is_ready()
+    }
+
+    /// Returns true if the idle connection can still be used.
+    pub(super) fn is_alive(&mut self, cx: &mut Context<'_>) -> bool {
+        self.drive(cx);
+        self.is_reusable() && self.socket.0.borrow_mut().inner_mut().is_alive()
+    }
+
+    /// Takes the stream after the upstream switched protocols, with the bytes read after the 101.
+    pub(super) async fn into_socket(mut self) -> Option<(Stream, Bytes)> {
+        std::future::poll_fn(|cx| {
+            self.drive(cx);
+            if self.closed { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        let Self { sender, protocol, socket, .. } = self;
+        drop(sender);
+        let parts = protocol?.into_parts();
+        drop(parts.io);
+        let stream = Rc::into_inner(socket.0)?.into_inner().into_inner();
+        Some((stream, parts.read_buf))
+    }
+}
+
+fn failed<B>(mut error: TrySendError<Request<B>>) -> SendError<B> {
+    let unsent = error.take_message();
+    let error = error.error();
+    let body = error.source().and_then(|cause| cause.downcast_ref::<BodyError>());
+    let cause = match body {
+        Some(body) => SendFailure::Body(body.clone()),
+        None if error.is_parse_too_large() => SendFailure::HeadTooLarge,
+        None if error.is_parse() => SendFailure::Invalid,
+        None => tls_fault(error).map_or(SendFailure::Closed, SendFailure::Tls),
+    };
+    SendError { unsent, cause }
+}
+
+/// Returns the fault of TLS that ended a connection.
+fn tls_fault(error: &hyper::Error) -> Option<TlsFault> {
+    let cause = error.source()?.downcast_ref::<io::Error>()?;
+    cause.get_ref()?.downcast_ref::<TlsFault>().cloned()
+}
+
+/// The socket, shared so that the pool can check if its peer is still connected.
+#[derive(Clone)]
+struct Socket(Rc<RefCell<TokioIo<Stream>>>);
+
+impl hyper::rt::Read for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_read(cx, into)
+    }
+}
+
+impl hyper::rt::Write for Socket {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,169 @@
+//! The connections to one upstream that carry several requests at once (HTTP/2), of one worker. Requests take the oldest
+//! connection with a free stream, so that the others become idle. While one is being opened to an upstream that is known
+//! to speak HTTP/2, requests for which it will suffice wait for it.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+
+use meter::Tick;
+use tokio::sync::Notify;
+
+use crate::engine::Shared;
+use crate::limits;
+
+/// Shared connections, oldest first.
+pub(crate) struct SharedPool<S> {
+    entries: RefCell<Vec<Entry<S>>>,
+    /// True once the upstream agreed on HTTP/2.
+    is_known: Cell<bool>,
+    /// The number of streams that the server allows on a connection, as far as is known.
+    streams_max: Cell<usize>,
+    /// Connections that are being opened, and requests that wait for one of them.
+    opening: Cell<usize>,
+    waiting: Cell<usize>,
+    opened: Notify,
+}
+
+struct Entry<S> {
+    connection: S,
+    /// The sweep that first found it without a stream.
+    idle_since: Cell<Option<Tick>>,
+}
+
+/// An attempt to open a connection; its drop ends the wait of others, whatever the outcome.
+pub(crate) struct Opening<'p> {
+    opening: &'p Cell<usize>,
+    opened: &'p Notify,
+}
+
+impl<S> SharedPool<S> {
+    pub(crate) fn new() -> Self {
+        Self {
+            entries: RefCell::default(),
+            is_known: Cell::new(false),
+            streams_max: Cell::new(limits::H2_UPSTREAM_STREAMS),
+            opening: Cell::new(0),
+            waiting: Cell::new(0),
+            opened: Notify::new(),
+        }
+    }
+
+    /// Takes a stream of an open connection, if one has a free stream.
+    pub(crate) fn take<C>(&self) -> Option<C>
+    where
+        S: Shared<C>,
+    {
+        let mut entries = self.entries.borrow_mut();
+        entries.retain(|entry| entry.connection.is_open());
+        let free = entries.iter().find(|entry| {
+            if let Some(max) = entry.connection.streams_max() {
+                self.streams_max.set(max.max(1));
+            }
+            entry.connection.streams() < entry.connection.streams_max().unwrap_or(self.streams_max.get())
+        })?;
+        free.idle_since.set(None);
+        Some(free.connection.stream())
+    }
+
+    /// Returns true if the next stream may be the only one of its connection.
+    pub(crate) fn is_idle<C>(&self) -> bool
+    where
+        S: Shared<C>,
+    {
+        self.entries.borrow().first().is_some_and(|entry| entry.connection.streams() == 0)
+    }
+
+    /// Adds a new connection, if it may be kept, and takes its first stream.
+    pub(crate) fn add<C>(&self, connection: S, keep: bool) -> C
+    where
+        S: Shared<C>,
+    {
+        self.is_known.set(true);
+        let stream = connection.stream();
+        if keep {
+            self.entries.borrow_mut().push(Entry { connection, idle_since: Cell::new(None) });
+        }
+        stream
+    }
+
+    /// Records that the upstream agreed on HTTP/1.1.
+    pub(crate) fn forget(&self) {
+        self.is_known.set(false);
+    }
+
+    /// Records an attempt to open a connection.
+    pub(crate) fn opening(&self) -> Opening<'_> {
+        self.opening.set(self.opening.get() + 1);
+        Opening { opening: &self.opening, opened: &self.opened }
+    }
+
+    /// Returns a wait for the next end of an attempt to open a connection, if a connection will have a stream for this
+    /// request, too.
+    pub(crate) fn awaited(&self) -> Option<impl Future<Output = ()>> {
+        // Each attempt has a stream for its own request.
+        let streams = self.opening.get() * (self.streams_max.get() - 1);
+        if !self.is_known.get() || self.waiting.get() >= streams {
+            return None;
+        }
+        let opened = self.opened.notified();
+        let waiting = Waiting::new(&self.waiting);
+        Some(async move {
+            opened.await;
+            drop(waiting);
+        })
+    }
+
+    /// Closes connections that have had no stream for `idle_max_ns`, and idle ones beyond `size`.
+    pub(crate) fn sweep<C>(&self, now: Tick, idle_max_ns: u64, size: usize)
+    where
+        S: Shared<C>,
+    {
+        let mut idle = 0;
+        self.entries.borrow_mut().retain(|entry| {
+            if entry.connection.streams() > 0 {
+                entry.idle_since.set(None);
+                return entry.connection.is_open();
+            }
+            idle += 1;
+            let since = entry.idle_since.get().unwrap_or(now);
+            entry.idle_since.set(Some(since));
+            idle <= size && now.since(since) < idle_max_ns && entry.connection.is_open()
+        });
+    }
+
+    /// Closes connections without a stream.
+    pub(crate) fn close_idle<C>(&self)
+    where
+        S: Shared<C>,
+    {
+        self.entries.borrow_mut().retain(|entry| entry.connection.streams() > 0);
+    }
+
+    /// Closes all connections, those with streams after their last one.
+    pub(crate) fn leave(&self) {
+        self.entries.take();
+    }
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.opening.set(self.opening.get() - 1);
+        self.opened.notify_waiters();
+    }
+}
+
+/// A request that waits for a connection.
+struct Waiting<'p>(&'p Cell<usize>);
+
+impl<'p> Waiting<'p> {
+    fn new(waiting: &'p Cell<usize>) -> Self {
+        waiting.set(waiting.get() + 1);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}

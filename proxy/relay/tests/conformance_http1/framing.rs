@@ -1,0 +1,88 @@
+//! Messages of an HTTP/1.1 server: their framing and spelling.
+
+use std::sync::mpsc;
+
+use super::Proxy;
+use crate::support::Upstream;
+
+#[test]
+fn http10_upstream_is_forwarded() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.send("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nold");
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 200 OK\r\n"));
+    assert_eq!(client.exactly(3), b"old");
+}
+
+#[test]
+fn body_ended_by_close_is_forwarded() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nX: y\r\n\r\nall of it");
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(client.head().unwrap().to_lowercase().contains("transfer-encoding: chunked"));
+    assert_eq!(client.until("0\r\n\r\n"), "9\r\nall of it\r\n0\r\n\r\n");
+}
+
+#[test]
+fn header_names_values_and_order_are_kept() {
+    let request =
+        "GET /x HTTP/1.1\r\nHOST: h\r\nx-Low: 1\r\nX-HIGH: 2\r\nUser-Agent: A/1 (b)\r\nAccept: */*\r\n\r\n";
+    let answer = "HTTP/1.1 200 Fine By Me\r\nserver: u\r\nX-Mixed-CASE: v\r\nset-Cookie: a\r\nSet-Cookie: b\r\nContent-length: 0\r\n\r\n";
+    let (heard, said) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        heard.send(peer.head().unwrap()).unwrap();
+        peer.send(answer);
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send(request);
+    assert_eq!(client.head().unwrap(), answer);
+    assert_eq!(said.recv().unwrap(), request);
+}
+
+#[test]
+fn invalid_upstream_responses_are_answered_502() {
+    for (answer, what) in [
+        ("SSH-2.0-OpenSSH\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "upstream_invalid"),
+        ("", "upstream_broken"),
+        ("HTTP/1.1 200 OK\r\nContent-", "upstream_broken"),
+    ] {
+        let upstream = Upstream::start(move |peer, _| {
+            peer.head();
+            peer.send(answer);
+        });
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+        let head = client.head().unwrap();
+        assert!(head.starts_with("HTTP/1.1 502 "), "{answer:?} -> {head}");
+        let body = client.until("}}");
+        assert!(body.contains(what), "{answer:?} -> {body}");
+    }
+}
+
+#[test]
+fn response_with_two_framings_keeps_the_valid_one() {
+    let upstream = Upstream::answering(
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n",
+    );
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(client.head().unwrap(), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    assert_eq!(client.until("0\r\n\r\n"), "3\r\none\r\n0\r\n\r\n");
+}

@@ -1,0 +1,210 @@
+//! The end of a connection or stream: requests that the server has not processed are sent again, and no others.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::{GET, ask, proxy};
+use crate::support::http2_server::*;
+use crate::support::{self, eventually};
+
+fn post(length: usize) -> String {
+    format!("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length))
+}
+
+/// GOAWAY: the last stream that is processed, and a reason.
+fn goaway(last: u32, reason: u32) -> Vec<u8> {
+    [last.to_be_bytes(), reason.to_be_bytes()].concat()
+}
+
+#[test]
+fn refused_request_is_sent_again_with_its_body() {
+    let server = Http2Server::start(|mut frames, _| async move {
+        frames.begin(&[]).await;
+        let mut is_refused = false;
+        while let Some((stream, body)) = frames.request().await {
+            if std::mem::replace(&mut is_refused, true) {
+                frames.answer(stream, &body.len().to_string()).await;
+            } else {
+                frames.send(RST_STREAM, 0, stream, &REFUSED).await;
+            }
+        }
+    });
+    let proxy = proxy(server.address);
+    let mut client = proxy.connect();
+    let (head, body) = ask(&mut client, &post(30_000));
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    assert_eq!(body, "30000");
+    assert_eq!(server.connections(), 1);
+    assert!(proxy.seen().refused.is_empty());
+}
+
+#[test]
+fn server_that_always_refuses_is_answered_502() {
+    let attempts = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&attempts);
+    let server = Http2Server::start(move |mut frames, _| {
+        let counted = Arc::clone(&counted);
+        async move {
+            frames.begin(&[]).await;
+            while let Some((stream, _)) = frames.request().await {
+                counted.fetch_add(1, Ordering::SeqCst);
+                frames.send(RST_STREAM, 0, stream, &REFUSED).await;
+            }
+        }
+    });
+    let proxy = proxy(server.address);
+    let mut client = proxy.connect();
+    let (head, body) = ask(&mut client, GET);
+    assert!(head.starts_with("HTTP/1.1 502"), "{head}");
+    assert!(body.contains("upstream_refused"), "{body}");
+    assert_eq!(attempts.load(Ordering::SeqCst), 1 + relay::limits::H2_REFUSALS);
+}
+
+/// A longer body is gone once it was sent.
+#[test]
+fn long_refused_request_is_not_sent_again() {
+    let server = Http2Server::start(|mut frames, _| async move {
+        frames.begin(&[]).await;
+        let head = frames.until(HEADERS).await.unwrap();
+        let mut taken = 0;
+        while taken <= relay::limits::H2_REPLAY_BYTES {
+            let data = frames.until(DATA).await.unwrap();
+            taken += data.payload.len();
+            let update = u32::try_from(data.payload.len()).unwrap().to_be_bytes();
+            for stream in [0, head.stream] {
+                frames.send(WINDOW_UPDATE, 0, stream, &update).await;
+            }
+        }
+        frames.send(RST_STREAM, 0, head.stream, &REFUSED).await;
+        assert!(frames.until(HEADERS).await.is_none());
+    });
+    let proxy = proxy(server.address);
+    let mut client = proxy.connect();
+    client.try_send(post(1 << 20));
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 502"));
+    assert!(client.until("}}").contains("upstream_refused"));
+}
+
+#[test]
+fn requests_after_a_goaway_move_and_those_before_finish() {
+    let server = Http2Server::start(|mut frames, number| async move {
+        frames.begin(&[]).await;
+        if number > 0 {
+            while let Some((stream, body)) = frames.request().await {
+                frames.answer(stream, &format!("moved {}", body.len())).await;
+            }
+            return;
+        }
+        let (kept, _) = frames.request().await.unwrap();
+        frames.send(HEADERS, END_HEADERS, kept, OK).await;
+        let (unprocessed, _) = frames.request().await.unwrap();
+        assert!(unprocessed > kept);
+        frames.send(GOAWAY, 0, 0, &goaway(kept, 0)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        frames.send(DATA, END_STREAM, kept, b"kept").await;
+        while frames.next().await.is_some() {}
+    });
+    let proxy = proxy(server.address);
+    let mut first = proxy.connect();
+    first.send(GET);
+    first.head();
+    let mut second = proxy.connect();
+    assert_eq!(ask(&mut second, &post(5000)).1, "moved 5000");
+    assert_eq!(first.until("0\r\n\r\n"), "4\r\nkept\r\n0\r\n\r\n");
+    // New requests use the new connection.
+    assert_eq!(ask(&mut first, GET).1, "moved 0");
+    assert_eq!(server.connections(), 2);
+}
+
+#[test]
+fn abrupt_end_truncates_answers_and_fails_requests() {
+    for abrupt in [Some(goaway(1, 2)), None] {
+        let server = Http2Server::start(move |mut frames, _| {
+            let abrupt = abrupt.clone();
+            async move {
+                frames.begin(&[]).await;
+                let (stream, _) = frames.request().await.unwrap();
+                frames.send(HEADERS, END_HEADERS, stream, OK).await;
+                frames.send(DATA, 0, stream, b"begun").await;
+                if let Some(goaway) = abrupt {
+                    frames.send(GOAWAY, 0, 0, &goaway).await;
+                }
+            }
+        });
+        let proxy = proxy(server.address);
+        let mut client = proxy.connect();
+        client.send(GET);
+        client.head();
+        assert_eq!(client.rest(), "5\r\nbegun\r\n", "without a last chunk");
+    }
+}
+
+/// The server may have begun with it.
+#[test]
+fn request_without_an_answer_is_not_sent_again() {
+    let requests = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&requests);
+    let server = Http2Server::start(move |mut frames, _| {
+        let counted = Arc::clone(&counted);
+        async move {
+            frames.begin(&[]).await;
+            while let Some((stream, _)) = frames.request().await {
+                if counted.fetch_add(1, Ordering::SeqCst) > 0 {
+                    return;
+                }
+                frames.answer(stream, "ok").await;
+            }
+        }
+    });
+    let proxy = proxy(server.address);
+    let mut client = proxy.connect();
+    ask(&mut client, GET);
+    let (head, body) = ask(&mut client, GET);
+    assert!(head.starts_with("HTTP/1.1 502") && body.contains("upstream_broken"), "{head}{body}");
+    assert_eq!(requests.load(Ordering::SeqCst), 2);
+}
+
+/// RFC 9113 §8.7: the request is sent again over HTTP/1.1, as are all later ones.
+#[test]
+fn demand_for_http11_is_met() {
+    let upstream = support::Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold");
+    let script = upstream.address;
+    let server = Http2Server::start_either(
+        |mut frames, _| async move {
+            frames.begin(&[]).await;
+            while let Some((stream, _)) = frames.request().await {
+                frames.send(RST_STREAM, 0, stream, &[0, 0, 0, 13]).await;
+            }
+        },
+        script,
+    );
+    let proxy = proxy(server.address);
+    let mut client = proxy.connect();
+    for _ in 0..2 {
+        assert_eq!(ask(&mut client, &post(10)).1, "old");
+    }
+    assert_eq!(server.connections(), 1);
+    eventually("the requests have ended", || proxy.running.in_flight() == 0);
+}
+
+#[test]
+fn drain_lets_streams_finish() {
+    let server = Http2Server::start(|mut frames, _| async move {
+        frames.begin(&[]).await;
+        let (stream, _) = frames.request().await.unwrap();
+        frames.send(HEADERS, END_HEADERS, stream, OK).await;
+        frames.send(DATA, 0, stream, b"begun").await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        frames.send(DATA, END_STREAM, stream, b"ended").await;
+        while frames.next().await.is_some() {}
+    });
+    let proxy = proxy(server.address);
+    let mut client = proxy.connect();
+    client.send(GET);
+    client.head();
+    client.until("begun\r\n");
+    proxy.running.drain();
+    assert_eq!(client.rest(), "5\r\nended\r\n0\r\n\r\n");
+    proxy.running.join();
+}
