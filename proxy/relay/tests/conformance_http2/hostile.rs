@@ -1,5 +1,6 @@
 //! Servers that violate the protocol, or flood their client: the request fails, and the memory is bounded.
 
+use std::process::Command;
 use std::time::Duration;
 
 use super::{GET, ask, proxy};
@@ -110,9 +111,20 @@ fn body_of_another_length_is_truncated() {
     }
 }
 
-/// A flood ends its request or connection, or is answered without memory; the next request succeeds.
+/// A flood ends its request or connection, or is answered without memory; the next request succeeds. A process of its
+/// own measures its memory.
 #[test]
-fn floods_end() {
+fn floods_end_and_take_no_memory() {
+    const ALONE: &str = "TOKENMETER_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let (_, module) = module_path!().split_once("::").unwrap();
+        let name = format!("{module}::floods_end_and_take_no_memory");
+        let mut alone = Command::new(std::env::current_exe().unwrap());
+        let ended = alone.args(["--exact", &name]).env(ALONE, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stdout);
+        assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+        return;
+    }
     let frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
         let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
         [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()

@@ -104,7 +104,7 @@ impl<B: UpstreamBody> Shared<HyperConnection<B>> for Http2Connection {
     }
 }
 
-/// What the pool and the streams share of a connection. Once none of them has it any more, the connection closes.
+/// The part of a connection that the pool and its streams share. Once none of them has it any more, it closes.
 pub(super) struct Link {
     pub(super) sender: SendRequest<Bytes>,
     pub(super) traffic: Rc<Traffic>,
@@ -117,7 +117,7 @@ impl Drop for Link {
     }
 }
 
-/// What is known of a connection's bytes.
+/// The state of a connection that its task and its streams share.
 #[derive(Default)]
 pub(super) struct Traffic {
     /// Requests in progress.

@@ -72,7 +72,7 @@ impl<B: UpstreamBody> Http2Stream<B> {
     }
 }
 
-/// What waits for the response to a request.
+/// A request that was queued, or not.
 pub(crate) enum Sending<B> {
     /// The connection took the request.
     Sent(Sent<B>),
