@@ -14,7 +14,7 @@ const SEED_BYTES: usize = 1500;
 fn main() -> io::Result<()> {
     let folder = env::args().nth(1).expect("a folder to write to");
     let folder = Path::new(&folder);
-    for target in ["sse", "json", "dialect", "usage"] {
+    for target in ["sse", "json", "dialect", "usage", "websocket"] {
         fs::create_dir_all(folder.join(target))?;
     }
     for transcript in Transcript::all() {
@@ -38,8 +38,18 @@ fn main() -> io::Result<()> {
         let choices = &body[..body.len().min(512)];
         fs::write(folder.join("dialect").join(&name), choices)?;
         fs::write(folder.join("usage").join(&name), [&[0x80], choices].concat())?;
+        let frames: Vec<u8> = body.chunks(120).flat_map(|text| frame(0x81, text)).collect();
+        fs::write(folder.join("websocket").join(&name), frames)?;
     }
     made(folder)
+}
+
+/// A masked frame of at most 125 bytes, and a ping after it.
+fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+    let mask = [1, 2, 3, 4];
+    let masked = payload.iter().enumerate().map(|(at, byte)| byte ^ mask[at % 4]);
+    let head = [first, 0x80 | payload.len() as u8, 1, 2, 3, 4];
+    head.into_iter().chain(masked).chain([0x89, 0]).collect()
 }
 
 /// Generated bodies, because most dialects have no recordings.

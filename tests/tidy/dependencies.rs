@@ -144,6 +144,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-tenant", &["tokenmeter-meter"]),
     ("tokenmeter-connect", &[]),
     ("tokenmeter-usage", &["tokenmeter-scan"]),
+    ("tokenmeter-websocket", &[]),
     (
         "tokenmeter-exchange",
         &[
@@ -163,6 +164,7 @@ const LINE: &[(&str, &[&str])] = &[
             "tokenmeter-tenant",
             "tokenmeter-usage",
             "tokenmeter-exchange",
+            "tokenmeter-websocket",
         ],
     ),
     ("tokenmeter-metrics", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-text"]),
