@@ -98,7 +98,7 @@ pub enum TextKind {
     Provider = 5,
     /// The JSON shape of the endpoint: `anthropic`, `cohere`, `embeddings`, `gemini`, `llamacpp_completion`,
     /// `lmdeploy_generate`, `ollama_chat`, `ollama_generate`, `openai_chat`, `openai_completions`, `openai_responses`,
-    /// `rerank`, `sglang_generate`, `tgi`, `transcription`, `triton_generate`, `vllm_generate` or `unknown`.
+    /// `realtime`, `rerank`, `sglang_generate`, `tgi`, `transcription`, `triton_generate`, `vllm_generate` or `unknown`.
     Dialect = 6,
     /// The model of the request, else of the response, else `_unknown`.
     Model = 7,

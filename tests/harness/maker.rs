@@ -10,6 +10,7 @@ mod native;
 mod ollama;
 mod openai;
 mod prompts;
+mod realtime;
 mod responses;
 mod transcription;
 mod value;
@@ -50,6 +51,7 @@ pub fn body_of(dice: &mut Dice<'_>, dialect: Dialect, framing: Framing) -> Made 
         Framing::Sse => maker.stream(),
         Framing::Ndjson => maker.lines(),
         Framing::Json => maker.frame(true),
+        Framing::Messages => maker.frame(false),
     }
     let mut body = maker.text.into_bytes();
     if dice.one_in(24) {
@@ -232,6 +234,7 @@ impl Maker<'_, '_> {
             Dialect::Cohere => self.cohere(unstreamed),
             Dialect::Embeddings | Dialect::Rerank => self.prompts(),
             Dialect::Transcription => self.transcription(unstreamed),
+            Dialect::Realtime => self.realtime(),
             Dialect::Unknown => self.anything(),
         }
         self.frames += 1;

@@ -43,6 +43,7 @@ mod native;
 mod ollama;
 mod openai;
 mod prompts;
+mod realtime;
 mod request;
 mod responses;
 mod tgi;
@@ -68,6 +69,8 @@ pub fn read(dialect: Dialect, framing: Framing, body: &[u8]) -> Option<Seen> {
     let tail = match framing {
         Framing::Sse => reading.sse(body)?,
         Framing::Ndjson => reading.lines(body)?,
+        // Their ends are outside of the bytes.
+        Framing::Messages => return None,
         Framing::Json => {
             let whole = !value::trim(body).is_empty();
             if whole {

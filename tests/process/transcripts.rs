@@ -39,7 +39,7 @@ fn replay(listener: &TcpListener, cases: &[Transcript]) {
         let media = match case.framing {
             Framing::Sse => "text/event-stream; charset=utf-8",
             Framing::Ndjson => "application/x-ndjson",
-            Framing::Json => "application/json",
+            Framing::Json | Framing::Messages => "application/json",
         };
         let head = format!(
             "HTTP/1.1 {} Recorded\r\nContent-Type: {media}\r\nTransfer-Encoding: chunked\r\n\r\n",

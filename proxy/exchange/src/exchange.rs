@@ -5,6 +5,7 @@ mod end;
 mod engine;
 mod facts;
 mod rest;
+mod session;
 mod usage_filter;
 
 use decode::{Codings, DecodeError};
@@ -14,6 +15,7 @@ use scan::{Dialect, Framing, Links};
 use usage::{AddedOptions, Cuts, UsageFilter};
 
 pub use self::end::{CallerFacts, Ended, UsageHabits};
+pub use self::session::AnswerNames;
 use crate::header_facts;
 use crate::model::RequestedModel;
 use crate::request_reader::RequestReader;
@@ -207,7 +209,7 @@ impl Exchange {
         let usage_filter = has_filter.then(|| self.usage_filter(edits, kind));
         let locates = usage_filter.as_ref().is_some_and(UsageFilter::locates);
         let reader = unread.is_none().then(|| ResponseReader::new(self.dialect, framing, codings, locates));
-        self.response = Some(Response { form, reader, usage_filter, left: None });
+        self.response = Some(Response { reader, usage_filter, ..Response::new(form) });
         let is_kept = answers && !editable && framing != Some(Framing::Json);
         Some(Head { unread, edited: edits.is_some(), keeps_added: self.sent.added.is_some() && is_kept })
     }

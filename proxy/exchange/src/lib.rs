@@ -85,13 +85,13 @@ mod gauges;
 mod ids;
 mod names;
 
-pub use self::exchange::{CallerFacts, Ended, Exchange, Head, Setup, UsageHabits};
+pub use self::exchange::{AnswerNames, CallerFacts, Ended, Exchange, Head, Setup, UsageHabits};
 pub use decode::DecodeError;
 pub use gauges::Gauges;
 pub use ids::IdSource;
 pub use names::recorded;
 pub use role::{RoleSource, checked_request_id, request_id};
-pub use route::{Route, Speaks, begins_batch, route};
+pub use route::{Route, Socket, Speaks, begins_batch, route, socket};
 pub use seal::is_sealed;
 pub use tenant_resolution::{RequestHead, RuleMembers, TenantResolution};
 pub use usage_policy::{CONVERSATION_ID, Question, UpstreamFacts, keeps_conversations};

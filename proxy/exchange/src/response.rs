@@ -3,7 +3,7 @@
 use meter::Tick;
 use usage::UsageFilter;
 
-use crate::response_reader::ResponseReader;
+use crate::response_reader::{BodySummary, ResponseReader};
 
 /// A response of a kind that is metered.
 pub(crate) struct Response {
@@ -14,6 +14,8 @@ pub(crate) struct Response {
     pub(crate) usage_filter: Option<UsageFilter>,
     /// The time at which the client left, where the rest of the body is read without it.
     pub(crate) left: Option<Tick>,
+    /// The names of the answer, if the caller reads its messages.
+    pub(crate) summary: Option<Box<BodySummary>>,
 }
 
 /// The form of the body.
@@ -28,7 +30,7 @@ pub(crate) enum Form {
 impl Response {
     /// A response whose body is not read yet.
     pub(crate) fn new(form: Form) -> Self {
-        Self { form, reader: None, usage_filter: None, left: None }
+        Self { form, reader: None, usage_filter: None, left: None, summary: None }
     }
 
     /// Returns true if the body is a stream of frames.

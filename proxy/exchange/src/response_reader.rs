@@ -167,7 +167,7 @@ fn scanner(dialect: Dialect, framing: Framing, locates: bool) -> Box<Scanner> {
 pub(crate) fn body(framing: Framing) -> Body {
     match framing {
         Framing::Json => Body::Whole,
-        Framing::Sse | Framing::Ndjson => Body::Frames,
+        Framing::Sse | Framing::Ndjson | Framing::Messages => Body::Frames,
     }
 }
 

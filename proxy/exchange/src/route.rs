@@ -146,6 +146,29 @@ pub fn begins_batch(path: &str) -> bool {
     begins(&plain(path)) || slashed(path).is_some_and(|path| begins(&path))
 }
 
+/// The use of a WebSocket, by its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Socket {
+    /// Its messages are events of this dialect, and each answer is metered.
+    Metered(Dialect),
+    /// It runs a model, by messages that are not read.
+    Unread,
+    /// Unknown.
+    Unknown,
+}
+
+/// Returns the use of a WebSocket at `path` (as the upstream will see it).
+pub fn socket(path: &str) -> Socket {
+    let of = |path: &str| {
+        let known = SOCKETS.iter().find(|(end, _)| ends_with(path, end));
+        known.map_or(Socket::Unknown, |(_, socket)| *socket)
+    };
+    match (of(&plain(path)), slashed(path)) {
+        (Socket::Unknown, Some(path)) => of(&path),
+        (socket, _) => socket,
+    }
+}
+
 /// Returns true for streams that are replayed: their content was counted when it was generated.
 /// `GET …/responses/{id}` is OpenAI's, `GET …/v1/stream` is llama.cpp's.
 fn is_replay(path: &str) -> bool {
@@ -164,6 +187,15 @@ static ROUTES: LazyLock<Vec<(&str, Speaks)>> = LazyLock::new(|| {
     routes.sort_by_key(|(end, _)| Reverse(end.len()));
     routes
 });
+
+/// The ends of paths of WebSockets: OpenAI's and vLLM's Realtime, OpenAI's and xAI's Responses, and Gemini Live, whose
+/// messages have no ids and no ends of answers that could be relied on.
+const SOCKETS: [(&str, Socket); 4] = [
+    ("/realtime", Socket::Metered(Dialect::Realtime)),
+    ("/responses", Socket::Metered(Dialect::OpenaiResponses)),
+    (".BidiGenerateContent", Socket::Unread),
+    (".BidiGenerateContentConstrained", Socket::Unread),
+];
 
 /// Paths that start a batch: those of OpenAI, Anthropic, LiteLLM and Gemini, and the runs of OpenAI's assistants.
 const BATCHES: [&str; 4] = ["/batches", "/runs", ":batchGenerateContent", ":asyncBatchEmbedContent"];
@@ -256,6 +288,23 @@ mod tests {
             "/regenerate",
         ] {
             assert_eq!(speaks(None, path), Some(Speaks::Anything), "{path}");
+        }
+    }
+
+    #[test]
+    fn sockets_are_found_by_the_end_of_their_path() {
+        for path in
+            ["/v1/realtime", "/openai/v1/realtime/", "/V1/Realtime", "/v1/realtim%65", "/v1%2frealtime"]
+        {
+            assert_eq!(socket(path), Socket::Metered(Dialect::Realtime), "{path}");
+        }
+        assert_eq!(socket("/v1/responses"), Socket::Metered(Dialect::OpenaiResponses));
+        let live = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent";
+        assert_eq!(socket(live), Socket::Unread);
+        for path in
+            ["/", "/v1/realtime/calls", "/v1/unrealtime", "/v1/responses/resp_1", "/v1/chat/completions"]
+        {
+            assert_eq!(socket(path), Socket::Unknown, "{path}");
         }
     }
 

@@ -18,16 +18,26 @@ pub enum Passthrough {
     Encoding,
     /// The response is neither SSE, NDJSON nor JSON.
     ContentType,
-    /// The connection became a tunnel.
+    /// The connection became a tunnel of unknown use.
     Upgrade,
+    /// A WebSocket of an inference endpoint with messages that cannot be read: compressed, in broken frames, of an API
+    /// that is not read, or of more answers at a time than are metered.
+    Socket,
     /// The request replays a stream that was counted when it was generated.
     Replay,
 }
 
 impl Passthrough {
     /// Every reason.
-    pub const ALL: [Self; 6] =
-        [Self::Path, Self::Method, Self::Encoding, Self::ContentType, Self::Upgrade, Self::Replay];
+    pub const ALL: [Self; 7] = [
+        Self::Path,
+        Self::Method,
+        Self::Encoding,
+        Self::ContentType,
+        Self::Upgrade,
+        Self::Socket,
+        Self::Replay,
+    ];
 
     /// The label value.
     pub fn name(self) -> &'static str {
@@ -37,6 +47,7 @@ impl Passthrough {
             Self::Encoding => "encoding",
             Self::ContentType => "content_type",
             Self::Upgrade => "upgrade",
+            Self::Socket => "socket",
             Self::Replay => "replay",
         }
     }

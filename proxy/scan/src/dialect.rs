@@ -14,6 +14,7 @@ mod openai;
 mod openai_chat;
 mod openai_completions;
 mod openai_responses;
+mod realtime;
 mod rerank;
 mod sglang_generate;
 mod tgi;
@@ -71,6 +72,8 @@ pub enum Dialect {
     Rerank,
     /// `POST …/audio/transcriptions` and `translations`.
     Transcription,
+    /// The events of a WebSocket at `…/realtime`: one answer of a session.
+    Realtime,
     /// An unknown shape: frames are counted, and only a usage object is read.
     Unknown,
 }
@@ -80,7 +83,7 @@ const _: () = assert!(Dialect::ALL.len() == Dialect::Unknown as usize + 1, "Dial
 
 impl Dialect {
     /// Every dialect, in the order of the documentation.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::OpenaiChat,
         Self::OpenaiCompletions,
         Self::OpenaiResponses,
@@ -98,6 +101,7 @@ impl Dialect {
         Self::Embeddings,
         Self::Rerank,
         Self::Transcription,
+        Self::Realtime,
         Self::Unknown,
     ];
 
@@ -120,6 +124,7 @@ impl Dialect {
             Self::Embeddings => &embeddings::DEFINITION,
             Self::Rerank => &rerank::DEFINITION,
             Self::Transcription => &transcription::DEFINITION,
+            Self::Realtime => &realtime::DEFINITION,
             Self::Unknown => &unknown::DEFINITION,
         }
     }

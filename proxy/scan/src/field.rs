@@ -82,6 +82,22 @@ pub(crate) enum Field {
     PreviousResponse,
     /// Word of a request: the id of its conversation.
     Conversation,
+    /// Message of a WebSocket. Word: the id that its sender gave it.
+    EventId,
+    /// Message of a WebSocket. Word: the id of the client's message that failed.
+    ErrorEvent,
+    /// Message of a WebSocket. Word: the code of an error beside a text.
+    ErrorCode,
+    /// Message of a WebSocket. Word: the id of the answer that it belongs to.
+    ResponseId,
+    /// Message of a WebSocket. Word: the id of the conversation's item that it belongs to.
+    ItemId,
+    /// Message of a WebSocket. Word: the id of the stream of answers that it belongs to.
+    StreamId,
+    /// Message of a WebSocket. Flag: no more audio comes.
+    Final,
+    /// Message of a WebSocket. Word: the model that transcribes the speaker's words.
+    TranscriptionModel,
     /// llama.cpp's object of timings.
     Timings,
     /// The same object, repeated for a client that requested `verbose`.

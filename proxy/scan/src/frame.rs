@@ -17,11 +17,13 @@ mod typed;
 mod usage;
 
 use crate::dialect::{Dialect, Form};
+use crate::envelope::Envelope;
 use crate::event::{Counts, Delta, Event, Finish, Scope, ServerReport, Sink, Usage};
 use crate::extent::Extent;
 use crate::field::Field;
 use crate::json::{Value, Visit};
 use crate::name::Name;
+use crate::scanner::Framing;
 use crate::shape::VariableSpans;
 use choice::Choice;
 use facts::{BodyFacts, FrameFacts, Nesting, Subject};
@@ -46,6 +48,8 @@ pub(crate) struct Frame {
     pending: PendingEvents,
     /// The variable values of the current frame in the caller's buffer.
     pub(crate) variable_spans: VariableSpans,
+    /// The envelope of the current message, if the frames are messages.
+    pub(crate) envelope: Option<Box<Envelope>>,
 }
 
 /// Reads one frame's fields into a [`Frame`]; events beyond the limit go to `sink` early.
@@ -55,14 +59,23 @@ pub(crate) struct Reader<'a, S> {
 }
 
 impl Frame {
-    pub(crate) fn new(dialect: Dialect, unstreamed: bool) -> Self {
+    pub(crate) fn new(dialect: Dialect, framing: Framing) -> Self {
         Self {
             dialect,
-            unstreamed,
+            unstreamed: framing == Framing::Json,
             body: BodyFacts::default(),
             facts: FrameFacts::default(),
             pending: PendingEvents::new(),
             variable_spans: VariableSpans::default(),
+            envelope: (framing == Framing::Messages).then(Box::default),
+        }
+    }
+
+    /// Forgets the facts of earlier messages.
+    pub(crate) fn begin_message(&mut self) {
+        self.body = BodyFacts::default();
+        if let Some(envelope) = &mut self.envelope {
+            **envelope = Envelope::default();
         }
     }
 

@@ -24,6 +24,7 @@
 mod carry;
 pub mod dialect;
 mod encoding;
+mod envelope;
 pub mod event;
 pub mod extent;
 mod field;
@@ -42,6 +43,7 @@ mod text;
 mod text_buffer;
 
 pub use dialect::{Dialect, EndMark, ErrorShape};
+pub use envelope::{Envelope, MessageKind};
 pub use event::{Counts, Delta, Event, Finish, Scope, ServerReport, Sink, Usage};
 pub use extent::{Extent, Timings};
 pub use multipart::MultipartFields;

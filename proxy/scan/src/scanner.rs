@@ -4,6 +4,7 @@
 use memchr::memchr;
 
 use crate::dialect::Dialect;
+use crate::envelope::Envelope;
 use crate::event::{Event, Scope, Sink, Usage};
 use crate::extent::Extent;
 use crate::field::Fields;
@@ -23,6 +24,8 @@ pub enum Framing {
     Ndjson,
     /// One JSON value: the whole body.
     Json,
+    /// One JSON value per message, of which [`Scanner::end_message`] is the end: a WebSocket.
+    Messages,
 }
 
 impl Framing {
@@ -88,6 +91,7 @@ enum Lines {
     Sse(Sse),
     Ndjson,
     Json,
+    Messages,
 }
 
 /// The payload of the current frame, as far as it is known.
@@ -112,11 +116,12 @@ impl Scanner {
                 Framing::Sse => Lines::Sse(Sse::new()),
                 Framing::Ndjson => Lines::Ndjson,
                 Framing::Json => Lines::Json,
+                Framing::Messages => Lines::Messages,
             },
             fields: dialect.fields(),
             payload: Payload::Fresh,
             json: Json::new(),
-            frame: Frame::new(dialect, framing == Framing::Json),
+            frame: Frame::new(dialect, framing),
             shape: Shape::new(),
             may_match: true,
             position: 0,
@@ -151,8 +156,26 @@ impl Scanner {
         match self.lines {
             Lines::Sse(_) => self.feed_sse(bytes, sink),
             Lines::Ndjson => self.feed_ndjson(bytes, sink),
-            Lines::Json => self.payload(bytes, (0, bytes.len()), sink),
+            Lines::Json | Lines::Messages => self.payload(bytes, (0, bytes.len()), sink),
         }
+    }
+
+    /// Begins a message of [`Framing::Messages`]: the facts of earlier ones are forgotten.
+    pub fn begin_message(&mut self) {
+        self.begun = self.work.fed;
+        self.frame.begin_message();
+    }
+
+    /// Ends a message of [`Framing::Messages`]; returns false if it is empty or not JSON. Until the next one begins,
+    /// [`envelope`](Self::envelope), [`model`](Self::model), [`id`](Self::id) and [`service_tier`](Self::service_tier)
+    /// are its own.
+    pub fn end_message(&mut self, sink: &mut impl Sink) -> bool {
+        self.payload != Payload::Fresh && self.end_frame(self.work.fed, (true, true, false), sink)
+    }
+
+    /// The envelope of the last message; `None` for another framing.
+    pub fn envelope(&self) -> Option<&Envelope> {
+        self.frame.envelope.as_deref()
     }
 
     /// Ends the body.
@@ -163,7 +186,9 @@ impl Scanner {
                 Some(Step::Block { data, error }) => Some((false, data, error)),
                 _ => None,
             },
-            Lines::Ndjson | Lines::Json => (self.payload != Payload::Fresh).then_some((true, true, false)),
+            Lines::Ndjson | Lines::Json | Lines::Messages => {
+                (self.payload != Payload::Fresh).then_some((true, true, false))
+            }
         };
         match whole {
             Some((whole, data, error)) => {
@@ -198,7 +223,7 @@ impl Scanner {
     pub fn unfinished_from(&self) -> Option<u64> {
         match &self.lines {
             Lines::Sse(sse) => sse.is_open().then_some(self.begun),
-            Lines::Ndjson | Lines::Json => None,
+            Lines::Ndjson | Lines::Json | Lines::Messages => None,
         }
     }
 

@@ -6,7 +6,7 @@ use scan::{Dialect, Framing};
 pub(crate) type Frame = (Dialect, Framing, fn(usize, &str) -> String);
 
 /// One for each dialect that streams.
-pub(crate) const FRAMES: [Frame; 16] = [
+pub(crate) const FRAMES: [Frame; 17] = [
     (Dialect::OpenaiChat, Framing::Sse, |_, word| {
         sse(&format!(
             r#"{{"id":"chatcmpl-a582432ceccb182d","object":"chat.completion.chunk","created":1795220672,"model":"tiny","choices":[{{"index":0,"delta":{{"content":"{word}"}},"logprobs":null,"finish_reason":null,"token_ids":null}}]}}"#
@@ -91,6 +91,11 @@ pub(crate) const FRAMES: [Frame; 16] = [
         sse(&format!(
             r#"{{"id":"trsc-1","object":"transcription.chunk","created":1795220672,"model":"tiny","choices":[{{"delta":{{"content":"{word}"}},"finish_reason":null}}]}}"#
         ))
+    }),
+    (Dialect::Realtime, Framing::Ndjson, |_, word| {
+        format!(
+            "{{\"type\":\"response.output_text.delta\",\"event_id\":\"event_1\",\"response_id\":\"resp_1\",\"item_id\":\"item_1\",\"output_index\":0,\"content_index\":0,\"delta\":\"{word}\"}}\n"
+        )
     }),
     (Dialect::Unknown, Framing::Sse, |_, word| sse(&format!(r#"{{"piece":"{word}"}}"#))),
 ];

@@ -122,6 +122,10 @@ pub(super) fn token_frames(dialect: Dialect) -> &'static [&'static str] {
             r#"{"id":"trsc-1","choices":[{"delta":{"content":"a"},"finish_reason":null}]}"#,
             r#"{"type":"transcript.text.delta","delta":"a"}"#,
         ],
+        Dialect::Realtime => &[
+            r#"{"type":"response.output_text.delta","event_id":"event_1","response_id":"resp_1","item_id":"item_1","output_index":0,"content_index":0,"delta":"a"}"#,
+            r#"{"type":"transcription.delta","delta":"a"}"#,
+        ],
         Dialect::Embeddings | Dialect::Rerank => &[
             r#"{"object":"list","data":[{"embedding":[0.5]}],"usage":{"prompt_tokens":5,"total_tokens":5}}"#,
         ],

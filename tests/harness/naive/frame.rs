@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::memory::Memory;
 use super::{
-    Frame, anthropic, cohere, gemini, generate, native, ollama, openai, prompts, responses, tgi,
+    Frame, anthropic, cohere, gemini, generate, native, ollama, openai, prompts, realtime, responses, tgi,
     transcription, triton, unknown,
 };
 
@@ -38,6 +38,7 @@ pub(crate) fn events(
         Dialect::Cohere => cohere::facts(outside, frame)?,
         Dialect::Embeddings | Dialect::Rerank => prompts::facts(frame)?,
         Dialect::Transcription => transcription::facts(outside, frame)?,
+        Dialect::Realtime => realtime::facts(outside, frame)?,
         Dialect::Unknown => return unknown::events(outside, frame, memory),
     };
     facts.events(outside)
@@ -49,6 +50,7 @@ pub(crate) fn model(dialect: Dialect, frame: &Value) -> Option<&str> {
         Dialect::OpenaiResponses => &["/model", "/response/model"],
         Dialect::Anthropic => &["/model", "/message/model"],
         Dialect::Triton => &["/model_name"],
+        Dialect::Realtime => &["/model", "/session/model"],
         Dialect::Gemini => &["/modelVersion"],
         // These servers' own formats have no model.
         Dialect::Tgi | Dialect::Sglang | Dialect::Lmdeploy => &[],
@@ -62,6 +64,7 @@ pub(crate) fn id(dialect: Dialect, frame: &Value) -> Option<&str> {
     let places: &[&str] = match dialect {
         Dialect::OpenaiResponses => &["/id", "/response/id"],
         Dialect::Anthropic => &["/id", "/message/id"],
+        Dialect::Realtime => &["/response/id"],
         Dialect::VllmGenerate => &["/id", "/request_id"],
         Dialect::Gemini => &["/responseId"],
         Dialect::Sglang | Dialect::Lmdeploy => &["/meta_info/id"],

@@ -113,7 +113,7 @@ impl Exchange {
     /// Ends the body. Returns how it ended, and its facts.
     fn end_body(&mut self, meter: &mut Meter, mut close: Close, at: Tick) -> (Close, BodySummary) {
         let Some(response) = &mut self.response else { return (close, BodySummary::default()) };
-        let Some(reader) = response.reader.take() else { return (close, BodySummary::default()) };
+        let Some(reader) = response.reader.take() else { return (close, self.take_summary()) };
         let mut reading = meter.tail(at);
         let body = match &mut response.usage_filter {
             Some(usage_filter) => reader.end(&mut usage_filter.listen(&mut reading)),

@@ -22,6 +22,9 @@ const FRAME: &[(&str, Field)] = &[
     ("model", Field::Model),
     ("service_tier", Field::ServiceTier),
     ("sequence_number", Field::Varying),
+    // As messages of a WebSocket, where the client's events have the same table.
+    ("stream_id", Field::StreamId),
+    ("previous_response_id", Field::PreviousResponse),
     ("delta", Field::DeltaText),
     ("logprobs", Field::Logprobs),
     ("response", Field::Inner),

@@ -13,6 +13,9 @@ impl Frame {
     /// Reads the value of such a field.
     #[inline(never)]
     pub(super) fn value(&mut self, field: Field, value: Value<'_>) {
+        if let Some(envelope) = &mut self.envelope {
+            envelope.take(field, value);
+        }
         let chars = match value {
             Value::Text { chars } => Some(chars),
             _ => None,

@@ -286,8 +286,26 @@ impl Frame {
         }
     }
 
+    /// Ends the answer of a session, of which each answer is metered alone. A cancelled one has no finish and no end
+    /// mark: the client or the speaker broke it off.
+    fn end_realtime(&mut self, default: Status, sink: &mut impl Sink) {
+        let (status, finish) = self.facts.typed.outcome(1, Some(default));
+        let is_cancelled = status == Some(Status::Cancelled);
+        self.facts.typed.verdict.done = !is_cancelled;
+        if status == Some(Status::Failed) {
+            self.facts.raise(Subject::Error);
+        }
+        if finish.is_some() && !is_cancelled {
+            self.add_choice(ChoiceFacts { finish, ..ChoiceFacts::default() }, sink);
+        }
+        self.add_usage(Scope::Whole, self.facts.typed.inner.or(self.facts.usage), sink);
+    }
+
     /// Ends the answer, and the stream if every answer that began has ended.
     fn end_answer(&mut self, default: Status, sink: &mut impl Sink) {
+        if self.dialect == Dialect::Realtime {
+            return self.end_realtime(default, sink);
+        }
         let inner = self.dialect == Dialect::OpenaiResponses;
         let choice = self.body.ended;
         self.body.ended = self.body.ended.saturating_add(u32::from(inner));
@@ -385,8 +403,30 @@ impl Type {
                 b"transcript.text.done" => Self::End(Status::Completed),
                 _ => Self::Meta,
             },
+            Dialect::Realtime => Self::of_realtime(word),
             // The frames of other dialects have no type.
             _ => Self::Meta,
+        }
+    }
+
+    fn of_realtime(word: &[u8]) -> Self {
+        match word {
+            b"response.created" => Self::Progress,
+            b"response.done" => Self::End(Status::Completed),
+            b"response.text.delta"
+            | b"response.output_audio_transcript.delta"
+            | b"response.audio_transcript.delta"
+            | b"transcription.delta"
+            | b"conversation.item.input_audio_transcription.delta" => Self::Delta(Kind::Text),
+            b"response.output_audio.delta" => Self::Delta(Kind::Audio),
+            b"transcription.done" | b"conversation.item.input_audio_transcription.completed" => {
+                Self::End(Status::Completed)
+            }
+            b"conversation.item.input_audio_transcription.failed" => Self::End(Status::Failed),
+            _ => match Self::of_responses(word) {
+                delta @ Self::Delta(_) => delta,
+                _ => Self::Meta,
+            },
         }
     }
 

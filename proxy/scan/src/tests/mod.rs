@@ -3,6 +3,7 @@
 
 mod chats;
 mod ids;
+mod messages;
 mod multipart;
 mod named;
 mod natives;
@@ -94,7 +95,7 @@ pub(crate) fn scan_every_way(dialect: Dialect, framing: Framing, body: &str) -> 
     let ends: &[&str] = match framing {
         Framing::Sse => &["\n", "\r\n", "\r"],
         Framing::Ndjson => &["\n", "\r\n"],
-        Framing::Json => &["\n"],
+        Framing::Json | Framing::Messages => &["\n"],
     };
     for end in ends {
         let text = body.replace('\n', end);

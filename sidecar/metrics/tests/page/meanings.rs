@@ -118,7 +118,11 @@ fn passthrough(value: &str) -> Option<&'static str> {
         "method" => "the method does not infer (`GET`, `HEAD`, `OPTIONS`)",
         "encoding" => "the response has a content coding that tokenmeter cannot decode",
         "content_type" => "the response is neither SSE, NDJSON nor JSON",
-        "upgrade" => "the connection became a tunnel (WebSocket)",
+        "upgrade" => "the connection became a tunnel of unknown use",
+        "socket" => {
+            "a WebSocket of an inference endpoint whose messages cannot be read: compressed, in broken frames, of Gemini \
+             Live, or of more than 16 responses at a time"
+        }
         "replay" => "a stored stream is read again; it was counted when it was generated",
         _ => return None,
     })

@@ -1,0 +1,80 @@
+//! One answer of a session: a WebSocket on which many requests and answers pass. The caller reads the messages, because
+//! only their content tells to which answer they belong, and hands in what they say.
+
+use meter::{Body, Tick};
+use scan::{Event, Extent, Links, Name, Request, Sink, Tier};
+
+use super::Exchange;
+use crate::request_state::{RequestFacts, RequestState};
+use crate::response::{Form, Response};
+use crate::response_reader::BodySummary;
+
+/// The names that an answer of a session has, as far as a message states them; empty where it does not.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnswerNames {
+    /// The id of the answer.
+    pub id: Name,
+    /// The model.
+    pub model: Name,
+    /// The conversation that the answer belongs to.
+    pub conversation: Name,
+    /// The service tier.
+    pub tier: Tier,
+}
+
+impl Exchange {
+    /// Records that the client asked for the answer at `at`, which is t0, or that the server began it by itself. `status`
+    /// is that of the session's handshake.
+    pub fn request_in_session(&mut self, model: Name, links: Links, status: u16, at: Tick) {
+        if self.request.stop().is_none() {
+            return;
+        }
+        let facts =
+            Request { model, stream: Some(true), answers: 1, prompts: 1, whole: true, ..Request::default() };
+        self.model.settle(facts.model, Name::default(), true);
+        self.request = RequestState::Read(RequestFacts { tier: Tier::default(), links });
+        self.response = Some(Response::new(Form::Frames));
+        self.role.settle(&facts, self.dialect);
+        if let Some(meter) = &mut self.meter {
+            meter.requested(facts, at);
+            meter.answered(status, Body::Frames);
+        }
+    }
+
+    /// Reads the names in a message of the answer. Those that are stated already stay.
+    pub fn name_answer(&mut self, names: &AnswerNames) {
+        if let RequestState::Read(facts) = &mut self.request
+            && !names.conversation.is_empty()
+        {
+            facts.links.conversation = names.conversation;
+        }
+        let Some(response) = &mut self.response else { return };
+        let summary = response.summary.get_or_insert_default();
+        for (known, stated) in [(&mut summary.id, names.id), (&mut summary.model, names.model)] {
+            if known.is_empty() {
+                *known = stated;
+            }
+        }
+        if !names.tier.is_empty() {
+            summary.tier = names.tier;
+        }
+    }
+
+    /// Reads the events of one message of the answer, which was received at `at`. Returns the output tokens so far, if
+    /// the exchange is counted.
+    pub fn message(&mut self, events: &[Event], extent: Extent, at: Tick) -> Option<u64> {
+        let meter = self.meter.as_mut()?;
+        let mut reading = meter.read(at);
+        for event in events {
+            reading.event(*event);
+        }
+        reading.frame(extent);
+        self.role.get().is_counted().then(|| meter.live_output())
+    }
+
+    /// Takes the names of an answer of a session.
+    pub(super) fn take_summary(&mut self) -> BodySummary {
+        let summary = self.response.as_mut().and_then(|response| response.summary.take());
+        summary.map(|summary| *summary).unwrap_or_default()
+    }
+}

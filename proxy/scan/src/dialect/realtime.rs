@@ -1,0 +1,65 @@
+//! A WebSocket at `…/realtime`: OpenAI's Realtime API, servers that imitate it, and vLLM's transcription. Each message is
+//! one typed event. A session has many answers, and each is metered alone: `response.created` begins it, and
+//! `response.done` ends it with its status and its usage. vLLM's `transcription.delta` and `transcription.done` are the
+//! answer themselves. The table covers both directions, because a client's events use the same members. The names
+//! before OpenAI's general availability (`response.text.delta`, `response.audio.delta`) mean the same.
+
+use std::sync::LazyLock;
+
+use super::definition::{Definition, EndMark, ErrorShape, Form};
+use crate::field::{Field, Fields};
+
+const EVENT: &[(&str, Field)] = &[
+    ("", Field::Root),
+    ("type", Field::Type),
+    ("event_id", Field::EventId),
+    ("error", Field::Error),
+    ("error.event_id", Field::ErrorEvent),
+    ("code", Field::ErrorCode),
+    ("delta", Field::DeltaText),
+    ("response_id", Field::ResponseId),
+    ("item_id", Field::ItemId),
+    ("final", Field::Final),
+    ("response", Field::Inner),
+    ("response.id", Field::Id),
+    ("response.conversation_id", Field::Conversation),
+    ("response.status", Field::InnerStatus),
+    ("response.status_details.reason", Field::InnerReason),
+    ("response.usage", Field::InnerUsage),
+    ("response.usage.input_tokens", Field::InputTokens),
+    ("response.usage.output_tokens", Field::OutputTokens),
+    ("response.usage.input_token_details.cached_tokens", Field::CachedTokens),
+    ("response.usage.input_token_details.audio_tokens", Field::InputAudioTokens),
+    ("response.usage.input_token_details.image_tokens", Field::InputImageTokens),
+    ("response.usage.output_token_details.audio_tokens", Field::AudioTokens),
+    ("response.usage.output_token_details.reasoning_tokens", Field::ReasoningTokens),
+    // vLLM's transcription, and OpenAI's of the speaker's words.
+    ("usage", Field::Usage),
+    ("usage.prompt_tokens", Field::InputTokens),
+    ("usage.completion_tokens", Field::OutputTokens),
+    ("usage.input_tokens", Field::InputTokens),
+    ("usage.output_tokens", Field::OutputTokens),
+    ("usage.input_token_details.audio_tokens", Field::InputAudioTokens),
+    // The session's settings: vLLM's model is at the top level.
+    ("model", Field::Model),
+    ("session.model", Field::Model),
+    ("session.input_audio_transcription.model", Field::TranscriptionModel),
+    ("session.audio.input.transcription.model", Field::TranscriptionModel),
+];
+
+/// The definition of this dialect. Its path is in the relay's routes, because it is no path of a `POST`.
+pub(super) static DEFINITION: Definition = Definition {
+    name: "realtime",
+    operation: "chat",
+    route: Some("/v1/realtime"),
+    paths: &[],
+    error_shape: ErrorShape::Openai,
+    end_mark: EndMark::Done,
+    form: Form::Typed,
+    fields: &FIELDS,
+    prompt_lists: &[],
+    answer_counts: &[],
+};
+
+/// The fields of this dialect.
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(EVENT));
