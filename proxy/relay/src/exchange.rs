@@ -7,6 +7,7 @@ mod admission;
 mod end;
 mod in_flight_guard;
 pub(crate) mod metered;
+mod session;
 pub(crate) mod trace;
 
 use std::rc::Rc;

@@ -16,6 +16,7 @@ mod engine;
 mod exchange;
 mod request;
 mod response;
+mod session;
 mod state;
 mod sweep;
 mod watched;

@@ -25,7 +25,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
 use meter::Tick;
 
-use self::admission::{admit, admit_tunnel, admit_uncounted};
+use self::admission::{admit, admit_uncounted};
 use self::answer::Answer;
 use self::body::Upload;
 use self::in_flight::InFlight;
@@ -40,6 +40,7 @@ use crate::engine::Engine;
 use crate::engine::net::client::Client;
 use crate::exchange::metered::Metered;
 use crate::response::{ResponseBody, own, respond};
+use crate::session::{self, Handshake};
 use crate::upstream_profile::ClientKey;
 use crate::{Exchange, Passthrough, clock};
 
@@ -85,8 +86,9 @@ struct Opened {
     resolver: TenantResolver,
     /// The target as sent to the upstream.
     target: Uri,
-    /// The request asks to switch protocols.
-    upgrade: bool,
+    /// The session that begins if the protocol is switched, where the request asks for that; or the reason why it is not
+    /// metered.
+    upgrade: Option<session::Opened>,
     /// The request starts a batch.
     is_batch: bool,
     /// The dialect of its path, or the reason why it is not metered.
@@ -127,6 +129,7 @@ fn open<E: Engine>(
     let route = route(kind, &parts.method, target.path());
     let is_batch = refuse_detached && parts.method == Method::POST && begins_batch(target.path());
 
+    let mut opened = None;
     let mut metered = match &route {
         Ok(route) => {
             let role = upstream.role.of_peer(resolver.trusts_peer(worker));
@@ -134,7 +137,11 @@ fn open<E: Engine>(
             Metered::begin(worker, || Exchange::begin(worker, index, *route, &parts.headers, tenancy, begun))
         }
         Err(_) if upgrade => {
-            admit_tunnel(worker, index, || resolve(&parts.headers))?;
+            let role = upstream.role.of_peer(resolver.trusts_peer(worker));
+            let holder = client.holder.clone();
+            let headers = &mut parts.headers;
+            let handshake = Handshake { upstream: index, target: &target, headers, holder, role };
+            opened = Some(session::open(worker, handshake, resolve)?);
             Metered::not(worker)
         }
         Err(_) => Metered::not(worker),
@@ -153,6 +160,7 @@ fn open<E: Engine>(
     if let (Err(reason), false) = (route, upgrade) {
         worker.passthrough(reason);
     }
+    let upgrade = upgrade.then(|| opened.unwrap_or(Err(Passthrough::Upgrade)));
     Ok(Opened { in_flight, resolver, target, upgrade, is_batch, route, client: client_key, question, begun })
 }
 
@@ -168,7 +176,7 @@ impl Opened {
         let Self { in_flight, resolver, target, upgrade, is_batch, route, client, question, begun } = self;
         let version = parts.version;
         let upstream = &in_flight.worker.plan.upstreams[in_flight.upstream];
-        rewrite(&mut parts, target, upstream, upgrade, !body.is_end_stream());
+        rewrite(&mut parts, target, upstream, upgrade.is_some(), !body.is_end_stream());
         in_flight.metered.borrow_mut().with(|exchange| exchange.trace_onward(&mut parts.headers));
         let mut upload = Upload::new(body, resolver, &in_flight, begun);
 

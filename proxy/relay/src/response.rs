@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, SEC_WEBSOCKET_EXTENSIONS, TRANSFER_ENCODING};
 use http::{Response, StatusCode, Version, response};
 use http_body::{Body, Frame, SizeHint};
 
@@ -22,15 +22,17 @@ use crate::request::in_flight::InFlight;
 use crate::request::reject::Stop;
 use crate::request::send::Sent;
 use crate::request::{headers, policy};
+use crate::session::{Opened, Session};
+use crate::state::WorkerState;
 use crate::{Passthrough, clock};
 
-/// Makes the response to the client. `upgrade`: the request asks to switch protocols; `unmetered`: the reason why it is
-/// not metered.
+/// Makes the response to the client. `upgrade`: the session that begins if the protocol is switched, where the request
+/// asks for that; `unmetered`: the reason why the request is not metered.
 pub(crate) async fn respond<E: Engine>(
     connections: &Rc<Connections<E>>,
     in_flight: &Rc<InFlight>,
     sent: Sent<E>,
-    upgrade: bool,
+    upgrade: Option<Opened>,
     unmetered: Option<Passthrough>,
 ) -> Result<Response<ResponseBody<E>>, Stop> {
     let at = clock::now();
@@ -38,11 +40,12 @@ pub(crate) async fn respond<E: Engine>(
     let Sent { connection, response } = sent;
     let (mut head, body) = response.into_parts();
     let invalid = |fault| Answer::invalid(in_flight.upstream_name(), fault);
-    policy::check_response(head.status, &head.headers, upgrade).map_err(invalid)?;
+    policy::check_response(head.status, &head.headers, upgrade.is_some()).map_err(invalid)?;
     let switching = head.status == StatusCode::SWITCHING_PROTOCOLS;
-    if upgrade && let Some(reason) = unmetered {
-        worker.passthrough(if switching { Passthrough::Upgrade } else { reason });
-    }
+    let session = match (upgrade, unmetered) {
+        (Some(opened), Some(reason)) => session(worker, opened, reason, &head),
+        _ => None,
+    };
     let shown = {
         let mut metered = in_flight.metered.borrow_mut();
         let shown = metered.with(|exchange| exchange.response_head(head.status.as_u16(), &head.headers, at));
@@ -73,7 +76,8 @@ pub(crate) async fn respond<E: Engine>(
     in_flight.answering.set(true);
     let body = if switching {
         let upstream_io = connection.into_upstream_io().await;
-        in_flight.client.switch(upstream_io.ok_or_else(|| invalid("broke off while switching protocols"))?);
+        let upstream_io = upstream_io.ok_or_else(|| invalid("broke off while switching protocols"))?;
+        in_flight.client.switch(upstream_io, session);
         ResponseBody::Empty
     } else if body.is_end_stream() {
         let mut driven = Context::from_waker(Waker::noop());
@@ -88,6 +92,25 @@ pub(crate) async fn respond<E: Engine>(
     };
     in_flight.spent(at);
     Ok(Response::from_parts(head, body))
+}
+
+/// The session of a connection that switches protocols. Otherwise the request is counted by the reason why it, or the
+/// tunnel, is not metered.
+fn session(
+    worker: &WorkerState,
+    opened: Opened,
+    unmetered: Passthrough,
+    head: &response::Parts,
+) -> Option<Box<Session>> {
+    let is_compressed = head.headers.contains_key(SEC_WEBSOCKET_EXTENSIONS);
+    let reason = match opened {
+        _ if head.status != StatusCode::SWITCHING_PROTOCOLS => unmetered,
+        Ok(session) if !is_compressed => return Some(session),
+        Ok(_) => Passthrough::Socket,
+        Err(reason) => reason,
+    };
+    worker.passthrough(reason);
+    None
 }
 
 /// The response that the proxy makes itself. `close` ends the client's connection after it.

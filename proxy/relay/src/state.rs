@@ -71,6 +71,17 @@ impl WorkerState {
         self.plan.upstreams[upstream].kind.or_else(|| self.profiles[upstream].found_kind())
     }
 
+    /// Returns the names of the provider and of an upstream.
+    pub(crate) fn place(&self, upstream: usize) -> (Arc<str>, Arc<str>) {
+        let found = self.profiles[upstream].found_kind();
+        let upstream = &self.plan.upstreams[upstream];
+        let provider = match (upstream.kind, found) {
+            (None, Some(found)) => found.name().into(),
+            _ => Arc::clone(&upstream.provider),
+        };
+        (provider, Arc::clone(&upstream.name))
+    }
+
     /// Counts a request that is forwarded unmetered.
     pub(crate) fn passthrough(&self, reason: Passthrough) {
         self.observer.borrow_mut().passthrough(reason);

@@ -216,13 +216,12 @@ async fn serve_connection<E: Engine>(connections: Rc<Connections<E>>, upstream: 
         })
     };
     if let Served::Switched(first) = serving.await
-        && let Some(upstream_io) = client.switched()
+        && let Some((upstream_io, session)) = client.switched()
     {
         let metered = Metered::not(&connections.worker);
         // The request lasts as long as its tunnel.
         let in_flight = connections.request(upstream, &client, metered, (true, true));
-        // A tunnel ends when either side fails; there is no receiver for an error.
-        let _ = tunnel::run(ClientStream(Rc::clone(&client)), first, upstream_io).await;
+        tunnel::run(ClientStream(Rc::clone(&client)), first, upstream_io, session).await;
         drop(in_flight);
     }
     if client.has_timed_out() {

@@ -15,6 +15,7 @@ mod on_hyper_http2;
 mod paying;
 mod priced;
 mod reading;
+mod realtime;
 mod rejections;
 mod reported;
 mod roles;

@@ -11,12 +11,7 @@ use crate::{Refusal, clock};
 impl Exchange {
     /// Returns the names of its provider and its upstream.
     pub(crate) fn place(&self) -> (Arc<str>, Arc<str>) {
-        let upstream = &self.worker.plan.upstreams[self.upstream];
-        let provider = match (upstream.kind, self.profile().found_kind()) {
-            (None, Some(found)) => found.name().into(),
-            _ => Arc::clone(&upstream.provider),
-        };
-        (provider, Arc::clone(&upstream.name))
+        self.worker.place(self.upstream)
     }
 
     /// Returns true if the answer to such a request may not say how many tokens it cost.

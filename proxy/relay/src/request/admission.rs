@@ -1,17 +1,19 @@
 //! The gate: whether the tenant may spend, and on this model. It is checked before anything goes upstream, and only if
 //! there is a gate. If the body names the tenant, the body is buffered first, within the bound of all buffered bodies;
 //! a request with a longer body, or without memory for it, belongs to the default tenant. The body is also buffered if
-//! the budget's terms depend on it. A request to switch protocols is judged by its head alone: the bytes of a tunnel
-//! can be neither counted nor stopped.
+//! the budget's terms depend on it. A request to switch protocols is judged by its head; the messages of a metered
+//! WebSocket are judged again, each that asks for an answer.
 
-use exchange::TenantResolution;
-use scan::Dialect;
+use std::sync::Arc;
+
+use exchange::recorded;
+use scan::{Dialect, Name};
+use tenant::TenantIdentity;
 
 use super::answer::Answer;
 use super::body::{Gathered, Upload};
 use super::in_flight::InFlight;
 use super::reject::Stop;
-use super::tenant::resolve_by_body;
 use crate::engine::ClientBody;
 use crate::limits;
 use crate::rejection::Known;
@@ -172,23 +174,37 @@ fn unmetered(gate: &Gate, exchange: &Exchange, gap: Gap) -> Option<Answer> {
     Some(Answer::unmetered(exchange.core.dialect(), gap, gate.message(exchange.core.tenant()?, gap)))
 }
 
-/// Checks the gate, if there is one, for a request that is not metered but would become a tunnel: returns the answer if
-/// its tenant may not spend. `resolve` resolves its tenant, and is not called without a gate.
+/// Checks the gate, if there is one, for a request that would become a tunnel. `session`: the dialect of its messages,
+/// if they are metered, and the model that its target names; empty if none.
 pub(crate) fn admit_tunnel(
     worker: &WorkerState,
     upstream: usize,
-    resolve: impl FnOnce() -> TenantResolution,
+    (dialect, model): (Option<Dialect>, Name),
+    identity: &TenantIdentity,
 ) -> Result<(), Answer> {
     let Some(gate) = worker.plan.gate.as_ref() else { return Ok(()) };
-    let mut resolution = resolve();
-    resolve_by_body(worker, &mut resolution);
-    let identity = resolution.take();
-    let Some(refused) = gate.refused(&identity.tenant) else { return Ok(()) };
-    let answer = Answer::over_budget(Dialect::Unknown, refused);
+    let tenant = &identity.tenant;
+    let shape = dialect.unwrap_or(Dialect::Unknown);
+    let over_budget = || Some(Answer::over_budget(shape, gate.refused(tenant)?));
+    let unknown = || {
+        let is_refused = dialect.is_none() && gate.terms(tenant).unknown_paths == UnknownPaths::Refuse;
+        is_refused.then(|| Answer::unmetered(shape, Gap::UnknownPath, gate.message(tenant, Gap::UnknownPath)))
+    };
+    let unpriced = || {
+        let models = gate.models(tenant).filter(|_| !model.is_empty())?;
+        let (provider, upstream) = worker.place(upstream);
+        let requested = RequestedModel { model: model.as_str(), provider: &provider, upstream: &upstream };
+        Some(Answer::unpriced(shape, models.refused(tenant, &requested)?))
+    };
+    let Some(answer) = over_budget().or_else(unknown).or_else(unpriced) else { return Ok(()) };
     worker.refuse(answer.refusal);
-    worker.observer.borrow_mut().reject(&identity.tenant, answer.refusal);
-    let (tenant, principal) = (identity.tenant, identity.principal);
-    let known = Known { tenant, principal, dialect: Dialect::Unknown, model: None };
+    worker.observer.borrow_mut().reject(tenant, answer.refusal);
+    let known = Known {
+        tenant: Arc::clone(tenant),
+        principal: identity.principal.clone(),
+        dialect: shape,
+        model: (!model.is_empty()).then(|| recorded(model.as_str()).into()),
+    };
     worker.report_rejection(upstream, (answer.refusal, answer.status.as_u16()), Some(known));
     Err(answer)
 }

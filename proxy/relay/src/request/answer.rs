@@ -25,6 +25,11 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// The error message: the event, the responsible side, and the remedy.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The request breaks a rule.
     pub(crate) fn refused(violation: Violation) -> Self {
         let Violation { status, refusal, code, message } = violation;

@@ -16,7 +16,7 @@ fn bytes_pass_both_ways_after_a_101() {
         let head = peer.head().unwrap();
         assert_eq!(
             head,
-            "GET /v1/realtime HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+            "GET /v1/tunnel HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
         );
         // Bytes after the 101 in the same packet belong to the tunnel.
         peer.send(format!("{SWITCH}first"));
@@ -29,7 +29,7 @@ fn bytes_pass_both_ways_after_a_101() {
     });
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
-    client.send("GET /v1/realtime HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\nearly");
+    client.send("GET /v1/tunnel HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\nearly");
     assert_eq!(client.head().unwrap(), SWITCH);
     assert_eq!(client.exactly(5), b"first");
     for word in ["ping", "pong", "ding"] {

@@ -22,6 +22,7 @@ use super::pace::Pace;
 use super::tunnel::UpstreamIo;
 use crate::capacity::Permit;
 use crate::holder::{Holder, Key};
+use crate::session::Session;
 use crate::state::WorkerState;
 use crate::{clock, limits};
 
@@ -37,6 +38,9 @@ pub(crate) enum Stage {
     /// The end of at least one request.
     Busy,
 }
+
+/// The upstream's side of a connection that switches protocols, and its session, if it is metered.
+type Switched = (UpstreamIo<Stream>, Option<Box<Session>>);
 
 /// One client connection.
 pub(crate) struct Client {
@@ -70,7 +74,7 @@ pub(crate) struct Client {
     /// True if a request was answered before it was read completely.
     unread: Cell<bool>,
     /// The upstream's side of a connection that switches protocols.
-    upstream_io: RefCell<Option<UpstreamIo<Stream>>>,
+    upstream_io: RefCell<Option<Switched>>,
 }
 
 impl Client {
@@ -128,9 +132,9 @@ impl Client {
         self.interim.borrow_mut().extend_from_slice(head);
     }
 
-    /// Stores the upstream's side until the engine has sent the 101.
-    pub(crate) fn switch(&self, upstream_io: UpstreamIo<Stream>) {
-        self.upstream_io.replace(Some(upstream_io));
+    /// Stores the upstream's side, and the session, if it is metered, until the engine has sent the 101.
+    pub(crate) fn switch(&self, upstream_io: UpstreamIo<Stream>, session: Option<Box<Session>>) {
+        self.upstream_io.replace(Some((upstream_io, session)));
     }
 
     /// Returns true if the connection switches protocols.
@@ -139,7 +143,7 @@ impl Client {
     }
 
     /// Takes the stored upstream's side.
-    pub(crate) fn switched(&self) -> Option<UpstreamIo<Stream>> {
+    pub(crate) fn switched(&self) -> Option<Switched> {
         self.upstream_io.take()
     }
 

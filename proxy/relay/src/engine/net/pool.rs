@@ -85,7 +85,7 @@ impl<C: Connection> PooledConnection<C> {
     pub(crate) async fn into_upstream_io(self) -> Option<UpstreamIo<Stream>> {
         let Self { http, slot, place, .. } = self;
         let (stream, first) = http.into_socket().await?;
-        Some(UpstreamIo { stream, first, _places: (slot, place?) })
+        Some(UpstreamIo { stream, first, places: (slot, place?) })
     }
 }
 

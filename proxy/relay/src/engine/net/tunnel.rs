@@ -1,14 +1,17 @@
-//! A connection that switched protocols (101): bytes are copied both ways, unread, until both sides are closed.
+//! A connection that switched protocols (101): bytes are copied both ways, until both sides are closed. A session is
+//! shown them as they pass.
 
 use std::future::poll_fn;
-use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use crate::capacity::Permit;
+use crate::limits;
+use crate::session::{Close, Session};
 
 /// The upstream's side of a tunnel.
 pub(crate) struct UpstreamIo<S> {
@@ -16,31 +19,107 @@ pub(crate) struct UpstreamIo<S> {
     /// The bytes read after the upstream's 101.
     pub(crate) first: Bytes,
     /// Its places among the upstream's connections and among all sockets.
-    pub(crate) _places: (Option<Permit>, Permit),
+    pub(crate) places: (Option<Permit>, Permit),
 }
 
-/// Copies bytes until each side has closed its half, or one of them fails. `first`: the bytes that were read from the
-/// client after its request.
-pub(crate) async fn run<C, U>(mut client: C, first: Bytes, mut far: UpstreamIo<U>) -> io::Result<()>
-where
+/// Copies bytes until each side has closed its half, or one of them fails, or the session ends the connection. `first`:
+/// the bytes that were read from the client after its request.
+pub(crate) async fn run<C, U>(
+    mut client: C,
+    first: Bytes,
+    upstream_io: UpstreamIo<U>,
+    session: Option<Box<Session>>,
+) where
     C: AsyncRead + AsyncWrite + Unpin,
     U: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut up = Direction::new(first);
-    let mut down = Direction::new(std::mem::take(&mut far.first));
-    poll_fn(|cx| {
-        let sent = up.poll_copy(cx, &mut client, &mut far.stream)?;
-        let received = down.poll_copy(cx, &mut far.stream, &mut client)?;
-        ready!(sent);
-        ready!(received);
-        Poll::Ready(Ok(()))
+    let UpstreamIo { stream: mut upstream, first: received, places: _places } = upstream_io;
+    let mut session = Watched(session);
+    let first = session.sent(&first).unwrap_or(first);
+    let received = session.received(&received).unwrap_or(received);
+    let (mut up, mut down) = (Direction::new(first), Direction::new(received));
+    let end = poll_fn(|cx| {
+        let sent = up.poll_copy(cx, &mut client, &mut upstream, |bytes| session.sent(bytes));
+        let received = down.poll_copy(cx, &mut upstream, &mut client, |bytes| session.received(bytes));
+        let is_upstream_first = down.end != End::Open && up.end == End::Open;
+        match (sent, received) {
+            (Poll::Ready(Err(Fault::Sender)), _) | (_, Poll::Ready(Err(Fault::Receiver))) => {
+                Poll::Ready(None)
+            }
+            (Poll::Ready(Err(Fault::Receiver)), _) | (_, Poll::Ready(Err(Fault::Sender))) => {
+                // A client that has closed its half may be the reason.
+                if up.end == End::Open {
+                    session.upstream_closed();
+                }
+                Poll::Ready(None)
+            }
+            (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(None),
+            _ => {
+                if is_upstream_first {
+                    session.upstream_closed();
+                }
+                session.close(cx).map_or(Poll::Pending, |close| Poll::Ready(Some(close)))
+            }
+        }
     })
-    .await
+    .await;
+    if let Some(close) = end {
+        // Whoever does not answer in time is cut off.
+        let _ = tokio::time::timeout(limits::LINGER, async {
+            tokio::join!(up.close(&mut upstream, close.to_upstream), async {
+                down.close(&mut client, close.to_client).await?;
+                client.shutdown().await
+            },)
+        })
+        .await;
+        let _ = tokio::time::timeout(limits::LINGER, async {
+            tokio::join!(discard(&mut client), discard(&mut upstream))
+        })
+        .await;
+    }
+}
+
+/// Reads until the sender closes its half.
+async fn discard(from: &mut (impl AsyncRead + Unpin)) {
+    // The connection ends with this, whatever the result.
+    let _ = tokio::io::copy(from, &mut tokio::io::sink()).await;
+}
+
+/// A session that may fail without the traffic noticing (law 3).
+struct Watched(Option<Box<Session>>);
+
+impl Watched {
+    fn sent(&mut self, bytes: &[u8]) -> Option<Bytes> {
+        self.with(|session| session.sent(bytes)).flatten()
+    }
+
+    fn received(&mut self, bytes: &[u8]) -> Option<Bytes> {
+        self.with(|session| session.received(bytes)).flatten()
+    }
+
+    fn upstream_closed(&mut self) {
+        self.with(Session::upstream_closed);
+    }
+
+    fn close(&mut self, cx: &mut Context<'_>) -> Option<Close> {
+        self.with(|session| session.close(cx)).flatten()
+    }
+
+    /// Shows the session something. A panic ends it, and is counted.
+    fn with<R>(&mut self, show: impl FnOnce(&mut Session) -> R) -> Option<R> {
+        let session = self.0.as_mut()?;
+        let shown = catch_unwind(AssertUnwindSafe(|| show(session)));
+        if shown.is_err() {
+            session.panicked();
+            self.0 = None;
+        }
+        shown.ok()
+    }
 }
 
 /// One direction of a tunnel: its buffer, and how far it is.
 struct Direction {
-    /// The bytes read before the tunnel began; sent first.
+    /// Bytes that are written before those of the buffer.
     first: Bytes,
     buffer: Box<[u8]>,
     /// The bytes of the buffer that are not written yet.
@@ -61,62 +140,91 @@ enum End {
     Closed,
 }
 
+/// The side that failed in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Sender,
+    Receiver,
+}
+
 impl Direction {
     fn new(first: Bytes) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         Self { first, buffer, unwritten: (0, 0), is_unflushed: false, end: End::Open }
     }
 
-    /// Copies as far as possible; ready once the receiver's half is closed.
+    /// Copies as far as possible; ready once the receiver's half is closed. `show` returns what is written in place of
+    /// the bytes that were read, if it is not these.
     fn poll_copy(
         &mut self,
         cx: &mut Context<'_>,
         from: &mut (impl AsyncRead + Unpin),
         to: &mut (impl AsyncWrite + Unpin),
-    ) -> Poll<io::Result<()>> {
+        mut show: impl FnMut(&[u8]) -> Option<Bytes>,
+    ) -> Poll<Result<(), Fault>> {
         loop {
-            while !self.first.is_empty() {
-                let written = ready!(Pin::new(&mut *to).poll_write(cx, &self.first))?;
-                self.wrote(written)?;
-                self.first.advance(written);
-            }
-            while self.unwritten.0 < self.unwritten.1 {
-                let bytes = &self.buffer[self.unwritten.0..self.unwritten.1];
-                let written = ready!(Pin::new(&mut *to).poll_write(cx, bytes))?;
-                self.wrote(written)?;
-                self.unwritten.0 += written;
-            }
+            ready!(self.poll_write(cx, to))?;
             match self.end {
                 End::Open => {}
                 End::Read => {
-                    ready!(Pin::new(&mut *to).poll_shutdown(cx))?;
+                    ready!(Pin::new(&mut *to).poll_shutdown(cx)).map_err(|_| Fault::Receiver)?;
                     self.end = End::Closed;
+                    return Poll::Ready(Ok(()));
                 }
                 End::Closed => return Poll::Ready(Ok(())),
             }
-            if self.end == End::Open {
-                let mut into = ReadBuf::new(&mut self.buffer);
-                match Pin::new(&mut *from).poll_read(cx, &mut into) {
-                    Poll::Ready(read) => read?,
-                    Poll::Pending => {
-                        if self.is_unflushed {
-                            ready!(Pin::new(&mut *to).poll_flush(cx))?;
-                            self.is_unflushed = false;
-                        }
-                        return Poll::Pending;
+            let mut into = ReadBuf::new(&mut self.buffer);
+            match Pin::new(&mut *from).poll_read(cx, &mut into) {
+                Poll::Ready(read) => read.map_err(|_| Fault::Sender)?,
+                Poll::Pending => {
+                    if self.is_unflushed {
+                        ready!(Pin::new(&mut *to).poll_flush(cx)).map_err(|_| Fault::Receiver)?;
+                        self.is_unflushed = false;
                     }
+                    return Poll::Pending;
                 }
-                self.unwritten = (0, into.filled().len());
-                if self.unwritten.1 == 0 {
-                    self.end = End::Read;
-                }
+            }
+            let read = into.filled();
+            if read.is_empty() {
+                self.end = End::Read;
+            }
+            match show(read) {
+                Some(instead) => self.first = instead,
+                None => self.unwritten = (0, read.len()),
             }
         }
     }
 
-    fn wrote(&mut self, written: usize) -> io::Result<()> {
-        self.is_unflushed = true;
-        if written == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(()) }
+    /// Writes what was read.
+    fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        to: &mut (impl AsyncWrite + Unpin),
+    ) -> Poll<Result<(), Fault>> {
+        loop {
+            let (from, until) = self.unwritten;
+            let bytes = if self.first.is_empty() { &self.buffer[from..until] } else { &self.first[..] };
+            if bytes.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            let written = match ready!(Pin::new(&mut *to).poll_write(cx, bytes)) {
+                Ok(0) | Err(_) => return Poll::Ready(Err(Fault::Receiver)),
+                Ok(written) => written,
+            };
+            self.is_unflushed = true;
+            match self.first.is_empty() {
+                true => self.unwritten.0 += written,
+                false => self.first.advance(written),
+            }
+        }
+    }
+
+    /// Writes what was read, and then `last`.
+    async fn close(&mut self, to: &mut (impl AsyncWrite + Unpin), last: Bytes) -> std::io::Result<()> {
+        let written = poll_fn(|cx| self.poll_write(cx, to)).await;
+        written.map_err(|_fault| std::io::ErrorKind::BrokenPipe)?;
+        to.write_all(&last).await?;
+        to.flush().await
     }
 }
 

@@ -1,0 +1,55 @@
+//! An exchange that is one answer of a session.
+
+use std::rc::Rc;
+
+use exchange::{RoleSource, Route, Speaks, TenantResolution, checked_request_id};
+use http::{HeaderMap, StatusCode};
+use meter::{Close, Tick};
+use scan::{Dialect, Event, Extent, Links, Name};
+
+use super::Exchange;
+use crate::state::WorkerState;
+
+impl Exchange {
+    /// An answer of a session begins, whose handshake has these fields.
+    pub(crate) fn begin_in_session(
+        worker: &Rc<WorkerState>,
+        upstream: usize,
+        dialect: Dialect,
+        headers: &HeaderMap,
+        tenancy: (TenantResolution, RoleSource),
+        at: Tick,
+    ) -> Self {
+        let route = Route { speaks: Speaks::Known(dialect), model: Name::default() };
+        Self::begin(worker, upstream, route, headers, tenancy, at)
+    }
+
+    /// The client asked for the answer, by the message with the id `request`, or the server began it.
+    pub(crate) fn asked_in_session(mut self, model: Name, links: Links, request: &Name, at: Tick) -> Self {
+        self.origin.request_id = checked_request_id(request.as_str().as_bytes()).map(Into::into);
+        let status = StatusCode::SWITCHING_PROTOCOLS.as_u16();
+        self.core.request_in_session(model, links, status, at);
+        self.core.sent();
+        self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.core.model_name(), false);
+        self
+    }
+
+    /// The server began the answer, so it accepted the model.
+    pub(crate) fn accept(&mut self) {
+        self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.core.model_name(), true);
+    }
+
+    /// A message of the answer was read at `at`.
+    pub(crate) fn message(&mut self, events: &[Event], extent: Option<Extent>, at: Tick) {
+        if let Some(output) = extent.and_then(|extent| self.core.message(events, extent, at))
+            && let Some(more) = self.gauges.raise_live(output)
+        {
+            self.worker.observer.borrow_mut().live(self.gauges.slot(), more, 0);
+        }
+    }
+
+    /// The answer was broken off by the client or the speaker.
+    pub(crate) fn cancelled(&mut self, at: Tick) {
+        self.end(Close::ClientGone { whole: false }, None, at);
+    }
+}

@@ -1,0 +1,303 @@
+//! One WebSocket on which models are used: its messages pass unchanged, and each answer in them is metered as an
+//! exchange. The session is shown every slice before it is written; it holds none back, unless a budget has to judge
+//! the client's next message before the server sees it.
+//!
+//! Frames that cannot be read end the metering of their direction, not the traffic (law 3).
+
+mod answers;
+mod messages;
+mod open;
+mod withheld;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Context;
+
+use bytes::Bytes;
+use exchange::recorded;
+use scan::{MessageKind, Name};
+use tokio::sync::futures::OwnedNotified;
+use tokio::time::Sleep;
+use websocket::CloseFrame;
+
+use self::answers::Answers;
+use self::messages::{Found, Message, Messages};
+pub(crate) use self::open::{Handshake, Opened, open};
+use self::withheld::Withheld;
+use crate::holder::Holder;
+use crate::rejection::Known;
+use crate::request::answer::Answer;
+use crate::state::WorkerState;
+use crate::{Dropped, Gap, Passthrough, RequestedModel, clock, limits};
+
+/// One metered WebSocket.
+pub(crate) struct Session {
+    worker: Rc<WorkerState>,
+    holder: Option<Arc<Holder>>,
+    /// The client's messages; `None` once they cannot be read.
+    sent: Option<Messages>,
+    /// The server's messages; `None` once they cannot be read.
+    received: Option<Messages>,
+    answers: Answers,
+    /// The client has sent a close frame.
+    is_client_closing: bool,
+    /// The client's message that a budget judges.
+    withheld: Option<Withheld>,
+    refusal: Option<Refusing>,
+    leaving: Pin<Box<OwnedNotified>>,
+    is_listening: bool,
+}
+
+/// The end of a session whose client was refused an answer: the answers in progress end first.
+struct Refusing {
+    frame: CloseFrame,
+    deadline: Pin<Box<Sleep>>,
+    /// Nothing more goes to the client.
+    is_last_received: bool,
+}
+
+/// The frames with which the proxy closes a connection; empty where a frame would not be understood.
+pub(crate) struct Close {
+    pub(crate) to_client: Bytes,
+    pub(crate) to_upstream: Bytes,
+}
+
+impl Session {
+    fn new(worker: &Rc<WorkerState>, holder: Option<Arc<Holder>>, answers: Answers) -> Self {
+        let messages = || Some(Messages::new(answers.origin.dialect));
+        Self {
+            worker: Rc::clone(worker),
+            holder,
+            sent: messages(),
+            received: messages(),
+            is_client_closing: false,
+            withheld: None,
+            refusal: None,
+            leaving: Box::pin(worker.leaving.ordered()),
+            is_listening: false,
+            answers,
+        }
+    }
+
+    /// Shows bytes of the client. Returns what goes upstream in their place, if it is not these bytes.
+    pub(crate) fn sent(&mut self, bytes: &[u8]) -> Option<Bytes> {
+        if self.refusal.is_some() {
+            return Some(Bytes::new());
+        }
+        let now = clock::now();
+        // The part of the slice up to `passed` is decided: it is in `onward`, if anything was withheld.
+        let (mut at, mut passed, mut onward) = (0, 0, None::<Vec<u8>>);
+        loop {
+            let is_judged = self.is_next_judged();
+            let Some(sent) = &mut self.sent else { break };
+            if is_judged && self.withheld.is_none() && at < bytes.len() && sent.frames().is_between_messages()
+            {
+                onward.get_or_insert_default().extend_from_slice(&bytes[passed..at]);
+                passed = at;
+                self.withheld = Some(Withheld::new(&self.worker, self.holder.clone()));
+            }
+            let found = sent.next(bytes, &mut at);
+            let is_between_messages = sent.frames().is_between_messages();
+            let is_message = matches!(found, Ok(Some(Found::Message { .. })));
+            let message = match found {
+                Ok(Some(Found::Message { is_read: true })) => self.sent.as_ref().and_then(Messages::last),
+                _ => None,
+            };
+            if let Some(withheld) = &mut self.withheld {
+                let has_room = withheld.add(&bytes[passed..at]);
+                if has_room {
+                    passed = at;
+                }
+                let answer = match has_room {
+                    false => self.refused(None),
+                    true if is_message => self.refused(message),
+                    true => None,
+                };
+                if let Some(answer) = answer {
+                    let model = message.map(|message| *message.model).unwrap_or_default();
+                    self.refuse(answer, model);
+                    return Some(onward.unwrap_or_default().into());
+                }
+                // A control frame between messages is judged by nothing.
+                let is_whole =
+                    is_message || matches!(found, Ok(Some(Found::Control { .. }))) && is_between_messages;
+                if (is_whole || !has_room)
+                    && let Some(withheld) = self.withheld.take()
+                {
+                    onward.get_or_insert_default().extend_from_slice(withheld.bytes());
+                }
+            }
+            match found {
+                Ok(None) => break,
+                Ok(Some(Found::Control { is_close })) => self.is_client_closing |= is_close,
+                Ok(Some(Found::Message { .. })) => {
+                    if let Some(message) = message {
+                        self.answers.sent(message, now);
+                    }
+                }
+                Err(violation) => {
+                    tracing::debug!(%violation, "the client's messages are no longer read");
+                    self.sent = None;
+                    self.worker.passthrough(Passthrough::Socket);
+                }
+            }
+        }
+        if self.sent.is_none() {
+            if let Some(answer) = self.refused(None) {
+                self.refuse(answer, Name::default());
+                return Some(onward.unwrap_or_default().into());
+            }
+            if let Some(withheld) = self.withheld.take() {
+                onward.get_or_insert_default().extend_from_slice(withheld.bytes());
+            }
+        }
+        match (onward, &self.withheld) {
+            (None, None) => None,
+            (onward, Some(_)) => Some(onward.unwrap_or_default().into()),
+            (Some(mut onward), None) => {
+                onward.extend_from_slice(&bytes[passed..]);
+                Some(onward.into())
+            }
+        }
+    }
+
+    /// Shows bytes of the server. Returns what goes to the client in their place, if it is not these bytes.
+    pub(crate) fn received(&mut self, bytes: &[u8]) -> Option<Bytes> {
+        let Some(received) = &mut self.received else { return None };
+        if self.refusal.as_ref().is_some_and(|refusal| refusal.is_last_received) {
+            return Some(Bytes::new());
+        }
+        let (now, mut at) = (clock::now(), 0);
+        loop {
+            match received.next(bytes, &mut at) {
+                Ok(None) => return None,
+                Ok(Some(Found::Message { is_read })) => {
+                    if let Some(message) = received.last().filter(|_| is_read) {
+                        self.answers.received(message, now);
+                    }
+                    if let Some(refusal) = &mut self.refusal
+                        && !self.answers.is_busy()
+                    {
+                        refusal.is_last_received = true;
+                        return Some(Bytes::copy_from_slice(&bytes[..at]));
+                    }
+                }
+                Ok(Some(Found::Control { .. })) => {}
+                Err(violation) => {
+                    tracing::debug!(%violation, "the server's messages are no longer read");
+                    self.received = None;
+                    self.answers.unreadable();
+                    self.worker.passthrough(Passthrough::Socket);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Counts a panic in it.
+    pub(crate) fn panicked(&self) {
+        self.worker.dropped(Dropped::Panic);
+    }
+
+    /// Records that the upstream closed the connection, and the client has not.
+    pub(crate) fn upstream_closed(&mut self) {
+        match self.is_client_closing {
+            true => self.answers.client_left(),
+            false => self.answers.upstream_cut(),
+        }
+    }
+
+    /// Returns how the proxy closes the connection, once it has to and can: after a refusal, or when the worker drains,
+    /// and between two answers. Otherwise the task is woken when that may have changed.
+    pub(crate) fn close(&mut self, cx: &mut Context<'_>) -> Option<Close> {
+        if !self.is_listening {
+            // One poll is enough: it wakes this task, and the worker's flag stays set.
+            self.is_listening = true;
+            let _ = self.leaving.as_mut().poll(cx);
+        }
+        let is_overdue =
+            self.refusal.as_mut().is_some_and(|refusal| refusal.deadline.as_mut().poll(cx).is_ready());
+        let is_due = self.refusal.is_some() || self.worker.leaving.is_ordered();
+        if !is_due || self.answers.is_busy() && !is_overdue {
+            return None;
+        }
+        let is_between = |messages: &Option<Messages>| {
+            messages.as_ref().is_some_and(|messages| messages.frames().is_between_frames())
+        };
+        let frame = match &self.refusal {
+            Some(refusal) => refusal.frame.clone(),
+            // A frame can be inserted neither into another one nor into what is not read.
+            None if !is_between(&self.sent) || !is_between(&self.received) => return None,
+            None => CloseFrame::going_away(),
+        };
+        if !is_between(&self.received) && self.received.is_some() && !is_overdue {
+            return None;
+        }
+        let mask = (self.worker.ids.bits() as u32).to_be_bytes();
+        let to_client = if is_between(&self.received) { frame.unmasked() } else { Vec::new() };
+        // After a refusal the client's last message is the last that went upstream, if messages are read at all.
+        let to_upstream = match &self.sent {
+            Some(_) => CloseFrame::going_away().masked(mask),
+            None => Vec::new(),
+        };
+        Some(Close { to_client: to_client.into(), to_upstream: to_upstream.into() })
+    }
+
+    /// Returns true if the next message of the client is judged before it goes upstream.
+    fn is_next_judged(&self) -> bool {
+        let Some(gate) = &self.worker.plan.gate else { return false };
+        let tenant = &self.answers.origin.tenant.tenant;
+        gate.refused(tenant).is_some() || gate.models(tenant).is_some() || self.answers.is_full()
+    }
+
+    /// Returns the answer that refuses this message of the client; `None` in place of a message that cannot be read.
+    fn refused(&self, message: Option<Message<'_>>) -> Option<Answer> {
+        let gate = self.worker.plan.gate.as_ref()?;
+        let origin = &self.answers.origin;
+        let tenant = &origin.tenant.tenant;
+        let asks = match message.map(|message| message.envelope.kind) {
+            None | Some(MessageKind::Create) => true,
+            // The server may begin an answer to what it hears. Before the current one has ended, it does not.
+            Some(MessageKind::Append | MessageKind::Commit) => !self.answers.is_busy(),
+            Some(_) => false,
+        };
+        if !asks {
+            return None;
+        }
+        if let Some(refused) = gate.refused(tenant) {
+            return Some(Answer::over_budget(origin.dialect, refused));
+        }
+        let gap = |gap| Answer::unmetered(origin.dialect, gap, gate.message(tenant, gap));
+        let Some(message) = message else {
+            return gate.terms(tenant).refuse_unreadable.then(|| gap(Gap::Unreadable));
+        };
+        if self.answers.is_full() {
+            return Some(gap(Gap::Uncountable));
+        }
+        let model = if message.model.is_empty() { &self.answers.model } else { message.model };
+        let (provider, upstream) = self.worker.place(origin.upstream);
+        let requested = RequestedModel { model: model.as_str(), provider: &provider, upstream: &upstream };
+        let models = gate.models(tenant).filter(|_| !model.is_empty())?;
+        models.refused(tenant, &requested).map(|message| Answer::unpriced(origin.dialect, message))
+    }
+
+    /// Counts a refusal, and ends the session by it: nothing of the client goes upstream any more.
+    fn refuse(&mut self, answer: Answer, model: Name) {
+        self.withheld = None;
+        let origin = &self.answers.origin;
+        let (tenant, principal) = (Arc::clone(&origin.tenant.tenant), origin.tenant.principal.clone());
+        self.worker.refuse(answer.refusal);
+        self.worker.observer.borrow_mut().reject(&tenant, answer.refusal);
+        let model = if model.is_empty() { self.answers.model } else { model };
+        let model = (!model.is_empty()).then(|| recorded(model.as_str()).into());
+        let known = Known { tenant, principal, dialect: origin.dialect, model };
+        self.worker.report_rejection(origin.upstream, (answer.refusal, answer.status.as_u16()), Some(known));
+        self.refusal = Some(Refusing {
+            frame: CloseFrame::policy(answer.message()),
+            deadline: Box::pin(tokio::time::sleep(limits::REST_TIME)),
+            is_last_received: false,
+        });
+    }
+}

@@ -1,0 +1,285 @@
+//! The answers of a session, each metered as an exchange of its own. The client asks for one, or the server begins it by
+//! itself once the speaker's turn has ended.
+
+use std::rc::Rc;
+
+use exchange::{AnswerNames, RoleSource};
+use http::HeaderMap;
+use meter::Tick;
+use scan::{Dialect, Event, Links, MessageKind, Name};
+use tenant::TenantIdentity;
+
+use super::messages::Message;
+use crate::exchange::metered::Metered;
+use crate::state::WorkerState;
+use crate::{Exchange, Passthrough, clock};
+
+/// The answers of one session that have not ended.
+pub(super) struct Answers {
+    pub(super) worker: Rc<WorkerState>,
+    pub(super) origin: Origin,
+    /// The model of the session, and the one that transcribes the speaker's words; empty if unknown.
+    pub(super) model: Name,
+    transcription_model: Name,
+    /// The end of the speaker's last turn.
+    turn_end: Option<Tick>,
+    open: Vec<Answer>,
+}
+
+/// The facts that all answers of a session share.
+pub(super) struct Origin {
+    /// The index of the upstream in the plan.
+    pub(super) upstream: usize,
+    pub(super) dialect: Dialect,
+    /// The fields of the handshake that name a trace.
+    pub(super) headers: HeaderMap,
+    pub(super) tenant: TenantIdentity,
+    pub(super) role: RoleSource,
+}
+
+/// An answer that has not ended.
+struct Answer {
+    kind: Kind,
+    /// The id of the response, or of the item that is transcribed.
+    id: Name,
+    /// The lane on a socket with several.
+    stream: Name,
+    /// The id of the client's message that asked for it.
+    request: Name,
+    metered: Metered,
+}
+
+/// The kind of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The client asked for it; the server has not begun it.
+    Asked,
+    /// A response that the server has begun.
+    Response,
+    /// vLLM's transcription.
+    Transcript,
+    /// The transcription of the speaker's words.
+    InputTranscript,
+}
+
+impl Answers {
+    pub(super) fn new(worker: &Rc<WorkerState>, origin: Origin, model: Name) -> Self {
+        Self {
+            worker: Rc::clone(worker),
+            origin,
+            model,
+            transcription_model: Name::default(),
+            turn_end: None,
+            open: Vec::new(),
+        }
+    }
+
+    /// Returns true while an answer is expected or in progress.
+    pub(super) fn is_busy(&self) -> bool {
+        self.open.iter().any(|answer| answer.kind != Kind::InputTranscript)
+    }
+
+    /// Returns true if a further answer would not be metered.
+    pub(super) fn is_full(&self) -> bool {
+        self.open.len() >= ANSWERS_MAX
+    }
+
+    /// Reads a message of the client.
+    pub(super) fn sent(&mut self, message: Message<'_>, at: Tick) {
+        let envelope = message.envelope;
+        match envelope.kind {
+            MessageKind::Create => {
+                let model = if message.model.is_empty() { self.model } else { *message.model };
+                self.begin(Kind::Asked, message, model, at);
+            }
+            MessageKind::Commit => self.turn_end = Some(at),
+            MessageKind::Session => self.learn(message),
+            _ => {}
+        }
+    }
+
+    /// Reads a message of the server.
+    pub(super) fn received(&mut self, message: Message<'_>, at: Tick) {
+        let envelope = message.envelope;
+        match envelope.kind {
+            MessageKind::Session => self.learn(message),
+            MessageKind::TurnEnd => self.turn_end = Some(at),
+            MessageKind::Created => {
+                let asked =
+                    self.position(|answer| answer.kind == Kind::Asked && answer.stream == envelope.stream);
+                let place = match asked {
+                    Some(place) => Some(place),
+                    None => self.begin_unasked(Kind::Response, message, self.model, at),
+                };
+                if let Some(place) = place {
+                    let answer = &mut self.open[place];
+                    (answer.kind, answer.id) = (Kind::Response, *message.id);
+                    answer.read(message, at);
+                    answer.metered.with(Exchange::accept);
+                }
+            }
+            MessageKind::Part | MessageKind::Done => {
+                let id = if envelope.response.is_empty() { message.id } else { &envelope.response };
+                let is_one = |answer: &Answer| {
+                    answer.kind == Kind::Response
+                        && if id.is_empty() { answer.stream == envelope.stream } else { answer.id == *id }
+                };
+                let place = self.position(is_one);
+                self.pass(place, message, envelope.kind == MessageKind::Done, at);
+            }
+            MessageKind::Transcript | MessageKind::TranscriptDone => {
+                let place = self.position(|answer| answer.kind == Kind::Transcript);
+                let place = place.or_else(|| self.begin_unasked(Kind::Transcript, message, self.model, at));
+                self.pass(place, message, envelope.kind == MessageKind::TranscriptDone, at);
+            }
+            MessageKind::InputTranscript | MessageKind::InputTranscriptDone => {
+                let is_one =
+                    |answer: &Answer| answer.kind == Kind::InputTranscript && answer.id == envelope.item;
+                let place = self.position(is_one).or_else(|| {
+                    let place =
+                        self.begin_unasked(Kind::InputTranscript, message, self.transcription_model, at)?;
+                    self.open[place].id = envelope.item;
+                    Some(place)
+                });
+                self.pass(place, message, envelope.kind == MessageKind::InputTranscriptDone, at);
+            }
+            MessageKind::Error => {
+                let place = self.failed(message);
+                self.pass(place, message, true, at);
+            }
+            MessageKind::Create | MessageKind::Append | MessageKind::Commit | MessageKind::Other => {}
+        }
+    }
+
+    /// Ends every answer because the client has left.
+    pub(super) fn client_left(&mut self) {
+        self.open.clear();
+    }
+
+    /// Ends every answer because the upstream has closed the connection.
+    pub(super) fn upstream_cut(&mut self) {
+        for mut answer in self.open.drain(..) {
+            answer.metered.with(|exchange| exchange.upstream_cut(clock::now()));
+        }
+    }
+
+    /// Ends every answer because the server's messages can no longer be read.
+    pub(super) fn unreadable(&mut self) {
+        for mut answer in self.open.drain(..) {
+            answer.metered.with(|exchange| exchange.meter_failed(clock::now()));
+        }
+    }
+
+    fn position(&self, is_one: impl Fn(&Answer) -> bool) -> Option<usize> {
+        self.open.iter().position(is_one)
+    }
+
+    /// The answer that an error ends.
+    fn failed(&self, message: Message<'_>) -> Option<usize> {
+        let envelope = message.envelope;
+        if !envelope.failed_event.is_empty() {
+            return self
+                .position(|answer| answer.kind == Kind::Asked && answer.request == envelope.failed_event);
+        }
+        if envelope.is_fatal {
+            return self.position(|answer| answer.kind == Kind::Transcript);
+        }
+        let is_of_stream = |answer: &Answer| answer.stream == envelope.stream;
+        let asked = self.position(|answer| answer.kind == Kind::Asked && is_of_stream(answer));
+        // A realtime session outlives its errors; in the Responses API an error is the end of the response.
+        let in_progress = || self.position(|answer| answer.kind == Kind::Response && is_of_stream(answer));
+        match self.origin.dialect {
+            Dialect::Realtime => asked,
+            _ => asked.or_else(in_progress),
+        }
+    }
+
+    /// Gives a message to the answer at this place, and ends the answer if the message does.
+    fn pass(&mut self, place: Option<usize>, message: Message<'_>, is_last: bool, at: Tick) {
+        let Some(place) = place else { return };
+        self.open[place].read(message, at);
+        if !is_last {
+            return;
+        }
+        let mut answer = self.open.remove(place);
+        // A cancelled answer has neither: the client, or the speaker's next words, broke it off.
+        let is_whole = message.events.iter().any(|event| matches!(event, Event::Done | Event::Error));
+        answer.metered.with(|exchange| match is_whole {
+            true => exchange.response_end(at),
+            false => exchange.cancelled(at),
+        });
+    }
+
+    /// Begins an answer that the client did not ask for; its t0 is the end of the speaker's turn.
+    fn begin_unasked(&mut self, kind: Kind, message: Message<'_>, model: Name, at: Tick) -> Option<usize> {
+        let begun = self.turn_end.unwrap_or(at);
+        if kind != Kind::InputTranscript {
+            self.turn_end = None;
+        }
+        let place = self.begin(kind, message, model, begun)?;
+        self.open[place].metered.with(Exchange::accept);
+        Some(place)
+    }
+
+    /// Begins an answer, and returns its place; `None` if there are too many, or its meter failed.
+    fn begin(&mut self, kind: Kind, message: Message<'_>, model: Name, at: Tick) -> Option<usize> {
+        if self.is_full() {
+            self.worker.passthrough(Passthrough::Socket);
+            return None;
+        }
+        let envelope = message.envelope;
+        let dialect = match kind {
+            Kind::InputTranscript => Dialect::Transcription,
+            Kind::Asked | Kind::Response | Kind::Transcript => self.origin.dialect,
+        };
+        let request = if kind == Kind::Asked { envelope.event } else { Name::default() };
+        let links =
+            Links { previous_response: envelope.previous_response, conversation: envelope.conversation };
+        let metered = Metered::begin(&self.worker, || {
+            let origin = &self.origin;
+            let tenancy = (origin.tenant.clone().into(), origin.role);
+            let exchange = Exchange::begin_in_session(
+                &self.worker,
+                origin.upstream,
+                dialect,
+                &origin.headers,
+                tenancy,
+                at,
+            );
+            exchange.asked_in_session(model, links, &request, at)
+        });
+        if !metered.is_watching() {
+            return None;
+        }
+        self.open.push(Answer { kind, id: Name::default(), stream: envelope.stream, request, metered });
+        Some(self.open.len() - 1)
+    }
+
+    /// Reads the session's models.
+    fn learn(&mut self, message: Message<'_>) {
+        if !message.model.is_empty() {
+            self.model = *message.model;
+        }
+        if !message.envelope.transcription_model.is_empty() {
+            self.transcription_model = message.envelope.transcription_model;
+        }
+    }
+}
+
+impl Answer {
+    fn read(&mut self, message: Message<'_>, at: Tick) {
+        let names = AnswerNames {
+            id: *message.id,
+            model: *message.model,
+            conversation: message.envelope.conversation,
+            tier: *message.tier,
+        };
+        self.metered.with(|exchange| {
+            exchange.core.name_answer(&names);
+            exchange.message(message.events, message.extent, at);
+        });
+    }
+}
+
+/// Answers of one session that are expected or in progress: servers allow one, or one for each stream.
+const ANSWERS_MAX: usize = 16;

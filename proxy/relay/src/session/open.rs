@@ -1,0 +1,116 @@
+//! The handshake of a WebSocket: it is admitted as a request is, and its messages are metered if its path is known.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use exchange::{RoleSource, Socket, TenantResolution, socket};
+use http::header::{HeaderName, SEC_WEBSOCKET_EXTENSIONS, UPGRADE};
+use http::{HeaderMap, Uri};
+use scan::Name;
+use usage::Policy;
+
+use super::Session;
+use super::answers::{Answers, Origin};
+use crate::Passthrough;
+use crate::holder::Holder;
+use crate::request::admission::admit_tunnel;
+use crate::request::answer::Answer;
+use crate::request::headers::{lists, take_out};
+use crate::request::tenant::resolve_by_body;
+use crate::state::WorkerState;
+
+/// A request to switch protocols.
+pub(crate) struct Handshake<'a> {
+    /// The index of the upstream in the plan.
+    pub(crate) upstream: usize,
+    /// The target as sent to the upstream.
+    pub(crate) target: &'a Uri,
+    pub(crate) headers: &'a mut HeaderMap,
+    pub(crate) holder: Option<Arc<Holder>>,
+    pub(crate) role: RoleSource,
+}
+
+/// The session of a tunnel, or the reason why it is not metered.
+pub(crate) type Opened = Result<Box<Session>, Passthrough>;
+
+/// Admits a request to switch protocols. `resolve` resolves its tenant, and is called only if that is needed.
+pub(crate) fn open(
+    worker: &Rc<WorkerState>,
+    handshake: Handshake<'_>,
+    resolve: impl FnOnce(&HeaderMap) -> TenantResolution,
+) -> Result<Opened, Answer> {
+    let Handshake { upstream, target, headers, holder, role } = handshake;
+    let dialect = match socket(target.path()) {
+        Socket::Metered(dialect) if lists(headers, &UPGRADE, "websocket") => Some(dialect),
+        Socket::Metered(_) | Socket::Unread | Socket::Unknown => None,
+    };
+    if worker.plan.gate.is_none() && dialect.is_none() {
+        return Ok(Err(unmetered(target)));
+    }
+    let mut resolution = resolve(headers);
+    resolve_by_body(worker, &mut resolution);
+    let tenant = resolution.take();
+    let model = model(target);
+    admit_tunnel(worker, upstream, (dialect, model), &tenant)?;
+    let Some(dialect) = dialect else { return Ok(Err(unmetered(target))) };
+    if worker.plan.upstreams[upstream].usage != Policy::Observe {
+        // The proxy knows no extension; all known ones compress.
+        take_out(headers, &SEC_WEBSOCKET_EXTENSIONS);
+    }
+    let origin = Origin { upstream, dialect, headers: traced(headers), tenant, role };
+    Ok(Ok(Box::new(Session::new(worker, holder, Answers::new(worker, origin, model)))))
+}
+
+/// The reason why a tunnel to this target is not metered.
+fn unmetered(target: &Uri) -> Passthrough {
+    match socket(target.path()) {
+        Socket::Unknown => Passthrough::Upgrade,
+        Socket::Metered(_) | Socket::Unread => Passthrough::Socket,
+    }
+}
+
+/// The fields that name a trace, for the exchanges of the session.
+fn traced(headers: &HeaderMap) -> HeaderMap {
+    let names = ["traceparent", "tracestate"].map(HeaderName::from_static);
+    let fields = headers.iter().filter(|(name, _)| names.contains(name));
+    fields.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The model that the query names: `model`, or Azure's `deployment`; empty if there is none.
+fn model(target: &Uri) -> Name {
+    let pairs = target.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    let named = pairs.filter(|(name, _)| matches!(*name, "model" | "deployment")).map(|(_, value)| value);
+    named.last().map(|value| Name::cut(&unescaped(value))).unwrap_or_default()
+}
+
+fn unescaped(value: &str) -> Vec<u8> {
+    let (mut plain, mut rest) = (Vec::new(), value.as_bytes());
+    while let [first, after @ ..] = rest {
+        // `%u0061` is no escape of a query.
+        let escaped = tenant::escape(rest).filter(|(_, length)| *length == 3);
+        let (byte, length) = escaped.map_or((u32::from(*first), 1), |known| known);
+        plain.push(byte as u8);
+        rest = after.get(length - 1..).unwrap_or_default();
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_query_names_the_model() {
+        for (target, expected) in [
+            ("/v1/realtime?model=gpt-realtime", "gpt-realtime"),
+            ("/v1/realtime?intent=x&model=a%2Fb%20c", "a/b c"),
+            ("/openai/realtime?api-version=1&deployment=voice", "voice"),
+            ("/v1/realtime?model=a&model=b", "b"),
+            ("/v1/realtime?model=%", "%"),
+            ("/v1/realtime?modell=a", ""),
+            ("/v1/realtime", ""),
+        ] {
+            assert_eq!(model(&Uri::from_static(target)).as_str(), expected, "{target}");
+        }
+    }
+}

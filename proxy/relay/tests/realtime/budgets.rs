@@ -1,0 +1,198 @@
+//! Tenants that may not spend, or not on this model.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, mpsc};
+
+use meter::Ending;
+use relay::{Gap, Gate, Models, Plan, Refusal, RequestedModel, Terms, UnknownPaths};
+use serde_json::Value;
+
+use super::socket::{Server, Socket, closed, connect, send, try_connect};
+use super::{REALTIME, answering, assert_no_record, created, delta, done, expect, record, say, until};
+use crate::gate::refusing;
+use crate::support::{Proxy, eventually};
+use crate::tenants::{in_force, keys};
+
+const KEY_A: (&str, &str) = ("authorization", "Bearer key-a");
+const CREATE: &str = r#"{"type":"response.create","response":{"instructions":"SECRET"}}"#;
+
+/// A proxy with this gate, and tenants by key.
+fn gated(server: &Server, gate: &Arc<Gate>) -> Proxy {
+    let gate = Arc::clone(gate);
+    Proxy::with(server.address, |plan: &mut Plan| {
+        in_force(keys())(plan);
+        plan.gate = Some(gate);
+    })
+}
+
+/// A server that keeps what it receives, and its close frame.
+fn listening(
+    script: impl Fn(&mut Socket) + Send + Sync + 'static,
+) -> (Server, Arc<Mutex<Vec<String>>>, mpsc::Receiver<Option<u16>>) {
+    let heard = Arc::<Mutex<Vec<String>>>::default();
+    let (saw, seen) = mpsc::channel();
+    let (keeps, saw) = (Arc::clone(&heard), Mutex::new(saw));
+    let server = Server::start(move |socket| {
+        script(socket);
+        let code = loop {
+            match socket.read() {
+                Ok(tungstenite::Message::Close(frame)) => {
+                    let _ = socket.flush();
+                    break frame.map(|frame| u16::from(frame.code));
+                }
+                Ok(message) if message.is_text() => keeps.lock().unwrap().push(message.to_string()),
+                Ok(_) => {}
+                Err(_) => break None,
+            }
+        };
+        saw.lock().unwrap().send(code).unwrap();
+    });
+    (server, heard, seen)
+}
+
+#[test]
+fn request_over_budget_is_refused_with_1008() {
+    let (server, heard, seen) = listening(|_| {});
+    let gate = Arc::new(Gate::default());
+    let proxy = gated(&server, &gate);
+    let mut client = connect(&proxy, REALTIME, &[KEY_A]);
+    let mut other = connect(&proxy, REALTIME, &[("authorization", "Bearer key-b")]);
+    let item = r#"{"type":"conversation.item.create","item":{}}"#;
+    send(&mut client, item);
+    gate.refuse(refusing(&["a"]));
+    // What asks for no answer passes.
+    send(&mut client, item);
+    eventually("both items arrive", || heard.lock().unwrap().len() == 2);
+    send(&mut client, CREATE);
+    assert_eq!(closed(&mut client), Some((1008, "The \"budget\" is spent.".to_owned())));
+    assert_eq!(seen.recv().unwrap(), Some(1001));
+    assert_eq!(*heard.lock().unwrap(), [item, item], "nothing of the request goes upstream");
+    assert_eq!(proxy.seen().refused, [Refusal::Budget]);
+    assert_eq!(proxy.seen().rejected, [("a".to_owned(), Refusal::Budget)]);
+    // Another tenant's session is not affected.
+    send(&mut other, item);
+    eventually("the other item arrives", || heard.lock().unwrap().len() == 3);
+    assert_no_record(&proxy);
+}
+
+#[test]
+fn handshake_over_budget_is_answered_with_429() {
+    let server = answering();
+    let gate = Arc::new(Gate::default());
+    gate.refuse(refusing(&["a"]));
+    let proxy = gated(&server, &gate);
+    assert_eq!(try_connect(&proxy, REALTIME, &[KEY_A]).err(), Some(429));
+    assert!(try_connect(&proxy, REALTIME, &[]).is_ok());
+}
+
+#[test]
+fn answer_in_progress_ends_before_the_session() {
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let (server, heard, seen) = listening(move |socket| {
+        expect(socket, "response.create");
+        say(socket, &[created("resp_1"), delta("resp_1", "Hi")]);
+        wait.lock().unwrap().recv().unwrap();
+        say(socket, &[delta("resp_1", "!"), done("resp_1", "completed", Value::Null)]);
+        // Nothing after the answer reaches the client.
+        say(socket, &[serde_json::json!({"type": "rate_limits.updated"})]);
+    });
+    let gate = Arc::new(Gate::default());
+    let proxy = gated(&server, &gate);
+    let mut client = connect(&proxy, REALTIME, &[KEY_A]);
+    send(&mut client, CREATE);
+    until(&mut client, "response.output_audio_transcript.delta");
+    gate.refuse(refusing(&["a"]));
+    send(&mut client, r#"{"type":"input_audio_buffer.append","audio":"AAAA"}"#);
+    send(&mut client, CREATE);
+    eventually("it is refused", || proxy.seen().refused == [Refusal::Budget]);
+    go.send(()).unwrap();
+    assert_eq!(until(&mut client, "response.done").len(), 2);
+    assert_eq!(closed(&mut client).map(|(code, _)| code), Some(1008));
+    assert_eq!(seen.recv().unwrap(), Some(1001));
+    assert_eq!(heard.lock().unwrap().len(), 1, "audio passes during an answer");
+    assert_eq!((record(&proxy).ending, proxy.seen().seated), (Ending::Complete, 0));
+}
+
+#[test]
+fn audio_over_budget_is_refused_between_answers() {
+    for message in [
+        r#"{"type":"input_audio_buffer.append","audio":"AAAA"}"#,
+        r#"{"type":"input_audio_buffer.commit"}"#,
+        r#"{"audio":"AAAA","type":"conversation.item.create","type":"response.create"}"#,
+        r#"{"type":"respons\u0065.create"}"#,
+        "no JSON",
+    ] {
+        let (server, heard, _seen) = listening(|_| {});
+        let gate = Arc::new(Gate::default());
+        let proxy = gated(&server, &gate);
+        let mut client = connect(&proxy, REALTIME, &[KEY_A]);
+        gate.refuse(refusing(&["a"]));
+        send(&mut client, message);
+        assert_eq!(closed(&mut client).map(|(code, _)| code), Some(1008), "{message}");
+        assert!(heard.lock().unwrap().is_empty(), "{message}");
+    }
+}
+
+/// Tenant `a` may use `known` only.
+#[derive(Debug)]
+struct Known;
+
+impl Models for Known {
+    fn restricts(&self, tenant: &str) -> bool {
+        tenant == "a"
+    }
+
+    fn refused(&self, _: &str, requested: &RequestedModel<'_>) -> Option<Box<str>> {
+        (requested.model != "known").then(|| "It has no price.".into())
+    }
+
+    fn terms(&self, tenant: &str) -> Terms {
+        let unknown_paths = if tenant == "a" { UnknownPaths::Refuse } else { UnknownPaths::Pass };
+        Terms { unknown_paths, ..Terms::default() }
+    }
+
+    fn message(&self, _: &str, gap: Gap) -> Box<str> {
+        gap.name().into()
+    }
+}
+
+#[test]
+fn unpriced_model_is_refused_in_handshake_and_request() {
+    let (server, heard, _seen) = listening(|_| {});
+    let gate = Arc::new(Gate::with_models(Box::new(Known)));
+    let proxy = gated(&server, &gate);
+    assert_eq!(try_connect(&proxy, REALTIME, &[KEY_A]).err(), Some(403));
+    // A tunnel of unknown use, under `unknown_paths: refuse`.
+    assert_eq!(try_connect(&proxy, "/v1/elsewhere", &[KEY_A]).err(), Some(403));
+    assert!(try_connect(&proxy, "/v1/elsewhere", &[]).is_ok());
+    let mut client = connect(&proxy, "/v1/responses", &[KEY_A]);
+    let large = format!(r#"{{"type":"response.create","input":"{}","model":"known"}}"#, "x".repeat(300_000));
+    send(&mut client, &large);
+    eventually("a known model passes", || heard.lock().unwrap().len() == 1);
+    assert_eq!(heard.lock().unwrap()[0], large);
+    send(&mut client, r#"{"type":"response.create","model":"other"}"#);
+    // The first answer is in progress: the server ends it.
+    eventually("it is refused", || proxy.seen().refused.last() == Some(&Refusal::Unpriced));
+    assert_eq!(heard.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn pongs_pass_while_requests_are_judged() {
+    let (go, wait) = mpsc::channel::<()>();
+    let go = Mutex::new(go);
+    let server = Server::start(move |socket| {
+        socket.send(tungstenite::Message::Ping(bytes::Bytes::from_static(b"alive?"))).unwrap();
+        assert!(socket.read().unwrap().is_pong());
+        go.lock().unwrap().send(()).unwrap();
+        while socket.read().is_ok() {}
+    });
+    let gate = Arc::new(Gate::default());
+    gate.refuse(HashMap::new());
+    let proxy = gated(&server, &gate);
+    let mut client = connect(&proxy, REALTIME, &[KEY_A]);
+    gate.refuse(refusing(&["a"]));
+    assert!(client.read().unwrap().is_ping());
+    client.flush().unwrap();
+    wait.recv().unwrap();
+}
