@@ -17,6 +17,7 @@ mod scripted;
 mod secrets;
 mod secure;
 mod shapes;
+mod sockets;
 mod streams;
 mod tap;
 mod tokenized;
