@@ -34,7 +34,7 @@ pub(crate) async fn run<C, U>(
     U: AsyncRead + AsyncWrite + Unpin,
 {
     let UpstreamIo { stream: mut upstream, first: received, places: _places } = upstream_io;
-    let mut session = Watched(session);
+    let mut session = Contained(session);
     let first = session.sent(&first).unwrap_or(first);
     let received = session.received(&received).unwrap_or(received);
     let (mut up, mut down) = (Direction::new(first), Direction::new(received));
@@ -86,9 +86,9 @@ async fn discard(from: &mut (impl AsyncRead + Unpin)) {
 }
 
 /// A session that may fail without the traffic noticing (law 3).
-struct Watched(Option<Box<Session>>);
+struct Contained(Option<Box<Session>>);
 
-impl Watched {
+impl Contained {
     fn sent(&mut self, bytes: &[u8]) -> Option<Bytes> {
         self.with(|session| session.sent(bytes)).flatten()
     }
