@@ -6,8 +6,8 @@ use std::mem::size_of;
 use scan::{RequestScanner, Scanner};
 
 /// Bytes of one scanner: mostly one frame's shape, the events held back, the carry, the places that an editor may
-/// change, and five sets of counts.
-const SCANNER_BYTES: usize = 3 * 1024 + 608;
+/// change, five sets of counts, and a pointer to the envelope of a message.
+const SCANNER_BYTES: usize = 3 * 1024 + 624;
 
 /// Bytes of one request scanner: the carry, the model's name, the service tier, the counts of prompts and answers by
 /// place, and the output form.

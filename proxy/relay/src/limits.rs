@@ -37,14 +37,16 @@ pub const LAST_IDLE: Duration = Duration::from_secs(1);
 pub const GONE_RECHECK: Duration = Duration::from_millis(20);
 
 /// The time for which the proxy reads on after an early answer, so that the client receives it: closing with unread
-/// bytes makes the kernel send a reset, which destroys the answer.
+/// bytes makes the kernel send a reset, which destroys the answer. A session that the proxy closes waits as long for the
+/// other sides.
 pub const LINGER: Duration = Duration::from_secs(1);
 
 /// The idle time after which the rest of an unstreamed answer is given up once its client left: the server has all of
 /// it.
 pub const REST_IDLE: Duration = Duration::from_secs(5);
 
-/// The maximum time for which such a rest is read: 7 GB at 1 Gb/s.
+/// The maximum time for which such a rest is read: 7 GB at 1 Gb/s. A session whose client was refused waits as long for
+/// the answer in progress.
 pub const REST_TIME: Duration = Duration::from_secs(60);
 
 /// Bytes read and discarded while lingering.

@@ -90,14 +90,12 @@ impl Session {
         // The part of the slice up to `passed` is decided: it is in `onward`, if anything was withheld.
         let (mut at, mut passed, mut onward) = (0, 0, None::<Vec<u8>>);
         loop {
-            let is_judged = self.is_next_judged();
-            let Some(sent) = &mut self.sent else { break };
-            if is_judged && self.withheld.is_none() && at < bytes.len() && sent.frames().is_between_messages()
-            {
+            if self.withheld.is_none() && at < bytes.len() && self.is_next_judged() {
                 onward.get_or_insert_default().extend_from_slice(&bytes[passed..at]);
                 passed = at;
                 self.withheld = Some(Withheld::new(&self.worker, self.holder.clone()));
             }
+            let Some(sent) = &mut self.sent else { break };
             let found = sent.next(bytes, &mut at);
             let is_between_messages = sent.frames().is_between_messages();
             let is_message = matches!(found, Ok(Some(Found::Message { .. })));
@@ -245,9 +243,12 @@ impl Session {
         Some(Close { to_client: to_client.into(), to_upstream: to_upstream.into() })
     }
 
-    /// Returns true if the next message of the client is judged before it goes upstream.
+    /// Returns true if a message of the client begins, and is judged before it goes upstream.
     fn is_next_judged(&self) -> bool {
-        let Some(gate) = &self.worker.plan.gate else { return false };
+        let (Some(gate), Some(sent)) = (&self.worker.plan.gate, &self.sent) else { return false };
+        if !sent.frames().is_between_messages() {
+            return false;
+        }
         let tenant = &self.answers.origin.tenant.tenant;
         gate.refused(tenant).is_some() || gate.models(tenant).is_some() || self.answers.is_full()
     }

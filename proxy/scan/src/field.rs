@@ -94,8 +94,6 @@ pub(crate) enum Field {
     ItemId,
     /// Message of a WebSocket. Word: the id of the stream of answers that it belongs to.
     StreamId,
-    /// Message of a WebSocket. Flag: no more audio comes.
-    Final,
     /// Message of a WebSocket. Word: the model that transcribes the speaker's words.
     TranscriptionModel,
     /// llama.cpp's object of timings.

@@ -62,8 +62,10 @@ fn end(frame: &Value, kind: &str) -> Option<FrameFacts> {
         Some("incomplete") => (None, Some(reason.unwrap_or(Finish::Other)), true),
         _ => (None, Some(reason.unwrap_or(Finish::Stop)), true),
     };
+    let usage = usage(frame)?;
+    let lead = lead.or((!done && usage.is_none()).then_some(Lead::Meta));
     let choices = finish.map(|reason| Choice::finish(0, reason)).into_iter().collect();
-    Some(FrameFacts { lead, choices, usage: usage(frame)?, done, ..FrameFacts::default() })
+    Some(FrameFacts { lead, choices, usage, done, ..FrameFacts::default() })
 }
 
 const INNER: &[Place] = &[

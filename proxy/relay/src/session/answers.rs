@@ -277,6 +277,7 @@ impl Answer {
         self.metered.with(|exchange| {
             exchange.core.name_answer(&names);
             exchange.message(message.events, message.extent, at);
+            exchange.spent(clock::now().since(at));
         });
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn open(
     let model = model(target);
     admit_tunnel(worker, upstream, (dialect, model), &tenant)?;
     let Some(dialect) = dialect else { return Ok(Err(unmetered(target))) };
-    if worker.plan.upstreams[upstream].usage != Policy::Observe {
+    if worker.plan.upstreams[upstream].usage != Policy::Observe || worker.plan.gate.is_some() {
         // The proxy knows no extension; all known ones compress.
         take_out(headers, &SEC_WEBSOCKET_EXTENSIONS);
     }
@@ -79,8 +79,8 @@ fn traced(headers: &HeaderMap) -> HeaderMap {
 /// The model that the query names: `model`, or Azure's `deployment`; empty if there is none.
 fn model(target: &Uri) -> Name {
     let pairs = target.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-    let named = pairs.filter(|(name, _)| matches!(*name, "model" | "deployment")).map(|(_, value)| value);
-    named.last().map(|value| Name::cut(&unescaped(value))).unwrap_or_default()
+    let mut named = pairs.filter(|(name, _)| matches!(*name, "model" | "deployment")).map(|(_, value)| value);
+    named.next_back().map(|value| Name::cut(&unescaped(value))).unwrap_or_default()
 }
 
 fn unescaped(value: &str) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! Tenants that may not spend, or not on this model.
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::sync::{Arc, Mutex, mpsc};
 
 use meter::Ending;
@@ -175,6 +176,46 @@ fn unpriced_model_is_refused_in_handshake_and_request() {
     // The first answer is in progress: the server ends it.
     eventually("it is refused", || proxy.seen().refused.last() == Some(&Refusal::Unpriced));
     assert_eq!(heard.lock().unwrap().len(), 1);
+}
+
+#[test]
+fn compression_is_not_offered_under_a_budget() {
+    let server = answering();
+    let proxy = gated(&server, &Arc::new(Gate::default()));
+    let _client = connect(&proxy, REALTIME, &[("sec-websocket-extensions", "permessage-deflate")]);
+    assert!(!server.handshake().contains_key("sec-websocket-extensions"));
+}
+
+/// Terms that end what cannot be read.
+#[derive(Debug)]
+struct Strict;
+
+impl Models for Strict {
+    fn restricts(&self, _: &str) -> bool {
+        false
+    }
+
+    fn refused(&self, _: &str, _: &RequestedModel<'_>) -> Option<Box<str>> {
+        None
+    }
+
+    fn terms(&self, tenant: &str) -> Terms {
+        Terms { refuse_unreadable: tenant == "a", ..Terms::default() }
+    }
+}
+
+#[test]
+fn broken_frames_end_the_session_where_terms_demand_it() {
+    for (key, is_refused) in [(KEY_A, true), (("authorization", "Bearer key-b"), false)] {
+        let server = Server::start(|socket| while socket.read().is_ok() {});
+        let gate = Arc::new(Gate::with_models(Box::new(Strict)));
+        let proxy = gated(&server, &gate);
+        let mut client = connect(&proxy, REALTIME, &[key]);
+        client.get_mut().write_all(b"\x83\x81????x").unwrap();
+        let code = closed(&mut client).map(|(code, _)| code);
+        assert_eq!(code, if is_refused { Some(1008) } else { Some(1002) }, "the server's own is 1002");
+        assert_eq!(proxy.seen().refused.contains(&Refusal::Unreadable), is_refused);
+    }
 }
 
 #[test]

@@ -19,7 +19,6 @@ const EVENT: &[(&str, Field)] = &[
     ("delta", Field::DeltaText),
     ("response_id", Field::ResponseId),
     ("item_id", Field::ItemId),
-    ("final", Field::Final),
     ("response", Field::Inner),
     ("response.id", Field::Id),
     ("response.conversation_id", Field::Conversation),

@@ -298,7 +298,10 @@ impl Frame {
         if finish.is_some() && !is_cancelled {
             self.add_choice(ChoiceFacts { finish, ..ChoiceFacts::default() }, sink);
         }
-        self.add_usage(Scope::Whole, self.facts.typed.inner.or(self.facts.usage), sink);
+        let counts = self.facts.typed.inner.or(self.facts.usage);
+        if !self.add_usage(Scope::Whole, counts, sink) && is_cancelled {
+            self.facts.typed.verdict.note = Some(Event::Meta);
+        }
     }
 
     /// Ends the answer, and the stream if every answer that began has ended.
