@@ -40,11 +40,6 @@ impl ConnectError {
         if is_exhausted(&error) { Self::Exhausted } else { Self::Io(error) }
     }
 
-    /// Classifies an error of a name's resolution.
-    pub(crate) fn of_name(error: io::Error) -> Self {
-        if is_exhausted(&error) { Self::Exhausted } else { Self::Name(error) }
-    }
-
     /// Classifies an error of a TLS handshake with the server of this name.
     pub(crate) fn of_handshake(error: &io::Error, server: &str) -> Self {
         let fault = TlsFault::of(error, server);

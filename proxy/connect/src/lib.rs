@@ -11,6 +11,8 @@ mod address;
 mod error;
 mod fault;
 mod pem;
+mod race;
+mod resolve;
 mod socket;
 mod stream;
 mod target;

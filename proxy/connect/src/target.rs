@@ -1,15 +1,18 @@
 //! A server and how it is reached.
 
 use std::fmt;
-use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, timeout_at};
 
 use crate::address::Address;
 use crate::error::{ConnectError, Step};
+use crate::race::race;
+use crate::resolve::{Names, Source};
 use crate::socket::Socket;
 use crate::stream::Stream;
 use crate::tls::{Offer, Tls, Verification};
@@ -20,13 +23,33 @@ pub struct Target(Arc<Inner>);
 
 struct Inner {
     address: Address,
+    endpoint: Endpoint,
     tls: Option<Tls>,
+}
+
+/// The places to which sockets are connected.
+enum Endpoint {
+    Unix(Arc<Path>),
+    Ip(SocketAddr),
+    Names(Arc<Names>),
+}
+
+impl Endpoint {
+    fn of(address: &Address) -> Self {
+        match address {
+            Address::Unix(path) => Self::Unix(Arc::clone(path)),
+            Address::Host { host, port } => match host.parse::<IpAddr>() {
+                Ok(ip) => Self::Ip(SocketAddr::new(ip, *port)),
+                Err(_) => Self::Names(Names::new(host, *port, Source::System)),
+            },
+        }
+    }
 }
 
 impl Target {
     /// A server at an address, with TLS if there is a configuration of it.
     pub fn new(address: Address, tls: Option<Tls>) -> Self {
-        Self(Arc::new(Inner { address, tls }))
+        Self(Arc::new(Inner { endpoint: Endpoint::of(&address), address, tls }))
     }
 
     /// Returns the address.
@@ -59,36 +82,40 @@ impl Target {
         self.open(Instant::now() + timeout).await.map(drop)
     }
 
+    /// Returns the number of servers that the name may stand for, by the addresses of one family in its last answer.
+    pub fn server_count(&self) -> usize {
+        match &self.0.endpoint {
+            Endpoint::Names(names) => names.server_count(),
+            Endpoint::Unix(_) | Endpoint::Ip(_) => 1,
+        }
+    }
+
     async fn open(&self, deadline: Instant) -> Result<Socket, ConnectError> {
-        match &self.0.address {
-            Address::Unix(path) => match timeout_at(deadline, UnixStream::connect(path)).await {
-                Ok(connected) => connected.map(Socket::Unix).map_err(ConnectError::of),
-                Err(_elapsed) => Err(ConnectError::Timeout(Step::Connect)),
+        let addresses = match &self.0.endpoint {
+            Endpoint::Unix(path) => return open_unix(path, deadline).await,
+            Endpoint::Ip(address) => vec![*address],
+            Endpoint::Names(names) => match timeout_at(deadline, names.addresses()).await {
+                Ok(resolved) => resolved?,
+                Err(_elapsed) => return Err(ConnectError::Timeout(Step::Resolve)),
             },
-            Address::Host { host, port } => {
-                let found = timeout_at(deadline, lookup_host((&**host, *port))).await;
-                let found = found.map_err(|_elapsed| ConnectError::Timeout(Step::Resolve))?;
-                let addresses = found.map_err(ConnectError::of_name)?;
-                let connected = timeout_at(deadline, try_each(addresses)).await;
-                connected.map_err(|_elapsed| ConnectError::Timeout(Step::Connect))?
-            }
+        };
+        let racing = race(&addresses, |address| async move {
+            let stream = TcpStream::connect(address).await?;
+            stream.set_nodelay(true)?;
+            Ok(Socket::Tcp(stream))
+        });
+        match timeout_at(deadline, racing).await {
+            Ok(connected) => connected.map_err(ConnectError::of),
+            Err(_elapsed) => Err(ConnectError::Timeout(Step::Connect)),
         }
     }
 }
 
-/// Connects to the first address that accepts.
-async fn try_each(addresses: impl Iterator<Item = std::net::SocketAddr>) -> Result<Socket, ConnectError> {
-    let mut last = ConnectError::Name(io::Error::new(io::ErrorKind::NotFound, "the list is empty"));
-    for address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => {
-                stream.set_nodelay(true).map_err(ConnectError::of)?;
-                return Ok(Socket::Tcp(stream));
-            }
-            Err(error) => last = ConnectError::of(error),
-        }
+async fn open_unix(path: &Path, deadline: Instant) -> Result<Socket, ConnectError> {
+    match timeout_at(deadline, UnixStream::connect(path)).await {
+        Ok(connected) => connected.map(Socket::Unix).map_err(ConnectError::of),
+        Err(_elapsed) => Err(ConnectError::Timeout(Step::Connect)),
     }
-    Err(last)
 }
 
 /// Writes the URL: `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH`.

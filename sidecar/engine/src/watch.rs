@@ -169,6 +169,8 @@ struct Watcher {
     last_message: String,
     /// True after a warning that cached tokens are hidden.
     has_warned_hidden: bool,
+    /// True after a message that the name has several servers.
+    has_told_several: bool,
 }
 
 /// The error of a read.
@@ -184,8 +186,19 @@ impl Watcher {
         let fetcher = target.fetcher.clone();
         let (kind, last_message) = (target.kind, String::new());
         let tracker = Tracker::default();
-        let has_warned_hidden = false;
-        Self { number, target, fetcher, every, hooks, tracker, kind, last_message, has_warned_hidden }
+        let (has_warned_hidden, has_told_several) = (false, false);
+        Self {
+            number,
+            target,
+            fetcher,
+            every,
+            hooks,
+            tracker,
+            kind,
+            last_message,
+            has_warned_hidden,
+            has_told_several,
+        }
     }
 
     /// Runs until all [`Reach`] handles are dropped.
@@ -286,7 +299,24 @@ impl Watcher {
         let mut values = vocabulary.read(&page);
         values.started = response.started.or(values.started);
         let reading = self.tracker.take(vocabulary.kind, values, totals);
+        let reading = if self.has_several_servers() { reading.without_comparison() } else { reading };
         Ok(EngineReading { read_at: Some(SystemTime::now()), ..reading })
+    }
+
+    /// Returns true if the name has several addresses: each read reaches one of them, and the proxy's totals are of all.
+    /// Logs it once.
+    fn has_several_servers(&mut self) -> bool {
+        let addresses = self.fetcher.target.server_count();
+        if addresses > 1 && !std::mem::replace(&mut self.has_told_several, true) {
+            let upstream = &*self.target.name;
+            tracing::info!(
+                upstream,
+                addresses,
+                "the upstream's name has several addresses: each read of the metrics page shows one of the servers, and \
+                 their counts are not compared with tokenmeter's; list each server as an upstream to have that"
+            );
+        }
+        addresses > 1
     }
 
     /// Reports a reading without values: the page could not be read, or is not to be read.

@@ -48,6 +48,11 @@ pub struct EngineReading {
 }
 
 impl EngineReading {
+    /// Removes the differences between the server's counts and the proxy's.
+    pub fn without_comparison(self) -> Self {
+        Self { hidden_cached_tokens: None, drift_input_tokens: None, drift_output_tokens: None, ..self }
+    }
+
     /// Returns true if the server's usage omits cached tokens that its page shows.
     pub fn hides_cached_tokens(&self) -> bool {
         let (hidden, prompt) = (self.hidden_cached_tokens.unwrap_or(0.0), self.prompt_tokens.unwrap_or(0.0));

@@ -79,7 +79,7 @@ fn unknown_keys_and_shapes_are_errors_with_lines() {
         ("stall-ms: 5\n", "t.yaml:1: there is no setting `stall-ms`; did you mean `stall_ms`?"),
         (
             "upstreams:\n- url: http://a\n  prot: 5\n",
-            "t.yaml:3: there is no key of an upstream `prot`; known are name, url, kind, usage, role, listen, \
+            "t.yaml:3: there is no key of an upstream `prot`; known are name, url, tls, kind, usage, role, listen, \
              engine_metrics, gpus",
         ),
         (
