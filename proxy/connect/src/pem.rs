@@ -48,7 +48,7 @@ pub(crate) fn key(file: &Path) -> Result<PrivateKeyDer<'static>, PemError> {
 
 fn syntax(error: &Syntax, noun: &str) -> String {
     match error {
-        Syntax::MissingSectionEnd { .. } => format!("ends within a {noun}: it was not written to its end"),
+        Syntax::MissingSectionEnd { .. } => "is incomplete: a BEGIN line has no END line".to_owned(),
         Syntax::IllegalSectionStart { .. } => "has an invalid BEGIN line".to_owned(),
         Syntax::Base64Decode(_) => format!("has a {noun} that is not base64"),
         Syntax::NoItemsFound => format!("has no {noun}"),

@@ -9,10 +9,7 @@ use tokio::time::sleep;
 
 /// Tries the addresses in order, and returns the first connection. The next address is tried when an attempt fails, or
 /// [`HEAD_START`] after the previous one began; attempts that lose are dropped. The error is that of the last attempt.
-pub(crate) async fn race<S, F>(
-    addresses: &[SocketAddr],
-    connect: impl Fn(SocketAddr) -> F,
-) -> io::Result<S>
+pub(crate) async fn race<S, F>(addresses: &[SocketAddr], connect: impl Fn(SocketAddr) -> F) -> io::Result<S>
 where
     S: Send + 'static,
     F: Future<Output = io::Result<S>> + Send + 'static,

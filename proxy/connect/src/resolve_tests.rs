@@ -43,7 +43,11 @@ async fn new_answer_is_used_within_the_refresh() {
     assert_eq!(began.elapsed(), Duration::from_millis(30), "the first connection waits");
     tokio::time::advance(REFRESH).await;
     let before = Instant::now();
-    assert_eq!(first(&names).await.unwrap(), "10.0.0.1", "an old answer is used while a new one is on its way");
+    assert_eq!(
+        first(&names).await.unwrap(),
+        "10.0.0.1",
+        "an old answer is used while a new one is on its way"
+    );
     assert_eq!(before.elapsed(), Duration::ZERO);
     tokio::time::sleep(Duration::from_millis(2001)).await;
     assert_eq!(first(&names).await.unwrap(), "10.0.0.2");

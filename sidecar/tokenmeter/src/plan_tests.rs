@@ -299,7 +299,8 @@ fn errors_in_a_list_name_their_line() {
 
 #[test]
 fn all_errors_are_reported_at_once() {
-    let file = "listen: nowhere\nworkerz: 3\nstall_ms: soon\nupstreams:\n  - url: ftp://a\n    kind: vlm\n  - {}\n";
+    let file =
+        "listen: nowhere\nworkerz: 3\nstall_ms: soon\nupstreams:\n  - url: ftp://a\n    kind: vlm\n  - {}\n";
     let env = |name: &str| (name == "TOKENMETER_MAX_MODELS").then(|| "many".to_owned());
     let flags = BTreeMap::from([("admin", "9464".to_owned())]);
     let written = RawSettings::merge(&flags, &env, Some(file::parse("t.yaml", file).unwrap()));

@@ -14,7 +14,7 @@ fn unusable_ca_is_named() {
     let half = &ca[..ca.len() / 2];
     let not_der = "-----BEGIN CERTIFICATE-----\nQUJDRA==\n-----END CERTIFICATE-----\n";
     for (text, problem) in [
-        (half, "ends within a certificate: it was not written to its end"),
+        (half, "is incomplete: a BEGIN line has no END line"),
         ("", "has no certificate"),
         ("hello", "has no certificate"),
         (not_der, "has an invalid certificate (number 1)"),
@@ -50,7 +50,7 @@ fn unusable_client_files_are_named() {
 
     let half = authority.folder().file("half.pem", &key_text[..key_text.len() / 2]);
     let Err(TlsError::Key(error)) = read(&cert, &half) else { panic!("half a key") };
-    assert_eq!(error.problem, "ends within a private key: it was not written to its end");
+    assert_eq!(error.problem, "is incomplete: a BEGIN line has no END line");
 
     let Err(TlsError::Key(error)) = read(&cert, &cert) else { panic!("no key") };
     assert_eq!(error.problem, "has no private key");

@@ -93,11 +93,11 @@ fn errors_name_the_line_of_the_file_or_choice() {
     for (text, expected) in [
         (
             entry(&format!("      ca: {half}\n")),
-            format!("t.yaml:4: {half} ends within a certificate: it was not written to its end; {remedy}"),
+            format!("t.yaml:4: {half} is incomplete: a BEGIN line has no END line; {remedy}"),
         ),
         (
             entry(&format!("      cert: {cert}\n      key: {half}\n")),
-            format!("t.yaml:5: {half} has no private key; {remedy}"),
+            format!("t.yaml:5: {half} is incomplete: a BEGIN line has no END line; {remedy}"),
         ),
         (
             entry(&format!("      cert: {key}\n      key: {key}\n")),

@@ -149,12 +149,9 @@ impl RawSettings {
                     None => format!("key of {}", list.noun),
                 };
                 let known = list.keys.iter().filter_map(|known| known.strip_prefix(within));
-                self.unknown(
-                    &key,
-                    &noun,
-                    &origin,
-                    known.map(|known| known.split('.').next().unwrap_or(known)),
-                );
+                let mut known: Vec<_> = known.map(|known| known.split('.').next().unwrap_or(known)).collect();
+                known.dedup();
+                self.unknown(&key, &noun, &origin, known.into_iter());
             }
         }
     }
