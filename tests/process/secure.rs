@@ -5,13 +5,14 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use simulator::server::{Handle, Options, Server, Shape};
-use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::{AbortHandle, block_in_place};
 use tokio_rustls::TlsAcceptor;
@@ -183,7 +184,7 @@ async fn expired_certificate_is_named_everywhere() {
 async fn skipped_verification_is_a_warning_and_a_metric() {
     let server = instant_server().await;
     let front = tls("skipped", server.addr(), 2021).await;
-    let proxy = Proxy::start_for(&front.url, &["--upstream-insecure-skip-verify", "true"]);
+    let proxy = Proxy::start_for(&front.url, &["--upstream-insecure-skip-verify"]);
     block_in_place(|| {
         let answer = ask(proxy.data, 3).expect("an answer");
         assert!(answer.ends_with("data: [DONE]\n\n\r\n0\r\n\r\n"), "{answer}");
@@ -215,4 +216,50 @@ async fn unix_socket_is_an_upstream() {
         proxy.page_when("a reading", |page| page.sum("tokenmeter_engine_up", &[]) == 1.0);
         proxy.log_line(&format!("-> {}", front.url));
     });
+}
+
+/// Starts an HTTP proxy that tunnels to any address; returns its address and the number of its tunnels.
+async fn http_proxy() -> (SocketAddr, Arc<AtomicU32>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let tunnels = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&tunnels);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let count = Arc::clone(&count);
+            tokio::spawn(async move {
+                let mut head = String::new();
+                while !head.ends_with("\r\n\r\n") {
+                    let Ok(byte) = stream.read_u8().await else { return };
+                    head.push(char::from(byte));
+                }
+                let Some(port) = head.split([' ', ':']).nth(2).and_then(|port| port.parse::<u16>().ok())
+                else {
+                    return;
+                };
+                if stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.is_ok() {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    carry(stream, SocketAddr::from(([127, 0, 0, 1], port))).await;
+                }
+            });
+        }
+    });
+    (address, tunnels)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn proxy_in_between_carries_everything() {
+    let server = instant_server().await;
+    let front = tls("proxied", server.addr(), 2090).await;
+    let (address, tunnels) = http_proxy().await;
+    let url = format!("http://{address}");
+    let proxy =
+        start(&front, &["--upstream-proxy", &url, "--kind", "vllm", "--engine-metrics-interval-ms", "1000"]);
+    block_in_place(|| {
+        readiness(proxy.admin, "200");
+        let answer = ask(proxy.data, 7).expect("an answer");
+        assert!(answer.ends_with("data: [DONE]\n\n\r\n0\r\n\r\n"), "{answer}");
+        proxy.page_when("a reading", |page| page.sum("tokenmeter_engine_up", &[]) == 1.0);
+    });
+    assert!(tunnels.load(Ordering::Relaxed) >= 3, "a probe, a request and a reading");
 }

@@ -27,6 +27,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "hyper-util",
         &[
+            "tokenmeter-connect",
             "tokenmeter-relay",
             "tokenmeter-scrape",
             "tokenmeter-otlp",
@@ -76,20 +77,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tonic", &["tokenmeter-otlp"]),
     (
         "rustls",
-        &[
-            "tokenmeter",
-            "tokenmeter-budget",
-            "tokenmeter-connect",
-            "tokenmeter-inject",
-            "tokenmeter-otlp",
-            "tokenmeter-ship",
-        ],
+        &["tokenmeter", "tokenmeter-budget", "tokenmeter-connect", "tokenmeter-inject", "tokenmeter-ship"],
     ),
-    (
-        "rustls-native-certs",
-        &["tokenmeter", "tokenmeter-budget", "tokenmeter-connect", "tokenmeter-otlp", "tokenmeter-ship"],
-    ),
-    ("tokio-rustls", &["tokenmeter-connect", "tokenmeter-inject", "tokenmeter-otlp"]),
+    ("rustls-native-certs", &["tokenmeter", "tokenmeter-budget", "tokenmeter-connect", "tokenmeter-ship"]),
+    ("tokio-rustls", &["tokenmeter-connect", "tokenmeter-inject"]),
     ("x509-cert", &["tokenmeter-connect"]),
     ("httpdate", &["tokenmeter-otlp"]),
     ("pin-project", &["tokenmeter-relay"]),
@@ -180,7 +171,16 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-report", &["tokenmeter-ledger", "tokenmeter-meter", "tokenmeter-price", "tokenmeter-text"]),
     ("tokenmeter-ship", &["tokenmeter-ledger", "tokenmeter-meter", "tokenmeter-price"]),
     ("tokenmeter-budget", &["tokenmeter-text"]),
-    ("tokenmeter-otlp", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-metrics", "tokenmeter-text"]),
+    (
+        "tokenmeter-otlp",
+        &[
+            "tokenmeter-connect",
+            "tokenmeter-scan",
+            "tokenmeter-meter",
+            "tokenmeter-metrics",
+            "tokenmeter-text",
+        ],
+    ),
     ("tokenmeter-curve", &["tokenmeter-meter", "tokenmeter-metrics", "tokenmeter-scrape"]),
     ("tokenmeter-live", &["tokenmeter-meter", "tokenmeter-metrics"]),
     ("tokenmeter-top", &["tokenmeter-live", "tokenmeter-scrape"]),

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 
 use crate::fault::TlsFault;
+use crate::http_proxy::ProxyFault;
 
 /// A step of a connection, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub enum Step {
     Resolve,
     /// The socket is connected.
     Connect,
+    /// The proxy opens a tunnel.
+    Proxy,
     /// The TLS handshake.
     Handshake,
 }
@@ -32,6 +35,8 @@ pub enum ConnectError {
     Certificate(TlsFault),
     /// The TLS handshake failed.
     Tls(TlsFault),
+    /// The proxy in between opened no tunnel.
+    Proxy(ProxyFault),
 }
 
 impl ConnectError {
@@ -61,6 +66,7 @@ impl fmt::Display for ConnectError {
         match self {
             Self::Timeout(Step::Resolve) => f.write_str("its name was not resolved in time"),
             Self::Timeout(Step::Connect) => f.write_str("it did not accept a connection in time"),
+            Self::Timeout(Step::Proxy) => f.write_str("its proxy did not open a tunnel in time"),
             Self::Timeout(Step::Handshake) => {
                 f.write_str("it did not finish the TLS handshake in time; if it has no TLS, write http://")
             }
@@ -74,6 +80,7 @@ impl fmt::Display for ConnectError {
                 _ => error.fmt(f),
             },
             Self::Certificate(fault) | Self::Tls(fault) => fault.fmt(f),
+            Self::Proxy(fault) => fault.fmt(f),
         }
     }
 }

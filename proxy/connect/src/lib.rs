@@ -1,4 +1,4 @@
-//! Connections to servers, below HTTP: their names, sockets and TLS.
+//! Connections to servers, below HTTP: their names, sockets, TLS and the proxies in between.
 //!
 //! A [`Target`] is a server and how it is reached; [`Target::connect`] yields a [`Stream`], or a [`ConnectError`] whose
 //! text names the fault for people. The relay, the probes and the readers of metrics pages use the same target, so that
@@ -10,6 +10,7 @@
 mod address;
 mod error;
 mod fault;
+mod http_proxy;
 mod pem;
 mod race;
 mod resolve;
@@ -25,6 +26,7 @@ mod tests;
 pub use address::Address;
 pub use error::{ConnectError, Step};
 pub use fault::TlsFault;
+pub use http_proxy::{HttpProxy, HttpProxyError, ProxyFault};
 pub use pem::PemError;
 pub use stream::{Protocol, Stream};
 pub use target::Target;

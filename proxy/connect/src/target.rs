@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::address::Address;
 use crate::error::{ConnectError, Step};
+use crate::http_proxy::HttpProxy;
 use crate::race::race;
 use crate::resolve::{Names, Source};
 use crate::socket::Socket;
@@ -25,6 +26,7 @@ struct Inner {
     address: Address,
     endpoint: Endpoint,
     tls: Option<Tls>,
+    proxy: Option<HttpProxy>,
 }
 
 /// The places to which sockets are connected.
@@ -49,7 +51,13 @@ impl Endpoint {
 impl Target {
     /// A server at an address, with TLS if there is a configuration of it.
     pub fn new(address: Address, tls: Option<Tls>) -> Self {
-        Self(Arc::new(Inner { endpoint: Endpoint::of(&address), address, tls }))
+        Self::through(address, tls, None)
+    }
+
+    /// The same through a proxy, which resolves the name.
+    pub fn through(address: Address, tls: Option<Tls>, proxy: Option<HttpProxy>) -> Self {
+        let endpoint = Endpoint::of(proxy.as_ref().map_or(&address, HttpProxy::address));
+        Self(Arc::new(Inner { address, endpoint, tls, proxy }))
     }
 
     /// Returns the address.
@@ -70,27 +78,51 @@ impl Target {
     /// Connects, with TLS if it is configured, within `timeout`.
     pub async fn connect(&self, offer: Offer, timeout: Duration) -> Result<Stream, ConnectError> {
         let deadline = Instant::now() + timeout;
-        let socket = self.open(deadline).await?;
+        let mut socket = self.open(deadline).await?;
+        if let Some(proxy) = &self.0.proxy {
+            let authority = self.0.address.authority();
+            match timeout_at(deadline, proxy.tunnel(&mut socket, &authority)).await {
+                Ok(opened) => opened.map_err(ConnectError::Proxy)?,
+                Err(_elapsed) => return Err(ConnectError::Timeout(Step::Proxy)),
+            }
+        }
         match &self.0.tls {
             None => Ok(Stream::clear(socket)),
             Some(tls) => tls.handshake(socket, &self.0.address.name(), offer, deadline).await,
         }
     }
 
-    /// Connects without a TLS handshake, within `timeout`: proves only that the address accepts connections.
+    /// Connects without a tunnel and a TLS handshake, within `timeout`: proves only that the server, or the proxy to it,
+    /// accepts connections.
     pub async fn reach(&self, timeout: Duration) -> Result<(), ConnectError> {
         self.open(Instant::now() + timeout).await.map(drop)
+    }
+
+    /// Returns the proxy in between.
+    pub fn proxy(&self) -> Option<&HttpProxy> {
+        self.0.proxy.as_ref()
     }
 
     /// Returns the number of servers that the name may stand for, by the addresses of one family in its last answer.
     pub fn server_count(&self) -> usize {
         match &self.0.endpoint {
-            Endpoint::Names(names) => names.server_count(),
-            Endpoint::Unix(_) | Endpoint::Ip(_) => 1,
+            Endpoint::Names(names) if self.0.proxy.is_none() => names.server_count(),
+            Endpoint::Names(_) | Endpoint::Unix(_) | Endpoint::Ip(_) => 1,
         }
     }
 
     async fn open(&self, deadline: Instant) -> Result<Socket, ConnectError> {
+        let opened = self.open_endpoint(deadline).await;
+        match (&self.0.proxy, opened) {
+            (
+                Some(proxy),
+                Err(error @ (ConnectError::Io(_) | ConnectError::Name(_) | ConnectError::Timeout(_))),
+            ) => Err(ConnectError::Proxy(proxy.fault(format!("cannot be reached: {error}")))),
+            (_, opened) => opened,
+        }
+    }
+
+    async fn open_endpoint(&self, deadline: Instant) -> Result<Socket, ConnectError> {
         let addresses = match &self.0.endpoint {
             Endpoint::Unix(path) => return open_unix(path, deadline).await,
             Endpoint::Ip(address) => vec![*address],

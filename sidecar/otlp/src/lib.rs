@@ -35,8 +35,7 @@ mod queue;
 mod samples;
 mod sender;
 
-mod connect;
-mod tls;
+mod connector;
 mod transport;
 
 pub use charge::Charge;

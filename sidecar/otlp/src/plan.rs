@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use connect::HttpProxy;
 use hyper::Uri;
 use hyper::header::{HeaderName, HeaderValue};
 use metrics::Upstream;
@@ -116,6 +117,8 @@ pub struct Target {
     pub certificate: Option<PathBuf>,
     /// The client certificate, if the collector requires one.
     pub client: Option<ClientCertificate>,
+    /// The proxy on the way to an `https` collector.
+    pub proxy: Option<HttpProxy>,
 }
 
 impl Target {

@@ -7,9 +7,9 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
+use connect::ConnectError;
 
 use crate::plan::{Protocol, Signal, Target};
-use crate::tls;
 
 /// The transport to one collector for one signal, with its persistent connection.
 pub(crate) enum Transport {
@@ -42,10 +42,9 @@ impl Failure {
 
 impl Transport {
     pub(crate) fn new(target: &Target, signal: Signal) -> io::Result<Self> {
-        let tls = tls::config(target)?;
         Ok(match target.protocol {
-            Protocol::Http => Self::Http(Box::new(http::Http::new(target, tls)?)),
-            Protocol::Grpc => Self::Grpc(Box::new(grpc::Grpc::new(target, tls, signal))),
+            Protocol::Http => Self::Http(Box::new(http::Http::new(target)?)),
+            Protocol::Grpc => Self::Grpc(Box::new(grpc::Grpc::new(target, signal)?)),
         })
     }
 
@@ -75,9 +74,9 @@ fn with_hint(error: &str, other: Protocol) -> String {
 }
 
 /// Describes a failed connection, with its likely cause.
-fn connection_error(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::ConnectionRefused => {
+fn connection_error(error: &ConnectError) -> String {
+    match error {
+        ConnectError::Io(cause) if cause.kind() == io::ErrorKind::ConnectionRefused => {
             format!("{error}; check that the collector runs and listens on this port")
         }
         _ => error.to_string(),

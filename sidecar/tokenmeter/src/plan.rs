@@ -101,7 +101,7 @@ impl Plan {
     /// Plans a run on `machine`.
     pub fn make(written: &RawSettings, machine: &dyn Machine) -> Result<Self, Diagnostics> {
         let mut reader = Reader { written, errors: written.errors.clone(), warnings: Vec::new() };
-        let upstreams = reader.upstreams();
+        let upstreams = reader.upstreams(machine);
         let admin = reader.address_of("admin");
         let listeners: Vec<&ListenAddress> =
             upstreams.iter().filter_map(|upstream| upstream.listen.as_ref()).collect();

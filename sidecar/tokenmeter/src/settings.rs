@@ -123,6 +123,14 @@ pub static SETTINGS: &[Setting] = &[
                requests; for tests",
     },
     Setting {
+        key: "upstream_proxy",
+        group: Group::Proxy,
+        form: Form::Text("URL"),
+        default: "",
+        help: "HTTP proxy on the way to https upstreams (CONNECT), http://[USER:PASSWORD@]HOST:PORT, or env for that of \
+               HTTPS_PROXY and NO_PROXY; without it the environment's is not used",
+    },
+    Setting {
         key: "kind",
         group: Group::Proxy,
         form: Form::Choice(&KINDS),

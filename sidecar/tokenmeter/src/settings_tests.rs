@@ -78,8 +78,8 @@ fn unknown_keys_and_shapes_are_errors_with_lines() {
         ("lisen: x\n", "t.yaml:1: there is no setting `lisen`; did you mean `listen`?"),
         ("stall-ms: 5\n", "t.yaml:1: there is no setting `stall-ms`; did you mean `stall_ms`?"),
         (
-            "upstreams:\n- url: http://a\n  prot: 5\n",
-            "t.yaml:3: there is no key of an upstream `prot`; known are name, url, tls, kind, usage, role, listen, \
+            "upstreams:\n- url: http://a\n  weight: 5\n",
+            "t.yaml:3: there is no key of an upstream `weight`; known are name, url, tls, proxy, kind, usage, role, listen, \
              engine_metrics, gpus",
         ),
         (

@@ -3,6 +3,7 @@
 mod authority;
 mod faults;
 mod files;
+mod proxies;
 mod sessions;
 mod streams;
 

@@ -170,7 +170,9 @@ fn unconnected(name: &str, error: &ConnectError) -> Answer {
     match error {
         ConnectError::Timeout(_) => Answer::connect_timeout(name, &error.to_string()),
         ConnectError::Exhausted => Answer::overloaded(),
-        ConnectError::Name(_) | ConnectError::Io(_) => Answer::unreachable(name, &error.to_string()),
+        ConnectError::Name(_) | ConnectError::Io(_) | ConnectError::Proxy(_) => {
+            Answer::unreachable(name, &error.to_string())
+        }
         ConnectError::Certificate(_) | ConnectError::Tls(_) => Answer::tls(name, &error.to_string()),
     }
 }

@@ -53,6 +53,8 @@ fn header_names_values_and_order_are_kept() {
 fn invalid_upstream_responses_are_answered_502() {
     for (answer, what) in [
         ("SSH-2.0-OpenSSH\r\n\r\n", "upstream_invalid"),
+        // A TLS alert: the server expects TLS.
+        ("\x15\x03\x01\0\x02\x02F", "upstream_tls"),
         ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", "upstream_invalid"),
         ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "upstream_invalid"),
         ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", "upstream_invalid"),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use connect::HttpProxy;
 use hyper::Uri;
 use hyper::header::{HeaderName, HeaderValue};
 use opentelemetry_otlp::{
@@ -92,6 +93,7 @@ pub(super) fn target(reader: &mut Reader<'_>, overrides: &Overrides, signal: Sig
     let timeout = effective(reader, signal, TIMEOUT);
     let timeout = reader.time(timeout, OTEL_EXPORTER_OTLP_TIMEOUT_DEFAULT);
     let headers = headers(reader, signal);
+    let proxy = proxy(reader, &uri);
     (!reader.has_invalid_target).then_some(Target {
         protocol,
         uri,
@@ -100,6 +102,20 @@ pub(super) fn target(reader: &mut Reader<'_>, overrides: &Overrides, signal: Sig
         timeout,
         certificate,
         client,
+        proxy,
+    })
+}
+
+/// Returns the proxy that curl would use for the endpoint; none for `http`, which other exporters send directly, too.
+fn proxy(reader: &mut Reader<'_>, uri: &Uri) -> Option<HttpProxy> {
+    if uri.scheme_str() != Some("https") {
+        return None;
+    }
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    HttpProxy::of_environment(host, |variable| reader.text(variable)).unwrap_or_else(|error| {
+        let remedy = "set it to http://[USER:PASSWORD@]HOST:PORT, or add the collector to NO_PROXY";
+        reader.target_error("HTTPS_PROXY", &error.to_string(), remedy);
+        None
     })
 }
 

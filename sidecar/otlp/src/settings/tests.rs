@@ -314,3 +314,26 @@ fn base_with_signal_path_is_warned_of() {
     let settings = settings(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318/v1/metrics/")]);
     assert_eq!(settings.warnings.len(), 1, "{:?}", settings.warnings);
 }
+
+#[test]
+fn https_collector_is_behind_the_proxy_of_the_environment() {
+    let proxy = |endpoint: &str, no_proxy: &str| {
+        let variables = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
+            ("HTTPS_PROXY", "http://user:hunter2@squid:3128"),
+            ("NO_PROXY", no_proxy),
+        ];
+        plan(&variables).spans.unwrap().target.proxy.map(|proxy| proxy.to_string())
+    };
+    assert_eq!(proxy("https://collector:4318", ""), Some("http://squid:3128".to_owned()));
+    assert_eq!(proxy("https://collector:4318", "collector"), None);
+    assert_eq!(proxy("http://collector:4318", ""), None);
+    let variables = [
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector:4318"),
+        ("HTTPS_PROXY", "socks5://user:hunter2@squid"),
+    ];
+    let errors = with(&variables, &Overrides::default()).errors;
+    let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].starts_with("HTTPS_PROXY only proxies with http:// are supported"), "{errors:?}");
+}

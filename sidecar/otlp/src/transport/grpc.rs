@@ -2,22 +2,21 @@
 //! after a failed attempt.
 
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes};
+use connect::ConnectError;
 use hyper::Uri;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::http::uri::PathAndQuery;
 use prost::Message;
-use rustls::ClientConfig;
 use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 
 use super::{Failure, Reply, connection_error, with_causes, with_hint};
-use crate::connect::Connector;
+use crate::connector::Connector;
 use crate::limits::REPLY_MAX_BYTES;
 use crate::plan::{Protocol, Signal, Target};
 
@@ -31,15 +30,15 @@ pub(crate) struct Grpc {
 }
 
 impl Grpc {
-    pub(super) fn new(target: &Target, tls: Option<Arc<ClientConfig>>, signal: Signal) -> Self {
-        Self {
-            connector: Connector::new(&target.uri, tls),
+    pub(super) fn new(target: &Target, signal: Signal) -> io::Result<Self> {
+        Ok(Self {
+            connector: Connector::new(target)?,
             uri: target.uri.clone(),
             method: PathAndQuery::from_static(signal.method()),
             headers: target.headers.clone(),
             gzip: target.gzip,
             channel: None,
-        }
+        })
     }
 
     pub(super) async fn attempt(&mut self, message: Bytes) -> Result<Reply, Failure> {
@@ -78,8 +77,11 @@ impl Grpc {
 fn connection_failure(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = Some(error);
     while let Some(next) = cause {
-        if let Some(error) = next.downcast_ref::<io::Error>() {
+        if let Some(error) = next.downcast_ref::<ConnectError>() {
             return connection_error(error);
+        }
+        if let Some(error) = next.downcast_ref::<io::Error>() {
+            return error.to_string();
         }
         cause = next.source();
     }

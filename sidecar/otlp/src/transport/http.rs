@@ -2,7 +2,6 @@
 //! redirect is a rejection, and a connection is closed after a failed attempt.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::{Bytes, BytesMut};
@@ -15,11 +14,10 @@ use hyper::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT,
 };
 use hyper::{Method, Request, Response, Uri};
-use rustls::ClientConfig;
 use tokio::task::AbortHandle;
 
 use super::{Failure, Reply, connection_error, with_causes, with_hint};
-use crate::connect::Connector;
+use crate::connector::Connector;
 use crate::limits::REPLY_MAX_BYTES;
 use crate::plan::{Protocol, Target};
 
@@ -45,7 +43,7 @@ impl Drop for Connection {
 }
 
 impl Http {
-    pub(super) fn new(target: &Target, tls: Option<Arc<ClientConfig>>) -> io::Result<Self> {
+    pub(super) fn new(target: &Target) -> io::Result<Self> {
         let host = target.uri.authority().map_or("", |authority| authority.as_str());
         let mut headers: HeaderMap = target.headers.iter().cloned().collect();
         headers.insert(HOST, HeaderValue::from_str(host).map_err(io::Error::other)?);
@@ -58,7 +56,7 @@ impl Http {
         headers.entry(USER_AGENT).or_insert(user_agent);
         let path = target.uri.path_and_query().map_or("/", |path| path.as_str());
         let path = path.parse().map_err(io::Error::other)?;
-        let connector = Connector::new(&target.uri, tls);
+        let connector = Connector::new(target)?;
         Ok(Self { connector, path, headers, gzip: target.gzip, connection: None })
     }
 

@@ -24,6 +24,7 @@ pub(crate) fn target(protocol: Protocol, address: SocketAddr, path: &str) -> Tar
         timeout: Duration::from_secs(10),
         certificate: None,
         client: None,
+        proxy: None,
     }
 }
 

@@ -160,6 +160,13 @@ impl Effective {
                 all.push(Shown { key, text: truth.unwrap_or_else(|| text.clone()), origin: origin.clone() });
             }
         }
+        if let Some(value) = field("proxy").or(written.values.get("upstream_proxy"))
+            && let Some(proxy) = upstream.target.proxy()
+        {
+            // Without its password.
+            let text = if value.text == "env" { value.text.clone() } else { proxy.to_string() };
+            all.push(Shown { key: "proxy", text, origin: value.origin.clone() });
+        }
         all.extend([
             Shown {
                 key: "kind",
@@ -225,7 +232,8 @@ impl Effective {
 }
 
 /// Settings that are printed with their upstream.
-const PER_UPSTREAM: [&str; 7] = ["upstream", "kind", "usage", "role", "listen", "engine_metrics", "gpus"];
+const PER_UPSTREAM: [&str; 8] =
+    ["upstream", "upstream_proxy", "kind", "usage", "role", "listen", "engine_metrics", "gpus"];
 
 fn names(globs: &[Glob]) -> String {
     match globs {

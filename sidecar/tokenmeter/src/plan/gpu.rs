@@ -109,7 +109,7 @@ impl Reader<'_> {
                 return None;
             }
         };
-        match url.target(&TlsFiles::default()) {
+        match url.target(&TlsFiles::default(), None) {
             Ok(target) => Some(ExporterPlan {
                 fetcher: Fetcher { target, prefix: "".into() },
                 path: if url.prefix.is_empty() { "/metrics".to_owned() } else { url.prefix },

@@ -1,9 +1,10 @@
-//! Plans TLS towards the upstreams, and reads its files.
+//! Plans TLS and proxies towards the upstreams, and reads the files of TLS.
 
-use connect::{ClientFiles, Target, TlsError, TlsFiles, Verification};
+use connect::{Address, ClientFiles, HttpProxy, Target, TlsError, TlsFiles, Verification};
 use origin::{Diagnostic, Origin};
 
 use super::values::Reader;
+use crate::plan::machine::Machine;
 use crate::plan::url::Url;
 use crate::settings::{Entry, RawSettings, UPSTREAM_TLS, Value};
 
@@ -43,6 +44,7 @@ impl Reader<'_> {
         &mut self,
         (url, url_origin): (&Url, &Origin),
         written: TlsSettings<'_>,
+        proxy: Option<HttpProxy>,
     ) -> Option<Target> {
         if !url.is_secure {
             for value in written.all() {
@@ -60,7 +62,7 @@ impl Reader<'_> {
             server_name: written.server_name.map(|value| value.text.clone()),
             verification: self.verification(url, written),
         };
-        match url.target(&files) {
+        match url.target(&files, proxy) {
             Ok(target) => Some(target),
             Err(error) => {
                 let origin = |value: Option<&Value>| value.map_or(url_origin, |value| &value.origin).clone();
@@ -77,6 +79,39 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    /// Returns the proxy to a URL. `own`: the setting of its entry, else the general one applies, to `https` only.
+    pub(super) fn proxy(
+        &mut self,
+        machine: &dyn Machine,
+        url: &Url,
+        own: Option<&Value>,
+    ) -> Option<HttpProxy> {
+        let written = self.written;
+        let value = own.or_else(|| written.values.get("upstream_proxy"))?;
+        if !url.is_secure {
+            if own.is_some() || written.upstreams.is_none() {
+                let problem = format!("has no effect on {url}: a proxy carries TLS only");
+                self.errors.push(Diagnostic::at(
+                    &value.origin,
+                    problem,
+                    "write https:// there, or remove this",
+                ));
+            }
+            return None;
+        }
+        let found = match (value.text.as_str(), &url.address) {
+            ("env", Address::Host { host, .. }) => {
+                HttpProxy::of_environment(host, |name| machine.variable(name))
+            }
+            (text, _) => HttpProxy::parse(text).map(Some),
+        };
+        found.unwrap_or_else(|error| {
+            let remedy = "write http://[USER:PASSWORD@]HOST:PORT, or env for that of HTTPS_PROXY";
+            self.errors.push(Diagnostic::at(&value.origin, format!("no proxy: {error}"), remedy));
+            None
+        })
     }
 
     fn client_files(&mut self, written: TlsSettings<'_>) -> Option<ClientFiles> {

@@ -144,3 +144,39 @@ fn errors_name_the_line_of_the_file_or_choice() {
         assert_eq!(errors(&text), [expected], "{text}");
     }
 }
+
+#[test]
+fn proxy_is_of_the_flag_the_entry_or_the_environment() {
+    const MACHINE: Alone =
+        Alone(&[("HTTPS_PROXY", "http://user:hunter2@squid:3128"), ("NO_PROXY", ".internal")]);
+    let proxies = |text: &str| {
+        let plan = Plan::make(&file_settings(text), &MACHINE).unwrap_or_else(|errors| panic!("{errors}"));
+        let shown = plan.effective.show(true);
+        assert!(!shown.contains("hunter2"), "{shown}");
+        let of = |upstream: &relay::Upstream| upstream.target.proxy().map(ToString::to_string);
+        plan.relay.upstreams.iter().map(of).collect::<Vec<_>>()
+    };
+    let squid = Some("http://squid:3128".to_owned());
+    let other = Some("http://other:1".to_owned());
+    assert_eq!(proxies("upstream: https://gpu\n"), [None]);
+    assert_eq!(proxies("upstream: https://gpu\nupstream_proxy: env\n"), [squid.clone()]);
+    assert_eq!(proxies("upstream: https://gpu.internal\nupstream_proxy: env\n"), [None]);
+    assert_eq!(proxies("upstream: https://gpu\nupstream_proxy: http://a:hunter2@other:1\n"), [other.clone()]);
+    let list = "upstreams:\n  - { url: \"https://a\", proxy: \"http://other:1\" }\n  - { url: \"https://b\", listen: \
+                \"127.0.0.1:1\" }\n  - { url: \"http://c\", listen: \"127.0.0.1:2\" }\nupstream_proxy: env\n";
+    assert_eq!(proxies(list), [other, squid, None]);
+    let remedy = "write http://[USER:PASSWORD@]HOST:PORT, or env for that of HTTPS_PROXY";
+    for (text, expected) in [
+        (
+            "upstream: http://gpu\nupstream_proxy: http://squid:1\n",
+            "t.yaml:2: has no effect on http://gpu:80: a proxy carries TLS only; write https:// there, or remove this"
+                .to_owned(),
+        ),
+        (
+            "upstream: https://gpu\nupstream_proxy: https://a:hunter2@squid\n",
+            format!("t.yaml:2: no proxy: only proxies with http:// are supported; {remedy}"),
+        ),
+    ] {
+        assert_eq!(errors(text), [expected], "{text}");
+    }
+}

@@ -71,7 +71,7 @@ impl UpstreamDraft {
 }
 
 impl Reader<'_> {
-    pub(super) fn upstreams(&mut self) -> Vec<UpstreamDraft> {
+    pub(super) fn upstreams(&mut self, machine: &dyn Machine) -> Vec<UpstreamDraft> {
         let written = self.written;
         match (written.values.get("upstream"), &written.upstreams) {
             (Some(one), Some((list, _))) if matches!(one.origin, Origin::File { .. }) => {
@@ -84,7 +84,7 @@ impl Reader<'_> {
                     let problem = format!("the upstreams listed here are not used: {} applies", one.origin);
                     self.warnings.push(Diagnostic::at(origin, problem, "remove one of the two"));
                 }
-                vec![self.single(one)]
+                vec![self.single(machine, one)]
             }
             (None, Some((origin, entries))) if entries.is_empty() => {
                 if self.errors.is_empty() {
@@ -94,7 +94,7 @@ impl Reader<'_> {
             }
             (None, Some((list, entries))) => {
                 self.check_single_tls(list);
-                self.listed(entries)
+                self.listed(machine, entries)
             }
             (None, None) if written.file_unread => Vec::new(),
             (None, None) => {
@@ -108,10 +108,13 @@ impl Reader<'_> {
         }
     }
 
-    fn single(&mut self, written: &Value) -> UpstreamDraft {
+    fn single(&mut self, machine: &dyn Machine, written: &Value) -> UpstreamDraft {
         let url = self.url(written);
         let tls = TlsSettings::of_single(self.written);
-        let target = url.as_ref().and_then(|url| self.upstream_target((url, &written.origin), tls));
+        let target = url.as_ref().and_then(|url| {
+            let proxy = self.proxy(machine, url, None);
+            self.upstream_target((url, &written.origin), tls, proxy)
+        });
         let kind = self.kind(self.written.values.get("kind"));
         let scrape = self.scrape(self.written.values.get("engine_metrics"));
         UpstreamDraft {
@@ -128,10 +131,10 @@ impl Reader<'_> {
         }
     }
 
-    fn listed(&mut self, entries: &[Entry]) -> Vec<UpstreamDraft> {
+    fn listed(&mut self, machine: &dyn Machine, entries: &[Entry]) -> Vec<UpstreamDraft> {
         let mut drafts: Vec<UpstreamDraft> = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
-            let upstream = self.entry(index, entry);
+            let upstream = self.entry(machine, index, entry);
             if !upstream.name.is_empty() && drafts.iter().any(|earlier| earlier.name == upstream.name) {
                 let origin = entry.fields.get("name").map_or(&entry.origin, |name| &name.origin);
                 let problem = format!("two upstreams are named `{}`", upstream.name);
@@ -142,7 +145,7 @@ impl Reader<'_> {
         drafts
     }
 
-    fn entry(&mut self, index: usize, entry: &Entry) -> UpstreamDraft {
+    fn entry(&mut self, machine: &dyn Machine, index: usize, entry: &Entry) -> UpstreamDraft {
         let (url, url_origin) = match entry.fields.get("url") {
             Some(written) => (self.url(written), written.origin.clone()),
             None => {
@@ -152,7 +155,10 @@ impl Reader<'_> {
             }
         };
         let tls = TlsSettings::of_entry(entry);
-        let target = url.as_ref().and_then(|url| self.upstream_target((url, &url_origin), tls));
+        let target = url.as_ref().and_then(|url| {
+            let proxy = self.proxy(machine, url, entry.fields.get("proxy"));
+            self.upstream_target((url, &url_origin), tls, proxy)
+        });
         let listen = match (entry.fields.get("listen"), index) {
             (Some(written), _) => {
                 if let (0, Some(unused)) = (index, self.written.values.get("listen")) {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-use connect::{Address, Target, Tls, TlsError, TlsFiles};
+use connect::{Address, HttpProxy, Target, Tls, TlsError, TlsFiles};
 use scrape::Fetcher;
 
 /// The URL of an upstream.
@@ -56,15 +56,16 @@ impl Url {
         Ok(Self { address: Address::host(&checked_host(host)?, port), is_secure, prefix: prefix.to_owned() })
     }
 
-    /// Returns the server as it is reached, with TLS as in `files` if the scheme is `https`.
-    pub(crate) fn target(&self, files: &TlsFiles) -> Result<Target, TlsError> {
+    /// Returns the server as it is reached, through a proxy if there is one, with TLS as in `files` if the scheme is
+    /// `https`.
+    pub(crate) fn target(&self, files: &TlsFiles, proxy: Option<HttpProxy>) -> Result<Target, TlsError> {
         let tls = if self.is_secure { Some(Tls::read(files)?) } else { None };
-        Ok(Target::new(self.address.clone(), tls))
+        Ok(Target::through(self.address.clone(), tls, proxy))
     }
 
     /// Returns a client of its pages; `https` uses the system's roots.
     pub(crate) fn fetcher(&self) -> Result<Fetcher, TlsError> {
-        Ok(Fetcher { target: self.target(&TlsFiles::default())?, prefix: self.prefix.as_str().into() })
+        Ok(Fetcher { target: self.target(&TlsFiles::default(), None)?, prefix: self.prefix.as_str().into() })
     }
 }
 

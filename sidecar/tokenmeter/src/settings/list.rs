@@ -34,6 +34,7 @@ pub const UPSTREAMS: List = List {
         "tls.key",
         "tls.server_name",
         "tls.insecure_skip_verify",
+        "proxy",
         "kind",
         "usage",
         "role",

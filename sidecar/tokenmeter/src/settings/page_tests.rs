@@ -88,7 +88,7 @@ budgets:
 
 - **`upstreams`**: several servers, each with a listener of its own. A key of an entry overrides the setting of the same
   name; flags and variables fill in what the entry leaves out. Keys: `name`, `url`, [`tls`](operations.md#upstreams)
-  (`ca`, `cert`, `key`, `server_name`, `insecure_skip_verify`: the `upstream_*` settings are of the single upstream),
+  (`ca`, `cert`, `key`, `server_name`, `insecure_skip_verify`: those settings are of the single upstream), `proxy`,
   `kind`, `usage`, [`role`](../../proxy/relay/legs.md), `listen`, `engine_metrics`, [`gpus`](../gpu/sources.md).
 - **`objectives`**: which exchanges count as good, by model and tenant
   ([how an objective is judged](../metrics/metrics.md#objectives)). Keys: `name`, `preset`, `models`, `tenants`,
