@@ -127,10 +127,22 @@ fn ends_with(path: &str, end: &str) -> bool {
 
 /// The endpoints whose path names the model.
 fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
-    let (_, named) = path.rsplit_once("/models/")?;
+    if let Some(found) = deployment(path) {
+        return Some(found);
+    }
+    let (parent, named) = path.rsplit_once("/models/")?;
     if let Some((model, method)) = named.split_once(':') {
-        let generates = matches!(method, "generateContent" | "streamGenerateContent");
-        return generates.then_some((Dialect::Gemini, model));
+        let dialect = match method {
+            "generateContent" | "streamGenerateContent" => Dialect::Gemini,
+            "embedContent" | "batchEmbedContents" => Dialect::Embeddings,
+            "rawPredict" | "streamRawPredict"
+                if parent.ends_with("/publishers/anthropic") && model != VERTEX_COUNT =>
+            {
+                Dialect::Anthropic
+            }
+            _ => return None,
+        };
+        return Some((dialect, model));
     }
     let (model, rest) = named.split_once('/')?;
     let method = match rest.strip_prefix("versions/") {
@@ -138,6 +150,18 @@ fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
         None => rest,
     };
     matches!(method, "generate" | "generate_stream").then_some((Dialect::Triton, model))
+}
+
+/// The deployment that an Azure OpenAI path names: it answers whatever model the body names.
+fn deployment(path: &str) -> Option<(Dialect, &str)> {
+    let found = |at: &usize| {
+        path.as_bytes()[*at..at + DEPLOYMENTS.len()].eq_ignore_ascii_case(DEPLOYMENTS.as_bytes())
+    };
+    let at = (0..=path.len().checked_sub(DEPLOYMENTS.len())?).rev().find(found)?;
+    let named = &path[at + DEPLOYMENTS.len()..];
+    let (model, endpoint) = named.split_at(named.find('/')?);
+    let (_, dialect) = DEPLOYED.iter().find(|(end, _)| ends_with(endpoint, end))?;
+    Some((*dialect, model))
 }
 
 /// Returns true if a POST to `path` (as the upstream will see it) starts a batch, whose results are fetched later.
@@ -175,6 +199,21 @@ fn is_replay(path: &str) -> bool {
     let response = path.rsplit_once("/responses/").is_some_and(|(_, id)| !id.is_empty() && !id.contains('/'));
     response || path.ends_with("/v1/stream")
 }
+
+/// The segment of a path before the name of a deployment.
+const DEPLOYMENTS: &str = "/deployments/";
+
+/// The ends of the paths of a deployment.
+const DEPLOYED: [(&str, Dialect); 5] = [
+    ("/chat/completions", Dialect::OpenaiChat),
+    ("/completions", Dialect::OpenaiCompletions),
+    ("/embeddings", Dialect::Embeddings),
+    ("/audio/transcriptions", Dialect::Transcription),
+    ("/audio/translations", Dialect::Transcription),
+];
+
+/// The name under which Vertex AI counts the tokens of a request to Anthropic's models, without running one.
+const VERTEX_COUNT: &str = "count-tokens";
 
 /// Paths that several dialects share.
 const SHARED: [(&str, Speaks); 3] =
@@ -336,6 +375,24 @@ mod tests {
             ("/v1beta/models/g-2:streamGenerateContent", Some((Dialect::Gemini, "g-2"))),
             ("/v1/projects/p/publishers/google/models/g-2:generateContent", Some((Dialect::Gemini, "g-2"))),
             ("/v1beta/models/g-2:countTokens", None),
+            ("/v1beta/models/e-2:embedContent", Some((Dialect::Embeddings, "e-2"))),
+            ("/v1beta/models/e-2:batchEmbedContents", Some((Dialect::Embeddings, "e-2"))),
+            (
+                "/v1/projects/p/publishers/anthropic/models/c-5:streamRawPredict",
+                Some((Dialect::Anthropic, "c-5")),
+            ),
+            ("/v1/projects/p/publishers/anthropic/models/c-5:rawPredict", Some((Dialect::Anthropic, "c-5"))),
+            ("/v1/projects/p/publishers/anthropic/models/count-tokens:rawPredict", None),
+            ("/v1/projects/p/publishers/mistralai/models/m-3:rawPredict", None),
+            ("/openai/deployments/d-1/chat/completions", Some((Dialect::OpenaiChat, "d-1"))),
+            ("/openai/Deployments/d-1/Chat/Completions", Some((Dialect::OpenaiChat, "d-1"))),
+            ("/openai/deployments/d-1/extensions/chat/completions", Some((Dialect::OpenaiChat, "d-1"))),
+            ("/openai/deployments/d-1/completions", Some((Dialect::OpenaiCompletions, "d-1"))),
+            ("/openai/deployments/d-1/embeddings", Some((Dialect::Embeddings, "d-1"))),
+            ("/openai/deployments/d-1/audio/translations", Some((Dialect::Transcription, "d-1"))),
+            ("/openai/deployments/d-1/images/generations", None),
+            ("/openai/deployments/d-1", None),
+            ("/deployments/", None),
         ];
         for (path, expected) in rows {
             let expected = match expected {

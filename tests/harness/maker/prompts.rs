@@ -19,6 +19,13 @@ impl Maker<'_, '_> {
                 ]);
             }),
             ("prompt_eval_count", |m| if m.dice.one_in(6) { m.number() } else { m.put("null") }),
+            ("usageMetadata", |m| {
+                if m.dice.one_in(6) {
+                    m.object(&[("promptTokenCount", |m| m.number())]);
+                } else {
+                    m.put("{}");
+                }
+            }),
             ("meta", |m| {
                 if m.dice.one_in(6) {
                     m.object(&[("tokens", |m| m.object(&[("input_tokens", |m| m.number())]))]);

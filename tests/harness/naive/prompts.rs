@@ -25,6 +25,7 @@ pub(crate) fn facts(frame: &Value) -> Option<FrameFacts> {
     let all = [
         openai,
         one("/prompt_eval_count")?,
+        one("/usageMetadata/promptTokenCount")?,
         one("/meta/billed_units/input_tokens")?,
         one("/meta/tokens/input_tokens")?,
     ];

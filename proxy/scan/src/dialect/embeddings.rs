@@ -20,6 +20,8 @@ pub(crate) const FRAME: &[(&str, Field)] = &[
     ("usage.completion_tokens", Field::OutputTokens),
     ("usage.output_tokens", Field::OutputTokens),
     ("prompt_eval_count", Field::Extra(2)),
+    // Gemini's `:embedContent` and `:batchEmbedContents`.
+    ("usageMetadata.promptTokenCount", Field::Extra(2)),
     ("meta.tokens.input_tokens", Field::Extra(3)),
     ("meta.billed_units.input_tokens", Field::Extra(4)),
 ];
