@@ -293,6 +293,8 @@ const UNANSWERED: &[(&str, &str)] = &[
     ("tokenmeter_engine_prompt_source_tokens", "nor the sources of prompts"),
     ("tokenmeter_engine_hidden_cached_tokens", "nor its cache hits"),
     ("tokenmeter_leg_", "no server prefills only"),
+    ("tokenmeter_rate_limit", "the simulated server has no rate limits"),
+    ("tokenmeter_retry_after_seconds", "nor asks clients to wait"),
     ("concurrency:tokenmeter_concurrency:below", "no stream is slower than the objective"),
     ("tokenmeter_gpu_processes", "an exporter does not report it"),
     ("increase(tokenmeter_ledger_shed_rows_total[30d])", "a complete ledger has no gap"),

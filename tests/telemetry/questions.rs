@@ -38,7 +38,7 @@ fn question(text: &str) -> Question {
 #[test]
 fn each_question_has_one_query_and_an_explanation() {
     let questions = questions();
-    assert_eq!(questions.len(), 28);
+    assert_eq!(questions.len(), 29);
     for (place, Question { title, reading, .. }) in questions.iter().enumerate() {
         assert!(title.starts_with(&format!("{}. ", place + 1)) && title.ends_with('?'), "{title}");
         assert!(reading.len() > 40 && reading.ends_with('.'), "{title}: how is the answer read?");
@@ -50,6 +50,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("tokenmeter_upstream_queue", "a server that states its times"),
     ("tokenmeter_engine_", "the server's metrics page"),
     ("tokenmeter_leg_", "prefill servers"),
+    ("tokenmeter_rate_limit", "a provider that reports its rate limits"),
     ("input_cached", "a prompt cache"),
     ("objective", "an objective"),
     ("energy", "a GPU"),

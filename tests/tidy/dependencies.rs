@@ -82,7 +82,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("rustls-native-certs", &["tokenmeter", "tokenmeter-budget", "tokenmeter-connect", "tokenmeter-ship"]),
     ("tokio-rustls", &["tokenmeter-connect", "tokenmeter-inject"]),
     ("x509-cert", &["tokenmeter-connect"]),
-    ("httpdate", &["tokenmeter-otlp"]),
+    ("httpdate", &["tokenmeter-exchange", "tokenmeter-otlp"]),
     ("pin-project", &["tokenmeter-relay"]),
     ("prometheus-client", &["tokenmeter-metrics"]),
     ("plotters", &["tokenmeter-curve"]),

@@ -78,6 +78,7 @@ mod seal;
 mod usage_policy;
 
 mod header_facts;
+mod rate_limits;
 mod response;
 mod response_reader;
 
@@ -90,6 +91,7 @@ pub use decode::DecodeError;
 pub use gauges::Gauges;
 pub use ids::IdSource;
 pub use names::recorded;
+pub use rate_limits::read as rate_limits;
 pub use role::{RoleSource, checked_request_id, request_id};
 pub use route::{Route, Socket, Speaks, begins_batch, route, socket};
 pub use seal::is_sealed;

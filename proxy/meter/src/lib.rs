@@ -14,6 +14,7 @@ mod gaps;
 pub mod load;
 pub mod observer;
 mod position;
+pub mod rate_limits;
 pub mod record;
 pub mod role;
 mod rule_kind;
@@ -33,6 +34,7 @@ pub use exchange::{EnginePrompt, EngineStep, Meter, MeterSink};
 pub use exchange_id::ExchangeId;
 pub use load::{Load, LoadReading, LoadSpan};
 pub use observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
+pub use rate_limits::{Quota, QuotaReading, RateLimits};
 pub use record::{
     DEFAULT_TENANT, Gaps, Identity, MAX_REQUEST_ID_BYTES, Record, Span, Timing, Weight, is_processed,
 };

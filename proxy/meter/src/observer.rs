@@ -1,7 +1,9 @@
 //! The events that the data plane reports while it works. Each worker owns one observer and calls it on its own
 //! thread, so an implementation needs no lock: it writes plain cells that a scrape reads.
 
-use crate::{Record, RuleKind, TokenRejection};
+use std::sync::Arc;
+
+use crate::{RateLimits, Record, RuleKind, TokenRejection};
 
 /// A model's slot in one worker's cells; cheap to copy, valid on that worker only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -293,6 +295,8 @@ pub trait Observer {
     /// Counts output tokens since the last call for this exchange: the live counter. `overcounted` is the excess of an
     /// ended exchange; it is subtracted from the next tokens.
     fn live(&mut self, model: ModelSlot, tokens: u64, overcounted: u64);
+    /// An upstream reported the rate limits of a model.
+    fn rate_limits(&mut self, model: ModelSlot, upstream: &Arc<str>, limits: &RateLimits);
     /// An exchange ended; its in-flight slot is released.
     fn end(&mut self, model: ModelSlot, record: &Record);
     /// The meter of an exchange failed: its in-flight slot is released, nothing else is known.

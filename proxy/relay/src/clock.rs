@@ -1,5 +1,5 @@
 //! The data plane's only clock. Ticks are monotonic nanoseconds since the first reading in this process; wall time is
-//! read once per exchange, for its start time.
+//! read once per exchange, for its start time, and once per response head with rate limits.
 
 use std::sync::OnceLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -17,7 +17,7 @@ pub fn now() -> Tick {
     Tick(u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Wall time in nanoseconds since 1970, for start times only.
+/// Wall time in nanoseconds since 1970, for start times and the ends of providers' periods.
 #[expect(clippy::disallowed_methods, reason = "the only place where the data plane reads the wall clock")]
 pub fn wall_unix_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

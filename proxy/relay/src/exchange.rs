@@ -13,7 +13,7 @@ pub(crate) mod trace;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use exchange::{Gauges, Head, RoleSource, Route, Setup, Speaks, TenantResolution, request_id};
+use exchange::{Gauges, Head, RoleSource, Route, Setup, Speaks, TenantResolution, rate_limits, request_id};
 use http::HeaderMap;
 use meter::{Close, ExchangeId, Tick};
 use scan::Dialect;
@@ -121,6 +121,10 @@ impl Exchange {
         let is_answer = self.core.dialect() != Dialect::Unknown || self.core.is_streamed();
         let is_accepted = is_answer && is_success;
         self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.core.model_name(), is_accepted);
+        if let Some(limits) = rate_limits(headers, || clock::wall_unix_ns() / 1_000_000) {
+            let upstream = &self.worker.plan.upstreams[self.upstream].name;
+            self.worker.observer.borrow_mut().rate_limits(self.gauges.slot(), upstream, &limits);
+        }
         if status < 300
             && let Some(added) = self.core.added()
         {

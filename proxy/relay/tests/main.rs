@@ -14,6 +14,7 @@ mod on_hyper;
 mod on_hyper_http2;
 mod paying;
 mod priced;
+mod rate_limits;
 mod reading;
 mod realtime;
 mod rejections;

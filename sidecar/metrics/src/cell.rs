@@ -83,6 +83,38 @@ impl Merge for Sum {
     }
 }
 
+/// The value that was set last, of all workers. Invariant: 0 is no time, so that a cell without a value is never later.
+/// A reader that overlaps a write may pair the new value with the time before, which only the next merge notices.
+#[derive(Debug, Default)]
+pub(crate) struct Last {
+    value: AtomicU64,
+    at: AtomicU64,
+}
+
+impl Last {
+    /// Sets the value, if there is one, at a time. Only the writer may call it.
+    pub(crate) fn set(&self, value: Option<u64>, at: u64) {
+        if let Some(value) = value {
+            self.value.store(value, Relaxed);
+            self.at.store(at.max(1), Relaxed);
+        }
+    }
+
+    /// Returns the value, if one was ever set.
+    pub(crate) fn get(&self) -> Option<u64> {
+        (self.at.load(Relaxed) > 0).then(|| self.value.load(Relaxed))
+    }
+}
+
+impl Merge for Last {
+    fn merge(&self, other: &Self) {
+        let at = other.at.load(Relaxed);
+        if at > self.at.load(Relaxed) {
+            self.set(other.get(), at);
+        }
+    }
+}
+
 /// A sequence lock over several cells: a reader sees a whole write or none. The writer never waits; a reader that
 /// overlaps a write retries. The cells are atomics, so that a torn read only yields numbers that are discarded.
 #[derive(Debug, Default)]

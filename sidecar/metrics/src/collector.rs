@@ -32,6 +32,7 @@ use crate::totals::Totals;
 
 mod legs;
 mod objectives;
+mod rate_limits;
 mod reload;
 mod shares;
 mod spend;
@@ -167,6 +168,10 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         Metric::LegPromptTokens => legs::prompt_tokens(totals, family),
         Metric::UpstreamUp => truths(family, &totals.upstreams),
         Metric::UpstreamTlsVerified => truths(family, &totals.verified),
+        Metric::RateLimit => rate_limits::counts(totals, family, |quota| &quota.limit),
+        Metric::RateLimitRemaining => rate_limits::counts(totals, family, |quota| &quota.remaining),
+        Metric::RateLimitReset => rate_limits::resets(totals, family),
+        Metric::RetryAfter => rate_limits::retry_after(totals, family),
         Metric::EngineUp => engines(totals, family, |engine| engine.up.map(|up| f64::from(u8::from(up)))),
         Metric::EngineInfo => engine_info(family, totals),
         Metric::EngineRunning => engines(totals, family, |engine| engine.running_requests),

@@ -16,10 +16,12 @@ use crate::semconv::Semconv;
 use crate::upstream::Address;
 
 mod gen_ai;
+mod rate_limits;
 mod upstream;
 mod usage;
 
 pub(crate) use gen_ai::{Chunks, GenAi, GenAiAttributes, Operations};
+pub(crate) use rate_limits::{QuotaCells, RateLimitCells};
 pub(crate) use upstream::{
     ByConcurrency, Position, ServerReports, Timings, UpstreamCells, WEIGHTS, no_first_token_names,
 };

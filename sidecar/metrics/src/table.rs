@@ -238,6 +238,14 @@ table! {
         "1 if the upstream is reachable, else 0.";
     UpstreamTlsVerified: Gauge, "tokenmeter_upstream_tls_verified", Truth, ["upstream"],
         "1 if the certificate of an https upstream is verified, 0 if a setting turns that off; absent without TLS.";
+    RateLimit: Gauge, "tokenmeter_rate_limit", Things, ["model", "upstream", "quota"],
+        "Limit of a quota by the last response that reported it; a quota belongs to an API key, so with several keys the value is of any of them.";
+    RateLimitRemaining: Gauge, "tokenmeter_rate_limit_remaining", Things, ["model", "upstream", "quota"],
+        "Remainder of a quota by the last response that reported it, of any of several API keys; it grows again until the reset without another value here.";
+    RateLimitReset: Gauge, "tokenmeter_rate_limit_reset_timestamp_seconds", Seconds, ["model", "upstream", "quota"],
+        "Time at which a quota is whole again, in seconds since 1970, by the last response that reported it, of any of several API keys.";
+    RetryAfter: Gauge, "tokenmeter_retry_after_seconds", Seconds, ["model", "upstream"],
+        "Waiting time that the last `Retry-After` of the upstream asked for.";
 
     EngineUp: Gauge, "tokenmeter_engine_up", Truth, ["upstream"],
         "1 if the last read of the upstream's metrics page succeeded, else 0; absent if the page is not read.";

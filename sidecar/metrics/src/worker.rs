@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use meter::Record;
 use meter::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
+use meter::{RateLimits, Record};
 use meter::{RuleKind, TokenRejection};
 
 use crate::labels::LabelSet;
@@ -283,6 +283,10 @@ impl Observer for WorkerCells {
         let skipped = slot.overcount.min(tokens);
         slot.overcount -= skipped;
         slot.cells.live_tokens.add(tokens - skipped);
+    }
+
+    fn rate_limits(&mut self, model: ModelSlot, upstream: &Arc<str>, limits: &RateLimits) {
+        self.cells(model).upstreams.make(upstream).rate_limits.make().set(limits);
     }
 
     fn end(&mut self, model: ModelSlot, record: &Record) {

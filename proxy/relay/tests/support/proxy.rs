@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use connect::{Address, Protocol, Target, Tls, TlsFiles, Verification};
-use meter::Record;
+use meter::{RateLimits, Record};
 use relay::{
     Class, Dropped, EngineKind, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, RoleSource, RuleKind,
     Running, TokenRejection, Upstream, UsageStep, outbox, start,
@@ -51,6 +51,8 @@ pub(crate) struct Seen {
     pub(crate) rejected: Vec<(String, Refusal)>,
     pub(crate) lost: Vec<Dropped>,
     pub(crate) usage: Vec<UsageStep>,
+    /// The rate limits by the names of their upstreams.
+    pub(crate) rate_limits: Vec<(String, RateLimits)>,
     /// The kinds of rules that resolved tenants.
     pub(crate) rules: Vec<RuleKind>,
     /// Number of header fields from untrusted peers.
@@ -196,6 +198,9 @@ impl Observer for Recorder {
     }
     fn end(&mut self, _: ModelSlot, _: &Record) {
         self.0.lock().unwrap().seated -= 1;
+    }
+    fn rate_limits(&mut self, _: ModelSlot, upstream: &Arc<str>, limits: &RateLimits) {
+        self.0.lock().unwrap().rate_limits.push((upstream.to_string(), *limits));
     }
     fn abandon(&mut self, _: ModelSlot) {
         self.0.lock().unwrap().seated -= 1;

@@ -11,6 +11,7 @@ use scan::{Dialect, ServerReport};
 use crate::cell::{Count, Merge, Sum};
 use crate::histogram::{Histogram, TraceRef};
 use crate::lazy::{Chain, Lazy};
+use crate::model::RateLimitCells;
 use crate::table::{CHARACTER_RATE, Metric, NOT_STREAMED};
 
 /// The block of a model at an upstream.
@@ -22,6 +23,7 @@ pub(crate) struct UpstreamCells {
     pub(crate) no_first_token: [Count; Ending::ALL.len() + 1],
     pub(crate) timings: Lazy<Timings>,
     pub(crate) server_reports: Lazy<ServerReports>,
+    pub(crate) rate_limits: Lazy<RateLimitCells>,
     /// By concurrency, in the order of [`CONCURRENCY_NAMES`].
     pub(crate) by_concurrency: [Lazy<ByConcurrency>; CONCURRENCY_NAMES.len()],
 }
@@ -157,11 +159,12 @@ impl ServerReports {
 impl Merge for UpstreamCells {
     fn merge(&self, other: &Self) {
         // Destructured, so that the compiler warns of a new cell that is not summed.
-        let Self { exchanges, no_first_token, timings, server_reports, by_concurrency } = self;
+        let Self { exchanges, no_first_token, timings, server_reports, rate_limits, by_concurrency } = self;
         exchanges.merge(&other.exchanges);
         no_first_token.merge(&other.no_first_token);
         timings.merge(&other.timings);
         server_reports.merge(&other.server_reports);
+        rate_limits.merge(&other.rate_limits);
         by_concurrency.merge(&other.by_concurrency);
     }
 }

@@ -18,6 +18,7 @@ pub const LABELS: &[Label] = &[
     Label { name: "dialect", meaning: "JSON shape of the endpoint" },
     Label { name: "ending", meaning: "Ending of the exchange; it names the party that caused it" },
     Label { name: "reason", meaning: "Reason; each metric has its own closed list" },
+    Label { name: "quota", meaning: "Quantity that the provider limits" },
     Label { name: "role", meaning: "Part of the request that the leg performs" },
     Label { name: "type", meaning: "Token type; types are disjoint" },
     Label { name: "provenance", meaning: "Source of the token count" },

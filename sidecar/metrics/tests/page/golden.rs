@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::{env, fs};
 
-use meter::{Class, Dropped, Observer, Passthrough, Refusal, ServerKind};
+use meter::{Class, Dropped, Observer, Passthrough, Quota, QuotaReading, RateLimits, Refusal, ServerKind};
 use meter::{Ending, Provenance, Role, Timing, TokenType, Tokens, Weight};
 use metrics::{EngineReading, Metrics, Objective, Options, Upstream};
 use scan::Dialect;
@@ -107,6 +107,11 @@ fn page_of_two_workers_is_golden() {
     two.end(qwen, &leg);
     let running = two.unknown_model();
     two.begin(running);
+
+    let mut limits = RateLimits { at_unix_ms: 1_000, retry_after_ms: Some(1_500), ..RateLimits::default() };
+    limits.quotas[Quota::Tokens as usize] =
+        QuotaReading { limit: Some(150_000), remaining: Some(149_984), reset_unix_ms: Some(361_000) };
+    two.rate_limits(qwen, &"gpu-1".into(), &limits);
 
     two.passthrough(Passthrough::Path);
     two.refuse(Refusal::Framing);

@@ -28,6 +28,7 @@ mod names; // the table keeps Prometheus' rules
 mod native; // native buckets against a naive computation
 mod objectives; // objectives, and a thousand tenants
 mod otlp; // names in OTLP, translated back
+mod rate_limits; // the latest of all workers
 mod semconv; // the enabled families of the convention
 mod snapshot; // the numbers of the live page
 mod splice; // exemplars, which the encoder does not accept

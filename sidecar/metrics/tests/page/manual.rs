@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
 use meter::{Dropped, Passthrough, Refusal, ServerKind, UsageStep};
-use meter::{Ending, Provenance, Role, TokenType, Weight};
+use meter::{Ending, Provenance, Quota, Role, TokenType, Weight};
 use meter::{RuleKind, TokenRejection};
 use metrics::{Basis, Format, Kind, LABELS, Metric, ReloadedFile, Verdict, attribute};
 use scan::Dialect;
@@ -127,6 +127,7 @@ fn values(label: &str) -> Vec<&'static str> {
         "step" => UsageStep::ALL.map(UsageStep::name).to_vec(),
         "provenance" => Provenance::ALL.map(Provenance::name).to_vec(),
         "verdict" => Verdict::ALL.map(Verdict::name).to_vec(),
+        "quota" => Quota::ALL.map(Quota::name).to_vec(),
         "role" => [Role::Prefill, Role::Decode].map(Role::name).to_vec(),
         "weight" => [Weight::Exact, Weight::Spread].map(Weight::name).to_vec(),
         "concurrency" => CONCURRENCY_NAMES.to_vec(),
@@ -265,7 +266,7 @@ const INTRODUCTION: &str = "\
 
 | | Sections |
 |---|---|
-| Start | [Twelve metrics](#start-with-these-twelve) · [Queries](#queries) · [28 questions with queries](questions.md) |
+| Start | [Twelve metrics](#start-with-these-twelve) · [Queries](#queries) · [29 questions with queries](questions.md) |
 | Look up | [Metrics](#metrics) · [Endings](#endings) · [Labels](#labels) · [Label values](#label-values) · [Buckets](#buckets) · [In OTLP](#in-otlp) |
 | Understand | [Provenance](#provenance-of-token-counts) · [GenAI convention](#the-genai-convention) · [Objectives](#objectives) · [Formats](#formats-of-the-page) · [Reserved values](#reserved-label-values) |
 | By topic | [Inference server](#metrics-read-from-the-inference-server) · [GPU](#accelerators-energy-time-and-cost) · [Money](#tenants-and-money) · [Ledger](#the-ledger) · [Export](#accounting-of-the-export) |
