@@ -442,7 +442,7 @@ typedef struct {
   // The provider in records and metrics (`gen_ai.provider.name`). Default: the kind, else the upstream.
   tm_slice provider;
   // The kind of the server: `vllm`, `sglang`, `llama_cpp`, `ollama`, `tgi`, `tensorrt_llm`, `triton`, `lmdeploy`,
-  // `mistral_rs`, `dynamo`, `openai`, `anthropic` or `gemini`. Default: not known.
+  // `mistral_rs`, `dynamo`, `openai`, `anthropic`, `gemini`, `azure_openai` or `openrouter`. Default: not known.
   tm_slice kind;
   // A gap between two tokens of more nanoseconds is a stall. Default: one second.
   uint64_t stall_ns;

@@ -47,7 +47,7 @@ pub struct MeterOptions {
     /// The provider in records and metrics (`gen_ai.provider.name`). Default: the kind, else the upstream.
     pub provider: Slice,
     /// The kind of the server: `vllm`, `sglang`, `llama_cpp`, `ollama`, `tgi`, `tensorrt_llm`, `triton`, `lmdeploy`,
-    /// `mistral_rs`, `dynamo`, `openai`, `anthropic` or `gemini`. Default: not known.
+    /// `mistral_rs`, `dynamo`, `openai`, `anthropic`, `gemini`, `azure_openai` or `openrouter`. Default: not known.
     pub kind: Slice,
     /// A gap between two tokens of more nanoseconds is a stall. Default: one second.
     pub stall_ns: u64,
@@ -112,7 +112,7 @@ unsafe fn settings(options: &MeterOptions) -> Result<Settings, Fault> {
     };
     let upstream = if upstream.is_empty() { "embedded" } else { upstream };
     let provider = match (provider, kind) {
-        ("", Some(kind)) => kind.name(),
+        ("", Some(kind)) => kind.provider(),
         ("", None) => upstream,
         (provider, _) => provider,
     };

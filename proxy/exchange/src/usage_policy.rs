@@ -61,6 +61,7 @@ impl UpstreamFacts {
             && has_stream_options(dialect)
             && !ends_counted
             && !self.sends_usage_unasked
+            && !self.kind.is_some_and(always_counts)
     }
 
     /// Returns the usage to request in this dialect with these header fields; `None` if it has no usage option. The
@@ -124,6 +125,12 @@ fn takes_plain_flags_only(kind: ServerKind) -> bool {
     matches!(kind, ServerKind::LlamaCpp | ServerKind::Tgi | ServerKind::MistralRs | ServerKind::Ollama)
 }
 
+/// Returns true if every stream has usage, whether it was requested or not: a client that did not request it gets it,
+/// too, and would lose it with the answer to an added option.
+fn always_counts(kind: ServerKind) -> bool {
+    kind == ServerKind::Openrouter
+}
+
 /// Returns true if the server always ends its completions with a frame with usage. (mistral.rs never does.)
 fn completions_always_count(kind: ServerKind) -> bool {
     matches!(kind, ServerKind::LlamaCpp | ServerKind::Tgi | ServerKind::MistralRs)
@@ -160,6 +167,7 @@ mod tests {
                 UpstreamFacts { sends_usage_unasked: true, refuses_include: true, ..facts },
                 UsageStep::SentUnasked,
             ),
+            (UpstreamFacts { kind: Some(ServerKind::Openrouter), ..facts }, UsageStep::SentUnasked),
             (UpstreamFacts { refuses_include: true, ..facts }, UsageStep::Refused),
         ] {
             assert_eq!(question(facts, Dialect::OpenaiChat), Some(Err(step)), "{facts:?}");

@@ -30,11 +30,15 @@ pub enum ServerKind {
     Anthropic,
     /// Google's Gemini interface.
     Gemini,
+    /// OpenAI's interface on Azure.
+    AzureOpenai,
+    /// OpenRouter.
+    Openrouter,
 }
 
 impl ServerKind {
     /// Every kind, in the order in which documentation lists them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Vllm,
         Self::Tgi,
         Self::LlamaCpp,
@@ -48,9 +52,11 @@ impl ServerKind {
         Self::Openai,
         Self::Anthropic,
         Self::Gemini,
+        Self::AzureOpenai,
+        Self::Openrouter,
     ];
 
-    /// Its name in the settings and in labels (`gen_ai.provider.name`).
+    /// Its name in the settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Vllm => "vllm",
@@ -66,6 +72,18 @@ impl ServerKind {
             Self::Openai => "openai",
             Self::Anthropic => "anthropic",
             Self::Gemini => "gemini",
+            Self::AzureOpenai => "azure_openai",
+            Self::Openrouter => "openrouter",
+        }
+    }
+
+    /// Its name in records and labels: the value of `gen_ai.provider.name` for a hosted interface that has one, else
+    /// [`name`](Self::name).
+    pub const fn provider(self) -> &'static str {
+        match self {
+            Self::Gemini => "gcp.gemini",
+            Self::AzureOpenai => "azure.ai.openai",
+            _ => self.name(),
         }
     }
 

@@ -19,6 +19,8 @@ pub struct Upstream {
     pub listen: SocketAddr,
     /// The server, and how it is reached.
     pub target: Target,
+    /// The `Host` of every request; `None` forwards the client's.
+    pub authority: Option<Arc<str>>,
     /// Prefix of every request's path: empty, or `/prefix` without a slash at its end.
     pub prefix: Arc<str>,
     /// The kind of server as configured; `None` to detect it.

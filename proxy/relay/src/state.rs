@@ -76,7 +76,7 @@ impl WorkerState {
         let found = self.profiles[upstream].found_kind();
         let upstream = &self.plan.upstreams[upstream];
         let provider = match (upstream.kind, found) {
-            (None, Some(found)) => found.name().into(),
+            (None, Some(found)) => found.provider().into(),
             _ => Arc::clone(&upstream.provider),
         };
         (provider, Arc::clone(&upstream.name))

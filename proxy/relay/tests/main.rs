@@ -7,6 +7,7 @@
 
 mod support;
 
+mod authority;
 mod detached;
 mod gate;
 mod metering;

@@ -24,7 +24,7 @@ pub const NAMES: [&str; 12] = [
 ];
 
 /// The values of the annotation `kind`, those of the setting.
-pub const KINDS: [&str; 14] = [
+pub const KINDS: [&str; 16] = [
     "auto",
     "vllm",
     "tgi",
@@ -39,6 +39,8 @@ pub const KINDS: [&str; 14] = [
     "openai",
     "anthropic",
     "gemini",
+    "azure_openai",
+    "openrouter",
 ];
 
 /// The values of the annotation `usage`, those of the setting.

@@ -9,4 +9,4 @@ pub fn has_tiers(provider: &str) -> bool {
 }
 
 /// The providers with tiers. An unknown provider counts as one without, so that no exchange is charged too little.
-const WITH_TIERS: [&str; 3] = ["openai", "anthropic", "gemini"];
+const WITH_TIERS: [&str; 4] = ["openai", "anthropic", "gcp.gemini", "azure.ai.openai"];

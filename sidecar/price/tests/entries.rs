@@ -219,8 +219,9 @@ fn reasons_and_currencies_have_stable_names() {
 
 #[test]
 fn only_providers_with_tiers_are_trusted() {
-    let trusted = ["openai", "anthropic", "gemini", "vllm", "OpenAI", ""].map(has_tiers);
-    assert_eq!(trusted, [true, true, true, false, false, false]);
+    let trusted =
+        ["openai", "anthropic", "gcp.gemini", "azure.ai.openai", "vllm", "OpenAI", ""].map(has_tiers);
+    assert_eq!(trusted, [true, true, true, true, false, false, false]);
 }
 
 fn warnings(kind: WarningKind, entries: &[impl AsRef<str>]) -> usize {

@@ -5,6 +5,7 @@ mod budgets;
 pub mod effective;
 mod enforcement;
 mod gpu;
+mod hosted;
 mod ledger;
 pub(crate) mod loops;
 pub mod machine;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use connect::Address;
 use engine::Scrape;
 use origin::file;
-use relay::ServerKind;
+use relay::{ServerKind, UsagePolicy};
 
 use super::Plan;
 use crate::plan::machine::Machine;
@@ -135,6 +135,40 @@ fn every_setting_reaches_its_part() {
 }
 
 #[test]
+fn host_of_a_provider_decides_kind_and_provider() {
+    let facts = |written| {
+        let plan = plan(&flags(written));
+        let upstream = &plan.relay.upstreams[0];
+        assert_eq!(plan.engine.targets[0].kind, upstream.kind);
+        // Only a provider's own host replaces the client's `Host`.
+        let host = written.split_whitespace().next().unwrap().strip_prefix("upstream=http://").unwrap();
+        assert_eq!(upstream.authority.as_deref(), host.contains(".com").then_some(host), "{written}");
+        (upstream.kind, upstream.provider.to_string(), upstream.usage)
+    };
+    let (inject, continuous) = (UsagePolicy::Inject, UsagePolicy::Continuous);
+    for (written, kind, provider, usage) in [
+        ("upstream=http://api.openai.com", Some(ServerKind::Openai), "openai", inject),
+        ("upstream=http://api.openai.com usage=continuous", Some(ServerKind::Openai), "openai", inject),
+        (
+            "upstream=http://api.openai.com usage=observe",
+            Some(ServerKind::Openai),
+            "openai",
+            UsagePolicy::Observe,
+        ),
+        ("upstream=http://api.openai.com:8443", Some(ServerKind::Openai), "openai", inject),
+        ("upstream=http://generativelanguage.googleapis.com", Some(ServerKind::Gemini), "gcp.gemini", inject),
+        ("upstream=http://me.openai.azure.com", Some(ServerKind::AzureOpenai), "azure.ai.openai", inject),
+        // What is configured decides the kind; the host still names the provider.
+        ("upstream=http://api.groq.com kind=vllm", Some(ServerKind::Vllm), "groq", inject),
+        ("upstream=http://gpu kind=gemini", Some(ServerKind::Gemini), "gcp.gemini", inject),
+        ("upstream=http://gpu kind=openai usage=continuous", Some(ServerKind::Openai), "openai", continuous),
+        ("upstream=http://gpu", None, "openai", inject),
+    ] {
+        assert_eq!(facts(written), (kind, provider.to_owned(), usage), "{written}");
+    }
+}
+
+#[test]
 fn each_listed_upstream_has_a_listener() {
     let plan = plan(&yaml(
         "kind: vllm\nengine_metrics: off\nupstreams:\n  - {name: a, url: \"http://a:1\"}\n  - {url: \"http://b:1\", \
@@ -205,7 +239,7 @@ fn errors_have_place_problem_and_remedy() {
         (
             "upstream=http://gpu kind=llama.cpp",
             "--kind: `llama.cpp` is not one of auto, vllm, tgi, llama_cpp, sglang, ollama, tensorrt_llm, triton, \
-             lmdeploy, mistral_rs, dynamo, openai, anthropic, gemini; did you mean `llama_cpp`?",
+             lmdeploy, mistral_rs, dynamo, openai, anthropic, gemini, azure_openai, openrouter; did you mean `llama_cpp`?",
         ),
         (
             "upstream=http://gpu engine_metrics=maybe",

@@ -135,8 +135,8 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Proxy,
         form: Form::Choice(&KINDS),
         default: "auto",
-        help: "Type of the server, and the provider label of its metrics; auto detects it, with the label \
-               openai until then",
+        help: "Type of the server, which decides the provider label of its metrics; auto detects it, by the host \
+               of its URL if that is a hosted provider's, with the label openai until then",
     },
     Setting {
         key: "usage",

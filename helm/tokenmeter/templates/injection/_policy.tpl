@@ -60,7 +60,7 @@ variables.spec, the pod's spec, and variables.metadata, its metadata.
     && variables.annotations[?"config.tokenmeter.io/role"].orValue("auto") in ["whole", "prefill", "decode", "auto"]
     && variables.annotations[?"config.tokenmeter.io/kind"].orValue("auto") in ["auto", "vllm", "tgi", "llama_cpp",
       "sglang", "ollama", "tensorrt_llm", "triton", "lmdeploy", "mistral_rs", "dynamo", "openai", "anthropic",
-      "gemini"]
+      "gemini", "azure_openai", "openrouter"]
     && ["prices", "tenants"].all(k,
       variables.annotations[?"config.tokenmeter.io/" + k].orValue("x")
         .matches("^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")

@@ -112,7 +112,7 @@ impl Exchange {
             Dialect::Embeddings | Dialect::Rerank => request.is_embedding_bytes_only || !request.whole,
             Dialect::Transcription => {
                 let is_counted = match kind {
-                    Some(ServerKind::LlamaCpp | ServerKind::Openai) => true,
+                    Some(ServerKind::LlamaCpp | ServerKind::Openai | ServerKind::AzureOpenai) => true,
                     // Unstreamed, it counts seconds. Nothing can be asked for in a form.
                     Some(ServerKind::Vllm) => {
                         request.stream == Some(true) && request.include_usage == Some(true)

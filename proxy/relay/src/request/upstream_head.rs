@@ -31,8 +31,13 @@ pub(crate) fn rewrite(
     has_body: bool,
 ) {
     parts.headers = headers::for_upstream(std::mem::take(&mut parts.headers), upgrade);
-    // In absolute form, and under HTTP/2, the target names the host (RFC 9112 §3.2.2).
-    if let Some(authority) = parts.uri.authority() {
+    // A hosted provider serves many names at one address, and only by its own.
+    if let Some(authority) = &upstream.authority {
+        if let Ok(authority) = HeaderValue::from_str(authority) {
+            parts.headers.insert(HOST, authority);
+        }
+        // In absolute form, and under HTTP/2, the target names the host (RFC 9112 §3.2.2).
+    } else if let Some(authority) = parts.uri.authority() {
         if let Ok(authority) = HeaderValue::from_str(authority.as_str()) {
             parts.headers.insert(HOST, authority);
         }

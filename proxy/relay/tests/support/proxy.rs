@@ -152,6 +152,7 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
             provider: "openai".into(),
             usage: Policy::Observe,
             role: RoleSource::default(),
+            authority: None,
         }],
         engine: EngineKind::default(),
         tenants: Arc::default(),

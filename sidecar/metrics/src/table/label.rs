@@ -62,7 +62,7 @@ pub const LABELS: &[Label] = &[
     Label { name: "gen_ai_operation_name", meaning: "`gen_ai.operation.name` of the semantic convention" },
     Label {
         name: "gen_ai_provider_name",
-        meaning: "`gen_ai.provider.name` of the semantic convention: the upstream's kind",
+        meaning: "`gen_ai.provider.name` of the semantic convention: the hosted provider, else the upstream's kind",
     },
     Label {
         name: "gen_ai_request_model",

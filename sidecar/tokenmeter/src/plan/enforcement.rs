@@ -47,8 +47,9 @@ impl Reader<'_> {
         if !self.enforces() {
             return;
         }
-        for relay::Upstream { name, kind, .. } in upstreams {
-            let (is_llama_cpp, provider) = (*kind == Some(ServerKind::LlamaCpp), kind.map(ServerKind::name));
+        for relay::Upstream { name, kind, provider, .. } in upstreams {
+            let is_llama_cpp = *kind == Some(ServerKind::LlamaCpp);
+            let provider = kind.is_some().then_some(&**provider);
             if !(is_llama_cpp || kind.is_none()) || !book.is_chosen_by_name(provider, name) {
                 continue;
             }

@@ -10,6 +10,7 @@ use origin::{Diagnostic, Origin};
 use relay::{RoleSource, ServerKind, UsagePolicy};
 use scrape::Fetcher;
 
+use super::hosted::Hosted;
 use super::tls::TlsSettings;
 use super::values::Reader;
 use crate::plan::loops;
@@ -43,15 +44,24 @@ pub(super) struct UpstreamDraft {
 impl UpstreamDraft {
     pub(super) fn for_relay(&self) -> Option<relay::Upstream> {
         let (url, listen) = (self.url.as_ref()?, self.listen.as_ref()?);
+        let hosted = url.host().and_then(Hosted::of);
+        let kind = self.kind.or(hosted.map(|hosted| hosted.kind));
+        let provider = hosted.map_or(kind.unwrap_or(ServerKind::Openai).provider(), |hosted| hosted.provider);
+        let usage = match self.usage {
+            // No hosted provider has running counts, and OpenAI rejects requests for them.
+            UsagePolicy::Continuous if hosted.is_some() => UsagePolicy::Inject,
+            usage => usage,
+        };
         let target = self.target.clone()?;
         Some(relay::Upstream {
             name: self.name.as_str().into(),
             listen: listen.address,
             target,
+            authority: hosted.map(|_| url.host_field().into()),
             prefix: url.prefix.as_str().into(),
-            kind: self.kind,
-            provider: self.kind.unwrap_or(ServerKind::Openai).name().into(),
-            usage: self.usage,
+            kind,
+            provider: provider.into(),
+            usage,
             role: self.role,
         })
     }
@@ -64,9 +74,9 @@ impl UpstreamDraft {
 
     /// Returns the scrape target if the upstream is valid.
     pub(super) fn for_engine(&self) -> Option<engine::Target> {
-        let relay::Upstream { name, target, prefix, .. } = self.for_relay()?;
+        let relay::Upstream { name, target, prefix, kind, .. } = self.for_relay()?;
         let fetcher = Fetcher { target, prefix };
-        Some(engine::Target { name, fetcher, kind: self.kind, scrape: self.scrape })
+        Some(engine::Target { name, fetcher, kind, scrape: self.scrape })
     }
 }
 

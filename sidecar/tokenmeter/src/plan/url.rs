@@ -56,6 +56,23 @@ impl Url {
         Ok(Self { address: Address::host(&checked_host(host)?, port), is_secure, prefix: prefix.to_owned() })
     }
 
+    /// Returns the host, if the URL has one.
+    pub(crate) fn host(&self) -> Option<&str> {
+        match &self.address {
+            Address::Host { host, .. } => Some(host),
+            Address::Unix(_) => None,
+        }
+    }
+
+    /// Returns the value of the field `Host` for this URL: without the port if it is the scheme's own.
+    pub(crate) fn host_field(&self) -> String {
+        let own = if self.is_secure { HTTPS_PORT } else { HTTP_PORT };
+        match &self.address {
+            Address::Host { host, port } if *port == own && !host.contains(':') => host.to_string(),
+            address => address.authority(),
+        }
+    }
+
     /// Returns the server as it is reached, through a proxy if there is one, with TLS as in `files` if the scheme is
     /// `https`.
     pub(crate) fn target(&self, files: &TlsFiles, proxy: Option<HttpProxy>) -> Result<Target, TlsError> {

@@ -5,7 +5,7 @@ use metrics::PRESETS;
 use origin::file;
 use relay::{ServerKind, UnknownPaths};
 
-/// The values of `kind`: [`AUTO`], then the server types, which are values of `gen_ai.provider.name`.
+/// The values of `kind`: [`AUTO`], then the server types.
 pub const KINDS: [&str; ServerKind::ALL.len() + 1] = {
     let mut names = [AUTO; ServerKind::ALL.len() + 1];
     let mut at = 0;
