@@ -1,0 +1,20 @@
+"""What the fakes say: every provider answers with the same words."""
+import itertools
+
+TEXT = ["The", " answer", " is", " forty", "-two", ", or “Ä”", "."]
+THOUGHT = ["Let", " me", " think"]
+TOOL = {"name": "weather", "arguments": ['{"city"', ':"Zürich', '"}']}
+ARGUMENTS = "".join(TOOL["arguments"])
+
+numbers = itertools.count(1)
+
+
+def restart():
+    """The ids begin anew."""
+    global numbers
+    numbers = itertools.count(1)
+
+
+def fresh(prefix):
+    """An id like those of a provider."""
+    return f"{prefix}{next(numbers):024x}"
