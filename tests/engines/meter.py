@@ -12,6 +12,9 @@ TOKENS = "tokenmeter_tokens_total"
 
 
 class Meter:
+    command = ()
+    """A command that runs the program."""
+
     def __init__(self, upstream, logs, kind, *options, engine_metrics="off"):
         """Starts it before one upstream. With `off` it sends no requests of its own to the engine: the tap and the
         engine's counters contain the tests' requests only."""
@@ -25,7 +28,7 @@ class Meter:
         if not os.access(binary, os.X_OK):
             raise RuntimeError(f"TOKENMETER_BIN={binary!r} is not a program; build one: cargo build -p tokenmeter --release")
         self.admin = ("127.0.0.1", free_port())
-        self.process = Process([binary, "run", "--admin", "%s:%d" % self.admin, *options], log)
+        self.process = Process([*self.command, binary, "run", "--admin", "%s:%d" % self.admin, *options], log)
         self.process.wait_until(lambda: self.answers("/readyz"), 30)
 
     def answers(self, path):

@@ -13,6 +13,7 @@ import azure_fake  # noqa: E402
 import gemini_fake  # noqa: E402
 import openai_fake  # noqa: E402
 import openrouter_fake  # noqa: E402
+from certificate import Authority  # noqa: E402
 from fake import Fake  # noqa: E402
 from rig import Proxy  # noqa: E402
 
@@ -26,28 +27,54 @@ def pytest_configure():
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1"
 
 
-class Place:
-    """A provider, and tokenmeter before it."""
+CLEAR, HTTP1 = TRANSPORTS = ("clear", "http1")
+"""How tokenmeter reaches the provider: without TLS, or with TLS and what is agreed there."""
 
-    def __init__(self, kind, folder):
-        self.kind, self.folder = kind, folder
-        self.fake = Fake(PROVIDERS[kind])
-        self.proxy = Proxy(self.fake, folder, "--kind", kind)
+
+def on_all(kinds):
+    """Every kind with every transport, for `indirect` parameters."""
+    return [f"{kind}/{transport}" for kind in kinds for transport in TRANSPORTS]
+
+
+class Place:
+    """A provider, and tokenmeter before it. With TLS the provider has its own name: the kind follows from it, `Host` is
+    that name, and its certificate is of a private authority.
+    """
+
+    def __init__(self, kind, transport, folder):
+        self.kind, self.transport, self.folder = kind, transport, folder
+        provider = PROVIDERS[kind]
+        self.direct = Fake(provider)
+        if transport == CLEAR:
+            self.fake = self.direct
+            self.proxy = Proxy(self.fake.url, folder, "--kind", kind)
+        else:
+            authority = Authority(folder, [provider.HOST])
+            self.fake = Fake(provider, authority, ["http/1.1"])
+            url = f"https://{provider.HOST}:{self.fake.port}"
+            self.proxy = Proxy(url, folder, "--upstream-ca", str(authority.ca), hosts={provider.HOST: "127.0.0.1"})
+
+    @property
+    def version(self):
+        """The version of HTTP that the provider is to see."""
+        return "1.1"
 
     def stop(self):
         self.proxy.stop()
-        self.fake.stop()
+        for fake in {self.fake, self.direct}:
+            fake.stop()
 
 
 @pytest.fixture(scope="session")
 def places(tmp_path_factory):
-    """The places that were started, by their kind."""
+    """The places that were started, by kind and transport."""
     started = {}
 
-    def start(kind):
-        if kind not in started:
-            started[kind] = Place(kind, tmp_path_factory.mktemp(kind))
-        return started[kind]
+    def start(name):
+        if name not in started:
+            kind, _, transport = name.partition("/")
+            started[name] = Place(kind, transport or CLEAR, tmp_path_factory.mktemp(kind))
+        return started[name]
     yield start
     for place in started.values():
         place.stop()
@@ -58,5 +85,6 @@ def place(request, places):
     """A place in which nothing of an earlier test is under way."""
     place = places(request.param)
     place.fake.forget()
+    place.direct.forget()
     place.proxy.skip_rows()
     return place

@@ -88,10 +88,11 @@ class Compressor:
 
 
 class Fake:
-    """One provider as a server. With an authority it speaks TLS, with HTTP/2 and HTTP/1.1 by ALPN."""
+    """One provider as a server. With an authority it speaks TLS, with these protocols by ALPN, and serves requests
+    for its own name only."""
 
-    def __init__(self, provider, authority=None):
-        self.provider, self.authority = provider, authority
+    def __init__(self, provider, authority=None, protocols=()):
+        self.provider, self.authority, self.protocols = provider, authority, protocols
         self.port = free_port()
         self.url = f"{'https' if authority else 'http'}://127.0.0.1:{self.port}"
         self.requests, self.failures = [], collections.deque()
@@ -131,6 +132,7 @@ class Fake:
         config.accesslog = config.errorlog = None
         config.graceful_timeout = 0.1
         if self.authority:
+            config.alpn_protocols = list(self.protocols)
             config.certfile, config.keyfile = str(self.authority.chain), str(self.authority.key)
         self.stopped = asyncio.Event()
         self.loop.run_until_complete(hypercorn.asyncio.serve(self.app, config, shutdown_trigger=self.stopped.wait))

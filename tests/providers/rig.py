@@ -11,14 +11,21 @@ ROWS = "tokenmeter_ledger_rows_total"
 
 
 class Proxy(Meter):
-    """tokenmeter as a process. `url` is what a client is given instead of the provider's."""
+    """tokenmeter as a process. `url` is what a client is given instead of the provider's. `hosts` are names that resolve
+    in this process only: it has an /etc/hosts of its own, in a mount namespace, which needs root.
+    """
 
-    def __init__(self, fake, folder, *options):
+    def __init__(self, upstream, folder, *options, hosts=None):
         self.address = ("127.0.0.1", free_port())
         self.url = "http://%s:%d" % self.address
         self.ledger = folder / "ledger.db"
         self.taken = 0
-        self.start(folder / "tokenmeter.log", "--upstream", fake.url, "--listen", "%s:%d" % self.address,
+        if hosts:
+            names = folder / "hosts"
+            names.write_text("127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in hosts.items()))
+            script = f'mount --bind "{names}" /etc/hosts && exec "$0" "$@"'
+            self.command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+        self.start(folder / "tokenmeter.log", "--upstream", upstream, "--listen", "%s:%d" % self.address,
                    "--engine-metrics", "off", "--ledger", str(self.ledger), *options)
 
     def skip_rows(self):

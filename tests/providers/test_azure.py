@@ -15,7 +15,7 @@ pytestmark = pytest.mark.parametrize("place", ["azure_openai"], indirect=True)
 def test_old_version_gets_the_original_request(place, tmp_path):
     direct = calls.azure_chat(place.fake.url, version=azure_fake.OLD, stream=True)
     wanted = place.fake.last()
-    with Proxy(place.fake, tmp_path, "--kind", place.kind) as proxy:
+    with Proxy(place.fake.url, tmp_path, "--kind", place.kind) as proxy:
         for attempts in (2, 1):                          # the second client's request is not edited any more
             assert calls.azure_chat(proxy.url, version=azure_fake.OLD, stream=True) == direct and direct.text
             assert place.fake.last().body == wanted.body

@@ -8,6 +8,7 @@ import pytest
 
 import calls
 import seen
+from conftest import on_all
 from rig import tokens
 
 EDITED = {"accept-encoding", "content-length"}
@@ -62,17 +63,19 @@ EDITING = {"openai", "azure_openai"}
 
 
 def every_case():
-    return [pytest.param(kind, call, id=f"{kind}-{name}") for kind, some in CASES.items() for name, call in some.items()]
+    return [pytest.param(place, call, id=f"{place}-{name}") for kind, some in CASES.items() for place in on_all([kind])
+            for name, call in some.items()]
 
 
 @pytest.mark.parametrize(("place", "call"), every_case(), indirect=["place"])
 def test_call(place, call):
-    direct = call(place.fake.url)
-    wanted = place.fake.last()
+    direct = call(place.direct.url)
+    wanted = place.direct.last()
     through = call(place.proxy.url)
     assert through == direct and not direct.error
     flags = added_to(place.kind, wanted)
     expect_same_request(wanted, place.fake.last(), flags)
+    assert place.fake.last().version == place.version
     row = place.proxy.row()
     counted = direct.tokens or seen.chat_tokens_of(place.fake.provider)
     assert tokens(row) == counted

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 import calls
+from conftest import on_all
 from rig import tokens
 
 CALLS = {
@@ -33,8 +34,8 @@ def statuses():
 @pytest.mark.parametrize(("place", "status", "stream"), statuses(), indirect=["place"])
 def test_client_raises_the_same_error(place, status, stream):
     call = partial(CALLS[place.kind], stream=stream)
-    place.fake.fail(status)
-    direct = call(place.fake.url)
+    place.direct.fail(status)
+    direct = call(place.direct.url)
     # After a 400 to a request with an added usage option the original is sent once more.
     again = status == 400 and stream and place.kind in ("openai", "azure_openai")
     place.fake.fail(status, *[status] * again)
@@ -46,7 +47,8 @@ def test_client_raises_the_same_error(place, status, stream):
 
 
 def attempts():
-    return [pytest.param(kind, call, failed, id=name) for name, (kind, call, failed) in RETRYING.items()]
+    return [pytest.param(place, call, failed, id=f"{place}-{name}") for name, (kind, call, failed) in RETRYING.items()
+            for place in on_all([kind])]
 
 
 @pytest.mark.parametrize(("place", "call", "failed"), attempts(), indirect=["place"])
@@ -63,11 +65,11 @@ def test_each_attempt_of_a_client_is_one_exchange(place, call, failed):
     assert counted == [str(number) for number in range(len(rows))]
 
 
-@pytest.mark.parametrize("place", CALLS, indirect=True)
+@pytest.mark.parametrize("place", on_all(CALLS), indirect=True)
 def test_error_within_a_stream(place):
     call = partial(CALLS[place.kind], stream=True)
-    place.fake.interrupt(HELD)
-    direct = call(place.fake.url)
+    place.direct.interrupt(HELD)
+    direct = call(place.direct.url)
     place.fake.interrupt(HELD)
     through = call(place.proxy.url)
     assert through == direct and direct.error and direct.text + direct.thought
@@ -76,7 +78,7 @@ def test_error_within_a_stream(place):
     assert row["output_provenance"] != "reported"
 
 
-@pytest.mark.parametrize("place", CALLS, indirect=True)
+@pytest.mark.parametrize("place", on_all(CALLS), indirect=True)
 def test_client_that_leaves_stops_the_provider(place):
     place.fake.hold(HELD)
     seen = CALLS[place.kind](place.proxy.url, stream=True, leave_after=READ)
@@ -88,7 +90,7 @@ def test_client_that_leaves_stops_the_provider(place):
     assert row["output"] + row["output_reasoning"] >= 1
 
 
-@pytest.mark.parametrize("place", ["openai"], indirect=True)
+@pytest.mark.parametrize("place", on_all(["openai"]), indirect=True)
 def test_client_that_leaves_a_response(place):
     place.fake.hold(12)
     seen = calls.openai_response(place.proxy.url, stream=True, leave_after=9)
