@@ -67,6 +67,18 @@ test("numbers move and are those of /metrics", async () => {
   await close();
 });
 
+test("month is not below the spend since the start, from the first second on", async () => {
+  const { page, close } = await open(meter.admin);
+  await sees(page, "[data-panel=spend] .figures", /\$\d.* this month/);
+  for (let second = 0; second < 5; second += 1) {
+    const { all } = await (await fetch(`${meter.admin}api/now`)).json();
+    await page.waitForTimeout(1500);
+    const shown = numberIn((await page.locator("[data-panel=spend] .value").nth(1).textContent()).replace("$", ""));
+    assert.ok(shown >= all.totals.spend * 0.99, `${shown} is below ${all.totals.spend}`);
+  }
+  await close();
+});
+
 test("hostile names of models and tenants are text", async () => {
   const ascii = HOSTILE.filter((name) => /^[\x20-\x7e]+$/.test(name));
   for (const model of HOSTILE) {
