@@ -193,12 +193,8 @@ export class Curve implements View {
   /** Says what the knee is, what to do, and how far it is from there. */
   #explain(inFlight: Maybe): void {
     const knee = judged(this.#shown?.knees ?? [])[0];
-    const at = knee?.kept_up_to ?? (knee?.missed_at ? `below ${knee.missed_at}` : null);
     const now = `${say(count(inFlight))} of this model now`;
-    write(
-      this.#meaning,
-      at && knee ? `${MEANING} In flight: ${at} at the knee of ${knee.objective}, ${now}.` : MEANING,
-    );
+    write(this.#meaning, knee ? `${MEANING} In flight: ${placeOf(knee)}, ${now}.` : MEANING);
   }
 
   #say(knees: Knee[]): void {
@@ -314,6 +310,12 @@ export class Curve implements View {
 function judged(knees: Knee[]): Knee[] {
   const configured = knees.filter(({ basis }) => basis === "configured");
   return configured.length ? configured : knees;
+}
+
+/** Returns where the knee is, as a part of a sentence. */
+function placeOf({ objective, kept_up_to, missed_at }: Knee): string {
+  if (missed_at !== null) return `${kept_up_to ?? `below ${missed_at}`} at the knee of ${objective}`;
+  return kept_up_to === null ? `no knee of ${objective} yet` : `the knee of ${objective} is above ${kept_up_to}`;
 }
 
 function nameOf({ model, upstream }: ModelCurves): string {
