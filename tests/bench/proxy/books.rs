@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use crate::child::{self, Child};
 use crate::load::Seen;
+use crate::load::Target;
 use crate::options::Options;
 use crate::peers::{Proxy, RunDir, Running};
 use crate::scenario::{Kind, Scenario};
+use crate::tls::Tls;
 use crate::{Failure, cpu, quantile, rounds};
 
 /// The selectable scenarios that are relevant here: short replies, and paced streams.
@@ -120,15 +122,16 @@ fn measure(
         ("TOKENMETER_TENANTS", &tenants),
     ];
     let environment = if books { &all[..] } else { &[] };
-    let running = Running::start(Proxy::Tokenmeter, &options.tokenmeter, upstream, place, environment)?;
+    let running =
+        Running::start(Proxy::Tokenmeter, &options.tokenmeter, upstream, place, environment, Tls::Off)?;
     let mut tokens = 0;
     for load in rounds::WARM_UP {
-        tokens += rounds::load(load, &running.address, || {})?.replies * load.ask.tokens();
+        tokens += rounds::load(load, &Target::clear(&running.address), || {})?.replies * load.ask.tokens();
     }
     let tree = running.child.tree();
     let before = cpu::on_cpu_ns(&tree);
     let &[load] = scenario.loads else { return Err("a scenario of one load".into()) };
-    let seen = rounds::load(load, &running.address, || {})?;
+    let seen = rounds::load(load, &Target::clear(&running.address), || {})?;
     let cpu_us = (cpu::on_cpu_ns(&tree) - before) as f64 / 1e3 / units(scenario, &seen);
     tokens += seen.replies * load.ask.tokens();
     if seen.failed == 0 {

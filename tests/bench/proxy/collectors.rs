@@ -5,9 +5,11 @@
 use collector::{Collector, Fault};
 
 use crate::child::{self, Child};
+use crate::load::Target;
 use crate::load::{Load, Seen};
 use crate::options::Options;
 use crate::peers::{Proxy, RunDir, Running};
+use crate::tls::Tls;
 use crate::wire::Ask;
 use crate::{Failure, cpu, quantile, rounds};
 
@@ -83,11 +85,12 @@ fn measure(options: &Options, folder: &RunDir, upstream: &str, fault: Fault) -> 
         ("OTEL_BLRP_SCHEDULE_DELAY", "1000"),
         ("TOKENMETER_OTLP_SIGNALS", "metrics,traces,logs"),
     ];
-    let running = Running::start(Proxy::Tokenmeter, &options.tokenmeter, upstream, folder, &environment)?;
+    let running =
+        Running::start(Proxy::Tokenmeter, &options.tokenmeter, upstream, folder, &environment, Tls::Off)?;
     for load in rounds::WARM_UP {
-        rounds::load(load, &running.address, || {})?;
+        rounds::load(load, &Target::clear(&running.address), || {})?;
     }
-    rounds::load(LOAD, &running.address, || {})
+    rounds::load(LOAD, &Target::clear(&running.address), || {})
 }
 
 fn table(faults: &[Fault], pairs: &[Pair]) -> String {

@@ -11,6 +11,7 @@ use crate::child::{self, Child};
 use crate::options::Options;
 use crate::peers::{Proxy, RunDir, Running};
 use crate::reply::Reply;
+use crate::tls::Tls;
 use crate::wire::{self, Ask, Frames};
 use crate::{Failure, cpu, quantile, socket};
 
@@ -274,7 +275,8 @@ fn measure(
     upstream: &str,
     (attack, is_under): (&Attack, bool),
 ) -> Result<Times, Failure> {
-    let running = Running::start(Proxy::Tokenmeter, &options.tokenmeter, upstream, place, &[attack.limit])?;
+    let running =
+        Running::start(Proxy::Tokenmeter, &options.tokenmeter, upstream, place, &[attack.limit], Tls::Off)?;
     let admin = running.admin.as_deref().ok_or("tokenmeter has an admin address")?;
     let _attacker = match is_under {
         true => {

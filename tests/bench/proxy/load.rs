@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsConnector;
 
 use crate::reply::Reply;
+use crate::socket::Stream;
+use crate::tls::Certificate;
 use crate::wire::{self, Ask, Frames};
 use crate::{Failure, child, cpu, quantile, socket};
 
@@ -65,27 +67,50 @@ pub(crate) struct Seen {
 
 impl Load {
     /// The arguments that [`run`] reads.
-    pub(crate) fn words(&self, target: &str) -> Vec<String> {
+    pub(crate) fn words(&self, target: &Target<'_>) -> Vec<String> {
         let (kind, text, pause_us, pad) = match self.ask {
             Ask::Json => ("json", 0, 0, 0),
             Ask::Stream { text, pause_us, pad } => ("stream", text, pause_us, pad),
         };
         let numbers = [self.connections, self.requests, text, pause_us, pad];
-        let words = ["load".to_owned(), target.to_owned(), kind.to_owned()];
+        let folder = target.tls.map_or_else(|| CLEAR.to_owned(), Certificate::folder);
+        let words = ["load".to_owned(), target.address.to_owned(), folder, kind.to_owned()];
         words.into_iter().chain(numbers.iter().map(u32::to_string)).collect()
     }
 }
 
+/// The server of a load.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target<'a> {
+    /// Its address.
+    pub(crate) address: &'a str,
+    /// Its certificate, if it speaks TLS.
+    pub(crate) tls: Option<&'a Certificate>,
+}
+
+impl<'a> Target<'a> {
+    /// A server without TLS.
+    pub(crate) fn clear(address: &'a str) -> Self {
+        Self { address, tls: None }
+    }
+}
+
+/// The word in place of a certificate's folder, without TLS.
+const CLEAR: &str = "clear";
+
 /// Sends requests, checks the replies, and prints the results.
 pub(crate) fn run(words: &[&str]) -> Result<(), Failure> {
-    let [target, kind, numbers @ ..] = words else { return Err("load TARGET json|stream …".into()) };
+    let [target, folder, kind, numbers @ ..] = words else {
+        return Err("load TARGET clear|FOLDER json|stream …".into());
+    };
     let numbers = numbers.iter().map(|word| word.parse()).collect::<Result<Vec<u32>, _>>()?;
     let [connections, requests, text, pause_us, pad] = numbers[..] else {
-        return Err("load TARGET KIND CONNECTIONS REQUESTS TEXT PAUSE_US PAD".into());
+        return Err("load TARGET FOLDER KIND CONNECTIONS REQUESTS TEXT PAUSE_US PAD".into());
     };
     let ask = if *kind == "json" { Ask::Json } else { Ask::Stream { text, pause_us, pad } };
     let load = Load { connections, requests, ask };
-    let mut seen = LocalSet::new().block_on(&socket::runtime()?, all(load, target))?;
+    let tls = (*folder != CLEAR).then(|| Certificate::of(folder).connector()).transpose()?;
+    let mut seen = LocalSet::new().block_on(&socket::runtime()?, all(load, target, tls))?;
     seen.cpu_ns = cpu::on_cpu_ns(&[std::process::id()]);
     Ok(child::say(&serde_json::to_string(&seen)?)?)
 }
@@ -107,16 +132,18 @@ struct Own {
 struct Shared {
     load: Load,
     target: String,
+    tls: Option<TlsConnector>,
     frames: Frames,
     request: Vec<u8>,
     to_flow: Cell<u32>,
 }
 
-async fn all(load: Load, target: &str) -> Result<Seen, Failure> {
+async fn all(load: Load, target: &str, tls: Option<TlsConnector>) -> Result<Seen, Failure> {
     let pad = if let Ask::Stream { pad, .. } = load.ask { pad } else { 0 };
     let shared = Rc::new(Shared {
         load,
         target: target.to_owned(),
+        tls,
         frames: Frames::new(pad),
         request: load.ask.request(target),
         to_flow: Cell::new(load.connections),
@@ -184,14 +211,18 @@ async fn one(index: u32, shared: &Shared) -> Own {
 }
 
 /// One request and its reply.
-async fn exchange(stream: &mut Option<TcpStream>, shared: &Shared, own: &mut Own) -> Result<(), String> {
+async fn exchange(stream: &mut Option<Stream>, shared: &Shared, own: &mut Own) -> Result<(), String> {
     let said = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     let stream = match stream {
         Some(stream) => stream,
-        None => stream.insert(socket::connect(&shared.target).await.map_err(said("connect"))?),
+        None => {
+            let opened = Stream::connect(&shared.target, shared.tls.as_ref()).await;
+            stream.insert(opened.map_err(said("connect"))?)
+        }
     };
     let began = Instant::now();
     stream.write_all(&shared.request).await.map_err(said("send"))?;
+    stream.flush().await.map_err(said("send"))?;
     let mut reply = Reply::new(shared.load.ask, &shared.frames);
     let mut first = None;
     while !reply.is_whole() {

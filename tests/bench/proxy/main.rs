@@ -24,6 +24,7 @@ mod scenario;
 mod scrape;
 mod socket;
 mod spin;
+mod tls;
 mod wire;
 
 use std::process::ExitCode;
@@ -36,9 +37,10 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    // The first six are the parts it starts itself, each a process pinned to its core.
+    // The first seven are the parts it starts itself, each a process pinned to its core.
     let done = match words.as_slice() {
-        ["mock"] => mock::run(),
+        ["mock"] => mock::run(None),
+        ["mock", folder] => mock::run(Some(&tls::Certificate::of(folder))),
         ["load", rest @ ..] => load::run(rest),
         ["floor", listen, upstream] => floor::run(listen, upstream),
         ["spin"] => spin::run(),

@@ -5,30 +5,36 @@ use std::io;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until};
 
+use crate::socket::Stream;
+use crate::tls::Certificate;
 use crate::wire::{self, Ask, Frames};
 use crate::{Failure, child, socket};
 
 /// Maximum bytes of a request.
 const MAX_REQUEST_BYTES: usize = 64 * 1024;
 
-/// Serves until its parent has ended. Prints its address on stdout.
-pub(crate) fn run() -> Result<(), Failure> {
+/// Serves until its parent has ended; by TLS if a certificate is given. Prints its address on stdout.
+pub(crate) fn run(certificate: Option<&Certificate>) -> Result<(), Failure> {
+    let tls = certificate.map(Certificate::acceptor).transpose()?;
     socket::runtime()?.block_on(async {
         let listener = socket::listen("127.0.0.1:0")?;
         child::say(&listener.local_addr()?.to_string())?;
         loop {
             let (stream, _) = listener.accept().await?;
-            stream.set_nodelay(true)?;
+            let tls = tls.clone();
             // A client that leaves ends its connection only.
-            tokio::spawn(async move { drop(serve(stream).await) });
+            tokio::spawn(async move {
+                if let Ok(stream) = Stream::accept(stream, tls.as_ref()).await {
+                    drop(serve(stream).await);
+                }
+            });
         }
     })
 }
 
-async fn serve(mut stream: TcpStream) -> io::Result<()> {
+async fn serve(mut stream: Stream) -> io::Result<()> {
     let mut inbox = Vec::with_capacity(1024);
     let json = format!(
         "HTTP/1.1 200 OK\r\nserver: uvicorn\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{}",
@@ -37,7 +43,10 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
     );
     while let Some(ask) = next(&mut stream, &mut inbox).await? {
         match ask {
-            Ask::Json => stream.write_all(json.as_bytes()).await?,
+            Ask::Json => {
+                stream.write_all(json.as_bytes()).await?;
+                stream.flush().await?;
+            }
             Ask::Stream { text, pause_us, pad } => {
                 let pause = Duration::from_micros(pause_us.into());
                 answer(&mut stream, text, pause, &Frames::new(pad)).await?;
@@ -48,7 +57,7 @@ async fn serve(mut stream: TcpStream) -> io::Result<()> {
 }
 
 /// The next whole request; `None` at the end.
-async fn next(stream: &mut TcpStream, inbox: &mut Vec<u8>) -> io::Result<Option<Ask>> {
+async fn next(stream: &mut Stream, inbox: &mut Vec<u8>) -> io::Result<Option<Ask>> {
     loop {
         if let Some((ask, bytes)) = request(inbox)? {
             inbox.drain(..bytes);
@@ -86,11 +95,12 @@ fn odd(what: &str) -> io::Error {
 
 /// Writes a stream. The role and the first text are sent back to back, as real servers do: a proxy that waits for an
 /// acknowledgement between the two shows it here.
-async fn answer(stream: &mut TcpStream, text: u32, pause: Duration, frames: &Frames) -> io::Result<()> {
+async fn answer(stream: &mut Stream, text: u32, pause: Duration, frames: &Frames) -> io::Result<()> {
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nserver: uvicorn\r\n\
         content-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n";
     stream.write_all(HEAD).await?;
     stream.write_all(&wire::chunk(&frames.role)).await?;
+    stream.flush().await?;
     let mut chunk = wire::chunk(&frames.text);
     let before = memchr::memchr(b'\n', &chunk).map_or(0, |at| at + 1);
     let stamp = before + frames.stamp.start..before + frames.stamp.end;
@@ -101,11 +111,13 @@ async fn answer(stream: &mut TcpStream, text: u32, pause: Duration, frames: &Fra
         }
         wire::stamp(&mut chunk[stamp.clone()], wire::now_us());
         stream.write_all(&chunk).await?;
+        stream.flush().await?;
     }
     stream.write_all(&wire::chunk(&frames.finish)).await?;
     let mut end = wire::chunk(&frames.done);
     end.extend_from_slice(&wire::chunk(b""));
-    stream.write_all(&end).await
+    stream.write_all(&end).await?;
+    stream.flush().await
 }
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ use collector::Fault;
 use crate::Failure;
 use crate::peers::Proxy;
 use crate::scenario::{self, Scenario};
+use crate::tls::Tls;
 
 /// The help text.
 pub(crate) const HELP: &str = "\
-bench-proxy [--rounds N] [--scenarios a,b] [--proxies a,b] [--tokenmeter PATH] [--spin]
+bench-proxy [--rounds N] [--scenarios a,b] [--proxies a,b] [--tls a,b] [--tokenmeter PATH] [--spin]
 bench-proxy --collectors[=a,b] [--rounds N] [--tokenmeter PATH]
 bench-proxy crowd [--rounds N] [--tokenmeter PATH]
 bench-proxy --ledger[=DIR] [--rounds N] [--scenarios a,b] [--tokenmeter PATH]
@@ -18,6 +19,8 @@ bench-proxy --ledger[=DIR] [--rounds N] [--scenarios a,b] [--tokenmeter PATH]
   --rounds N         alternating rounds, 1 to 100 (default 5)
   --scenarios a,b    of slow1000, sat, sat4k, short, brief, lat16, lat64, memory (default all)
   --proxies a,b      of floor, nginx, haproxy-http, tokenmeter (default all)
+  --tls a,b          of off, client, upstream, both: the connections that use TLS, each a table of its
+                     own (default off); floor has none and is left out with it
   --tokenmeter PATH  the binary to measure (default: the one beside this one)
   --collectors       instead: what telemetry costs the traffic when its collector misbehaves
   --ledger[=DIR]     instead: what tenants, prices and a ledger in DIR (default here) cost the
@@ -34,6 +37,8 @@ pub(crate) struct Options {
     pub(crate) scenarios: Vec<Scenario>,
     /// The proxies.
     pub(crate) proxies: Vec<Proxy>,
+    /// The connections that use TLS.
+    pub(crate) tls: Vec<Tls>,
     /// The path of tokenmeter.
     pub(crate) tokenmeter: PathBuf,
     /// True to measure misbehaving collectors instead.
@@ -52,6 +57,7 @@ impl Options {
             rounds: 5,
             scenarios: scenario::ALL.to_vec(),
             proxies: Proxy::ALL.to_vec(),
+            tls: vec![Tls::Off],
             tokenmeter: beside,
             collectors: Vec::new(),
             ledger: None,
@@ -87,6 +93,9 @@ impl Options {
                 "--scenarios" => {
                     let named = |name: &str| scenario::ALL.into_iter().find(|each| each.name == name);
                     options.scenarios = list(value, named)?;
+                }
+                "--tls" => {
+                    options.tls = list(value, |name| Tls::ALL.into_iter().find(|each| each.name() == name))?;
                 }
                 "--proxies" => {
                     let named = |name: &str| Proxy::ALL.into_iter().find(|each| each.name() == name);

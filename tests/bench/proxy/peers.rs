@@ -7,6 +7,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::child::{Child, PROXY_CORE};
+use crate::load::Target;
+use crate::tls::{Certificate, Tls};
 use crate::{Failure, scrape};
 
 const NGINX: &str = include_str!("../peers/nginx.conf");
@@ -42,6 +44,11 @@ impl Proxy {
         }
     }
 
+    /// True if it can use TLS.
+    pub(crate) fn has_tls(self) -> bool {
+        self != Self::Floor
+    }
+
     /// Its version, as it reports it.
     pub(crate) fn version(self, tokenmeter: &Path) -> Result<String, Failure> {
         let output = match self {
@@ -67,21 +74,25 @@ fn haproxy() -> &'static str {
 }
 
 /// A folder for files of the peers, removed at the end.
-pub(crate) struct RunDir(PathBuf);
+pub(crate) struct RunDir {
+    path: PathBuf,
+    /// The certificate of the mock and of the proxies.
+    pub(crate) certificate: Certificate,
+}
 
 impl RunDir {
     /// Makes it.
     pub(crate) fn new() -> Result<Self, Failure> {
         let path = std::env::temp_dir().join(format!("bench-proxy-{}", std::process::id()));
         fs::create_dir(&path)?;
-        Ok(Self(path))
+        Ok(Self { certificate: Certificate::make(&path)?, path })
     }
 }
 
 impl Drop for RunDir {
     fn drop(&mut self) {
         // An error here leaves a folder behind, which is no failure.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 
@@ -93,25 +104,32 @@ pub(crate) struct Running {
     pub(crate) address: String,
     /// The address of tokenmeter's metrics.
     pub(crate) admin: Option<String>,
+    tls: Option<Certificate>,
 }
 
 impl Running {
-    /// Starts a proxy in front of `upstream`, with these further environment variables.
+    /// Starts a proxy in front of `upstream`, with these further environment variables and TLS.
     pub(crate) fn start(
         proxy: Proxy,
         tokenmeter: &Path,
         upstream: &str,
         folder: &RunDir,
         environment: &[(&str, &str)],
+        tls: Tls,
     ) -> Result<Self, Failure> {
         let address = free_address()?;
-        let log = folder.0.join("log");
+        let log = folder.path.join("log");
+        let certificate = &folder.certificate;
         let mut admin = None;
         let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let fill = |template: &str, file: &str| -> Result<String, Failure> {
-            let path = folder.0.join(file);
+            let path = folder.path.join(file);
+            let (client, server) = peer_tls(proxy);
             let filled = template
-                .replace("RUNDIR", &folder.0.to_string_lossy())
+                .replace("CLIENT_TLS", if tls.of_clients() { client } else { "" })
+                .replace("SERVER_TLS", if tls.of_upstream() { server } else { "" })
+                .replace("SCHEME", if tls.of_upstream() { "https" } else { "http" })
+                .replace("RUNDIR", &folder.path.to_string_lossy())
                 .replace("LISTEN", &address)
                 .replace("UPSTREAM", upstream);
             fs::write(&path, filled)?;
@@ -126,17 +144,27 @@ impl Running {
             Proxy::Haproxy => (haproxy().to_owned(), own(&["-q", "-f", &fill(HAPROXY, "haproxy-http.cfg")?])),
             Proxy::Tokenmeter => {
                 let metrics = admin.insert(free_address()?);
-                let upstream = format!("http://{upstream}");
-                let words = ["run", "--upstream", &upstream, "--kind", "vllm", "--listen", &address];
-                let more = ["--admin", metrics, "--workers", "1", "--engine-metrics", "off"];
-                (tokenmeter.to_string_lossy().into_owned(), own(&[&words[..], &more[..]].concat()))
+                let scheme = if tls.of_upstream() { "https" } else { "http" };
+                let upstream = format!("{scheme}://{upstream}");
+                let mut words = vec!["run", "--upstream", &upstream, "--kind", "vllm", "--admin", metrics];
+                words.extend(["--workers", "1", "--engine-metrics", "off"]);
+                let (chain, key) = (certificate.chain(), certificate.key());
+                match tls.of_clients() {
+                    true => words.extend(["--listen-tls", &address, "--tls-cert", &chain, "--tls-key", &key]),
+                    false => words.extend(["--listen", &address]),
+                }
+                if tls.of_upstream() {
+                    words.extend(["--upstream-ca", &chain]);
+                }
+                (tokenmeter.to_string_lossy().into_owned(), own(&words))
             }
         };
         let environment: Vec<String> =
             environment.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let before: Vec<&str> = ["env"].into_iter().chain(environment.iter().map(String::as_str)).collect();
         let child = Child::start(PROXY_CORE, &before, &program, &words, Some(&log))?;
-        let mut running = Self { child, address, admin };
+        let tls = tls.of_clients().then(|| certificate.clone());
+        let mut running = Self { child, address, admin, tls };
         let began = Instant::now();
         while TcpStream::connect(&running.address).is_err() {
             if running.child.has_ended() || began.elapsed() > TO_START {
@@ -148,12 +176,31 @@ impl Running {
         Ok(running)
     }
 
+    /// The proxy as its clients reach it.
+    pub(crate) fn target(&self) -> Target<'_> {
+        Target { address: &self.address, tls: self.tls.as_ref() }
+    }
+
     /// Checks that the proxy counted the traffic, if it counts.
     pub(crate) fn check_counted(&self, output_tokens: u64) -> Result<(), Failure> {
         match &self.admin {
             Some(admin) => scrape::await_output_tokens(admin, output_tokens),
             None => Ok(()),
         }
+    }
+}
+
+/// The words that a peer's configuration has for TLS of its clients and of its upstream.
+fn peer_tls(proxy: Proxy) -> (&'static str, &'static str) {
+    match proxy {
+        Proxy::Nginx => (
+            "ssl",
+            "proxy_ssl_verify on; proxy_ssl_trusted_certificate RUNDIR/cert.pem; proxy_ssl_name 127.0.0.1;",
+        ),
+        Proxy::Haproxy => {
+            ("ssl crt RUNDIR/both.pem alpn http/1.1", "ssl verify required ca-file RUNDIR/cert.pem")
+        }
+        Proxy::Floor | Proxy::Tokenmeter => ("", ""),
     }
 }
 

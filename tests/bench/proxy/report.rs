@@ -3,7 +3,6 @@
 
 use std::fmt::Write;
 
-use crate::options::Options;
 use crate::peers::Proxy;
 use crate::quantile;
 use crate::rounds::Run;
@@ -25,9 +24,9 @@ pub(crate) fn progress(run: &Run) -> String {
 }
 
 /// All tables.
-pub(crate) fn tables(options: &Options, runs: &[Run]) -> String {
+pub(crate) fn tables(scenarios: &[Scenario], proxies: &[Proxy], runs: &[Run]) -> String {
     let mut out = String::new();
-    for scenario in &options.scenarios {
+    for scenario in scenarios {
         let of: Vec<&Run> = runs.iter().filter(|run| run.scenario == scenario.name).collect();
         let mut others: Vec<f64> = of.iter().map(|run| run.others * 100.0).collect();
         let worst = others.iter().copied().fold(0.0, f64::max);
@@ -41,7 +40,7 @@ pub(crate) fn tables(options: &Options, runs: &[Run]) -> String {
             frames,
             quantile::of(&mut others, 0.5).unwrap_or(0.0)
         );
-        table(&mut out, scenario, &options.proxies, &of);
+        table(&mut out, scenario, proxies, &of);
     }
     out
 }

@@ -5,10 +5,11 @@
 use std::time::{Duration, Instant};
 
 use crate::child::{self, Child};
-use crate::load::{FLOWING, Load, Seen};
+use crate::load::{FLOWING, Load, Seen, Target};
 use crate::options::Options;
 use crate::peers::{Proxy, RunDir, Running};
 use crate::scenario::{Kind, Scenario};
+use crate::tls::Tls;
 use crate::wire::Ask;
 use crate::{Failure, cpu, report};
 
@@ -45,12 +46,24 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     require_two_cores()?;
     let versions: Vec<String> =
         options.proxies.iter().map(|proxy| proxy.version(&options.tokenmeter)).collect::<Result<_, _>>()?;
+    println!("- Machine: {}", cpu::machine());
+    println!("- {}", versions.join("; "));
+    for tls in &options.tls {
+        measure(options, *tls)?;
+    }
+    Ok(())
+}
+
+/// Runs all selected scenarios with TLS on these connections, and prints their tables.
+fn measure(options: &Options, tls: Tls) -> Result<(), Failure> {
+    let proxies: Vec<Proxy> =
+        options.proxies.iter().copied().filter(|proxy| tls == Tls::Off || proxy.has_tls()).collect();
     let before = cpu::load_average();
-    let mut bench = Bench::new(options)?;
+    let mut bench = Bench::new(options, tls)?;
     let mut runs = Vec::new();
     for round in 0..options.rounds {
         for scenario in &options.scenarios {
-            let mut turns: Vec<_> = options.proxies.iter().copied().map(Some).collect();
+            let mut turns: Vec<_> = proxies.iter().copied().map(Some).collect();
             let first = round as usize % turns.len().max(1);
             turns.rotate_left(first);
             if scenario.kind != Kind::Memory {
@@ -64,15 +77,14 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
     }
     drop(bench);
-    println!("- Machine: {}", cpu::machine());
-    println!("- {}", versions.join("; "));
     println!(
-        "- {} rounds; load average {before} before, {} after; cores {}",
+        "- TLS: {}; {} rounds; load average {before} before, {} after; cores {}",
+        tls.name(),
         options.rounds,
         cpu::load_average(),
         if options.spin { "kept awake: read only p50 times" } else { "free to halt" }
     );
-    print!("{}", report::tables(options, &runs));
+    print!("{}", report::tables(&options.scenarios, &proxies, &runs));
     match runs.iter().map(|run| run.seen.failed).sum() {
         0 => Ok(()),
         failed => Err(format!("{failed} replies failed; see above").into()),
@@ -89,6 +101,7 @@ fn require_two_cores() -> Result<(), Failure> {
 /// The state common to all runs.
 struct Bench<'a> {
     options: &'a Options,
+    tls: Tls,
     folder: RunDir,
     mock: Child,
     upstream: String,
@@ -96,8 +109,11 @@ struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    fn new(options: &'a Options) -> Result<Self, Failure> {
-        let mut mock = Child::ourselves(child::ENDS_CORE, &["mock".to_owned()])?;
+    fn new(options: &'a Options, tls: Tls) -> Result<Self, Failure> {
+        let folder = RunDir::new()?;
+        let mut words = vec!["mock".to_owned()];
+        words.extend(tls.of_upstream().then(|| folder.certificate.folder()));
+        let mut mock = Child::ourselves(child::ENDS_CORE, &words)?;
         let upstream = mock.line()?;
         let mut spinners = Vec::new();
         if options.spin {
@@ -107,17 +123,20 @@ impl<'a> Bench<'a> {
                 spinners.push(Child::start(core, &idle, &program, &["spin".to_owned()], None)?);
             }
         }
-        Ok(Self { options, folder: RunDir::new()?, mock, upstream, spinners })
+        Ok(Self { options, tls, folder, mock, upstream, spinners })
     }
 
     fn measure(&mut self, round: u32, scenario: &Scenario, proxy: Option<Proxy>) -> Result<Run, Failure> {
         let running = match proxy {
             Some(proxy) => {
-                Some(Running::start(proxy, &self.options.tokenmeter, &self.upstream, &self.folder, &[])?)
+                let tokenmeter = &self.options.tokenmeter;
+                Some(Running::start(proxy, tokenmeter, &self.upstream, &self.folder, &[], self.tls)?)
             }
             None => None,
         };
-        let target = running.as_ref().map_or(&self.upstream, |running| &running.address).clone();
+        let direct = self.tls.of_upstream().then_some(&self.folder.certificate);
+        let direct = Target { address: &self.upstream, tls: direct };
+        let target = running.as_ref().map_or(direct, Running::target);
         let mut tokens = 0;
         let mut resident_kib = Vec::new();
         if scenario.kind == Kind::Memory {
@@ -165,7 +184,7 @@ impl<'a> Bench<'a> {
 }
 
 /// Runs one load against `target`; `flowing` is called once every connection has had its first text.
-pub(crate) fn load(load: Load, target: &str, flowing: impl FnOnce()) -> Result<Seen, Failure> {
+pub(crate) fn load(load: Load, target: &Target<'_>, flowing: impl FnOnce()) -> Result<Seen, Failure> {
     let mut child = Child::ourselves(child::ENDS_CORE, &load.words(target))?;
     let mut line = child.line()?;
     if line == FLOWING {
