@@ -20,12 +20,12 @@ use exchange::recorded;
 use scan::{MessageKind, Name};
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::Sleep;
-use websocket::CloseFrame;
+use websocket::{CloseFrame, Violation};
 
 use self::answers::Answers;
 use self::messages::{Found, Message, Messages};
 pub(crate) use self::open::{Handshake, Opened, open};
-use self::withheld::Withheld;
+use self::withheld::{Onward, Withheld};
 use crate::holder::Holder;
 use crate::rejection::Known;
 use crate::request::answer::Answer;
@@ -58,6 +58,12 @@ struct Refusing {
     is_last_received: bool,
 }
 
+/// A refusal: the answer that a request would get, and the model that is asked for.
+struct Refused {
+    answer: Answer,
+    model: Name,
+}
+
 /// The frames with which the proxy closes a connection; empty where a frame would not be understood.
 pub(crate) struct Close {
     pub(crate) to_client: Bytes,
@@ -87,51 +93,23 @@ impl Session {
             return Some(Bytes::new());
         }
         let now = clock::now();
-        // The part of the slice up to `passed` is decided: it is in `onward`, if anything was withheld.
-        let (mut at, mut passed, mut onward) = (0, 0, None::<Vec<u8>>);
+        let mut onward = Onward::new(bytes);
         loop {
-            if self.withheld.is_none() && at < bytes.len() && self.is_next_judged() {
-                onward.get_or_insert_default().extend_from_slice(&bytes[passed..at]);
-                passed = at;
+            if self.withheld.is_none() && onward.at < bytes.len() && self.is_next_judged() {
+                onward.pass();
                 self.withheld = Some(Withheld::new(&self.worker, self.holder.clone()));
             }
             let Some(sent) = &mut self.sent else { break };
-            let found = sent.next(bytes, &mut at);
-            let is_between_messages = sent.frames().is_between_messages();
-            let is_message = matches!(found, Ok(Some(Found::Message { .. })));
-            let message = match found {
-                Ok(Some(Found::Message { is_read: true })) => self.sent.as_ref().and_then(Messages::last),
-                _ => None,
-            };
-            if let Some(withheld) = &mut self.withheld {
-                let has_room = withheld.add(&bytes[passed..at]);
-                if has_room {
-                    passed = at;
-                }
-                let answer = match has_room {
-                    false => self.refused(None),
-                    true if is_message => self.refused(message),
-                    true => None,
-                };
-                if let Some(answer) = answer {
-                    let model = message.map(|message| *message.model).unwrap_or_default();
-                    self.refuse(answer, model);
-                    return Some(onward.unwrap_or_default().into());
-                }
-                // A control frame between messages is judged by nothing.
-                let is_whole =
-                    is_message || matches!(found, Ok(Some(Found::Control { .. }))) && is_between_messages;
-                if (is_whole || !has_room)
-                    && let Some(withheld) = self.withheld.take()
-                {
-                    onward.get_or_insert_default().extend_from_slice(withheld.bytes());
-                }
+            let found = sent.next(bytes, &mut onward.at);
+            if let Some(refusal) = self.judge(&mut onward, &found) {
+                self.refuse(refusal);
+                return Some(onward.decided());
             }
             match found {
                 Ok(None) => break,
                 Ok(Some(Found::Control { is_close })) => self.is_client_closing |= is_close,
-                Ok(Some(Found::Message { .. })) => {
-                    if let Some(message) = message {
+                Ok(Some(Found::Message { is_read })) => {
+                    if let Some(message) = self.sent.as_ref().and_then(Messages::last).filter(|_| is_read) {
                         self.answers.sent(message, now);
                     }
                 }
@@ -143,22 +121,48 @@ impl Session {
             }
         }
         if self.sent.is_none() {
-            if let Some(answer) = self.refused(None) {
-                self.refuse(answer, Name::default());
-                return Some(onward.unwrap_or_default().into());
+            if let Some(refusal) = self.refused(None) {
+                self.refuse(refusal);
+                return Some(onward.decided());
             }
             if let Some(withheld) = self.withheld.take() {
-                onward.get_or_insert_default().extend_from_slice(withheld.bytes());
+                onward.insert(withheld.bytes());
             }
         }
-        match (onward, &self.withheld) {
-            (None, None) => None,
-            (onward, Some(_)) => Some(onward.unwrap_or_default().into()),
-            (Some(mut onward), None) => {
-                onward.extend_from_slice(&bytes[passed..]);
-                Some(onward.into())
+        if self.withheld.is_some() { Some(onward.decided()) } else { onward.whole() }
+    }
+
+    /// Adds what was read to the message that is judged, if there is one, and judges it at its end. Returns the refusal
+    /// of the client.
+    fn judge(
+        &mut self,
+        onward: &mut Onward<'_>,
+        found: &Result<Option<Found>, Violation>,
+    ) -> Option<Refused> {
+        let has_room = onward.withhold(self.withheld.as_mut()?);
+        let is_whole = match found {
+            Ok(Some(Found::Message { is_read })) => {
+                let message = self.sent.as_ref().and_then(Messages::last).filter(|_| *is_read);
+                if let Some(refusal) = self.refused(message) {
+                    return Some(refusal);
+                }
+                true
             }
+            // Between messages it is judged by nothing.
+            Ok(Some(Found::Control { .. })) => {
+                self.sent.as_ref().is_some_and(|sent| sent.frames().is_between_messages())
+            }
+            Ok(None) | Err(_) => false,
+        };
+        if !has_room && let Some(refusal) = self.refused(None) {
+            return Some(refusal);
         }
+        if (is_whole || !has_room)
+            && let Some(withheld) = self.withheld.take()
+        {
+            onward.insert(withheld.bytes());
+        }
+        None
     }
 
     /// Shows bytes of the server. Returns what goes to the client in their place, if it is not these bytes.
@@ -253,8 +257,15 @@ impl Session {
         gate.refused(tenant).is_some() || gate.models(tenant).is_some() || self.answers.is_full()
     }
 
-    /// Returns the answer that refuses this message of the client; `None` in place of a message that cannot be read.
-    fn refused(&self, message: Option<Message<'_>>) -> Option<Answer> {
+    /// Returns the refusal of this message of the client; `None` stands for a message that cannot be read.
+    fn refused(&self, message: Option<Message<'_>>) -> Option<Refused> {
+        let model = message.map(|message| *message.model).filter(|model| !model.is_empty());
+        let model = model.unwrap_or(self.answers.model);
+        self.answer(message, &model).map(|answer| Refused { answer, model })
+    }
+
+    /// Returns the answer to a message that is refused, in which `model` is asked for.
+    fn answer(&self, message: Option<Message<'_>>, model: &Name) -> Option<Answer> {
         let gate = self.worker.plan.gate.as_ref()?;
         let origin = &self.answers.origin;
         let tenant = &origin.tenant.tenant;
@@ -271,13 +282,12 @@ impl Session {
             return Some(Answer::over_budget(origin.dialect, refused));
         }
         let gap = |gap| Answer::unmetered(origin.dialect, gap, gate.message(tenant, gap));
-        let Some(message) = message else {
+        if message.is_none() {
             return gate.terms(tenant).refuse_unreadable.then(|| gap(Gap::Unreadable));
-        };
+        }
         if self.answers.is_full() {
             return Some(gap(Gap::Uncountable));
         }
-        let model = if message.model.is_empty() { &self.answers.model } else { message.model };
         let (provider, upstream) = self.worker.place(origin.upstream);
         let requested = RequestedModel { model: model.as_str(), provider: &provider, upstream: &upstream };
         let models = gate.models(tenant).filter(|_| !model.is_empty())?;
@@ -285,13 +295,12 @@ impl Session {
     }
 
     /// Counts a refusal, and ends the session by it: nothing of the client goes upstream any more.
-    fn refuse(&mut self, answer: Answer, model: Name) {
+    fn refuse(&mut self, Refused { answer, model }: Refused) {
         self.withheld = None;
         let origin = &self.answers.origin;
         let (tenant, principal) = (Arc::clone(&origin.tenant.tenant), origin.tenant.principal.clone());
         self.worker.refuse(answer.refusal);
         self.worker.observer.borrow_mut().reject(&tenant, answer.refusal);
-        let model = if model.is_empty() { self.answers.model } else { model };
         let model = (!model.is_empty()).then(|| recorded(model.as_str()).into());
         let known = Known { tenant, principal, dialect: origin.dialect, model };
         self.worker.report_rejection(origin.upstream, (answer.refusal, answer.status.as_u16()), Some(known));

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::capacity::Permit;
 use crate::holder::Holder;
 use crate::limits;
@@ -31,5 +33,55 @@ impl Withheld {
 
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+/// A slice of the client's bytes on its way upstream.
+pub(super) struct Onward<'a> {
+    bytes: &'a [u8],
+    /// The bytes that were read.
+    pub(super) at: usize,
+    /// The bytes of which it is decided if they go upstream.
+    decided: usize,
+    /// The decided bytes, once they are not those of the slice.
+    instead: Option<Vec<u8>>,
+}
+
+impl<'a> Onward<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0, decided: 0, instead: None }
+    }
+
+    /// Lets what was read go upstream.
+    pub(super) fn pass(&mut self) {
+        self.insert(&self.bytes[self.decided..self.at]);
+        self.decided = self.at;
+    }
+
+    /// Lets bytes of earlier slices go upstream.
+    pub(super) fn insert(&mut self, bytes: &[u8]) {
+        self.instead.get_or_insert_default().extend_from_slice(bytes);
+    }
+
+    /// Adds what was read to `withheld`; returns false if it has no room.
+    pub(super) fn withhold(&mut self, withheld: &mut Withheld) -> bool {
+        self.instead.get_or_insert_default();
+        let has_room = withheld.add(&self.bytes[self.decided..self.at]);
+        if has_room {
+            self.decided = self.at;
+        }
+        has_room
+    }
+
+    /// The decided bytes: the others are withheld, or go nowhere.
+    pub(super) fn decided(self) -> Bytes {
+        self.instead.unwrap_or_default().into()
+    }
+
+    /// All that goes upstream; `None` if that is the slice.
+    pub(super) fn whole(self) -> Option<Bytes> {
+        let mut instead = self.instead?;
+        instead.extend_from_slice(&self.bytes[self.decided..]);
+        Some(instead.into())
     }
 }
