@@ -26,11 +26,14 @@ fn gated(server: &Server, gate: &Arc<Gate>) -> Proxy {
     })
 }
 
-/// A server that keeps what it receives, and its close frame.
+/// The texts that a server received.
+type Heard = Arc<Mutex<Vec<String>>>;
+
+/// A server that keeps what it receives, and sends on the code of its close frame.
 fn listening(
     script: impl Fn(&mut Socket) + Send + Sync + 'static,
-) -> (Server, Arc<Mutex<Vec<String>>>, mpsc::Receiver<Option<u16>>) {
-    let heard = Arc::<Mutex<Vec<String>>>::default();
+) -> (Server, Heard, mpsc::Receiver<Option<u16>>) {
+    let heard = Heard::default();
     let (saw, seen) = mpsc::channel();
     let (keeps, saw) = (Arc::clone(&heard), Mutex::new(saw));
     let server = Server::start(move |socket| {

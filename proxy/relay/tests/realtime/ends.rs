@@ -9,8 +9,11 @@ use super::socket::{Server, closed, connect, send};
 use super::{REALTIME, answering, created, delta, done, expect, record, say, until};
 use crate::support::{Proxy, eventually};
 
+/// The code and reason of a close frame.
+type Closed = Option<(u16, String)>;
+
 /// A server that begins an answer, and ends it on a signal, or with the connection.
-fn pausing() -> (Server, mpsc::Sender<()>, mpsc::Receiver<Option<(u16, String)>>) {
+fn pausing() -> (Server, mpsc::Sender<()>, mpsc::Receiver<Closed>) {
     let (go, wait) = mpsc::channel::<()>();
     let (saw, seen) = mpsc::channel();
     let (wait, saw) = (Mutex::new(wait), Mutex::new(saw));
