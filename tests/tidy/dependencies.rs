@@ -185,7 +185,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-live", &["tokenmeter-meter", "tokenmeter-metrics"]),
     ("tokenmeter-top", &["tokenmeter-live", "tokenmeter-scrape"]),
     ("tokenmeter-page", &["tokenmeter-live"]),
-    ("tokenmeter-inject", &[]),
+    ("tokenmeter-inject", &["tokenmeter-text"]),
     ("tokenmeter-tokenizer", &[]),
     (
         "tokenmeter-accounting",

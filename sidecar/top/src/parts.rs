@@ -267,7 +267,7 @@ const CURVE: &[Head] = &[
 /// The meaning of the knee, in 80 columns.
 const KNEE: &str = "the knee: up to this many at once, at least half of the requests keep the speed;";
 
-/// What to do beyond it, before the number of requests in flight.
+/// The remedy beyond it, before the number of requests in flight.
 const KNEE_REMEDY: &str = "beyond it, send fewer requests at once, or add a server; in flight now ";
 
 /// Columns of the longest bar.
