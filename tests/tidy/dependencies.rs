@@ -212,8 +212,8 @@ const LINE: &[(&str, &[&str])] = &[
 /// All dependencies that the scanner may have.
 const SCAN_MAY_USE: &[&str] = &["memchr"];
 
-/// All dependencies of other projects that the metering of an exchange may have: no engine, no runtime.
-const EXCHANGE_MAY_USE: &[&str] = &["http"];
+/// All dependencies of other projects that the metering of an exchange may have: no engine, no runtime. Two read dates.
+const EXCHANGE_MAY_USE: &[&str] = &["http", "httpdate", "jiff"];
 
 pub(crate) fn is_free(package: &str) -> bool {
     [
