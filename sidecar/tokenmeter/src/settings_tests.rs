@@ -122,7 +122,9 @@ fn unknown_keys_and_shapes_are_errors_with_lines() {
         assert_eq!(errors(yaml), [expected], "{yaml}");
     }
     let unknown = errors("timeout: 5\n");
-    assert!(unknown[0].starts_with("t.yaml:1: there is no setting `timeout`; known are upstream, upstream_ca,"));
+    assert!(
+        unknown[0].starts_with("t.yaml:1: there is no setting `timeout`; known are upstream, upstream_ca,")
+    );
 }
 
 #[test]

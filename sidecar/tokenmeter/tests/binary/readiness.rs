@@ -6,7 +6,7 @@ use crate::child::{Running, free, get, get_until, silent_server};
 fn upstream_may_start_later() {
     let upstream = free();
     let running = Running::start(upstream, &[]);
-    let refused = format!("upstream {upstream} at http://{upstream} is unreachable: Connection refused");
+    let refused = format!("upstream {upstream} at http://{upstream} is unreachable: connection refused");
     let (_, body) =
         get_until(running.admin, "/readyz", |status, body| status == 503 && body.contains(&refused));
     assert!(body.starts_with("not ready\n"), "{body}");

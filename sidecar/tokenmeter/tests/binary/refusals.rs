@@ -15,7 +15,7 @@ fn file(name: &str, text: &str) -> PathBuf {
 fn all_invalid_settings_are_reported_with_exit_2() {
     let path = file(
         "wrong",
-        "lisen: 127.0.0.1:1\nstall_ms: soon\nupstreams:\n  - url: https://gpu:8000\n    kind: vllm\n    speed: 9\n",
+        "lisen: 127.0.0.1:1\nstall_ms: soon\nupstreams:\n  - url: ftp://gpu:8000\n    kind: vllm\n    speed: 9\n",
     );
     let shown = path.to_str().unwrap();
     for command in ["run", "check-config"] {
@@ -25,10 +25,10 @@ fn all_invalid_settings_are_reported_with_exit_2() {
         let expected = format!(
             "tokenmeter: 6 errors in the settings:\n\
              \x20 {shown}:1: there is no setting `lisen`; did you mean `listen`?\n\
-             \x20 {shown}:6: there is no key of an upstream `speed`; known are name, url, kind, usage, role, \
-             listen, engine_metrics, gpus\n\
-             \x20 {shown}:4: TLS to the upstream is not supported yet; put a TLS client (nginx, envoy, stunnel) \
-             beside tokenmeter and name its plain http:// port here\n\
+             \x20 {shown}:6: there is no key of an upstream `speed`; known are name, url, tls, proxy, kind, \
+             usage, role, listen, engine_metrics, gpus\n\
+             \x20 {shown}:4: the URL's scheme is neither http nor https; write http://HOST:PORT, as in \
+             http://127.0.0.1:8000, or https://HOST\n\
              \x20 --admin: `nowhere` is not ADDRESS:PORT; write it as in 127.0.0.1:9800, or 0.0.0.0:9800 for every \
              interface\n\
              \x20 TOKENMETER_WORKERS: `many` is not a number of threads; write a whole number from 1 to 1024\n\
