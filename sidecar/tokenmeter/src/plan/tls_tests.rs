@@ -159,9 +159,12 @@ fn proxy_is_of_the_flag_the_entry_or_the_environment() {
     let squid = Some("http://squid:3128".to_owned());
     let other = Some("http://other:1".to_owned());
     assert_eq!(proxies("upstream: https://gpu\n"), [None]);
-    assert_eq!(proxies("upstream: https://gpu\nupstream_proxy: env\n"), [squid.clone()]);
+    assert_eq!(proxies("upstream: https://gpu\nupstream_proxy: env\n"), std::slice::from_ref(&squid));
     assert_eq!(proxies("upstream: https://gpu.internal\nupstream_proxy: env\n"), [None]);
-    assert_eq!(proxies("upstream: https://gpu\nupstream_proxy: http://a:hunter2@other:1\n"), [other.clone()]);
+    assert_eq!(
+        proxies("upstream: https://gpu\nupstream_proxy: http://a:hunter2@other:1\n"),
+        std::slice::from_ref(&other)
+    );
     let list = "upstreams:\n  - { url: \"https://a\", proxy: \"http://other:1\" }\n  - { url: \"https://b\", listen: \
                 \"127.0.0.1:1\" }\n  - { url: \"http://c\", listen: \"127.0.0.1:2\" }\nupstream_proxy: env\n";
     assert_eq!(proxies(list), [other, squid, None]);
