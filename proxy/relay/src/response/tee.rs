@@ -213,8 +213,24 @@ impl<E: Engine> Body for Tee<E> {
     }
 }
 
+impl<E: Engine> Tee<E> {
+    /// Returns true if the announced length of the body was forwarded.
+    fn is_delivered(&self) -> bool {
+        let is_read = self.body.as_ref().is_some_and(|body| body.size_hint().exact() == Some(0));
+        is_read && self.ahead.is_empty() && self.edit.is_none()
+    }
+}
+
 impl<E: Engine> Drop for Tee<E> {
     fn drop(&mut self) {
+        if self.state == State::Open && self.is_delivered() {
+            // The engine has sent the announced length and asks for no end; over HTTP/2, the stream's may still come.
+            let connection = self.connection.take();
+            let mut driven = Context::from_waker(Waker::noop());
+            let at = clock::now();
+            end(&self.connections, &self.in_flight, connection, self.streamed, at, &mut driven);
+            return;
+        }
         let in_flight = &self.in_flight;
         if self.state == State::Open
             && in_flight.metered.borrow_mut().with(|exchange| exchange.client_left(clock::now()))

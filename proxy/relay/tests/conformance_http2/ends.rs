@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use meter::Ending;
+
 use super::{GET, ask, proxy};
 use crate::support::http2_server::*;
-use crate::support::{self, eventually};
+use crate::support::{self, DEADLINE, eventually};
 
 fn post(length: usize) -> String {
     format!("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length))
@@ -207,4 +209,35 @@ fn drain_lets_streams_finish() {
     proxy.running.drain();
     assert_eq!(client.rest(), "5\r\nended\r\n0\r\n\r\n");
     proxy.running.join();
+}
+
+/// A server may send the end of a stream in a frame of its own, after all the bytes that it announced.
+#[test]
+fn whole_answer_is_complete_before_its_stream_ends() {
+    const CHAT: &str =
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n{\"model\":\"m\"}";
+    const BODY: &str = r#"{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#;
+    let server = Http2Server::start(|mut frames, _| async move {
+        frames.begin(&[]).await;
+        while let Some((stream, _)) = frames.request().await {
+            let mut head = OK.to_vec();
+            // Literal fields with names of the static table (RFC 7541 §6.2.2).
+            for (name, value) in [(31, "application/json"), (28, &*BODY.len().to_string())] {
+                head.extend([0x0f, name - 15, u8::try_from(value.len()).unwrap()]);
+                head.extend(value.as_bytes());
+            }
+            frames.send(HEADERS, END_HEADERS, stream, &head).await;
+            frames.send(DATA, 0, stream, BODY.as_bytes()).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            frames.send(DATA, END_STREAM, stream, b"").await;
+        }
+    });
+    let proxy = proxy(server.address);
+    let mut client = proxy.connect();
+    for _ in 0..2 {
+        assert_eq!(ask(&mut client, CHAT).1, BODY);
+        let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record;
+        assert_eq!((record.ending, record.tokens.output()), (Ending::Complete, 2));
+    }
+    assert_eq!(server.connections(), 1);
 }
