@@ -27,7 +27,7 @@ def pytest_configure():
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1"
 
 
-CLEAR, HTTP1 = TRANSPORTS = ("clear", "http1")
+CLEAR, HTTP1, HTTP2 = TRANSPORTS = ("clear", "http1", "http2")
 """How tokenmeter reaches the provider: without TLS, or with TLS and what is agreed there."""
 
 
@@ -50,14 +50,14 @@ class Place:
             self.proxy = Proxy(self.fake.url, folder, "--kind", kind)
         else:
             authority = Authority(folder, [provider.HOST])
-            self.fake = Fake(provider, authority, ["http/1.1"])
+            self.fake = Fake(provider, authority, ["http/1.1"] if transport == HTTP1 else ["h2", "http/1.1"])
             url = f"https://{provider.HOST}:{self.fake.port}"
             self.proxy = Proxy(url, folder, "--upstream-ca", str(authority.ca), hosts={provider.HOST: "127.0.0.1"})
 
     @property
     def version(self):
         """The version of HTTP that the provider is to see."""
-        return "1.1"
+        return "2" if self.transport == HTTP2 else "1.1"
 
     def stop(self):
         self.proxy.stop()
