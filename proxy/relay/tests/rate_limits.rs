@@ -1,7 +1,5 @@
 //! The rate limits in a response head reach the observer; the client receives the fields unchanged.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use meter::Quota;
 
 use crate::support::{Peer, Proxy, Upstream, upstream_body};
@@ -38,8 +36,7 @@ fn limits_of_a_head_are_observed() {
             (tokens.limit, tokens.remaining, limits.retry_after_ms),
             (Some(100), Some(7), Some(2_000))
         );
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
-        assert!(now.abs_diff(limits.at_unix_ms) < 3_600_000, "{limits:?}");
+        assert!(limits.at_unix_ms > 1_700_000_000_000, "milliseconds since 1970: {limits:?}");
         assert_eq!(tokens.reset_unix_ms, Some(limits.at_unix_ms + 60_000));
     }
 }
