@@ -75,7 +75,8 @@ pub(crate) async fn respond<E: Engine>(
 
     in_flight.answering.set(true);
     let body = if switching {
-        let upstream_io = connection.into_upstream_io().await;
+        // Boxed: it holds the connection several times, and few requests switch.
+        let upstream_io = Box::pin(connection.into_upstream_io()).await;
         let upstream_io = upstream_io.ok_or_else(|| invalid("broke off while switching protocols"))?;
         in_flight.client.switch(upstream_io, session);
         ResponseBody::Empty

@@ -6,18 +6,20 @@ mod http2;
 
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use connect::Stream;
 use http::{HeaderMap, Request, Response, StatusCode};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::Builder;
 
 use self::body::UpstreamAnswer;
 use self::http1::Http1Connection;
-use self::http2::{Http2Connection, Http2Stream, OnInterim};
+use self::http2::{Http2Connection, Http2Sending, Http2Stream, OnInterim};
 use crate::capacity::Permit;
 use crate::engine::{Connection, Opened, SendError, UpstreamBody};
 use crate::state::WorkerState;
@@ -32,6 +34,32 @@ pub(crate) enum HyperConnection<B: UpstreamBody> {
     Http1(Http1Connection<B>),
     /// A stream of a connection that others share. It carries one request.
     Http2(Http2Stream<B>),
+}
+
+/// A request that waits for its response.
+#[pin_project::pin_project(project = SendingProjection)]
+enum Sending<F, B> {
+    Http1(#[pin] F),
+    Http2(Box<Http2Sending<B>>),
+}
+
+impl<F, B> Future for Sending<F, B>
+where
+    F: Future<Output = Result<Response<Incoming>, SendError<B>>>,
+    B: UpstreamBody,
+{
+    type Output = Result<Response<UpstreamAnswer>, SendError<B>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project() {
+            SendingProjection::Http1(sending) => {
+                sending.poll(cx).map_ok(|response| response.map(UpstreamAnswer::Http1))
+            }
+            SendingProjection::Http2(sending) => {
+                sending.poll(cx).map_ok(|response| response.map(UpstreamAnswer::Http2))
+            }
+        }
+    }
 }
 
 /// Starts HTTP/1.1 on a stream. `place`: its place among all sockets.
@@ -78,16 +106,10 @@ impl<B: UpstreamBody> Connection for HyperConnection<B> {
         &mut self,
         request: Request<B>,
     ) -> impl Future<Output = Result<Response<UpstreamAnswer>, SendError<B>>> + use<B> {
-        let (http1, http2) = match self {
-            Self::Http1(connection) => (Some(connection.send(request)), None),
-            Self::Http2(stream) => (None, Some(stream.send(request))),
-        };
-        async move {
-            match (http1, http2) {
-                (Some(sending), _) => Ok(sending.await?.map(UpstreamAnswer::Http1)),
-                (None, Some(sending)) => Ok(sending.response().await?.map(UpstreamAnswer::Http2)),
-                (None, None) => unreachable!("one of them is there"),
-            }
+        match self {
+            Self::Http1(connection) => Sending::Http1(connection.send(request)),
+            // Boxed: HTTP/1.1's requests have no room for it.
+            Self::Http2(stream) => Sending::Http2(Box::new(stream.send(request))),
         }
     }
 

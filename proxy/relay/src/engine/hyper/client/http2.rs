@@ -25,7 +25,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 
 pub(crate) use self::body::Http2Body;
-pub(crate) use self::stream::{Http2Stream, OnInterim};
+pub(crate) use self::stream::{Http2Sending, Http2Stream, OnInterim};
 use super::HyperConnection;
 use crate::capacity::Permit;
 use crate::engine::{Shared, UpstreamBody};

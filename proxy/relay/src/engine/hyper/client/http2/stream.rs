@@ -47,21 +47,21 @@ impl<B> Drop for Http2Stream<B> {
 
 impl<B: UpstreamBody> Http2Stream<B> {
     /// Queues the head of a request and returns what waits for its response. [`drive`](Self::drive) sends the body.
-    pub(crate) fn send(&mut self, request: Request<B>) -> Sending<B> {
+    pub(crate) fn send(&mut self, request: Request<B>) -> Http2Sending<B> {
         let (mut parts, body) = request.into_parts();
         let interim = parts.extensions.remove::<OnInterim>();
         let is_empty = is_over(&parts, &body);
         // A clone, because a sender remembers its last request while that waits to be opened.
         let Ok(head) = head::request(&parts) else {
-            return Sending::Unsent(SendError { unsent: None, cause: SendFailure::Invalid });
+            return Http2Sending::Unsent(Some(SendError { unsent: None, cause: SendFailure::Invalid }));
         };
         let Ok((response, out)) = self.link.sender.clone().send_request(head, is_empty) else {
             let unsent = Some(Request::from_parts(parts, body));
-            return Sending::Unsent(SendError { unsent, cause: SendFailure::Closed });
+            return Http2Sending::Unsent(Some(SendError { unsent, cause: SendFailure::Closed }));
         };
         let upload = Rc::new(RefCell::new(Upload::new(parts, body, out)));
         self.upload = Some(Rc::clone(&upload));
-        Sending::Sent(Sent { link: Rc::clone(&self.link), response, interim, upload })
+        Http2Sending::Sent(Sent { link: Rc::clone(&self.link), response, interim, upload })
     }
 
     /// Sends the body as far as the client and the server allow.
@@ -73,11 +73,11 @@ impl<B: UpstreamBody> Http2Stream<B> {
 }
 
 /// A request that was queued, or not.
-pub(crate) enum Sending<B> {
+pub(crate) enum Http2Sending<B> {
     /// The connection took the request.
     Sent(Sent<B>),
     /// The connection accepts no more requests.
-    Unsent(SendError<B>),
+    Unsent(Option<SendError<B>>),
 }
 
 /// A request that waits for its response.
@@ -88,12 +88,12 @@ pub(crate) struct Sent<B> {
     upload: Rc<RefCell<Upload<B>>>,
 }
 
-impl<B: UpstreamBody> Sending<B> {
+impl<B: UpstreamBody> Http2Sending<B> {
     /// Waits for the head of the response.
-    pub(crate) async fn response(self) -> Result<Response<Http2Body>, SendError<B>> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Response<Http2Body>, SendError<B>>> {
         match self {
-            Self::Sent(mut sent) => std::future::poll_fn(|cx| sent.poll(cx)).await,
-            Self::Unsent(error) => Err(error),
+            Self::Sent(sent) => sent.poll(cx),
+            Self::Unsent(error) => error.take().map_or(Poll::Pending, |error| Poll::Ready(Err(error))),
         }
     }
 }
