@@ -263,11 +263,11 @@ logs to another folder, copy the files of DIR back, verify, start the proxy.";
 
 const FORGET: &str = "\
 Example:
-  tokenmeter ledger forget --keep-days 400 --ledger postgres://owner@db.example/spend
+  tokenmeter ledger forget --keep-days 400 --ledger postgres://owner@db/spend
 
-The role in the URL must own the schema tokenmeter. The newest month of the store
-keeps its rows. A ledger file needs no such command: `ledger_keep_days` of the
-proxy that writes it applies.";
+The role in the URL must own the schema tokenmeter. The newest month of the
+store keeps its rows. A ledger file needs no such command: `ledger_keep_days` of
+the proxy that writes it applies.";
 
 /// The error of a subcommand.
 #[derive(Debug)]
