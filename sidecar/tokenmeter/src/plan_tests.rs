@@ -135,6 +135,21 @@ fn every_setting_reaches_its_part() {
 }
 
 #[test]
+fn host_of_named_tls_is_sent() {
+    for (url, sent) in [
+        ("https://llm.example", Some("llm.example")),
+        ("https://llm.example:8443/x", Some("llm.example:8443")),
+        ("https://10.1.2.3", None),
+        ("https://[::1]:8443", None),
+        ("https://localhost:8443", None),
+        ("http://llm.example", None),
+    ] {
+        let plan = plan(&flags(&format!("upstream={url}")));
+        assert_eq!(plan.relay.upstreams[0].authority.as_deref(), sent, "{url}");
+    }
+}
+
+#[test]
 fn host_of_a_provider_decides_kind_and_provider() {
     let facts = |written| {
         let plan = plan(&flags(written));

@@ -57,7 +57,7 @@ impl UpstreamDraft {
             name: self.name.as_str().into(),
             listen: listen.address,
             target,
-            authority: hosted.map(|_| url.host_field().into()),
+            authority: (hosted.is_some() || url.has_named_tls()).then(|| url.host_field().into()),
             prefix: url.prefix.as_str().into(),
             kind,
             provider: provider.into(),

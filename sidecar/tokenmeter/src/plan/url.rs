@@ -2,7 +2,7 @@
 //! has a remedy.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use connect::{Address, HttpProxy, Target, Tls, TlsError, TlsFiles};
@@ -62,6 +62,13 @@ impl Url {
             Address::Host { host, .. } => Some(host),
             Address::Unix(_) => None,
         }
+    }
+
+    /// Returns true of `https` with a name as its host. Such a server selects its site by that name in the handshake,
+    /// and many refuse requests for another one; an address or `localhost` names no site.
+    pub(crate) fn has_named_tls(&self) -> bool {
+        self.is_secure
+            && self.host().is_some_and(|host| host != "localhost" && host.parse::<IpAddr>().is_err())
     }
 
     /// Returns the value of the field `Host` for this URL: without the port if it is the scheme's own.
