@@ -104,7 +104,8 @@ pub unsafe extern "C" fn tm_exchange_begin(
         };
         let now_unix_s = request.unix_ns / 1_000_000_000;
         let shard = host.choose_shard();
-        let tenant = host.tenant(shard, &RequestHead { peer, path, headers: &headers, now_unix_s })?;
+        let tenant = host
+            .tenant(shard, &RequestHead { peer, certificate: None, path, headers: &headers, now_unix_s })?;
         let times = (Tick(request.at_ns), request.unix_ns);
         let id = EXCHANGES.insert_with(|| Embedded::begin(host, route, (shard, tenant), headers, times))?;
         // SAFETY: the caller's contract.

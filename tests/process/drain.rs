@@ -70,7 +70,7 @@ async fn drain_loses_no_request() {
     assert!(answer.ends_with("data: [DONE]\n\n\r\n0\r\n\r\n"), "{answer}");
     let status = tokio::task::block_in_place(|| proxy.ended(Duration::from_secs(10)));
     assert!(status.success(), "{status:?}");
-    assert!(TcpStream::connect(data).is_err(), "the listener is closed");
+    assert!(TcpStream::connect(proxy.listener).is_err(), "the listener is closed");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

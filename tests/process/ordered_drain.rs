@@ -78,7 +78,7 @@ async fn ordered_drain_ends_with_the_last_record_and_keeps_the_page() {
         assert_eq!(rows.1, 2, "both rows are committed before the answer");
         let (code, said) = finished(command);
         assert!(code == Some(0) && said.ends_with("tokenmeter: drained\n"), "{code:?} {said}");
-        assert!(TcpStream::connect(data).is_err(), "the listener is closed");
+        assert!(TcpStream::connect(proxy.listener).is_err(), "the listener is closed");
         // The page stays until the signal, and a repeated order changes nothing.
         assert_eq!(proxy.page().sum("tokenmeter_ledger_rows_total", &[]), 2.0);
         assert_eq!(finished(order(&place, admin)).0, Some(0));

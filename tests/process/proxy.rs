@@ -7,13 +7,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::meter_page::Page;
+use crate::tls_client;
 
 /// The process and its addresses.
 pub(crate) struct Proxy {
     child: Child,
     log: Arc<Mutex<String>>,
-    /// The address for clients.
+    /// The address for clients; unspecified if they connect to a Unix socket.
     pub(crate) data: SocketAddr,
+    /// The address on which it listens for clients: `data`, unless they reach it through a bridge.
+    pub(crate) listener: SocketAddr,
     /// The address of the metrics.
     pub(crate) admin: SocketAddr,
 }
@@ -47,9 +50,17 @@ impl Proxy {
     fn spawn(mut command: Command, url: &str, options: &[&str], environment: &[(&str, &str)]) -> Self {
         let quiet = ["--kind", "--engine-metrics"].iter().any(|option| options.contains(option));
         let quiet = if quiet { &[][..] } else { &["--kind", "openai", "--engine-metrics", "off"] };
+        // Tests of listeners name their own.
+        let is_named = options.iter().any(|option| option.starts_with("--listen"));
+        let is_bridged = tls_client::is_on() && !is_named;
+        let listen = match (is_named, is_bridged) {
+            (true, _) => Vec::new(),
+            (_, true) => tls_client::options().to_vec(),
+            _ => vec!["--listen".to_owned(), "127.0.0.1:0".to_owned()],
+        };
         let mut child = command
-            .args(["run", "--upstream", url])
-            .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .args(["run", "--upstream", url, "--admin", "127.0.0.1:0"])
+            .args(listen)
             .args(options)
             .args(quiet)
             .envs(environment.iter().copied())
@@ -81,7 +92,15 @@ impl Proxy {
                 rest.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':')).unwrap_or(rest.len());
             rest[..end].parse().unwrap_or_else(|_| panic!("no address after {after:?} in {line}"))
         };
-        Self { data: address("listening on http://"), admin: address("metrics http://"), child, log }
+        let listener = if line.contains("listening on unix:") {
+            SocketAddr::from(([0, 0, 0, 0], 0))
+        } else if line.contains("listening on https://") {
+            address("listening on https://")
+        } else {
+            address("listening on http://")
+        };
+        let data = if is_bridged { tls_client::bridge(listener) } else { listener };
+        Self { data, listener, admin: address("metrics http://"), child, log }
     }
 
     /// The metrics page.

@@ -159,7 +159,7 @@ fn listener(
     source: Box<dyn page::Source>,
 ) -> Result<page::Running, Fault> {
     let hosts = page::AllowedHosts::new(settings.hosts.iter().cloned());
-    page::start(listen, hosts, page::CONNECTIONS, source)
+    page::start(listen.into(), hosts, page::CONNECTIONS, source)
         .map_err(|error| Fault::new(Status::Start, error.to_string()))
 }
 

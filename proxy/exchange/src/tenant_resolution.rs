@@ -8,7 +8,7 @@ use http::HeaderMap;
 use http::header::HeaderValue;
 use meter::{DEFAULT_TENANT, RuleKind, TokenRejection};
 use scan::{Member, Name, SelectedMembers};
-use tenant::{BodyFacts, BodyKey, Head, PendingTenant, Resolution, Rules, TenantIdentity};
+use tenant::{BodyFacts, BodyKey, CertificateNames, Head, PendingTenant, Resolution, Rules, TenantIdentity};
 
 use crate::request_reader::RequestReader;
 
@@ -42,6 +42,8 @@ fn members(rules: &Rules) -> SelectedMembers {
 pub struct RequestHead<'a> {
     /// The peer of the connection, never an address that a header claims.
     pub peer: IpAddr,
+    /// The names in the client's verified certificate, if it presented one.
+    pub certificate: Option<&'a CertificateNames>,
     /// The path as received, without the query.
     pub path: &'a str,
     /// The header fields.
@@ -76,10 +78,11 @@ impl TenantResolution {
         members: &mut RuleMembers,
         head: &RequestHead<'_>,
     ) -> (Self, Option<TokenRejection>) {
-        let RequestHead { peer, path, headers, now_unix_s } = *head;
+        let RequestHead { peer, certificate, path, headers, now_unix_s } = *head;
         let field =
             |name: &str, at| headers.get_all(name).iter().nth(at).map(|value: &HeaderValue| value.as_bytes());
-        let (resolved, rejection) = rules.resolve_head(&Head { peer, path, field: &field, now_unix_s });
+        let (resolved, rejection) =
+            rules.resolve_head(&Head { peer, certificate, path, field: &field, now_unix_s });
         let resolution = match resolved {
             Resolution::Resolved(identity) => State::Resolved(identity),
             Resolution::NeedsBody(pending) => {

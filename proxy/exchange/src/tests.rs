@@ -124,7 +124,7 @@ fn body_decides_the_tenant_only_if_whole() {
         [(r#"{"user":"acme"}"#, "acme", RuleKind::Body), (r#"{"user":"acme""#, "default", RuleKind::Default)]
     {
         let (peer, headers) = ([127, 0, 0, 1].into(), HeaderMap::new());
-        let head = RequestHead { peer, path: CHAT, headers: &headers, now_unix_s: 0 };
+        let head = RequestHead { peer, certificate: None, path: CHAT, headers: &headers, now_unix_s: 0 };
         let (resolution, rejection) = TenantResolution::of_head(&rules, &mut RuleMembers::default(), &head);
         assert_eq!((resolution.rule(), rejection), (None, None));
         let mut exchange = begin(CHAT, resolution);

@@ -202,6 +202,11 @@ pub enum Dropped {
     Panic,
     /// An accept that failed, or of a connection that was not redirected as the plan says.
     Accept,
+    /// A client connection without TLS where TLS is expected, or with a handshake that failed or took too long.
+    Handshake,
+    /// A connection without the header of the PROXY protocol that its listener expects, or with one of a peer that is
+    /// not trusted.
+    ProxyHeader,
     /// A compressed body that is no longer decoded: damaged, or above the limits of a decompression bomb.
     Decoding,
     /// A local token count that failed, or for which there was no memory.
@@ -222,12 +227,14 @@ pub enum Dropped {
 
 impl Dropped {
     /// Every kind.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Record,
         Self::UsageRejected,
         Self::FrameUnparsed,
         Self::Panic,
         Self::Accept,
+        Self::Handshake,
+        Self::ProxyHeader,
         Self::Decoding,
         Self::Tokenizing,
         Self::UsageEdit,
@@ -246,6 +253,8 @@ impl Dropped {
             Self::FrameUnparsed => "frame_unparsed",
             Self::Panic => "panic",
             Self::Accept => "accept",
+            Self::Handshake => "handshake",
+            Self::ProxyHeader => "proxy_header",
             Self::Decoding => "decoding",
             Self::Tokenizing => "tokenizing",
             Self::UsageEdit => "usage_edit",

@@ -7,6 +7,8 @@ pub enum RuleKind {
     Jwt,
     /// A known API key.
     ApiKey,
+    /// A verified certificate of the client.
+    Certificate,
     /// A header field from a trusted peer.
     Header,
     /// A member of the body.
@@ -21,14 +23,23 @@ pub enum RuleKind {
 
 impl RuleKind {
     /// All kinds, in the order of their indices.
-    pub const ALL: [Self; 7] =
-        [Self::Jwt, Self::ApiKey, Self::Header, Self::Body, Self::Path, Self::Peer, Self::Default];
+    pub const ALL: [Self; 8] = [
+        Self::Jwt,
+        Self::ApiKey,
+        Self::Certificate,
+        Self::Header,
+        Self::Body,
+        Self::Path,
+        Self::Peer,
+        Self::Default,
+    ];
 
     /// The label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jwt => "jwt",
             Self::ApiKey => "api_key",
+            Self::Certificate => "certificate",
             Self::Header => "header",
             Self::Body => "body",
             Self::Path => "path",

@@ -4,17 +4,18 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
-use tokio::net::TcpStream;
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::capacity::Permit;
 use crate::engine::net::client::{Client, Stage};
 use crate::engine::net::pace::Verdict;
 use crate::engine::net::pool::{Pool, PooledConnection};
+use crate::engine::net::socket::Socket;
+use crate::engine::net::tls::Tls;
 use crate::engine::{Connection, Engine};
 use crate::exchange::metered::Metered;
 use crate::request::body::Upload;
@@ -62,10 +63,10 @@ impl<E: Engine> Connections<E> {
         })
     }
 
-    /// A client connection accepted from `peer`.
-    pub(crate) fn client(&self, stream: TcpStream, peer: SocketAddr) -> Rc<Client> {
+    /// A client connection accepted from `peer`: its address, and true if a header of the PROXY protocol names the client.
+    pub(crate) fn client(&self, socket: Socket, tls: Option<Box<Tls>>, peer: (IpAddr, bool)) -> Rc<Client> {
         self.connected.set(self.connected.get() + 1);
-        Rc::new(Client::new(&self.worker, stream, peer, self.connected.get()))
+        Rc::new(Client::new(&self.worker, socket, tls, peer, self.connected.get()))
     }
 
     /// A request from a client connection to an upstream. `is_http1`: its version; `may_pause`: its protocol allows the
@@ -118,8 +119,8 @@ impl<E: Engine> Connections<E> {
     /// Returns true if the client's holder exceeds its share of connections or sockets.
     pub(crate) fn is_greedy(&self, client: &Client) -> bool {
         let (connections, sockets) = (&self.worker.capacities.connections, &self.worker.capacities.sockets);
-        let holder = client.holder.as_ref();
-        connections.excess(holder) > 0 || sockets.excess(holder) > 0
+        let holder = client.holder();
+        connections.excess(holder.as_ref()) > 0 || sockets.excess(holder.as_ref()) > 0
     }
 
     /// Returns true if at least half of the requests wait for data from their clients.

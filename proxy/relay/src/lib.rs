@@ -22,6 +22,7 @@ mod sweep;
 mod watched;
 
 mod capacity;
+mod client_certificate;
 pub mod clock;
 mod drain;
 pub mod gate;
@@ -29,22 +30,24 @@ mod holder;
 pub mod limits;
 mod listen;
 pub mod outbox;
+mod proxy_header;
 mod redirected;
 pub mod rejection;
 pub mod shares;
 pub mod upstream_profile;
 
 pub use ::exchange::RoleSource;
+pub use client_certificate::certificate_names;
 pub use engine::EngineKind;
 pub use exchange::trace::{Draw, Sampler, Tracing};
 pub use gate::{Gap, Gate, Models, Refused, RequestedModel, Terms, UnknownPaths};
 pub use meter::observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 pub use meter::{RuleKind, ServerKind, TokenRejection};
 pub use outbox::{Finished, Inbox, Missed, Notice, Outbox, ReportedRejection, Text, outbox};
-pub use plan::{Plan, Upstream};
+pub use plan::{Listen, ListenAddress, Plan, Upstream};
 pub use rejection::{Known, Rejection};
 pub use shares::Shares;
-pub use start::{CapacityReading, CapacityUse, Running, StartError, start};
+pub use start::{BoundListener, CapacityReading, CapacityUse, Running, StartError, start};
 pub use upstream_profile::UpstreamProfile;
 pub use usage::Policy as UsagePolicy;
 

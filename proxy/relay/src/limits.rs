@@ -21,6 +21,14 @@ pub const TRACESTATE_BYTES: usize = 512;
 /// Bytes taken from a client's socket in one read, into a buffer that all connections of a worker share.
 pub const CLIENT_READ_BYTES: usize = 16 * 1024;
 
+/// Bytes taken from a client's socket in one read during the handshake of TLS. A client's whole part is below 2 KiB,
+/// but for large certificates.
+pub const HANDSHAKE_READ_BYTES: usize = 4 * 1024;
+
+/// Bytes of plaintext that a TLS session keeps while the engine does not read, so that the end of the connection behind
+/// them is seen. It is the library's own bound: one record at most is read beyond it.
+pub const TLS_READ_AHEAD_BYTES: usize = 16 * 1024;
+
 /// The largest `Content-Length` that is forwarded: servers with signed integers read a greater one as negative.
 pub const CONTENT_LENGTH_MAX: u64 = i64::MAX as u64;
 

@@ -1,22 +1,26 @@
 //! The effective settings of the data plane. The data plane reads no configuration file.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use connect::Target;
+use rustls::ServerConfig;
 use usage::Policy;
 
 use crate::{EngineKind, Gate, RoleSource, ServerKind, Shares, Tracing};
 
-/// One upstream and the address on which clients reach it.
+/// One upstream and the listeners by which clients reach it.
 #[derive(Clone, Debug)]
 pub struct Upstream {
     /// Name as configured; a label.
     pub name: Arc<str>,
-    /// The address on which the proxy listens for it. Port 0 selects a free one.
-    pub listen: SocketAddr,
+    /// The listeners of the proxy for it.
+    pub listen: Vec<Listen>,
     /// The server, and how it is reached.
     pub target: Target,
     /// The `Host` of every request; `None` forwards the client's.
@@ -33,10 +37,61 @@ pub struct Upstream {
     pub role: RoleSource,
 }
 
+/// One listener.
+#[derive(Clone, Debug)]
+pub struct Listen {
+    /// Its address.
+    pub address: ListenAddress,
+    /// The current TLS configuration; `None` if clients do not use TLS. A new one applies to new connections.
+    pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
+    /// True if each connection begins with a header of the PROXY protocol, in which a trusted peer names the client.
+    pub proxy_protocol: bool,
+}
+
+impl Listen {
+    /// A listener without TLS. Port 0 selects a free one.
+    pub fn tcp(address: SocketAddr) -> Self {
+        Self { address: ListenAddress::Tcp(address), tls: None, proxy_protocol: false }
+    }
+}
+
+/// The address of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// An address and a TCP port.
+    Tcp(SocketAddr),
+    /// A Unix socket.
+    Unix {
+        /// The path of its file.
+        path: Arc<Path>,
+        /// The permission bits of the file.
+        mode: u32,
+    },
+}
+
+impl ListenAddress {
+    /// The address, unless it is that of a Unix socket.
+    pub fn tcp(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(address) => Some(*address),
+            Self::Unix { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix { path, .. } => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
 /// The effective settings of the data plane.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The upstreams; each has a listener of its own.
+    /// The upstreams; each has listeners of its own.
     pub upstreams: Vec<Upstream>,
     /// The engine that carries the bytes.
     pub engine: EngineKind,
@@ -72,10 +127,13 @@ pub struct Plan {
     /// True if a client that closed its write side still gets its answer. If false, it counts as gone, as it does for
     /// the Python servers (uvicorn aborts on EOF).
     pub half_close: bool,
+    /// True if requests tell the upstream their client's address, protocol and host (`Forwarded`, `X-Forwarded-*`).
+    pub forwards: bool,
     /// True if requests whose work would continue after their client left are rejected: their client gets the output by
     /// another request, which is not metered.
     pub refuse_detached: bool,
-    /// True if every connection is redirected: its upstream is the one with the port that its client addressed.
+    /// True if every connection to a TCP listener without TLS is redirected: its upstream is the one with the port
+    /// that its client addressed.
     pub transparent: bool,
     /// Maximum client connections per worker; beyond it the one that is idle for longest is closed.
     pub connections: usize,

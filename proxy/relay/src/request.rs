@@ -5,6 +5,7 @@ pub(crate) mod admission;
 pub(crate) mod answer;
 pub(crate) mod body;
 mod error_body;
+mod forwarded;
 pub(crate) mod headers;
 pub(crate) mod in_flight;
 mod inject_usage;
@@ -28,6 +29,7 @@ use meter::Tick;
 use self::admission::{admit, admit_uncounted};
 use self::answer::Answer;
 use self::body::Upload;
+use self::forwarded::Sender;
 use self::in_flight::InFlight;
 use self::inject_usage::{inject, is_refusal, settle};
 use self::reject::{Stop, reject, reject_unopened};
@@ -113,7 +115,7 @@ fn open<E: Engine>(
         .map_err(|violation| reject_unopened(worker, index, Answer::refused(violation)))?;
     let upgrade = policy::asks_upgrade(parts.version, &parts.headers);
 
-    let resolver = TenantResolver::of(worker, client.peer);
+    let resolver = TenantResolver::of(worker, client);
     resolver.strip_untrusted_headers(worker, &mut parts.headers);
     let prefix_len = resolver.strip_prefix_len(worker, parts.uri.path());
     // Both parts are valid, so only their joined length can fail.
@@ -138,7 +140,7 @@ fn open<E: Engine>(
         }
         Err(_) if upgrade => {
             let role = upstream.role.of_peer(resolver.trusts_peer(worker));
-            let holder = client.holder.clone();
+            let holder = client.holder();
             let headers = &mut parts.headers;
             let handshake = Handshake { upstream: index, target: &target, headers, holder, role };
             opened = Some(session::open(worker, handshake, resolve)?);
@@ -147,8 +149,8 @@ fn open<E: Engine>(
         Err(_) => Metered::not(worker),
     };
     let client_key =
-        metered.with(|exchange| ClientKey::of(exchange.core.tenant().map(|tenant| &**tenant), client.peer));
-    let client_key = client_key.unwrap_or_else(|| ClientKey::of(None, client.peer));
+        metered.with(|exchange| ClientKey::of(exchange.core.tenant().map(|tenant| &**tenant), client.peer()));
+    let client_key = client_key.unwrap_or_else(|| ClientKey::of(None, client.peer()));
     let route = route.map(|route| route.speaks);
     let policy = UsagePolicy { upstream, profile, client: client_key, now: begun };
     let question = route.ok().and_then(|speaks| policy.question_by_path(speaks, &parts.headers));
@@ -177,6 +179,11 @@ impl Opened {
         let version = parts.version;
         let upstream = &in_flight.worker.plan.upstreams[in_flight.upstream];
         rewrite(&mut parts, target, upstream, upgrade.is_some(), !body.is_end_stream());
+        if in_flight.worker.plan.forwards {
+            let is_trusted = resolver.trusts_peer(&in_flight.worker);
+            let (peer, is_tls) = (in_flight.client.peer(), in_flight.client.is_tls());
+            forwarded::append(&mut parts.headers, Sender { peer, is_trusted, is_tls });
+        }
         in_flight.metered.borrow_mut().with(|exchange| exchange.trace_onward(&mut parts.headers));
         let mut upload = Upload::new(body, resolver, &in_flight, begun);
 

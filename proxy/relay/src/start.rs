@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -16,8 +15,8 @@ use crate::holder::{Holders, Resource};
 use crate::listen::listen;
 use crate::outbox::Outbox;
 use crate::state::Capacities;
-use crate::worker::{self, Start};
-use crate::{Observer, Plan, UpstreamProfile, limits};
+use crate::worker::{self, Start, WorkerListener};
+use crate::{ListenAddress, Observer, Plan, UpstreamProfile, limits};
 
 /// Starts the workers. When it returns, every address is bound and connections are accepted.
 ///
@@ -36,18 +35,21 @@ pub fn start(
     assert_eq!(observers.len(), plan.workers, "each worker owns one observer");
     assert!(plan.workers > 0, "at least one worker");
     let plan = Arc::new(plan);
-    let mut addresses = Vec::new();
+    let mut bound = Vec::new();
     let mut listeners: Vec<Vec<_>> = (0..plan.workers).map(|_| Vec::new()).collect();
-    for upstream in &plan.upstreams {
-        let failed = |source| StartError::Listen {
-            upstream: Arc::clone(&upstream.name),
-            address: upstream.listen,
-            source,
-        };
-        let shared = listen(upstream.listen, plan.workers).map_err(failed)?;
-        addresses.push((Arc::clone(&upstream.name), shared[0].local_addr().map_err(failed)?));
-        for (worker, listener) in listeners.iter_mut().zip(shared) {
-            worker.push(listener);
+    for (index, upstream) in plan.upstreams.iter().enumerate() {
+        for planned in &upstream.listen {
+            let failed = |source| StartError::Listen {
+                upstream: Arc::clone(&upstream.name),
+                address: planned.address.clone(),
+                source,
+            };
+            let (address, shared) = listen(&planned.address, plan.workers).map_err(failed)?;
+            bound.push(BoundListener { upstream: index, address, is_tls: planned.tls.is_some() });
+            for (worker, listener) in listeners.iter_mut().zip(shared) {
+                let (tls, proxy_protocol) = (planned.tls.clone(), planned.proxy_protocol);
+                worker.push(WorkerListener { upstream: index, listener, tls, proxy_protocol });
+            }
         }
     }
 
@@ -73,7 +75,7 @@ pub fn start(
     let texts = Capacity::new(limits::KEPT_TEXTS_BYTES);
     let (phase, phases) = watch::channel(Phase::Serving);
     let mut running = Running {
-        addresses,
+        listeners: bound,
         loads,
         profiles,
         capacities,
@@ -108,9 +110,20 @@ pub fn start(
     Ok(running)
 }
 
+/// A listener that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoundListener {
+    /// The index of its upstream in the plan.
+    pub upstream: usize,
+    /// Its address, with the actual port.
+    pub address: ListenAddress,
+    /// True if its clients use TLS.
+    pub is_tls: bool,
+}
+
 /// The running data plane. Dropping it stops it without waiting.
 pub struct Running {
-    addresses: Vec<(Arc<str>, SocketAddr)>,
+    listeners: Vec<BoundListener>,
     loads: Vec<Arc<Mutex<meter::Load>>>,
     profiles: Vec<Arc<UpstreamProfile>>,
     capacities: Capacities,
@@ -120,9 +133,9 @@ pub struct Running {
 }
 
 impl Running {
-    /// Each upstream's name and the address on which the proxy listens for it, in the plan's order.
-    pub fn addresses(&self) -> &[(Arc<str>, SocketAddr)] {
-        &self.addresses
+    /// The listeners, in the plan's order.
+    pub fn listeners(&self) -> &[BoundListener] {
+        &self.listeners
     }
 
     /// Each upstream's load cell, in the plan's order.
@@ -213,7 +226,7 @@ pub enum StartError {
         /// The name of its upstream.
         upstream: Arc<str>,
         /// The address.
-        address: SocketAddr,
+        address: ListenAddress,
         /// The kernel's error.
         source: io::Error,
     },

@@ -3,15 +3,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::TcpListener as StdListener;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
+use arc_swap::ArcSwap;
 use exchange::IdSource;
-use tokio::net::TcpListener;
+use rustls::ServerConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinSet, LocalSet};
 
@@ -21,9 +21,12 @@ use crate::drain::{Leaving, Phase};
 use crate::engine::hyper::Hyper;
 use crate::engine::net::client::Client;
 use crate::engine::net::client_stream::ClientStream;
+use crate::engine::net::socket::Socket;
+use crate::engine::net::tls::Tls;
 use crate::engine::net::tunnel;
 use crate::engine::{Engine, Served};
 use crate::exchange::metered::Metered;
+use crate::listen::{Accepting, Listener};
 use crate::outbox::Outbox;
 use crate::redirected;
 use crate::request::forward;
@@ -40,10 +43,20 @@ pub(crate) struct Start {
     pub(crate) profiles: Vec<Arc<UpstreamProfile>>,
     pub(crate) capacities: Capacities,
     pub(crate) texts: Capacity,
-    /// One listener per upstream, in the plan's order.
-    pub(crate) listeners: Vec<StdListener>,
+    pub(crate) listeners: Vec<WorkerListener>,
     pub(crate) in_flight: Arc<AtomicUsize>,
     pub(crate) phase: watch::Receiver<Phase>,
+}
+
+/// A listener of one worker.
+pub(crate) struct WorkerListener {
+    /// The index of its upstream.
+    pub(crate) upstream: usize,
+    pub(crate) listener: Listener,
+    /// The current TLS configuration, if its clients use TLS.
+    pub(crate) tls: Option<Arc<ArcSwap<ServerConfig>>>,
+    /// True if each connection begins with a header of the PROXY protocol.
+    pub(crate) proxy_protocol: bool,
 }
 
 /// Runs a worker from start to end, on its own thread.
@@ -87,10 +100,20 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
     let tasks = Rc::new(RefCell::new(JoinSet::new()));
 
     let mut accepting = JoinSet::new();
-    for (upstream, listener) in listeners.into_iter().enumerate() {
-        let listener = TcpListener::from_std(listener)?;
+    // Their sockets exceed the bound for all.
+    let sockets = worker.plan.shares.sockets / (16 * worker.plan.workers * listeners.len().max(1));
+    let waiting_max = sockets.clamp(1, limits::WAITING_CONNECTIONS);
+    for WorkerListener { upstream, listener, tls, proxy_protocol } in listeners {
+        let listener = listener.accepting()?;
         let (connections, places, tasks) = (Rc::clone(&connections), Arc::clone(&places), Rc::clone(&tasks));
-        accepting.spawn_local(accept(listener, upstream, connections, places, tasks));
+        accepting.spawn_local(accept(
+            (listener, tls, proxy_protocol),
+            upstream,
+            connections,
+            places,
+            tasks,
+            waiting_max,
+        ));
     }
     let sweeping = tokio::task::spawn_local(sweep_forever(Rc::clone(&connections)));
 
@@ -124,20 +147,18 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
 /// Accepts one listener's connections, while there are places for them. Several may wait for a place at once, so that
 /// one without a place does not delay the others.
 async fn accept<E: Engine>(
-    listener: TcpListener,
+    (listener, tls, proxy_protocol): (Accepting, Option<Arc<ArcSwap<ServerConfig>>>, bool),
     upstream: usize,
     connections: Rc<Connections<E>>,
     places: Arc<Semaphore>,
     tasks: Rc<RefCell<JoinSet<()>>>,
+    waiting_max: usize,
 ) {
     let mut warned = None;
     let mut waiting = JoinSet::new();
     let plan = &connections.worker.plan;
-    // Their sockets exceed the bound for all.
-    let sockets = plan.shares.sockets / (16 * plan.workers * plan.upstreams.len());
-    let waiting_max = sockets.clamp(1, limits::WAITING_CONNECTIONS);
     loop {
-        let (stream, peer) = match listener.accept().await {
+        let (socket, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
                 connections.worker.dropped(Dropped::Accept);
@@ -152,23 +173,37 @@ async fn accept<E: Engine>(
                 continue;
             }
         };
-        let upstream = match plan.transparent {
-            false => upstream,
-            true => match redirected::upstream(&plan.upstreams, &stream, peer) {
-                Some(upstream) => upstream,
-                None => {
+        if proxy_protocol && !plan.tenants.load().trusts(peer.ip()) {
+            connections.worker.dropped(Dropped::ProxyHeader);
+            tracing::debug!(%peer, "closed: it may not name clients by the PROXY protocol, as it is not trusted");
+            continue;
+        }
+        let mut upstream = upstream;
+        if let Socket::Tcp(stream) = &socket {
+            if plan.transparent && tls.is_none() {
+                let Some(redirected) = redirected::upstream(&plan.upstreams, stream, peer) else {
                     connections.worker.dropped(Dropped::Accept);
                     tracing::debug!(%peer, "closed: it was not redirected from the port of an upstream");
                     continue;
-                }
-            },
-        };
-        // Without it, small frames wait for the client's acknowledgements. If a socket rejects the option, its client
-        // is gone.
-        if stream.set_nodelay(true).is_err() {
-            continue;
+                };
+                upstream = redirected;
+            }
+            // Without it, small frames wait for the client's acknowledgements. If a socket rejects the option, its
+            // client is gone.
+            if stream.set_nodelay(true).is_err() {
+                continue;
+            }
         }
-        let client = connections.client(stream, peer);
+        let tls = tls.as_ref().map(|tls| Tls::new(tls.load_full()).map(Box::new)).transpose();
+        let tls = match tls {
+            Ok(tls) => tls,
+            Err(error) => {
+                connections.worker.dropped(Dropped::Handshake);
+                tracing::warn!(%error, "the TLS configuration starts no session");
+                continue;
+            }
+        };
+        let client = connections.client(socket, tls, (peer.ip(), proxy_protocol));
         if let Some(place) = place_at_once(&connections.worker, &client, &places) {
             spawn_connection(&connections, upstream, client, place, &mut tasks.borrow_mut());
             continue;
@@ -197,7 +232,9 @@ fn spawn_connection<E: Engine>(
     // Boxed once: each future around it would otherwise contain it twice, at both ends of the move.
     let serving = Box::pin(serve_connection(Rc::clone(connections), upstream, Rc::clone(&client)));
     let serving = contain(Rc::clone(&connections.worker), serving);
-    let remembered = Remembered { connections: Rc::clone(connections), number: client.number };
+    let remembered = Remembered { connections: Rc::clone(connections), client: Rc::clone(&client) };
+    let (place, socket_place) = place;
+    client.set_socket_place(Some(socket_place));
     let task = tasks.spawn_local(async move {
         serving.await;
         drop((remembered, place));
@@ -235,11 +272,12 @@ type Place = (OwnedSemaphorePermit, Permit);
 /// Reserves a free place. A holder above its share gets none for which another one may wait.
 fn place_at_once(worker: &WorkerState, client: &Client, places: &Arc<Semaphore>) -> Option<Place> {
     let capacities = &worker.capacities;
-    let holder = client.holder.as_ref();
+    let holder = client.holder();
+    let holder = holder.as_ref();
     if capacities.connections.binds(holder) || capacities.sockets.binds(holder) {
         return None;
     }
-    let mut socket = capacities.sockets.permit(client.holder.clone());
+    let mut socket = capacities.sockets.permit(holder.cloned());
     if !socket.grow(1) {
         return None;
     }
@@ -268,14 +306,15 @@ async fn place<E: Engine>(
         // A connection that got the signal to end is gone after this turn.
         tokio::task::yield_now().await;
         if is_made {
-            let mut socket = capacities.sockets.permit(client.holder.clone());
+            let mut socket = capacities.sockets.permit(client.holder());
             if socket.grow_unbound(1)
                 && let Ok(place) = Arc::clone(places).try_acquire_owned()
             {
                 return Some((place, socket));
             }
         }
-        let holder = client.holder.as_ref();
+        let holder = client.holder();
+        let holder = holder.as_ref();
         let is_bound = capacities.connections.binds(holder) || capacities.sockets.binds(holder);
         if !is_made && (is_bound || connections.is_greedy(client) && connections.is_clogged()) {
             connections.worker.dropped(Dropped::Connection);
@@ -289,12 +328,13 @@ async fn place<E: Engine>(
 /// A connection registered with the worker; removed when dropped.
 struct Remembered<E: Engine> {
     connections: Rc<Connections<E>>,
-    number: u64,
+    client: Rc<Client>,
 }
 
 impl<E: Engine> Drop for Remembered<E> {
     fn drop(&mut self) {
-        self.connections.forget(self.number);
+        self.client.set_socket_place(None);
+        self.connections.forget(self.client.number);
     }
 }
 

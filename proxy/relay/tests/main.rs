@@ -11,10 +11,15 @@ mod authority;
 mod detached;
 mod gate;
 mod metering;
+#[allow(clippy::duplicate_mod, reason = "the conformance tests run without TLS and with it")]
 mod on_hyper;
+#[allow(clippy::duplicate_mod, reason = "the conformance tests run without TLS and with it")]
 mod on_hyper_http2;
+#[allow(clippy::duplicate_mod, reason = "the conformance tests run without TLS and with it")]
+mod on_hyper_tls;
 mod paying;
 mod priced;
+mod proxy_protocol;
 mod rate_limits;
 mod reading;
 mod realtime;
@@ -26,6 +31,7 @@ mod spelling;
 mod start;
 mod tenants;
 mod terms;
+mod tls;
 mod trace;
 mod uncounted;
 mod usage;

@@ -3,16 +3,16 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use relay::{StartError, outbox, start};
+use relay::{Listen, StartError, outbox, start};
 
-use crate::support::{Proxy, Upstream, eventually, plan};
+use crate::support::{Proxy, Upstream, eventually, plan, tcp};
 
 #[test]
 fn port_in_use_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap();
     let mut plan = plan(taken);
-    plan.upstreams[0].listen = taken;
+    plan.upstreams[0].listen = vec![Listen::tcp(taken)];
     plan.workers = 2;
     let observers = (0..2).map(|_| crate::support::observer()).collect();
     let error = start(plan, observers, outbox(1).0).err().unwrap();
@@ -27,7 +27,7 @@ fn port_of_a_running_proxy_is_in_use() {
     let upstream = Upstream::answering("");
     let first = Proxy::with(upstream.address, |plan| plan.workers = 2);
     let mut plan = plan(upstream.address);
-    plan.upstreams[0].listen = first.address();
+    plan.upstreams[0].listen = vec![Listen::tcp(first.address())];
     assert!(start(plan, vec![crate::support::observer()], outbox(1).0).is_err());
 }
 
@@ -41,7 +41,7 @@ fn every_worker_serves_every_upstream() {
         changed.workers = 3;
         changed.upstreams.extend(plan(two.address).upstreams);
     });
-    let addresses: Vec<_> = proxy.running.addresses().iter().map(|(_, address)| *address).collect();
+    let addresses: Vec<_> = proxy.running.listeners().iter().map(|listener| tcp(&listener.address)).collect();
     for _ in 0..20 {
         for (address, expected) in addresses.iter().zip([b"one", b"two"]) {
             let mut client = crate::support::Peer::connect(*address);

@@ -87,7 +87,8 @@ fn absent_rules_allocate_nothing() {
     let paid = allocation_counter::measure(|| {
         let rules = live.load();
         assert_eq!((rules.untrusted(peer).count(), rules.strip(CHAT)), (0, 0));
-        let said = rules.head(&Head { peer, path: CHAT, field: &|_, _| None, now_unix_s: 0 });
+        let said =
+            rules.head(&Head { peer, certificate: None, path: CHAT, field: &|_, _| None, now_unix_s: 0 });
         assert!(matches!(said, Resolution::Resolved(_)));
     });
     assert_eq!(paid.count_total, 0);

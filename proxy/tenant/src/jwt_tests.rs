@@ -195,7 +195,13 @@ fn a_token_is_read_from_its_field_only() {
     for (field, sent_in, value, found) in cases {
         let rule = Jwt { field: field.map(Into::into), ..rule() };
         let sent = |name: &str, at| (name == sent_in && at == 0).then_some(&value[..]);
-        let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &sent, now_unix_s: NOW };
+        let head = Head {
+            peer: IpAddr::from([10, 0, 0, 1]),
+            certificate: None,
+            path: "/",
+            field: &sent,
+            now_unix_s: NOW,
+        };
         let tokens: Vec<_> = rule.tokens(&head).collect();
         assert_eq!(tokens, found.then_some(rs256.as_bytes()).as_slice(), "{field:?} {sent_in}");
     }

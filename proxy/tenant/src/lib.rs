@@ -1,9 +1,10 @@
 //! The tenant of a request: an ordered list of rules over its head and body; the first match decides.
 //!
 //! Laws: rules only, no I/O and no clock (the caller supplies the time). A client's value counts only if its
-//! peer is trusted, its claim is verified, or the rule explicitly trusts clients. An API key is used as a
+//! peer is trusted, its claim or its certificate is verified, or the rule explicitly trusts clients. An API key is used as a
 //! keyed hash only and never stored (law 11). Names are bounded in length and memory (law 6, law 12).
 
+mod certificate;
 mod credential;
 mod escape;
 mod hash;
@@ -20,6 +21,7 @@ mod rules;
 mod token_cache;
 mod workload;
 
+pub use certificate::{CertificateName, CertificateNames};
 pub use escape::escape;
 pub use hash::{HashKey, KeyHash, Purpose, ShortKeyError};
 pub use jwk::{Algorithm, KeySet, KeySetError, MAX_KEYS};

@@ -8,9 +8,11 @@ use meter::TokenRejection;
 pub enum Miss {
     /// The request lacks the value.
     Absent,
+    /// The client presented no certificate.
+    NoCertificate,
     /// The header field is present, but the peer is not trusted.
     Untrusted,
-    /// The header field occurs more than once.
+    /// The header field, or the kind of name in the certificate, occurs more than once.
     Repeated,
     /// The value cannot be a name.
     InvalidName,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use meter::RuleKind;
 
+use crate::certificate::CertificateNames;
 use crate::rule::BodyKey;
 
 /// The head of a request, as far as the rules read it.
@@ -12,6 +13,8 @@ use crate::rule::BodyKey;
 pub struct Head<'a> {
     /// The peer of the connection, never an address that a header claims.
     pub peer: IpAddr,
+    /// The names in the client's verified certificate, if it presented one.
+    pub certificate: Option<&'a CertificateNames>,
     /// The path as received, without the query.
     pub path: &'a str,
     /// Returns a value of a header field by its name in lower case and its index among the values of that

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::certificate::CertificateName;
 use crate::hash::KeyHash;
 use crate::jwt::Jwt;
 use crate::name::Name;
@@ -17,6 +18,13 @@ pub enum Rule {
     Jwt(Jwt),
     /// Known API keys.
     ApiKeys(ApiKeys),
+    /// A name in the client's certificate names the tenant.
+    Certificate {
+        /// The kind of name. The certificate has one of it.
+        name: CertificateName,
+        /// The part of the name that is the tenant.
+        tenant: HeaderTenant,
+    },
     /// The value of a header field names the tenant, if the peer is trusted.
     Header {
         /// The field's name, in lower case.
@@ -57,7 +65,7 @@ impl Rule {
     }
 }
 
-/// The tenant in the value of a header field.
+/// The tenant in the value of a header field, or in a name of a certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeaderTenant {
     /// The whole value.

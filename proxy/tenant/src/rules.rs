@@ -61,15 +61,15 @@ impl Spec {
         })
     }
 
-    /// Returns the possible tenants, if the rules list them all; `None` if tokens, headers or bodies may
-    /// contain any name.
+    /// Returns the possible tenants, if the rules list them all; `None` if tokens, certificates, headers or
+    /// bodies may contain any name.
     pub fn tenants(&self) -> Option<BTreeSet<&str>> {
         let mut all: BTreeSet<&str> = [self.default.as_ref().map_or(DEFAULT, |name| name.text())].into();
         for rule in &self.rules {
             match rule {
                 // No peer is trusted, so this rule never matches.
                 Rule::Header { .. } if self.trusted.is_empty() => {}
-                Rule::Jwt(_) | Rule::Header { .. } | Rule::Body(_) => return None,
+                Rule::Jwt(_) | Rule::Certificate { .. } | Rule::Header { .. } | Rule::Body(_) => return None,
                 Rule::ApiKeys(keys) => all.extend(keys.owners().map(|owner| &**owner.tenant.text())),
                 Rule::Path { tenant, .. } | Rule::Peer { tenant, .. } => {
                     all.insert(tenant.text());
@@ -282,6 +282,12 @@ impl Rules {
         Ok(match rule {
             Rule::Jwt(jwt) => (self.token_hit(jwt, &self.token_caches[index], head)?, RuleKind::Jwt),
             Rule::ApiKeys(keys) => (self.key_hit(keys, head)?, RuleKind::ApiKey),
+            Rule::Certificate { name, tenant } => {
+                let text = head.certificate.ok_or(Miss::NoCertificate)?.only(*name)?;
+                let tenant = tenant.of(text).and_then(|text| self.names.tenant(&text));
+                let tenant = tenant.ok_or(Miss::InvalidName)?;
+                (Hit { tenant, principal: None }, RuleKind::Certificate)
+            }
             Rule::Header { field, tenant, principal } => {
                 let sent = |at| (head.field)(field, at).is_some();
                 if !self.spec.trusted.contains(head.peer) {

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use proptest::prelude::*;
 
 use super::{Rules, Spec};
+use crate::certificate::{CertificateName, CertificateNames};
 use crate::hash::HashKey;
 use crate::jwk::{Algorithm, KeySet};
 use crate::jwt::{Claim, Jwt};
@@ -22,6 +23,7 @@ fn key() -> HashKey {
 #[derive(Clone, Debug)]
 struct Request {
     peer: [u8; 4],
+    certificate: Option<CertificateNames>,
     path: &'static str,
     /// A name may occur several times.
     fields: Vec<(&'static str, &'static str)>,
@@ -32,7 +34,13 @@ struct Request {
 impl Request {
     fn resolve(&self, rules: &Rules, read_body: bool) -> TenantIdentity {
         let field = |name: &str, at| self.values(name).nth(at).map(str::as_bytes);
-        let head = Head { peer: IpAddr::from(self.peer), path: self.path, field: &field, now_unix_s: 0 };
+        let head = Head {
+            peer: IpAddr::from(self.peer),
+            certificate: self.certificate.as_ref(),
+            path: self.path,
+            field: &field,
+            now_unix_s: 0,
+        };
         let metadata: Vec<(&str, &[u8])> = self.team.iter().map(|team| ("team", team.as_bytes())).collect();
         let facts =
             BodyFacts { user: self.user.map(str::as_bytes), safety_identifier: None, metadata: &metadata };
@@ -79,6 +87,15 @@ impl Request {
                         |(name, value): &(&str, &str)| *name != "x-tenant" && spellings.contains(value);
                     self.fields.iter().any(is_key).then_some("keyed")
                 }
+                Rule::Certificate { name, .. } => {
+                    let names = self.certificate.iter().flat_map(|certificate| &certificate.names);
+                    let names: Vec<_> = names.filter(|(kind, _)| kind == name).collect();
+                    if let [(_, only)] = names[..] {
+                        Some(&**only).filter(|text| !text.is_empty())
+                    } else {
+                        None
+                    }
+                }
                 Rule::Header { field, .. } => self.only(field).filter(|_| trusted),
                 Rule::Body(key) => self.member(key),
                 Rule::Path { prefix, .. } => {
@@ -92,6 +109,7 @@ impl Request {
             let kind = match rule {
                 Rule::Jwt(_) => RuleKind::Jwt,
                 Rule::ApiKeys(_) => RuleKind::ApiKey,
+                Rule::Certificate { .. } => RuleKind::Certificate,
                 Rule::Header { .. } => RuleKind::Header,
                 Rule::Body(_) => RuleKind::Body,
                 Rule::Path { .. } => RuleKind::Path,
@@ -134,6 +152,7 @@ fn rule() -> impl Strategy<Value = Rule> {
     prop_oneof![
         Just(Rule::ApiKeys(ApiKeys::new([(key().api_key(b"sk-1"), owner)]))),
         Just(Rule::Header { field: "x-tenant".into(), tenant: HeaderTenant::Value, principal: None }),
+        Just(Rule::Certificate { name: CertificateName::Dns, tenant: HeaderTenant::Value }),
         Just(Rule::Body(BodyKey::User)),
         Just(Rule::Body(BodyKey::Metadata("team".into()))),
         Just(Rule::Path { prefix: "/t/a".into(), tenant: name("pathed"), strip: true }),
@@ -196,9 +215,18 @@ fn request() -> impl Strategy<Value = Request> {
         "/t%",
         "/t/a/",
     ]);
-    (peer, path, keys, field("x-tenant"), again, field("x-user"), text(), text()).prop_map(
-        |(peer, path, keys, tenant, again, end_user, user, team)| Request {
+    let certificate = prop_oneof![
+        Just(None),
+        Just(Some(vec![(CertificateName::Uri, "x".to_owned())])),
+        Just(Some(vec![(CertificateName::Dns, "x".to_owned()), (CertificateName::Uri, "y".to_owned())])),
+        Just(Some(vec![(CertificateName::Dns, "x".to_owned()), (CertificateName::Dns, "y".to_owned())])),
+        Just(Some(vec![(CertificateName::Dns, String::new())])),
+    ];
+    let certificate = certificate.prop_map(|names| names.map(|names| CertificateNames { names }));
+    (peer, certificate, path, keys, field("x-tenant"), again, field("x-user"), text(), text()).prop_map(
+        |(peer, certificate, path, keys, tenant, again, end_user, user, team)| Request {
             peer,
+            certificate,
             path,
             fields: keys.into_iter().chain([tenant, again, end_user].into_iter().flatten()).collect(),
             user,
@@ -238,7 +266,14 @@ proptest! {
 #[test]
 fn without_rules_every_tenant_is_the_default() {
     let rules = Rules::default();
-    let request = Request { peer: [10, 1, 0, 1], path: "/", fields: Vec::new(), user: Some("u"), team: None };
+    let request = Request {
+        peer: [10, 1, 0, 1],
+        certificate: None,
+        path: "/",
+        fields: Vec::new(),
+        user: Some("u"),
+        team: None,
+    };
     let who = request.resolve(&rules, true);
     assert_eq!((&*who.tenant, who.rule), ("default", RuleKind::Default));
     assert_eq!((who.principal, who.consumer), (None, None));
@@ -289,7 +324,13 @@ fn a_cached_token_counts_in_its_time_only() {
         let sent = [&b"Basic YTpi"[..], b"Bearer a.b.c", token.as_bytes(), token.as_bytes()];
         let field = |name: &str, at: usize| sent.get(at).filter(|_| name == "authorization").copied();
         let ask = |now_unix_s| {
-            let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &field, now_unix_s };
+            let head = Head {
+                peer: IpAddr::from([10, 0, 0, 1]),
+                certificate: None,
+                path: "/",
+                field: &field,
+                now_unix_s,
+            };
             match rules.head(&head) {
                 Resolution::Resolved(who) => who,
                 Resolution::NeedsBody(_) => unreachable!("no rule here needs the body"),
@@ -324,7 +365,13 @@ fn missed_key_is_that_of_its_source_once() {
     assert!(rules.needs_time() && !Rules::default().needs_time());
     assert!(!rules.take_missed("keys"));
     let field = |name: &str, at: usize| (name == "authorization" && at == 0).then_some(token.as_bytes());
-    rules.head(&Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &field, now_unix_s: 1500 });
+    rules.head(&Head {
+        peer: IpAddr::from([10, 0, 0, 1]),
+        certificate: None,
+        path: "/",
+        field: &field,
+        now_unix_s: 1500,
+    });
     assert!(!rules.take_missed("others"), "its rule does not allow the algorithm");
     assert!(!rules.take_missed("absent"));
     assert!(rules.take_missed("keys") && !rules.take_missed("keys"));
@@ -334,8 +381,14 @@ fn missed_key_is_that_of_its_source_once() {
 fn a_body_cannot_name_a_reserved_tenant() {
     let rules = Rules::new(Spec { rules: vec![Rule::Body(BodyKey::User)], ..Spec::default() });
     for (user, tenant) in [("_other", "default"), ("other", "other"), ("a\0", "default")] {
-        let request =
-            Request { peer: [10, 0, 0, 1], path: "/", fields: Vec::new(), user: Some(user), team: None };
+        let request = Request {
+            peer: [10, 0, 0, 1],
+            certificate: None,
+            path: "/",
+            fields: Vec::new(),
+            user: Some(user),
+            team: None,
+        };
         assert_eq!(&*request.resolve(&rules, true).tenant, tenant);
     }
 }
@@ -362,7 +415,13 @@ fn tenant_is_known_before_the_end_user() {
         let rules =
             Rules::new(Spec { rules, end_user: end_user.clone(), hash: Some(key()), ..Spec::default() });
         let none = |_: &str, _| None;
-        let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &none, now_unix_s: 0 };
+        let head = Head {
+            peer: IpAddr::from([10, 0, 0, 1]),
+            certificate: None,
+            path: "/",
+            field: &none,
+            now_unix_s: 0,
+        };
         let Resolution::NeedsBody(pending) = rules.head(&head) else { panic!("the end user is in the body") };
         assert_eq!(pending.tenant().map(|tenant| &**tenant), tenant);
     }
@@ -379,6 +438,7 @@ fn persons_are_hashed_unless_configured_as_plain() {
     let end_user = vec![EndUser::Header("x-user".into())];
     let request = Request {
         peer: [10, 0, 0, 1],
+        certificate: None,
         path: "/",
         fields: vec![("x-tenant", "acme"), ("x-user", "ann@example.com")],
         user: None,
@@ -474,7 +534,13 @@ fn token_accepted_by_a_rule_is_not_rejected() {
         let sent: Vec<String> = names.iter().map(|name| token(name)).collect();
         let field =
             |name: &str, at: usize| sent.get(at).filter(|_| name == "authorization").map(String::as_bytes);
-        let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &field, now_unix_s: now };
+        let head = Head {
+            peer: IpAddr::from([10, 0, 0, 1]),
+            certificate: None,
+            path: "/",
+            field: &field,
+            now_unix_s: now,
+        };
         // The second time from the cache.
         for _ in 0..2 {
             assert_eq!(rules.resolve_head(&head).1, why, "{names:?} {now}");

@@ -47,7 +47,13 @@ fn resolve(rules: &Rules, peer: &str, fields: &[(&str, &str)]) -> TenantIdentity
         values.nth(at)
     };
     let peer: IpAddr = peer.parse().unwrap();
-    let head = Head { peer, path: "/v1/chat/completions", field: &field, now_unix_s: 1_800_000_000 };
+    let head = Head {
+        peer,
+        certificate: None,
+        path: "/v1/chat/completions",
+        field: &field,
+        now_unix_s: 1_800_000_000,
+    };
     match rules.head(&head) {
         Resolution::Resolved(who) => who,
         Resolution::NeedsBody(pending) => rules.body(pending, &BodyFacts::default()),

@@ -44,7 +44,6 @@ pub struct Options {
 pub struct Webhook {
     listener: TcpListener,
     files: Files,
-    loaded: Loaded,
 }
 
 /// The error of a failed start.
@@ -86,12 +85,11 @@ impl Webhook {
     ///
     /// A file cannot be used, or the address cannot be bound.
     pub fn bind(options: &Options) -> Result<Self, Error> {
-        let mut files = Files::new(options);
-        let loaded = files.load().map_err(Error::File)?;
+        let files = Files::load(options).map_err(Error::File)?;
         let bind = |cause| Error::Bind { address: options.listen, cause };
         let listener = TcpListener::bind(options.listen).map_err(bind)?;
         listener.set_nonblocking(true).map_err(bind)?;
-        Ok(Self { listener, files, loaded })
+        Ok(Self { listener, files })
     }
 
     /// Returns the bound address; the port is the actual one if 0 was requested.
@@ -112,7 +110,7 @@ impl Webhook {
     pub async fn serve(self, stop: impl Future<Output = ()>) -> io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let (phases, phase) = watch::channel(Phase::Ready);
-        let current = Rc::new(RefCell::new(self.loaded));
+        let current = Rc::new(RefCell::new(self.files.loaded().clone()));
         let slots = Arc::new(Semaphore::new(CONNECTIONS));
         let reload = spawn_local(reload(self.files, current.clone()));
         let connections = Rc::new(Slots::default());
@@ -168,14 +166,15 @@ impl Webhook {
 async fn reload(mut files: Files, current: Rc<RefCell<Loaded>>) {
     loop {
         sleep(RELOAD_INTERVAL).await;
-        match files.changed() {
+        let changed = files.reload();
+        if changed.is_some() {
+            *current.borrow_mut() = files.loaded().clone();
+        }
+        match changed {
             None => {}
-            Some(Ok(loaded)) => {
-                *current.borrow_mut() = loaded;
-                tracing::info!("config and certificate are read again");
-            }
+            Some(Ok(())) => tracing::info!("config and certificate are read again"),
             Some(Err(error)) => {
-                tracing::warn!(%error, "the files changed and cannot be used; the old ones stay")
+                tracing::warn!(%error, "a file changed and cannot be used; the old one stays in use")
             }
         }
     }

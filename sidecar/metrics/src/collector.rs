@@ -251,6 +251,7 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         | Metric::ShipPending
         | Metric::ShipLag
         | Metric::ShipFailures
+        | Metric::CertificateExpiry
         | Metric::OtlpItems
         | Metric::OtlpQueued
         | Metric::OtlpUp

@@ -23,6 +23,8 @@ pub enum Part {
     Ledger,
     /// The shipping to the central store.
     Store,
+    /// The certificates of listeners.
+    Certificates,
 }
 
 /// The numbers of a part.
@@ -76,7 +78,7 @@ impl SampleWriter {
 
 /// The parts that were set, in the order of [`Part`].
 #[derive(Clone, Default)]
-pub(crate) struct Parts([Option<Arc<dyn Samples>>; Part::Store as usize + 1]);
+pub(crate) struct Parts([Option<Arc<dyn Samples>>; Part::Certificates as usize + 1]);
 
 impl Parts {
     /// Replaces or removes the numbers of a part.

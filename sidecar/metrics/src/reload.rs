@@ -9,11 +9,13 @@ pub enum ReloadedFile {
     Prices,
     /// Published keys, of a file or a URL.
     Keys,
+    /// The certificate of a listener, with its key and the authorities of client certificates.
+    Certificate,
 }
 
 impl ReloadedFile {
     /// Every file.
-    pub const ALL: [Self; 3] = [Self::Tenants, Self::Prices, Self::Keys];
+    pub const ALL: [Self; 4] = [Self::Tenants, Self::Prices, Self::Keys, Self::Certificate];
 
     /// Returns the label value.
     pub fn name(self) -> &'static str {
@@ -21,6 +23,7 @@ impl ReloadedFile {
             Self::Tenants => "tenants",
             Self::Prices => "prices",
             Self::Keys => "keys",
+            Self::Certificate => "certificate",
         }
     }
 }

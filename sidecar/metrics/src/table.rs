@@ -394,6 +394,8 @@ table! {
         "1 if the file was accepted when it was last read, else 0; a rejected file leaves the previous content in force.";
     Reloads: Counter, "tokenmeter_config_reloads_total", Things, ["file", "outcome"],
         "Reads of a file, by outcome.";
+    CertificateExpiry: Gauge, "tokenmeter_certificate_expiry_timestamp_seconds", Seconds, ["listener"],
+        "Time at which the certificate of the listener expires, in seconds since 1970; of its chain the earliest.";
 
     OtlpItems: Counter, "tokenmeter_otlp_items_total", Things, ["signal", "outcome"],
         "Data points, spans and log records, by outcome.";

@@ -101,9 +101,13 @@ fn main() {
         std::thread::spawn(move || drive(&metrics, models, tenants, &done))
     };
     let source = Meter { metrics, recorder: Recorder::default(), sample_ns: Arc::clone(&sample_ns) };
-    let running =
-        page::start(([127, 0, 0, 1], 0).into(), AllowedHosts::default(), page::CONNECTIONS, Box::new(source))
-            .expect("it listens");
+    let running = page::start(
+        SocketAddr::from(([127, 0, 0, 1], 0)).into(),
+        AllowedHosts::default(),
+        page::CONNECTIONS,
+        Box::new(source),
+    )
+    .expect("it listens");
     println!(
         "| models | tenants | no stream, % of a core | {streams} streams, % of a core | one sample, µs |"
     );

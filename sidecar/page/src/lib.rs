@@ -26,5 +26,5 @@ mod stream;
 pub use cached::Cached;
 pub use host::AllowedHosts;
 pub use limits::CONNECTIONS;
-pub use server::{Error, Running, start};
+pub use server::{Error, Listeners, Running, TlsListener, start};
 pub use source::{Content, Drained, JSON, NoAccess, NoDrain, Render, Source};

@@ -1,4 +1,4 @@
-//! The admin thread: a listener with a single-threaded runtime of its own, and a few threads that render scrape pages.
+//! The admin thread: a listener, and another one with TLS, with a single-threaded runtime of its own, and a few threads that render scrape pages.
 //!
 //! Each connection carries one request and then closes, within [`CONNECTION_MAX_TIME`]: scrapes and probes are seconds
 //! apart, and no state of a peer outlives its response. A few may wait longer, for the end of the drain. Idle connections
@@ -10,17 +10,22 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use arc_swap::ArcSwap;
 use hyper::Response;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::task::{LocalSet, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 use crate::body::ResponseBody;
 use crate::host::AllowedHosts;
@@ -34,16 +39,46 @@ use crate::slots::{Progress, Slot, Slots, StreamPlace, Taken};
 use crate::source::Source;
 use crate::stream::{self, Events};
 
-/// Binds `listen` and serves at most `connections` at once, until the returned value is dropped.
+/// The addresses on which the same is served.
+#[derive(Clone, Debug)]
+pub struct Listeners {
+    /// The one without TLS.
+    pub clear: SocketAddr,
+    /// The one with TLS.
+    pub with_tls: Option<TlsListener>,
+}
+
+/// A listener with TLS.
+#[derive(Clone, Debug)]
+pub struct TlsListener {
+    /// Its address.
+    pub address: SocketAddr,
+    /// The current configuration; a new one applies to new connections.
+    pub tls: Arc<ArcSwap<ServerConfig>>,
+}
+
+impl From<SocketAddr> for Listeners {
+    fn from(clear: SocketAddr) -> Self {
+        Self { clear, with_tls: None }
+    }
+}
+
+/// Binds the listeners and serves at most `connections` at once, until the returned value is dropped.
 pub fn start(
-    listen: SocketAddr,
+    listeners: Listeners,
     hosts: AllowedHosts,
     connections: usize,
     source: Box<dyn Source>,
 ) -> Result<Running, Error> {
-    let listener = TcpListener::bind(listen).map_err(|cause| Error::Bind { address: listen, cause })?;
-    listener.set_nonblocking(true).map_err(Error::Start)?;
-    let address = listener.local_addr().map_err(Error::Start)?;
+    let Listeners { clear, with_tls } = listeners;
+    let (listener, address) = bind(clear)?;
+    let (with_tls, tls_address) = match with_tls {
+        None => (None, None),
+        Some(TlsListener { address, tls }) => {
+            let (listener, address) = bind(address)?;
+            (Some((listener, tls)), Some(address))
+        }
+    };
     let runtime = Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(MAX_CONCURRENT_SCRAPES)
@@ -58,8 +93,13 @@ pub fn start(
                 let slots = Rc::new(Slots::new(connections));
                 let (renderer, max_streams) = (Renderer::default(), stream::most(connections));
                 let shared = Rc::new(Shared { routes, renderer, max_streams });
+                tokio::task::spawn_local(sample(Rc::clone(&shared)));
+                if let Some((listener, tls)) = with_tls {
+                    let serving = serve(listener, Some(tls), Rc::clone(&slots), Rc::clone(&shared));
+                    tokio::task::spawn_local(serving);
+                }
                 tokio::select! {
-                    () = serve(listener, Rc::clone(&slots), shared) => {}
+                    () = serve(listener, None, Rc::clone(&slots), shared) => {}
                     _ = stopped => {}
                 }
                 // A process may end right after its drain; its waiters are answered before.
@@ -67,13 +107,21 @@ pub fn start(
             });
         })
         .map_err(Error::Start)?;
-    Ok(Running { address, stop: Some(stop), thread: Some(thread) })
+    Ok(Running { address, tls_address, stop: Some(stop), thread: Some(thread) })
 }
 
-/// The running admin listener. Dropping it closes the listener and every connection.
+fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
+    let listener = TcpListener::bind(address).map_err(|cause| Error::Bind { address, cause })?;
+    listener.set_nonblocking(true).map_err(Error::Start)?;
+    let address = listener.local_addr().map_err(Error::Start)?;
+    Ok((listener, address))
+}
+
+/// The running admin listeners. Dropping it closes the listeners and every connection.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
+    tls_address: Option<SocketAddr>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -82,6 +130,16 @@ impl Running {
     /// Returns the bound address; the port is the actual one if 0 was requested.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns the bound address of the listener with TLS, if there is one.
+    pub fn tls_address(&self) -> Option<SocketAddr> {
+        self.tls_address
+    }
+
+    /// Returns both.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        [self.address].into_iter().chain(self.tls_address)
     }
 }
 
@@ -133,6 +191,9 @@ async fn answered(slots: &Slots) {
     }
 }
 
+/// A connection, and the configuration of its session if it has TLS.
+type Accepted = (TcpStream, Option<Arc<ServerConfig>>);
+
 /// The state that all connections share.
 struct Shared {
     routes: RefCell<Routes>,
@@ -140,12 +201,16 @@ struct Shared {
     max_streams: usize,
 }
 
-async fn serve(listener: TcpListener, slots: Rc<Slots>, shared: Rc<Shared>) {
+async fn serve(
+    listener: TcpListener,
+    tls: Option<Arc<ArcSwap<ServerConfig>>>,
+    slots: Rc<Slots>,
+    shared: Rc<Shared>,
+) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return tracing::error!(%error, "the admin listener cannot be polled"),
     };
-    tokio::task::spawn_local(sample(Rc::clone(&shared)));
     loop {
         let (stream, peer) = match listener.accept().await {
             Ok((stream, peer)) => (stream, peer.ip().to_canonical()),
@@ -156,6 +221,7 @@ async fn serve(listener: TcpListener, slots: Rc<Slots>, shared: Rc<Shared>) {
             }
         };
         let shared = Rc::clone(&shared);
+        let stream = (stream, tls.as_ref().map(|tls| tls.load_full()));
         match slots.take(peer) {
             Taken::Free(slot) => drop(tokio::task::spawn_local(answer(stream, slot, shared))),
             Taken::Evicting(slot) => {
@@ -176,7 +242,7 @@ async fn serve(listener: TcpListener, slots: Rc<Slots>, shared: Rc<Shared>) {
     }
 }
 
-async fn answer(stream: TcpStream, slot: Slot, shared: Rc<Shared>) {
+async fn answer(stream: Accepted, slot: Slot, shared: Rc<Shared>) {
     let slot = Rc::new(slot);
     tokio::select! {
         // An error means that the peer left or was too slow; there is no peer to answer.
@@ -196,11 +262,27 @@ async fn expired(slot: &Slot) {
     }
 }
 
-async fn connection(stream: TcpStream, slot: &Rc<Slot>, shared: &Rc<Shared>) -> hyper::Result<()> {
+async fn connection((stream, tls): Accepted, slot: &Rc<Slot>, shared: &Rc<Shared>) -> hyper::Result<()> {
     if !matches!(timeout(FIRST_BYTE_MAX_TIME, stream.readable()).await, Ok(Ok(()))) {
         return Ok(());
     }
     slot.reached(Progress::Head);
+    let Some(tls) = tls else { return requests(stream, slot, shared).await };
+    match timeout(HEAD_MAX_TIME, TlsAcceptor::from(tls).accept(stream)).await {
+        Ok(Ok(stream)) => requests(stream, slot, shared).await,
+        // A peer that fails or is too slow gets no answer but an alert.
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a TLS handshake with the admin listener failed");
+            Ok(())
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+async fn requests<S>(stream: S, slot: &Rc<Slot>, shared: &Rc<Shared>) -> hyper::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let service = service_fn(|request| {
         slot.reached(Progress::Answer);
         let answer = shared.routes.borrow().answer(&request);

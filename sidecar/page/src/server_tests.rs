@@ -137,7 +137,7 @@ impl Source for Fixed {
 
 fn serve(source: Fixed) -> Running {
     let hosts = AllowedHosts::new(["meter.example".to_owned()]);
-    start(([127, 0, 0, 1], 0).into(), hosts, CONNECTIONS, Box::new(source)).unwrap()
+    start(SocketAddr::from(([127, 0, 0, 1], 0)).into(), hosts, CONNECTIONS, Box::new(source)).unwrap()
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
@@ -493,7 +493,8 @@ fn waiters_are_bounded_and_one_peer_displaces_only_itself() {
 #[test]
 fn port_in_use_is_an_error_with_address() {
     let running = serve(Fixed::default());
-    let again = start(running.address(), AllowedHosts::default(), CONNECTIONS, Box::new(Fixed::default()));
+    let again =
+        start(running.address().into(), AllowedHosts::default(), CONNECTIONS, Box::new(Fixed::default()));
     let error = again.err().unwrap();
     assert!(matches!(error, Error::Bind { address, .. } if address == running.address()));
     assert!(error.to_string().starts_with(&format!("cannot listen on {}: ", running.address())));

@@ -6,8 +6,8 @@ use std::path::Path;
 use origin::file::{self, Node, Shape};
 use origin::{Diagnostic, Origin};
 use tenant::{
-    Algorithm, ApiKeys, BodyKey, Claim, HeaderTenant, Jwt, KEY_FIELDS, KeyHash, KeySet, MAX_BODY_KEYS, Name,
-    Owner, Rule, begins_path,
+    Algorithm, ApiKeys, BodyKey, CertificateName, Claim, HeaderTenant, Jwt, KEY_FIELDS, KeyHash, KeySet,
+    MAX_BODY_KEYS, Name, Owner, Rule, begins_path,
 };
 use text::nearest;
 
@@ -74,6 +74,7 @@ impl RulesReader<'_> {
         match kind {
             "jwt" => self.jwt(node),
             "api_keys" => self.api_keys(node, &mut fields),
+            "certificate" => self.certificate(node, &mut fields),
             "header" => self.header(node, &mut fields),
             "body" => {
                 let (text, origin) = self.text("body", node)?;
@@ -123,6 +124,18 @@ impl RulesReader<'_> {
         });
         let tenant = fields.take("workload").map_or(Some(HeaderTenant::Value), |node| self.workload(node));
         Some(Rule::Header { field: field?, tenant: tenant?, principal })
+    }
+
+    fn certificate(&mut self, node: Node, fields: &mut Fields) -> Option<Rule> {
+        let (text, origin) = self.text("certificate", node)?;
+        let name = CertificateName::ALL.into_iter().find(|name| name.name() == text);
+        if name.is_none() {
+            let problem = format!("`{}` is no kind of name in a certificate", text.escape_debug());
+            let names = CertificateName::ALL.map(CertificateName::name);
+            self.report_error(&origin, problem, format!("write one of {}", names.join(", ")));
+        }
+        let tenant = fields.take("workload").map_or(Some(HeaderTenant::Value), |node| self.workload(node));
+        Some(Rule::Certificate { name: name?, tenant: tenant? })
     }
 
     /// Returns the part of a workload's identity that is the tenant.
@@ -445,9 +458,10 @@ fn kinds(item: &Node) -> Vec<&'static str> {
 }
 
 /// The kinds of rules, each with its keys.
-const KINDS: [(&str, &[&str]); 6] = [
+const KINDS: [(&str, &[&str]); 7] = [
     ("jwt", &["jwt"]),
     ("api_keys", &["api_keys", "fields"]),
+    ("certificate", &["certificate", "workload"]),
     ("header", &["header", "workload", "principal"]),
     ("body", &["body"]),
     ("path", &["path", "tenant", "strip"]),

@@ -139,11 +139,11 @@ fn errors_have_their_line() {
         ("  - paths: /a\n    tenant: a", "t.yaml:2: the kind of a rule is missing; did you mean `path`?"),
         (
             "  - tenant: a",
-            "t.yaml:2: the kind of a rule is missing; begin it with one of jwt, api_keys, header, body, path, peer",
+            "t.yaml:2: the kind of a rule is missing; begin it with one of jwt, api_keys, certificate, header, body, path, peer",
         ),
         (
             "  - header",
-            "t.yaml:2: the kind of a rule is missing; begin it with one of jwt, api_keys, header, body, path, peer",
+            "t.yaml:2: the kind of a rule is missing; begin it with one of jwt, api_keys, certificate, header, body, path, peer",
         ),
         (
             "  - body: user\n    path: /a",

@@ -41,7 +41,7 @@ use accounting::totals::{Totals, UpstreamTotals};
 use engine::{Detected, FrontEnd, Hooks, ProxyTotals};
 use metrics::{Currency, Metrics, Part};
 use origin::Origin;
-use relay::{Observer, UpstreamProfile};
+use relay::{BoundListener, ListenAddress, Observer, UpstreamProfile};
 
 use crate::assemble::drain::Drain;
 use crate::assemble::probe::{Prober, Target};
@@ -53,7 +53,7 @@ use crate::cli;
 use crate::plan::Plan;
 use crate::plan::loops;
 use crate::plan::machine::ThisMachine;
-use crate::reload::{self, Reload, TenantsWatch, Watch};
+use crate::reload::{self, CertificatesWatch, Reload, TenantsWatch, Watch};
 
 /// A running tokenmeter with open listeners.
 pub struct Process {
@@ -69,7 +69,6 @@ pub struct Process {
     exports: Exports,
     billing: Billing,
     reload: Reload,
-    addresses: Vec<SocketAddr>,
     urls: Vec<String>,
 }
 
@@ -115,8 +114,10 @@ impl Process {
             addresses: Arc::clone(&shared_addresses),
         };
         let hosts = page::AllowedHosts::new(plan.admin_hosts.iter().cloned());
-        let page = page::start(plan.admin, hosts, plan.admin_connections, Box::new(source))
-            .map_err(|error| StartError::page(error, &plan.admin_origin))?;
+        let with_tls = plan.admin_tls.as_ref().map(|(listener, _)| listener.clone());
+        let listeners = page::Listeners { clear: plan.admin, with_tls };
+        let page = page::start(listeners, hosts, plan.admin_connections, Box::new(source))
+            .map_err(|error| StartError::page(error, plan))?;
 
         let (outbox, inbox) = relay::outbox(plan.outbox_records);
         let totals = Totals::new(plan.relay.upstreams.iter().map(|upstream| &upstream.name));
@@ -134,14 +135,21 @@ impl Process {
         let reload = reload(plan, &billing, &live, &metrics).map_err(StartError::Thread)?;
         reload.wait_first(FIRST_LOOK);
         if plan.relay.transparent {
-            redirected_loop::refuse(&targets, plan.relay.upstreams.iter().map(|upstream| upstream.listen))?;
+            let listeners = plan.relay.upstreams.iter().flat_map(|upstream| &upstream.listen);
+            let redirected = listeners.filter(|listen| listen.tls.is_none());
+            redirected_loop::refuse(&targets, redirected.filter_map(|listen| listen.address.tcp()))?;
         }
         let data = relay::Plan { tenants: live, gate: billing.gate(), ..plan.relay.clone() };
         let relay = relay::start(data, observers, outbox).map_err(|error| StartError::relay(error, plan))?;
-        resource_usage.running(&relay);
-        let addresses = relay.addresses().iter().map(|(_, address)| *address).collect::<Vec<_>>();
+        let names = plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name));
+        resource_usage.running(&relay, names.collect());
+        let listeners = relay.listeners();
+        let addresses = listeners.iter().filter_map(|listener| listener.address.tcp()).collect::<Vec<_>>();
         let urls = targets.iter().map(|target| target.url.clone()).collect();
-        let started = refuse_loops(&targets, &addresses, page.address()).and_then(|()| {
+        let shown = (0..targets.len()).map(|upstream| shown_listeners(listeners, upstream).join(", "));
+        let shown = shown.collect();
+        let own: Vec<SocketAddr> = addresses.iter().copied().chain(page.addresses()).collect();
+        let started = refuse_loops(&targets, &own).and_then(|()| {
             let engines = engine::start(plan.engine.clone(), hooks(plan, &metrics, &relay, totals))
                 .map_err(StartError::Thread)?;
             let prober = Prober::start(targets, readiness.clone(), metrics.clone(), engines.reach())
@@ -164,7 +172,7 @@ impl Process {
         if let Some(gpus) = &gpus {
             attribution.open(gpus);
         }
-        shared_addresses.get_or_init(|| addresses.clone());
+        shared_addresses.get_or_init(|| shown);
         readiness.serving();
         Ok(Self {
             relay,
@@ -179,7 +187,6 @@ impl Process {
             exports,
             billing,
             reload,
-            addresses,
             urls,
         })
     }
@@ -189,9 +196,11 @@ impl Process {
         self.reload.now();
     }
 
-    /// Returns the listener of each upstream, in the plan's order.
-    pub fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+    /// Returns the address of the first TCP listener.
+    #[cfg(feature = "demo")]
+    pub(crate) fn address(&self) -> SocketAddr {
+        let mut addresses = self.relay.listeners().iter().filter_map(|listener| listener.address.tcp());
+        addresses.next().unwrap_or_else(|| self.page.address())
     }
 
     /// Returns the admin address.
@@ -206,13 +215,17 @@ impl Process {
 
     /// Returns the start line: listeners, metrics and live page.
     pub fn summary(&self) -> String {
-        let listeners = self.addresses.iter().zip(&self.urls);
-        let listeners: Vec<String> =
-            listeners.map(|(address, url)| format!("http://{address} -> {url}")).collect();
+        let urls = self.urls.iter().enumerate();
+        let listeners = urls.flat_map(|(upstream, url)| {
+            let shown = shown_listeners(self.relay.listeners(), upstream);
+            shown.into_iter().map(move |listener| format!("{listener} -> {url}"))
+        });
+        let with_tls = self.page.tls_address().map(|address| format!("; admin https://{address}/"));
         format!(
-            "tokenmeter {}: listening on {}; metrics http://{admin}/metrics; page http://{admin}/",
+            "tokenmeter {}: listening on {}; metrics http://{admin}/metrics; page http://{admin}/{}",
             cli::version(),
-            listeners.join(", "),
+            listeners.collect::<Vec<_>>().join(", "),
+            with_tls.unwrap_or_default(),
             admin = self.page.address(),
         )
     }
@@ -287,6 +300,11 @@ fn currency(plan: &Plan) -> Currency {
 fn reload(plan: &Plan, billing: &Billing, live: &Arc<tenant::Live>, metrics: &Metrics) -> io::Result<Reload> {
     let mut watches: Vec<Box<dyn Watch>> =
         vec![Box::new(TenantsWatch::new(plan.tenancy.clone(), Arc::clone(live)))];
+    if !plan.certificates.is_empty() {
+        let watch = CertificatesWatch::new(plan.certificates.clone());
+        metrics.set(Part::Certificates, watch.samples());
+        watches.push(Box::new(watch));
+    }
     if let Some(path) = &plan.prices_path {
         watches.push(Box::new(reload::prices::watch(path, billing.charger().clone())));
     }
@@ -355,11 +373,21 @@ fn refuse_second_writer(plan: &Plan) -> Result<(), StartError> {
     }
 }
 
+/// Returns the URLs of an upstream's listeners.
+fn shown_listeners(all: &[BoundListener], upstream: usize) -> Vec<String> {
+    let listeners = all.iter().filter(|listener| listener.upstream == upstream);
+    let shown = listeners.map(|BoundListener { address, is_tls, .. }| match (address, is_tls) {
+        (ListenAddress::Unix { .. }, _) => address.to_string(),
+        (ListenAddress::Tcp(_), true) => format!("https://{address}"),
+        (ListenAddress::Tcp(_), false) => format!("http://{address}"),
+    });
+    shown.collect()
+}
+
 /// Rejects upstreams that are own listeners, for listeners whose port the system chose.
-fn refuse_loops(targets: &[Target], addresses: &[SocketAddr], admin: SocketAddr) -> Result<(), StartError> {
+fn refuse_loops(targets: &[Target], own: &[SocketAddr]) -> Result<(), StartError> {
     for target in targets {
-        let own = addresses.iter().chain([&admin]);
-        if let Some(reached) = loops::reaches(&ThisMachine, target.server.address(), own) {
+        if let Some(reached) = loops::reaches(&ThisMachine, target.server.address(), own.iter()) {
             return Err(StartError::Loop { url: target.url.clone(), reached });
         }
     }

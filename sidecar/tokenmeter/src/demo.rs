@@ -76,7 +76,7 @@ pub(crate) fn run(DemoArgs { seconds, listen, admin }: DemoArgs) -> Result<ExitC
         log::begin(&plan.log);
         let process = Process::start(&plan).map_err(DemoError::Start)?;
         let admin = reachable(process.admin());
-        table::introduce(&mut io::stdout(), reachable(process.addresses()[0]), admin, &notes);
+        table::introduce(&mut io::stdout(), reachable(process.address()), admin, &notes);
         let shown = tokio::select! {
             _ = signals.stop(|| process.reload()) => Ok(()),
             ended = cycles(&process, &files, seconds) => ended.map_err(DemoError::Simulation),
@@ -111,10 +111,12 @@ fn plan(
     flags.insert("admin", admin.unwrap_or_else(|| default_or_free("admin", &mut notes)));
     let plan = Plan::make(&RawSettings::merge(&flags, &|_| None, None), &ThisMachine)
         .map_err(DemoError::Settings)?;
-    let listen = plan.relay.upstreams[0].listen.ip();
+    let listen = plan.relay.upstreams[0].listen[0].address.clone();
+    let relay::ListenAddress::Tcp(listen) = listen else { unreachable!("the flag is an address") };
+    let listen = listen.ip();
     if !listen.is_loopback() && !listen.is_unspecified() {
         return Err(DemoError::Settings(Diagnostics(vec![Diagnostic::at(
-            &plan.listen_origins[0],
+            &plan.listen_origins[0].1,
             format!("the demo's clients use loopback addresses only, and {listen} is not one"),
             "write 127.0.0.1:PORT, or 0.0.0.0:PORT to be reachable from other hosts, too",
         )])));
@@ -156,7 +158,7 @@ async fn cycles(process: &Process, files: &DemoFiles, seconds: Option<u64>) -> i
                 round: (TENANT_HEADER.to_owned(), TENANTS.map(str::to_owned).to_vec()),
                 // Prompts differ between steps too.
                 seed: u64::from(steps) * MAX_REQUESTS,
-                ..Load::new(reachable(process.addresses()[0]))
+                ..Load::new(reachable(process.address()))
             };
             let report = watched(process, concurrency, &load).await?;
             table::row(&mut io::stdout(), concurrency, &report);

@@ -2,6 +2,7 @@
 //! error. No part reads a setting (law 13).
 
 mod budgets;
+pub(crate) mod certificates;
 pub mod effective;
 mod enforcement;
 mod gpu;
@@ -35,10 +36,11 @@ use origin::{Diagnostic, Diagnostics, Origin};
 use crate::log;
 use crate::plan::effective::Effective;
 use crate::plan::machine::Machine;
-use crate::settings::{RawSettings, Value};
+use crate::settings::{APPEND, RawSettings, Value};
 use crate::token_file::TokenFile;
 
-use upstreams::{ListenAddress, UpstreamDraft};
+use certificates::{ADMIN_TLS, Certificate, LISTEN_TLS};
+use upstreams::{ListenerDraft, UpstreamDraft};
 use values::Reader;
 
 pub use accounting::{BudgetsPlan, LedgerPlan};
@@ -52,12 +54,16 @@ pub struct Plan {
     pub relay: relay::Plan,
     /// The scraping of the upstreams' own metrics pages; its targets are in the relay's order.
     pub engine: engine::Plan,
-    /// The origin of each upstream's listen address, in the relay's order.
-    pub listen_origins: Vec<Origin>,
+    /// The setting and the origin of each listener of the relay, in its order.
+    pub listen_origins: Vec<(&'static str, Origin)>,
+    /// The certificates of all listeners with TLS.
+    pub certificates: Vec<Certificate>,
     /// The admin listener's address.
     pub admin: SocketAddr,
     /// The origin of that address.
     pub admin_origin: Origin,
+    /// The admin listener with TLS, and the origin of its address.
+    pub admin_tls: Option<(page::TlsListener, Origin)>,
     /// Host names that its requests may carry.
     pub admin_hosts: Vec<String>,
     /// Concurrent connections to it.
@@ -104,10 +110,16 @@ impl Plan {
         let mut reader = Reader { written, errors: written.errors.clone(), warnings: Vec::new() };
         let upstreams = reader.upstreams(machine);
         let admin = reader.address_of("admin");
-        let listeners: Vec<&ListenAddress> =
-            upstreams.iter().filter_map(|upstream| upstream.listen.as_ref()).collect();
-        reader.check_distinct(&listeners, admin.as_ref());
-        reader.check_loops(machine, &upstreams, admin.as_ref());
+        let admin_tls = reader.tls_listener(&ADMIN_TLS, &|key| written.values.get(key).cloned());
+        let (admin_tls, admin_certificate) = admin_tls.unzip();
+        let admin_certificate = admin_certificate.flatten();
+        let of_upstreams = upstreams.iter().flat_map(|upstream| &upstream.listeners);
+        let listeners: Vec<&ListenerDraft> = of_upstreams.clone().chain(&admin).chain(&admin_tls).collect();
+        reader.check_distinct(&listeners);
+        reader.check_loops(machine, &upstreams, &listeners);
+        let is_used = upstreams.iter().any(|upstream| upstream.certificate.is_some());
+        reader.check_tls_files(&LISTEN_TLS, is_used || !reader.errors.is_empty());
+        reader.check_tls_files(&ADMIN_TLS, admin_tls.is_some());
         let tokenizers = reader.tokenizers();
         let targets: Vec<relay::Upstream> = upstreams.iter().filter_map(UpstreamDraft::for_relay).collect();
         let telemetry = reader.telemetry(machine, targets.iter().map(named).collect());
@@ -127,6 +139,7 @@ impl Plan {
             drain_delay: reader.milliseconds("drain_delay_ms"),
             drain_grace: reader.milliseconds("drain_grace_ms"),
             half_close: reader.switch("half_close"),
+            forwards: reader.forwards(),
             refuse_detached: reader.refuses_detached(),
             transparent: reader.switch("transparent"),
             connections: reader.count("connections"),
@@ -168,11 +181,15 @@ impl Plan {
         let token_file =
             |key| Some(reader.value(key).text).filter(|path| !path.is_empty()).map(TokenFile::at);
         let (admin_token, drain_token) = (token_file("admin_token_file"), token_file("drain_token_file"));
-        match admin {
-            Some(admin) if reader.errors.is_empty() => Ok(Self {
-                listen_origins: upstreams
+        match admin.as_ref().and_then(|admin| Some((admin, admin.tcp()?))) {
+            Some((admin, admin_address)) if reader.errors.is_empty() => Ok(Self {
+                listen_origins: of_upstreams
+                    .map(|listener| (listener.key, listener.origin.clone()))
+                    .collect(),
+                certificates: upstreams
                     .iter()
-                    .filter_map(|upstream| upstream.listen.as_ref().map(|listen| listen.origin.clone()))
+                    .filter_map(|upstream| upstream.certificate.clone())
+                    .chain(admin_certificate.clone())
                     .collect(),
                 effective: Effective::of(
                     written,
@@ -185,8 +202,12 @@ impl Plan {
                 ),
                 relay,
                 engine,
-                admin: admin.address,
-                admin_origin: admin.origin,
+                admin: admin_address,
+                admin_origin: admin.origin.clone(),
+                admin_tls: admin_certificate.zip(admin_tls).map(|(certificate, listener)| {
+                    let Certificate { address, tls, .. } = certificate;
+                    (page::TlsListener { address, tls }, listener.origin)
+                }),
                 admin_hosts,
                 admin_connections,
                 admin_token,
@@ -238,6 +259,11 @@ impl Reader<'_> {
             self.warnings.push(Diagnostic::at(&origin, what, "write less than 5000"));
         }
         idle
+    }
+
+    fn forwards(&mut self) -> bool {
+        let value = self.value("forwarded");
+        self.one_of_setting("forwarded", &value) == APPEND
     }
 
     /// Checks that the port of a redirected connection names one upstream.

@@ -46,7 +46,7 @@ impl Machine for Fake {
 }
 
 /// Parses `key=value` flags, separated by spaces.
-fn flags(written: &str) -> RawSettings {
+pub(super) fn flags(written: &str) -> RawSettings {
     let flags = written.split_whitespace().map(|flag| {
         let (key, value) = flag.split_once('=').unwrap();
         let row = SETTINGS.iter().find(|row| row.key == key).unwrap();
@@ -55,17 +55,26 @@ fn flags(written: &str) -> RawSettings {
     RawSettings::merge(&flags.collect::<BTreeMap<_, _>>(), &|_| None, None)
 }
 
-fn yaml(text: &str) -> RawSettings {
+pub(super) fn yaml(text: &str) -> RawSettings {
     RawSettings::merge(&BTreeMap::new(), &|_| None, Some(file::parse("t.yaml", text).unwrap()))
 }
 
-fn plan(written: &RawSettings) -> Plan {
+pub(super) fn plan(written: &RawSettings) -> Plan {
     Plan::make(written, &Fake).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn errors(written: &RawSettings) -> Vec<String> {
+pub(super) fn errors(written: &RawSettings) -> Vec<String> {
     let errors = Plan::make(written, &Fake).expect_err("these settings are invalid");
     errors.0.iter().map(ToString::to_string).collect()
+}
+
+/// Returns the addresses of an upstream's listeners; those with TLS are marked.
+pub(super) fn listeners(upstream: &relay::Upstream) -> String {
+    let shown = upstream.listen.iter().map(|listen| match &listen.tls {
+        None => listen.address.to_string(),
+        Some(_) => format!("{} tls", listen.address),
+    });
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 #[test]
@@ -77,7 +86,7 @@ fn one_upstream_is_enough() {
     assert_eq!(&*upstream.provider, "openai", "until it is detected");
     assert_eq!((plan.engine.targets[0].kind, plan.engine.targets[0].scrape), (None, Scrape::Auto));
     assert_eq!(plan.engine.every, Duration::from_secs(15));
-    assert_eq!(upstream.listen, "127.0.0.1:9800".parse().unwrap());
+    assert_eq!(listeners(upstream), "127.0.0.1:9800");
     assert_eq!(plan.admin, "127.0.0.1:9464".parse().unwrap());
     assert_eq!(plan.relay.workers, 6);
     assert_eq!(plan.relay.stall, Duration::from_secs(1));
@@ -113,7 +122,7 @@ fn every_setting_reaches_its_part() {
     );
     assert_eq!((engine.kind, engine.scrape), (Some(ServerKind::LlamaCpp), Scrape::On));
     assert_eq!(plan.engine.every, Duration::from_secs(1));
-    assert_eq!(upstream.listen, "127.0.0.1:1".parse().unwrap());
+    assert_eq!(listeners(upstream), "127.0.0.1:1");
     assert_eq!(plan.admin, "[::]:2".parse().unwrap());
     assert_eq!(plan.admin_hosts, ["a.b", "c"]);
     assert_eq!((plan.relay.workers, plan.relay.connections, plan.relay.pool_size), (3, 4, 5));
@@ -196,7 +205,7 @@ fn each_listed_upstream_has_a_listener() {
         .relay
         .upstreams
         .iter()
-        .map(|upstream| format!("{} {} {}", upstream.name, upstream.listen, upstream.provider))
+        .map(|upstream| format!("{} {} {}", upstream.name, listeners(upstream), upstream.provider))
         .collect();
     assert_eq!(shown, ["a 127.0.0.1:9800 vllm", "b:1 127.0.0.1:9801 tgi"]);
 }

@@ -3,6 +3,7 @@
 //! Laws: contents are compared, not dates, so that a replaced symlink counts; an invalid file leaves the last
 //! valid content in force; an error is logged once, with its line; no failure here affects traffic.
 
+mod certificates;
 mod fetch;
 mod keys;
 pub(crate) mod prices;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use metrics::ReloadedFile;
 use rules::bounded;
 
+pub(crate) use certificates::CertificatesWatch;
 pub use tenancy::TenantsWatch;
 
 /// The interval of comparisons.

@@ -37,7 +37,13 @@ fn who(live: &Live) -> String {
     let token = token();
     let field = |name: &str, at| (name == "authorization" && at == 0).then_some(token.as_bytes());
     let peer = IpAddr::from([10, 0, 0, 1]);
-    match live.load().head(&Head { peer, path: "/", field: &field, now_unix_s: 1_800_000_000 }) {
+    match live.load().head(&Head {
+        peer,
+        certificate: None,
+        path: "/",
+        field: &field,
+        now_unix_s: 1_800_000_000,
+    }) {
         Resolution::Resolved(who) => who.tenant.to_string(),
         Resolution::NeedsBody(_) => unreachable!("no rule here asks the body"),
     }

@@ -13,11 +13,11 @@ mod row;
 
 pub(crate) use choices::choice;
 pub use choices::{
-    AUTO, BUDGET_DURATIONS, BUDGET_UNKNOWN_PATHS, BUDGET_UNPRICED, DETACHED_WORK, GPU, KINDS, OBJECTIVES,
-    OFF, ON, OTLP_DETAILS, OTLP_PROTOCOLS, ROLES, SCRAPES, SEMCONV, USAGE,
+    APPEND, AUTO, BUDGET_DURATIONS, BUDGET_UNKNOWN_PATHS, BUDGET_UNPRICED, DETACHED_WORK, FORWARDED, GPU,
+    KINDS, OBJECTIVES, OFF, ON, OTLP_DETAILS, OTLP_PROTOCOLS, ROLES, SCRAPES, SEMCONV, USAGE,
 };
 pub use group::Group;
-pub use list::{BUDGET_LIST, List, OBJECTIVE_LIST, UPSTREAM_TLS, UPSTREAMS};
+pub use list::{BUDGET_LIST, List, MAPS, OBJECTIVE_LIST, UPSTREAM_TLS, UPSTREAMS};
 pub use raw::{Entry, RawSettings, Value};
 pub use row::{Form, Setting, variable};
 
@@ -31,27 +31,15 @@ pub static SETTINGS: &[Setting] = &[
         help: "URL of the inference server, http(s)://HOST[:PORT][/PREFIX] or unix:PATH; for several servers, list \
                them under `upstreams` in the file",
     },
-    Setting {
-        key: "upstream_ca",
-        group: Group::Proxy,
-        form: Form::Text("FILE"),
-        default: "",
-        help: "Trusted root certificates of an https upstream (PEM), in place of the system's",
-    },
-    Setting {
-        key: "upstream_cert",
-        group: Group::Proxy,
-        form: Form::Text("FILE"),
-        default: "",
-        help: "Client certificate with its chain (PEM), for an https upstream that requires one; read at the start",
-    },
-    Setting {
-        key: "upstream_key",
-        group: Group::Proxy,
-        form: Form::Text("FILE"),
-        default: "",
-        help: "Private key of that client certificate (PEM)",
-    },
+    Setting::proxy_file(
+        "upstream_ca",
+        "Trusted root certificates of an https upstream (PEM), in place of the system's",
+    ),
+    Setting::proxy_file(
+        "upstream_cert",
+        "Client certificate with its chain (PEM), for an https upstream that requires one; read at the start",
+    ),
+    Setting::proxy_file("upstream_key", "Private key of that client certificate (PEM)"),
     Setting {
         key: "upstream_server_name",
         group: Group::Proxy,
@@ -59,14 +47,11 @@ pub static SETTINGS: &[Setting] = &[
         default: "",
         help: "Name that the upstream's certificate must have, and that SNI names; by default the URL's host",
     },
-    Setting {
-        key: "upstream_insecure_skip_verify",
-        group: Group::Proxy,
-        form: Form::Switch,
-        default: "false",
-        help: "Accept every certificate of the upstream: a stranger on the way can then read and change all \
+    Setting::proxy_switch(
+        "upstream_insecure_skip_verify",
+        "Accept every certificate of the upstream: a stranger on the way can then read and change all \
                requests; for tests",
-    },
+    ),
     Setting {
         key: "upstream_proxy",
         group: Group::Proxy,
@@ -107,16 +92,50 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Proxy,
         form: Form::Text("ADDR"),
         default: "127.0.0.1:9800",
-        help: "Address on which clients reach the upstream, ADDRESS:PORT; port 0 takes a free one",
+        help: "Address on which clients reach the upstream, ADDRESS:PORT; port 0 takes a free one; or \
+               unix:PATH for a Unix socket",
     },
     Setting {
-        key: "transparent",
+        key: "listen_mode",
         group: Group::Proxy,
-        form: Form::Switch,
-        default: "false",
-        help: "Serve connections that `tokenmeter redirect` sends to `listen`: each goes to the upstream with the \
-               port that its client addressed, others are closed",
+        form: Form::Text("MODE"),
+        default: "0660",
+        help: "Permission bits of the Unix sockets that `listen` names, in octal: who may write to it may connect",
     },
+    Setting {
+        key: "listen_tls",
+        group: Group::Proxy,
+        form: Form::Text("ADDR"),
+        default: "",
+        help: "Address on which clients reach the upstream by TLS (HTTP/2 or HTTP/1.1), ADDRESS:PORT; then \
+               `listen` has no default",
+    },
+    Setting::proxy_file("tls_cert", "Certificate chain of `listen_tls`, PEM; read again when it changes"),
+    Setting::proxy_file("tls_key", "Private key of that certificate, PEM; read again when it changes"),
+    Setting::proxy_file(
+        "tls_client_ca",
+        "Authorities of client certificates, PEM; with it, clients of `listen_tls` must present a \
+               certificate that one of them signed",
+    ),
+    Setting::proxy_switch(
+        "proxy_protocol",
+        "Connections begin with a header of the PROXY protocol, version 1 or 2, in which a load balancer names \
+               the client; those of peers that are not in `trusted_peers`, and those without it, are closed",
+    ),
+    Setting {
+        key: "forwarded",
+        group: Group::Proxy,
+        form: Form::Choice(&FORWARDED),
+        default: OFF,
+        help: "append tells the server the client's address, protocol and host, in Forwarded and X-Forwarded-For, \
+               -Proto and -Host; such fields of peers that are not in `trusted_peers` are removed then; off changes \
+               nothing",
+    },
+    Setting::proxy_switch(
+        "transparent",
+        "Serve connections that `tokenmeter redirect` sends to `listen`: each goes to the upstream with the \
+               port that its client addressed, others are closed",
+    ),
     Setting {
         key: "engine_metrics",
         group: Group::Telemetry,
@@ -140,6 +159,23 @@ pub static SETTINGS: &[Setting] = &[
         help: "Address of /metrics, /livez, /readyz and the live page, ADDRESS:PORT",
     },
     Setting {
+        key: "admin_tls",
+        group: Group::Proxy,
+        form: Form::Text("ADDR"),
+        default: "",
+        help: "Address at which the same is served by TLS, beside `admin`, ADDRESS:PORT",
+    },
+    Setting::proxy_file(
+        "admin_tls_cert",
+        "Certificate chain of `admin_tls`, PEM; read again when it changes",
+    ),
+    Setting::proxy_file("admin_tls_key", "Private key of that certificate, PEM; read again when it changes"),
+    Setting::proxy_file(
+        "admin_tls_client_ca",
+        "Authorities of client certificates, PEM; with it, clients of `admin_tls` must present one, \
+               probes included",
+    ),
+    Setting {
         key: "admin_hosts",
         group: Group::Proxy,
         form: Form::Text("NAMES"),
@@ -147,121 +183,104 @@ pub static SETTINGS: &[Setting] = &[
         help: "Host names, separated by commas, that requests to the admin address may carry besides IP \
                addresses and localhost (protects against DNS rebinding)",
     },
-    Setting {
-        key: "admin_token_file",
-        group: Group::Proxy,
-        form: Form::Text("FILE"),
-        default: "",
-        help: "File with the token that /metrics and the live page's numbers then need; created with a random token \
+    Setting::proxy_file(
+        "admin_token_file",
+        "File with the token that /metrics and the live page's numbers then need; created with a random token \
                if it does not exist; without it they need none",
-    },
-    Setting {
-        key: "workers",
-        group: Group::Proxy,
-        form: Form::Number { unit: "threads", min: 1, max: 1024 },
-        default: "",
-        help: "Worker threads; by default one per available core",
-    },
-    Setting {
-        key: "connections",
-        group: Group::Proxy,
-        form: Form::Number { unit: "connections", min: 1, max: 1_000_000 },
-        default: "4096",
-        help: "Client connections per worker; at the limit the connection that is idle longest is closed, and \
+    ),
+    Setting::proxy_number(
+        "workers",
+        ("threads", 1, 1024),
+        "",
+        "Worker threads; by default one per available core",
+    ),
+    Setting::proxy_number(
+        "connections",
+        ("connections", 1, 1_000_000),
+        "4096",
+        "Client connections per worker; at the limit the connection that is idle longest is closed, and \
                if none is idle, accepting pauses",
-    },
-    Setting {
-        key: "upstream_connections",
-        group: Group::Proxy,
-        form: Form::Number { unit: "connections", min: 1, max: 1_000_000_000 },
-        default: "",
-        help: "Concurrent requests per upstream; beyond it clients get 503 with Retry-After; by default the \
+    ),
+    Setting::proxy_number(
+        "upstream_connections",
+        ("connections", 1, 1_000_000_000),
+        "",
+        "Concurrent requests per upstream; beyond it clients get 503 with Retry-After; by default the \
                number of client connections of all workers, and at most half of the file descriptors that \
                sockets may use",
-    },
-    Setting {
-        key: "streams_per_connection",
-        group: Group::Proxy,
-        form: Form::Number { unit: "streams", min: 1, max: 1_000_000 },
-        default: "256",
-        help: "Concurrent HTTP/2 streams per client connection",
-    },
-    Setting {
-        key: "gather_memory_mib",
-        group: Group::Proxy,
-        form: Form::Number { unit: "mebibytes", min: 8, max: 1_048_576 },
-        default: "64",
-        help: "Memory for request bodies that are read whole before they are forwarded; one client gets at most \
+    ),
+    Setting::proxy_number(
+        "streams_per_connection",
+        ("streams", 1, 1_000_000),
+        "256",
+        "Concurrent HTTP/2 streams per client connection",
+    ),
+    Setting::proxy_number(
+        "gather_memory_mib",
+        ("mebibytes", 8, 1_048_576),
+        "64",
+        "Memory for request bodies that are read whole before they are forwarded; one client gets at most \
                a quarter of it while another waits",
-    },
-    Setting {
-        key: "descriptor_reserve",
-        group: Group::Proxy,
-        form: Form::Number { unit: "descriptors", min: 0, max: 1_000_000 },
-        default: "256",
-        help: "File descriptors that sockets of clients and upstreams do not take, so that the admin address \
+    ),
+    Setting::proxy_number(
+        "descriptor_reserve",
+        ("descriptors", 0, 1_000_000),
+        "256",
+        "File descriptors that sockets of clients and upstreams do not take, so that the admin address \
                and the ledger keep working; at most a quarter of the limit (ulimit -n)",
-    },
-    Setting {
-        key: "pool_size",
-        group: Group::Proxy,
-        form: Form::Number { unit: "connections", min: 0, max: 100_000 },
-        default: "256",
-        help: "Idle upstream connections kept per worker and upstream",
-    },
-    Setting {
-        key: "pool_idle_ms",
-        group: Group::Proxy,
-        form: Form::Number { unit: "milliseconds", min: 0, max: 3_600_000 },
-        default: "4000",
-        help: "Idle timeout of upstream connections; below uvicorn's 5000. HTTP/2: twelve times as long",
-    },
-    Setting {
-        key: "connect_timeout_ms",
-        group: Group::Proxy,
-        form: Form::Number { unit: "milliseconds", min: 1, max: 600_000 },
-        default: "5000",
-        help: "Timeout for connecting to the upstream",
-    },
-    Setting {
-        key: "head_timeout_ms",
-        group: Group::Proxy,
-        form: Form::Number { unit: "milliseconds", min: 1, max: 600_000 },
-        default: "10000",
-        help: "Timeout for a client to send a request head; for its first request, counted from the connection",
-    },
-    Setting {
-        key: "body_idle_ms",
-        group: Group::Proxy,
-        form: Form::Number { unit: "milliseconds", min: 1000, max: 86_400_000 },
-        default: "30000",
-        help: "Longest pause of a client within a request body, then 408; pauses of the inference server, and \
+    ),
+    Setting::proxy_number(
+        "pool_size",
+        ("connections", 0, 100_000),
+        "256",
+        "Idle upstream connections kept per worker and upstream",
+    ),
+    Setting::proxy_number(
+        "pool_idle_ms",
+        ("milliseconds", 0, 3_600_000),
+        "4000",
+        "Idle timeout of upstream connections; below uvicorn's 5000. HTTP/2: twelve times as long",
+    ),
+    Setting::proxy_number(
+        "connect_timeout_ms",
+        ("milliseconds", 1, 600_000),
+        "5000",
+        "Timeout for connecting to the upstream",
+    ),
+    Setting::proxy_number(
+        "head_timeout_ms",
+        ("milliseconds", 1, 600_000),
+        "10000",
+        "Timeout for a client to send a request head; for its first request, counted from the connection",
+    ),
+    Setting::proxy_number(
+        "body_idle_ms",
+        ("milliseconds", 1000, 86_400_000),
+        "30000",
+        "Longest pause of a client within a request body, then 408; pauses of the inference server, and \
                of gRPC clients (HTTP/2, on a path that is not metered), are not limited",
-    },
-    Setting {
-        key: "body_min_rate",
-        group: Group::Proxy,
-        form: Form::Number { unit: "bytes per second", min: 0, max: 1_000_000_000 },
-        default: "128",
-        help: "Lowest mean rate of a request body, and of a response to a slow client, after 30 seconds of \
+    ),
+    Setting::proxy_number(
+        "body_min_rate",
+        ("bytes per second", 0, 1_000_000_000),
+        "128",
+        "Lowest mean rate of a request body, and of a response to a slow client, after 30 seconds of \
                waiting for the client",
-    },
-    Setting {
-        key: "body_time_ms",
-        group: Group::Proxy,
-        form: Form::Number { unit: "milliseconds", min: 1000, max: 86_400_000 },
-        default: "300000",
-        help: "Timeout for a client to send a request body, then 408; each 4 KiB of the body adds 1 second; \
+    ),
+    Setting::proxy_number(
+        "body_time_ms",
+        ("milliseconds", 1000, 86_400_000),
+        "300000",
+        "Timeout for a client to send a request body, then 408; each 4 KiB of the body adds 1 second; \
                time in which the inference server does not read is not counted",
-    },
-    Setting {
-        key: "client_stall_ms",
-        group: Group::Proxy,
-        form: Form::Number { unit: "milliseconds", min: 1000, max: 86_400_000 },
-        default: "120000",
-        help: "Longest time in which a client reads nothing of a response that is ready; then its connection is \
+    ),
+    Setting::proxy_number(
+        "client_stall_ms",
+        ("milliseconds", 1000, 86_400_000),
+        "120000",
+        "Longest time in which a client reads nothing of a response that is ready; then its connection is \
                closed",
-    },
+    ),
     Setting {
         key: "stall_ms",
         group: Group::Telemetry,
@@ -285,13 +304,10 @@ pub static SETTINGS: &[Setting] = &[
         default: "10000000",
         help: "Largest token count accepted from a response; larger ones are discarded and counted",
     },
-    Setting {
-        key: "half_close",
-        group: Group::Proxy,
-        form: Form::Switch,
-        default: "false",
-        help: "Keep answering a client that closed its write side; if off, it counts as disconnected",
-    },
+    Setting::proxy_switch(
+        "half_close",
+        "Keep answering a client that closed its write side; if off, it counts as disconnected",
+    ),
     Setting {
         key: "detached_work",
         group: Group::Counting,
@@ -301,28 +317,23 @@ pub static SETTINGS: &[Setting] = &[
                with background: true, llama.cpp's X-Conversation-Id): refuse answers the first two with 403 and \
                removes the last from requests, allow forwards all, auto refuses while a budget is enforced",
     },
-    Setting {
-        key: "drain_delay_ms",
-        group: Group::Proxy,
-        form: Form::Number { unit: "milliseconds", min: 0, max: 3_600_000 },
-        default: "5000",
-        help: "Time after a stop signal in which new connections are still served",
-    },
-    Setting {
-        key: "drain_grace_ms",
-        group: Group::Proxy,
-        form: Form::Number { unit: "milliseconds", min: 0, max: 86_400_000 },
-        default: "25000",
-        help: "Time after the drain delay in which streams may finish before they are cut",
-    },
-    Setting {
-        key: "drain_token_file",
-        group: Group::Proxy,
-        form: Form::Text("FILE"),
-        default: "",
-        help: "File with the token that permits `tokenmeter drain` and POST /drain of the admin address; created \
+    Setting::proxy_number(
+        "drain_delay_ms",
+        ("milliseconds", 0, 3_600_000),
+        "5000",
+        "Time after a stop signal in which new connections are still served",
+    ),
+    Setting::proxy_number(
+        "drain_grace_ms",
+        ("milliseconds", 0, 86_400_000),
+        "25000",
+        "Time after the drain delay in which streams may finish before they are cut",
+    ),
+    Setting::proxy_file(
+        "drain_token_file",
+        "File with the token that permits `tokenmeter drain` and POST /drain of the admin address; created \
                with a random token if it does not exist; without it only signals drain",
-    },
+    ),
     Setting {
         key: "max_models",
         group: Group::Telemetry,

@@ -80,7 +80,7 @@ fn unknown_keys_and_shapes_are_errors_with_lines() {
         (
             "upstreams:\n- url: http://a\n  weight: 5\n",
             "t.yaml:3: there is no key of an upstream `weight`; known are name, url, tls, proxy, kind, usage, role, listen, \
-             engine_metrics, gpus",
+             listen_tls, tls_cert, tls_key, tls_client_ca, proxy_protocol, engine_metrics, gpus",
         ),
         (
             "upstreams:\n- urls: http://a\n",

@@ -6,5 +6,7 @@ pub(crate) mod deadlines;
 pub(crate) mod pace;
 pub(crate) mod pool;
 pub(crate) mod shared_pool;
+pub(crate) mod socket;
 pub(crate) mod stream;
+pub(crate) mod tls;
 pub(crate) mod tunnel;

@@ -81,7 +81,7 @@ impl InFlight {
         };
         let of_tenant = || Some(worker.capacities.holders.of(tenant()?));
         Rc::new(Self {
-            holder: client.holder.clone().or_else(of_tenant),
+            holder: client.holder().or_else(of_tenant),
             stream: if is_http1 { None } else { Stream::current() },
             uploading: Pace::default(),
             downloading: Pace::default(),

@@ -9,23 +9,26 @@ use std::sync::Arc;
 use exchange::{RequestHead, TenantResolution};
 use http::HeaderMap;
 use http::header::HeaderName;
-use tenant::Rules;
+use tenant::{CertificateNames, Rules};
 
+use crate::engine::net::client::Client;
 use crate::request::headers;
 use crate::state::WorkerState;
 use crate::{Dropped, clock};
 
-/// The tenant rules for one request, and its peer.
+/// The tenant rules for one request, and its client.
 #[derive(Clone)]
 pub(crate) struct TenantResolver {
     rules: Arc<Rules>,
     peer: IpAddr,
+    certificate: Option<Arc<CertificateNames>>,
 }
 
 impl TenantResolver {
-    /// The current rules, for a request from `peer`.
-    pub(crate) fn of(worker: &WorkerState, peer: IpAddr) -> Self {
-        Self { rules: worker.plan.tenants.load(), peer }
+    /// The current rules, for a request of `client`.
+    pub(crate) fn of(worker: &WorkerState, client: &Client) -> Self {
+        let certificate = client.certificate().map(Arc::clone);
+        Self { rules: worker.plan.tenants.load(), peer: client.peer(), certificate }
     }
 
     /// Returns true if the peer is trusted.
@@ -59,7 +62,8 @@ impl TenantResolver {
     pub(crate) fn resolve(self, worker: &WorkerState, path: &str, headers: &HeaderMap) -> TenantResolution {
         let now_unix_s = clock::wall_unix_ns() / 1_000_000_000;
         let resolved = guarded(worker, || {
-            let head = RequestHead { peer: self.peer, path, headers, now_unix_s };
+            let certificate = self.certificate.as_deref();
+            let head = RequestHead { peer: self.peer, certificate, path, headers, now_unix_s };
             let members = &mut worker.rule_members.borrow_mut();
             let (resolution, rejection) = TenantResolution::of_head(&self.rules, members, &head);
             let mut observer = worker.observer.borrow_mut();

@@ -10,7 +10,11 @@ use crate::support::{CANCEL, Peer, Upstream, eventually, now};
 const REQUEST: &str = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}";
 
 /// The way in which a client leaves.
-const WAYS: [fn(Peer); 2] = [drop, Peer::reset];
+const WAYS: [fn(Peer); 4] = [drop, Peer::reset, Peer::close, |mut client| {
+    client.half_close();
+    // Its socket stays open.
+    std::mem::forget(client);
+}];
 
 /// Sends `before` from a client and lets it leave in each way while the upstream is at `reach`; measures when the
 /// upstream's connection closes.

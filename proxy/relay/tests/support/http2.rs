@@ -1,4 +1,4 @@
-//! Clients that use HTTP/2 without TLS, with prior knowledge.
+//! Clients that use HTTP/2: with prior knowledge, or agreed within TLS with a proxy that has it.
 
 use std::net::SocketAddr;
 
@@ -6,9 +6,11 @@ use bytes::Bytes;
 use hyper::body::Body;
 use hyper::client::conn::http2::SendRequest;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use super::DEADLINE;
+use super::{DEADLINE, tls};
 
 /// Runs a client to its end.
 pub(crate) fn run(client: impl Future<Output = ()>) {
@@ -31,9 +33,35 @@ pub(crate) async fn connect_with_window<B>(address: SocketAddr, window: u32) -> 
 where
     B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
 {
-    let socket = TokioIo::new(TcpStream::connect(address).await.unwrap());
+    let socket = TcpStream::connect(address).await.unwrap();
+    start(socket, window).await
+}
+
+/// Starts HTTP/2 on a connected socket.
+pub(crate) async fn start<B>(socket: TcpStream, window: u32) -> SendRequest<B>
+where
+    B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
+{
+    if !tls::is_expected_at(socket.peer_addr().unwrap()) {
+        return handshake(socket, window).await;
+    }
+    let connector = tokio_rustls::TlsConnector::from(tls::client(&["h2"]));
+    let name = ServerName::try_from(tls::NAME).unwrap();
+    let socket = connector.connect(name, socket).await.unwrap();
+    assert_eq!(socket.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    handshake(socket, window).await
+}
+
+async fn handshake<B>(
+    socket: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    window: u32,
+) -> SendRequest<B>
+where
+    B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
+{
     let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
-    let (sender, connection) = client.initial_stream_window_size(window).handshake(socket).await.unwrap();
+    client.initial_stream_window_size(window);
+    let (sender, connection) = client.handshake(TokioIo::new(socket)).await.unwrap();
     tokio::spawn(connection);
     sender
 }

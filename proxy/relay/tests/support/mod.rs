@@ -5,12 +5,13 @@ pub(crate) mod http2_front;
 pub(crate) mod http2_server;
 mod peer;
 mod proxy;
+pub(crate) mod tls;
 mod upstream;
 
 use std::time::{Duration, Instant};
 
 pub(crate) use peer::Peer;
-pub(crate) use proxy::{Engine, Proxy, ProxyOn, observer, plan, secure};
+pub(crate) use proxy::{DefaultEngine, Engine, Proxy, ProxyOn, observer, plan, secure, tcp};
 pub(crate) use upstream::{Upstream, body as upstream_body};
 
 /// The deadline of every wait of a test.

@@ -1,15 +1,25 @@
-//! One end of a TCP connection that sends and expects raw bytes.
+//! One end of a TCP connection that sends and expects raw bytes, or bytes within TLS, if it is that of a client of a
+//! proxy with TLS.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::{DEADLINE, now};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, StreamOwned};
+
+use super::{DEADLINE, now, tls};
 
 /// One end of a connection.
 pub(crate) struct Peer {
-    stream: TcpStream,
+    wire: Wire,
     read: Vec<u8>,
+}
+
+enum Wire {
+    Clear(TcpStream),
+    /// The handshake begins with the first write or read.
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
 impl Peer {
@@ -17,7 +27,18 @@ impl Peer {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.set_write_timeout(Some(DEADLINE)).unwrap();
-        Self { stream, read: Vec::new() }
+        let is_tls = stream.peer_addr().is_ok_and(tls::is_expected_at);
+        if is_tls {
+            return Self::with_tls(stream, &["http/1.1"]);
+        }
+        Self { wire: Wire::Clear(stream), read: Vec::new() }
+    }
+
+    /// A client with TLS that offers these protocols.
+    pub(crate) fn with_tls(stream: TcpStream, protocols: &[&str]) -> Self {
+        let name = ServerName::try_from(tls::NAME).unwrap();
+        let session = ClientConnection::new(tls::client(protocols), name).unwrap();
+        Self { wire: Wire::Tls(Box::new(StreamOwned::new(session, stream))), read: Vec::new() }
     }
 
     pub(crate) fn connect(address: SocketAddr) -> Self {
@@ -25,16 +46,46 @@ impl Peer {
     }
 
     pub(crate) fn stream(&self) -> &TcpStream {
-        &self.stream
+        match &self.wire {
+            Wire::Clear(stream) => stream,
+            Wire::Tls(tls) => &tls.sock,
+        }
+    }
+
+    fn read_some(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let tls = match &mut self.wire {
+            Wire::Clear(stream) => return stream.read(into),
+            Wire::Tls(tls) => tls,
+        };
+        while tls.conn.is_handshaking() {
+            match tls.conn.complete_io(&mut tls.sock) {
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
+                done => drop(done?),
+            }
+        }
+        // The library's stream would first write what a failed write left behind.
+        loop {
+            match tls.conn.reader().read(into) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // The end of the connection without an announcement: a truncation.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
+                read => return read,
+            }
+            tls.conn.read_tls(&mut tls.sock)?;
+            tls.conn.process_new_packets().map_err(io::Error::other)?;
+        }
     }
 
     pub(crate) fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        self.stream.write_all(bytes.as_ref()).unwrap();
+        assert!(self.try_send(bytes), "the other side is closed");
     }
 
     /// Sends as much as the other side reads; false if it is closed.
     pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
-        self.stream.write_all(bytes.as_ref()).is_ok()
+        match &mut self.wire {
+            Wire::Clear(stream) => stream.write_all(bytes.as_ref()).is_ok(),
+            Wire::Tls(tls) => tls.write_all(bytes.as_ref()).and_then(|()| tls.flush()).is_ok(),
+        }
     }
 
     /// Reads until the bytes read so far end a message head; `None` at a clean end.
@@ -78,12 +129,17 @@ impl Peer {
         String::from_utf8(std::mem::take(&mut self.read)).unwrap()
     }
 
+    /// Reads the end of the connection.
+    pub(crate) fn ends_without_a_reset(&mut self) {
+        assert_eq!(self.read_some(&mut [0]).unwrap(), 0);
+    }
+
     /// The time after `since` at which the other side closed or reset the connection. Its bytes before that are
     /// dropped.
     pub(crate) fn closed_after(&mut self, since: Instant) -> Duration {
         let mut away = [0; 65536];
         loop {
-            match self.stream.read(&mut away) {
+            match self.read_some(&mut away) {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
@@ -95,19 +151,30 @@ impl Peer {
         now().duration_since(since)
     }
 
-    /// Closes the write side only.
-    pub(crate) fn half_close(&self) {
-        self.stream.shutdown(Shutdown::Write).unwrap();
+    /// Closes the write side only: within TLS by its announcement, with the socket open.
+    pub(crate) fn half_close(&mut self) {
+        match &mut self.wire {
+            Wire::Clear(stream) => stream.shutdown(Shutdown::Write).unwrap(),
+            Wire::Tls(tls) => {
+                tls.conn.send_close_notify();
+                tls.flush().unwrap();
+            }
+        }
+    }
+
+    /// Announces the end within TLS, and closes.
+    pub(crate) fn close(mut self) {
+        self.half_close();
     }
 
     /// Closes with a reset.
     pub(crate) fn reset(self) {
-        socket2::SockRef::from(&self.stream).set_linger(Some(Duration::ZERO)).unwrap();
+        socket2::SockRef::from(self.stream()).set_linger(Some(Duration::ZERO)).unwrap();
     }
 
     fn more(&mut self) -> bool {
         let mut chunk = [0; 65536];
-        match self.stream.read(&mut chunk) {
+        match self.read_some(&mut chunk) {
             Ok(0) => false,
             Ok(read) => {
                 self.read.extend_from_slice(&chunk[..read]);

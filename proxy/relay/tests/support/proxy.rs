@@ -8,18 +8,20 @@ use std::time::Duration;
 use connect::{Address, Protocol, Target, Tls, TlsFiles, Verification};
 use meter::{RateLimits, Record};
 use relay::{
-    Class, Dropped, EngineKind, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, RoleSource, RuleKind,
-    Running, TokenRejection, Upstream, UsageStep, outbox, start,
+    Class, Dropped, EngineKind, Inbox, Listen, ListenAddress, ModelSlot, Observer, Passthrough, Plan,
+    Refusal, RoleSource, RuleKind, Running, TokenRejection, Upstream, UsageStep, outbox, start,
 };
 
 use usage::Policy;
 
-use super::{Peer, http2_front};
+use super::{Peer, http2_front, tls};
 
 /// Names the engine of a proxy, and the protocol of its upstream.
 pub(crate) trait Engine {
     const KIND: EngineKind;
     const UPSTREAM: Protocol = Protocol::Http1;
+    /// True if its clients use TLS.
+    const TLS: bool = false;
 }
 
 /// The engine of tests that are independent of the engine.
@@ -38,6 +40,7 @@ pub(crate) struct ProxyOn<E> {
     pub(crate) running: Running,
     pub(crate) inbox: Inbox,
     seen: Arc<Mutex<Seen>>,
+    _tls: tls::Registered,
 }
 
 /// The calls of the observers of all workers.
@@ -80,12 +83,20 @@ impl<E: Engine> ProxyOn<E> {
             plan.upstreams[0].target = secure(http2_front::start(upstream));
         }
         change(&mut plan);
+        if E::TLS {
+            for listen in plan.upstreams.iter_mut().flat_map(|upstream| &mut upstream.listen) {
+                listen.tls.get_or_insert_with(tls::server);
+            }
+        }
         let seen = Arc::new(Mutex::new(Seen::default()));
         let observers = (0..plan.workers)
             .map(|_| Box::new(Recorder(Arc::clone(&seen))) as Box<dyn Observer + Send>)
             .collect();
         let (sender, inbox) = outbox(1024);
-        Self { engine: PhantomData, running: start(plan, observers, sender).unwrap(), inbox, seen }
+        let running = start(plan, observers, sender).unwrap();
+        let with_tls = running.listeners().iter().filter(|listener| listener.is_tls);
+        let _tls = tls::Registered::new(with_tls.map(|listener| tcp(&listener.address)).collect());
+        Self { engine: PhantomData, running, inbox, seen, _tls }
     }
 
     /// A head as it is after its upstream's protocol: HTTP/2 has lower-case names, and the host in another place.
@@ -108,7 +119,7 @@ impl<E: Engine> ProxyOn<E> {
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
-        self.running.addresses()[0].1
+        tcp(&self.running.listeners()[0].address)
     }
 
     pub(crate) fn connect(&self) -> Peer {
@@ -129,6 +140,14 @@ impl<E> Drop for ProxyOn<E> {
     }
 }
 
+/// The address of a TCP listener.
+pub(crate) fn tcp(address: &ListenAddress) -> SocketAddr {
+    match address {
+        ListenAddress::Tcp(address) => *address,
+        ListenAddress::Unix { .. } => panic!("{address} is no TCP address"),
+    }
+}
+
 /// An observer that discards all calls.
 pub(crate) fn observer() -> Box<dyn Observer + Send> {
     Box::new(Recorder(Arc::default()))
@@ -145,7 +164,7 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
     Plan {
         upstreams: vec![Upstream {
             name: "under-test".into(),
-            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            listen: vec![Listen::tcp(([127, 0, 0, 1], 0).into())],
             target: Target::new(Address::host(&upstream.ip().to_string(), upstream.port()), None),
             prefix: "".into(),
             kind: None,
@@ -170,6 +189,7 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
         drain_delay: Duration::ZERO,
         drain_grace: Duration::from_secs(5),
         half_close: false,
+        forwards: false,
         refuse_detached: false,
         transparent: false,
         connections: 1000,

@@ -5,25 +5,22 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use certificate::{Files as CertificateFiles, Paths};
 use rustls::ServerConfig;
-use rustls::crypto::ring::default_provider;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::Options;
 use super::limits::FILE_MAX_BYTES;
 use crate::config::Config;
 
-/// The paths, and the content that was read last.
-///
-/// Contents are compared, not times: Kubernetes replaces a folder's symlink, and other tools rename.
+/// The files, and the content in use.
 #[derive(Debug)]
 pub(super) struct Files {
-    paths: [PathBuf; 3],
-    seen: Option<Contents>,
+    config: PathBuf,
+    /// The config that was read last; `None` if the file could not be read.
+    seen: Option<Vec<u8>>,
+    certificate: CertificateFiles,
+    loaded: Loaded,
 }
-
-type Contents = [Vec<u8>; 3];
 
 /// The files in use.
 #[derive(Clone, Debug)]
@@ -35,54 +32,56 @@ pub(super) struct Loaded {
 }
 
 impl Files {
-    pub(super) fn new(options: &Options) -> Self {
-        let paths = [options.config.clone(), options.certificate.clone(), options.key.clone()];
-        Self { paths, seen: None }
-    }
-
     /// Reads the files for the first time.
-    pub(super) fn load(&mut self) -> Result<Loaded, String> {
-        let contents = self.read()?;
-        let loaded = self.parse(&contents);
-        self.seen = Some(contents);
-        loaded
+    pub(super) fn load(options: &Options) -> Result<Self, String> {
+        let seen = read(&options.config)?;
+        let config = parse(&options.config, &seen)?;
+        let paths =
+            Paths { certificate: options.certificate.clone(), key: options.key.clone(), client_ca: None };
+        let mut certificate = CertificateFiles::new(paths, &["http/1.1"]);
+        let tls = certificate.load()?;
+        if let Some(warning) = tls.warning() {
+            tracing::warn!("{warning}");
+        }
+        let loaded = Loaded { config, tls: tls.tls };
+        Ok(Self { config: options.config.clone(), seen: Some(seen), certificate, loaded })
     }
 
-    /// Returns the files if they changed since the last call. An error is returned once for each change.
-    pub(super) fn changed(&mut self) -> Option<Result<Loaded, String>> {
-        let contents = match self.read() {
-            Ok(contents) => contents,
+    /// Returns the files in use.
+    pub(super) fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    /// Reads the files again, and uses what changed since the last call. An error is returned once for each change; the
+    /// content before it stays in use.
+    pub(super) fn reload(&mut self) -> Option<Result<(), String>> {
+        let config = self.config_changed().map(|config| config.map(|config| self.loaded.config = config));
+        let certificate = self.certificate.changed();
+        let certificate = certificate.map(|changed| changed.map(|new| self.loaded.tls = new.tls));
+        match (config, certificate) {
+            (Some(config), Some(certificate)) => Some(config.and(certificate)),
+            (config, certificate) => config.or(certificate),
+        }
+    }
+
+    fn config_changed(&mut self) -> Option<Result<Arc<Config>, String>> {
+        let content = match read(&self.config) {
+            Ok(content) => content,
             // While files are replaced, one of them may be absent.
             Err(error) => return self.seen.take().map(|_| Err(error)),
         };
-        if self.seen.as_ref() == Some(&contents) {
+        if self.seen.as_ref() == Some(&content) {
             return None;
         }
-        let loaded = self.parse(&contents);
-        self.seen = Some(contents);
-        Some(loaded)
+        let parsed = parse(&self.config, &content);
+        self.seen = Some(content);
+        Some(parsed)
     }
+}
 
-    fn read(&self) -> Result<Contents, String> {
-        let [config, certificate, key] = &self.paths;
-        Ok([read(config)?, read(certificate)?, read(key)?])
-    }
-
-    fn parse(&self, [config, certificate, key]: &Contents) -> Result<Loaded, String> {
-        let [config_path, certificate_path, key_path] = self.paths.each_ref().map(|path| path.display());
-        let text = std::str::from_utf8(config).map_err(|error| format!("{config_path}: {error}"))?;
-        let config = Config::parse(text).map_err(|error| format!("{config_path}: {error}"))?;
-        let chain = CertificateDer::pem_slice_iter(certificate)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| format!("{certificate_path}: {error}"))?;
-        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| format!("{key_path}: {error}"))?;
-        let mut tls = ServerConfig::builder_with_provider(Arc::new(default_provider()))
-            .with_safe_default_protocol_versions()
-            .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
-            .map_err(|error| format!("{certificate_path} and {key_path}: {error}"))?;
-        tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Loaded { config: Arc::new(config), tls: Arc::new(tls) })
-    }
+fn parse(path: &Path, content: &[u8]) -> Result<Arc<Config>, String> {
+    let text = std::str::from_utf8(content).map_err(|error| format!("{}: {error}", path.display()))?;
+    Config::parse(text).map(Arc::new).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {

@@ -50,6 +50,7 @@ pub const LABELS: &[Label] = &[
         meaning: "Percentage of the limit that was reached, `soft` for the soft limit below a hard one, or `forecast` if the forecast exceeds the limit",
     },
     Label { name: "file", meaning: "File; each metric has its own closed list" },
+    Label { name: "listener", meaning: "Address of the listener, as configured" },
     Label { name: "fault", meaning: "Cause of the failed write" },
     Label { name: "verdict", meaning: "Verdict of the objective on the exchange" },
     Label {

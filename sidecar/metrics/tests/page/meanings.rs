@@ -64,6 +64,10 @@ fn dropped(value: &str) -> Option<&'static str> {
         "frame_unparsed" => "the meter could not parse a frame of a stream to its end",
         "panic" => "a bug: the connection was closed, or its metering ended; please report it",
         "accept" => "a connection could not be accepted, as without free file descriptors",
+        "handshake" => "a client failed the TLS handshake, stalled in it, or spoke HTTP instead",
+        "proxy_header" => {
+            "a connection without the header of the PROXY protocol that its listener expects, or from a peer that is not trusted"
+        }
         "decoding" => "a compressed body was broken or expanded too much; its tokens are unknown",
         "tokenizing" => "a local tokenizer failed or had no capacity",
         "usage_edit" => "injected usage could not be removed from the response in time",

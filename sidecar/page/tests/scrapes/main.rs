@@ -102,9 +102,13 @@ fn ask(address: SocketAddr, at: usize) -> Option<Page> {
 fn concurrent_scrapes_are_complete_while_workers_write() {
     let metrics = Metrics::new(Options::default());
     let hosts = AllowedHosts::new([]);
-    let running =
-        page::start(([127, 0, 0, 1], 0).into(), hosts, page::CONNECTIONS, Box::new(Meter(metrics.clone())))
-            .unwrap();
+    let running = page::start(
+        SocketAddr::from(([127, 0, 0, 1], 0)).into(),
+        hosts,
+        page::CONNECTIONS,
+        Box::new(Meter(metrics.clone())),
+    )
+    .unwrap();
     let address = running.address();
     let (done, start) = (AtomicBool::new(false), Barrier::new(SCRAPERS));
     let written: u64 = thread::scope(|scope| {

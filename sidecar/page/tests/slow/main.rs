@@ -10,7 +10,7 @@
 mod resident;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -58,8 +58,13 @@ impl Source for Large {
 fn stalled_scraper_holds_less_than_a_megabyte() {
     let (rendered, pages): (_, Receiver<()>) = channel();
     let hosts = AllowedHosts::new([]);
-    let running =
-        page::start(([127, 0, 0, 1], 0).into(), hosts, page::CONNECTIONS, Box::new(Large(rendered))).unwrap();
+    let running = page::start(
+        SocketAddr::from(([127, 0, 0, 1], 0)).into(),
+        hosts,
+        page::CONNECTIONS,
+        Box::new(Large(rendered)),
+    )
+    .unwrap();
     let ask = || {
         let mut stream = TcpStream::connect(running.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -114,8 +119,13 @@ impl Source for Draining {
 #[test]
 fn wait_for_the_drain_has_no_time_limit() {
     let hosts = AllowedHosts::default();
-    let running =
-        page::start(([127, 0, 0, 1], 0).into(), hosts, page::CONNECTIONS, Box::new(Draining)).unwrap();
+    let running = page::start(
+        SocketAddr::from(([127, 0, 0, 1], 0)).into(),
+        hosts,
+        page::CONNECTIONS,
+        Box::new(Draining),
+    )
+    .unwrap();
     let mut stream = TcpStream::connect(running.address()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.write_all(b"GET /drained HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();

@@ -21,8 +21,7 @@ struct Running {
 
 impl ResourceUsage {
     /// Records that the data plane runs.
-    pub(crate) fn running(&self, relay: &relay::Running) {
-        let upstreams = relay.addresses().iter().map(|(name, _)| Arc::clone(name)).collect();
+    pub(crate) fn running(&self, relay: &relay::Running, upstreams: Vec<Arc<str>>) {
         self.running.get_or_init(|| Running { read: Box::new(relay.reader()), upstreams });
     }
 

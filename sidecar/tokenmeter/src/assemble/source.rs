@@ -1,6 +1,5 @@
 //! The data of the admin listener, read from the other parts.
 
-use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use accounting::admin_page::AdminPage;
@@ -25,8 +24,8 @@ pub(crate) struct Source {
     pub(crate) drain: Drain,
     /// Name and URL of each upstream.
     pub(crate) upstreams: Vec<(String, String)>,
-    /// The listener of each upstream, once it is open.
-    pub(crate) addresses: Arc<OnceLock<Vec<SocketAddr>>>,
+    /// The listeners of each upstream, once they are open.
+    pub(crate) addresses: Arc<OnceLock<Vec<String>>>,
 }
 
 impl page::Source for Source {
@@ -84,14 +83,14 @@ impl page::Source for Source {
 /// Returns the upstreams whose listeners are open.
 fn shown(
     upstreams: &[(String, String)],
-    addresses: &OnceLock<Vec<SocketAddr>>,
+    addresses: &OnceLock<Vec<String>>,
     readiness: &Readiness,
     snapshot: &Snapshot,
 ) -> Vec<Upstream> {
     let addresses = addresses.get().map_or(&[][..], Vec::as_slice);
     let shown = upstreams.iter().zip(addresses).enumerate().map(|(index, ((name, url), listen))| Upstream {
         name: name.clone(),
-        listen: listen.to_string(),
+        listen: listen.clone(),
         url: url.clone(),
         up: readiness.reached(index),
         fault: fault(snapshot, name),

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use origin::Origin;
+use relay::ListenAddress;
 
 use crate::plan::Plan;
 use crate::settings::setting;
@@ -16,7 +17,7 @@ pub enum StartError {
     /// A listener could not be bound.
     Bind {
         /// The address.
-        address: SocketAddr,
+        address: ListenAddress,
         /// The flag that sets it.
         flag: String,
         /// The origin of the address.
@@ -59,10 +60,14 @@ pub enum StartError {
 }
 
 impl StartError {
-    pub(crate) fn page(error: page::Error, origin: &Origin) -> Self {
+    pub(crate) fn page(error: page::Error, plan: &Plan) -> Self {
         match error {
             page::Error::Bind { address, cause } => {
-                Self::Bind { address, flag: setting("admin").flag(), origin: origin.clone(), cause }
+                let with_tls = plan.admin_tls.as_ref().filter(|_| address != plan.admin);
+                let (key, origin) =
+                    with_tls.map_or(("admin", &plan.admin_origin), |(_, origin)| ("admin_tls", origin));
+                let address = ListenAddress::Tcp(address);
+                Self::Bind { address, flag: setting(key).flag(), origin: origin.clone(), cause }
             }
             page::Error::Start(cause) => Self::Thread(cause),
         }
@@ -71,14 +76,13 @@ impl StartError {
     pub(crate) fn relay(error: relay::StartError, plan: &Plan) -> Self {
         match error {
             relay::StartError::Listen { upstream, address, source: cause } => {
-                let mut listens = plan.relay.upstreams.iter().zip(&plan.listen_origins);
-                let origin = listens.find(|(planned, _)| planned.name == upstream);
-                Self::Bind {
-                    address,
-                    flag: setting("listen").flag(),
-                    origin: origin.map_or(Origin::Default, |(_, origin)| origin.clone()),
-                    cause,
-                }
+                let planned = plan.relay.upstreams.iter();
+                let planned = planned.flat_map(|of| of.listen.iter().map(|listen| (&of.name, listen)));
+                let mut planned = planned.zip(&plan.listen_origins);
+                let found =
+                    planned.find(|((name, listen), _)| **name == upstream && listen.address == address);
+                let (key, origin) = found.map_or(("listen", Origin::Default), |(_, origin)| origin.clone());
+                Self::Bind { address, flag: setting(key).flag(), origin, cause }
             }
             relay::StartError::Thread(cause) => Self::Thread(cause),
         }
@@ -94,18 +98,21 @@ impl fmt::Display for StartError {
                     written => write!(f, "{written}: ")?,
                 }
                 write!(f, "cannot listen on {address}: {cause}; ")?;
-                match cause.kind() {
-                    io::ErrorKind::AddrInUse => {
+                match (cause.kind(), address) {
+                    (_, ListenAddress::Unix { .. }) => {
+                        write!(f, "stop the process that listens there, or choose another path with {flag}")
+                    }
+                    (io::ErrorKind::AddrInUse, _) => {
                         write!(f, "stop the process that listens there, or choose another port with {flag}")
                     }
-                    io::ErrorKind::AddrNotAvailable => {
+                    (io::ErrorKind::AddrNotAvailable, ListenAddress::Tcp(address)) => {
                         write!(
                             f,
                             "choose an address of this machine with {flag}, as in 0.0.0.0:{}",
                             address.port()
                         )
                     }
-                    io::ErrorKind::PermissionDenied => {
+                    (io::ErrorKind::PermissionDenied, _) => {
                         write!(f, "choose a port from 1024 on with {flag}, or permit tokenmeter this one")
                     }
                     _ => write!(f, "choose another address with {flag}"),
@@ -160,8 +167,8 @@ mod tests {
 
     fn bind(origin: Origin, kind: ErrorKind) -> String {
         let cause = Error::new(kind, "no");
-        StartError::Bind { address: ([10, 0, 0, 1], 80).into(), flag: "--listen".to_owned(), origin, cause }
-            .to_string()
+        let address = relay::ListenAddress::Tcp(([10, 0, 0, 1], 80).into());
+        StartError::Bind { address, flag: "--listen".to_owned(), origin, cause }.to_string()
     }
 
     #[test]

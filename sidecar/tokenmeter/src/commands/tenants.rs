@@ -9,7 +9,7 @@ mod request;
 use std::fmt;
 use std::io::{self, IsTerminal, Read};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -17,7 +17,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use origin::{Diagnostics, Origin};
 use rules::{TenantFiles, hash_key, load, warn_if_public};
-use tenant::{HashKey, Live};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use tenant::{CertificateNames, HashKey, Live};
 
 use crate::plan::machine::{Machine, ThisMachine};
 use crate::plan::tenants::Tenancy;
@@ -59,6 +61,9 @@ enum Action {
         /// Address of the peer that sends the request.
         #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
         peer: IpAddr,
+        /// PEM file of the certificate that the client presents to a listener with TLS; it counts as verified.
+        #[arg(long, value_name = "FILE")]
+        certificate: Option<PathBuf>,
     },
 }
 
@@ -99,7 +104,8 @@ pub(crate) fn run(args: &TenantsArgs) -> Result<ExitCode, TenantsError> {
             }
             describe::rules(&tenancy.now)
         }
-        Action::Who { file, hash_key, peer } => {
+        Action::Who { file, hash_key, peer, certificate } => {
+            let certificate = certificate.as_deref().map(names).transpose()?;
             let tenancy = tenancy(file, hash_key)?;
             let live = Arc::new(Live::default());
             let mut results = Vec::new();
@@ -110,14 +116,23 @@ pub(crate) fn run(args: &TenantsArgs) -> Result<ExitCode, TenantsError> {
             let request = stdin("the request")?;
             let request = Request::read(&request).map_err(TenantsError::Request)?;
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-            request.who(&live.load(), *peer, now)
+            request.who(&live.load(), (*peer, certificate.as_ref()), now)
         }
     };
     print(&text);
     Ok(ExitCode::SUCCESS)
 }
 
-fn tenancy(file: &std::path::Path, hash_key: &HashKeyFile) -> Result<Tenancy, TenantsError> {
+/// Reads the names in the first certificate of a PEM file.
+fn names(path: &Path) -> Result<CertificateNames, TenantsError> {
+    let failed = |error: String| TenantsError::Certificate(format!("{}: {error}", path.display()));
+    let pem = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    let certificate = CertificateDer::from_pem_slice(&pem);
+    let certificate = certificate.map_err(|_| failed("no certificate in PEM".to_owned()))?;
+    relay::certificate_names(&certificate).ok_or_else(|| failed("the certificate is damaged".to_owned()))
+}
+
+fn tenancy(file: &Path, hash_key: &HashKeyFile) -> Result<Tenancy, TenantsError> {
     let files = TenantFiles { rules: Some(file.to_owned()), hash_key: hash_key.path() };
     let origins = (Origin::Flag("FILE".to_owned()), Origin::Flag(setting("hash_key_file").flag()));
     let now = load(&files, (&origins.0, &origins.1)).map_err(TenantsError::Diagnostics)?;
@@ -161,6 +176,8 @@ pub(crate) enum TenantsError {
     NoKey,
     /// This line holds no API key.
     OddKey(usize),
+    /// The certificate cannot be read.
+    Certificate(String),
     /// Stdin holds no request.
     Request(&'static str),
     /// Stdin cannot be read.
@@ -182,6 +199,7 @@ impl fmt::Display for TenantsError {
                 "line {line} of stdin is no API key, which is ASCII without spaces; \
                  write the key alone, without `Bearer` or quotes"
             ),
+            Self::Certificate(what) => write!(f, "{what}; name a PEM file with --certificate"),
             Self::Request(what) => write!(
                 f,
                 "stdin is no request: {what}; write `POST /path`, then `name: value` lines, an empty \

@@ -133,7 +133,7 @@ fn request_is_tried_on_every_rule() {
         ),
     ] {
         let peer: IpAddr = peer.parse().unwrap();
-        assert_eq!(Request::read(request).unwrap().who(&rules, peer, 0), expected, "{request}");
+        assert_eq!(Request::read(request).unwrap().who(&rules, (peer, None), 0), expected, "{request}");
     }
 }
 
@@ -169,7 +169,7 @@ fn rejected_token_has_a_reason() {
     ] {
         let token = tokens.iter().find(|row| row["name"] == name).unwrap()["token"].as_str().unwrap();
         let request = format!("POST /v1/x\nAuthorization: Bearer {token}\n\n{{}}");
-        let text = Request::read(&request).unwrap().who(&rules, [192, 0, 2, 1].into(), now);
+        let text = Request::read(&request).unwrap().who(&rules, ([192, 0, 2, 1].into(), None), now);
         let expected = match why.as_str() {
             "" => "tenant: acme\nrule: jwt\n".to_owned(),
             why => format!("tenant: default\nrule: default\nrule 1 does not match: jwt: {why}\n"),

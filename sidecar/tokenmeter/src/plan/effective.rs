@@ -175,13 +175,32 @@ impl Effective {
             },
             Shown { key: "usage", text: upstream.usage.name().to_owned(), origin: fallback("usage") },
             Shown { key: "role", text: upstream.role.name().to_owned(), origin: fallback("role") },
-            Shown { key: "listen", text: upstream.listen.to_string(), origin: fallback("listen") },
-            Shown {
-                key: "engine_metrics",
-                text: scrape(engine.scrape).to_owned(),
-                origin: fallback("engine_metrics"),
-            },
         ]);
+        for listen in &upstream.listen {
+            let text = listen.address.to_string();
+            if listen.tls.is_none() {
+                all.push(Shown { key: "listen", text, origin: fallback("listen") });
+                continue;
+            }
+            all.push(Shown { key: "listen_tls", text, origin: fallback("listen_tls") });
+            for key in ["tls_cert", "tls_key", "tls_client_ca"] {
+                if let Some(file) = field(key).or(written.values.get(key)) {
+                    all.push(Shown { key, text: file.text.clone(), origin: file.origin.clone() });
+                }
+            }
+        }
+        if upstream.listen.iter().any(|listen| listen.proxy_protocol) {
+            all.push(Shown {
+                key: "proxy_protocol",
+                text: true.to_string(),
+                origin: fallback("proxy_protocol"),
+            });
+        }
+        all.push(Shown {
+            key: "engine_metrics",
+            text: scrape(engine.scrape).to_owned(),
+            origin: fallback("engine_metrics"),
+        });
         // Without the key, a single upstream uses all GPUs.
         if let Some(gpus) = field("gpus").or(written.values.get("gpus")) {
             all.push(Shown { key: "gpus", text: gpus.text.clone(), origin: gpus.origin.clone() });
@@ -232,8 +251,21 @@ impl Effective {
 }
 
 /// Settings that are printed with their upstream.
-const PER_UPSTREAM: [&str; 8] =
-    ["upstream", "upstream_proxy", "kind", "usage", "role", "listen", "engine_metrics", "gpus"];
+const PER_UPSTREAM: [&str; 13] = [
+    "upstream",
+    "upstream_proxy",
+    "kind",
+    "usage",
+    "role",
+    "listen",
+    "listen_tls",
+    "tls_cert",
+    "tls_key",
+    "tls_client_ca",
+    "proxy_protocol",
+    "engine_metrics",
+    "gpus",
+];
 
 fn names(globs: &[Glob]) -> String {
     match globs {

@@ -1,15 +1,18 @@
 //! Plans the upstreams and their listeners.
 
 use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
 
 use connect::{Address, Target};
 use engine::Scrape;
 use gpu::Gpus;
 use meter::Role;
 use origin::{Diagnostic, Origin};
-use relay::{RoleSource, ServerKind, UsagePolicy};
+use relay::{Listen, ListenAddress, RoleSource, ServerKind, UsagePolicy};
 use scrape::Fetcher;
 
+use super::certificates::{Certificate, LISTEN_TLS};
 use super::hosted::Hosted;
 use super::tls::TlsSettings;
 use super::values::Reader;
@@ -18,11 +21,24 @@ use crate::plan::machine::Machine;
 use crate::plan::url::Url;
 use crate::settings::{AUTO, Entry, KINDS, OFF, ON, ROLES, SCRAPES, UPSTREAMS, USAGE, Value, setting};
 
-/// An address and its origin.
+/// A listener: its address, and the setting that names it.
 #[derive(Clone, Debug)]
-pub(super) struct ListenAddress {
-    pub(super) address: SocketAddr,
+pub(super) struct ListenerDraft {
+    pub(super) address: ListenAddress,
     pub(super) origin: Origin,
+    pub(super) key: &'static str,
+}
+
+impl ListenerDraft {
+    /// Returns true if it is a listener with TLS.
+    fn is_tls(&self) -> bool {
+        self.key == LISTEN_TLS.address
+    }
+
+    /// The address, unless it is that of a Unix socket.
+    pub(super) fn tcp(&self) -> Option<SocketAddr> {
+        self.address.tcp()
+    }
 }
 
 /// An upstream whose values are parsed; `None` where a value is invalid.
@@ -35,7 +51,11 @@ pub(super) struct UpstreamDraft {
     kind: Option<ServerKind>,
     usage: UsagePolicy,
     role: RoleSource,
-    pub(super) listen: Option<ListenAddress>,
+    pub(super) listeners: Vec<ListenerDraft>,
+    /// The certificate of the listener with TLS, the last one.
+    pub(super) certificate: Option<Certificate>,
+    /// True if connections to its listeners begin with a header of the PROXY protocol.
+    proxy_protocol: bool,
     scrape: Scrape,
     /// The GPUs it uses; `None` if none are configured.
     gpus: Option<Gpus>,
@@ -43,7 +63,7 @@ pub(super) struct UpstreamDraft {
 
 impl UpstreamDraft {
     pub(super) fn for_relay(&self) -> Option<relay::Upstream> {
-        let (url, listen) = (self.url.as_ref()?, self.listen.as_ref()?);
+        let url = self.url.as_ref()?;
         let hosted = url.host().and_then(Hosted::of);
         let kind = self.kind.or(hosted.map(|hosted| hosted.kind));
         let provider = hosted.map_or(kind.unwrap_or(ServerKind::Openai).provider(), |hosted| hosted.provider);
@@ -52,10 +72,15 @@ impl UpstreamDraft {
             UsagePolicy::Continuous if hosted.is_some() => UsagePolicy::Inject,
             usage => usage,
         };
+        let listen = self.listeners.iter().map(|listener| Listen {
+            address: listener.address.clone(),
+            tls: self.certificate.as_ref().filter(|_| listener.is_tls()).map(|of| Arc::clone(&of.tls)),
+            proxy_protocol: self.proxy_protocol,
+        });
         let target = self.target.clone()?;
         Some(relay::Upstream {
             name: self.name.as_str().into(),
-            listen: listen.address,
+            listen: listen.collect(),
             target,
             authority: (hosted.is_some() || url.has_named_tls()).then(|| url.host_field().into()),
             prefix: url.prefix.as_str().into(),
@@ -118,24 +143,29 @@ impl Reader<'_> {
         }
     }
 
-    fn single(&mut self, machine: &dyn Machine, written: &Value) -> UpstreamDraft {
-        let url = self.url(written);
+    fn single(&mut self, machine: &dyn Machine, one: &Value) -> UpstreamDraft {
+        let url = self.url(one);
         let tls = TlsSettings::of_single(self.written);
         let target = url.as_ref().and_then(|url| {
             let proxy = self.proxy(machine, url, None);
-            self.upstream_target((url, &written.origin), tls, proxy)
+            self.upstream_target((url, &one.origin), tls, proxy)
         });
         let kind = self.kind(self.written.values.get("kind"));
         let scrape = self.scrape(self.written.values.get("engine_metrics"));
+        let written = self.written;
+        let get = |key: &'static str| written.values.get(key).cloned();
+        let (listeners, certificate) = self.listeners(get("listen"), true, &get);
         UpstreamDraft {
             name: url.as_ref().map(default_name).unwrap_or_default(),
             url,
-            url_origin: written.origin.clone(),
+            url_origin: one.origin.clone(),
             target,
             kind,
             usage: self.usage(self.written.values.get("usage")),
             role: self.role(self.written.values.get("role")),
-            listen: self.address_of("listen"),
+            listeners,
+            certificate,
+            proxy_protocol: self.switch("proxy_protocol"),
             scrape,
             gpus: self.written.values.get("gpus").map(|written| Gpus::parse(&written.text)),
         }
@@ -169,23 +199,30 @@ impl Reader<'_> {
             let proxy = self.proxy(machine, url, entry.fields.get("proxy"));
             self.upstream_target((url, &url_origin), tls, proxy)
         });
-        let listen = match (entry.fields.get("listen"), index) {
-            (Some(written), _) => {
-                if let (0, Some(unused)) = (index, self.written.values.get("listen")) {
-                    let problem = format!(
-                        "has no effect: the first upstream has a listen address at {}",
-                        written.origin
-                    );
-                    self.warnings.push(Diagnostic::at(&unused.origin, problem, "remove one of the two"));
-                }
-                self.address(written)
+        let written = self.written;
+        let own = |key: &str| entry.fields.get(key).cloned();
+        for key in ["listen", "listen_tls"] {
+            if let (0, Some(own), Some(unused)) = (index, own(key), written.values.get(key)) {
+                let problem =
+                    format!("has no effect: the first upstream has a {key} address at {}", own.origin);
+                self.warnings.push(Diagnostic::at(&unused.origin, problem, "remove one of the two"));
             }
-            (None, 0) => self.address_of("listen"),
-            (None, _) => {
-                let remedy = "add `listen: ADDRESS:PORT` to it; only the first has a default";
-                self.errors.push(Diagnostic::at(&entry.origin, "an upstream has no `listen`", remedy));
-                None
-            }
+        }
+        // The first upstream has the addresses that the settings name, and the default one.
+        let general = |key: &str| written.values.get(key).cloned();
+        let of_first = |key: &str| own(key).or_else(|| general(key).filter(|_| index == 0));
+        let tls = |key: &'static str| match key {
+            "listen_tls" => of_first(key),
+            _ => own(key).or_else(|| general(key)),
+        };
+        let (listeners, certificate) = self.listeners(of_first("listen"), index == 0, &tls);
+        if listeners.is_empty() && index > 0 && own("listen").is_none() && own("listen_tls").is_none() {
+            let remedy = "add `listen: ADDRESS:PORT` to it; only the first has a default";
+            self.errors.push(Diagnostic::at(&entry.origin, "an upstream has no `listen`", remedy));
+        }
+        let proxy_protocol = match entry.fields.get("proxy_protocol") {
+            Some(own) => self.truth(own),
+            None => self.switch("proxy_protocol"),
         };
         let kind = self.kind(entry.fields.get("kind").or(self.written.values.get("kind")));
         let usage = self.usage(entry.fields.get("usage").or(self.written.values.get("usage")));
@@ -194,14 +231,27 @@ impl Reader<'_> {
         let scrape = self.scrape(scrape);
         let gpus = entry.fields.get("gpus").or(self.written.values.get("gpus"));
         let gpus = gpus.map(|written| Gpus::parse(&written.text));
-        for key in ["kind", "usage", "role", "engine_metrics", "gpus"] {
+        for key in ["kind", "usage", "role", "proxy_protocol", "engine_metrics", "gpus"] {
             self.check_overridden(entry, key);
         }
         let name = match entry.fields.get("name") {
             Some(written) => self.name(written),
             None => url.as_ref().map(default_name).unwrap_or_default(),
         };
-        UpstreamDraft { name, url, url_origin, target, kind, usage, role, listen, scrape, gpus }
+        UpstreamDraft {
+            name,
+            url,
+            url_origin,
+            target,
+            kind,
+            usage,
+            role,
+            listeners,
+            certificate,
+            proxy_protocol,
+            scrape,
+            gpus,
+        }
     }
 
     /// Warns of a flag or a variable that an upstream's entry overrides.
@@ -286,18 +336,61 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn address_of(&mut self, key: &'static str) -> Option<ListenAddress> {
-        let value = self.value(key);
-        self.address(&value)
+    /// Plans the listeners of one upstream. `has_default`: without an address, it has that of the setting's default.
+    fn listeners(
+        &mut self,
+        listen: Option<Value>,
+        has_default: bool,
+        tls: &dyn Fn(&'static str) -> Option<Value>,
+    ) -> (Vec<ListenerDraft>, Option<Certificate>) {
+        let with_tls = self.tls_listener(&LISTEN_TLS, tls);
+        let is_default = has_default && with_tls.is_none();
+        let listen = listen.or_else(|| is_default.then(|| self.value("listen")));
+        let clear = listen.and_then(|listen| self.address(&listen));
+        let (with_tls, certificate) = with_tls.unzip();
+        (clear.into_iter().chain(with_tls).collect(), certificate.flatten())
     }
 
-    fn address(&mut self, written: &Value) -> Option<ListenAddress> {
+    /// Parses the address that a setting names.
+    pub(super) fn address_of(&mut self, key: &'static str) -> Option<ListenerDraft> {
+        let value = self.value(key);
+        self.tcp_address(&value, key)
+    }
+
+    fn address(&mut self, written: &Value) -> Option<ListenerDraft> {
+        let Some(path) = written.text.strip_prefix("unix:") else {
+            return self.tcp_address(written, "listen");
+        };
+        if path.is_empty() || path.len() > UNIX_PATH_MAX_BYTES || path.contains('\0') {
+            let problem = format!("`{}` is not the path of a Unix socket", written.text.escape_debug());
+            let remedy = format!("write unix:PATH with at most {UNIX_PATH_MAX_BYTES} bytes");
+            self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
+            return None;
+        }
+        let address = ListenAddress::Unix { path: Path::new(path).into(), mode: self.listen_mode()? };
+        Some(ListenerDraft { address, origin: written.origin.clone(), key: "listen" })
+    }
+
+    fn listen_mode(&mut self) -> Option<u32> {
+        let value = self.value("listen_mode");
+        let mode = u32::from_str_radix(&value.text, 8).ok().filter(|mode| *mode <= 0o777);
+        if mode.is_none() {
+            let problem = format!("`{}` is not a mode", value.text.escape_debug());
+            self.errors.push(Diagnostic::at(&value.origin, problem, "write octal digits, as in \"0660\""));
+        }
+        mode
+    }
+
+    pub(super) fn tcp_address(&mut self, written: &Value, key: &'static str) -> Option<ListenerDraft> {
         let text = match written.text.strip_prefix("localhost:") {
             Some(port) => format!("127.0.0.1:{port}"),
             None => written.text.clone(),
         };
         match text.parse() {
-            Ok(address) => Some(ListenAddress { address, origin: written.origin.clone() }),
+            Ok(address) => {
+                let address = ListenAddress::Tcp(address);
+                Some(ListenerDraft { address, origin: written.origin.clone(), key })
+            }
             Err(_) => {
                 let problem = format!("`{}` is not ADDRESS:PORT", written.text.escape_debug());
                 let remedy = "write it as in 127.0.0.1:9800, or 0.0.0.0:9800 for every interface";
@@ -307,17 +400,20 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn check_distinct(&mut self, listeners: &[&ListenAddress], admin: Option<&ListenAddress>) {
-        let all: Vec<&ListenAddress> = listeners.iter().copied().chain(admin).collect();
+    pub(super) fn check_distinct(&mut self, all: &[&ListenerDraft]) {
         for (index, later) in all.iter().enumerate() {
-            let Some(earlier) = all[..index].iter().find(|earlier| clash(earlier.address, later.address))
+            let Some(earlier) = all[..index].iter().find(|earlier| clash(&earlier.address, &later.address))
             else {
                 continue;
             };
             // A default has no place that the operator can change.
             let origin = if later.origin == Origin::Default { &earlier.origin } else { &later.origin };
-            let problem = format!("{} and {} use the same port", earlier.address, later.address);
-            self.errors.push(Diagnostic::at(origin, problem, "give each listener a port of its own"));
+            let (problem, remedy) = match later.address {
+                ListenAddress::Tcp(_) => ("use the same port", "give each listener a port of its own"),
+                ListenAddress::Unix { .. } => ("are the same", "give each listener a path of its own"),
+            };
+            let problem = format!("{} and {} {problem}", earlier.address, later.address);
+            self.errors.push(Diagnostic::at(origin, problem, remedy));
         }
     }
 
@@ -325,10 +421,9 @@ impl Reader<'_> {
         &mut self,
         machine: &dyn Machine,
         upstreams: &[UpstreamDraft],
-        admin: Option<&ListenAddress>,
+        listeners: &[&ListenerDraft],
     ) {
-        let placed = upstreams.iter().filter_map(|upstream| upstream.listen.as_ref()).chain(admin);
-        let own: Vec<SocketAddr> = placed.map(|placed| placed.address).collect();
+        let own: Vec<SocketAddr> = listeners.iter().filter_map(|listener| listener.tcp()).collect();
         for upstream in upstreams {
             let Some(url) = &upstream.url else { continue };
             if let Some(reached) = loops::reaches(machine, &url.address, own.iter()) {
@@ -355,10 +450,19 @@ fn self_reference(origin: &Origin, url: &Url, reached: SocketAddr) -> Diagnostic
     )
 }
 
-fn clash(one: SocketAddr, other: SocketAddr) -> bool {
-    let any = one.ip().is_unspecified() || other.ip().is_unspecified();
-    one.port() != 0 && one.port() == other.port() && (any || one.ip() == other.ip())
+fn clash(one: &ListenAddress, other: &ListenAddress) -> bool {
+    match (one, other) {
+        (ListenAddress::Tcp(one), ListenAddress::Tcp(other)) => {
+            let any = one.ip().is_unspecified() || other.ip().is_unspecified();
+            one.port() != 0 && one.port() == other.port() && (any || one.ip() == other.ip())
+        }
+        (ListenAddress::Unix { path: one, .. }, ListenAddress::Unix { path: other, .. }) => one == other,
+        _ => false,
+    }
 }
+
+/// The maximum length of a Unix socket's path in bytes: the kernel's, without the end.
+const UNIX_PATH_MAX_BYTES: usize = 107;
 
 /// The maximum length of an upstream's name in bytes: that of a label.
 const NAME_MAX_BYTES: usize = 128;

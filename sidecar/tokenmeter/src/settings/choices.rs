@@ -90,3 +90,9 @@ pub(crate) fn choice(text: &str, known: &[&'static str]) -> Option<&'static str>
     let named = |word: &str| known.iter().copied().find(|known| *known == word);
     named(text).or_else(|| named(if file::truth(text)? { ON } else { OFF }))
 }
+
+/// Names this hop to the server.
+pub const APPEND: &str = "append";
+
+/// The values of `forwarded`.
+pub const FORWARDED: [&str; 2] = [OFF, APPEND];

@@ -39,6 +39,11 @@ pub const UPSTREAMS: List = List {
         "usage",
         "role",
         "listen",
+        "listen_tls",
+        "tls_cert",
+        "tls_key",
+        "tls_client_ca",
+        "proxy_protocol",
         "engine_metrics",
         "gpus",
     ],
@@ -51,6 +56,29 @@ pub const UPSTREAM_TLS: [(&str, &str); 5] = [
     ("upstream_key", "tls.key"),
     ("upstream_server_name", "tls.server_name"),
     ("upstream_insecure_skip_verify", "tls.insecure_skip_verify"),
+];
+
+/// Settings that may be written as one map in the file: the key of the map, and each of its keys with the setting that
+/// it stands for.
+pub const MAPS: [(&str, &[(&str, &str)]); 2] = [
+    (
+        "listen_tls",
+        &[
+            ("address", "listen_tls"),
+            ("cert", "tls_cert"),
+            ("key", "tls_key"),
+            ("client_ca", "tls_client_ca"),
+        ],
+    ),
+    (
+        "admin_tls",
+        &[
+            ("address", "admin_tls"),
+            ("cert", "admin_tls_cert"),
+            ("key", "admin_tls_key"),
+            ("client_ca", "admin_tls_client_ca"),
+        ],
+    ),
 ];
 
 /// The list of latency objectives.

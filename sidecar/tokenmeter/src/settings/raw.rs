@@ -6,7 +6,7 @@ use origin::file::{Node, Shape};
 use origin::{Diagnostic, Origin};
 use text::suggestion;
 
-use super::{BUDGET_LIST, List, OBJECTIVE_LIST, SETTINGS, UPSTREAMS};
+use super::{BUDGET_LIST, List, MAPS, OBJECTIVE_LIST, SETTINGS, UPSTREAMS};
 
 /// A value and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl RawSettings {
             }
         };
         let mut seen = BTreeMap::new();
-        for (key, origin, node) in entries {
+        for (key, origin, node) in self.spread(entries) {
             self.check_repeat(&mut seen, &key, &origin);
             if key == UPSTREAMS.key {
                 self.upstreams = self.list(&UPSTREAMS, origin, node).or(self.upstreams.take());
@@ -127,7 +127,7 @@ impl RawSettings {
         fields: &mut BTreeMap<&'static str, Value>,
     ) {
         let mut seen = BTreeMap::new();
-        for (key, origin, node) in keys {
+        for (key, origin, node) in self.spread(keys) {
             self.check_repeat(&mut seen, &key, &origin);
             let path = format!("{within}{key}");
             let inner = format!("{path}.");
@@ -154,6 +154,29 @@ impl RawSettings {
                 self.unknown(&key, &noun, &origin, known.into_iter());
             }
         }
+    }
+
+    /// Replaces each map of [`MAPS`] by the settings that it stands for.
+    fn spread(&mut self, entries: Vec<(String, Origin, Node)>) -> Vec<(String, Origin, Node)> {
+        let mut all = Vec::new();
+        for (key, origin, node) in entries {
+            let map = MAPS.iter().find(|(map, _)| *map == key);
+            match (map, node.shape) {
+                (Some((_, keys)), Shape::Map(inner)) => {
+                    for (name, origin, node) in inner {
+                        match keys.iter().find(|(known, _)| *known == name) {
+                            Some((_, setting)) => all.push(((*setting).to_owned(), origin, node)),
+                            None => {
+                                let noun = format!("key of `{key}`");
+                                self.unknown(&name, &noun, &origin, keys.iter().map(|(known, _)| *known));
+                            }
+                        }
+                    }
+                }
+                (_, shape) => all.push((key, origin, Node { shape, ..node })),
+            }
+        }
+        all
     }
 
     /// Returns the text of a value; a list of texts becomes one text with commas.

@@ -43,6 +43,26 @@ pub enum Form {
 }
 
 impl Setting {
+    /// An optional file of the group `Proxy`.
+    pub(super) const fn proxy_file(key: &'static str, help: &'static str) -> Self {
+        Self { key, group: Group::Proxy, form: Form::Text("FILE"), default: "", help }
+    }
+
+    /// A switch of the group `Proxy`, off by default.
+    pub(super) const fn proxy_switch(key: &'static str, help: &'static str) -> Self {
+        Self { key, group: Group::Proxy, form: Form::Switch, default: "false", help }
+    }
+
+    /// A whole number of the group `Proxy`: its unit in the plural, and its inclusive bounds.
+    pub(super) const fn proxy_number(
+        key: &'static str,
+        (unit, min, max): (&'static str, u64, u64),
+        default: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self { key, group: Group::Proxy, form: Form::Number { unit, min, max }, default, help }
+    }
+
     /// Returns the flag, with its dashes.
     pub fn flag(&self) -> String {
         format!("--{}", self.key.replace('_', "-"))

@@ -9,6 +9,7 @@ use hyper::rt::ReadBufCursor;
 
 use super::Hyper;
 use crate::engine::net::client::Client;
+use crate::engine::net::socket::Output;
 
 /// A client's socket with hyper's traits.
 pub(crate) struct ClientIo {
@@ -42,7 +43,7 @@ impl hyper::rt::Read for ClientIo {
 
 impl hyper::rt::Write for ClientIo {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.client.poll_write(cx, |stream| stream.try_write(bytes))
+        self.client.poll_write(cx, Output::Slice(bytes))
     }
 
     fn poll_write_vectored(
@@ -50,7 +51,7 @@ impl hyper::rt::Write for ClientIo {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.client.poll_write(cx, |stream| stream.try_write_vectored(slices))
+        self.client.poll_write(cx, Output::Slices(slices))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -58,10 +59,10 @@ impl hyper::rt::Write for ClientIo {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.client.poll_interim(cx)
+        self.client.poll_flush(cx)
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.client.shutdown())
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.client.poll_shutdown(cx)
     }
 }

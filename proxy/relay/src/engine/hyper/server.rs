@@ -17,12 +17,13 @@ use hyper::upgrade::OnUpgrade;
 
 use super::Hyper;
 use super::client_io::ClientIo;
-use crate::Refusal;
 use crate::engine::net::client::{Client, Stage};
 use crate::engine::net::deadlines::{Deadlines, Due};
 use crate::engine::net::stream::Stream;
+use crate::engine::net::tls::HandshakeError;
 use crate::engine::{Cut, Served};
 use crate::state::{WorkerState, contain};
+use crate::{Dropped, Refusal};
 
 /// A boxed forwarding future: a connection that waits for its next request uses no memory for it, and hyper returns the
 /// socket only if it can move the service.
@@ -44,10 +45,19 @@ where
 {
     let mut deadlines = pin!(Deadlines::new(&engine.worker, &client));
     let is_http2 = {
-        let mut protocol = pin!(client.speaks_http2());
+        let mut protocol = pin!(open(&engine.worker, &client));
         std::future::poll_fn(|cx| match protocol.as_mut().poll(cx) {
-            Poll::Ready(known) => Poll::Ready(known.ok().flatten()),
-            Poll::Pending => deadlines.as_mut().poll_waiting(cx).map(|_overdue| None),
+            Poll::Ready(known) => Poll::Ready(known),
+            Poll::Pending => deadlines.as_mut().poll_waiting(cx).map(|_overdue| {
+                if client.awaits_header() {
+                    engine.worker.dropped(Dropped::ProxyHeader);
+                    tracing::debug!(peer = %client.peer(), "the header of the PROXY protocol takes too long");
+                } else if client.is_handshaking() {
+                    engine.worker.dropped(Dropped::Handshake);
+                    tracing::debug!(peer = %client.peer(), "the TLS handshake takes too long");
+                }
+                None
+            }),
         })
         .await
     };
@@ -55,9 +65,29 @@ where
         // Boxed: HTTP/2's state is large, and most connections do not have it.
         Some(true) => Box::pin(http2(&engine, &client, forward, deadlines)).await,
         Some(false) => return http1(&engine, &client, forward, deadlines).await,
-        None => {}
+        None => client.linger().await,
     }
     Served::Ended
+}
+
+/// Reads the header of a load balancer, and establishes the session of a listener with TLS. Returns true if the client uses HTTP/2; `None` if it left, or if
+/// there is no session.
+async fn open(worker: &WorkerState, client: &Client) -> Option<bool> {
+    if let Err(error) = client.read_proxy_header(worker).await {
+        worker.dropped(Dropped::ProxyHeader);
+        tracing::debug!(peer = %client.peer(), %error, "the header of the PROXY protocol is missing");
+        return None;
+    }
+    match client.handshake().await {
+        Ok(()) => {}
+        Err(HandshakeError::Unbegun) => return None,
+        Err(error) => {
+            worker.dropped(Dropped::Handshake);
+            tracing::debug!(peer = %client.peer(), %error, "the TLS handshake failed");
+            return None;
+        }
+    }
+    client.speaks_http2().await.ok().flatten()
 }
 
 async fn http1<F, R, B>(

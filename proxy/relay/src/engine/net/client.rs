@@ -1,12 +1,13 @@
-//! The client's side of one connection: its socket, its stage, and whether the client has left.
+//! The client's side of one connection: its socket, with or without TLS, its stage, and whether the client has left.
 //!
 //! The socket is shared between the engine, which reads and writes, and the connection's own future, which watches it:
 //! an engine stops reading while it has unprocessed input or half-closing is allowed, and a client that leaves
 //! meanwhile must still cancel its upstream at once (law 4).
 
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -14,14 +15,16 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use connect::Stream;
 use meter::Tick;
-use socket2::SockRef;
+use tenant::CertificateNames;
 use tokio::io::Interest;
-use tokio::net::TcpStream;
 
 use super::pace::Pace;
+use super::socket::{Output, Socket};
+use super::tls::{HandshakeError, Tls};
 use super::tunnel::UpstreamIo;
 use crate::capacity::Permit;
 use crate::holder::{Holder, Key};
+use crate::proxy_header::{self, Step};
 use crate::session::Session;
 use crate::state::WorkerState;
 use crate::{clock, limits};
@@ -44,14 +47,20 @@ type Switched = (UpstreamIo<Stream>, Option<Box<Session>>);
 
 /// One client connection.
 pub(crate) struct Client {
-    stream: TcpStream,
-    /// The address at its other end.
-    pub(crate) peer: IpAddr,
+    socket: Socket,
+    /// Its session, if the listener has TLS. Boxed: it is large, and most connections do not have it.
+    tls: Option<Box<Tls>>,
+    /// The address at its other end, or the one that a trusted load balancer named there.
+    peer: Cell<IpAddr>,
+    /// True until the header of the PROXY protocol was read, where one is expected.
+    awaits_header: Cell<bool>,
     /// Names the connection within its worker.
     pub(crate) number: u64,
     /// The holder that is charged for it; `None` for a trusted peer, whose requests are charged to their tenants.
-    pub(crate) holder: Option<Arc<Holder>>,
-    _counted: Permit,
+    holder: RefCell<Option<Arc<Holder>>>,
+    counted: RefCell<Permit>,
+    /// Its place among all sockets, while it is served.
+    socket_place: RefCell<Option<Permit>>,
     /// True once the kernel is set to end the connection when the client reads nothing.
     is_timed: Cell<bool>,
     has_timed_out: Cell<bool>,
@@ -79,18 +88,26 @@ pub(crate) struct Client {
 
 impl Client {
     /// A connection from `peer`. An IPv4 address mapped into IPv6 becomes IPv4.
-    pub(crate) fn new(worker: &WorkerState, stream: TcpStream, peer: SocketAddr, number: u64) -> Self {
-        let peer = peer.ip().to_canonical();
-        let is_trusted = worker.plan.tenants.load().trusts(peer);
-        let holder = (!is_trusted).then(|| worker.capacities.holders.of(Key::network(peer)));
+    pub(crate) fn new(
+        worker: &WorkerState,
+        socket: Socket,
+        tls: Option<Box<Tls>>,
+        (peer, awaits_header): (IpAddr, bool),
+        number: u64,
+    ) -> Self {
+        let peer = peer.to_canonical();
+        let holder = holder(worker, peer);
         let mut counted = worker.capacities.connections.permit(holder.clone());
         counted.add(1);
         Self {
-            stream,
-            peer,
+            socket,
+            tls,
+            peer: Cell::new(peer),
+            awaits_header: Cell::new(awaits_header),
             number,
-            holder,
-            _counted: counted,
+            holder: RefCell::new(holder),
+            counted: RefCell::new(counted),
+            socket_place: RefCell::default(),
             is_timed: Cell::new(false),
             has_timed_out: Cell::new(false),
             taking: Pace::default(),
@@ -180,7 +197,7 @@ impl Client {
     /// that: a socket is writable again only when much of its buffer is free.
     pub(crate) fn end_unread_after(&self, stall: Duration) {
         if !self.is_timed.replace(true)
-            && let Err(error) = SockRef::from(&self.stream).set_tcp_user_timeout(Some(stall))
+            && let Err(error) = self.socket.set_user_timeout(stall)
         {
             tracing::debug!(%error, "cannot set the timeout of a client's socket");
         }
@@ -188,7 +205,7 @@ impl Client {
 
     /// Returns true if the kernel ended the connection for that.
     pub(crate) fn has_timed_out(&self) -> bool {
-        self.note(self.stream.take_error().ok().flatten().as_ref());
+        self.note(self.socket.take_error().as_ref());
         self.is_timed.get() && self.has_timed_out.get()
     }
 
@@ -211,53 +228,165 @@ impl Client {
         (!first.is_empty()).then(|| first.split_to(taken))
     }
 
-    /// Reads from the socket into `buffer`.
+    /// Reads from the socket, or from its session, into `buffer`.
     pub(crate) fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let read = match &self.tls {
+            None => ready!(self.poll_clear(cx, buffer)),
+            Some(tls) => ready!(tls.poll_read(&self.socket, cx, buffer)),
+        };
+        match &read {
+            Ok(0) => {}
+            Ok(_) if !self.http2.get() && self.stage.get() == Stage::Idle => self.set_stage(Stage::Head),
+            Ok(_) => {}
+            Err(error) => self.note(Some(error)),
+        }
+        Poll::Ready(read)
+    }
+
+    fn poll_clear(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         loop {
-            ready!(self.stream.poll_read_ready(cx))?;
-            match self.stream.try_read(buffer) {
-                Ok(read) => {
-                    if 0 < read && read < buffer.len() {
-                        // The socket is drained: clear its readiness, which saves a further read.
-                        let drained = || io::Result::<()>::Err(io::ErrorKind::WouldBlock.into());
-                        let _ = self.stream.try_io(Interest::READABLE, drained);
-                    }
-                    if read > 0 && !self.http2.get() && self.stage.get() == Stage::Idle {
-                        self.set_stage(Stage::Head);
-                    }
-                    return Poll::Ready(Ok(read));
-                }
+            ready!(self.socket.poll_read_ready(cx))?;
+            match self.socket.try_read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => {
-                    self.note(Some(&error));
-                    return Poll::Ready(Err(error));
-                }
+                read => return Poll::Ready(read),
             }
         }
     }
 
-    /// Writes interim responses, then bytes with `write`.
-    pub(crate) fn poll_write(
-        &self,
-        cx: &mut Context<'_>,
-        write: impl Fn(&TcpStream) -> io::Result<usize>,
-    ) -> Poll<io::Result<usize>> {
+    /// Writes interim responses, then these bytes.
+    pub(crate) fn poll_write(&self, cx: &mut Context<'_>, output: Output<'_>) -> Poll<io::Result<usize>> {
         ready!(self.poll_interim(cx))?;
-        self.poll_socket(cx, write)
+        self.poll_output(cx, output)
     }
 
-    /// Returns true if the client uses HTTP/2 from its first byte; `None` if it left before that was known. Returns as
-    /// soon as one byte differs, so a short HTTP/1 request does not wait.
+    /// Sends everything that was written.
+    pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_interim(cx))?;
+        match &self.tls {
+            None => Poll::Ready(Ok(())),
+            Some(tls) => self.poll_records(cx, tls),
+        }
+    }
+
+    /// Announces the end of writing, then shuts it down.
+    pub(crate) fn poll_shutdown(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_close(cx))?;
+        Poll::Ready(self.socket.shutdown())
+    }
+
+    /// Announces the end of writing to a client with TLS, which otherwise takes the end for a truncation.
+    fn poll_close(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(tls) = self.tls.as_ref().filter(|tls| !tls.is_handshaking()) else {
+            return Poll::Ready(Ok(()));
+        };
+        tls.close();
+        self.poll_records(cx, tls)
+    }
+
+    /// Returns the address at its other end, or the one that a trusted load balancer named there.
+    pub(crate) fn peer(&self) -> IpAddr {
+        self.peer.get()
+    }
+
+    /// Returns true if its listener has TLS.
+    pub(crate) fn is_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The holder that is charged for it.
+    pub(crate) fn holder(&self) -> Option<Arc<Holder>> {
+        self.holder.borrow().clone()
+    }
+
+    /// Stores its place among all sockets, or removes it.
+    pub(crate) fn set_socket_place(&self, place: Option<Permit>) {
+        self.socket_place.replace(place);
+    }
+
+    /// Returns true until the header of the PROXY protocol was read, where one is expected.
+    pub(crate) fn awaits_header(&self) -> bool {
+        self.awaits_header.get()
+    }
+
+    /// Reads the header of the PROXY protocol, where one is expected: from then on the connection is one of the client
+    /// that the header names.
+    pub(crate) async fn read_proxy_header(&self, worker: &WorkerState) -> io::Result<()> {
+        if !self.awaits_header.get() {
+            return Ok(());
+        }
+        let mut header = Vec::new();
+        let source = loop {
+            match proxy_header::read(&header) {
+                Step::Done(source) => break source,
+                Step::Invalid => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        "no header of the PROXY protocol",
+                    ));
+                }
+                Step::More(more) => {
+                    let filled = header.len();
+                    header.resize(filled + more, 0);
+                    let read = poll_fn(|cx| self.poll_clear(cx, &mut header[filled..])).await?;
+                    if read == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    header.truncate(filled + read);
+                }
+            }
+        };
+        self.awaits_header.set(false);
+        if let Some(source) = source {
+            let source = source.to_canonical();
+            let holder = holder(worker, source);
+            self.peer.set(source);
+            self.counted.borrow_mut().charge(holder.clone());
+            if let Some(place) = &mut *self.socket_place.borrow_mut() {
+                place.charge(holder.clone());
+            }
+            self.holder.replace(holder);
+        }
+        Ok(())
+    }
+
+    /// Establishes the session, if the listener has TLS.
+    pub(crate) async fn handshake(&self) -> Result<(), HandshakeError> {
+        let Some(tls) = &self.tls else { return Ok(()) };
+        let done = poll_fn(|cx| tls.poll_handshake(&self.socket, cx)).await;
+        if matches!(done, Err(HandshakeError::Http)) {
+            // A new socket takes so few bytes.
+            let _ = self.socket.try_write(Output::Slice(TLS_EXPECTED));
+        }
+        if matches!(done, Err(HandshakeError::Http | HandshakeError::Tls(_))) {
+            self.leave_unread();
+        }
+        done
+    }
+
+    /// The names in the client's verified certificate, if it presented one.
+    pub(crate) fn certificate(&self) -> Option<&Arc<CertificateNames>> {
+        self.tls.as_ref()?.certificate()
+    }
+
+    /// Returns true if the listener has TLS and no session is established.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
+    /// Returns true if the client uses HTTP/2 from its first byte; `None` if it left before that was known. The
+    /// session tells, or else the first bytes: the result is returned as soon as one byte differs, so a short HTTP/1
+    /// request does not wait.
     pub(crate) async fn speaks_http2(&self) -> io::Result<Option<bool>> {
+        if let Some(agreed) = self.tls.as_ref().and_then(|tls| tls.is_http2()) {
+            self.http2.set(agreed);
+            return Ok(Some(agreed));
+        }
         let mut first = [0; PREFACE.len()];
         let mut filled = 0;
         let http2 = loop {
-            self.stream.readable().await?;
-            match self.stream.try_read(&mut first[filled..]) {
-                Ok(0) => return Ok(None),
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                Err(error) => return Err(error),
+            match poll_fn(|cx| self.poll_read(cx, &mut first[filled..])).await? {
+                0 => return Ok(None),
+                read => filled += read,
             }
             if !PREFACE.starts_with(&first[..filled]) {
                 break false;
@@ -265,52 +394,59 @@ impl Client {
                 break true;
             }
         };
+        if first[..filled].starts_with(TLS_RECORD) && self.tls.is_none() {
+            tracing::debug!(peer = %self.peer(), "a client speaks TLS on a listener without TLS: use http://");
+        }
         self.http2.set(http2);
         self.first.replace(Bytes::copy_from_slice(&first[..filled]));
         Ok(Some(http2))
     }
 
     /// Returns once the client has left: its socket is reset, or closed on its side where half-closing is not allowed.
+    /// Announcing the end of a session is closing.
     pub(crate) async fn gone(&self, half_close: bool) {
         let watched = if half_close { Interest::ERROR } else { Interest::READABLE | Interest::ERROR };
         loop {
-            match self.stream.ready(watched).await {
+            match self.socket.ready(watched).await {
                 Ok(ready) if ready.is_error() => return,
-                Ok(ready) if ready.is_read_closed() && !half_close => return,
-                Ok(_unread) => tokio::time::sleep(limits::GONE_RECHECK).await,
+                Ok(_) if half_close => tokio::time::sleep(limits::GONE_RECHECK).await,
+                Ok(ready) if ready.is_read_closed() => return,
+                Ok(_unread) => {
+                    if self.tls.as_ref().is_some_and(|tls| tls.is_closed_by_client(&self.socket)) {
+                        return;
+                    }
+                    tokio::time::sleep(limits::GONE_RECHECK).await;
+                }
                 Err(_) => return,
             }
         }
     }
 
-    /// Closes after an early answer: ends writing and reads on for a limited time, because closing with unread bytes
-    /// would cause a reset that destroys the answer.
+    /// Ends the connection after its last response: announces the end to a client with TLS, within a limited time.
+    /// After an early answer also ends writing, and reads on, because closing with unread bytes would cause a reset
+    /// that destroys the answer.
     pub(crate) async fn linger(&self) {
-        if !self.unread.get() || self.shutdown().is_err() {
+        if self.tls.is_none() && !self.unread.get() {
             return;
         }
-        let drain = async {
+        let end = async {
+            if poll_fn(|cx| self.poll_close(cx)).await.is_err()
+                || !self.unread.get()
+                || self.socket.shutdown().is_err()
+            {
+                return;
+            }
             let mut left = limits::LINGER_BYTES;
             let mut away = [0; 4096];
-            while left > 0 && self.stream.readable().await.is_ok() {
-                match self.stream.try_read(&mut away) {
-                    Ok(0) => break,
+            while left > 0 {
+                match poll_fn(|cx| self.poll_clear(cx, &mut away)).await {
+                    Ok(0) | Err(_) => break,
                     Ok(read) => left = left.saturating_sub(read),
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(_) => break,
                 }
             }
         };
         // The end of either direction is the end of the connection.
-        let _ = tokio::time::timeout(limits::LINGER, drain).await;
-    }
-
-    /// Shuts down writing.
-    pub(crate) fn shutdown(&self) -> io::Result<()> {
-        match SockRef::from(&self.stream).shutdown(std::net::Shutdown::Write) {
-            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
-            done => done,
-        }
+        let _ = tokio::time::timeout(limits::LINGER, end).await;
     }
 
     fn set_stage(&self, stage: Stage) {
@@ -319,14 +455,34 @@ impl Client {
         self.turn.set(self.turn.get().wrapping_add(1));
     }
 
+    /// Writes to the socket, or makes records and sends them in this turn (law 2). Records that the socket does not
+    /// take wait for the next write or flush, which then takes no bytes before them.
+    fn poll_output(&self, cx: &mut Context<'_>, output: Output<'_>) -> Poll<io::Result<usize>> {
+        let Some(tls) = &self.tls else { return self.poll_socket(cx, |socket| socket.try_write(output)) };
+        ready!(self.poll_records(cx, tls))?;
+        let written = tls.write(output)?;
+        match self.poll_records(cx, tls) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            _ => Poll::Ready(Ok(written)),
+        }
+    }
+
+    /// Sends the records of its session.
+    fn poll_records(&self, cx: &mut Context<'_>, tls: &Tls) -> Poll<io::Result<()>> {
+        while tls.wants_write() {
+            ready!(self.poll_socket(cx, |socket| tls.write_to(socket)))?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
     /// Writes once to the socket; records the time in which it accepts no bytes.
     fn poll_socket(
         &self,
         cx: &mut Context<'_>,
-        write: impl Fn(&TcpStream) -> io::Result<usize>,
+        write: impl Fn(&Socket) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
-            match self.stream.poll_write_ready(cx) {
+            match self.socket.poll_write_ready(cx) {
                 Poll::Ready(ready) => ready?,
                 Poll::Pending => {
                     if self.blocked.get().is_none() {
@@ -336,7 +492,7 @@ impl Client {
                     return Poll::Pending;
                 }
             }
-            match write(&self.stream) {
+            match write(&self.socket) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 written => {
                     self.note(written.as_ref().err());
@@ -351,15 +507,28 @@ impl Client {
     }
 
     /// Writes the interim responses.
-    pub(crate) fn poll_interim(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_interim(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.interim.borrow().is_empty() {
             let mut interim = self.interim.borrow_mut();
-            let written = ready!(self.poll_socket(cx, |stream| stream.try_write(&interim)))?;
+            let written = ready!(self.poll_output(cx, Output::Slice(&interim)))?;
             interim.advance(written);
         }
         Poll::Ready(Ok(()))
     }
 }
 
+/// Returns the holder that is charged for a connection of `peer`.
+fn holder(worker: &WorkerState, peer: IpAddr) -> Option<Arc<Holder>> {
+    let is_trusted = worker.plan.tenants.load().trusts(peer);
+    (!is_trusted).then(|| worker.capacities.holders.of(Key::network(peer)))
+}
+
 /// The first bytes of a client with prior knowledge of HTTP/2 (RFC 9113 §3.4).
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The first bytes of a client with TLS: a record of a handshake.
+const TLS_RECORD: &[u8] = &[22, 3];
+
+/// The answer to HTTP on a listener with TLS.
+const TLS_EXPECTED: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 44\r\n\
+    Connection: close\r\n\r\nThis listener expects TLS: use an https URL\n";

@@ -41,12 +41,11 @@ fn rule_text(rule: &Rule, tenants: &Tenants) -> String {
             let plural = if keys.len() == 1 { "" } else { "s" };
             format!("api_key: one of {} API key{plural}: the tenant is that of the key.", keys.len())
         }
+        Rule::Certificate { name, tenant } => {
+            format!("certificate: the client's, with one `{}`: the tenant is {}.", name.name(), part(*tenant))
+        }
         Rule::Header { field, tenant, principal } => {
-            let part = match tenant {
-                HeaderTenant::Value => "its value",
-                HeaderTenant::Namespace => "the namespace of the workload in it",
-                HeaderTenant::ServiceAccount => "the namespace and service account of the workload in it",
-            };
+            let part = part(*tenant);
             let principal = principal.as_ref().map(|field| format!(", the principal that of `{field}`"));
             format!(
                 "header: `{field}`, set by a trusted peer: the tenant is {part}{}.",
@@ -64,6 +63,14 @@ fn rule_text(rule: &Rule, tenants: &Tenants) -> String {
             let nets: Vec<String> = nets.texts().collect();
             format!("peer: {}: the tenant is {}.", nets.join(", "), tenant.text())
         }
+    }
+}
+
+fn part(tenant: HeaderTenant) -> &'static str {
+    match tenant {
+        HeaderTenant::Value => "its value",
+        HeaderTenant::Namespace => "the namespace of the workload in it",
+        HeaderTenant::ServiceAccount => "the namespace and service account of the workload in it",
     }
 }
 

@@ -46,6 +46,16 @@ pub(super) fn reason(rule: &Rule, miss: Miss) -> String {
             "api_key: the key is not listed (hashed with this hash key file)".to_owned()
         }
         (Rule::ApiKeys(_), _) => "api_key: no key in the request".to_owned(),
+        (Rule::Certificate { .. }, Miss::NoCertificate) => {
+            "certificate: the client presented none; --certificate names the file of one".to_owned()
+        }
+        (Rule::Certificate { name, .. }, Miss::Repeated) => {
+            format!("certificate: it has more than one `{}`, so the tenant is ambiguous", name.name())
+        }
+        (Rule::Certificate { name, .. }, Miss::InvalidName) => {
+            format!("certificate: its `{}` names no tenant", name.name())
+        }
+        (Rule::Certificate { name, .. }, _) => format!("certificate: it has no `{}`", name.name()),
         (Rule::Header { field, .. }, Miss::Untrusted) => {
             format!("header: `{field}` is set, but the peer is not one of `trusted_peers`")
         }

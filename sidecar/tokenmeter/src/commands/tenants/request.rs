@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::IpAddr;
 
 use serde_json::Value;
-use tenant::{BodyFacts, Head, Resolution, Rules};
+use tenant::{BodyFacts, CertificateNames, Head, Resolution, Rules};
 
 use super::misses;
 
@@ -51,12 +51,17 @@ impl<'a> Request<'a> {
     }
 
     /// Renders the tenant by these rules, and why other rules do not match.
-    pub(super) fn who(&self, rules: &Rules, peer: IpAddr, now_unix_s: u64) -> String {
+    pub(super) fn who(
+        &self,
+        rules: &Rules,
+        (peer, certificate): (IpAddr, Option<&CertificateNames>),
+        now_unix_s: u64,
+    ) -> String {
         let field = |name: &str, at| {
             let values = self.fields.iter().filter(|(known, _)| known == name);
             values.map(|(_, value)| value.as_bytes()).nth(at)
         };
-        let head = Head { peer, path: self.path, field: &field, now_unix_s };
+        let head = Head { peer, certificate, path: self.path, field: &field, now_unix_s };
         let metadata = members(self.body.as_ref().and_then(|body| body.get("metadata")));
         let facts = self.body.as_ref().map(|body| {
             let text = |key| body.get(key).and_then(Value::as_str).map(str::as_bytes);

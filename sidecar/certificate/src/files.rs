@@ -1,0 +1,206 @@
+//! The files of one listener.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+
+use crate::Validity;
+use crate::pem;
+
+/// The paths of the files, each in PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paths {
+    /// The certificate chain, the listener's own first.
+    pub certificate: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+    /// The authorities of the clients' certificates; `None` if clients need none.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// The files, and the content that was read last.
+///
+/// Contents are compared, not times: Kubernetes replaces a folder's symlink, and other tools rename.
+#[derive(Clone, Debug)]
+pub struct Files {
+    paths: Paths,
+    protocols: &'static [&'static str],
+    last: Last,
+}
+
+/// The content that was read last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Last {
+    /// None.
+    Unread,
+    /// One of the files could not be read.
+    Unreadable,
+    Used(Contents),
+    /// It cannot be used.
+    Refused(Contents),
+    /// It can be used from this Unix time on, in seconds.
+    Early(Contents, u64),
+}
+
+type Contents = [Vec<u8>; 3];
+
+/// A usable set of files.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// TLS with the certificate.
+    pub tls: Arc<ServerConfig>,
+    /// The period in which all certificates of the chain are valid.
+    pub validity: Validity,
+}
+
+impl Files {
+    /// The files at these paths; nothing is read. `protocols`: those that the listener speaks, by their names for ALPN,
+    /// the preferred one first.
+    pub fn new(paths: Paths, protocols: &'static [&'static str]) -> Self {
+        Self { paths, protocols, last: Last::Unread }
+    }
+
+    /// Reads the files for the first time. A certificate that is not valid now is loaded; its clients refuse it.
+    ///
+    /// # Errors
+    ///
+    /// The file that cannot be used, and the reason.
+    pub fn load(&mut self) -> Result<Loaded, String> {
+        let contents = self.read()?;
+        let loaded = self.parse(&contents)?;
+        self.last = Last::Used(contents);
+        Ok(loaded)
+    }
+
+    /// Reads the files; returns their content if it differs from that of the last call. An error is returned once for
+    /// each change. Content that is not valid now is an error; that of a certificate which becomes valid later is
+    /// returned then.
+    pub fn changed(&mut self) -> Option<Result<Loaded, String>> {
+        self.changed_at(unix_s())
+    }
+
+    pub(crate) fn changed_at(&mut self, now_unix_s: u64) -> Option<Result<Loaded, String>> {
+        let contents = match self.read() {
+            Ok(contents) => contents,
+            // While files are replaced, one of them may be absent.
+            Err(error) => {
+                let last = std::mem::replace(&mut self.last, Last::Unreadable);
+                return (last != Last::Unreadable).then_some(Err(error));
+            }
+        };
+        match &self.last {
+            Last::Used(last) | Last::Refused(last) if *last == contents => return None,
+            Last::Early(last, from) if *last == contents && now_unix_s < *from => return None,
+            _ => {}
+        }
+        let (last, result) = match self.parse(&contents) {
+            Err(error) => (Last::Refused(contents), Err(error)),
+            Ok(loaded) => {
+                let from = loaded.validity.from_unix_s;
+                match loaded.validity.check(now_unix_s).map_err(at(&self.paths.certificate)) {
+                    Ok(()) => (Last::Used(contents), Ok(loaded)),
+                    Err(error) if now_unix_s < from => (Last::Early(contents, from), Err(error)),
+                    Err(error) => (Last::Refused(contents), Err(error)),
+                }
+            }
+        };
+        self.last = last;
+        Some(result)
+    }
+
+    /// Makes the next call of [`changed`](Self::changed) return the content, or its error, in any case.
+    pub fn forget(&mut self) {
+        self.last = Last::Unread;
+    }
+
+    fn read(&self) -> Result<Contents, String> {
+        let Paths { certificate, key, client_ca } = &self.paths;
+        let client_ca = client_ca.as_deref().map_or(Ok(Vec::new()), read)?;
+        Ok([read(certificate)?, read(key)?, client_ca])
+    }
+
+    fn parse(&self, [certificate, key, client_ca]: &Contents) -> Result<Loaded, String> {
+        let paths = &self.paths;
+        let chain = pem::certificates(certificate).map_err(at(&paths.certificate))?;
+        let validity = Validity::of(&chain).map_err(at(&paths.certificate))?;
+        let key = pem::private_key(key).map_err(at(&paths.key))?;
+        let tls = match &paths.client_ca {
+            None => self.config(None, chain, key)?,
+            Some(path) => {
+                let roots = pem::certificates(client_ca).map_err(at(path))?;
+                self.config(Some((path, roots)), chain, key)?
+            }
+        };
+        Ok(Loaded { tls: Arc::new(tls), validity })
+    }
+
+    fn config(
+        &self,
+        client_ca: Option<(&PathBuf, Vec<CertificateDer<'static>>)>,
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+    ) -> Result<ServerConfig, String> {
+        let paths = &self.paths;
+        let provider = Arc::new(default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?;
+        let builder = match client_ca {
+            None => builder.with_no_client_auth(),
+            Some((path, certificates)) => {
+                let mut roots = RootCertStore::empty();
+                for certificate in certificates {
+                    roots.add(certificate).map_err(at(path))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                builder.with_client_cert_verifier(verifier.build().map_err(at(path))?)
+            }
+        };
+        let mut tls = builder.with_single_cert(chain, key).map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => format!(
+                "{}: the key is not that of the certificate {}",
+                paths.key.display(),
+                paths.certificate.display()
+            ),
+            // Nothing but the key can be refused after the chain was parsed.
+            error => format!("{}: the private key cannot be used: {error}", paths.key.display()),
+        })?;
+        tls.alpn_protocols = self.protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Ok(tls)
+    }
+}
+
+impl Loaded {
+    /// Returns the reason why clients refuse the certificate now, if they do.
+    pub fn warning(&self) -> Option<String> {
+        self.validity.check(unix_s()).err()
+    }
+}
+
+fn at<E: ToString>(path: &Path) -> impl Fn(E) -> String {
+    move |error| format!("{}: {}", path.display(), error.to_string())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let mut content = Vec::new();
+    let file = File::open(path).map_err(at(path))?;
+    file.take(FILE_MAX_BYTES + 1).read_to_end(&mut content).map_err(at(path))?;
+    if content.len() as u64 > FILE_MAX_BYTES {
+        return Err(format!("{}: more than {FILE_MAX_BYTES} bytes", path.display()));
+    }
+    Ok(content)
+}
+
+fn unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
+}
+
+/// Maximum bytes of each file: a bundle of all public authorities has 230 KB.
+const FILE_MAX_BYTES: u64 = 1024 * 1024;

@@ -1,0 +1,99 @@
+//! Listeners with TLS, and Unix sockets: their settings and errors.
+
+use crate::plan::tests::{errors, flags, listeners, plan, yaml};
+
+/// A certificate and its key in a folder of its own; removed when dropped.
+struct PairFolder(std::path::PathBuf);
+
+impl PairFolder {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("tokenmeter-plan-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = rcgen::CertificateParams::new(["a".to_owned()]).unwrap().self_signed(&key).unwrap();
+        std::fs::write(folder.join("crt"), certificate.pem()).unwrap();
+        std::fs::write(folder.join("key"), key.serialize_pem()).unwrap();
+        Self(folder)
+    }
+
+    /// Replaces `@` by the folder.
+    fn text(&self, text: &str) -> String {
+        text.replace('@', self.0.to_str().unwrap())
+    }
+}
+
+impl Drop for PairFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn listener_with_tls_replaces_the_default_one() {
+    let pair = PairFolder::new("replaces");
+    let files = "tls_cert=@/crt tls_key=@/key";
+    for (written, expected) in [
+        (format!("listen_tls=0.0.0.0:9843 {files}"), "0.0.0.0:9843 tls"),
+        (format!("listen=127.0.0.1:9800 listen_tls=[::]:9843 {files}"), "127.0.0.1:9800, [::]:9843 tls"),
+        ("listen=unix:/run/t.sock".to_owned(), "unix:/run/t.sock"),
+    ] {
+        let plan = plan(&flags(&pair.text(&format!("upstream=http://gpu {written}"))));
+        assert_eq!(listeners(&plan.relay.upstreams[0]), expected);
+    }
+    let written = "upstream: http://gpu\nlisten_tls: {address: \"0.0.0.0:9843\", cert: @/crt, key: @/key}\n\
+                   admin_tls: {address: \"0.0.0.0:9844\", cert: @/crt, key: @/key, client_ca: @/crt}\n";
+    let planned = plan(&yaml(&pair.text(written)));
+    assert_eq!(listeners(&planned.relay.upstreams[0]), "0.0.0.0:9843 tls");
+    assert_eq!(planned.admin_tls.as_ref().unwrap().0.address, "0.0.0.0:9844".parse().unwrap());
+    assert_eq!(planned.certificates.len(), 2);
+    // The effective settings are an equivalent file.
+    let again = plan(&yaml(&planned.effective.show(false)));
+    assert_eq!(again.effective.show(false), planned.effective.show(false));
+    let written = "tls_cert: @/crt\ntls_key: @/key\nupstreams:\n  - {url: \"http://a:1\", listen_tls: \"127.0.0.1:1\"}\n  \
+                   - {url: \"http://b:1\", listen: \"127.0.0.1:2\"}\n  - url: \"http://c:1\"\n    \
+                   listen_tls: {address: \"127.0.0.1:3\"}\n";
+    let planned = plan(&yaml(&pair.text(written)));
+    let shown: Vec<_> = planned.relay.upstreams.iter().map(listeners).collect();
+    assert_eq!(shown, ["127.0.0.1:1 tls", "127.0.0.1:2", "127.0.0.1:3 tls"]);
+}
+
+#[test]
+fn errors_of_listeners_have_place_problem_and_remedy() {
+    let pair = PairFolder::new("errors");
+    for (written, expected) in [
+        (
+            "listen_tls=0.0.0.0:9843 tls_cert=@/crt",
+            "--listen-tls: `listen_tls` is set without `tls_key`, the file of its private key; set `tls_key` to a \
+             PEM file",
+        ),
+        (
+            "tls_cert=@/crt",
+            "--tls-cert: `tls_cert` is set, and no listener has TLS; set `listen_tls` to an address, or remove it",
+        ),
+        (
+            "listen_tls=0.0.0.0:9843 tls_cert=@/key tls_key=@/key",
+            "--tls-cert: @/key: no `BEGIN CERTIFICATE` in it; name a PEM file of a certificate chain, and one of \
+             its private key",
+        ),
+        (
+            "listen_tls=0.0.0.0:9464 tls_cert=@/crt tls_key=@/key",
+            "--listen-tls: 0.0.0.0:9464 and 127.0.0.1:9464 use the same port; give each listener a port of its own",
+        ),
+        (
+            "listen=unix:",
+            "--listen: `unix:` is not the path of a Unix socket; write unix:PATH with at most 107 bytes",
+        ),
+        (
+            "listen=unix:/a listen_mode=rw",
+            "--listen-mode: `rw` is not a mode; write octal digits, as in \"0660\"",
+        ),
+    ] {
+        let found = errors(&flags(&pair.text(&format!("upstream=http://gpu {written}"))));
+        assert_eq!(found, [pair.text(expected)]);
+    }
+    let found = errors(&yaml("upstream: http://gpu\nlisten_tls: {adress: \"0.0.0.0:9843\"}\n"));
+    assert_eq!(
+        found,
+        ["t.yaml:2: there is no key of `listen_tls` `adress`; did you mean `address`?".to_owned()]
+    );
+}
