@@ -3,7 +3,7 @@
 //! Everything waits for the expected state with a deadline; nothing relies on a sleep.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-#![expect(clippy::duplicate_mod, reason = "the same tests run with each protocol of the upstream")]
+#![expect(clippy::duplicate_mod, reason = "the same tests run with each protocol of clients and of the upstream")]
 
 mod support;
 
@@ -11,11 +11,8 @@ mod authority;
 mod detached;
 mod gate;
 mod metering;
-#[allow(clippy::duplicate_mod, reason = "the conformance tests run without TLS and with it")]
 mod on_hyper;
-#[allow(clippy::duplicate_mod, reason = "the conformance tests run without TLS and with it")]
 mod on_hyper_http2;
-#[allow(clippy::duplicate_mod, reason = "the conformance tests run without TLS and with it")]
 mod on_hyper_tls;
 mod paying;
 mod priced;
