@@ -3,7 +3,10 @@
 //! Everything waits for the expected state with a deadline; nothing relies on a sleep.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
-#![expect(clippy::duplicate_mod, reason = "the same tests run with each protocol of clients and of the upstream")]
+#![expect(
+    clippy::duplicate_mod,
+    reason = "the same tests run with each protocol of clients and of the upstream"
+)]
 
 mod support;
 

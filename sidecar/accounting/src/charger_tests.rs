@@ -62,8 +62,11 @@ fn repeated_request_tier_never_lowers_the_price() {
     for (tier, own, repeated) in [("flex", 2, 4), ("priority", 8, 8)] {
         for kind in ServerKind::ALL {
             let mut record = record("m", None, Some((tier, true)));
-            record.identity.provider = kind.name().into();
-            let has_tiers = matches!(kind, ServerKind::Openai | ServerKind::Anthropic | ServerKind::Gemini);
+            record.identity.provider = kind.provider().into();
+            let has_tiers = matches!(
+                kind,
+                ServerKind::Openai | ServerKind::Anthropic | ServerKind::Gemini | ServerKind::AzureOpenai
+            );
             let units = if has_tiers { own } else { repeated };
             let charge = spend.charge(&record).charge;
             assert_eq!(charge.cost(), Some(units * UNIT), "{tier} of {kind:?}");

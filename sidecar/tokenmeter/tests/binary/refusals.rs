@@ -26,7 +26,8 @@ fn all_invalid_settings_are_reported_with_exit_2() {
             "tokenmeter: 6 errors in the settings:\n\
              \x20 {shown}:1: there is no setting `lisen`; did you mean `listen`?\n\
              \x20 {shown}:6: there is no key of an upstream `speed`; known are name, url, tls, proxy, kind, \
-             usage, role, listen, engine_metrics, gpus\n\
+             usage, role, listen, listen_tls, tls_cert, tls_key, tls_client_ca, proxy_protocol, engine_metrics, \
+             gpus\n\
              \x20 {shown}:4: the URL's scheme is neither http nor https; write http://HOST:PORT, as in \
              http://127.0.0.1:8000, or https://HOST\n\
              \x20 --admin: `nowhere` is not ADDRESS:PORT; write it as in 127.0.0.1:9800, or 0.0.0.0:9800 for every \
