@@ -117,7 +117,7 @@ volumeMounts:
   emptyDir: {sizeLimit: {{ .Values.sidecar.state.sizeLimit }}}
 {{- with .Values.sidecar.adminTokenSecret }}
 {{- if .name }}
-# A pod without the Secret starts; its numbers are closed until the Secret exists.
+# A pod starts without the Secret; requests for its numbers fail until the Secret exists.
 - name: tokenmeter-admin-token
   secret: {secretName: {{ .name }}, optional: true, items: [{key: {{ .key | quote }}, path: token}]}
 {{- end }}

@@ -239,13 +239,13 @@ table! {
     UpstreamTlsVerified: Gauge, "tokenmeter_upstream_tls_verified", Truth, ["upstream"],
         "1 if the certificate of an https upstream is verified, 0 if a setting turns that off; absent without TLS.";
     RateLimit: Gauge, "tokenmeter_rate_limit", Things, ["model", "upstream", "quota"],
-        "Limit of a quota by the last response that reported it; a quota belongs to an API key, so with several keys the value is of any of them.";
+        "Limit of a quota, from the last response that reported it; quotas are per API key, so with several keys the value is that of the key used last.";
     RateLimitRemaining: Gauge, "tokenmeter_rate_limit_remaining", Things, ["model", "upstream", "quota"],
-        "Remainder of a quota by the last response that reported it, of any of several API keys; it grows again until the reset without another value here.";
+        "Remainder of a quota, from the last response that reported it, for the API key used last; the value does not rise at the reset without another response.";
     RateLimitReset: Gauge, "tokenmeter_rate_limit_reset_timestamp_seconds", Seconds, ["model", "upstream", "quota"],
-        "Time at which a quota is whole again, in seconds since 1970, by the last response that reported it, of any of several API keys.";
+        "Time at which a quota is reset, in seconds since 1970, from the last response that reported it, for the API key used last.";
     RetryAfter: Gauge, "tokenmeter_retry_after_seconds", Seconds, ["model", "upstream"],
-        "Waiting time that the last `Retry-After` of the upstream asked for.";
+        "Delay before another attempt, from the last `Retry-After` of the upstream.";
 
     EngineUp: Gauge, "tokenmeter_engine_up", Truth, ["upstream"],
         "1 if the last read of the upstream's metrics page succeeded, else 0; absent if the page is not read.";

@@ -28,7 +28,7 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Proxy,
         form: Form::Text("URL"),
         default: "",
-        help: "URL of the inference server, http(s)://HOST[:PORT][/PREFIX] or unix:PATH; for several servers, list \
+        help: "URL of the inference server, http(s)://HOST[:PORT][/PREFIX] or unix:/PATH; for several servers, list \
                them under `upstreams` in the file",
     },
     Setting::proxy_file(
@@ -39,34 +39,34 @@ pub static SETTINGS: &[Setting] = &[
         "upstream_cert",
         "Client certificate with its chain (PEM), for an https upstream that requires one; read at the start",
     ),
-    Setting::proxy_file("upstream_key", "Private key of that client certificate (PEM)"),
+    Setting::proxy_file("upstream_key", "Private key of the client certificate (PEM)"),
     Setting {
         key: "upstream_server_name",
         group: Group::Proxy,
         form: Form::Text("NAME"),
         default: "",
-        help: "Name that the upstream's certificate must have, and that SNI names; by default the URL's host",
+        help: "Name that the upstream's certificate must have, also sent as SNI; by default the URL's host",
     },
     Setting::proxy_switch(
         "upstream_insecure_skip_verify",
-        "Accept every certificate of the upstream: a stranger on the way can then read and change all \
-               requests; for tests",
+        "Accept every certificate of the upstream, for tests only: anyone on the network path can then read \
+               and change all requests",
     ),
     Setting {
         key: "upstream_proxy",
         group: Group::Proxy,
         form: Form::Text("URL"),
         default: "",
-        help: "HTTP proxy on the way to https upstreams (CONNECT), http://[USER:PASSWORD@]HOST:PORT, or env for that of \
-               HTTPS_PROXY and NO_PROXY; without it the environment's is not used",
+        help: "HTTP proxy to https upstreams (CONNECT), http://[USER:PASSWORD@]HOST:PORT, or env to use HTTPS_PROXY \
+               and NO_PROXY; without this setting, these variables have no effect on upstreams",
     },
     Setting {
         key: "kind",
         group: Group::Proxy,
         form: Form::Choice(&KINDS),
         default: "auto",
-        help: "Type of the server, which decides the provider label of its metrics; auto detects it, by the host \
-               of its URL if that is a hosted provider's, with the label openai until then",
+        help: "Type of the server, and the provider label of its metrics; auto takes both from the URL's host if that \
+               is a hosted provider's, else detects the type, with the label openai until then",
     },
     Setting {
         key: "usage",
@@ -100,36 +100,35 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Proxy,
         form: Form::Text("MODE"),
         default: "0660",
-        help: "Permission bits of the Unix sockets that `listen` names, in octal: who may write to it may connect",
+        help: "Permission bits of the Unix sockets that `listen` names, in octal; users with write permission can connect",
     },
     Setting {
         key: "listen_tls",
         group: Group::Proxy,
         form: Form::Text("ADDR"),
         default: "",
-        help: "Address on which clients reach the upstream by TLS (HTTP/2 or HTTP/1.1), ADDRESS:PORT; then \
+        help: "Address on which clients reach the upstream by TLS (HTTP/2 or HTTP/1.1), ADDRESS:PORT; with it, \
                `listen` has no default",
     },
     Setting::proxy_file("tls_cert", "Certificate chain of `listen_tls`, PEM; read again when it changes"),
     Setting::proxy_file("tls_key", "Private key of that certificate, PEM; read again when it changes"),
     Setting::proxy_file(
         "tls_client_ca",
-        "Authorities of client certificates, PEM; with it, clients of `listen_tls` must present a \
-               certificate that one of them signed",
+        "Trusted root certificates of client certificates, PEM; with it, clients of `listen_tls` must present a \
+               certificate",
     ),
     Setting::proxy_switch(
         "proxy_protocol",
-        "Connections begin with a header of the PROXY protocol, version 1 or 2, in which a load balancer names \
-               the client; those of peers that are not in `trusted_peers`, and those without it, are closed",
+        "Connections begin with a PROXY protocol header, version 1 or 2, in which a load balancer names the \
+               client; connections without one, or from peers that are not in `trusted_peers`, are closed",
     ),
     Setting {
         key: "forwarded",
         group: Group::Proxy,
         form: Form::Choice(&FORWARDED),
         default: OFF,
-        help: "append tells the server the client's address, protocol and host, in Forwarded and X-Forwarded-For, \
-               -Proto and -Host; such fields of peers that are not in `trusted_peers` are removed then; off changes \
-               nothing",
+        help: "append adds the client's address, protocol and host to requests, in Forwarded and X-Forwarded-For, -Proto \
+               and -Host, and removes such fields of peers that are not in `trusted_peers`; off changes nothing",
     },
     Setting::proxy_switch(
         "transparent",
@@ -163,7 +162,7 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Proxy,
         form: Form::Text("ADDR"),
         default: "",
-        help: "Address at which the same is served by TLS, beside `admin`, ADDRESS:PORT",
+        help: "Address that serves the same by TLS, beside `admin`, ADDRESS:PORT",
     },
     Setting::proxy_file(
         "admin_tls_cert",
@@ -172,8 +171,8 @@ pub static SETTINGS: &[Setting] = &[
     Setting::proxy_file("admin_tls_key", "Private key of that certificate, PEM; read again when it changes"),
     Setting::proxy_file(
         "admin_tls_client_ca",
-        "Authorities of client certificates, PEM; with it, clients of `admin_tls` must present one, \
-               probes included",
+        "Trusted root certificates of client certificates, PEM; with it, clients of `admin_tls` must present a \
+               certificate, probes included",
     ),
     Setting {
         key: "admin_hosts",
@@ -239,7 +238,7 @@ pub static SETTINGS: &[Setting] = &[
         "pool_idle_ms",
         ("milliseconds", 0, 3_600_000),
         "4000",
-        "Idle timeout of upstream connections; below uvicorn's 5000. HTTP/2: twelve times as long",
+        "Idle timeout of upstream connections, below uvicorn's 5000; twelve times as long for HTTP/2",
     ),
     Setting::proxy_number(
         "connect_timeout_ms",

@@ -108,8 +108,8 @@ impl Reader<'_> {
             (text, _) => HttpProxy::parse(text).map(Some),
         };
         found.unwrap_or_else(|error| {
-            let remedy = "write http://[USER:PASSWORD@]HOST:PORT, or env for that of HTTPS_PROXY";
-            self.errors.push(Diagnostic::at(&value.origin, format!("no proxy: {error}"), remedy));
+            let remedy = "write http://[USER:PASSWORD@]HOST:PORT, or env to use HTTPS_PROXY";
+            self.errors.push(Diagnostic::at(&value.origin, format!("not a proxy: {error}"), remedy));
             None
         })
     }
@@ -120,8 +120,8 @@ impl Reader<'_> {
             (Some(cert), Some(key)) => {
                 return Some(ClientFiles { cert: (&cert.text).into(), key: (&key.text).into() });
             }
-            (Some(cert), None) => (cert, "a client certificate needs its key", "set key, too"),
-            (None, Some(key)) => (key, "a key needs its client certificate", "set cert, too"),
+            (Some(cert), None) => (cert, "a client certificate needs its key", "set key as well"),
+            (None, Some(key)) => (key, "a key needs its client certificate", "set cert as well"),
         };
         let (value, problem, remedy) = missing;
         self.errors.push(Diagnostic::at(&value.origin, problem, remedy));
@@ -138,7 +138,7 @@ impl Reader<'_> {
             self.errors.push(Diagnostic::at(&ca.origin, problem, "remove one of the two"));
         }
         let problem = format!(
-            "the certificate of {url} is not verified: a stranger between here and there can read and change every \
+            "the certificate of {url} is not verified: anyone on the network path can read and change every \
              request"
         );
         self.warnings.push(Diagnostic::at(&value.origin, problem, "set ca to its root, and remove this"));

@@ -105,11 +105,11 @@ fn errors_name_the_line_of_the_file_or_choice() {
         ),
         (
             entry(&format!("      cert: {cert}\n")),
-            "t.yaml:4: a client certificate needs its key; set key, too".to_owned(),
+            "t.yaml:4: a client certificate needs its key; set key as well".to_owned(),
         ),
         (
             entry(&format!("      key: {key}\n")),
-            "t.yaml:4: a key needs its client certificate; set cert, too".to_owned(),
+            "t.yaml:4: a key needs its client certificate; set cert as well".to_owned(),
         ),
         (
             entry("      server_name: a b\n"),
@@ -168,7 +168,7 @@ fn proxy_is_of_the_flag_the_entry_or_the_environment() {
     let list = "upstreams:\n  - { url: \"https://a\", proxy: \"http://other:1\" }\n  - { url: \"https://b\", listen: \
                 \"127.0.0.1:1\" }\n  - { url: \"http://c\", listen: \"127.0.0.1:2\" }\nupstream_proxy: env\n";
     assert_eq!(proxies(list), [other, squid, None]);
-    let remedy = "write http://[USER:PASSWORD@]HOST:PORT, or env for that of HTTPS_PROXY";
+    let remedy = "write http://[USER:PASSWORD@]HOST:PORT, or env to use HTTPS_PROXY";
     for (text, expected) in [
         (
             "upstream: http://gpu\nupstream_proxy: http://squid:1\n",
@@ -177,7 +177,7 @@ fn proxy_is_of_the_flag_the_entry_or_the_environment() {
         ),
         (
             "upstream: https://gpu\nupstream_proxy: https://a:hunter2@squid\n",
-            format!("t.yaml:2: no proxy: only proxies with http:// are supported; {remedy}"),
+            format!("t.yaml:2: not a proxy: only proxies with http:// are supported; {remedy}"),
         ),
     ] {
         assert_eq!(errors(text), [expected], "{text}");

@@ -1,4 +1,4 @@
-//! The URL of an upstream, `http(s)://HOST[:PORT][/PREFIX]` or `unix:PATH`, parsed into address and prefix. Every error
+//! The URL of an upstream, `http(s)://HOST[:PORT][/PREFIX]` or `unix:/PATH`, parsed into address and prefix. Every error
 //! has a remedy.
 
 use std::fmt;
@@ -123,7 +123,7 @@ fn socket(path: &str) -> Result<Address, UrlError> {
     if path.len() > SOCKET_PATH_MAX_BYTES {
         return error(
             "the path of the URL's socket is longer than 107 bytes",
-            "make it shorter: the kernel's limit",
+            "use a shorter path: this is the kernel's limit",
         );
     }
     if path.chars().any(char::is_control) {
