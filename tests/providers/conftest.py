@@ -1,4 +1,4 @@
-"""The fakes, and tokenmeter before each."""
+"""The fakes, and tokenmeter in front of each."""
 import os
 import pathlib
 import sys
@@ -37,7 +37,7 @@ def on_all(kinds):
 
 
 class Place:
-    """A provider, and tokenmeter before it. With TLS the provider has its own name: the kind follows from it, `Host` is
+    """A provider, and tokenmeter in front of it. With TLS the provider has its own name: the kind follows from it, `Host` is
     that name, and its certificate is of a private authority.
     """
 
@@ -56,7 +56,7 @@ class Place:
 
     @property
     def version(self):
-        """The version of HTTP that the provider is to see."""
+        """The version of HTTP that the provider must receive."""
         return "2" if self.transport == HTTP2 else "1.1"
 
     def stop(self):

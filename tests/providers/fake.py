@@ -117,7 +117,7 @@ class Fake:
         self.interrupted = pieces
 
     def forget(self):
-        """The next requests meet nothing of what was planned."""
+        """Cancels the planned errors and stops."""
         self.failures.clear()
         self.held = self.interrupted = None
 

@@ -1,4 +1,4 @@
-"""tokenmeter before a fake provider, with a ledger; and what it recorded."""
+"""tokenmeter in front of a fake provider, with a ledger; and its records."""
 import sqlite3
 
 from meter import EXCHANGES, Meter

@@ -1,4 +1,4 @@
-"""What a client saw of one call, in the client's own objects, and its usage as token types."""
+"""The result of one call as its client received it, in the client's own objects, and its usage as token types."""
 from dataclasses import dataclass, field
 
 

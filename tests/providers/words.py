@@ -1,4 +1,4 @@
-"""What the fakes say: every provider answers with the same words."""
+"""The texts of the fakes: every provider responds with the same words."""
 import itertools
 
 TEXT = ["The", " answer", " is", " forty", "-two", ", or “Ä”", "."]
@@ -10,7 +10,7 @@ numbers = itertools.count(1)
 
 
 def restart():
-    """The ids begin anew."""
+    """Restarts the ids."""
     global numbers
     numbers = itertools.count(1)
 

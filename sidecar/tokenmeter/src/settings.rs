@@ -434,7 +434,7 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Gpu,
         form: Form::Text("URL"),
         default: "",
-        help: "Metrics page of a dcgm-exporter or an AMD device-metrics-exporter, http://HOST:PORT/metrics",
+        help: "Metrics page of a dcgm-exporter or an AMD device-metrics-exporter, http(s)://HOST:PORT/metrics",
     },
     Setting {
         key: "gpu_exporter_hostname",

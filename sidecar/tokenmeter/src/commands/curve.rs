@@ -26,7 +26,7 @@ use crate::token_file::TokenFile;
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CurveArgs {
-    /// Admin address of that tokenmeter, http://HOST:PORT.
+    /// Admin address of that tokenmeter, http(s)://HOST:PORT.
     #[arg(long, value_name = "URL", default_value = default_admin(), value_parser = admin)]
     from: Url,
     #[arg(long, value_name = "FILE", help = with_variable("File with the admin token, if that tokenmeter has one", TOKEN_FILE))]
