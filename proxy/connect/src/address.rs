@@ -41,7 +41,7 @@ impl Address {
         }
     }
 
-    /// Returns the name by which people know the server: its host, or the path of its socket.
+    /// Returns the server's name for messages: its host, or the path of its socket.
     pub fn name(&self) -> Arc<str> {
         match self {
             Self::Host { host, .. } => Arc::clone(host),

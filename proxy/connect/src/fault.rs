@@ -1,4 +1,4 @@
-//! Faults of TLS in words: what is wrong, on which side, and what to change.
+//! The texts of TLS faults: the event, the responsible side, and the remedy.
 
 use std::error::Error;
 use std::fmt;
@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError};
 
-/// A fault of TLS, in words. It names the server and quotes at most [`NAMES_MAX`] names of its certificate.
+/// A TLS fault as a text. It names the server and quotes at most [`NAMES_MAX`] names of its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFault {
     text: Box<str>,
@@ -89,7 +89,7 @@ fn certificate(error: &CertificateError) -> String {
         CertificateError::BadSignature => {
             "is not signed with the key of the trusted issuer of that name; if the issuer has a new key, update ca".to_owned()
         },
-        CertificateError::InvalidPurposeContext { .. } => "is not one of a server".to_owned(),
+        CertificateError::InvalidPurposeContext { .. } => "is not a server certificate".to_owned(),
         CertificateError::Other(other) => other.0.to_string(),
         other => format!("is invalid: {other}"),
     }

@@ -86,7 +86,7 @@ impl HttpProxy {
         // Byte by byte: what follows the head is the server's.
         while !head.ends_with(b"\r\n\r\n") {
             if head.len() == HEAD_MAX_BYTES {
-                return Err(self.fault("sends a head without an end".to_owned()));
+                return Err(self.fault("sends a response head without an end".to_owned()));
             }
             head.push(stream.read_u8().await.map_err(cut)?);
         }
@@ -100,7 +100,7 @@ impl HttpProxy {
                 Err(self.fault("rejects the user and the password of its URL (status 407)".to_owned()))
             }
             Some(status) => Err(self.fault(format!("answers {status} to CONNECT {authority}"))),
-            None => Err(self.fault("answers no HTTP".to_owned())),
+            None => Err(self.fault("does not answer in HTTP".to_owned())),
         }
     }
 
@@ -117,7 +117,7 @@ fn status(head: &[u8]) -> Option<u16> {
     line.get(1..)?.strip_prefix(' ')?.get(..3)?.parse().ok()
 }
 
-/// A fault of a proxy, in words.
+/// A fault of a proxy as a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyFault(Box<str>);
 

@@ -4,8 +4,8 @@
 //! text names the fault for people. The relay, the probes and the readers of metrics pages use the same target, so that
 //! they share its certificates and TLS sessions.
 //!
-//! Invariants: every wait ends at the caller's time limit. A server is verified, unless the operator turned that off for
-//! this one. No key, session secret or password is ever in a text.
+//! Invariants: every wait ends at the caller's time limit. The certificate of a server is verified, unless the
+//! operator turned that off for this server. No text contains a key, a session secret or a password.
 
 mod address;
 mod error;

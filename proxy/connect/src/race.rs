@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 /// Tries the addresses in order, and returns the first connection. The next address is tried when an attempt fails, or
-/// [`HEAD_START`] after the previous one began; attempts that lose are dropped. The error is that of the last attempt.
+/// [`ATTEMPT_DELAY`] after the previous one began; attempts that lose are dropped. The error is that of the last attempt.
 pub(crate) async fn race<S, F>(addresses: &[SocketAddr], connect: impl Fn(SocketAddr) -> F) -> io::Result<S>
 where
     S: Send + 'static,
@@ -35,13 +35,13 @@ where
                 Some(Err(panic)) => last = Some(io::Error::other(panic)),
                 None => return Err(last.unwrap_or_else(|| io::ErrorKind::NotFound.into())),
             },
-            () = sleep(HEAD_START), if has_more => {}
+            () = sleep(ATTEMPT_DELAY), if has_more => {}
         }
     }
 }
 
-/// The time that an attempt has before the next one begins beside it (RFC 8305 §5).
-const HEAD_START: Duration = Duration::from_millis(250);
+/// The Connection Attempt Delay: the next attempt begins beside one that takes longer (RFC 8305 §5).
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 #[cfg(test)]
 mod tests {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silent_address_costs_its_head_start() {
+    async fn silent_address_costs_the_attempt_delay() {
         assert_eq!(run(&[NEVER, (20, true), (1, true)]).await, (Ok(1), 270, vec![0, 250]));
         assert_eq!(run(&[NEVER, NEVER, (20, true)]).await, (Ok(2), 520, vec![0, 250, 500]));
     }

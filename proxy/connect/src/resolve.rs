@@ -1,7 +1,7 @@
 //! The addresses of a name, resolved in the background: a connection waits for the first resolution only.
 //!
-//! The system resolves (getaddrinfo), so that hosts files, search domains and other sources of names count. It tells no
-//! TTL; addresses are therefore resolved again every [`REFRESH`], while connections ask for them.
+//! The system resolves (getaddrinfo), so that hosts files, search domains and other sources of names count. It
+//! reports no TTL; addresses are therefore resolved again every [`REFRESH`], while connections need them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,19 +28,19 @@ pub(crate) struct Names {
 /// The result of the last resolutions.
 #[derive(Debug, Default)]
 struct Known {
-    /// The last answer. A failure keeps it.
+    /// The addresses of the last successful resolution.
     addresses: Vec<SocketAddr>,
-    /// The end of the last resolution.
-    asked_at: Option<Instant>,
+    /// The time at which the last resolution ended.
+    resolved_at: Option<Instant>,
     /// The failure of the last resolution.
     error: Option<String>,
-    is_asking: bool,
+    is_resolving: bool,
 }
 
 impl Known {
     fn is_due(&self) -> bool {
         let age_max = if self.error.is_some() { RETRY } else { REFRESH };
-        !self.is_asking && self.asked_at.is_none_or(|at| at.elapsed() >= age_max)
+        !self.is_resolving && self.resolved_at.is_none_or(|at| at.elapsed() >= age_max)
     }
 }
 
@@ -63,14 +63,14 @@ impl Names {
     pub(crate) async fn addresses(self: &Arc<Self>) -> Result<Vec<SocketAddr>, ConnectError> {
         let mut known = self.known.subscribe();
         loop {
-            self.ask_if_due();
+            self.resolve_if_due();
             {
                 let known = known.borrow_and_update();
                 if !known.addresses.is_empty() {
                     let turn = self.turn.fetch_add(1, Ordering::Relaxed);
                     return Ok(in_turn(&known.addresses, turn));
                 }
-                if let (Some(error), false) = (&known.error, known.is_asking) {
+                if let (Some(error), false) = (&known.error, known.is_resolving) {
                     return Err(ConnectError::Name(io::Error::other(error.clone())));
                 }
             }
@@ -79,25 +79,25 @@ impl Names {
         }
     }
 
-    /// Returns the number of servers that the last answer may stand for: one server may have an address of each family.
+    /// Returns the number of servers that the addresses may stand for: one server may have an address of each family.
     pub(crate) fn server_count(&self) -> usize {
         let known = self.known.borrow();
         let v4 = known.addresses.iter().filter(|address| address.is_ipv4()).count();
         v4.max(known.addresses.len() - v4)
     }
 
-    fn ask_if_due(self: &Arc<Self>) {
+    fn resolve_if_due(self: &Arc<Self>) {
         let starts = self.known.send_if_modified(|known| {
             let is_due = known.is_due();
-            known.is_asking |= is_due;
+            known.is_resolving |= is_due;
             is_due
         });
         if starts {
-            tokio::spawn(Asking(Arc::clone(self)).run());
+            tokio::spawn(Resolution(Arc::clone(self)).run());
         }
     }
 
-    async fn ask(&self) -> io::Result<Vec<SocketAddr>> {
+    async fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
         match &self.source {
             Source::System => {
                 let mut addresses = Vec::new();
@@ -115,14 +115,14 @@ impl Names {
     }
 }
 
-/// A resolution. Dropping it, as at the end of its runtime, lets another connection start one.
-struct Asking(Arc<Names>);
+/// A resolution in progress. Dropping it, as at the end of its runtime, lets another connection start one.
+struct Resolution(Arc<Names>);
 
-impl Asking {
+impl Resolution {
     async fn run(self) {
-        let answer = self.0.ask().await;
+        let answer = self.0.resolve().await;
         self.0.known.send_modify(|known| {
-            known.asked_at = Some(Instant::now());
+            known.resolved_at = Some(Instant::now());
             known.error = None;
             match answer {
                 Ok(addresses) if !addresses.is_empty() => known.addresses = addresses,
@@ -133,9 +133,9 @@ impl Asking {
     }
 }
 
-impl Drop for Asking {
+impl Drop for Resolution {
     fn drop(&mut self) {
-        self.0.known.send_modify(|known| known.is_asking = false);
+        self.0.known.send_modify(|known| known.is_resolving = false);
     }
 }
 
@@ -162,10 +162,10 @@ fn in_turn(addresses: &[SocketAddr], turn: usize) -> Vec<SocketAddr> {
     }
 }
 
-/// The age from which an answer is renewed. Changes of a headless Service show within this time.
+/// The age from which addresses are resolved again. Changes of a headless Service take effect within this time.
 pub(crate) const REFRESH: Duration = Duration::from_secs(5);
 
-/// The time in which a failure is not repeated.
+/// The time for which a failed resolution is not repeated.
 pub(crate) const RETRY: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

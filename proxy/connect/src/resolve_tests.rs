@@ -84,7 +84,7 @@ async fn failure_is_remembered_for_a_second() {
     assert_eq!(first(&names).await, Err(error.clone()));
     let before = Instant::now();
     assert_eq!(first(&names).await, Err(error));
-    assert_eq!(before.elapsed(), Duration::ZERO, "it is not asked again yet");
+    assert_eq!(before.elapsed(), Duration::ZERO, "it is not resolved again yet");
     tokio::time::sleep(RETRY).await;
     assert_eq!(first(&names).await, Ok("10.0.0.1".to_owned()));
 }

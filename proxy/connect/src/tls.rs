@@ -45,7 +45,7 @@ pub enum Verification {
     /// The certificate must lead to a trusted root and have the server's name.
     #[default]
     On,
-    /// Every certificate is accepted: whoever answers at the address reads all requests.
+    /// Every certificate is accepted: anyone on the network path can read and change all requests.
     Off,
 }
 

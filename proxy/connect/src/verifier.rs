@@ -17,7 +17,7 @@ use x509_cert::ext::pkix::BasicConstraints;
 
 use crate::fault::printable;
 
-/// The web's verification.
+/// Verification by the rules of the web PKI (crate webpki).
 #[derive(Debug)]
 pub(crate) struct Verifier {
     inner: Arc<WebPkiServerVerifier>,
@@ -108,7 +108,7 @@ impl ServerCertVerifier for Verifier {
 /// The reason why a chain leads to no trusted root.
 #[derive(Debug)]
 enum Untrusted {
-    /// The server's own certificate may issue others.
+    /// The server's own certificate is an issuer's.
     Issuer,
     /// The server's own certificate is signed with its own key.
     SelfSigned,
@@ -148,7 +148,7 @@ impl From<Untrusted> for rustls::Error {
 impl fmt::Display for Untrusted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Issuer => f.write_str("is one of an issuer, not of a server"),
+            Self::Issuer => f.write_str("is an issuer's certificate, not a server's"),
             Self::SelfSigned => {
                 f.write_str("is self-signed and not trusted; name its file as ca to trust it")
             }

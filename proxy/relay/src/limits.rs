@@ -173,18 +173,18 @@ pub const H2_CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// (RFC 9113 §6.5.2). Further requests get a further connection.
 pub const H2_UPSTREAM_STREAMS: usize = 100;
 
-/// HTTP/2 to an upstream: bytes of a stream that a server may send before they are read. An answer passes at most this
-/// many bytes in a round trip, and a slow client's stream holds them in memory. With HTTP/1.1 a socket's buffer takes
-/// several megabytes; here all streams share one.
+/// HTTP/2 to an upstream: bytes of a stream that a server may send before they are read. A response transfers at most
+/// this many bytes in a round trip, and a slow client's stream holds them in memory. With HTTP/1.1 a socket's buffer
+/// takes several megabytes; here all streams share one.
 pub const H2_UPSTREAM_STREAM_WINDOW: u32 = 256 * 1024;
 
 /// HTTP/2 to an upstream: the same for a connection: a full window for each stream, so that the streams of slow clients
 /// never stop the others. It bounds the memory of a connection, 25 MiB.
 pub const H2_UPSTREAM_CONNECTION_WINDOW: u32 = H2_UPSTREAM_STREAMS as u32 * H2_UPSTREAM_STREAM_WINDOW;
 
-/// HTTP/2 to an upstream: bytes of a decoded header list. Twice the limit of a head, so that an answer can name the
-/// limit; a longer list ends its stream.
-pub const H2_ANSWER_LIST_BYTES: u32 = 2 * BUFFER_BYTES as u32;
+/// HTTP/2 to an upstream: bytes of a decoded header list. Twice the limit of a head, so that an error response can
+/// name the limit; a longer list ends its stream.
+pub const H2_RESPONSE_LIST_BYTES: u32 = 2 * BUFFER_BYTES as u32;
 
 /// HTTP/2 to an upstream: the sum, over the unread DATA frames of a connection that are shorter than 256 bytes, of the
 /// bytes that they lack: their bookkeeping takes memory that no window counts. Enough for all streams of a connection
@@ -215,8 +215,8 @@ pub const H2_REFUSALS: usize = 3;
 /// HTTP/2 to an upstream: bytes read from a connection in one turn, then the tasks of its streams run.
 pub const H2_TURN_BYTES: usize = 64 * 1024;
 
-/// HTTP/2 to an upstream: the silence of a server with open requests after which it is asked for a sign of life (PING).
-/// A model that computes is silent, its server's HTTP/2 answers at once.
+/// HTTP/2 to an upstream: the silence of a server with open requests after which it is sent a PING. While a model
+/// computes, the server sends no data, but it answers a PING at once.
 pub const H2_PING_AFTER: Duration = Duration::from_secs(15);
 
 /// HTTP/2 to an upstream: the time in which it must answer; then the connection is closed and its requests fail.

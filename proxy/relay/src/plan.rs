@@ -127,7 +127,7 @@ pub struct Plan {
     /// True if a client that closed its write side still gets its answer. If false, it counts as gone, as it does for
     /// the Python servers (uvicorn aborts on EOF).
     pub half_close: bool,
-    /// True if requests tell the upstream their client's address, protocol and host (`Forwarded`, `X-Forwarded-*`).
+    /// True if requests carry their client's address, protocol and host (`Forwarded`, `X-Forwarded-*`).
     pub forwards: bool,
     /// True if requests whose work would continue after their client left are rejected: their client gets the output by
     /// another request, which is not metered.

@@ -8,8 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(crate) enum Step {
     /// At least this many more bytes belong to the header.
     More(usize),
-    /// The header is complete. The address of the client; `None` if the load balancer speaks for itself, as in a
-    /// health check.
+    /// The header is complete. The address of the client; `None` if the load balancer connects for itself, as in
+    /// a health check.
     Done(Option<IpAddr>),
     /// The bytes are no header.
     Invalid,

@@ -1,6 +1,6 @@
 //! One WebSocket on which models are used: its messages pass unchanged, and each answer in them is metered as an
-//! exchange. The session is shown every slice before it is written; it holds none back, unless a budget has to judge
-//! the client's next message before the server sees it.
+//! exchange. The session is shown every slice before it is written; it holds none back, unless a budget has to
+//! check the client's next message before the server receives it.
 //!
 //! Frames that cannot be read end the metering of their direction, not the traffic (law 3).
 
@@ -43,7 +43,7 @@ pub(crate) struct Session {
     answers: Answers,
     /// The client has sent a close frame.
     is_client_closing: bool,
-    /// The client's message that a budget judges.
+    /// The client's message that a budget checks, held back until it is complete.
     withheld: Option<Withheld>,
     refusal: Option<Refusing>,
     leaving: Pin<Box<OwnedNotified>>,
@@ -95,13 +95,13 @@ impl Session {
         let now = clock::now();
         let mut onward = Onward::new(bytes);
         loop {
-            if self.withheld.is_none() && onward.at < bytes.len() && self.is_next_judged() {
+            if self.withheld.is_none() && onward.at < bytes.len() && self.is_next_checked() {
                 onward.pass();
                 self.withheld = Some(Withheld::new(&self.worker, self.holder.clone()));
             }
             let Some(sent) = &mut self.sent else { break };
             let found = sent.next(bytes, &mut onward.at);
-            if let Some(refusal) = self.judge(&mut onward, &found) {
+            if let Some(refusal) = self.check(&mut onward, &found) {
                 self.refuse(refusal);
                 return Some(onward.decided());
             }
@@ -132,9 +132,9 @@ impl Session {
         if self.withheld.is_some() { Some(onward.decided()) } else { onward.whole() }
     }
 
-    /// Adds what was read to the message that is judged, if there is one, and judges it at its end. Returns the refusal
+    /// Adds what was read to the message that is held back, if there is one, and checks it at its end. Returns the refusal
     /// of the client.
-    fn judge(
+    fn check(
         &mut self,
         onward: &mut Onward<'_>,
         found: &Result<Option<Found>, Violation>,
@@ -148,7 +148,7 @@ impl Session {
                 }
                 true
             }
-            // Between messages it is judged by nothing.
+            // A control frame between messages is not checked.
             Ok(Some(Found::Control { .. })) => {
                 self.sent.as_ref().is_some_and(|sent| sent.frames().is_between_messages())
             }
@@ -247,8 +247,8 @@ impl Session {
         Some(Close { to_client: to_client.into(), to_upstream: to_upstream.into() })
     }
 
-    /// Returns true if a message of the client begins, and is judged before it goes upstream.
-    fn is_next_judged(&self) -> bool {
+    /// Returns true if a message of the client begins, and is checked before it goes upstream.
+    fn is_next_checked(&self) -> bool {
         let (Some(gate), Some(sent)) = (&self.worker.plan.gate, &self.sent) else { return false };
         if !sent.frames().is_between_messages() {
             return false;
@@ -271,7 +271,7 @@ impl Session {
         let tenant = &origin.tenant.tenant;
         let asks = match message.map(|message| message.envelope.kind) {
             None | Some(MessageKind::Create) => true,
-            // The server may begin an answer to what it hears. Before the current one has ended, it does not.
+            // The server may begin an answer to audio by itself, but not while an answer is in progress.
             Some(MessageKind::Append | MessageKind::Commit) => !self.answers.is_busy(),
             Some(_) => false,
         };

@@ -20,7 +20,7 @@ pub struct Envelope {
     pub response: Name,
     /// `item_id`.
     pub item: Name,
-    /// `stream_id`: the lane of a socket on which several answers are generated at a time.
+    /// `stream_id`: the stream of a WebSocket on which several answers are generated at a time.
     pub stream: Name,
     /// `previous_response_id`: the answer that a request continues.
     pub previous_response: Name,

@@ -1,8 +1,8 @@
 //! The tenant of a request: an ordered list of rules over its head and body; the first match decides.
 //!
 //! Laws: rules only, no I/O and no clock (the caller supplies the time). A client's value counts only if its
-//! peer is trusted, its claim or its certificate is verified, or the rule explicitly trusts clients. An API key is used as a
-//! keyed hash only and never stored (law 11). Names are bounded in length and memory (law 6, law 12).
+//! peer is trusted, its claim or its certificate is verified, or the rule explicitly trusts clients. An API key is used
+//! as a keyed hash only and never stored (law 11). Names are bounded in length and memory (law 6, law 12).
 
 mod certificate;
 mod credential;

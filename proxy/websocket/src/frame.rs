@@ -16,7 +16,7 @@ pub struct FrameReader {
     frame: Option<Frame>,
     /// A message began and has not ended.
     is_in_message: bool,
-    /// The framing broke: nothing after it can be read.
+    /// The framing is invalid: nothing after it can be read.
     violation: Option<Violation>,
     unmasked: Box<[u8; UNMASKED_BYTES]>,
 }
@@ -28,7 +28,7 @@ struct Frame {
     is_final: bool,
     /// The message of this frame was reported to begin.
     is_begun: bool,
-    /// Bytes of payload that are missing.
+    /// Bytes of payload that have not arrived.
     left: u64,
     mask: Option<[u8; 4]>,
     /// The index in the mask of the next byte of payload.
@@ -69,7 +69,7 @@ pub enum Control {
     Close(Option<u16>),
     /// The sender expects a pong.
     Ping,
-    /// The answer to a ping, or a sign of life.
+    /// The response to a ping, or an unsolicited keepalive.
     Pong,
 }
 
@@ -301,7 +301,9 @@ impl fmt::Display for Violation {
             Self::Reserved => "a reserved bit of a WebSocket frame is set",
             Self::Opcode => "the opcode of a WebSocket frame is unknown",
             Self::Control => "a WebSocket control frame is fragmented or longer than 125 bytes",
-            Self::Continuation => "a WebSocket message is not continued as it began",
+            Self::Continuation => {
+                "a WebSocket continuation has no message, or a message begins within another one"
+            }
             Self::Length => "the length of a WebSocket frame is above 2^63 − 1",
         })
     }

@@ -18,9 +18,9 @@
 //! ```
 //!
 //! Laws: no clock, no I/O, no allocation after [`FrameReader::new`], and no copy but one: masked payload is unmasked
-//! into a buffer of [`UNMASKED_BYTES`], so that the slice itself stays as it came. Frames are read as leniently as any
-//! server or client reads them, because a spelling must not decide whether a message is metered: frames of either
-//! direction may be masked or not, and a length may take more bytes than it needs.
+//! into a buffer of [`UNMASKED_BYTES`], so that the slice itself stays as it came. Frames are read as leniently as by
+//! any server or client, because the encoding of a frame must not decide whether its message is metered: frames of
+//! either direction may be masked or not, and a length may take more bytes than it needs.
 
 mod close;
 mod frame;

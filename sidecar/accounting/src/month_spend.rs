@@ -166,7 +166,7 @@ fn shown(tenants: BTreeMap<Arc<str>, Sum>) -> Vec<TenantSpend> {
     tenants.into_iter().map(tenant).collect()
 }
 
-/// Time between two looks at the ledger's queue.
+/// Time between two checks of the ledger's queue.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The longest wait for the disk, which usually takes 50 ms.

@@ -313,7 +313,7 @@ impl Watcher {
                 upstream,
                 addresses,
                 "the upstream's name has several addresses: each read of the metrics page shows one of the servers, and \
-                 their counts are not compared with tokenmeter's; list each server as an upstream to have that"
+                 their counts are not compared with tokenmeter's; list each server as an upstream to compare them"
             );
         }
         addresses > 1

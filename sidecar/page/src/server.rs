@@ -1,4 +1,5 @@
-//! The admin thread: a listener, and another one with TLS, with a single-threaded runtime of its own, and a few threads that render scrape pages.
+//! The admin thread: a listener, and another one with TLS, with a single-threaded runtime of its own, and a few threads
+//! that render scrape pages.
 //!
 //! Each connection carries one request and then closes, within [`CONNECTION_MAX_TIME`]: scrapes and probes are seconds
 //! apart, and no state of a peer outlives its response. A few may wait longer, for the end of the drain. Idle connections

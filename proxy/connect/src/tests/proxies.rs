@@ -70,7 +70,7 @@ async fn refusal_of_the_proxy_is_named() {
     for (answer, text) in [
         ("HTTP/1.1 403 Forbidden\r\n\r\n", "answers 403 to CONNECT localhost:9"),
         ("HTTP/1.1 407 Who\r\n\r\n", "requires a user and a password (status 407); write them into its URL"),
-        ("SSH-2.0-OpenSSH\r\n\r\n", "answers no HTTP"),
+        ("SSH-2.0-OpenSSH\r\n\r\n", "does not answer in HTTP"),
         ("HTTP/1.1 200", "cut the connection: unexpected end of file"),
     ] {
         let (proxy, _) = proxy(answer).await;

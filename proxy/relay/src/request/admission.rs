@@ -1,8 +1,8 @@
 //! The gate: whether the tenant may spend, and on this model. It is checked before anything goes upstream, and only if
 //! there is a gate. If the body names the tenant, the body is buffered first, within the bound of all buffered bodies;
 //! a request with a longer body, or without memory for it, belongs to the default tenant. The body is also buffered if
-//! the budget's terms depend on it. A request to switch protocols is judged by its head; the messages of a metered
-//! WebSocket are judged again, each that asks for an answer.
+//! the budget's terms depend on it. A request to switch protocols is checked by its head; on a metered WebSocket,
+//! each message that asks for an answer is checked again.
 
 use std::sync::Arc;
 

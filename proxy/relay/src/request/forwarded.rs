@@ -1,5 +1,5 @@
-//! Tells the upstream who sent a request, and how: `X-Forwarded-For`, `-Proto`, `-Host`, and `Forwarded` (RFC 7239). What
-//! a trusted peer sent is kept and extended; what another client sent is replaced.
+//! Adds the client's address, protocol and host to a request: `X-Forwarded-For`, `-Proto`, `-Host`, and `Forwarded`
+//! (RFC 7239). Fields of a trusted peer are kept and extended; those of other peers are replaced.
 
 use std::net::IpAddr;
 

@@ -42,7 +42,7 @@ struct Answer {
     kind: Kind,
     /// The id of the response, or of the item that is transcribed.
     id: Name,
-    /// The lane on a socket with several.
+    /// The `stream_id`, on a WebSocket with several responses at a time.
     stream: Name,
     /// The id of the client's message that asked for it.
     request: Name,

@@ -1,4 +1,4 @@
-//! A message of the client that a budget judges before it goes upstream, in the frames in which it came.
+//! A message of the client that a budget checks before it goes upstream, in the frames in which it came.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ impl<'a> Onward<'a> {
         has_room
     }
 
-    /// The decided bytes: the others are withheld, or go nowhere.
+    /// The decided bytes: the others are withheld, or discarded.
     pub(super) fn decided(self) -> Bytes {
         self.instead.unwrap_or_default().into()
     }

@@ -3,7 +3,7 @@
 
 mod ends;
 mod hostile;
-mod stranger;
+mod nghttpd;
 mod streams;
 mod windows;
 

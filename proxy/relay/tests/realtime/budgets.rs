@@ -223,7 +223,7 @@ fn broken_frames_end_the_session_where_terms_demand_it() {
 }
 
 #[test]
-fn pongs_pass_while_requests_are_judged() {
+fn pongs_pass_while_requests_are_checked() {
     let (go, wait) = mpsc::channel::<()>();
     let go = Mutex::new(go);
     let server = Server::start(move |socket| {

@@ -1,7 +1,7 @@
 //! Probes each upstream once a second by a connection that is closed at once, without a request, so that the upstream
-//! logs and meters nothing. With TLS, a probe makes a handshake at the start, after a failure and every half minute, so
-//! that an expired certificate shows before a client meets it. Results go to readiness, the metrics and the scraper of the upstream's own page; a
-//! change is logged once.
+//! logs and meters nothing. With TLS, a probe makes a handshake at the start, after a failure and every 30 seconds, so
+//! that an expired certificate is reported before a request fails. Results go to readiness, the metrics and the scraper
+//! of the upstream's own page; a change is logged once.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -77,10 +77,10 @@ async fn watch(
 ) {
     let mut seconds = interval(PROBE_INTERVAL);
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut shaken_at = None;
+    let mut handshake_at = None;
     loop {
         seconds.tick().await;
-        let reach = reach(&target, &mut shaken_at).await;
+        let reach = reach(&target, &mut handshake_at).await;
         metrics.set_upstream_up(&target.name, reach == Reachability::Reachable);
         engines.note(index, reach == Reachability::Reachable);
         let before = readiness.note(index, reach.clone());
@@ -115,9 +115,9 @@ async fn watch(
     }
 }
 
-/// Probes once. `shaken_at`: the last TLS handshake that succeeded.
-async fn reach(target: &Target, shaken_at: &mut Option<Instant>) -> Reachability {
-    let is_fresh = shaken_at.is_some_and(|at| at.elapsed() < HANDSHAKE_INTERVAL);
+/// Probes once. `handshake_at`: the time of the last TLS handshake that succeeded.
+async fn reach(target: &Target, handshake_at: &mut Option<Instant>) -> Reachability {
+    let is_fresh = handshake_at.is_some_and(|at| at.elapsed() < HANDSHAKE_INTERVAL);
     let result = match target.server.is_secure() && !is_fresh {
         true => target.server.connect(Offer::Http1OrHttp2, PROBE_TIMEOUT).await.map(drop),
         false => target.server.reach(PROBE_TIMEOUT).await,
@@ -125,12 +125,12 @@ async fn reach(target: &Target, shaken_at: &mut Option<Instant>) -> Reachability
     match result {
         Ok(()) => {
             if !is_fresh {
-                *shaken_at = Some(Instant::now());
+                *handshake_at = Some(Instant::now());
             }
             Reachability::Reachable
         }
         Err(error) => {
-            *shaken_at = None;
+            *handshake_at = None;
             match error {
                 ConnectError::Certificate(_) | ConnectError::Tls(_) => {
                     Reachability::Unusable(error.to_string())

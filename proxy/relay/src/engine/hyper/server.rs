@@ -70,8 +70,8 @@ where
     Served::Ended
 }
 
-/// Reads the header of a load balancer, and establishes the session of a listener with TLS. Returns true if the client uses HTTP/2; `None` if it left, or if
-/// there is no session.
+/// Reads the header of a load balancer, and establishes the session of a listener with TLS. Returns true if the client
+/// uses HTTP/2; `None` if it left, or if there is no session.
 async fn open(worker: &WorkerState, client: &Client) -> Option<bool> {
     if let Err(error) = client.read_proxy_header(worker).await {
         worker.dropped(Dropped::ProxyHeader);

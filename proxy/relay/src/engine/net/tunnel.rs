@@ -64,7 +64,7 @@ pub(crate) async fn run<C, U>(
     })
     .await;
     if let Some(close) = end {
-        // Whoever does not answer in time is cut off.
+        // A side that does not answer in time is cut off.
         let _ = tokio::time::timeout(limits::LINGER, async {
             tokio::join!(up.close(&mut upstream, close.to_upstream), async {
                 down.close(&mut client, close.to_client).await?;
@@ -105,7 +105,7 @@ impl Contained {
         self.with(|session| session.close(cx)).flatten()
     }
 
-    /// Shows the session something. A panic ends it, and is counted.
+    /// Calls the session. A panic ends it, and is counted.
     fn with<R>(&mut self, show: impl FnOnce(&mut Session) -> R) -> Option<R> {
         let session = self.0.as_mut()?;
         let shown = catch_unwind(AssertUnwindSafe(|| show(session)));
@@ -117,7 +117,7 @@ impl Contained {
     }
 }
 
-/// One direction of a tunnel: its buffer, and how far it is.
+/// One direction of a tunnel: its buffer, and its progress.
 struct Direction {
     /// Bytes that are written before those of the buffer.
     first: Bytes,

@@ -73,7 +73,7 @@ fn builder() -> Builder {
         .initial_max_send_streams(limits::H2_UPSTREAM_STREAMS)
         .initial_window_size(limits::H2_UPSTREAM_STREAM_WINDOW)
         .initial_connection_window_size(limits::H2_UPSTREAM_CONNECTION_WINDOW)
-        .max_header_list_size(limits::H2_ANSWER_LIST_BYTES)
+        .max_header_list_size(limits::H2_RESPONSE_LIST_BYTES)
         .max_send_buffer_size(limits::BUFFER_BYTES)
         .data_frame_budget(limits::H2_SMALL_FRAMES_BYTES)
         .max_concurrent_reset_streams(limits::H2_RESETS_KEPT)
@@ -88,7 +88,7 @@ impl<B: UpstreamBody> Shared<HyperConnection<B>> for Http2Connection {
     }
 
     fn is_open(&self) -> bool {
-        // It never has a pending request of its own, so it is not pending.
+        // Pending would mean a queued request of this handle, which never sends one.
         let mut sender = self.0.sender.clone();
         !matches!(sender.poll_ready(&mut Context::from_waker(Waker::noop())), Poll::Ready(Err(_)))
     }
