@@ -175,7 +175,7 @@ async fn accept<E: Engine>(
         };
         if proxy_protocol && !plan.tenants.load().trusts(peer.ip()) {
             connections.worker.dropped(Dropped::ProxyHeader);
-            tracing::debug!(%peer, "closed: it may not name clients by the PROXY protocol, as it is not trusted");
+            tracing::debug!(%peer, "closed: a PROXY protocol header is expected, and the peer is not in trusted_peers");
             continue;
         }
         let mut upstream = upstream;

@@ -87,11 +87,12 @@ budgets:
 ```
 
 - **`upstreams`**: several servers, each with a listener of its own. A key of an entry overrides the setting of the same
-  name; flags and variables fill in what the entry leaves out. Keys: `name`, `url`, [`tls`](operations.md#upstreams)
-  (`ca`, `cert`, `key`, `server_name`, `insecure_skip_verify`: those settings are of the single upstream), `proxy`,
-  `kind`, `usage`, [`role`](../../proxy/relay/legs.md), `listen`, `listen_tls` (a map with `address`, `cert`, `key`,
-  `client_ca`, or the settings of the table; [TLS](operations.md#tls)), `tls_cert`, `tls_key`, `tls_client_ca`,
-  `proxy_protocol`, `engine_metrics`, [`gpus`](../gpu/sources.md).
+  name; flags and variables fill in what the entry leaves out. Keys: `name`, `url`,
+  [`tls`](operations.md#how-an-upstream-is-reached) with `ca`, `cert`, `key`, `server_name` and `insecure_skip_verify`
+  (the settings `upstream_…` below are for a single upstream), `proxy`, `kind`, `usage`,
+  [`role`](../../proxy/relay/legs.md), `listen`, `listen_tls` (a map with `address`, `cert`, `key`, `client_ca`, or the
+  settings of the table; [TLS](operations.md#tls)), `tls_cert`, `tls_key`, `tls_client_ca`, `proxy_protocol`,
+  `engine_metrics`, [`gpus`](../gpu/sources.md).
 - **`objectives`**: which exchanges count as good, by model and tenant
   ([how an objective is judged](../metrics/metrics.md#objectives)). Keys: `name`, `preset`, `models`, `tenants`,
   `first_token_ms`, `tokens_per_second`, `target`.
