@@ -7,7 +7,7 @@ use std::io;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rustls::pki_types::UnixTime;
-use rustls::{AlertDescription, CertificateError};
+use rustls::{AlertDescription, CertificateError, InvalidMessage};
 
 /// A TLS fault as a text. It names the server and quotes at most [`NAMES_MAX`] names of its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,9 @@ impl TlsFault {
                 let text = format!("the certificate of {server} {}", certificate(error));
                 Self { text: text.into(), is_of_certificate: true }
             }
+            Some(rustls::Error::InvalidMessage(
+                InvalidMessage::HandshakePayloadTooLarge | InvalidMessage::CertificatePayloadTooLarge,
+            )) => Self::new("its certificate chain is too long; remove certificates that it does not need"),
             Some(rustls::Error::InvalidMessage(_) | rustls::Error::InappropriateMessage { .. }) => {
                 Self::new("it answered without TLS; write http://")
             }
@@ -112,6 +115,12 @@ fn received(alert: AlertDescription, server: &str) -> String {
         }
         AlertDescription::UnrecognisedName => format!("it has no certificate for {server}; set server_name"),
         AlertDescription::ProtocolVersion => "it has neither TLS 1.3 nor TLS 1.2".to_owned(),
+        // With TLS 1.2 also the answer to a missing client certificate.
+        AlertDescription::HandshakeFailure => {
+            "it rejects the TLS handshake (alert HandshakeFailure): it requires a \
+             client certificate (set cert and key), or shares no cipher suite or type of key with tokenmeter"
+                .to_owned()
+        }
         other => format!("it ended TLS with the alert {other:?}"),
     }
 }

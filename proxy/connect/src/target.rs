@@ -1,13 +1,14 @@
 //! A server and how it is reached.
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::address::Address;
 use crate::error::{ConnectError, Step};
@@ -144,11 +145,23 @@ impl Target {
 }
 
 async fn open_unix(path: &Path, deadline: Instant) -> Result<Socket, ConnectError> {
-    match timeout_at(deadline, UnixStream::connect(path)).await {
+    let connecting = async {
+        loop {
+            match UnixStream::connect(path).await {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(QUEUE_PAUSE).await,
+                connected => break connected,
+            }
+        }
+    };
+    match timeout_at(deadline, connecting).await {
         Ok(connected) => connected.map(Socket::Unix).map_err(ConnectError::of),
         Err(_elapsed) => Err(ConnectError::Timeout(Step::Connect)),
     }
 }
+
+/// The pause before another attempt while the server's queue of connections is full: a Unix socket then rejects a
+/// connection at once, where TCP waits.
+const QUEUE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Writes the URL: `http://HOST:PORT`, `https://HOST:PORT` or `unix:PATH`.
 impl fmt::Display for Target {

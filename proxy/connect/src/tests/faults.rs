@@ -145,6 +145,30 @@ async fn server_without_tls_is_named() {
 }
 
 #[tokio::test]
+async fn chain_that_is_too_long_is_named() {
+    let authority = Authority::new();
+    let mut identity = authority.localhost();
+    let copies = vec![identity.chain[0].clone(); 300];
+    identity.chain.extend(copies);
+    let server = Server::of(&identity).await;
+    let error = connect(&server, &authority).await.unwrap_err().to_string();
+    assert!(error.contains("certificate chain is too long"), "{error}");
+}
+
+/// With TLS 1.2 also the answer to a missing client certificate.
+#[tokio::test]
+async fn rejected_handshake_is_named() {
+    let server = Server::with(|mut stream| async move {
+        let _ = stream.read(&mut [0; 1000]).await;
+        let _ = stream.write_all(&[21, 3, 3, 0, 2, 2, 40]).await;
+        let _ = stream.read(&mut [0; 1000]).await;
+    })
+    .await;
+    let error = connect(&server, &Authority::new()).await.unwrap_err().to_string();
+    assert!(error.contains("it requires a client certificate (set cert and key), or shares no"), "{error}");
+}
+
+#[tokio::test]
 async fn tls_on_a_clear_upstream_is_named() {
     let server = Server::of(&Authority::new().localhost()).await;
     let clear = Target::new(Address::host("127.0.0.1", server.port), None);

@@ -1,11 +1,13 @@
 //! Streams of TCP and of Unix sockets.
 
+use std::time::Duration;
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixSocket, UnixStream};
 
 use super::PATIENCE;
 use super::authority::{Authority, Folder, Server};
-use crate::{Address, ConnectError, Offer, Protocol, Target, Tls};
+use crate::{Address, ConnectError, Offer, Protocol, Step, Target, Tls};
 
 #[tokio::test]
 async fn unix_socket_carries_bytes() {
@@ -31,6 +33,26 @@ async fn unix_socket_carries_bytes() {
     let error = target.connect(Offer::Http1, PATIENCE).await.unwrap_err();
     assert!(matches!(error, ConnectError::Io(_)), "{error:?}");
     assert_eq!(target.to_string(), format!("unix:{}", path.display()));
+}
+
+#[tokio::test]
+async fn full_queue_of_a_unix_socket_is_waited_for() {
+    let folder = Folder::new();
+    let path = folder.path().join("s.sock");
+    let socket = UnixSocket::new_stream().unwrap();
+    socket.bind(&path).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let mut queued = Vec::new();
+    while let Ok(stream) = UnixStream::connect(&path).await {
+        queued.push(stream);
+    }
+    let target = Target::new(Address::Unix(path.as_path().into()), None);
+    let error = target.connect(Offer::Http1, Duration::from_millis(50)).await.unwrap_err();
+    assert!(matches!(error, ConnectError::Timeout(Step::Connect)), "{error:?}");
+    let connecting = tokio::spawn(async move { target.connect(Offer::Http1, PATIENCE).await });
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    listener.accept().await.unwrap();
+    connecting.await.unwrap().unwrap();
 }
 
 #[tokio::test]
