@@ -35,7 +35,7 @@ pub(crate) async fn send<E: Engine>(
     let worker = &in_flight.worker;
     let index = in_flight.upstream;
     let (upstream, pool) = (&worker.plan.upstreams[index], &connections.pools[index]);
-    let interim = Interim::default();
+    let interim = Interim::new(version);
     let mut is_counted = false;
     let mut count = || {
         if !std::mem::replace(&mut is_counted, true) {
@@ -69,10 +69,8 @@ pub(crate) async fn send<E: Engine>(
         connection.occupy(slot, in_flight.holder.clone());
         in_flight.is_carried.set(true);
         in_flight.has_socket.set(connection.has_socket());
-        if version == Version::HTTP_11 {
-            let interim = interim.clone();
-            connection.http.report_interim(&mut request, move |status, fields| interim.push(status, fields));
-        }
+        let reported = interim.clone();
+        connection.http.report_interim(&mut request, move |status, fields| reported.push(status, fields));
         let mut waiting = pin!(connection.http.send(request));
         let mut is_sent = false;
         let received = std::future::poll_fn(|cx| {
@@ -140,10 +138,14 @@ async fn open<E: Engine>(
 ) -> Result<Box<UpstreamConnection<E>>, Answer> {
     let plan = &in_flight.worker.plan;
     let (upstream, pool) = (&plan.upstreams[in_flight.upstream], &connections.pools[in_flight.upstream]);
-    if !http1 && let Some(opened) = pool.shared.awaited() {
-        opened.await;
+    while !http1 && let Some(opened) = pool.shared.awaited() {
+        let is_opened = opened.await;
         if let Some(connection) = pool.take(http1) {
             return Ok(connection);
+        }
+        // Others took its streams, and a further connection is being opened. After a failure, nothing is waited for.
+        if !is_opened {
+            break;
         }
     }
     let opening = (!http1).then(|| pool.shared.opening());

@@ -5,29 +5,37 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, Version};
 
 use crate::limits::{BUFFER_BYTES, INTERIM_RESPONSES};
 use crate::request::headers;
 
 /// Collects one request's interim responses. Engines require a function that may be called from any thread, hence the
 /// lock; it is called only inside a poll of the upstream connection.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Interim(Arc<Mutex<Heads>>);
 
 #[derive(Default)]
 struct Heads {
+    /// True if the client gets them; others are only counted.
+    is_forwarded: bool,
     bytes: String,
     count: usize,
 }
 
 impl Interim {
+    /// Those of a request that a client sent with this version of HTTP.
+    pub(crate) fn new(version: Version) -> Self {
+        let is_forwarded = version == Version::HTTP_11;
+        Self(Arc::new(Mutex::new(Heads { is_forwarded, ..Heads::default() })))
+    }
+
     /// Adds an interim response.
     pub(crate) fn push(&self, status: StatusCode, fields: &HeaderMap) {
         let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         heads.count += 1;
         let full = heads.count > INTERIM_RESPONSES || heads.bytes.len() > BUFFER_BYTES;
-        if full || status == StatusCode::CONTINUE {
+        if full || !heads.is_forwarded || status == StatusCode::CONTINUE {
             return;
         }
         let reason = status.canonical_reason().unwrap_or_default();

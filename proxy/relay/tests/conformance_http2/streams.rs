@@ -1,6 +1,6 @@
 //! Requests share a connection, each on a stream of its own.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use super::{GET, ask, proxy};
@@ -63,19 +63,66 @@ fn known_server_gets_one_connection_for_simultaneous_requests() {
     assert_eq!(server.connections(), 2);
 }
 
+/// A connection that opens has streams for some of the waiting requests: the others wait for the next one.
+#[test]
+fn simultaneous_requests_open_as_many_connections_as_they_need() {
+    const REQUESTS: usize = 24;
+    let (go, begun) = tokio::sync::watch::channel(0);
+    let go = Arc::new(go);
+    let server = Http2Server::start(move |mut frames, number| {
+        let (go, mut begun) = (Arc::clone(&go), begun.clone());
+        async move {
+            frames.begin(&[(3, 4)]).await;
+            if number == 0 {
+                for _ in 0..2 {
+                    let (stream, _) = frames.request().await.unwrap();
+                    frames.answer(stream, "ok").await;
+                }
+                return;
+            }
+            let mut streams = Vec::new();
+            loop {
+                tokio::select! {
+                    request = frames.request() => {
+                        streams.push(request.unwrap().0);
+                        go.send_modify(|begun| *begun += 1);
+                    }
+                    _ = begun.wait_for(|begun| *begun == REQUESTS) => break,
+                }
+            }
+            for stream in streams {
+                frames.answer(stream, "ok").await;
+            }
+            tokio::time::sleep(DEADLINE).await;
+        }
+    });
+    let proxy = proxy(server.address);
+    let mut client = proxy.connect();
+    ask(&mut client, GET);
+    ask(&mut client, GET);
+    // The server has closed the first connection.
+    std::thread::sleep(Duration::from_millis(100));
+    let mut clients: Vec<_> = (0..REQUESTS).map(|_| proxy.connect()).collect();
+    clients.iter_mut().for_each(|client| client.send(GET));
+    for client in &mut clients {
+        assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
+    }
+    assert_eq!(server.connections(), 1 + REQUESTS / 4);
+}
+
 #[test]
 fn requests_beyond_the_servers_limit_get_another_connection() {
     let (go, wait) = mpsc::channel::<()>();
-    let wait = std::sync::Arc::new(std::sync::Mutex::new(wait));
+    let wait = Arc::new(std::sync::Mutex::new(wait));
     let server = Http2Server::start(move |mut frames, number| {
-        let wait = std::sync::Arc::clone(&wait);
+        let wait = Arc::clone(&wait);
         async move {
             frames.begin(&[(3, 1)]).await;
             let mut is_first = number == 0;
             while let Some((stream, _)) = frames.request().await {
                 if !std::mem::take(&mut is_first) && number == 0 {
                     let _ = tokio::task::spawn_blocking({
-                        let wait = std::sync::Arc::clone(&wait);
+                        let wait = Arc::clone(&wait);
                         move || wait.lock().unwrap().recv_timeout(DEADLINE)
                     })
                     .await;

@@ -18,6 +18,8 @@ pub(crate) struct SharedPool<S> {
     is_known: Cell<bool>,
     /// The number of streams that the server allows on a connection, as far as is known.
     streams_max: Cell<usize>,
+    /// Connections opened so far.
+    added: Cell<usize>,
     /// Connections that are being opened, and requests that wait for one of them.
     opening: Cell<usize>,
     waiting: Cell<usize>,
@@ -42,6 +44,7 @@ impl<S> SharedPool<S> {
             entries: RefCell::default(),
             is_known: Cell::new(false),
             streams_max: Cell::new(limits::H2_UPSTREAM_STREAMS),
+            added: Cell::new(0),
             opening: Cell::new(0),
             waiting: Cell::new(0),
             opened: Notify::new(),
@@ -79,6 +82,7 @@ impl<S> SharedPool<S> {
         S: Shared<C>,
     {
         self.is_known.set(true);
+        self.added.set(self.added.get().wrapping_add(1));
         let stream = connection.stream();
         if keep {
             self.entries.borrow_mut().push(Entry { connection, idle_since: Cell::new(None) });
@@ -98,18 +102,19 @@ impl<S> SharedPool<S> {
     }
 
     /// Returns a wait for the next end of an attempt to open a connection, if a connection will have a stream for this
-    /// request, too.
-    pub(crate) fn awaited(&self) -> Option<impl Future<Output = ()>> {
+    /// request, too. It yields true if a connection was opened meanwhile.
+    pub(crate) fn awaited(&self) -> Option<impl Future<Output = bool>> {
         // Each attempt has a stream for its own request.
         let streams = self.opening.get() * (self.streams_max.get() - 1);
         if !self.is_known.get() || self.waiting.get() >= streams {
             return None;
         }
         let opened = self.opened.notified();
-        let waiting = Waiting::new(&self.waiting);
+        let (waiting, before) = (Waiting::new(&self.waiting), self.added.get());
         Some(async move {
             opened.await;
             drop(waiting);
+            self.added.get() != before
         })
     }
 
