@@ -130,11 +130,12 @@ fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
     if let Some(found) = deployment(path) {
         return Some(found);
     }
+    if let Some(found) = gemini(path) {
+        return Some(found);
+    }
     let (parent, named) = path.rsplit_once("/models/")?;
     if let Some((model, method)) = named.split_once(':') {
         let dialect = match method {
-            "generateContent" | "streamGenerateContent" => Dialect::Gemini,
-            "embedContent" | "batchEmbedContents" => Dialect::Embeddings,
             "rawPredict" | "streamRawPredict"
                 if parent.ends_with("/publishers/anthropic") && model != VERTEX_COUNT =>
             {
@@ -150,6 +151,18 @@ fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
         None => rest,
     };
     matches!(method, "generate" | "generate_stream").then_some((Dialect::Triton, model))
+}
+
+/// The model that a Gemini path names: a model, a tuned model (`tunedModels/`), or an endpoint of Vertex AI.
+fn gemini(path: &str) -> Option<(Dialect, &str)> {
+    let (named, method) = path.rsplit_once(':')?;
+    let dialect = match method {
+        "generateContent" | "streamGenerateContent" => Dialect::Gemini,
+        "embedContent" | "batchEmbedContents" => Dialect::Embeddings,
+        _ => return None,
+    };
+    let (_, model) = named.rsplit_once("/models/").or_else(|| named.rsplit_once('/'))?;
+    Some((dialect, model))
 }
 
 /// The deployment that an Azure OpenAI path names: it answers whatever model the body names.
@@ -227,11 +240,12 @@ static ROUTES: LazyLock<Vec<(&str, Speaks)>> = LazyLock::new(|| {
     routes
 });
 
-/// The ends of paths of WebSockets: OpenAI's and vLLM's Realtime, OpenAI's and xAI's Responses, and Gemini Live, whose
-/// messages have no ids and no ends of answers that could be relied on.
-const SOCKETS: [(&str, Socket); 4] = [
+/// The ends of paths of WebSockets: OpenAI's and vLLM's Realtime, OpenAI's and xAI's Responses; OpenAI's translations,
+/// which have no answers, and Gemini Live, whose messages have no ids and no ends of answers that could be relied on.
+const SOCKETS: [(&str, Socket); 5] = [
     ("/realtime", Socket::Metered(Dialect::Realtime)),
     ("/responses", Socket::Metered(Dialect::OpenaiResponses)),
+    ("/realtime/translations", Socket::Unread),
     (".BidiGenerateContent", Socket::Unread),
     (".BidiGenerateContentConstrained", Socket::Unread),
 ];
@@ -340,6 +354,7 @@ mod tests {
         assert_eq!(socket("/v1/responses"), Socket::Metered(Dialect::OpenaiResponses));
         let live = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent";
         assert_eq!(socket(live), Socket::Unread);
+        assert_eq!(socket("/v1/realtime/translations"), Socket::Unread);
         for path in
             ["/", "/v1/realtime/calls", "/v1/unrealtime", "/v1/responses/resp_1", "/v1/chat/completions"]
         {
@@ -381,6 +396,9 @@ mod tests {
                 "/v1/projects/p/publishers/anthropic/models/c-5:streamRawPredict",
                 Some((Dialect::Anthropic, "c-5")),
             ),
+            ("/v1beta/tunedModels/t-1:generateContent", Some((Dialect::Gemini, "t-1"))),
+            ("/v1beta/models/a:b:streamGenerateContent", Some((Dialect::Gemini, "a:b"))),
+            ("/v1/projects/p/locations/l/endpoints/12:streamGenerateContent", Some((Dialect::Gemini, "12"))),
             ("/v1/projects/p/publishers/anthropic/models/c-5:rawPredict", Some((Dialect::Anthropic, "c-5"))),
             ("/v1/projects/p/publishers/anthropic/models/count-tokens:rawPredict", None),
             ("/v1/projects/p/publishers/mistralai/models/m-3:rawPredict", None),
