@@ -133,7 +133,8 @@ impl<E: Engine> Connections<E> {
     /// Closes a connection so that the connection of `asking` gets its place; returns false if none may be closed.
     /// Connections of holders above their share come first, and among them the one that has been without a request for
     /// longest. A holder above its share takes no place from one within it. If all have requests, the connection with
-    /// the slowest uploads is closed, unless `asking` exceeds its share itself.
+    /// the slowest uploads is closed, unless `asking` exceeds its share itself; without uploads, the tunnel of a holder
+    /// above its share whose client has sent nothing for longest.
     pub(crate) fn make_place(&self, asking: &Client) -> bool {
         if self.worker.capacities.sockets.is_short(clock::now()) {
             self.pools.iter().for_each(Pool::clear);
@@ -147,13 +148,22 @@ impl<E: Engine> Connections<E> {
         });
         let idle = candidates.min().map(|(_, _, number)| number);
         drop(clients);
-        let Some(number) = idle.or_else(|| self.slowest(asking).filter(|_| !is_greedy)) else { return false };
+        let gives_way = || self.slowest(asking).or_else(|| self.quietest_tunnel());
+        let Some(number) = idle.or_else(|| gives_way().filter(|_| !is_greedy)) else { return false };
         let ended = self.clients.borrow_mut().remove(&number);
         if let Some((_, task)) = &ended {
             self.worker.dropped(Dropped::Connection);
             task.abort();
         }
         ended.is_some()
+    }
+
+    /// The tunnel of a holder above its share whose client has sent nothing for longest.
+    fn quietest_tunnel(&self) -> Option<u64> {
+        let clients = self.clients.borrow();
+        let above = clients.values().map(|(client, _)| client).filter(|client| self.is_greedy(client));
+        let tunnels = above.filter_map(|client| Some((client.tunnel_read()?.0, client.number)));
+        tunnels.min().map(|(_, number)| number)
     }
 
     /// The connection with the slowest uploads, among those that carry nothing else: of a holder above its share, else

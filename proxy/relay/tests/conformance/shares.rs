@@ -53,6 +53,34 @@ fn stall(client: &mut Peer, path: &str, announced: usize) {
     client.send(vec![b' '; announced - 1]);
 }
 
+#[test]
+fn idle_tunnels_leave_places_for_others() {
+    const SWITCH: &str =
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
+    let upstream = Upstream::start(|peer, _| {
+        if peer.head().unwrap().contains("upgrade") {
+            peer.send(SWITCH);
+            peer.rest();
+        } else {
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.connections = 8);
+    let tunnels: Vec<_> = (0..8)
+        .map(|_| {
+            let mut client = connect_from(1, proxy.address());
+            client.send(
+                "GET /v1/realtime HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+            );
+            assert!(client.head().unwrap().starts_with("HTTP/1.1 101"));
+            client
+        })
+        .collect();
+    let (head, _) = ask_from(2, &proxy, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    drop(tunnels);
+}
+
 fn small_room(plan: &mut Plan) {
     plan.shares.gather_room_bytes = ROOM_BYTES;
 }

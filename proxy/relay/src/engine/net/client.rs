@@ -84,6 +84,8 @@ pub(crate) struct Client {
     unread: Cell<bool>,
     /// The upstream's side of a connection that switches protocols.
     upstream_io: RefCell<Option<Switched>>,
+    /// The tick at which the client of a tunnel last sent bytes.
+    tunnel_read: Cell<Option<Tick>>,
 }
 
 impl Client {
@@ -121,6 +123,7 @@ impl Client {
             requests: Cell::new(0),
             unread: Cell::new(false),
             upstream_io: RefCell::default(),
+            tunnel_read: Cell::new(None),
             http2: Cell::new(false),
         }
     }
@@ -159,9 +162,16 @@ impl Client {
         self.upstream_io.borrow().is_some()
     }
 
-    /// Takes the stored upstream's side.
+    /// Takes the stored upstream's side: the connection is a tunnel from now on.
     pub(crate) fn switched(&self) -> Option<Switched> {
-        self.upstream_io.take()
+        let switched = self.upstream_io.take();
+        self.tunnel_read.set(switched.as_ref().map(|_| clock::now()));
+        switched
+    }
+
+    /// The tick at which the client of a tunnel last sent bytes; `None` if the connection is no tunnel.
+    pub(crate) fn tunnel_read(&self) -> Option<Tick> {
+        self.tunnel_read.get()
     }
 
     /// Takes the time since the last call in which bytes were ready and the socket did not accept them.
@@ -236,6 +246,7 @@ impl Client {
         };
         match &read {
             Ok(0) => {}
+            Ok(_) if self.tunnel_read.get().is_some() => self.tunnel_read.set(Some(clock::now())),
             Ok(_) if !self.http2.get() && self.stage.get() == Stage::Idle => self.set_stage(Stage::Head),
             Ok(_) => {}
             Err(error) => self.note(Some(error)),
