@@ -113,7 +113,7 @@ fn open<E: Engine>(
     let (upstream, profile) = (&worker.plan.upstreams[index], &worker.profiles[index]);
     policy::check(&parts.method, &parts.uri, parts.version, &parts.headers)
         .map_err(|violation| reject_unopened(worker, index, Answer::refused(violation)))?;
-    let upgrade = policy::asks_upgrade(parts.version, &parts.headers);
+    let upgrade = policy::asks_upgrade(&parts.method, parts.version, &parts.headers);
 
     let resolver = TenantResolver::of(worker, client);
     resolver.strip_untrusted_headers(worker, &mut parts.headers);

@@ -52,12 +52,27 @@ pub(crate) fn check(
 }
 
 /// Returns true if the client requests another protocol that the proxy can carry. A cleartext HTTP/2 upgrade is not
-/// one: the field is removed and the request served without it (RFC 9110 §7.8 allows it).
-pub(crate) fn asks_upgrade(version: Version, headers: &HeaderMap) -> bool {
+/// one: the field is removed and the request served without it (RFC 9110 §7.8 allows it). Neither is a WebSocket by
+/// another method than `GET`, or with a body, in which a server could find messages (RFC 6455 §4.1).
+pub(crate) fn asks_upgrade(method: &Method, version: Version, headers: &HeaderMap) -> bool {
     version == Version::HTTP_11
         && headers.contains_key(UPGRADE)
         && lists(headers, &CONNECTION, "upgrade")
         && !lists(headers, &UPGRADE, "h2c")
+        && (!asks_websocket(headers) || method == Method::GET && !has_body(headers))
+}
+
+/// Returns true if the protocol that is requested may be WebSocket: in any spelling, such as `websocket/13`.
+pub(crate) fn asks_websocket(headers: &HeaderMap) -> bool {
+    let name = b"websocket";
+    let has =
+        |line: &HeaderValue| line.as_bytes().windows(name.len()).any(|part| part.eq_ignore_ascii_case(name));
+    headers.get_all(UPGRADE).iter().any(has)
+}
+
+fn has_body(headers: &HeaderMap) -> bool {
+    let is_empty = |length: &HeaderValue| digits(length.as_bytes()) == Some(0);
+    headers.contains_key(TRANSFER_ENCODING) || !headers.get_all(CONTENT_LENGTH).iter().all(is_empty)
 }
 
 /// Returns the fault of a response head that cannot be forwarded. `asked`: the request asked to switch protocols.
@@ -301,7 +316,7 @@ mod tests {
             for (name, value) in fields {
                 headers.append(*name, HeaderValue::from_static(value));
             }
-            asks_upgrade(Version::HTTP_11, &headers)
+            asks_upgrade(&Method::GET, Version::HTTP_11, &headers)
         };
         assert!(asks(&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")]));
         assert!(!asks(&[("upgrade", "websocket")]));

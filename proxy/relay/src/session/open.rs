@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use exchange::{RoleSource, Socket, TenantResolution, socket};
-use http::header::{HeaderName, SEC_WEBSOCKET_EXTENSIONS, UPGRADE};
+use http::header::{HeaderName, SEC_WEBSOCKET_EXTENSIONS};
 use http::{HeaderMap, Uri};
 use scan::Name;
 use usage::Policy;
@@ -15,7 +15,8 @@ use crate::Passthrough;
 use crate::holder::Holder;
 use crate::request::admission::admit_tunnel;
 use crate::request::answer::Answer;
-use crate::request::headers::{lists, take_out};
+use crate::request::headers::take_out;
+use crate::request::policy::asks_websocket;
 use crate::request::tenant::resolve_by_body;
 use crate::state::WorkerState;
 
@@ -41,7 +42,7 @@ pub(crate) fn open(
 ) -> Result<Opened, Answer> {
     let Handshake { upstream, target, headers, holder, role } = handshake;
     let dialect = match socket(target.path()) {
-        Socket::Metered(dialect) if lists(headers, &UPGRADE, "websocket") => Some(dialect),
+        Socket::Metered(dialect) if asks_websocket(headers) => Some(dialect),
         Socket::Metered(_) | Socket::Unread | Socket::Unknown => None,
     };
     if worker.plan.gate.is_none() && dialect.is_none() {
@@ -79,7 +80,8 @@ fn traced(headers: &HeaderMap) -> HeaderMap {
 /// The model that the query names: `model`, or Azure's `deployment`; empty if there is none.
 fn model(target: &Uri) -> Name {
     let pairs = target.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-    let mut named = pairs.filter(|(name, _)| matches!(*name, "model" | "deployment")).map(|(_, value)| value);
+    let is_model = |name: &str| matches!(&*unescaped(name), b"model" | b"deployment");
+    let mut named = pairs.filter(|(name, _)| is_model(name)).map(|(_, value)| value);
     named.next_back().map(|value| Name::cut(&unescaped(value))).unwrap_or_default()
 }
 
@@ -106,6 +108,7 @@ mod tests {
             ("/v1/realtime?intent=x&model=a%2Fb%20c", "a/b c"),
             ("/openai/realtime?api-version=1&deployment=voice", "voice"),
             ("/v1/realtime?model=a&model=b", "b"),
+            ("/v1/realtime?model=a&mod%65l=b", "b"),
             ("/v1/realtime?model=%", "%"),
             ("/v1/realtime?modell=a", ""),
             ("/v1/realtime", ""),

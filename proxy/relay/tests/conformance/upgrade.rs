@@ -45,6 +45,26 @@ fn bytes_pass_both_ways_after_a_101() {
 }
 
 #[test]
+fn websocket_with_a_body_or_another_method_is_not_asked_for() {
+    for head in [
+        "GET /v1/realtime HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n",
+        "GET /v1/realtime HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n",
+        "POST /v1/responses HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n",
+    ] {
+        let upstream = Upstream::start(|peer, _| {
+            assert!(!peer.head().unwrap().to_lowercase().contains("upgrade"));
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+            peer.rest();
+        });
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        client.send(format!("{head}Connection: Upgrade\r\nUpgrade: WebSocket/13\r\n\r\n"));
+        client.send(if head.contains("chunked") { "2\r\n{}\r\n0\r\n\r\n" } else { "{}" });
+        assert!(client.head().unwrap().starts_with("HTTP/1.1 200"), "{head}");
+    }
+}
+
+#[test]
 fn rejected_upgrade_is_an_ordinary_answer() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno");
     let proxy = Proxy::new(upstream.address);
