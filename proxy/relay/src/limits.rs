@@ -49,6 +49,10 @@ pub const GONE_RECHECK: Duration = Duration::from_millis(20);
 /// other sides.
 pub const LINGER: Duration = Duration::from_secs(1);
 
+/// The time in which the client of a metered WebSocket closes the connection after the upstream has closed its half: a
+/// client answers a close frame at once.
+pub const CLIENT_CLOSE: Duration = Duration::from_secs(5);
+
 /// The idle time after which the rest of an unstreamed answer is given up once its client left: the server has all of
 /// it.
 pub const REST_IDLE: Duration = Duration::from_secs(5);

@@ -126,7 +126,7 @@ impl Session {
                 return Some(onward.decided());
             }
             if let Some(withheld) = self.withheld.take() {
-                onward.insert(withheld.bytes());
+                onward.release(withheld);
             }
         }
         if self.withheld.is_some() { Some(onward.decided()) } else { onward.whole() }
@@ -160,7 +160,7 @@ impl Session {
         if (is_whole || !has_room)
             && let Some(withheld) = self.withheld.take()
         {
-            onward.insert(withheld.bytes());
+            onward.release(withheld);
         }
         None
     }
@@ -254,14 +254,22 @@ impl Session {
             return false;
         }
         let tenant = &self.answers.origin.tenant.tenant;
-        gate.refused(tenant).is_some() || gate.models(tenant).is_some() || self.answers.is_full()
+        gate.refused(tenant).is_some()
+            || gate.models(tenant).is_some()
+            || gate.terms(tenant).refuse_unreadable
+            || self.answers.is_full()
     }
 
     /// Returns the refusal of this message of the client; `None` stands for a message that cannot be read.
     fn refused(&self, message: Option<Message<'_>>) -> Option<Refused> {
-        let model = message.map(|message| *message.model).filter(|model| !model.is_empty());
-        let model = model.unwrap_or(self.answers.model);
-        self.answer(message, &model).map(|answer| Refused { answer, model })
+        let session = &self.answers.model;
+        let asked = message.map(|message| *message.model).filter(|model| !model.is_empty());
+        // The server may accept the model that the client proposed for the session, or not.
+        let proposed = Some(session.proposed).filter(|model| asked.is_none() && !model.is_empty());
+        [Some(asked.unwrap_or(session.name())), proposed]
+            .into_iter()
+            .flatten()
+            .find_map(|model| self.answer(message, &model).map(|answer| Refused { answer, model }))
     }
 
     /// Returns the answer to a message that is refused, in which `model` is asked for.
@@ -270,9 +278,9 @@ impl Session {
         let origin = &self.answers.origin;
         let tenant = &origin.tenant.tenant;
         let asks = match message.map(|message| message.envelope.kind) {
-            None | Some(MessageKind::Create) => true,
+            None | Some(MessageKind::Create | MessageKind::Untyped) => true,
             // The server may begin an answer to audio by itself, but not while an answer is in progress.
-            Some(MessageKind::Append | MessageKind::Commit) => !self.answers.is_busy(),
+            Some(MessageKind::Append | MessageKind::Commit) => !self.answers.is_answering(),
             Some(_) => false,
         };
         if !asks {
@@ -282,7 +290,10 @@ impl Session {
             return Some(Answer::over_budget(origin.dialect, refused));
         }
         let gap = |gap| Answer::unmetered(origin.dialect, gap, gate.message(tenant, gap));
-        if message.is_none() {
+        let is_readable = message.is_some_and(|message| {
+            message.envelope.kind != MessageKind::Untyped && !message.envelope.has_two_models
+        });
+        if !is_readable {
             return gate.terms(tenant).refuse_unreadable.then(|| gap(Gap::Unreadable));
         }
         if self.answers.is_full() {

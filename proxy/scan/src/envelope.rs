@@ -26,6 +26,8 @@ pub struct Envelope {
     pub previous_response: Name,
     /// The conversation that an answer belongs to.
     pub conversation: Name,
+    /// It names two different models: servers differ in which of them counts.
+    pub has_two_models: bool,
     /// The model that transcribes the speaker's words.
     pub transcription_model: Name,
 }
@@ -60,8 +62,10 @@ pub enum MessageKind {
     /// An error.
     Error,
     /// A message of no relevance to the meter.
-    #[default]
     Other,
+    /// A message without a type. Some servers read names in any letter case.
+    #[default]
+    Untyped,
 }
 
 impl MessageKind {
@@ -105,7 +109,7 @@ impl Envelope {
             Field::Type => {
                 self.kind = match value {
                     Value::Word(word) => MessageKind::read(word),
-                    _ => MessageKind::Other,
+                    _ => MessageKind::Untyped,
                 }
             }
             Field::EventId => self.event = id(),

@@ -318,6 +318,8 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 frame.facts.is_nameless = word.is_empty();
                 if frame.body.model.is_empty() {
                     frame.body.model = Name::cut(word);
+                } else if let Some(envelope) = &mut frame.envelope {
+                    envelope.has_two_models |= frame.body.model != Name::cut(word);
                 }
             }
             (Field::Id, Value::Word(word)) => {

@@ -18,12 +18,44 @@ use crate::{Exchange, Passthrough, clock};
 pub(super) struct Answers {
     pub(super) worker: Rc<WorkerState>,
     pub(super) origin: Origin,
-    /// The model of the session, and the one that transcribes the speaker's words; empty if unknown.
-    pub(super) model: Name,
-    transcription_model: Name,
+    /// The model of the session.
+    pub(super) model: SessionModel,
+    /// The model that transcribes the speaker's words.
+    transcription_model: SessionModel,
     /// The end of the speaker's last turn.
     turn_end: Option<Tick>,
     open: Vec<Answer>,
+}
+
+/// A model of a session. What the server states is true; the client may ask for a model that it does not get.
+#[derive(Clone, Copy, Default)]
+pub(super) struct SessionModel {
+    /// By the server; empty if it states none.
+    stated: Name,
+    /// By the client, since the server's last statement; empty if it asked for none.
+    pub(super) proposed: Name,
+}
+
+impl SessionModel {
+    /// The model; empty if unknown.
+    pub(super) fn name(&self) -> Name {
+        if self.stated.is_empty() { self.proposed } else { self.stated }
+    }
+
+    fn learn(&mut self, name: &Name, by: Side) {
+        match by {
+            _ if name.is_empty() => {}
+            Side::Client => self.proposed = *name,
+            Side::Server => *self = Self { stated: *name, proposed: Name::default() },
+        }
+    }
+}
+
+/// The sender of a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Client,
+    Server,
 }
 
 /// The facts that all answers of a session share.
@@ -46,6 +78,8 @@ struct Answer {
     stream: Name,
     /// The id of the client's message that asked for it.
     request: Name,
+    /// The instant of an error that may have ended it: the server may also go on, and report the usage.
+    failed_at: Option<Tick>,
     metered: Metered,
 }
 
@@ -67,8 +101,8 @@ impl Answers {
         Self {
             worker: Rc::clone(worker),
             origin,
-            model,
-            transcription_model: Name::default(),
+            model: SessionModel { proposed: model, ..SessionModel::default() },
+            transcription_model: SessionModel::default(),
             turn_end: None,
             open: Vec::new(),
         }
@@ -76,12 +110,24 @@ impl Answers {
 
     /// Returns true while an answer is expected or in progress.
     pub(super) fn is_busy(&self) -> bool {
-        self.open.iter().any(|answer| answer.kind != Kind::InputTranscript)
+        self.open.iter().any(|answer| answer.kind != Kind::InputTranscript && answer.failed_at.is_none())
+    }
+
+    /// Returns true while an answer is in progress that the server has begun.
+    pub(super) fn is_answering(&self) -> bool {
+        let is_begun = |answer: &Answer| matches!(answer.kind, Kind::Response | Kind::Transcript);
+        self.open.iter().any(|answer| is_begun(answer) && answer.failed_at.is_none())
     }
 
     /// Returns true if a further answer would not be metered.
     pub(super) fn is_full(&self) -> bool {
-        self.open.len() >= ANSWERS_MAX
+        self.open.len() >= ANSWERS_MAX && self.dispensable().is_none()
+    }
+
+    /// The answer that makes room for another one: the server may never begin or continue it.
+    fn dispensable(&self) -> Option<usize> {
+        let failed = self.position(|answer| answer.failed_at.is_some());
+        failed.or_else(|| self.position(|answer| answer.kind == Kind::Asked))
     }
 
     /// Reads a message of the client.
@@ -89,11 +135,11 @@ impl Answers {
         let envelope = message.envelope;
         match envelope.kind {
             MessageKind::Create => {
-                let model = if message.model.is_empty() { self.model } else { *message.model };
+                let model = if message.model.is_empty() { self.model.name() } else { *message.model };
                 self.begin(Kind::Asked, message, model, at);
             }
             MessageKind::Commit => self.turn_end = Some(at),
-            MessageKind::Session => self.learn(message),
+            MessageKind::Session => self.learn(message, Side::Client),
             _ => {}
         }
     }
@@ -102,19 +148,33 @@ impl Answers {
     pub(super) fn received(&mut self, message: Message<'_>, at: Tick) {
         let envelope = message.envelope;
         match envelope.kind {
-            MessageKind::Session => self.learn(message),
+            MessageKind::Session => self.learn(message, Side::Server),
             MessageKind::TurnEnd => self.turn_end = Some(at),
             MessageKind::Created => {
+                // In a lane one answer follows another.
+                while let Some(place) =
+                    self.position(|answer| answer.failed_at.is_some() && answer.stream == envelope.stream)
+                {
+                    self.open.remove(place).leave();
+                }
                 let asked =
                     self.position(|answer| answer.kind == Kind::Asked && answer.stream == envelope.stream);
+                // A server without lanes ignores that the client names one.
+                let has_no_lanes = envelope.stream.is_empty();
+                let asked =
+                    asked.or_else(|| self.position(|answer| has_no_lanes && answer.kind == Kind::Asked));
+                let model = self.model.name();
                 let place = match asked {
                     Some(place) => Some(place),
-                    None => self.begin_unasked(Kind::Response, message, self.model, at),
+                    None => self.begin_unasked(Kind::Response, message, model, at),
                 };
                 if let Some(place) = place {
+                    let stated = self.model.stated;
                     let answer = &mut self.open[place];
+                    answer.stream = envelope.stream;
                     (answer.kind, answer.id) = (Kind::Response, *message.id);
                     answer.read(message, at);
+                    answer.answered_by(&stated);
                     answer.metered.with(Exchange::accept);
                 }
             }
@@ -129,15 +189,16 @@ impl Answers {
             }
             MessageKind::Transcript | MessageKind::TranscriptDone => {
                 let place = self.position(|answer| answer.kind == Kind::Transcript);
-                let place = place.or_else(|| self.begin_unasked(Kind::Transcript, message, self.model, at));
+                let place =
+                    place.or_else(|| self.begin_unasked(Kind::Transcript, message, self.model.name(), at));
                 self.pass(place, message, envelope.kind == MessageKind::TranscriptDone, at);
             }
             MessageKind::InputTranscript | MessageKind::InputTranscriptDone => {
                 let is_one =
                     |answer: &Answer| answer.kind == Kind::InputTranscript && answer.id == envelope.item;
                 let place = self.position(is_one).or_else(|| {
-                    let place =
-                        self.begin_unasked(Kind::InputTranscript, message, self.transcription_model, at)?;
+                    let model = self.transcription_model.name();
+                    let place = self.begin_unasked(Kind::InputTranscript, message, model, at)?;
                     self.open[place].id = envelope.item;
                     Some(place)
                 });
@@ -145,21 +206,33 @@ impl Answers {
             }
             MessageKind::Error => {
                 let place = self.failed(message);
-                self.pass(place, message, true, at);
+                // The error may be that of another message of the client, and the answer go on.
+                let may_go_on = place.is_some_and(|place| self.open[place].kind == Kind::Response);
+                self.pass(place, message, !may_go_on, at);
+                if let Some(place) = place.filter(|_| may_go_on) {
+                    self.open[place].failed_at.get_or_insert(at);
+                }
             }
-            MessageKind::Create | MessageKind::Append | MessageKind::Commit | MessageKind::Other => {}
+            MessageKind::Create
+            | MessageKind::Append
+            | MessageKind::Commit
+            | MessageKind::Other
+            | MessageKind::Untyped => {}
         }
     }
 
     /// Ends every answer because the client has left.
     pub(super) fn client_left(&mut self) {
-        self.open.clear();
+        self.open.drain(..).for_each(Answer::leave);
     }
 
     /// Ends every answer because the upstream has closed the connection.
     pub(super) fn upstream_cut(&mut self) {
         for mut answer in self.open.drain(..) {
-            answer.metered.with(|exchange| exchange.upstream_cut(clock::now()));
+            match answer.failed_at {
+                Some(_) => answer.leave(),
+                None => drop(answer.metered.with(|exchange| exchange.upstream_cut(clock::now()))),
+            }
         }
     }
 
@@ -223,9 +296,16 @@ impl Answers {
 
     /// Begins an answer, and returns its place; `None` if there are too many, or its meter failed.
     fn begin(&mut self, kind: Kind, message: Message<'_>, model: Name, at: Tick) -> Option<usize> {
-        if self.is_full() {
-            self.worker.passthrough(Passthrough::Socket);
-            return None;
+        if self.open.len() >= ANSWERS_MAX {
+            match self.dispensable() {
+                None => {
+                    self.worker.passthrough(Passthrough::Socket);
+                    return None;
+                }
+                // Metered once the server begins it: the client alone must not make records.
+                Some(_) if kind == Kind::Asked => return None,
+                Some(place) => self.open.remove(place).leave(),
+            }
         }
         let envelope = message.envelope;
         let dialect = match kind {
@@ -251,18 +331,21 @@ impl Answers {
         if !metered.is_watching() {
             return None;
         }
-        self.open.push(Answer { kind, id: Name::default(), stream: envelope.stream, request, metered });
+        let (id, stream) = (Name::default(), envelope.stream);
+        self.open.push(Answer { kind, id, stream, request, failed_at: None, metered });
         Some(self.open.len() - 1)
     }
 
     /// Reads the session's models.
-    fn learn(&mut self, message: Message<'_>) {
-        if !message.model.is_empty() {
-            self.model = *message.model;
-        }
-        if !message.envelope.transcription_model.is_empty() {
-            self.transcription_model = message.envelope.transcription_model;
-        }
+    fn learn(&mut self, message: Message<'_>, by: Side) {
+        self.model.learn(message.model, by);
+        self.transcription_model.learn(&message.envelope.transcription_model, by);
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        self.client_left();
     }
 }
 
@@ -279,6 +362,19 @@ impl Answer {
             exchange.message(message.events, message.extent, at);
             exchange.spent(clock::now().since(at));
         });
+    }
+
+    /// Records the model that the server states for the session, where the answer itself names none.
+    fn answered_by(&mut self, model: &Name) {
+        let names = AnswerNames { model: *model, ..AnswerNames::default() };
+        self.metered.with(|exchange| exchange.core.name_answer(&names));
+    }
+
+    /// Ends the answer because no more of it will be read.
+    fn leave(mut self) {
+        if let Some(at) = self.failed_at {
+            self.metered.with(|exchange| exchange.response_end(at));
+        }
     }
 }
 

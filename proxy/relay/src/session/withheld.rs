@@ -30,8 +30,16 @@ impl Withheld {
         }
         has_room
     }
+}
 
-    pub(super) fn bytes(&self) -> &[u8] {
+/// Bytes on their way upstream, and the memory of a judged message among them.
+struct Released {
+    bytes: Vec<u8>,
+    _memory: Permit,
+}
+
+impl AsRef<[u8]> for Released {
+    fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
@@ -45,22 +53,29 @@ pub(super) struct Onward<'a> {
     decided: usize,
     /// The decided bytes, once they are not those of the slice.
     instead: Option<Vec<u8>>,
+    /// The memory of the longest message in them: the others are parts of the slice.
+    memory: Option<Permit>,
 }
 
 impl<'a> Onward<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0, decided: 0, instead: None }
+        Self { bytes, at: 0, decided: 0, instead: None, memory: None }
     }
 
     /// Lets what was read go upstream.
     pub(super) fn pass(&mut self) {
-        self.insert(&self.bytes[self.decided..self.at]);
+        let passed = &self.bytes[self.decided..self.at];
+        self.instead.get_or_insert_default().extend_from_slice(passed);
         self.decided = self.at;
     }
 
-    /// Lets bytes of earlier slices go upstream.
-    pub(super) fn insert(&mut self, bytes: &[u8]) {
-        self.instead.get_or_insert_default().extend_from_slice(bytes);
+    /// Lets a judged message go upstream. Its memory is free once it is written.
+    pub(super) fn release(&mut self, Withheld { bytes, memory }: Withheld) {
+        match &mut self.instead {
+            Some(instead) if !instead.is_empty() => instead.extend(bytes),
+            instead => *instead = Some(bytes),
+        }
+        self.memory.get_or_insert(memory);
     }
 
     /// Adds what was read to `withheld`; returns false if it has no room.
@@ -75,13 +90,20 @@ impl<'a> Onward<'a> {
 
     /// The decided bytes: the others are withheld, or discarded.
     pub(super) fn decided(self) -> Bytes {
-        self.instead.unwrap_or_default().into()
+        Self::onward(self.instead.unwrap_or_default(), self.memory)
     }
 
     /// All that goes upstream; `None` if that is the slice.
     pub(super) fn whole(self) -> Option<Bytes> {
         let mut instead = self.instead?;
         instead.extend_from_slice(&self.bytes[self.decided..]);
-        Some(instead.into())
+        Some(Self::onward(instead, self.memory))
+    }
+
+    fn onward(bytes: Vec<u8>, memory: Option<Permit>) -> Bytes {
+        match memory {
+            Some(_memory) => Bytes::from_owner(Released { bytes, _memory }),
+            None => bytes.into(),
+        }
     }
 }

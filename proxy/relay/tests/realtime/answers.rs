@@ -131,6 +131,113 @@ fn error_ends_the_request_that_it_names() {
 }
 
 #[test]
+fn the_server_states_the_model_of_a_session() {
+    let server = Server::start(|socket| {
+        say(socket, &[session_created()]);
+        expect(socket, "session.update");
+        say(socket, &[json!({"type": "error", "error": {"code": "unknown_parameter", "event_id": "my-1"}})]);
+        expect(socket, "response.create");
+        say(socket, &[created("resp_1"), done("resp_1", "completed", Value::Null)]);
+        expect(socket, "session.update");
+        expect(socket, "response.create");
+        say(socket, &[json!({"type": "session.updated", "session": {"model": "other"}})]);
+        say(socket, &[created("resp_2"), done("resp_2", "completed", Value::Null)]);
+        while socket.read().is_ok() {}
+    });
+    let proxy = Proxy::new(server.address);
+    let mut client = connect(&proxy, REALTIME, &[]);
+    until(&mut client, "session.created");
+    send(&mut client, r#"{"type":"session.update","event_id":"my-1","model":"cheap"}"#);
+    until(&mut client, "error");
+    send(&mut client, r#"{"type":"response.create"}"#);
+    until(&mut client, "response.done");
+    assert_eq!(&*record(&proxy).identity.model, "gpt-realtime-2025-08-28");
+    // The request is sent before the server has confirmed the model.
+    send(&mut client, r#"{"type":"session.update","session":{"model":"other"}}"#);
+    send(&mut client, r#"{"type":"response.create"}"#);
+    until(&mut client, "response.done");
+    assert_eq!(record(&proxy).identity.response_model.as_deref(), Some("other"));
+}
+
+/// The events of a whole answer of the Responses API.
+fn answer_of_responses(id: &str) -> [Value; 2] {
+    let response = |status: &str, usage: Value| json!({"id": id, "status": status, "usage": usage});
+    [
+        json!({"type": "response.created", "response": response("in_progress", Value::Null)}),
+        json!({"type": "response.completed",
+            "response": response("completed", json!({"input_tokens": 9, "output_tokens": 7}))}),
+    ]
+}
+
+#[test]
+fn error_of_another_message_does_not_end_an_answer() {
+    let server = Server::start(|socket| {
+        expect(socket, "response.create");
+        let [created, completed] = answer_of_responses("resp_1");
+        say(socket, &[created]);
+        expect(socket, "nonsense");
+        say(
+            socket,
+            &[json!({"type": "error", "status": 400, "error": {"code": "unknown_event"}}), completed],
+        );
+        expect(socket, "response.create");
+        let [created, _] = answer_of_responses("resp_2");
+        say(socket, &[created, json!({"type": "error", "status": 500, "error": {"code": "server_error"}})]);
+        // The next answer of the lane shows that the one before has ended.
+        expect(socket, "response.create");
+        say(socket, &answer_of_responses("resp_3"));
+        while socket.read().is_ok() {}
+    });
+    let proxy = Proxy::new(server.address);
+    let mut client = connect(&proxy, "/v1/responses", &[]);
+    send(&mut client, r#"{"type":"response.create","model":"m"}"#);
+    until(&mut client, "response.created");
+    send(&mut client, r#"{"type":"nonsense"}"#);
+    until(&mut client, "response.completed");
+    let whole = record(&proxy);
+    assert_eq!((whole.tokens.input(), whole.tokens.output()), (9, 7));
+    send(&mut client, r#"{"type":"response.create","model":"m"}"#);
+    until(&mut client, "error");
+    send(&mut client, r#"{"type":"response.create","model":"m"}"#);
+    until(&mut client, "response.completed");
+    let (failed, next) = (record(&proxy), record(&proxy));
+    assert_eq!(
+        (failed.identity.response_id.as_deref(), failed.ending),
+        (Some("resp_2"), Ending::ErrorInBand)
+    );
+    assert_eq!((next.identity.response_id.as_deref(), next.ending), (Some("resp_3"), Ending::Complete));
+    assert_no_record(&proxy);
+}
+
+#[test]
+fn requests_that_no_answer_follows_hide_no_answer() {
+    let server = Server::start(|socket| {
+        for request in 0..40 {
+            expect(socket, "response.create");
+            // The server ignores the first requests, and the lanes of all.
+            if request >= 20 {
+                say(socket, &answer_of_responses(&format!("resp_{request}")));
+            }
+        }
+        while socket.read().is_ok() {}
+    });
+    let proxy = Proxy::new(server.address);
+    let mut client = connect(&proxy, "/v1/responses", &[]);
+    for lane in 0..40 {
+        send(
+            &mut client,
+            &json!({"type": "response.create", "model": "m", "stream_id": lane.to_string()}).to_string(),
+        );
+    }
+    for _ in 0..20 {
+        until(&mut client, "response.completed");
+        let record = record(&proxy);
+        assert_eq!((record.tokens.output(), record.ending), (7, Ending::Complete));
+    }
+    assert_eq!(proxy.seen().passed, []);
+}
+
+#[test]
 fn parallel_responses_are_told_apart() {
     let server = Server::start(|socket| {
         expect(socket, "response.create");
@@ -151,7 +258,15 @@ fn parallel_responses_are_told_apart() {
 
 #[test]
 fn answers_beyond_the_limit_are_counted_as_unmetered() {
-    let server = Server::start(|socket| while socket.read().is_ok() {});
+    let server = Server::start(|socket| {
+        for _ in 0..17 {
+            expect(socket, "response.create");
+        }
+        for answer in 0..17 {
+            say(socket, &[created(&format!("resp_{answer}"))]);
+        }
+        while socket.read().is_ok() {}
+    });
     let proxy = Proxy::new(server.address);
     let mut client = connect(&proxy, REALTIME, &[]);
     for _ in 0..17 {
@@ -264,7 +379,11 @@ fn responses_over_a_socket_are_metered_by_their_stream() {
             "input": [{"role": "user", "content": "usage"}], "previous_response_id": "resp_0"});
         send(&mut client, &request.to_string());
     }
-    let (whole, failed) = (record(&proxy), record(&proxy));
+    let whole = record(&proxy);
+    until(&mut client, "error");
+    // The answer might go on after the error, as long as the session does.
+    drop(client);
+    let failed = record(&proxy);
     let identity = &whole.identity;
     assert_eq!((identity.dialect, &*identity.model), (Dialect::OpenaiResponses, "gpt-asked"));
     assert_eq!(identity.response_model.as_deref(), Some("gpt-x"));

@@ -125,6 +125,7 @@ fn audio_over_budget_is_refused_between_answers() {
         r#"{"type":"input_audio_buffer.commit"}"#,
         r#"{"audio":"AAAA","type":"conversation.item.create","type":"response.create"}"#,
         r#"{"type":"respons\u0065.create"}"#,
+        r#"{"Type":"response.create"}"#,
         "no JSON",
     ] {
         let (server, heard, _seen) = listening(|_| {});
@@ -136,6 +137,20 @@ fn audio_over_budget_is_refused_between_answers() {
         assert_eq!(closed(&mut client).map(|(code, _)| code), Some(1008), "{message}");
         assert!(heard.lock().unwrap().is_empty(), "{message}");
     }
+}
+
+#[test]
+fn a_request_that_the_server_ignores_lets_no_audio_pass() {
+    let (server, heard, _seen) = listening(|_| {});
+    let gate = Arc::new(Gate::default());
+    let proxy = gated(&server, &gate);
+    let mut client = connect(&proxy, REALTIME, &[KEY_A]);
+    send(&mut client, CREATE);
+    eventually("the request arrives", || heard.lock().unwrap().len() == 1);
+    gate.refuse(refusing(&["a"]));
+    send(&mut client, r#"{"type":"input_audio_buffer.append","audio":"AAAA"}"#);
+    eventually("the audio is refused", || proxy.seen().refused == [Refusal::Budget]);
+    assert_eq!(heard.lock().unwrap().len(), 1);
 }
 
 /// Tenant `a` may use `known` only.
@@ -220,6 +235,42 @@ fn broken_frames_end_the_session_where_terms_demand_it() {
         assert_eq!(code, is_refused.then_some(1008));
         assert_eq!(proxy.seen().refused.contains(&Refusal::Unreadable), is_refused);
     }
+}
+
+#[test]
+fn two_models_in_a_request_are_unreadable() {
+    let server = Server::start(|socket| while socket.read().is_ok() {});
+    let gate = Arc::new(Gate::with_models(Box::new(Strict)));
+    let proxy = gated(&server, &gate);
+    let mut client = connect(&proxy, "/v1/responses", &[KEY_A]);
+    send(&mut client, r#"{"model":"cheap","type":"response.create","model":"dear"}"#);
+    assert_eq!(closed(&mut client).map(|(code, _)| code), Some(1008));
+    assert_eq!(proxy.seen().refused, [Refusal::Unreadable]);
+}
+
+#[test]
+fn memory_of_a_checked_message_is_counted_until_it_is_written() {
+    const LENGTH: usize = 7 << 20;
+    let (arrives, arrived) = mpsc::channel::<()>();
+    let (go, wait) = mpsc::channel::<()>();
+    let ends = Mutex::new((arrives, wait));
+    let server = Server::start(move |socket| {
+        let (arrives, wait) = &*ends.lock().unwrap();
+        socket.get_mut().peek(&mut [0]).unwrap();
+        arrives.send(()).unwrap();
+        wait.recv().unwrap();
+        while socket.read().is_ok() {}
+    });
+    let proxy = gated(&server, &Arc::new(Gate::with_models(Box::new(Known))));
+    let mut client = connect(&proxy, "/v1/responses", &[KEY_A]);
+    let message = format!(r#"{{"type":"x","pad":"{}"}}"#, "x".repeat(LENGTH));
+    send(&mut client, &message);
+    let taken = || proxy.running.held().gathered_bytes.taken;
+    // The socket's buffers take less than the message.
+    arrived.recv().unwrap();
+    assert_eq!(taken(), message.len() + 14, "a frame has a header of 14 bytes");
+    go.send(()).unwrap();
+    eventually("it is written", || taken() == 0);
 }
 
 #[test]

@@ -80,6 +80,16 @@ fn upstream_that_closes_cuts_its_answers() {
 }
 
 #[test]
+fn client_that_stays_after_the_upstream_loses_its_connection() {
+    let server = Server::start(|socket| socket.get_mut().shutdown(Shutdown::Write).unwrap());
+    let proxy = Proxy::new(server.address);
+    let mut client = connect(&proxy, REALTIME, &[]);
+    assert!(client.read().is_err(), "the upstream's end reaches the client");
+    eventually("the tunnel ends", || proxy.running.in_flight() == 0);
+    drop(client);
+}
+
+#[test]
 fn drain_closes_a_session_after_its_answer() {
     let (server, go, seen) = pausing();
     let proxy = Proxy::new(server.address);

@@ -54,11 +54,18 @@ fn type_decides_the_kind() {
     for (message, expected) in [
         (r#"{"typ\u0065":"response\u002ecreate"}"#, MessageKind::Create),
         (r#"{"type":"x","type":"response.create"}"#, MessageKind::Create),
-        (r#"{"type":"response.create","type":null}"#, MessageKind::Other),
-        (r#"{"response":{"type":"response.create"}}"#, MessageKind::Other),
-        (r#"["response.create"]"#, MessageKind::Other),
+        (r#"{"type":"response.create","type":null}"#, MessageKind::Untyped),
+        (r#"{"response":{"type":"response.create"}}"#, MessageKind::Untyped),
+        (r#"["response.create"]"#, MessageKind::Untyped),
     ] {
         assert_eq!(envelope(message).kind, expected, "{message}");
+    }
+    for (message, expected) in [
+        (r#"{"model":"a","type":"response.create"}"#, false),
+        (r#"{"model":"a","type":"response.create","model":"a"}"#, false),
+        (r#"{"model":"a","type":"response.create","model":"b"}"#, true),
+    ] {
+        assert_eq!(envelope(message).has_two_models, expected, "{message}");
     }
 }
 

@@ -1,13 +1,14 @@
 //! A connection that switched protocols (101): bytes are copied both ways, until both sides are closed. A session is
 //! shown them as they pass.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::time::Sleep;
 
 use crate::capacity::Permit;
 use crate::limits;
@@ -38,10 +39,18 @@ pub(crate) async fn run<C, U>(
     let first = session.sent(&first).unwrap_or(first);
     let received = session.received(&received).unwrap_or(received);
     let (mut up, mut down) = (Direction::new(first), Direction::new(received));
+    let mut deserted: Option<Pin<Box<Sleep>>> = None;
     let end = poll_fn(|cx| {
         let sent = up.poll_copy(cx, &mut client, &mut upstream, |bytes| session.sent(bytes));
         let received = down.poll_copy(cx, &mut upstream, &mut client, |bytes| session.received(bytes));
         let is_upstream_first = down.end != End::Open && up.end == End::Open;
+        if down.end == End::Closed && session.is_watching() {
+            // A WebSocket has no half: what the client would still send is read by no one.
+            let limit = || Box::pin(tokio::time::sleep(limits::CLIENT_CLOSE));
+            if deserted.get_or_insert_with(limit).as_mut().poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+        }
         match (sent, received) {
             (Poll::Ready(Err(Fault::Sender)), _) | (_, Poll::Ready(Err(Fault::Receiver))) => {
                 Poll::Ready(None)
@@ -103,6 +112,11 @@ impl Contained {
 
     fn close(&mut self, cx: &mut Context<'_>) -> Option<Close> {
         self.with(|session| session.close(cx)).flatten()
+    }
+
+    /// Returns true if the tunnel has a session.
+    fn is_watching(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Calls the session. A panic ends it, and is counted.
@@ -215,6 +229,10 @@ impl Direction {
             match self.first.is_empty() {
                 true => self.unwritten.0 += written,
                 false => self.first.advance(written),
+            }
+            if self.first.is_empty() {
+                // Its memory is free.
+                self.first = Bytes::new();
             }
         }
     }
