@@ -17,6 +17,14 @@ NOT_VALUES = {
     "upstream", "listen", "kind", "role", "tenants", "prices",
     "ledger", "ledger_spool", "ledger_ship", "ledger_ship_password_file", "ledger_keep_days",
     "admin_token_file", "drain_delay_ms", "drain_grace_ms", "drain_token_file", "transparent",
+    # The upstream is http://127.0.0.1:PORT: tokenmeter rejects these settings there.
+    "upstream_ca", "upstream_cert", "upstream_key", "upstream_server_name", "upstream_insecure_skip_verify",
+    "upstream_proxy",
+    # The pod has no port for a second listener and no volume with a certificate; `listen` is no Unix socket.
+    "listen_tls", "tls_cert", "tls_key", "tls_client_ca", "listen_mode",
+    "admin_tls", "admin_tls_cert", "admin_tls_key", "admin_tls_client_ca",
+    # Probes that reach the server through the sidecar begin without a header: no pod would become ready.
+    "proxy_protocol",
 }  # fmt: skip
 
 
