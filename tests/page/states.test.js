@@ -37,6 +37,16 @@ test("upstream that is down and hides usage is named", () =>
     },
   ));
 
+test("upstream whose certificate is not verified is named, with what to do", async () => {
+  await withWorld({ upstream: { verified: false } }, {}, (page) =>
+    sees(page, ".notice.bad", /^✕ The certificate of chat is not verified.*Set ca .* remove insecure_skip_verify\.$/),
+  );
+  await withWorld({ upstream: { verified: true } }, {}, async (page) => {
+    await sees(page, ".condition", /● ready/);
+    assert.equal(await page.locator(".notice.bad").count(), 0);
+  });
+});
+
 test("age of the server's own numbers is shown, and what to do without them", async () => {
   await withWorld({}, {}, (page) => sees(page, ".servers", /vllm: \d+ running, \d+ waiting, read (\d|1[0-5]) s ago/));
   await withWorld({ upstream: { engine: null } }, {}, (page) =>

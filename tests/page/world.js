@@ -166,6 +166,7 @@ export function now(at, world) {
         listen: "127.0.0.1:9800",
         url: "http://127.0.0.1:8000",
         up: true,
+        verified: null,
         fault: null,
         engine: {
           kind: "vllm",

@@ -191,6 +191,8 @@ async fn skipped_verification_is_a_warning_and_a_metric() {
         proxy.log_line("is not verified");
         assert_eq!(proxy.page().sum("tokenmeter_upstream_tls_verified", &[]), 0.0);
         assert!(proxy.page().text.contains("tokenmeter_upstream_tls_verified{"));
+        let now = get(proxy.admin, "/api/now").expect("the page is served");
+        assert!(now.contains("\"verified\":false"), "{now}");
     });
 }
 

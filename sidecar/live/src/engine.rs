@@ -14,6 +14,8 @@ pub struct Upstream {
     pub url: String,
     /// True if the last probe reached it; `null` before the first.
     pub up: Option<bool>,
+    /// True if its certificate is verified; `null` without TLS.
+    pub verified: Option<bool>,
     /// An error of its configuration that makes counts or prices wrong, with its remedy.
     pub fault: Option<String>,
     /// The server's own numbers; `null` if its metrics page is not read.

@@ -7,7 +7,7 @@ use meter::{Ending, Provenance, TokenType};
 use metrics::{BudgetReading, ModelSnapshot, Snapshot, TenantSnapshot, Verdicts, units};
 
 use crate::counts::{Counts, input, output};
-use crate::engine::Engine;
+use crate::engine::{Engine, Upstream};
 use crate::now::Now;
 use crate::objective::Objective;
 use crate::parts::{currency, energy, gpus, ledger, meter, unix_ms};
@@ -52,6 +52,13 @@ impl Recorder {
             ledger: ledger(&snapshot.parts),
             ..Now::default()
         }
+    }
+}
+
+impl Upstream {
+    /// Returns true if the certificate of an upstream is verified; `None` without TLS.
+    pub fn is_verified(snapshot: &Snapshot, upstream: &str) -> Option<bool> {
+        snapshot.verified.iter().find(|(name, _)| **name == *upstream).map(|(_, verified)| *verified)
     }
 }
 

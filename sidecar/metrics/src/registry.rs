@@ -212,14 +212,19 @@ impl Registry {
         )
     }
 
+    /// Returns the upstreams with TLS, by name, sorted; false if their certificate is not verified.
+    pub(crate) fn verified(&self) -> Vec<(Arc<str>, bool)> {
+        let data_plane = self.data_plane();
+        data_plane.verified.iter().map(|(name, verified)| (Arc::clone(name), *verified)).collect()
+    }
+
     /// Returns the sums over all workers.
     pub(crate) fn totals(&self) -> Totals {
-        let (workers, models, tenants, upstreams, verified, engines) = {
+        let (workers, models, tenants, upstreams, engines) = {
             let data_plane = self.data_plane();
-            let verified = data_plane.verified.clone();
             let (upstreams, engines) = (data_plane.upstreams.clone(), data_plane.engines.clone());
             let (models, tenants) = (data_plane.models.blocks(), data_plane.tenants.blocks());
-            (data_plane.workers.clone(), models, tenants, upstreams, verified, engines)
+            (data_plane.workers.clone(), models, tenants, upstreams, engines)
         };
         let control = self.control();
         let tenant_shares = control.tenant_shares.by_label.clone();
@@ -245,7 +250,7 @@ impl Registry {
             tenants: tenants.sums(),
             objectives: Arc::clone(&self.objectives),
             upstreams: upstreams.into_iter().collect(),
-            verified: verified.into_iter().collect(),
+            verified: self.verified(),
             engines: engines.into_iter().collect(),
         }
     }

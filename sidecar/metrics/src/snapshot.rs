@@ -41,6 +41,8 @@ pub struct Snapshot {
     pub budgets: Vec<BudgetReading>,
     /// The latest readings of upstreams' metrics pages, by name.
     pub engines: Vec<(Arc<str>, EngineReading)>,
+    /// Upstreams with TLS, by name; false if their certificate is not verified.
+    pub verified: Vec<(Arc<str>, bool)>,
     /// Requests forwarded unmetered.
     pub passthrough: u64,
     /// Requests that the proxy itself answered with an error.
@@ -134,6 +136,7 @@ impl Registry {
             currency: self.currency,
             budgets,
             engines,
+            verified: self.verified(),
             passthrough: 0,
             refused: 0,
             dropped: dropped(&parts),

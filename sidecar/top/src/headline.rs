@@ -152,9 +152,10 @@ fn faults(now: &Now) -> Vec<(String, Tone)> {
         Readiness::NotReady(reasons) => (&reasons[..], Tone::Bad),
     };
     let reasons = reasons.iter().map(|reason| (printable(reason), tone));
-    let upstreams = now.upstreams.iter().filter_map(|upstream| {
-        let fault = upstream.fault.as_ref()?;
-        Some((format!("{}: {}", printable(&upstream.name), printable(fault)), Tone::Warn))
+    let upstreams = now.upstreams.iter().flat_map(|upstream| {
+        let unverified = (upstream.verified == Some(false)).then_some(UNVERIFIED);
+        let faults = upstream.fault.as_deref().into_iter().chain(unverified);
+        faults.map(|fault| (format!("{}: {}", printable(&upstream.name), printable(fault)), Tone::Warn))
     });
     reasons.chain(upstreams).collect()
 }
@@ -166,6 +167,9 @@ pub(crate) fn plain(text: String) -> (String, Tone) {
 pub(crate) fn label(text: &str) -> (String, Tone) {
     (text.to_owned(), Tone::Dim)
 }
+
+/// The fault of an upstream with `insecure_skip_verify`; short, because the screen cuts it at its width.
+const UNVERIFIED: &str = "certificate not verified: set ca, remove insecure_skip_verify";
 
 /// The maximum number of objectives beside the speed.
 const OBJECTIVES_MAX: usize = 3;

@@ -17,7 +17,7 @@ mod records;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use live::{Energy, Engine, Gpu, LedgerState, Now, Recorder, Scope};
+use live::{Energy, Engine, Gpu, LedgerState, Now, Recorder, Scope, Upstream};
 use meter::Observer;
 use metrics::{
     Basis, BudgetReading, EngineReading, Metric, Metrics, Options, Part, SampleWriter, Samples, UNPRICED,
@@ -179,6 +179,20 @@ fn engine_has_the_time_of_its_read() {
     let read_unix_ms = Some(1_795_550_385_000);
     let read = Engine { up: true, read_unix_ms, running_requests, ..Engine::default() };
     assert_eq!(engine(&metrics), Some(read));
+}
+
+#[test]
+fn verification_is_that_of_the_metrics_page() {
+    let metrics = Metrics::new(Options::default());
+    metrics.set_upstream_verified("open", false);
+    metrics.set_upstream_verified("checked", true);
+    let (snapshot, page) = (metrics.snapshot(), openmetrics::read(&metrics.text()));
+    for upstream in ["open", "checked"] {
+        let verified = sum(&page, "tokenmeter_upstream_tls_verified", &[("upstream", upstream)]) == 1.0;
+        assert_eq!(Upstream::is_verified(&snapshot, upstream), Some(verified), "{upstream}");
+    }
+    assert_eq!(Upstream::is_verified(&snapshot, "open"), Some(false));
+    assert_eq!(Upstream::is_verified(&snapshot, "plain"), None, "it has no TLS");
 }
 
 #[test]

@@ -71,6 +71,8 @@ export interface Upstream {
   listen: string;
   url: string;
   up: boolean | null;
+  /** False if its certificate is not verified; `null` without TLS. */
+  verified: boolean | null;
   fault: string | null;
   engine: Engine | null;
 }

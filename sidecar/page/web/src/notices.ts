@@ -60,8 +60,16 @@ function faults({ readiness, upstreams, meter, ledger }: Now): Notice[] {
     });
   }
   for (const reason of reasons) bad.push({ kind: "bad", text: `Not ready: ${reason}` });
-  for (const { name, fault } of upstreams) {
+  for (const { name, fault, verified } of upstreams) {
     if (fault) bad.push({ kind: "bad", text: `Counts or prices of ${name} are wrong: ${fault}` });
+    if (verified === false) {
+      bad.push({
+        kind: "bad",
+        text:
+          `The certificate of ${name} is not verified: anyone on the network path can read and change all requests. ` +
+          "Set ca to its root, and remove insecure_skip_verify.",
+      });
+    }
   }
   if (readiness.state === "impaired") {
     for (const reason of readiness.reasons) bad.push({ kind: "hint", text: reason });

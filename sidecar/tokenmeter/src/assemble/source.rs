@@ -93,6 +93,7 @@ fn shown(
         listen: listen.clone(),
         url: url.clone(),
         up: readiness.reached(index),
+        verified: Upstream::is_verified(snapshot, name),
         fault: fault(snapshot, name),
         engine: Engine::of(snapshot, name),
     });

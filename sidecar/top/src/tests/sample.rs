@@ -47,6 +47,7 @@ pub(crate) fn now() -> Now {
         upstreams: vec![
             upstream("chat", Some(true), Some(12.0)),
             Upstream {
+                verified: Some(false),
                 fault: Some("counts frames: set usage to always".into()),
                 ..upstream("code", Some(false), None)
             },
@@ -116,7 +117,7 @@ fn upstream(name: &str, up: Option<bool>, waiting: Option<f64>) -> Upstream {
         prefix_cache_hit_ratio: Some(0.42),
     });
     let (listen, url) = ("127.0.0.1:9800".into(), format!("http://{name}:8000"));
-    Upstream { name: name.into(), listen, url, up, fault: None, engine }
+    Upstream { name: name.into(), listen, url, up, verified: None, fault: None, engine }
 }
 
 fn scope(name: &str, rate: f64, each: f64) -> Scope {
