@@ -153,6 +153,23 @@ fn admin_address_is_served_with_tls() {
     let _ = client.read_to_string(&mut response);
     assert!(response.starts_with("HTTP/1.1 200"), "{response}");
     assert!(get(proxy.admin, "/livez").expect("the other one, too").starts_with("HTTP/1.1 200"));
+    // The commands read it with the root of its certificate, which the system lacks.
+    let url = format!("https://{address}");
+    for (command, answer) in [
+        (&["top", "--once", "--admin", &url][..], "all traffic"),
+        (&["curve", "--from", &url][..], "has timed no stream yet"),
+    ] {
+        let said = |roots: &[&str]| {
+            let arguments = [command, roots].concat();
+            let output = Command::new(env!("CARGO_BIN_EXE_tokenmeter")).args(arguments).output();
+            let output = output.expect("it runs");
+            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+        };
+        let trusted = said(&["--ca", &pki.path("ca.crt")]);
+        assert!(trusted.contains(answer), "{trusted}");
+        let untrusted = said(&[]);
+        assert!(untrusted.contains("the certificate of 127.0.0.1 "), "{untrusted}");
+    }
     // HTTP on the port of TLS.
     let mut plain = TcpStream::connect(address).expect("it listens");
     plain.write_all(b"GET /livez HTTP/1.1\r\nHost: h\r\n\r\n").expect("it reads");

@@ -10,11 +10,12 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use curve::{Curves, Reading, ReadingError, Window};
 use origin::Diagnostic;
-use scrape::{BearerToken, Error};
+use scrape::{BearerToken, Error, Fetcher};
 use text::nearest;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 
+use super::admin_client::{AdminClientError, admin_client};
 use super::setting::{named, with_variable};
 use super::{print, print_message};
 use crate::plan::machine::ThisMachine;
@@ -29,6 +30,9 @@ pub struct CurveArgs {
     /// Admin address of that tokenmeter, http(s)://HOST:PORT.
     #[arg(long, value_name = "URL", default_value = default_admin(), value_parser = admin)]
     from: Url,
+    /// Trusted root certificates of an https URL (PEM), in place of the system's.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
     #[arg(long, value_name = "FILE", help = with_variable("File with the admin token, if that tokenmeter has one", TOKEN_FILE))]
     token_file: Option<String>,
     /// Only this model; by default every timed one.
@@ -75,7 +79,8 @@ pub(crate) fn run(args: &CurveArgs) -> Result<ExitCode, CurveError> {
 
 async fn curves(args: &CurveArgs) -> Result<Curves, CurveError> {
     let token = token(args)?;
-    let first = read(&args.from, token.as_ref()).await?;
+    let fetcher = admin_client(&args.from, args.ca.as_deref()).map_err(CurveError::Tls)?;
+    let first = read(&args.from, &fetcher, token.as_ref()).await?;
     let (reading, window) = match args.over {
         None => (first, Window::SinceStart),
         Some(over) => {
@@ -84,7 +89,7 @@ async fn curves(args: &CurveArgs) -> Result<Curves, CurveError> {
                 print_message(&format!("first scrape done; the second follows in {seconds} s"));
             }
             sleep(over).await;
-            let later = read(&args.from, token.as_ref()).await?;
+            let later = read(&args.from, &fetcher, token.as_ref()).await?;
             let since = later.less(&first).map_err(|why| CurveError::ReadingError(args.from.clone(), why))?;
             (since, Window::Last(over))
         }
@@ -109,8 +114,7 @@ fn token(args: &CurveArgs) -> Result<Option<BearerToken>, CurveError> {
     token.map(Some).map_err(|error| CurveError::Token(file.into(), error))
 }
 
-async fn read(from: &Url, token: Option<&BearerToken>) -> Result<Reading, CurveError> {
-    let fetcher = from.fetcher().map_err(|error| CurveError::Runtime(io::Error::other(error)))?;
+async fn read(from: &Url, fetcher: &Fetcher, token: Option<&BearerToken>) -> Result<Reading, CurveError> {
     let answer = fetcher.get_with_token("/metrics", PAGE_BYTES, token).await;
     let answer = answer.map_err(|error| CurveError::Unreached(from.clone(), error))?;
     if answer.status != 200 {
@@ -124,6 +128,8 @@ async fn read(from: &Url, token: Option<&BearerToken>) -> Result<Reading, CurveE
 #[derive(Debug)]
 pub(crate) enum CurveError {
     Runtime(io::Error),
+    /// The trusted roots are invalid.
+    Tls(AdminClientError),
     /// A variable is invalid.
     Config(Diagnostic),
     /// The token file cannot be read.
@@ -145,6 +151,7 @@ impl fmt::Display for CurveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Runtime(error) => write!(f, "cannot start: {error}"),
+            Self::Tls(error) => write!(f, "{error}"),
             Self::Config(error) => write!(f, "{error}"),
             Self::Token(path, error) => {
                 let path = path.display();

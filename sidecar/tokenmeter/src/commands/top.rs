@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use connect::{Address, TlsError};
+use connect::Address;
 use origin::Diagnostic;
 use top::{Admin, AdminError, Ending, TopError};
 
+use super::admin_client::{AdminClientError, admin_client};
 use super::print;
 use super::setting::{named, with_variable};
 use crate::plan::machine::{Machine, ThisMachine};
@@ -24,6 +25,9 @@ use crate::token_file::TokenFile;
 pub struct TopArgs {
     #[arg(long, value_name = "ADDR", help = with_variable("Admin address of the running tokenmeter, or its URL", "admin"))]
     admin: Option<String>,
+    /// Trusted root certificates of an https URL (PEM), in place of the system's.
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
     #[arg(long, value_name = "FILE", help = with_variable("File with the admin token, if that tokenmeter has one", TOKEN_FILE))]
     token_file: Option<String>,
     #[arg(long, value_name = "FILE", help = with_variable("Settings file with `admin` and `admin_token_file`", "config"))]
@@ -54,8 +58,7 @@ fn admin(args: &TopArgs) -> Result<Admin, TopCommandError> {
     };
     let address = find("admin", &args.admin)?.unwrap_or_else(|| setting("admin").default.to_owned());
     let url = url(&address)?;
-    let no_roots = |error: TlsError| TopCommandError::Address(address.clone(), error.to_string());
-    let admin = Admin::at(url.fetcher().map_err(no_roots)?);
+    let admin = Admin::at(admin_client(&url, args.ca.as_deref()).map_err(TopCommandError::Tls)?);
     let Some(file) = find(TOKEN_FILE, &args.token_file)? else { return Ok(admin) };
     let token = TokenFile::at(&file).read();
     let token = token.and_then(|token| {
@@ -104,6 +107,8 @@ pub(crate) enum TopCommandError {
     Config(Diagnostic),
     /// The admin address is invalid: the text and the problem.
     Address(String, String),
+    /// The trusted roots are invalid.
+    Tls(AdminClientError),
     /// The token file cannot be read.
     Token(PathBuf, io::Error),
     /// The numbers cannot be read.
@@ -128,6 +133,7 @@ impl fmt::Display for TopCommandError {
                  --token-file",
                 path.display()
             ),
+            Self::Tls(error) => write!(f, "{error}"),
             Self::Admin(error) => write!(f, "{error}"),
             Self::Top(error) => write!(f, "{error}"),
         }
@@ -140,6 +146,7 @@ const EXAMPLES: &str = "\
 Examples:
   tokenmeter top
   tokenmeter top --admin http://10.0.0.7:9464 --token-file admin.token
+  tokenmeter top --admin https://10.0.0.7:9465 --ca ca.crt
   kubectl exec -it POD -c tokenmeter -- tokenmeter top
   tokenmeter top --once
 

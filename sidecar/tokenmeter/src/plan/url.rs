@@ -6,7 +6,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use connect::{Address, HttpProxy, Target, Tls, TlsError, TlsFiles};
-use scrape::Fetcher;
 
 /// The URL of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,11 +84,6 @@ impl Url {
     pub(crate) fn target(&self, files: &TlsFiles, proxy: Option<HttpProxy>) -> Result<Target, TlsError> {
         let tls = if self.is_secure { Some(Tls::read(files)?) } else { None };
         Ok(Target::through(self.address.clone(), tls, proxy))
-    }
-
-    /// Returns a client of its pages; `https` uses the system's roots.
-    pub(crate) fn fetcher(&self) -> Result<Fetcher, TlsError> {
-        Ok(Fetcher { target: self.target(&TlsFiles::default(), None)?, prefix: self.prefix.as_str().into() })
     }
 }
 
