@@ -14,7 +14,7 @@ const SEED_BYTES: usize = 1500;
 fn main() -> io::Result<()> {
     let folder = env::args().nth(1).expect("a folder to write to");
     let folder = Path::new(&folder);
-    for target in ["sse", "json", "dialect", "usage", "websocket"] {
+    for target in ["sse", "json", "dialect", "usage", "websocket", "proxy_header"] {
         fs::create_dir_all(folder.join(target))?;
     }
     for transcript in Transcript::all() {
@@ -41,8 +41,20 @@ fn main() -> io::Result<()> {
         let frames: Vec<u8> = body.chunks(120).flat_map(|text| frame(0x81, text)).collect();
         fs::write(folder.join("websocket").join(&name), frames)?;
     }
+    for (number, header) in HEADERS.into_iter().enumerate() {
+        fs::write(folder.join("proxy_header").join(number.to_string()), header)?;
+    }
     made(folder)
 }
+
+/// Headers of the PROXY protocol.
+const HEADERS: [&[u8]; 5] = [
+    b"PROXY TCP4 192.0.2.7 10.0.0.1 8080 80\r\nGET / HTTP/1.1\r\n",
+    b"PROXY TCP6 2001:db8::7 ::1 65535 0\r\n",
+    b"PROXY UNKNOWN\r\n",
+    b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\xc0\0\x02\x07\x0a\0\0\x01\x1f\x90\0\x50",
+    b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0",
+];
 
 /// A masked frame of at most 125 bytes, and a ping after it.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
