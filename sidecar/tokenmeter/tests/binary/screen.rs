@@ -134,6 +134,17 @@ impl Screen {
         }
     }
 
+    /// Presses `q` until the program ends. crossterm reads a key that arrives with the signal of a new size only with
+    /// the next key.
+    pub(crate) fn quit(&mut self) {
+        let end = Instant::now() + PATIENCE;
+        while self.child.try_wait().unwrap().is_none() && Instant::now() < end {
+            // It may end meanwhile, and the terminal with it.
+            let _ = self.keys.write_all(b"q");
+            thread::sleep(Duration::from_millis(200));
+        }
+    }
+
     /// Asserts that the terminal is as it was before the program.
     pub(crate) fn assert_restored(&self) {
         self.assert_left();

@@ -189,7 +189,7 @@ fn new_size_is_drawn() {
     screen.until(wide);
     screen.resize(6, 20);
     screen.until(|text| text.contains("tokenmeter") && !text.contains("tenants"));
-    screen.press("q");
+    screen.quit();
     assert_eq!(screen.ended(), Some(0));
     screen.assert_restored();
 }
