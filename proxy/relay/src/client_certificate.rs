@@ -24,9 +24,16 @@ pub fn certificate_names(certificate: &CertificateDer<'_>) -> Option<Certificate
         })
     });
     let subject = certificate.subject.0.iter().flat_map(|names| names.0.iter());
-    let common = subject.filter(|name| name.oid == COMMON_NAME).filter_map(|name| text(&name.value));
-    let common = common.map(|name| (CertificateName::CommonName, name));
-    Some(CertificateNames { names: alternative.chain(common).take(NAMES_MAX).collect() })
+    // One of an unknown type counts, but is no valid name.
+    let common = subject.filter(|name| name.oid == COMMON_NAME);
+    let common = common.map(|name| (CertificateName::CommonName, text(&name.value).unwrap_or_default()));
+    let mut names = Vec::new();
+    for (kind, name) in alternative.chain(common) {
+        if names.iter().filter(|(known, _)| *known == kind).count() < KIND_NAMES_MAX {
+            names.push((kind, name));
+        }
+    }
+    Some(CertificateNames { names })
 }
 
 /// Returns the text of a name, of which ASN.1 has several types.
@@ -43,5 +50,37 @@ fn text(value: &Any) -> Option<String> {
     value.decode_as::<TeletexStringRef<'_>>().ok().map(|text| text.as_str().to_owned())
 }
 
-/// Names of one certificate that are kept: a rule needs one of a kind, and with a second one it does not match.
-const NAMES_MAX: usize = 64;
+/// Names of each kind that are kept: with a second one, no rule for that kind matches.
+const KIND_NAMES_MAX: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, DnType, DnValue, KeyPair, SanType};
+
+    use super::*;
+
+    fn names(params: CertificateParams) -> Vec<(CertificateName, String)> {
+        let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+        certificate_names(certificate.der()).unwrap().names
+    }
+
+    #[test]
+    fn second_name_is_seen_behind_many_of_another_kind() {
+        let hosts = (0..100).map(|n| format!("h{n}.test")).collect::<Vec<_>>();
+        let mut params = CertificateParams::new(hosts).unwrap();
+        for uri in ["urn:a", "urn:b", "urn:c"] {
+            params.subject_alt_names.push(SanType::URI(uri.try_into().unwrap()));
+        }
+        let uris: Vec<_> =
+            names(params).into_iter().filter(|(kind, _)| *kind == CertificateName::Uri).collect();
+        assert_eq!(uris, [(CertificateName::Uri, "urn:a".into()), (CertificateName::Uri, "urn:b".into())]);
+    }
+
+    #[test]
+    fn common_name_of_an_unknown_type_counts() {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, DnValue::BmpString("a".try_into().unwrap()));
+        assert_eq!(names(params), [(CertificateName::CommonName, String::new())]);
+    }
+}

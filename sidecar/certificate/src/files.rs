@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 
 use crate::Validity;
@@ -172,6 +172,11 @@ impl Files {
             // Nothing but the key can be refused after the chain was parsed.
             error => format!("{}: the private key cannot be used: {error}", paths.key.display()),
         })?;
+        if paths.client_ca.is_some() {
+            // A resumed session skips the verification, so that a certificate would be accepted after its expiry.
+            tls.session_storage = Arc::new(NoServerSessionStorage {});
+            tls.send_tls13_tickets = 0;
+        }
         tls.alpn_protocols = self.protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         Ok(tls)
     }

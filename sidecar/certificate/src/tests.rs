@@ -2,8 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, ClientConnection, HandshakeKind, RootCertStore, ServerConfig, ServerConnection};
 
 use crate::{Files, Paths};
 
@@ -18,10 +23,12 @@ impl Folder {
         Self(path)
     }
 
+    fn paths(&self) -> Paths {
+        Paths { certificate: self.0.join("tls.crt"), key: self.0.join("tls.key"), client_ca: None }
+    }
+
     fn files(&self) -> Files {
-        let paths =
-            Paths { certificate: self.0.join("tls.crt"), key: self.0.join("tls.key"), client_ca: None };
-        Files::new(paths, &["h2"])
+        Files::new(self.paths(), &["h2"])
     }
 
     /// Writes files in place, each if it is given.
@@ -165,4 +172,60 @@ fn errors_quote_no_key() {
         let bytes = bytes.trim_matches(['[', ']']);
         assert!(!error.contains(&secret[..8]) && !error.contains(bytes), "{error}");
     }
+}
+
+/// A resumed session would keep a client after the expiry of its certificate.
+#[test]
+fn sessions_with_client_certificates_are_not_resumed() {
+    let folder = Folder::new("resumed");
+    let authority_key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = params.self_signed(&authority_key).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let leaf = CertificateParams::new(["proxy.test".to_owned()]).unwrap();
+    let leaf = leaf.signed_by(&key, &Issuer::new(params, authority_key)).unwrap();
+    folder.write(Some(&leaf.pem()), Some(&key.serialize_pem()));
+    fs::write(folder.0.join("ca.crt"), authority.pem()).unwrap();
+    for (client_ca, second) in
+        [(None, HandshakeKind::Resumed), (Some(folder.0.join("ca.crt")), HandshakeKind::Full)]
+    {
+        let paths = Paths { client_ca, ..folder.paths() };
+        let server = Files::new(paths, &["h2"]).load().unwrap().tls;
+        for version in [&TLS12, &TLS13] {
+            let mut roots = RootCertStore::empty();
+            roots.add(authority.der().clone()).unwrap();
+            let mut client = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+                .with_protocol_versions(&[version])
+                .unwrap()
+                .with_root_certificates(roots)
+                .with_client_auth_cert(
+                    vec![leaf.der().clone()],
+                    PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+                )
+                .unwrap();
+            client.alpn_protocols = vec![b"h2".to_vec()];
+            let client = Arc::new(client);
+            assert_eq!(handshake(&client, &server), HandshakeKind::Full, "{version:?}");
+            assert_eq!(handshake(&client, &server), second, "{version:?}");
+        }
+    }
+}
+
+/// Makes a session without a network.
+fn handshake(client: &Arc<ClientConfig>, server: &Arc<ServerConfig>) -> HandshakeKind {
+    let name = ServerName::try_from("proxy.test").unwrap();
+    let mut client = ClientConnection::new(Arc::clone(client), name).unwrap();
+    let mut server = ServerConnection::new(Arc::clone(server)).unwrap();
+    while client.wants_write() || server.wants_write() {
+        let mut wire = Vec::new();
+        client.write_tls(&mut wire).unwrap();
+        server.read_tls(&mut &wire[..]).unwrap();
+        server.process_new_packets().unwrap();
+        wire.clear();
+        server.write_tls(&mut wire).unwrap();
+        client.read_tls(&mut &wire[..]).unwrap();
+        client.process_new_packets().unwrap();
+    }
+    server.handshake_kind().unwrap()
 }
