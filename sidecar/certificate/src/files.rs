@@ -1,7 +1,8 @@
 //! The files of one listener.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -194,6 +195,10 @@ fn at<E: ToString>(path: &Path) -> impl Fn(E) -> String {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
+    if fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
+        // Opening it waits for a writer, and with it all other reloads.
+        return Err(format!("{}: a pipe cannot be read again; use a file", path.display()));
+    }
     let mut content = Vec::new();
     let file = File::open(path).map_err(at(path))?;
     file.take(FILE_MAX_BYTES + 1).read_to_end(&mut content).map_err(at(path))?;

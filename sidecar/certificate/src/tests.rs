@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
@@ -127,6 +128,9 @@ fn unusable_pair_is_refused_with_file_and_reason() {
     refused(&mut files, "tls.crt: certificate 1 is damaged");
     fs::remove_file(folder.0.join("tls.key")).unwrap();
     refused(&mut files, "tls.key: No such file");
+    assert!(Command::new("mkfifo").arg(folder.0.join("tls.key")).status().unwrap().success());
+    assert!(folder.files().load().unwrap_err().contains("tls.key: a pipe cannot be read again"));
+    fs::remove_file(folder.0.join("tls.key")).unwrap();
     folder.write(Some(&other), Some(&other_key));
     assert!(files.changed_at(NOW).unwrap().is_ok());
 }
