@@ -222,6 +222,22 @@ fn trailers_are_trusted_like_headers() {
             assert_eq!(proxy.seen().untrusted, untrusted, "{path} {trailers}");
         }
     }
+    let trailers = "A: 1\r\nX-Forwarded-For: 203.0.113.9\r\nForwarded: for=203.0.113.9\r\n";
+    let kept = "a: 1|x-forwarded-for: 203.0.113.9|forwarded: for=203.0.113.9||";
+    for (trusted, forwards, onward) in
+        [("127.0.0.0/8", true, kept), ("10.0.0.0/8", false, kept), ("10.0.0.0/8", true, "a: 1||")]
+    {
+        let spec = Spec { trusted: Nets::read([trusted]).unwrap(), ..Spec::default() };
+        let proxy = Proxy::with(upstream.address, |plan| {
+            in_force(spec)(plan);
+            plan.forwards = forwards;
+        });
+        let request = format!(
+            "POST {CHAT} HTTP/1.1\r\nHost: h\r\nTrailer: A, X-Forwarded-For, Forwarded\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n{trailers}\r\n"
+        );
+        let (_, said) = exchange(&mut proxy.connect(), request);
+        assert_eq!(said, format!("2|{{}}|0|{onward}"), "{trusted} {forwards}");
+    }
 }
 
 #[test]

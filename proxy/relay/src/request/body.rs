@@ -23,6 +23,7 @@ use crate::clock;
 use crate::engine::net::pace::Verdict;
 use crate::engine::{BodyError, ClientBody, UpstreamBody};
 use crate::limits::BUFFER_BYTES;
+use crate::request::forwarded;
 use crate::request::in_flight::{InFlight, UploadState};
 use crate::request::tenant::TenantResolver;
 
@@ -202,6 +203,9 @@ impl<B: ClientBody> Upload<B> {
                 in_flight.uploading.moved(frame.data_ref().map_or(0, Bytes::len));
                 if let (Some(trailers), Some(resolver)) = (frame.trailers_mut(), resolver) {
                     resolver.strip_untrusted_headers(&in_flight.worker, trailers);
+                    if in_flight.worker.plan.forwards && !resolver.trusts_peer(&in_flight.worker) {
+                        forwarded::remove(trailers);
+                    }
                 }
                 if let Some(bytes) = frame.data_ref() {
                     in_flight.metered.borrow_mut().with(|exchange| exchange.core.request_body(bytes));

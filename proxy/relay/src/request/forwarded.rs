@@ -26,9 +26,7 @@ pub(crate) struct Sender {
 /// Adds this hop to the fields of a request with its `Host`.
 pub(crate) fn append(fields: &mut HeaderMap, sender: Sender) {
     if !sender.is_trusted {
-        for field in [&FOR, &PROTO, &HOST_OF_CLIENT, &FORWARDED] {
-            headers::take_out(fields, field);
-        }
+        remove(fields);
     }
     let proto = if sender.is_tls { "https" } else { "http" };
     let host = fields.get(HOST).cloned();
@@ -48,6 +46,13 @@ pub(crate) fn append(fields: &mut HeaderMap, sender: Sender) {
     fields.entry(PROTO).or_insert(HeaderValue::from_static(proto));
     if let Some(host) = host {
         fields.entry(HOST_OF_CLIENT).or_insert(host);
+    }
+}
+
+/// Removes these fields, of a head or of trailers.
+pub(crate) fn remove(fields: &mut HeaderMap) {
+    for field in [&FOR, &PROTO, &HOST_OF_CLIENT, &FORWARDED] {
+        headers::take_out(fields, field);
     }
 }
 
