@@ -83,7 +83,7 @@ fn status_decides_the_ending() {
 
 #[test]
 fn answer_of_the_server_begins_with_the_end_of_the_turn() {
-    const PAUSE: Duration = Duration::from_millis(60);
+    const PAUSE: Duration = Duration::from_millis(400);
     let server = Server::start(|socket| {
         say(socket, &[session_created()]);
         expect(socket, "input_audio_buffer.append");
@@ -98,7 +98,8 @@ fn answer_of_the_server_begins_with_the_end_of_the_turn() {
     let mut client = connect(&proxy, REALTIME, &[]);
     send(&mut client, r#"{"type":"input_audio_buffer.append","audio":"AAAA"}"#);
     let (first, second) = (record(&proxy), record(&proxy));
-    let pause = PAUSE.as_nanos() as u64;
+    // The proxy may read the end of the turn late.
+    let pause = PAUSE.as_nanos() as u64 / 2;
     assert!(first.timing.first_token_ns.is_some_and(|ns| ns >= pause), "{:?}", first.timing);
     assert!(second.timing.first_token_ns.is_some_and(|ns| ns < pause), "{:?}", second.timing);
     assert_eq!(first.identity.response_id.as_deref(), Some("resp_1"));
