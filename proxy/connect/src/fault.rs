@@ -9,6 +9,8 @@ use jiff::tz::TimeZone;
 use rustls::pki_types::UnixTime;
 use rustls::{AlertDescription, CertificateError, InvalidMessage};
 
+use crate::verifier::Untrusted;
+
 /// A TLS fault as a text. It names the server and quotes at most [`NAMES_MAX`] names of its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFault {
@@ -93,7 +95,10 @@ fn certificate(error: &CertificateError) -> String {
             "is not signed with the key of the trusted issuer of that name; if the issuer has a new key, update ca".to_owned()
         },
         CertificateError::InvalidPurposeContext { .. } => "is not a server certificate".to_owned(),
-        CertificateError::Other(other) => other.0.to_string(),
+        CertificateError::Other(other) => match other.0.downcast_ref::<Untrusted>() {
+            Some(untrusted) => untrusted.to_string(),
+            None => format!("cannot be verified: {}", other.0),
+        },
         other => format!("is invalid: {other}"),
     }
 }

@@ -69,17 +69,19 @@ impl ServerCertVerifier for Verifier {
             Ok(verified) => return Ok(verified),
             Err(error) => error,
         };
-        match error {
-            rustls::Error::InvalidCertificate(
-                CertificateError::UnknownIssuer | CertificateError::Other(_),
-            ) => {
-                if self.is_trusted_itself(own, name, now)? {
-                    return Ok(ServerCertVerified::assertion());
-                }
-                Err(Untrusted::of(own, intermediates).map_or(error, Untrusted::into))
-            }
-            error => Err(error),
+        let rustls::Error::InvalidCertificate(reason) = &error else { return Err(error) };
+        let has_no_root = match reason {
+            CertificateError::UnknownIssuer => true,
+            // Among others, an issuer's certificate in place of a server's.
+            CertificateError::Other(_) => false,
+            _ => return Err(error),
+        };
+        if self.is_trusted_itself(own, name, now)? {
+            return Ok(ServerCertVerified::assertion());
         }
+        let untrusted = Untrusted::of(own, intermediates);
+        let untrusted = untrusted.filter(|untrusted| has_no_root || untrusted.is_of_own());
+        Err(untrusted.map_or(error, Untrusted::into))
     }
 
     fn verify_tls12_signature(
@@ -107,7 +109,7 @@ impl ServerCertVerifier for Verifier {
 
 /// The reason why a chain leads to no trusted root.
 #[derive(Debug)]
-enum Untrusted {
+pub(crate) enum Untrusted {
     /// The server's own certificate is an issuer's.
     Issuer,
     /// The server's own certificate is signed with its own key.
@@ -121,6 +123,11 @@ enum Untrusted {
 }
 
 impl Untrusted {
+    /// Returns true if the server's own certificate is the reason, whatever its chain.
+    fn is_of_own(&self) -> bool {
+        matches!(self, Self::Issuer | Self::SelfSigned)
+    }
+
     fn of(own: &CertificateDer<'_>, intermediates: &[CertificateDer<'_>]) -> Option<Self> {
         let own = Certificate::from_der(own).ok()?.tbs_certificate;
         if own.issuer == own.subject {

@@ -8,11 +8,21 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(crate) enum Step {
     /// At least this many more bytes belong to the header.
     More(usize),
-    /// The header is complete. The address of the client; `None` if the load balancer connects for itself, as in
-    /// a health check.
-    Done(Option<IpAddr>),
+    /// The header is complete.
+    Done(Source),
     /// The bytes are no header.
     Invalid,
+}
+
+/// The party that opened a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The client with this address.
+    Client(IpAddr),
+    /// A client whose address the load balancer does not state.
+    Unknown,
+    /// The load balancer itself, as in a health check.
+    Balancer,
 }
 
 /// Reads a header of which these are the first bytes.
@@ -41,7 +51,7 @@ fn read_v1(bytes: &[u8]) -> Step {
     let mut words = line.split(' ').skip(1);
     let family = words.next();
     if family == Some("UNKNOWN") {
-        return Step::Done(None);
+        return Step::Done(Source::Unknown);
     }
     let (Some(source), Some(destination)) = (words.next(), words.next()) else { return Step::Invalid };
     let mut port = || words.next().is_some_and(|port| port.parse::<u16>().is_ok());
@@ -50,7 +60,7 @@ fn read_v1(bytes: &[u8]) -> Step {
     }
     match (family, source.parse(), destination.parse()) {
         (Some("TCP4"), Ok(source @ IpAddr::V4(_)), Ok(IpAddr::V4(_)))
-        | (Some("TCP6"), Ok(source @ IpAddr::V6(_)), Ok(IpAddr::V6(_))) => Step::Done(Some(source)),
+        | (Some("TCP6"), Ok(source @ IpAddr::V6(_)), Ok(IpAddr::V6(_))) => Step::Done(Source::Client(source)),
         _ => Step::Invalid,
     }
 }
@@ -72,11 +82,16 @@ fn read_v2(bytes: &[u8]) -> Step {
     }
     // Addresses and ports of source and destination, then extensions, which are skipped.
     match (version_command, family) {
-        (0x20, _) | (_, 0x00) => Step::Done(None),
-        (_, 0x11) if len >= 12 => Step::Done(rest.first_chunk::<4>().map(|ip| Ipv4Addr::from(*ip).into())),
-        (_, 0x21) if len >= 36 => Step::Done(rest.first_chunk::<16>().map(|ip| Ipv6Addr::from(*ip).into())),
+        (0x20, _) => Step::Done(Source::Balancer),
+        (_, 0x00) => Step::Done(Source::Unknown),
+        (_, 0x11) if len >= 12 => client(rest.first_chunk::<4>().map(|ip| Ipv4Addr::from(*ip))),
+        (_, 0x21) if len >= 36 => client(rest.first_chunk::<16>().map(|ip| Ipv6Addr::from(*ip))),
         _ => Step::Invalid,
     }
+}
+
+fn client(address: Option<impl Into<IpAddr>>) -> Step {
+    address.map_or(Step::Invalid, |address| Step::Done(Source::Client(address.into())))
 }
 
 /// The bytes by which the versions are told apart. Every header is longer.
@@ -107,24 +122,25 @@ mod tests {
         [V2, &[command, family], &len, rest].concat()
     }
 
-    fn headers() -> Vec<(Vec<u8>, Option<IpAddr>)> {
-        let (v4, v6) = (IpAddr::from([192, 0, 2, 7]), "2001:db8::7".parse::<IpAddr>().unwrap());
+    fn headers() -> Vec<(Vec<u8>, Source)> {
+        let client = |address: &str| Source::Client(address.parse().unwrap());
+        let (v4, v6) = (client("192.0.2.7"), client("2001:db8::7"));
         let four = [192, 0, 2, 7, 10, 0, 0, 1, 0x1f, 0x90, 0, 80];
         let mut six = [0; 36];
         six[..16].copy_from_slice(&"2001:db8::7".parse::<Ipv6Addr>().unwrap().octets());
         let extended = [&four[..], &[4, 0, 3, 1, 2, 3]].concat();
         vec![
-            (b"PROXY TCP4 192.0.2.7 10.0.0.1 8080 80\r\n".to_vec(), Some(v4)),
-            (b"PROXY TCP6 2001:db8::7 ::1 65535 0\r\n".to_vec(), Some(v6)),
-            (b"PROXY TCP6 :: :: 1 1\r\n".to_vec(), Some("::".parse().unwrap())),
-            (b"PROXY UNKNOWN\r\n".to_vec(), None),
-            (b"PROXY UNKNOWN what ever it is\r\n".to_vec(), None),
-            (v2(0x21, 0x11, &four), Some(v4)),
-            (v2(0x21, 0x11, &extended), Some(v4)),
-            (v2(0x21, 0x21, &six), Some(v6)),
-            (v2(0x20, 0x00, &[]), None),
-            (v2(0x20, 0x11, &four), None),
-            (v2(0x21, 0x00, &[1, 2, 3]), None),
+            (b"PROXY TCP4 192.0.2.7 10.0.0.1 8080 80\r\n".to_vec(), v4),
+            (b"PROXY TCP6 2001:db8::7 ::1 65535 0\r\n".to_vec(), v6),
+            (b"PROXY TCP6 :: :: 1 1\r\n".to_vec(), client("::")),
+            (b"PROXY UNKNOWN\r\n".to_vec(), Source::Unknown),
+            (b"PROXY UNKNOWN what ever it is\r\n".to_vec(), Source::Unknown),
+            (v2(0x21, 0x11, &four), v4),
+            (v2(0x21, 0x11, &extended), v4),
+            (v2(0x21, 0x21, &six), v6),
+            (v2(0x20, 0x00, &[]), Source::Balancer),
+            (v2(0x20, 0x11, &four), Source::Balancer),
+            (v2(0x21, 0x00, &[1, 2, 3]), Source::Unknown),
         ]
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use relay::{Dropped, EngineKind, Plan};
-use tenant::{Live, Nets, Rule, Rules, Spec};
+use tenant::{HeaderTenant, Live, Nets, Rule, Rules, Spec};
 
 use crate::support::{DEADLINE, Engine, Peer, ProxyOn, eventually, upstream_body};
 use crate::tenants::{name, post, server};
@@ -26,7 +26,8 @@ impl Engine for WithTls {
 /// Expects the header from these peers; clients of 192.0.2.0/24 are the tenant `lab`.
 fn behind<E: Engine>(server: &Server, trusted: &str, change: impl FnOnce(&mut Plan)) -> ProxyOn<E> {
     let lab = Rule::Peer { nets: Nets::read(["192.0.2.0/24"]).unwrap(), tenant: name("lab") };
-    let spec = Spec { rules: vec![lab], trusted: Nets::read([trusted]).unwrap(), ..Spec::default() };
+    let claimed = Rule::Header { field: "x-tenant".into(), tenant: HeaderTenant::Value, principal: None };
+    let spec = Spec { rules: vec![lab, claimed], trusted: Nets::read([trusted]).unwrap(), ..Spec::default() };
     ProxyOn::with(server.upstream.address, |plan| {
         plan.tenants = Arc::new(Live::new(Rules::new(spec)));
         plan.upstreams[0].listen[0].proxy_protocol = true;
@@ -34,10 +35,10 @@ fn behind<E: Engine>(server: &Server, trusted: &str, change: impl FnOnce(&mut Pl
     })
 }
 
-/// Sends a header, then a request; returns the tenant of its record.
+/// Sends a header, then a request that names the tenant `claimed`; returns the tenant of its record.
 fn tenant_after<E: Engine>(proxy: &ProxyOn<E>, header: &[u8]) -> String {
     let mut client = connect(proxy, header);
-    client.send(post(CHAT, "", "{}"));
+    client.send(post(CHAT, "X-Tenant: claimed\r\n", "{}"));
     let head = client.head().unwrap();
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     upstream_body(&mut client, &head);
@@ -60,7 +61,8 @@ fn header_of_a_trusted_peer_names_the_client() {
     let clear = behind::<crate::support::DefaultEngine>(&server, "127.0.0.1", |_| {});
     let with_tls = behind::<WithTls>(&server, "127.0.0.1", |_| {});
     for (header, tenant) in
-        [(V1, "lab"), (V2, "lab"), (OF_ITSELF, "default"), (b"PROXY UNKNOWN\r\n", "default")]
+        // A client without an address has nothing of the trust that the load balancer itself has.
+        [(V1, "lab"), (V2, "lab"), (OF_ITSELF, "claimed"), (b"PROXY UNKNOWN\r\n", "default")]
     {
         assert_eq!(tenant_after(&clear, header), tenant, "{}", header.escape_ascii());
         assert_eq!(tenant_after(&with_tls, header), tenant, "{}", header.escape_ascii());

@@ -1,15 +1,22 @@
 //! Each fault of a certificate and of a handshake has a text for people.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rcgen::{CertificateParams, CertifiedIssuer, KeyPair, date_time_ymd};
+use rcgen::{CertificateParams, CertifiedIssuer, CustomExtension, KeyPair, date_time_ymd};
 use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::{ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::authority::{Authority, Identity, Server, config, issuer, own};
 use super::{PATIENCE, connect, target};
+use crate::fault::TlsFault;
+use crate::verifier::Verifier;
 use crate::{Address, ConnectError, Offer, Step, Target, TlsFiles, Verification};
 
 /// Connects to a server with this certificate, and returns the text of the fault.
@@ -67,6 +74,26 @@ async fn wrong_name_lists_the_names() {
 async fn self_signed_certificate_is_named() {
     let text = fault(&self_signed(own(&["localhost"])), &Authority::new()).await;
     assert!(text.starts_with("the certificate of localhost is self-signed and not trusted"), "{text}");
+}
+
+/// No server of rustls presents such a certificate, so the verifier is called.
+#[test]
+fn unknown_extension_is_not_blamed_on_the_root() {
+    let authority = Authority::new();
+    let mut params = own(&["localhost"]);
+    let mut extension = CustomExtension::from_oid_content(&[1, 3, 6, 1, 4, 1, 99_999], vec![5, 0]);
+    extension.set_criticality(true);
+    params.custom_extensions.push(extension);
+    let chain = authority.sign(params).chain;
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.root_der()).unwrap();
+    let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::new(default_provider()));
+    let verifier = Verifier::new(inner.build().unwrap(), Vec::new());
+    let name = ServerName::try_from("localhost").unwrap();
+    let error = verifier.verify_server_cert(&chain[0], &chain[1..], &name, &[], UnixTime::now()).unwrap_err();
+    let text = TlsFault::of(&io::Error::other(error), "localhost").to_string();
+    assert!(text.starts_with("the certificate of localhost cannot be verified: "), "{text}");
+    assert!(!text.contains("root"), "{text}");
 }
 
 #[tokio::test]
@@ -183,7 +210,7 @@ async fn required_client_certificate_is_named() {
     let authority = Authority::new();
     let mut roots = RootCertStore::empty();
     roots.add(authority.root_der()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(default_provider());
     let verifier =
         WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build().unwrap();
     let identity = authority.localhost();

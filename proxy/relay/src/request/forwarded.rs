@@ -1,7 +1,7 @@
 //! Adds the client's address, protocol and host to a request: `X-Forwarded-For`, `-Proto`, `-Host`, and `Forwarded`
 //! (RFC 7239). Fields of a trusted peer are kept and extended; those of other peers are replaced.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use http::HeaderMap;
 use http::header::{FORWARDED, HOST, HeaderName, HeaderValue};
@@ -31,17 +31,19 @@ pub(crate) fn append(fields: &mut HeaderMap, sender: Sender) {
     let proto = if sender.is_tls { "https" } else { "http" };
     let host = fields.get(HOST).cloned();
     let peer = match sender.peer {
-        IpAddr::V4(peer) => peer.to_string(),
-        IpAddr::V6(peer) => format!("\"[{peer}]\""),
+        // A load balancer did not state the address.
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => "unknown".to_owned(),
+        peer => peer.to_string(),
     };
-    let mut element = format!("for={peer};proto={proto}");
+    let node = if sender.peer.is_ipv6() { format!("\"[{peer}]\"") } else { peer.clone() };
+    let mut element = format!("for={node};proto={proto}");
     // Quotes and backslashes are not part of a host.
     if let Some(host) =
         host.as_ref().and_then(|host| host.to_str().ok()).filter(|host| !host.contains(['"', '\\']))
     {
         element.extend([";host=\"", host, "\""]);
     }
-    extend(fields, FOR, &sender.peer.to_string());
+    extend(fields, FOR, &peer);
     extend(fields, FORWARDED, &element);
     fields.entry(PROTO).or_insert(HeaderValue::from_static(proto));
     if let Some(host) = host {
@@ -113,6 +115,12 @@ mod tests {
                 "x-forwarded-host: api.example.com",
             ]
         );
+    }
+
+    #[test]
+    fn unstated_address_is_unknown() {
+        let added = after(&[("host", "a")], false, "0.0.0.0", false);
+        assert_eq!(added[1..3], ["x-forwarded-for: unknown", "forwarded: for=unknown;proto=http;host=\"a\""]);
     }
 
     #[test]

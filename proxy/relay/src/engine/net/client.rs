@@ -7,7 +7,7 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -24,7 +24,7 @@ use super::tls::{HandshakeError, Tls};
 use super::tunnel::UpstreamIo;
 use crate::capacity::Permit;
 use crate::holder::{Holder, Key};
-use crate::proxy_header::{self, Step};
+use crate::proxy_header::{self, Source, Step};
 use crate::session::Session;
 use crate::state::WorkerState;
 use crate::{clock, limits};
@@ -347,10 +347,15 @@ impl Client {
             }
         };
         self.awaits_header.set(false);
-        if let Some(source) = source {
-            let source = source.to_canonical();
-            let holder = holder(worker, source);
-            self.peer.set(source);
+        let named = match source {
+            Source::Client(address) => Some(address.to_canonical()),
+            // It has no address, and nothing of the load balancer's trust.
+            Source::Unknown => Some(Ipv4Addr::UNSPECIFIED.into()),
+            Source::Balancer => None,
+        };
+        if let Some(peer) = named {
+            let holder = holder(worker, peer);
+            self.peer.set(peer);
             self.counted.borrow_mut().charge(holder.clone());
             if let Some(place) = &mut *self.socket_place.borrow_mut() {
                 place.charge(holder.clone());
