@@ -76,10 +76,10 @@ fn certificates_change_while_it_runs() {
     let (other, half) = (pki.server(2022, 2052), &next.0[..next.0.len() / 2]);
     let (expired, early) = (pki.server(2019, 2020), pki.server(2049, 2050));
     for (certificate, key, reason) in [
-        (&*other.0, &*next.1, "tls.key: the key is not that of the certificate "),
-        (half, &next.1, "tls.crt: not a whole PEM file"),
-        (&expired.0, &expired.1, "tls.crt: the certificate expired at 2020-01-01T00:00:00Z"),
-        (&early.0, &early.1, "tls.crt: the certificate is not valid before 2049-01-01T00:00:00Z"),
+        (&*other.0, &*next.1, "tls.key is not the key of "),
+        (half, &next.1, "tls.crt is incomplete"),
+        (&expired.0, &expired.1, "tls.crt has a certificate that expired at 2020-01-01T00:00:00Z"),
+        (&early.0, &early.1, "tls.crt has a certificate that is not valid before 2049-01-01T00:00:00Z"),
     ] {
         pki.replace("tls.key", key);
         pki.replace("tls.crt", certificate);

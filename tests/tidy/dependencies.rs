@@ -194,7 +194,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-live", &["tokenmeter-meter", "tokenmeter-metrics"]),
     ("tokenmeter-top", &["tokenmeter-live", "tokenmeter-scrape"]),
     ("tokenmeter-page", &["tokenmeter-live"]),
-    ("tokenmeter-certificate", &[]),
+    ("tokenmeter-certificate", &["tokenmeter-connect"]),
     ("tokenmeter-inject", &["tokenmeter-certificate", "tokenmeter-text"]),
     ("tokenmeter-tokenizer", &[]),
     (

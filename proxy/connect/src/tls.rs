@@ -2,11 +2,11 @@
 
 use std::error::Error;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use rustls::client::WebPkiServerVerifier;
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
@@ -104,7 +104,7 @@ impl Tls {
             .expect("the provider has suites of TLS 1.2 and 1.3")
             .dangerous();
         let trusted = match &files.ca {
-            Some(file) => pem::certificates(file).map_err(TlsError::Ca)?,
+            Some(file) => read_certificates(file).map_err(TlsError::Ca)?,
             None => Vec::new(),
         };
         let builder = match (files.verification, &files.ca) {
@@ -118,7 +118,7 @@ impl Tls {
                         for (index, certificate) in trusted.iter().enumerate() {
                             roots.add(certificate.clone()).map_err(|_invalid| {
                                 let problem = format!("has an invalid certificate (number {})", index + 1);
-                                TlsError::Ca(PemError { file: file.clone(), problem })
+                                TlsError::Ca(PemError::new(file, problem))
                             })?;
                         }
                         Arc::new(roots)
@@ -133,8 +133,9 @@ impl Tls {
         let config = match &files.client {
             None => builder.with_no_client_auth(),
             Some(client) => {
-                let key = pem::key(&client.key).map_err(TlsError::Key)?;
-                let chain = pem::certificates(&client.cert).map_err(TlsError::Cert)?;
+                let key = pem::read(&client.key).and_then(|content| pem::key(&client.key, &content));
+                let key = key.map_err(TlsError::Key)?;
+                let chain = read_certificates(&client.cert).map_err(TlsError::Cert)?;
                 builder.with_client_auth_cert(chain, key).map_err(|error| {
                     let problem = match error {
                         rustls::Error::InconsistentKeys(_) => {
@@ -142,7 +143,7 @@ impl Tls {
                         }
                         _ => "has a key of an unsupported kind".to_owned(),
                     };
-                    TlsError::Key(PemError { file: client.key.clone(), problem })
+                    TlsError::Key(PemError::new(&client.key, problem))
                 })?
             }
         };
@@ -180,6 +181,10 @@ impl Tls {
             Err(_elapsed) => Err(ConnectError::Timeout(Step::Handshake)),
         }
     }
+}
+
+fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, PemError> {
+    pem::read(file).and_then(|content| pem::certificates(file, &content))
 }
 
 /// Returns the valid root certificates of the system, read once; on some systems a few are invalid.

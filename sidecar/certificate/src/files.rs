@@ -1,19 +1,16 @@
 //! The files of one listener.
 
-use std::fs::{self, File};
-use std::io::Read;
-use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use connect::pem::{self, PemError};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 
 use crate::Validity;
-use crate::pem;
 
 /// The paths of the files, each in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +70,7 @@ impl Files {
     /// # Errors
     ///
     /// The file that cannot be used, and the reason.
-    pub fn load(&mut self) -> Result<Loaded, String> {
+    pub fn load(&mut self) -> Result<Loaded, PemError> {
         let contents = self.read()?;
         let loaded = self.parse(&contents)?;
         self.last = Last::Used(contents);
@@ -83,11 +80,11 @@ impl Files {
     /// Reads the files; returns their content if it differs from that of the last call. An error is returned once for
     /// each change. Content that is not valid now is an error; that of a certificate which becomes valid later is
     /// returned then.
-    pub fn changed(&mut self) -> Option<Result<Loaded, String>> {
+    pub fn changed(&mut self) -> Option<Result<Loaded, PemError>> {
         self.changed_at(unix_s())
     }
 
-    pub(crate) fn changed_at(&mut self, now_unix_s: u64) -> Option<Result<Loaded, String>> {
+    pub(crate) fn changed_at(&mut self, now_unix_s: u64) -> Option<Result<Loaded, PemError>> {
         let contents = match self.read() {
             Ok(contents) => contents,
             // While files are replaced, one of them may be absent.
@@ -105,7 +102,10 @@ impl Files {
             Err(error) => (Last::Refused(contents), Err(error)),
             Ok(loaded) => {
                 let from = loaded.validity.from_unix_s;
-                match loaded.validity.check(now_unix_s).map_err(at(&self.paths.certificate)) {
+                let invalid = |reason| {
+                    PemError::new(&self.paths.certificate, format!("has a certificate that {reason}"))
+                };
+                match loaded.validity.check(now_unix_s).map_err(invalid) {
                     Ok(()) => (Last::Used(contents), Ok(loaded)),
                     Err(error) if now_unix_s < from => (Last::Early(contents, from), Err(error)),
                     Err(error) => (Last::Refused(contents), Err(error)),
@@ -121,21 +121,21 @@ impl Files {
         self.last = Last::Unread;
     }
 
-    fn read(&self) -> Result<Contents, String> {
+    fn read(&self) -> Result<Contents, PemError> {
         let Paths { certificate, key, client_ca } = &self.paths;
-        let client_ca = client_ca.as_deref().map_or(Ok(Vec::new()), read)?;
-        Ok([read(certificate)?, read(key)?, client_ca])
+        let client_ca = client_ca.as_deref().map_or(Ok(Vec::new()), pem::read)?;
+        Ok([pem::read(certificate)?, pem::read(key)?, client_ca])
     }
 
-    fn parse(&self, [certificate, key, client_ca]: &Contents) -> Result<Loaded, String> {
+    fn parse(&self, [certificate, key, client_ca]: &Contents) -> Result<Loaded, PemError> {
         let paths = &self.paths;
-        let chain = pem::certificates(certificate).map_err(at(&paths.certificate))?;
-        let validity = Validity::of(&chain).map_err(at(&paths.certificate))?;
-        let key = pem::private_key(key).map_err(at(&paths.key))?;
+        let chain = pem::certificates(&paths.certificate, certificate)?;
+        let validity = Validity::of(&chain).map_err(|problem| PemError::new(&paths.certificate, problem))?;
+        let key = pem::key(&paths.key, key)?;
         let tls = match &paths.client_ca {
             None => self.config(None, chain, key)?,
             Some(path) => {
-                let roots = pem::certificates(client_ca).map_err(at(path))?;
+                let roots = pem::certificates(path, client_ca)?;
                 self.config(Some((path, roots)), chain, key)?
             }
         };
@@ -147,31 +147,34 @@ impl Files {
         client_ca: Option<(&PathBuf, Vec<CertificateDer<'static>>)>,
         chain: Vec<CertificateDer<'static>>,
         key: PrivateKeyDer<'static>,
-    ) -> Result<ServerConfig, String> {
+    ) -> Result<ServerConfig, PemError> {
         let paths = &self.paths;
         let provider = Arc::new(default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?;
+            .expect("the provider has suites of TLS 1.2 and 1.3");
         let builder = match client_ca {
             None => builder.with_no_client_auth(),
             Some((path, certificates)) => {
                 let mut roots = RootCertStore::empty();
-                for certificate in certificates {
-                    roots.add(certificate).map_err(at(path))?;
+                for (index, certificate) in certificates.into_iter().enumerate() {
+                    roots.add(certificate).map_err(|_invalid| {
+                        PemError::new(path, format!("has an invalid certificate (number {})", index + 1))
+                    })?;
                 }
-                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-                builder.with_client_cert_verifier(verifier.build().map_err(at(path))?)
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+                builder.with_client_cert_verifier(verifier.expect("there is a root, and no revocation list"))
             }
         };
-        let mut tls = builder.with_single_cert(chain, key).map_err(|error| match error {
-            rustls::Error::InconsistentKeys(_) => format!(
-                "{}: the key is not that of the certificate {}",
-                paths.key.display(),
-                paths.certificate.display()
-            ),
-            // Nothing but the key can be refused after the chain was parsed.
-            error => format!("{}: the private key cannot be used: {error}", paths.key.display()),
+        let mut tls = builder.with_single_cert(chain, key).map_err(|error| {
+            let problem = match error {
+                rustls::Error::InconsistentKeys(_) => {
+                    format!("is not the key of {}", paths.certificate.display())
+                }
+                // Nothing but the key can be refused after the chain was parsed.
+                error => format!("has a private key that cannot be used: {error}"),
+            };
+            PemError::new(&paths.key, problem)
         })?;
         if paths.client_ca.is_some() {
             // A resumed session skips the verification, so that a certificate would be accepted after its expiry.
@@ -186,31 +189,10 @@ impl Files {
 impl Loaded {
     /// Returns the reason why clients refuse the certificate now, if they do.
     pub fn warning(&self) -> Option<String> {
-        self.validity.check(unix_s()).err()
+        self.validity.check(unix_s()).err().map(|reason| format!("the certificate {reason}"))
     }
-}
-
-fn at<E: ToString>(path: &Path) -> impl Fn(E) -> String {
-    move |error| format!("{}: {}", path.display(), error.to_string())
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    if fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
-        // Opening it waits for a writer, and with it all other reloads.
-        return Err(format!("{}: a pipe cannot be read again; use a file", path.display()));
-    }
-    let mut content = Vec::new();
-    let file = File::open(path).map_err(at(path))?;
-    file.take(FILE_MAX_BYTES + 1).read_to_end(&mut content).map_err(at(path))?;
-    if content.len() as u64 > FILE_MAX_BYTES {
-        return Err(format!("{}: more than {FILE_MAX_BYTES} bytes", path.display()));
-    }
-    Ok(content)
 }
 
 fn unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }
-
-/// Maximum bytes of each file: a bundle of all public authorities has 230 KB.
-const FILE_MAX_BYTES: u64 = 1024 * 1024;

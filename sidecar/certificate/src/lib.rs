@@ -3,7 +3,6 @@
 //! used changes nothing; no error contains a byte of a file, which may be of a key.
 
 mod files;
-mod pem;
 mod validity;
 
 pub use files::{Files, Loaded, Paths};

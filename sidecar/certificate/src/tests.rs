@@ -61,7 +61,7 @@ const NOW: u64 = 1_767_225_600;
 
 /// Asserts that the change is refused with this reason, once.
 fn refused(files: &mut Files, reason: &str) {
-    let error = files.changed_at(NOW).expect("a change").unwrap_err();
+    let error = files.changed_at(NOW).expect("a change").unwrap_err().to_string();
     assert!(error.contains(reason), "{error}");
     assert!(files.changed_at(NOW).is_none(), "reported twice");
 }
@@ -114,22 +114,22 @@ fn unusable_pair_is_refused_with_file_and_reason() {
     files.load().unwrap();
     let (other, other_key) = pair(2020, 2030);
     folder.write(Some(&other), None);
-    refused(&mut files, "tls.key: the key is not that of the certificate ");
+    refused(&mut files, "tls.key is not the key of ");
     folder.write(Some(&other[..other.len() / 2]), Some(&other_key));
-    refused(&mut files, "tls.crt: not a whole PEM file");
+    refused(&mut files, "tls.crt is incomplete");
     folder.write(Some(&other), Some(&other_key[..other_key.len() / 2]));
-    refused(&mut files, "tls.key: not a whole PEM file");
+    refused(&mut files, "tls.key is incomplete");
     folder.write(Some(""), None);
-    refused(&mut files, "tls.crt: no `BEGIN CERTIFICATE` in it");
+    refused(&mut files, "tls.crt has no certificate");
     folder.write(Some(&other), Some(&other));
-    refused(&mut files, "tls.key: no private key in it");
+    refused(&mut files, "tls.key has no private key");
     let damaged = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     folder.write(Some(damaged), Some(&other_key));
-    refused(&mut files, "tls.crt: certificate 1 is damaged");
+    refused(&mut files, "tls.crt has an invalid certificate (number 1)");
     fs::remove_file(folder.0.join("tls.key")).unwrap();
-    refused(&mut files, "tls.key: No such file");
+    refused(&mut files, "tls.key cannot be read: No such file");
     assert!(Command::new("mkfifo").arg(folder.0.join("tls.key")).status().unwrap().success());
-    assert!(folder.files().load().unwrap_err().contains("tls.key: a pipe cannot be read again"));
+    assert!(folder.files().load().unwrap_err().to_string().contains("tls.key is a pipe"));
     fs::remove_file(folder.0.join("tls.key")).unwrap();
     folder.write(Some(&other), Some(&other_key));
     assert!(files.changed_at(NOW).unwrap().is_ok());
@@ -144,7 +144,7 @@ fn expired_pair_is_refused_by_a_reload_only() {
     assert_eq!(files.load().unwrap().warning().unwrap(), "the certificate expired at 2025-01-01T00:00:00Z");
     let (certificate, key) = pair(2019, 2024);
     folder.write(Some(&certificate), Some(&key));
-    refused(&mut files, "tls.crt: the certificate expired at 2024-01-01T00:00:00Z");
+    refused(&mut files, "tls.crt has a certificate that expired at 2024-01-01T00:00:00Z");
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn early_pair_is_loaded_when_it_becomes_valid() {
     files.load().unwrap();
     let (certificate, key) = pair(2027, 2031);
     folder.write(Some(&certificate), Some(&key));
-    refused(&mut files, "tls.crt: the certificate is not valid before 2027-01-01T00:00:00Z");
+    refused(&mut files, "tls.crt has a certificate that is not valid before 2027-01-01T00:00:00Z");
     assert!(files.changed_at(NOW + 366 * 86_400).unwrap().is_ok());
 }
 
@@ -168,10 +168,10 @@ fn errors_quote_no_key() {
     let secret: String = key.lines().nth(1).unwrap().to_owned();
     for damaged in [key.replace('\n', ""), key.replace("-----\n", ""), key.replacen("-----\n", "----", 1)] {
         folder.write(Some(&certificate), Some(&damaged));
-        let error = folder.files().load().unwrap_err();
+        let error = folder.files().load().unwrap_err().to_string();
         assert!(!error.contains(&secret[..8]) && error.len() < 300, "{error}");
         folder.write(Some(&damaged), Some(&damaged));
-        let error = folder.files().load().unwrap_err();
+        let error = folder.files().load().unwrap_err().to_string();
         let bytes = format!("{:?}", &secret.as_bytes()[..8]);
         let bytes = bytes.trim_matches(['[', ']']);
         assert!(!error.contains(&secret[..8]) && !error.contains(bytes), "{error}");

@@ -20,7 +20,7 @@ impl Validity {
         for (index, certificate) in chain.iter().enumerate() {
             // The error has a position and a tag, nothing of the content.
             let parsed = Certificate::from_der(certificate)
-                .map_err(|error| format!("certificate {} is damaged: {error}", index + 1))?;
+                .map_err(|error| format!("has an invalid certificate (number {}): {error}", index + 1))?;
             let validity = &parsed.tbs_certificate.validity;
             all.from_unix_s = all.from_unix_s.max(validity.not_before.to_unix_duration().as_secs());
             all.until_unix_s = all.until_unix_s.min(validity.not_after.to_unix_duration().as_secs());
@@ -28,13 +28,13 @@ impl Validity {
         Ok(all)
     }
 
-    /// Returns the reason why it is not valid at this time.
+    /// Returns the reason why it is not valid at this time: the rest of a sentence that begins with the certificate.
     pub(crate) fn check(&self, now_unix_s: u64) -> Result<(), String> {
         if now_unix_s < self.from_unix_s {
-            return Err(format!("the certificate is not valid before {}", date(self.from_unix_s)));
+            return Err(format!("is not valid before {}", date(self.from_unix_s)));
         }
         if now_unix_s > self.until_unix_s {
-            return Err(format!("the certificate expired at {}", date(self.until_unix_s)));
+            return Err(format!("expired at {}", date(self.until_unix_s)));
         }
         Ok(())
     }

@@ -53,7 +53,7 @@ fn unusable_client_files_are_named() {
     assert_eq!(error.problem, "is incomplete: a BEGIN line has no END line");
 
     let Err(TlsError::Key(error)) = read(&cert, &cert) else { panic!("no key") };
-    assert_eq!(error.problem, "has no private key");
+    assert_eq!(error.problem, "has no private key; one with a passphrase cannot be used");
     let Err(TlsError::Cert(error)) = read(&key, &key) else { panic!("no certificate") };
     assert_eq!(error.problem, "has no certificate");
 }

@@ -39,7 +39,7 @@ impl Files {
         let paths =
             Paths { certificate: options.certificate.clone(), key: options.key.clone(), client_ca: None };
         let mut certificate = CertificateFiles::new(paths, &["http/1.1"]);
-        let tls = certificate.load()?;
+        let tls = certificate.load().map_err(|error| error.to_string())?;
         if let Some(warning) = tls.warning() {
             tracing::warn!("{warning}");
         }
@@ -57,7 +57,8 @@ impl Files {
     pub(super) fn reload(&mut self) -> Option<Result<(), String>> {
         let config = self.config_changed().map(|config| config.map(|config| self.loaded.config = config));
         let certificate = self.certificate.changed();
-        let certificate = certificate.map(|changed| changed.map(|new| self.loaded.tls = new.tls));
+        let certificate = certificate
+            .map(|changed| changed.map(|new| self.loaded.tls = new.tls).map_err(|error| error.to_string()));
         match (config, certificate) {
             (Some(config), Some(certificate)) => Some(config.and(certificate)),
             (config, certificate) => config.or(certificate),

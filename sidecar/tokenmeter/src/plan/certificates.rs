@@ -1,6 +1,7 @@
 //! Plans listeners with TLS: their addresses, and the certificates that the start reads.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -79,16 +80,19 @@ impl Reader<'_> {
         let (address, certificate, key) = (address?, certificate?, key?);
         let client_ca = written(keys.client_ca).filter(|value| !value.text.is_empty());
         let paths = Paths {
-            certificate: certificate.text.into(),
-            key: key.text.into(),
-            client_ca: client_ca.map(|value| value.text.into()),
+            certificate: certificate.text.as_str().into(),
+            key: key.text.as_str().into(),
+            client_ca: client_ca.as_ref().map(|value| value.text.as_str().into()),
         };
         let mut files = Files::new(paths, keys.protocols);
         let loaded = match files.load() {
             Ok(loaded) => loaded,
-            Err(problem) => {
-                let remedy = "name a PEM file of a certificate chain, and one of its private key";
-                self.errors.push(Diagnostic::at(&certificate.origin, problem, remedy));
+            Err(error) => {
+                let remedy = "name a PEM file of a certificate chain, one of its private key, and one of the authorities";
+                let written = [Some(&certificate), Some(&key), client_ca.as_ref()];
+                let wrong = written.into_iter().flatten().find(|value| Path::new(&value.text) == error.file);
+                let origin = &wrong.unwrap_or(&certificate).origin;
+                self.errors.push(Diagnostic::at(origin, error.to_string(), remedy));
                 return Some((address, None));
             }
         };

@@ -72,8 +72,18 @@ fn errors_of_listeners_have_place_problem_and_remedy() {
         ),
         (
             "listen_tls=0.0.0.0:9843 tls_cert=@/key tls_key=@/key",
-            "--tls-cert: @/key: no `BEGIN CERTIFICATE` in it; name a PEM file of a certificate chain, and one of \
-             its private key",
+            "--tls-cert: @/key has no certificate; name a PEM file of a certificate chain, one of its private key, and \
+             one of the authorities",
+        ),
+        (
+            "listen_tls=0.0.0.0:9843 tls_cert=@/crt tls_key=@/none",
+            "--tls-key: @/none cannot be read: No such file or directory (os error 2); name a PEM file of a \
+             certificate chain, one of its private key, and one of the authorities",
+        ),
+        (
+            "listen_tls=0.0.0.0:9843 tls_cert=@/crt tls_key=@/key tls_client_ca=@/none",
+            "--tls-client-ca: @/none cannot be read: No such file or directory (os error 2); name a PEM file of a \
+             certificate chain, one of its private key, and one of the authorities",
         ),
         (
             "listen_tls=0.0.0.0:9464 tls_cert=@/crt tls_key=@/key",

@@ -51,7 +51,7 @@ impl Watch for CertificatesWatch {
                     expiry.store(loaded.validity.until_unix_s, Ordering::Relaxed);
                     Ok(shown())
                 }
-                Some(Err(error)) => Err(error),
+                Some(Err(error)) => Err(error.to_string()),
             };
             results.push(ReloadResult { kind: ReloadedFile::Certificate, outcome });
         }
