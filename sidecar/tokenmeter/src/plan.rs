@@ -164,6 +164,9 @@ impl Plan {
             reader.gpu(machine, upstreams.iter().filter_map(UpstreamDraft::for_gpu).collect(), max_models);
         let objectives = reader.objectives();
         let tenancy = reader.tenants();
+        if reader.errors.is_empty() {
+            reader.check_proxy_protocol(&upstreams, &tenancy.now.spec.trusted);
+        }
         let budgets = reader.budgets();
         if reader.errors.is_empty() {
             reader.check_covers(&budgets, &tenancy.now.spec);

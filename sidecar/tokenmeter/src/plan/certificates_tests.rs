@@ -90,6 +90,11 @@ fn errors_of_listeners_have_place_problem_and_remedy() {
             "--listen-tls: 0.0.0.0:9464 and 127.0.0.1:9464 use the same port; give each listener a port of its own",
         ),
         (
+            "proxy_protocol=true",
+            "--upstream: `proxy_protocol` is set, and no peer is trusted to send the header; list the load balancer \
+             under `trusted_peers` of the tenants file",
+        ),
+        (
             "listen=unix:",
             "--listen: `unix:` is not the path of a Unix socket; write unix:PATH with at most 107 bytes",
         ),

@@ -11,6 +11,7 @@ use meter::Role;
 use origin::{Diagnostic, Origin};
 use relay::{Listen, ListenAddress, RoleSource, ServerKind, UsagePolicy};
 use scrape::Fetcher;
+use tenant::Nets;
 
 use super::certificates::{Certificate, LISTEN_TLS};
 use super::hosted::Hosted;
@@ -251,6 +252,17 @@ impl Reader<'_> {
             proxy_protocol,
             scrape,
             gpus,
+        }
+    }
+
+    /// Reports upstreams that expect the header of the PROXY protocol while no peer may send it: every connection would
+    /// be closed.
+    pub(super) fn check_proxy_protocol(&mut self, upstreams: &[UpstreamDraft], trusted: &Nets) {
+        let expects = upstreams.iter().filter(|upstream| upstream.proxy_protocol && trusted.is_empty());
+        for upstream in expects {
+            let problem = "`proxy_protocol` is set, and no peer is trusted to send the header";
+            let remedy = "list the load balancer under `trusted_peers` of the tenants file";
+            self.errors.push(Diagnostic::at(&upstream.url_origin, problem, remedy));
         }
     }
 
