@@ -20,7 +20,7 @@ fn upstream() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let kept = Arc::clone(&heads);
     let address = scripted::server(move |head| {
         kept.lock().expect("no panic").push(head.to_owned());
-        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_vec()
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello".to_vec()
     });
     (address, heads)
 }

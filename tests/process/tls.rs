@@ -22,7 +22,9 @@ const REQUEST: &str =
     "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
 
 fn start(pki: &Pki, options: &[&str]) -> Proxy {
-    let upstream = scripted::server(|_| b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_vec());
+    let upstream = scripted::server(|_| {
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello".to_vec()
+    });
     let (certificate, key) = (pki.path("tls.crt"), pki.path("tls.key"));
     let listen = ["--listen-tls", "127.0.0.1:0", "--tls-cert", &certificate, "--tls-key", &key];
     Proxy::start(upstream, &[&listen[..], options].concat())
