@@ -208,3 +208,18 @@ fn peer_tls(proxy: Proxy) -> (&'static str, &'static str) {
 fn free_address() -> Result<String, Failure> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_peers_have_every_word_that_is_filled_in() {
+        for (name, file) in [("nginx", NGINX), ("HAProxy", HAPROXY)] {
+            for word in ["LISTEN", "UPSTREAM", "CLIENT_TLS", "SERVER_TLS"] {
+                let lines = file.lines().filter(|line| !line.trim_start().starts_with('#'));
+                assert!(lines.into_iter().any(|line| line.contains(word)), "{name}'s file has no {word}");
+            }
+        }
+    }
+}
