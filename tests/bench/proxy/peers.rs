@@ -195,7 +195,9 @@ fn peer_tls(proxy: Proxy) -> (&'static str, &'static str) {
     match proxy {
         Proxy::Nginx => (
             "ssl",
-            "proxy_ssl_verify on; proxy_ssl_trusted_certificate RUNDIR/cert.pem; proxy_ssl_name 127.0.0.1;",
+            // nginx compares names with names only, not with addresses, and speaks TLS 1.3 only if a setting names it.
+            "proxy_ssl_verify on; proxy_ssl_trusted_certificate RUNDIR/cert.pem; proxy_ssl_name localhost; \
+             proxy_ssl_protocols TLSv1.3;",
         ),
         Proxy::Haproxy => {
             ("ssl crt RUNDIR/both.pem alpn http/1.1", "ssl verify required ca-file RUNDIR/cert.pem")

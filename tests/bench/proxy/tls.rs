@@ -1,4 +1,4 @@
-//! TLS of the benchmark's ends and of the peers: one self-signed certificate of 127.0.0.1, made at the start.
+//! TLS of the benchmark's ends and of the peers: one self-signed certificate of 127.0.0.1 and localhost, made at the start.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ pub(crate) struct Certificate(PathBuf);
 impl Certificate {
     /// Makes the certificate, in a folder.
     pub(crate) fn make(folder: &Path) -> Result<Self, Failure> {
-        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned(), "localhost".to_owned()])?;
         let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
         let files = Self(folder.to_owned());
         fs::write(files.chain(), &certificate)?;
