@@ -4,7 +4,7 @@
 //! `tests/bench/run` installs the peers and runs it; `tests/bench/performance.md` explains the numbers. In reading
 //! order: [`wire`] has the bytes, [`mock`] sends them, [`load`] requests and checks them ([`reply`]), [`floor`] is the
 //! lower bound of a proxy, [`peers`] starts the others, [`scenario`] lists the loads, [`rounds`] alternates, [`report`]
-//! compares.
+//! compares. [`instructions`] counts instead of measuring time.
 
 mod books;
 mod child;
@@ -12,7 +12,9 @@ mod collectors;
 mod cpu;
 mod crowd;
 mod floor;
+mod instructions;
 mod load;
+mod lockstep;
 mod mock;
 mod options;
 mod peers;
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         ["collector", fault] => collectors::serve(fault),
         ["attack", name, address, admin] => crowd::attack(name, address, admin),
         ["crowd", rest @ ..] => Options::read(rest).and_then(|options| crowd::run(&options)),
+        ["instructions", rest @ ..] => Options::read(rest).and_then(|options| instructions::run(&options)),
         ["--help" | "-h"] => {
             println!("{}", options::HELP);
             Ok(())

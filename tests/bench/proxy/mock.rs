@@ -36,11 +36,7 @@ pub(crate) fn run(certificate: Option<&Certificate>) -> Result<(), Failure> {
 
 async fn serve(mut stream: Stream) -> io::Result<()> {
     let mut inbox = Vec::with_capacity(1024);
-    let json = format!(
-        "HTTP/1.1 200 OK\r\nserver: uvicorn\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{}",
-        wire::JSON_REPLY.len(),
-        wire::JSON_REPLY
-    );
+    let json = json_reply();
     while let Some(ask) = next(&mut stream, &mut inbox).await? {
         match ask {
             Ask::Json => {
@@ -55,6 +51,19 @@ async fn serve(mut stream: Stream) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// The whole reply to a request without a stream.
+pub(crate) fn json_reply() -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\nserver: uvicorn\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{}",
+        wire::JSON_REPLY.len(),
+        wire::JSON_REPLY
+    )
+}
+
+/// The head of every stream.
+pub(crate) const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\nserver: uvicorn\r\n\
+    content-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /// The next whole request; `None` at the end.
 async fn next(stream: &mut Stream, inbox: &mut Vec<u8>) -> io::Result<Option<Ask>> {
@@ -74,7 +83,7 @@ async fn next(stream: &mut Stream, inbox: &mut Vec<u8>) -> io::Result<Option<Ask
 }
 
 /// The first request in the received bytes, with its length, once it is whole.
-fn request(inbox: &[u8]) -> io::Result<Option<(Ask, usize)>> {
+pub(crate) fn request(inbox: &[u8]) -> io::Result<Option<(Ask, usize)>> {
     let Some(head) = memchr::memmem::find(inbox, b"\r\n\r\n").map(|at| at + 4) else {
         return if inbox.len() > MAX_REQUEST_BYTES { Err(odd("too long a head")) } else { Ok(None) };
     };
@@ -96,9 +105,7 @@ fn odd(what: &str) -> io::Error {
 /// Writes a stream. The role and the first text are sent back to back, as real servers do: a proxy that waits for an
 /// acknowledgement between the two shows it here.
 async fn answer(stream: &mut Stream, text: u32, pause: Duration, frames: &Frames) -> io::Result<()> {
-    const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nserver: uvicorn\r\n\
-        content-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n";
-    stream.write_all(HEAD).await?;
+    stream.write_all(STREAM_HEAD.as_bytes()).await?;
     stream.write_all(&wire::chunk(&frames.role)).await?;
     stream.flush().await?;
     let mut chunk = wire::chunk(&frames.text);

@@ -14,6 +14,7 @@ pub(crate) const HELP: &str = "\
 bench-proxy [--rounds N] [--scenarios a,b] [--proxies a,b] [--tls a,b] [--tokenmeter PATH] [--spin]
 bench-proxy --collectors[=a,b] [--rounds N] [--tokenmeter PATH]
 bench-proxy crowd [--rounds N] [--tokenmeter PATH]
+bench-proxy instructions [--tokenmeter PATH] [--budget FILE] [--profiles FOLDER]
 bench-proxy --ledger[=DIR] [--rounds N] [--scenarios a,b] [--tokenmeter PATH]
 
   --rounds N         alternating rounds, 1 to 100 (default 5)
@@ -26,6 +27,9 @@ bench-proxy --ledger[=DIR] [--rounds N] [--scenarios a,b] [--tokenmeter PATH]
   --ledger[=DIR]     instead: what tenants, prices and a ledger in DIR (default here) cost the
                      traffic, by the scenarios short, brief, lat16 and lat64
   crowd              instead: the times of one client while another one takes all that it can get
+  instructions       instead: instructions per frame and per request, counted by valgrind on any
+                     machine; with --budget it fails if one exceeds the file's by more than 3 %;
+                     --profiles keeps callgrind's files in a folder, for callgrind_annotate
   --spin             keep both cores awake at idle priority: read only p50 then
 Tables go to stdout, progress to stderr. It needs two cores, taskset, setpriv and chrt.";
 
@@ -45,6 +49,10 @@ pub(crate) struct Options {
     pub(crate) collectors: Vec<Fault>,
     /// The folder of a ledger, to measure its cost instead.
     pub(crate) ledger: Option<PathBuf>,
+    /// The file of the budget of instructions.
+    pub(crate) budget: Option<PathBuf>,
+    /// The folder that keeps callgrind's files.
+    pub(crate) profiles: Option<PathBuf>,
     /// True to keep cores awake.
     pub(crate) spin: bool,
 }
@@ -61,6 +69,8 @@ impl Options {
             tokenmeter: beside,
             collectors: Vec::new(),
             ledger: None,
+            budget: None,
+            profiles: None,
             spin: false,
         };
         let mut words = words.iter();
@@ -90,6 +100,8 @@ impl Options {
             match word {
                 "--rounds" => options.rounds = value.parse()?,
                 "--tokenmeter" => options.tokenmeter = PathBuf::from(value),
+                "--budget" => options.budget = Some(PathBuf::from(value)),
+                "--profiles" => options.profiles = Some(PathBuf::from(value)),
                 "--scenarios" => {
                     let named = |name: &str| scenario::ALL.into_iter().find(|each| each.name == name);
                     options.scenarios = list(value, named)?;

@@ -75,7 +75,8 @@ fn haproxy() -> &'static str {
 
 /// A folder for files of the peers, removed at the end.
 pub(crate) struct RunDir {
-    path: PathBuf,
+    /// The folder.
+    pub(crate) path: PathBuf,
     /// The certificate of the mock and of the proxies.
     pub(crate) certificate: Certificate,
 }
@@ -207,7 +208,7 @@ fn peer_tls(proxy: Proxy) -> (&'static str, &'static str) {
 }
 
 /// An unused address. Another process could take it before its user does; then the user reports that.
-fn free_address() -> Result<String, Failure> {
+pub(crate) fn free_address() -> Result<String, Failure> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }
 
