@@ -292,9 +292,34 @@ pub(crate) struct Fields {
 struct Node {
     field: Field,
     element: u8,
-    keys: Vec<(Box<str>, u8)>,
+    keys: Vec<Member>,
     /// Names in any letter case, used if no entry of `keys` matches.
     cased: Vec<(&'static str, u8)>,
+}
+
+/// A member of an object.
+#[derive(Debug)]
+struct Member {
+    /// Few names have an equal beginning, so that most are told apart without a call.
+    beginning: u64,
+    name: Box<str>,
+    to: u8,
+}
+
+/// Returns the first eight bytes of a name, or all and zeros.
+#[inline]
+fn beginning(name: &[u8]) -> u64 {
+    if let Some(first) = name.first_chunk() {
+        return u64::from_le_bytes(*first);
+    }
+    match (name.first_chunk(), name.last_chunk()) {
+        // Both halves of four to seven bytes; they overlap in equal bytes.
+        (Some(first), Some(last)) => {
+            let last = u64::from(u32::from_le_bytes(*last));
+            u64::from(u32::from_le_bytes(*first)) | last << ((name.len() - size_of::<u32>()) * 8)
+        }
+        _ => name.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+    }
 }
 
 impl Fields {
@@ -341,7 +366,9 @@ impl Fields {
     /// The node of an object's member.
     pub(crate) fn member(&self, node: u8, key: &[u8]) -> u8 {
         let Some(node) = self.nodes.get(usize::from(node)) else { return NOWHERE };
-        let exact = node.keys.iter().find(|(name, _)| name.as_bytes() == key).map(|&(_, to)| to);
+        let beginning = beginning(key);
+        let is_equal = |member: &&Member| member.beginning == beginning && member.name.as_bytes() == key;
+        let exact = node.keys.iter().find(is_equal).map(|member| member.to);
         let cased = || node.cased.iter().find(|(name, _)| is_folded(name, key));
         exact.or_else(|| cased().map(|&(_, to)| to)).unwrap_or(NOWHERE)
     }
@@ -397,7 +424,8 @@ impl Fields {
         match self.member(node, key.as_bytes()) {
             NOWHERE => {
                 let to = self.add();
-                self.nodes[usize::from(node)].keys.push((key.into(), to));
+                let member = Member { beginning: beginning(key.as_bytes()), name: key.into(), to };
+                self.nodes[usize::from(node)].keys.push(member);
                 to
             }
             to => to,
@@ -444,4 +472,19 @@ fn steps(path: &'static str) -> impl Iterator<Item = &'static str> {
         .collect();
     assert!(steps.len() <= PATH_LEVELS, "{path}: deeper than PATH_LEVELS");
     steps.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::beginning;
+
+    #[test]
+    fn beginning_is_eight_bytes_or_all_and_zeros() {
+        let name = b"abcdefghijk";
+        for len in 0..=name.len() {
+            let mut padded = [0; 8];
+            padded[..len.min(8)].copy_from_slice(&name[..len.min(8)]);
+            assert_eq!(beginning(&name[..len]), u64::from_le_bytes(padded), "{len}");
+        }
+    }
 }

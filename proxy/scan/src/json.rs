@@ -5,8 +5,7 @@
 //! brackets. Nothing in it recurses.
 
 mod number;
-
-use memchr::memchr2;
+mod string;
 
 use crate::carry::Carry;
 use crate::extent::Timings;
@@ -72,6 +71,8 @@ pub(crate) struct Json {
     deeper: u32,
     /// Bit d: the container at depth d is an object.
     objects: u128,
+    /// The innermost open container is an object.
+    in_object: bool,
     /// Nodes of the open containers, to the depth of the paths.
     path: [u8; PATH_LEVELS],
     /// Elements seen in them.
@@ -131,6 +132,7 @@ impl Json {
             depth: 0,
             deeper: 0,
             objects: 0,
+            in_object: false,
             path: [NOWHERE; PATH_LEVELS],
             items: [0; PATH_LEVELS],
             node: 0,
@@ -149,6 +151,7 @@ impl Json {
     pub(crate) fn restart(&mut self) {
         self.expects = Expects::Value;
         self.depth = 0;
+        self.in_object = false;
         self.node = 0;
         self.root_is_null = false;
         self.member_spans = [(0, 0); MEMBERS];
@@ -202,7 +205,7 @@ impl Json {
                     continue;
                 }
                 Expects::Bare => {
-                    let end = bytes[at..].iter().position(|&b| !is_bare(b)).map_or(bytes.len(), |n| at + n);
+                    let end = at + bare_len(&bytes[at..]);
                     if end == bytes.len() {
                         self.carry.push(&bytes[began..]);
                         at = end;
@@ -230,6 +233,17 @@ impl Json {
                             b'{' | b'[' => self.open(fields, byte == b'{', visit),
                             b'"' => {
                                 let field = fields.field(self.node);
+                                if field == Field::Intermediate
+                                    && let Some(len) = string::plain_len(&bytes[at + 1..])
+                                {
+                                    // Most texts that no field needs are whole in their slice.
+                                    if let Some(buffer) = &mut self.text_buffer {
+                                        buffer.begin(field);
+                                    }
+                                    at += len + 2;
+                                    self.after_value();
+                                    continue;
+                                }
                                 if let Some(buffer) = &mut self.text_buffer {
                                     buffer.begin(field);
                                 }
@@ -245,6 +259,11 @@ impl Json {
                                 self.carry.clear();
                                 self.expects = Expects::Bare;
                                 began = at;
+                                let end = at + bare_len(&bytes[at..]);
+                                if end < bytes.len() {
+                                    self.end_bare(fields, &bytes[began..end], base + began, visit);
+                                    at = end;
+                                }
                                 continue;
                             }
                             _ => self.expects = Expects::Broken,
@@ -253,9 +272,20 @@ impl Json {
                 },
                 Expects::KeyOrEnd | Expects::Key => match byte {
                     b'"' => {
-                        self.begin_string(Role::Key);
                         self.key_from = self.origin + (base + at) as u64;
                         began = at + 1;
+                        // Most keys are whole in their slice, and a colon follows at once.
+                        if let Some(len) = string::plain_len(&bytes[began..]) {
+                            self.node = self.member(fields, &bytes[began..began + len.min(CARRY_BYTES)]);
+                            at = began + len + 1;
+                            self.expects = Expects::Colon;
+                            if bytes.get(at) == Some(&b':') {
+                                self.expects = Expects::Value;
+                                at += 1;
+                            }
+                            continue;
+                        }
+                        self.begin_string(Role::Key);
                     }
                     b'}' if self.expects == Expects::KeyOrEnd => self.close(fields, base + at, visit),
                     _ => self.expects = Expects::Broken,
@@ -263,7 +293,7 @@ impl Json {
                 Expects::Colon => {
                     self.expects = if byte == b':' { Expects::Value } else { Expects::Broken };
                 }
-                Expects::CommaOrEnd => match (byte, self.in_object()) {
+                Expects::CommaOrEnd => match (byte, self.in_object) {
                     (b',', true) => self.expects = Expects::Key,
                     (b',', false) => self.expects = Expects::Value,
                     (b'}', true) | (b']', false) => self.close(fields, base + at, visit),
@@ -292,7 +322,7 @@ impl Json {
 
     /// Starts a value: finds its node. In an object the key has set it.
     fn begin_value(&mut self, fields: &Fields) {
-        if self.depth > 0 && !self.in_object() {
+        if self.depth > 0 && !self.in_object {
             let level = self.depth as usize - 1;
             self.node = NOWHERE;
             if level < PATH_LEVELS {
@@ -317,6 +347,7 @@ impl Json {
         // `level` is below `MAX_DEPTH`, the number of bits.
         let bit = 1_u128 << level;
         self.objects = if object { self.objects | bit } else { self.objects & !bit };
+        self.in_object = object;
         self.depth += 1;
         self.expects = if object { Expects::KeyOrEnd } else { Expects::ValueOrEnd };
         let field = fields.field(self.node);
@@ -368,6 +399,7 @@ impl Json {
     fn close(&mut self, fields: &Fields, at: usize, visit: &mut impl Visit) {
         self.depth -= 1;
         let level = self.depth as usize;
+        self.in_object = level > 0 && self.objects & (1 << (level - 1)) != 0;
         if level < PATH_LEVELS {
             let field = fields.field(self.path[level]);
             let end = self.origin + at as u64 + 1;
@@ -396,7 +428,7 @@ impl Json {
     fn read_string(&mut self, role: Role, bytes: &[u8], mut at: usize, began: usize) -> Option<usize> {
         while at < bytes.len() {
             if self.text.escape == Escape::No {
-                let stop = memchr2(b'"', b'\\', &bytes[at..]).map_or(bytes.len(), |n| at + n);
+                let stop = string::stop(&bytes[at..]).map_or(bytes.len(), |n| at + n);
                 if role == Role::Measure && stop > at {
                     self.text.plain(&bytes[at..stop]);
                 }
@@ -466,11 +498,7 @@ impl Json {
                     visit.value(field, value, span);
                     self.after_value();
                 } else {
-                    let level = self.depth as usize - 1;
-                    self.node = match self.carry.cut {
-                        false if level < PATH_LEVELS => fields.member(self.path[level], word),
-                        _ => NOWHERE,
-                    };
+                    self.node = if self.carry.cut { NOWHERE } else { self.member(fields, word) };
                     self.expects = Expects::Colon;
                 }
             }
@@ -513,8 +541,12 @@ impl Json {
         self.after_value();
     }
 
-    fn in_object(&self) -> bool {
-        self.depth > 0 && self.objects & (1 << (self.depth - 1)) != 0
+    /// The node of the innermost object's member.
+    fn member(&self, fields: &Fields, key: &[u8]) -> u8 {
+        match self.path.get(self.depth as usize - 1) {
+            Some(&node) => fields.member(node, key),
+            None => NOWHERE,
+        }
     }
 }
 
@@ -534,5 +566,21 @@ fn member_index(field: Field) -> Option<usize> {
 }
 
 fn is_bare(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
+    const BARE: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = 0_u8;
+        loop {
+            table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
+            match byte.checked_add(1) {
+                Some(next) => byte = next,
+                None => break table,
+            }
+        }
+    };
+    BARE[usize::from(byte)]
+}
+
+/// The length of the number or bare word at the start.
+fn bare_len(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|&&byte| is_bare(byte)).count()
 }
