@@ -2,6 +2,7 @@
 
 mod edit;
 pub(crate) mod interim;
+mod quiet;
 mod rest;
 mod tee;
 

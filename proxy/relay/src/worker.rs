@@ -12,8 +12,9 @@ use std::task::Poll;
 use arc_swap::ArcSwap;
 use exchange::IdSource;
 use rustls::ServerConfig;
+use tokio::runtime::LocalOptions;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::JoinSet;
 
 use crate::capacity::{Capacity, Permit};
 use crate::connections::Connections;
@@ -65,13 +66,11 @@ pub(crate) fn run(start: Start) -> io::Result<()> {
         .enable_io()
         .enable_time()
         .max_blocking_threads(limits::RESOLVER_THREADS)
-        .build()?;
-    let tasks = LocalSet::new();
+        .build_local(LocalOptions::default())?;
     let done = match start.plan.engine {
-        EngineKind::Hyper => runtime.block_on(tasks.run_until(serve::<Hyper>(start))),
+        EngineKind::Hyper => runtime.block_on(serve::<Hyper>(start)),
     };
     // Connections that were cut end with their tasks; a pending name resolution is not awaited.
-    drop(tasks);
     runtime.shutdown_background();
     done
 }

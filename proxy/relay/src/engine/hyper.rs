@@ -61,7 +61,9 @@ impl Engine for Hyper {
             .preserve_header_case(true)
             .auto_date_header(false)
             .max_buf_size(limits::BUFFER_BYTES)
-            .writev(true)
+            // A frame is copied into the write buffer, so that it is dropped before the next read: the read buffer is
+            // reclaimed and none is allocated per frame.
+            .writev(false)
             // The connection's stage has its own deadlines; hyper has one for all stages.
             .header_read_timeout(None);
         let mut http2 = http2::Builder::new(StreamTasks(Rc::clone(worker)));

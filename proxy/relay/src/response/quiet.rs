@@ -1,0 +1,103 @@
+//! The waker with which a body drives its upstream connection.
+//!
+//! An engine's channel between connection and body wakes the connection whenever a frame is taken from it. Both belong to
+//! the same task here: that wake would poll the whole client connection once more per frame, after the frame was sent.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Wake, Waker};
+
+/// Forwards wakes to the task that polls the body, except those that arrive while the body is polled.
+pub(super) struct Quiet {
+    state: Arc<State>,
+    /// The same at every poll, so that engines need not clone it.
+    waker: Waker,
+}
+
+struct State {
+    task: Mutex<Waker>,
+    polling: AtomicBool,
+    /// A wake arrived while the body was polled.
+    woken: AtomicBool,
+}
+
+impl Wake for State {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.polling.load(Relaxed) {
+            self.woken.store(true, Relaxed);
+        } else {
+            self.task.lock().unwrap_or_else(PoisonError::into_inner).wake_by_ref();
+        }
+    }
+}
+
+impl Quiet {
+    pub(super) fn new() -> Self {
+        let state = Arc::new(State {
+            task: Mutex::new(Waker::noop().clone()),
+            polling: AtomicBool::new(false),
+            woken: AtomicBool::new(false),
+        });
+        Self { waker: Waker::from(Arc::clone(&state)), state }
+    }
+
+    /// Wakes the task of `cx` from now on.
+    pub(super) fn follow(&self, cx: &Context<'_>) {
+        let mut task = self.state.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if !task.will_wake(cx.waker()) {
+            task.clone_from(cx.waker());
+        }
+    }
+
+    /// The waker to drive the connection with.
+    pub(super) fn waker(&self) -> &Waker {
+        &self.waker
+    }
+
+    /// Polls the body. Returns true, too, if a wake was kept back: the connection can go on, and has to be driven again
+    /// before the task waits.
+    pub(super) fn poll<T>(&self, poll: impl FnOnce() -> T) -> (T, bool) {
+        self.state.polling.store(true, Relaxed);
+        let polled = poll();
+        self.state.polling.store(false, Relaxed);
+        (polled, self.state.woken.swap(false, Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicU32);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    #[test]
+    fn wakes_reach_the_last_task_except_while_the_body_is_polled() {
+        let tasks = [Arc::new(Count::default()), Arc::new(Count::default())];
+        let counts = || tasks.each_ref().map(|task| task.0.load(Relaxed));
+        let quiet = Quiet::new();
+        // Without a task.
+        quiet.waker().wake_by_ref();
+        quiet.follow(&Context::from_waker(&Waker::from(Arc::clone(&tasks[0]))));
+        quiet.waker().wake_by_ref();
+        assert_eq!(counts(), [1, 0]);
+        assert_eq!(quiet.poll(|| quiet.waker().wake_by_ref()), ((), true));
+        assert_eq!(quiet.poll(|| 7), (7, false));
+        assert_eq!(counts(), [1, 0]);
+        quiet.follow(&Context::from_waker(&Waker::from(Arc::clone(&tasks[1]))));
+        quiet.waker().clone().wake();
+        assert_eq!(counts(), [1, 1]);
+    }
+}
