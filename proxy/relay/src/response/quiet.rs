@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(quiet.poll(|| 7), (7, false));
         assert_eq!(counts(), [1, 0]);
         quiet.follow(&Context::from_waker(&Waker::from(Arc::clone(&tasks[1]))));
-        quiet.waker().clone().wake();
+        quiet.waker().wake_by_ref();
         assert_eq!(counts(), [1, 1]);
     }
 }
