@@ -257,7 +257,8 @@ async fn serve_connection<E: Engine>(connections: Rc<Connections<E>>, upstream: 
         let metered = Metered::not(&connections.worker);
         // The request lasts as long as its tunnel.
         let in_flight = connections.request(upstream, &client, metered, (true, true));
-        tunnel::run(ClientStream(Rc::clone(&client)), first, upstream_io, session).await;
+        let left = client.left_tunnel(session.is_some());
+        tunnel::run((ClientStream(Rc::clone(&client)), left), first, upstream_io, session).await;
         drop(in_flight);
     }
     if client.has_timed_out() {

@@ -1,6 +1,7 @@
 //! A connection that switches protocols becomes a tunnel; nothing else does.
 
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 use relay::Passthrough;
 
@@ -63,6 +64,33 @@ fn websocket_with_a_body_or_another_method_is_not_asked_for() {
         assert!(client.head().unwrap().starts_with("HTTP/1.1 200"), "{head}");
     }
 }
+
+#[test]
+fn client_that_leaves_is_seen_while_the_upstream_reads_nothing() {
+    let (ended, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head().unwrap();
+        peer.send(SWITCH);
+        // Ends with the test.
+        let _ = wait.lock().unwrap().recv();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /v1/tunnel HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    assert_eq!(client.head().unwrap(), SWITCH);
+    client.stream().set_write_timeout(Some(FULL)).unwrap();
+    while client.try_send([0; 1 << 16]) {}
+    assert_eq!(proxy.running.in_flight(), 1);
+    // A reset: its kernel has nothing left to send.
+    socket2::SockRef::from(client.stream()).set_linger(Some(Duration::ZERO)).unwrap();
+    drop(client);
+    eventually("the tunnel ends", || proxy.running.in_flight() == 0);
+    drop(ended);
+}
+
+/// The time after which all sockets on the way count as full.
+const FULL: Duration = Duration::from_millis(500);
 
 #[test]
 fn rejected_upgrade_is_an_ordinary_answer() {

@@ -1,9 +1,13 @@
 //! Connections that end while answers are in progress.
 
+use std::io::{Read, Write};
 use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 use meter::{Ending, Provenance};
+use relay::ListenAddress;
 
 use super::socket::{Server, closed, connect, send};
 use super::{REALTIME, answering, created, delta, done, expect, record, say, until};
@@ -90,6 +94,40 @@ fn client_that_stays_after_the_upstream_loses_its_connection() {
 }
 
 #[test]
+fn client_that_closes_is_seen_while_the_upstream_reads_nothing() {
+    let (ended, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let server = Server::start(move |_| {
+        // Ends with the test.
+        let _ = wait.lock().unwrap().recv();
+    });
+    // With TCP, a close arrives after all bytes before it, which nothing reads here.
+    let path = std::env::temp_dir().join(format!("tokenmeter-closes-{}.sock", std::process::id()));
+    let address = ListenAddress::Unix { path: path.as_path().into(), mode: 0o600 };
+    let proxy = Proxy::with(server.address, |plan| plan.upstreams[0].listen[0].address = address);
+    let mut client = UnixStream::connect(&path).unwrap();
+    client.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+    let handshake = format!(
+        "GET {REALTIME} HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    );
+    client.write_all(handshake.as_bytes()).unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte).unwrap();
+        head.extend(byte);
+    }
+    // A message of a terabyte begins.
+    client.write_all(&[0x82, 0xff, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 3, 4]).unwrap();
+    while client.write_all(&[0; 1 << 16]).is_ok() {}
+    assert_eq!(proxy.running.in_flight(), 1);
+    client.shutdown(Shutdown::Write).unwrap();
+    eventually("the tunnel ends", || proxy.running.in_flight() == 0);
+    drop(ended);
+}
+
+#[test]
 fn drain_closes_a_session_after_its_answer() {
     let (server, go, seen) = pausing();
     let proxy = Proxy::new(server.address);
@@ -121,7 +159,7 @@ fn drain_closes_an_idle_session_at_once() {
 #[test]
 fn grace_that_ends_cuts_the_answer() {
     let (server, _go, _) = pausing();
-    let proxy = Proxy::with(server.address, |plan| plan.drain_grace = std::time::Duration::from_millis(50));
+    let proxy = Proxy::with(server.address, |plan| plan.drain_grace = Duration::from_millis(50));
     let mut client = connect(&proxy, REALTIME, &[]);
     send(&mut client, r#"{"type":"response.create"}"#);
     super::receive(&mut client);

@@ -438,6 +438,19 @@ impl Client {
         }
     }
 
+    /// Returns once the client of a tunnel has left while nothing is read from it: its socket is reset or, of a session,
+    /// has been closed for [`limits::CLIENT_CLOSE`]. Another tunnel may have a closed half.
+    pub(crate) async fn left_tunnel(&self, is_session: bool) {
+        let closed = async {
+            self.gone(!is_session).await;
+            tokio::time::sleep(limits::CLIENT_CLOSE).await;
+        };
+        tokio::select! {
+            () = self.gone(true) => {}
+            () = closed => {}
+        }
+    }
+
     /// Ends the connection after its last response: announces the end to a client with TLS, within a limited time.
     /// After an early answer also ends writing, and reads on, because closing with unread bytes would cause a reset
     /// that destroys the answer.

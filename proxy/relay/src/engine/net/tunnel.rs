@@ -3,7 +3,7 @@
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
@@ -23,10 +23,11 @@ pub(crate) struct UpstreamIo<S> {
     pub(crate) places: (Option<Permit>, Permit),
 }
 
-/// Copies bytes until each side has closed its half, or one of them fails, or the session ends the connection. `first`:
-/// the bytes that were read from the client after its request.
+/// Copies bytes until each side has closed its half, or one of them fails, or the session ends the connection. `left`
+/// ends once the client has left; it counts while the upstream takes no bytes, because the client is not read then.
+/// `first`: the bytes that were read from the client after its request.
 pub(crate) async fn run<C, U>(
-    mut client: C,
+    (mut client, left): (C, impl Future<Output = ()>),
     first: Bytes,
     upstream_io: UpstreamIo<U>,
     session: Option<Box<Session>>,
@@ -39,10 +40,14 @@ pub(crate) async fn run<C, U>(
     let first = session.sent(&first).unwrap_or(first);
     let received = session.received(&received).unwrap_or(received);
     let (mut up, mut down) = (Direction::new(first), Direction::new(received));
+    let mut left = pin!(left);
     let mut deserted: Option<Pin<Box<Sleep>>> = None;
     let end = poll_fn(|cx| {
         let sent = up.poll_copy(cx, &mut client, &mut upstream, |bytes| session.sent(bytes));
         let received = down.poll_copy(cx, &mut upstream, &mut client, |bytes| session.received(bytes));
+        if up.is_blocked() && left.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
         let is_upstream_first = down.end != End::Open && up.end == End::Open;
         if down.end == End::Closed && session.is_watching() {
             // A WebSocket has no half: what the client would still send is read by no one.
@@ -165,6 +170,11 @@ impl Direction {
     fn new(first: Bytes) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         Self { first, buffer, unwritten: (0, 0), is_unflushed: false, end: End::Open }
+    }
+
+    /// Returns true if the receiver takes no bytes.
+    fn is_blocked(&self) -> bool {
+        !self.first.is_empty() || self.unwritten.0 < self.unwritten.1
     }
 
     /// Copies as far as possible; ready once the receiver's half is closed. `show` returns what is written in place of
