@@ -41,6 +41,7 @@ use crate::connections::Connections;
 use crate::engine::Engine;
 use crate::engine::net::client::Client;
 use crate::exchange::metered::Metered;
+use crate::response::interim::Interim;
 use crate::response::{ResponseBody, own, respond};
 use crate::session::{self, Handshake};
 use crate::upstream_profile::ClientKey;
@@ -176,7 +177,7 @@ impl Opened {
         body: E::RequestBody,
     ) -> impl Future<Output = Result<Response<ResponseBody<E>>, Stop>> {
         let Self { in_flight, resolver, target, upgrade, is_batch, route, client, question, begun } = self;
-        let version = parts.version;
+        let interim = Interim::new(parts.version);
         let upstream = &in_flight.worker.plan.upstreams[in_flight.upstream];
         rewrite(&mut parts, target, upstream, upgrade.is_some(), !body.is_end_stream());
         if in_flight.worker.plan.forwards {
@@ -202,12 +203,12 @@ impl Opened {
             admit_uncounted(&in_flight, terms)?;
 
             let request = Request::from_parts(parts, upload);
-            let mut sent = send(connections, &in_flight, request, (version, begun)).await?;
+            let mut sent = send(connections, &in_flight, request, (&interim, begun)).await?;
             if let Some(original) = original
                 && is_refusal(sent.response.status())
             {
                 let again = original.request(&in_flight);
-                match send(connections, &in_flight, again, (version, clock::now())).await {
+                match send(connections, &in_flight, again, (&interim, clock::now())).await {
                     // The rejection is dropped, and its connection with it, unless there is no other answer.
                     Ok(again) => {
                         original.answered(&in_flight, again.response.status());

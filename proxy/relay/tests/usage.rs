@@ -256,6 +256,27 @@ fn running_usage_is_dropped_first() {
 }
 
 #[test]
+fn early_hints_of_both_requests_arrive_once() {
+    const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
+    const MORE: &str = "HTTP/1.1 103 Early Hints\r\nlink: </b>\r\n\r\n";
+    let server = Server::start(|peer, body| {
+        peer.send(HINTS);
+        if body.contains("include_usage") {
+            peer.send(REFUSAL);
+        } else {
+            peer.send(MORE);
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+        }
+    });
+    let proxy = server.proxy(Policy::Inject);
+    let mut client = Peer::connect(proxy.address());
+    client.send(request(PLAIN));
+    assert_eq!((client.head().unwrap(), client.head().unwrap()), (HINTS.to_owned(), MORE.to_owned()));
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
+    assert_eq!(server.bodies(), [ASKED, PLAIN]);
+}
+
+#[test]
 fn invalid_request_is_answered_once() {
     let server = Server::start(|peer, _| peer.send(REFUSAL));
     let proxy = server.proxy(Policy::Inject);

@@ -6,7 +6,7 @@ use std::task::Poll;
 
 use connect::{ConnectError, Offer};
 use http::header::UPGRADE;
-use http::{Request, Response, Version};
+use http::{Request, Response};
 use meter::Tick;
 
 use super::answer::Answer;
@@ -24,18 +24,17 @@ pub(crate) struct Sent<E: Engine> {
     pub(crate) response: Response<UpstreamResponse<E>>,
 }
 
-/// Sends `request`, which the client began at `begun` with this HTTP version. A further attempt follows only if nothing
+/// Sends `request`, which the client began at `begun`. A further attempt follows only if nothing
 /// was sent, or the server says that it processed nothing.
 pub(crate) async fn send<E: Engine>(
     connections: &Connections<E>,
     in_flight: &InFlight,
     mut request: Request<Upload<E::RequestBody>>,
-    (version, begun): (Version, Tick),
+    (interim, begun): (&Interim, Tick),
 ) -> Result<Sent<E>, Stop> {
     let worker = &in_flight.worker;
     let index = in_flight.upstream;
     let (upstream, pool) = (&worker.plan.upstreams[index], &connections.pools[index]);
-    let interim = Interim::new(version);
     let mut is_counted = false;
     let mut count = || {
         if !std::mem::replace(&mut is_counted, true) {

@@ -20,11 +20,13 @@ struct Heads {
     /// True if the client gets them; others are only counted.
     is_forwarded: bool,
     bytes: String,
+    /// The number of these bytes that were taken.
+    taken: usize,
     count: usize,
 }
 
 impl Interim {
-    /// Those of a request that a client sent with this version of HTTP.
+    /// Those of all attempts of a request that a client sent with this version of HTTP.
     pub(crate) fn new(version: Version) -> Self {
         let is_forwarded = version == Version::HTTP_11;
         Self(Arc::new(Mutex::new(Heads { is_forwarded, ..Heads::default() })))
@@ -40,23 +42,29 @@ impl Interim {
         }
         let reason = status.canonical_reason().unwrap_or_default();
         // Writing to a string cannot fail. A value that is not text is omitted: early hints are links.
-        let _ = write!(heads.bytes, "HTTP/1.1 {} {reason}\r\n", status.as_str());
+        let mut head = format!("HTTP/1.1 {} {reason}\r\n", status.as_str());
         // Hop-by-hop fields are removed as in any response; an interim response has no body.
         let mut fields = headers::for_client(fields.clone(), false);
         fields.remove(TRANSFER_ENCODING);
         fields.remove(CONTENT_LENGTH);
         for (name, value) in &fields {
             if let Ok(value) = value.to_str() {
-                let _ = write!(heads.bytes, "{name}: {value}\r\n");
+                let _ = write!(head, "{name}: {value}\r\n");
             }
         }
-        heads.bytes.push_str("\r\n");
+        head.push_str("\r\n");
+        // A request that is sent again gets the same hints again.
+        if status != StatusCode::EARLY_HINTS || !heads.bytes.contains(&head) {
+            heads.bytes.push_str(&head);
+        }
     }
 
     /// Takes the responses since the last call.
     pub(crate) fn take(&self) -> Option<String> {
         let mut heads = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if heads.bytes.is_empty() { None } else { Some(std::mem::take(&mut heads.bytes)) }
+        let left = heads.bytes[heads.taken..].to_owned();
+        heads.taken = heads.bytes.len();
+        (!left.is_empty()).then_some(left)
     }
 
     /// Returns true if the upstream sent more than [`INTERIM_RESPONSES`].
