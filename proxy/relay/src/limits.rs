@@ -177,13 +177,13 @@ pub const H2_CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// (RFC 9113 §6.5.2). Further requests get a further connection.
 pub const H2_UPSTREAM_STREAMS: usize = 100;
 
-/// HTTP/2 to an upstream: bytes of a stream that a server may send before they are read. A response transfers at most
-/// this many bytes in a round trip, and a slow client's stream holds them in memory. With HTTP/1.1 a socket's buffer
-/// takes several megabytes; here all streams share one.
-pub const H2_UPSTREAM_STREAM_WINDOW: u32 = 256 * 1024;
+/// HTTP/2 to an upstream: bytes of a stream that a server may send before they are read: the protocol's default. A
+/// response transfers at most this many bytes in a round trip, and a slow client's stream holds them in memory. A stream
+/// of 200 tokens a second, each in a frame of 300 bytes, needs 6 KB for a round trip of 100 ms.
+pub const H2_UPSTREAM_STREAM_WINDOW: u32 = 64 * 1024;
 
 /// HTTP/2 to an upstream: the same for a connection: a full window for each stream, so that the streams of slow clients
-/// never stop the others. It bounds the memory of a connection, 25 MiB.
+/// never stop the others. It bounds the memory of a connection, 6.25 MiB.
 pub const H2_UPSTREAM_CONNECTION_WINDOW: u32 = H2_UPSTREAM_STREAMS as u32 * H2_UPSTREAM_STREAM_WINDOW;
 
 /// HTTP/2 to an upstream: bytes of a decoded header list. Twice the limit of a head, so that an error response can
@@ -193,7 +193,7 @@ pub const H2_RESPONSE_LIST_BYTES: u32 = 2 * BUFFER_BYTES as u32;
 /// HTTP/2 to an upstream: the sum, over the unread DATA frames of a connection that are shorter than 256 bytes, of the
 /// bytes that they lack: their bookkeeping takes memory that no window counts. Enough for all streams of a connection
 /// to stall with frames of 100 bytes. Beyond it the connection is closed.
-pub const H2_SMALL_FRAMES_BYTES: usize = 48 * 1024 * 1024;
+pub const H2_SMALL_FRAMES_BYTES: usize = 12 * 1024 * 1024;
 
 /// HTTP/2 to an upstream: reset streams that are remembered, so that frames in transit are ignored, and for how long:
 /// a server has seen the reset by then.

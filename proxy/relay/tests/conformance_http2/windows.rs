@@ -1,37 +1,49 @@
 //! A slow client stops its own stream, never the others of its connection.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper::Request;
 use relay::limits;
 
 use super::{ask, proxy};
+use crate::support::http2::{connect_with_window, run};
 use crate::support::http2_server::*;
 use crate::support::{DEADLINE, eventually};
 
-/// A server that sends as much as the windows allow to the requests of `/x`, and answers those of `/y`. It reports each
-/// time that no window has grown for a while.
+/// A server that sends as much as the windows allow to the requests of `/x`, and answers those of `/y`. It reports the
+/// bytes sent on all connections each time that no window of one has grown for a while.
 fn endless() -> (Http2Server, mpsc::Receiver<usize>) {
     let (stopped, stops) = mpsc::channel();
+    let sent = Arc::<AtomicUsize>::default();
     let server = Http2Server::start(move |mut frames, _| {
-        let stopped = stopped.clone();
+        let (stopped, sent) = (stopped.clone(), Arc::clone(&sent));
         async move {
             frames.begin(&[]).await;
             let mut windows = BTreeMap::<u32, usize>::from([(0, 65_535)]);
-            let mut sent = 0;
+            let mut initial = 65_535;
             loop {
                 let Ok(frame) = tokio::time::timeout(QUIET, frames.next()).await else {
-                    let _ = stopped.send(sent);
+                    let _ = stopped.send(sent.load(Ordering::SeqCst));
                     continue;
                 };
                 let Some(frame) = frame else { return };
                 match frame.kind {
+                    SETTINGS => {
+                        let window = frame.payload.chunks(6).find(|setting| setting[..2] == [0, 4]);
+                        if let Some(window) = window {
+                            initial = u32::from_be_bytes(window[2..].try_into().unwrap()) as usize;
+                        }
+                    }
                     // The path is Huffman-coded or not; that of the answered requests is longer.
                     HEADERS if frame.payload.len() > LONG => frames.answer(frame.stream, "unhindered").await,
                     HEADERS => {
                         frames.send(HEADERS, END_HEADERS, frame.stream, OK).await;
-                        windows.insert(frame.stream, limits::H2_UPSTREAM_STREAM_WINDOW as usize);
+                        windows.insert(frame.stream, initial);
                     }
                     WINDOW_UPDATE => {
                         let more = u32::from_be_bytes(frame.payload[..4].try_into().unwrap()) as usize;
@@ -44,7 +56,7 @@ fn endless() -> (Http2Server, mpsc::Receiver<usize>) {
                         frames.send(DATA, 0, stream, &[b'x'; PIECE]).await;
                         *windows.get_mut(&stream).unwrap() -= PIECE;
                         *windows.get_mut(&0).unwrap() -= PIECE;
-                        sent += PIECE;
+                        sent.fetch_add(PIECE, Ordering::SeqCst);
                     }
                 }
             }
@@ -103,4 +115,37 @@ fn unread_answer_is_bounded_by_a_window() {
         }
     };
     assert!(sent < 16 << 20, "{sent} bytes, of which the sockets of this machine take some megabytes");
+}
+
+/// The clients take a byte each, so that all bytes that the server sent are in the proxy's memory.
+#[test]
+fn unread_answers_of_500_clients_are_bounded() {
+    const CLIENTS: usize = 10;
+    const STREAMS: usize = 50;
+    const STALLED: usize = CLIENTS * STREAMS;
+    let (server, stops) = endless();
+    let proxy = proxy(server.address);
+    run(async {
+        let mut clients = Vec::new();
+        let mut answers = Vec::new();
+        for _ in 0..CLIENTS {
+            let mut client = connect_with_window(proxy.address(), 1).await;
+            for _ in 0..STREAMS {
+                let request = Request::get("http://h/x").body(Empty::<Bytes>::new()).unwrap();
+                answers.push(client.send_request(request).await.unwrap());
+            }
+            clients.push(client);
+        }
+        let (mut before, mut same) = (0, 0);
+        // A report of each connection without a byte in between.
+        while same <= server.connections() {
+            let sent = stops.recv_timeout(DEADLINE).unwrap();
+            same = if sent == before { same + 1 } else { 0 };
+            before = sent;
+        }
+        assert_eq!(proxy.running.in_flight(), STALLED);
+        let window = limits::H2_UPSTREAM_STREAM_WINDOW as usize;
+        assert!(before >= STALLED * window / 2, "{before} bytes");
+        assert!(before <= STALLED * (window + PIECE) && before < 64 << 20, "{before} bytes");
+    });
 }
