@@ -215,6 +215,8 @@ pub(crate) enum SendFailure {
     Invalid,
     /// The server has not processed the request, and said so.
     Refused,
+    /// The server closed the connection for an error, maybe of this request, and has not processed it.
+    ConnectionError,
     /// The server accepts the request over HTTP/1.1 only, and has not processed it.
     NeedsHttp1,
     /// The server ended the request's stream.

@@ -177,6 +177,10 @@ pub const H2_CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// (RFC 9113 §6.5.2). Further requests get a further connection.
 pub const H2_UPSTREAM_STREAMS: usize = 100;
 
+/// HTTP/2 to an upstream: bytes of a header list on a shared connection. Some servers close the connection of a longer one
+/// (RFC 9113 §10.5.1), with the streams of all its clients; common servers accept this much. Real clients send less.
+pub const H2_SHARED_LIST_BYTES: usize = 8 * 1024;
+
 /// HTTP/2 to an upstream: bytes of a stream that a server may send before they are read: the protocol's default. A
 /// response transfers at most this many bytes in a round trip, and a slow client's stream holds them in memory. A stream
 /// of 200 tokens a second, each in a frame of 300 bytes, needs 6 KB for a round trip of 100 ms.

@@ -11,9 +11,11 @@ use meter::Tick;
 
 use super::answer::Answer;
 use super::body::Upload;
+use super::headers::list_bytes;
 use super::in_flight::{InFlight, UploadState};
 use super::reject::Stop;
 use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
+use crate::engine::net::pool::Need;
 use crate::engine::{Connection, Engine, SendError, SendFailure};
 use crate::response::interim::Interim;
 use crate::{clock, limits};
@@ -42,22 +44,29 @@ pub(crate) async fn send<E: Engine>(
         }
     };
     let (mut since, mut refusals) = (begun, 0);
+    let mut is_unshared = has_long_head(&request);
     loop {
         // HTTP/2 cannot switch protocols.
-        let http1 = request.headers().contains_key(UPGRADE) || pool.needs_http1.get();
+        let need = if request.headers().contains_key(UPGRADE) || pool.needs_http1.get() {
+            Need::Http1
+        } else if is_unshared {
+            Need::Unshared
+        } else {
+            Need::Any
+        };
         let mut slot = worker.capacities.upstreams[index].permit(in_flight.holder.clone());
         if !(slot.grow(1) || slot.grow_soon(1).await) {
             return Err(Answer::upstream_full(&upstream.name).into());
         }
-        if !http1 && pool.shared.is_idle() {
+        if need == Need::Any && pool.shared.is_idle() {
             // The server may have ended an idle connection: the runtime reads that first.
             tokio::task::yield_now().await;
         }
-        let (mut connection, ready) = match pool.take(http1) {
+        let (mut connection, ready) = match pool.take(need) {
             Some(connection) => (connection, since),
             None => {
                 // Boxed: most requests find a connection.
-                let mut opening = Box::pin(open(connections, in_flight, http1));
+                let mut opening = Box::pin(open(connections, in_flight, need));
                 let opened = std::future::poll_fn(|cx| {
                     request.body_mut().read_ahead(cx);
                     opening.as_mut().poll(cx)
@@ -116,6 +125,8 @@ pub(crate) async fn send<E: Engine>(
                 true
             }
             SendFailure::Refused => refusals < limits::H2_REFUSALS,
+            // If this request is the cause, its next connection has no streams of others.
+            SendFailure::ConnectionError => !std::mem::replace(&mut is_unshared, true),
             // Nothing was sent, so nothing is sent twice. A new connection gets no second attempt.
             _ => connection.is_reused,
         };
@@ -128,18 +139,19 @@ pub(crate) async fn send<E: Engine>(
     }
 }
 
-/// Opens a connection, or waits while another request opens one that carries both. `http1`: the request needs one of
-/// its own.
+/// Opens a connection, or waits while another request opens one that carries both.
 async fn open<E: Engine>(
     connections: &Connections<E>,
     in_flight: &InFlight,
-    http1: bool,
+    need: Need,
 ) -> Result<Box<UpstreamConnection<E>>, Answer> {
     let plan = &in_flight.worker.plan;
     let (upstream, pool) = (&plan.upstreams[in_flight.upstream], &connections.pools[in_flight.upstream]);
-    while !http1 && let Some(opened) = pool.shared.awaited() {
+    while need == Need::Any
+        && let Some(opened) = pool.shared.awaited()
+    {
         let is_opened = opened.await;
-        if let Some(connection) = pool.take(http1) {
+        if let Some(connection) = pool.take(need) {
             return Ok(connection);
         }
         // Others took its streams, and a further connection is being opened. After a failure, nothing is waited for.
@@ -147,17 +159,23 @@ async fn open<E: Engine>(
             break;
         }
     }
-    let opening = (!http1).then(|| pool.shared.opening());
+    let opening = (need == Need::Any).then(|| pool.shared.opening());
     let Some(place) = connections.socket(in_flight).await else { return Err(Answer::overloaded()) };
-    let offer = if http1 { Offer::Http1 } else { Offer::Http1OrHttp2 };
+    let offer = if need == Need::Http1 { Offer::Http1 } else { Offer::Http1OrHttp2 };
     let opened = async {
         let stream = upstream.target.connect(offer, plan.connect_timeout).await?;
         connections.engine.handshake(stream, place).await.map_err(ConnectError::Io)
     };
     let opened = opened.await.map_err(|error| unconnected(&upstream.name, &error))?;
-    let connection = pool.add(opened);
+    let connection = pool.add(opened, need);
     drop(opening);
     Ok(connection)
+}
+
+/// Returns true if the server may close the connection for the length of the head.
+fn has_long_head<B>(request: &Request<B>) -> bool {
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    target + list_bytes(request.headers()) > limits::H2_SHARED_LIST_BYTES
 }
 
 /// The result of one attempt.
@@ -184,7 +202,9 @@ fn unanswered(name: &str, cause: SendFailure) -> Stop {
         SendFailure::Body(error) => return error.into(),
         SendFailure::HeadTooLarge => Answer::invalid(name, "answered with a head over 64 KiB or 100 fields"),
         SendFailure::Invalid => Answer::invalid(name, "did not answer in valid HTTP"),
-        SendFailure::Refused | SendFailure::NeedsHttp1 => Answer::unprocessed(name),
+        SendFailure::Refused | SendFailure::ConnectionError | SendFailure::NeedsHttp1 => {
+            Answer::unprocessed(name)
+        }
         SendFailure::Reset => Answer::broken(name, "ended the request's stream"),
         SendFailure::Silent => Answer::silent(name),
         SendFailure::Tls(fault) => Answer::tls(name, &fault.to_string()),

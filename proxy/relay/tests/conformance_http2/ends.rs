@@ -1,7 +1,7 @@
 //! The end of a connection or stream: requests that the server has not processed are sent again, and no others.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use meter::Ending;
@@ -9,6 +9,9 @@ use meter::Ending;
 use super::{GET, ask, proxy};
 use crate::support::http2_server::*;
 use crate::support::{self, DEADLINE, eventually};
+
+const CHAT: &str =
+    "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n{\"model\":\"m\"}";
 
 fn post(length: usize) -> String {
     format!("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length))
@@ -214,8 +217,6 @@ fn drain_lets_streams_finish() {
 /// A server may send the end of a stream in a frame of its own, after all the bytes that it announced.
 #[test]
 fn whole_answer_is_complete_before_its_stream_ends() {
-    const CHAT: &str =
-        "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 13\r\n\r\n{\"model\":\"m\"}";
     const BODY: &str = r#"{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#;
     let server = Http2Server::start(|mut frames, _| async move {
         frames.begin(&[]).await;
@@ -240,4 +241,145 @@ fn whole_answer_is_complete_before_its_stream_ends() {
         assert_eq!((record.ending, record.tokens.output()), (Ending::Complete, 2));
     }
     assert_eq!(server.connections(), 1);
+}
+
+/// The end of the stream comes in a frame of its own, or the connection breaks off before.
+#[test]
+fn answer_without_a_body_is_complete_with_its_head() {
+    // `:status`, as 204, 304, and 200 with `content-length: 0`.
+    for (block, status) in [(&b"\x89"[..], 204), (b"\x8b", 304), (b"\x88\x0f\x0d\x010", 200)] {
+        for ends in [true, false] {
+            let server = Http2Server::start(move |mut frames, _| async move {
+                frames.begin(&[]).await;
+                let (stream, _) = frames.request().await.unwrap();
+                frames.send(HEADERS, END_HEADERS, stream, block).await;
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                if ends {
+                    frames.send(DATA, END_STREAM, stream, b"").await;
+                    while frames.next().await.is_some() {}
+                }
+            });
+            let proxy = proxy(server.address);
+            let mut client = proxy.connect();
+            client.send(CHAT);
+            assert!(client.head().unwrap().starts_with(&format!("HTTP/1.1 {status}")));
+            let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record;
+            assert_eq!(record.ending, Ending::Complete, "{status} {ends}");
+        }
+    }
+}
+
+/// A request with a header list of more than `length` bytes.
+fn long(length: usize) -> String {
+    // `~` has 13 bits in the Huffman code, so that the encoded list is longer, too.
+    format!("GET /x HTTP/1.1\r\nHost: h\r\nX-Long: {}\r\n\r\n", "~".repeat(length))
+}
+
+/// A server that begins the answer to each `GET` and ends all of them at a `POST`. A head of more than `list_max` bytes
+/// is an error of the connection.
+fn touchy(list_max: usize) -> Http2Server {
+    Http2Server::start(move |mut frames, _| async move {
+        frames.begin(&[]).await;
+        let mut open = Vec::new();
+        while let Some(head) = frames.until(HEADERS).await {
+            if head.payload.len() > list_max {
+                frames.send(GOAWAY, 0, 0, &goaway(head.stream.saturating_sub(2), ENHANCE_YOUR_CALM)).await;
+                return;
+            }
+            if head.flags & END_STREAM == 0 {
+                for stream in open.drain(..) {
+                    frames.send(DATA, END_STREAM, stream, b"ended").await;
+                }
+                frames.answer(head.stream, "ok").await;
+                continue;
+            }
+            frames.send(HEADERS, END_HEADERS, head.stream, OK).await;
+            frames.send(DATA, 0, head.stream, b"begun").await;
+            open.push(head.stream);
+        }
+    })
+}
+
+/// The reason of a GOAWAY with which servers end a connection of too long heads.
+const ENHANCE_YOUR_CALM: u32 = 11;
+
+#[test]
+fn long_head_cuts_no_streams_of_others() {
+    let server = touchy(relay::limits::H2_SHARED_LIST_BYTES);
+    let proxy = proxy(server.address);
+    let mut poster = proxy.connect();
+    assert_eq!(ask(&mut poster, &post(10)).1, "ok");
+    let mut others: Vec<_> = (0..20).map(|_| proxy.connect()).collect();
+    for other in &mut others {
+        other.send(GET);
+        other.head();
+        other.until("begun\r\n");
+    }
+    for _ in 0..3 {
+        let (head, body) = ask(&mut proxy.connect(), &long(relay::limits::H2_SHARED_LIST_BYTES));
+        assert!(head.starts_with("HTTP/1.1 502") && body.contains("upstream_refused"), "{head}{body}");
+    }
+    assert_eq!(ask(&mut poster, &post(10)).1, "ok");
+    for other in &mut others {
+        assert_eq!(other.until("0\r\n\r\n"), "5\r\nended\r\n0\r\n\r\n");
+    }
+    assert_eq!(server.connections(), 4, "one is shared, and each long head had one of its own");
+}
+
+/// A request may be the cause of the error even if it is short.
+#[test]
+fn request_after_a_connection_error_is_sent_again_alone_and_once() {
+    let server = touchy(4000);
+    let proxy = proxy(server.address);
+    let mut poster = proxy.connect();
+    assert_eq!(ask(&mut poster, &post(10)).1, "ok");
+    let (head, body) = ask(&mut proxy.connect(), &long(5000));
+    assert!(head.starts_with("HTTP/1.1 502") && body.contains("upstream_refused"), "{head}{body}");
+    assert_eq!(server.connections(), 2);
+    assert_eq!(ask(&mut poster, &post(10)).1, "ok");
+    assert_eq!(server.connections(), 3, "the second connection was not shared");
+}
+
+#[test]
+fn request_without_a_part_in_a_connection_error_succeeds() {
+    let server = Http2Server::start(|mut frames, number| async move {
+        frames.begin(&[]).await;
+        let (stream, _) = frames.request().await.unwrap();
+        if number > 0 {
+            return frames.answer(stream, "alone").await;
+        }
+        frames.answer(stream, "shared").await;
+        let (stream, _) = frames.request().await.unwrap();
+        frames.send(GOAWAY, 0, 0, &goaway(stream - 2, ENHANCE_YOUR_CALM)).await;
+    });
+    let proxy = proxy(server.address);
+    let mut client = proxy.connect();
+    assert_eq!(ask(&mut client, GET).1, "shared");
+    assert_eq!(ask(&mut client, &post(5000)).1, "alone");
+}
+
+#[test]
+fn long_trailers_reset_their_stream() {
+    let (heard, said) = mpsc::channel();
+    let server = Http2Server::start(move |mut frames, _| {
+        let heard = heard.clone();
+        async move {
+            frames.begin(&[]).await;
+            frames.until(HEADERS).await.unwrap();
+            loop {
+                let frame = frames.next().await.unwrap();
+                if [HEADERS, RST_STREAM].contains(&frame.kind) {
+                    heard.send(frame.kind).unwrap();
+                    break;
+                }
+            }
+            frames.next().await;
+        }
+    });
+    let proxy = proxy(server.address);
+    let mut client = proxy.connect();
+    client.send("POST /x HTTP/1.1\r\nHost: h\r\nTrailer: X-Long\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n");
+    client.send(format!("X-Long: {}\r\n\r\n", "~".repeat(relay::limits::H2_SHARED_LIST_BYTES)));
+    assert_eq!(said.recv_timeout(DEADLINE).unwrap(), RST_STREAM);
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 400"));
 }

@@ -36,6 +36,17 @@ pub(crate) struct Pool<C: Connection> {
     pub(crate) needs_http1: Cell<bool>,
 }
 
+/// The connection that a request needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Any.
+    Any,
+    /// One that carries no other request at the same time, because the server may close it.
+    Unshared,
+    /// One of HTTP/1.1.
+    Http1,
+}
+
 struct Idle<C> {
     connection: Box<PooledConnection<C>>,
     since: Tick,
@@ -102,22 +113,25 @@ impl<C: Connection> Pool<C> {
         }
     }
 
-    /// Adds a new connection and takes it, or its first stream.
-    pub(crate) fn add(&self, opened: Opened<C>) -> Box<PooledConnection<C>> {
+    /// Adds a new connection for a request, and takes it, or its first stream.
+    pub(crate) fn add(&self, opened: Opened<C>, need: Need) -> Box<PooledConnection<C>> {
         match opened {
             Opened::Exclusive(http, place) => {
                 self.shared.forget();
                 PooledConnection::new(http, Some(place))
             }
             Opened::Shared(connection) => {
-                PooledConnection::new(self.shared.add(connection, self.size > 0), None)
+                let is_kept = need == Need::Any && self.size > 0;
+                PooledConnection::new(self.shared.add(connection, is_kept), None)
             }
         }
     }
 
-    /// Takes a connection that is still open, or a stream of one, if there is one. `http1`: no stream will do.
-    pub(crate) fn take(&self, http1: bool) -> Option<Box<PooledConnection<C>>> {
-        if !http1 && let Some(stream) = self.shared.take() {
+    /// Takes a connection that is still open, or a stream of one, if there is one.
+    pub(crate) fn take(&self, need: Need) -> Option<Box<PooledConnection<C>>> {
+        if need == Need::Any
+            && let Some(stream) = self.shared.take()
+        {
             let mut stream = PooledConnection::new(stream, None);
             stream.is_reused = true;
             return Some(stream);

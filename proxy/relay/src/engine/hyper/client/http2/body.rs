@@ -5,8 +5,8 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use h2::RecvStream;
-use http::Response;
 use http::header::CONTENT_LENGTH;
+use http::{Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 
 /// A response body. It fails if it is shorter or longer than its `Content-Length`, or if the stream is reset.
@@ -16,14 +16,20 @@ pub(crate) struct Http2Body {
     left: Option<u64>,
     /// True after the last byte: trailers may follow.
     is_read: bool,
+    /// True if its head says that it is empty. The end of its stream may come in a later frame.
+    is_empty: bool,
 }
 
 impl Http2Body {
-    /// The response with its body.
-    pub(super) fn of(response: Response<RecvStream>) -> Response<Self> {
+    /// The response with its body. `is_head`: it answers a `HEAD`.
+    pub(super) fn of(response: Response<RecvStream>, is_head: bool) -> Response<Self> {
         let length =
             response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        response.map(|stream| Self { stream, left: length, is_read: false })
+        // RFC 9110 §6.4.1.
+        let is_empty = is_head
+            || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+            || length == Some(0);
+        response.map(|stream| Self { stream, left: length, is_read: false, is_empty })
     }
 }
 
@@ -54,7 +60,7 @@ impl Body for Http2Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.stream.is_end_stream()
+        self.is_empty || self.stream.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use h2::Reason;
 use h2::client::ResponseFuture;
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 
 use super::Link;
 use super::body::Http2Body;
@@ -50,7 +50,7 @@ impl<B: UpstreamBody> Http2Stream<B> {
     pub(crate) fn send(&mut self, request: Request<B>) -> Http2Sending<B> {
         let (mut parts, body) = request.into_parts();
         let interim = parts.extensions.remove::<OnInterim>();
-        let is_empty = is_over(&parts, &body);
+        let (is_empty, is_head) = (is_over(&parts, &body), parts.method == Method::HEAD);
         // A clone, because a sender remembers its last request while that waits to be opened.
         let Ok(head) = head::request(&parts) else {
             return Http2Sending::Unsent(Some(SendError { unsent: None, cause: SendFailure::Invalid }));
@@ -61,7 +61,7 @@ impl<B: UpstreamBody> Http2Stream<B> {
         };
         let upload = Rc::new(RefCell::new(Upload::new(parts, body, out)));
         self.upload = Some(Rc::clone(&upload));
-        Http2Sending::Sent(Sent { link: Rc::clone(&self.link), response, interim, upload })
+        Http2Sending::Sent(Sent { link: Rc::clone(&self.link), response, interim, upload, is_head })
     }
 
     /// Sends the body as far as the client and the server allow.
@@ -86,6 +86,8 @@ pub(crate) struct Sent<B> {
     response: ResponseFuture,
     interim: Option<OnInterim>,
     upload: Rc<RefCell<Upload<B>>>,
+    /// True if the answer has no body, because the method is `HEAD`.
+    is_head: bool,
 }
 
 impl<B: UpstreamBody> Http2Sending<B> {
@@ -118,7 +120,7 @@ impl<B: UpstreamBody> Sent<B> {
             }
             Ok(response) => {
                 self.upload.borrow_mut().answered();
-                Ok(Http2Body::of(response))
+                Ok(Http2Body::of(response, self.is_head))
             }
             Err(error) => Err(self.failed(&error)),
         })
@@ -130,7 +132,8 @@ impl<B: UpstreamBody> Sent<B> {
         let unprocessed = match error.reason() {
             Some(Reason::HTTP_1_1_REQUIRED) => Some(SendFailure::NeedsHttp1),
             Some(Reason::REFUSED_STREAM) => Some(SendFailure::Refused),
-            _ if error.is_go_away() => Some(SendFailure::Refused),
+            Some(Reason::NO_ERROR) if error.is_go_away() => Some(SendFailure::Refused),
+            _ if error.is_go_away() => Some(SendFailure::ConnectionError),
             _ => None,
         };
         if let Some(cause) = unprocessed.filter(|_| error.is_remote()) {

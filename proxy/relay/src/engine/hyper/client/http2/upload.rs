@@ -12,6 +12,7 @@ use http::request::Parts;
 use super::head;
 use crate::engine::{BodyError, UpstreamBody};
 use crate::limits;
+use crate::request::headers::list_bytes;
 
 /// Returns true if nothing of a body is left. An HTTP/2 client may leave its stream open after the last byte of a known
 /// length.
@@ -94,6 +95,12 @@ impl<B: UpstreamBody> Upload<B> {
                         Err(frame) => {
                             self.sent = None;
                             let trailers = head::fields(&frame.into_trailers().unwrap_or_default());
+                            if list_bytes(&trailers) > limits::H2_SHARED_LIST_BYTES {
+                                // The server may close the connection for them.
+                                self.out.send_reset(Reason::CANCEL);
+                                self.state = State::Failed(BodyError::Malformed);
+                                continue;
+                            }
                             let queued = self.out.send_trailers(trailers);
                             self.state = if queued.is_ok() { State::Complete } else { State::Stopped };
                         }
