@@ -82,15 +82,24 @@ impl HttpProxy {
         request.extend_from_slice(b"\r\n");
         let cut = |error: io::Error| self.fault(format!("cut the connection: {}", error.kind()));
         stream.write_all(&request).await.map_err(cut)?;
-        let mut head = Vec::with_capacity(256);
-        // Byte by byte: what follows the head is the server's.
-        while !head.ends_with(b"\r\n\r\n") {
-            if head.len() == HEAD_MAX_BYTES {
-                return Err(self.fault("sends a response head without an end".to_owned()));
+        let mut left = HEADS_MAX_BYTES;
+        let status = loop {
+            let mut head = Vec::with_capacity(256);
+            // Byte by byte: what follows the head is the server's.
+            while !head.ends_with(b"\r\n\r\n") {
+                if left == 0 {
+                    return Err(self.fault("sends a response head without an end".to_owned()));
+                }
+                left -= 1;
+                head.push(stream.read_u8().await.map_err(cut)?);
             }
-            head.push(stream.read_u8().await.map_err(cut)?);
-        }
-        match status(&head) {
+            match status(&head) {
+                // An interim response (RFC 9110 §15.2): the final one follows.
+                Some(100 | 102..=199) => {}
+                status => break status,
+            }
+        };
+        match status {
             Some(200..=299) => Ok(()),
             Some(407) if self.authorization.is_none() => {
                 Err(self
@@ -153,5 +162,5 @@ impl Error for HttpProxyError {}
 /// The port of a proxy whose URL has none, as curl has it.
 const DEFAULT_PORT: u16 = 1080;
 
-/// The longest response head of a proxy, in bytes.
-const HEAD_MAX_BYTES: usize = 8 * 1024;
+/// Bytes of a proxy's response head, with those of interim responses before it.
+const HEADS_MAX_BYTES: usize = 8 * 1024;

@@ -24,7 +24,7 @@ async fn proxy(answer: &'static str) -> (Server, Arc<Mutex<String>>) {
             recorded.lock().unwrap().push_str(&head);
             let authority = head.split(' ').nth(1).unwrap().to_owned();
             stream.write_all(answer.as_bytes()).await.unwrap();
-            if answer.starts_with("HTTP/1.1 200")
+            if answer.contains("HTTP/1.1 200 ")
                 && let Ok(mut far) = TcpStream::connect(authority).await
             {
                 let _ = copy_bidirectional(&mut stream, &mut far).await;
@@ -65,12 +65,25 @@ async fn tunnel_carries_tls() {
 }
 
 #[tokio::test]
+async fn interim_responses_of_the_proxy_are_skipped() {
+    let authority = Authority::new();
+    let server = Server::of(&authority.localhost()).await;
+    let answer =
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\nX: y\r\n\r\nHTTP/1.1 200 OK\r\n\r\n";
+    let (proxy, _) = proxy(answer).await;
+    connect(server.port, &authority, &format!("http://127.0.0.1:{}", proxy.port)).await.unwrap();
+}
+
+#[tokio::test]
 async fn refusal_of_the_proxy_is_named() {
     let authority = Authority::new();
+    let flood: &str = "HTTP/1.1 100 Continue\r\n\r\n".repeat(1000).leak();
     for (answer, text) in [
         ("HTTP/1.1 403 Forbidden\r\n\r\n", "answers 403 to CONNECT localhost:9"),
         ("HTTP/1.1 407 Who\r\n\r\n", "requires a user and a password (status 407); write them into its URL"),
         ("SSH-2.0-OpenSSH\r\n\r\n", "does not answer in HTTP"),
+        ("HTTP/1.1 101 Switching Protocols\r\n\r\n", "answers 101 to CONNECT localhost:9"),
+        (flood, "sends a response head without an end"),
         ("HTTP/1.1 200", "cut the connection: unexpected end of file"),
     ] {
         let (proxy, _) = proxy(answer).await;
