@@ -60,6 +60,11 @@ impl TlsFault {
         }
     }
 
+    /// Returns the fault in an error of a stream.
+    pub fn of_io(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref::<Self>().cloned()
+    }
+
     /// Returns true if the server's certificate is not accepted.
     pub(crate) fn is_of_certificate(&self) -> bool {
         self.is_of_certificate

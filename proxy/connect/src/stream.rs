@@ -1,9 +1,11 @@
 //! A connected byte stream: TCP or a Unix socket, with or without TLS.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use rustls::ProtocolVersion;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
@@ -48,6 +50,25 @@ impl Stream {
             Layer::Tls(tls) if tls.get_ref().1.alpn_protocol() == Some(b"h2") => Protocol::Http2,
             Layer::Clear { .. } | Layer::Tls(_) => Protocol::Http1,
         }
+    }
+
+    /// Returns the alert by which the server rejects this client after the handshake, as TLS 1.3 allows; `None` once it
+    /// has sent anything else, such as a session ticket, or closed the connection.
+    pub(crate) async fn rejected(&mut self) -> Option<TlsFault> {
+        poll_fn(|cx| {
+            let mut byte = [0];
+            let read = Pin::new(&mut *self).poll_read(cx, &mut ReadBuf::new(&mut byte));
+            let Layer::Tls(tls) = &self.0 else { return Poll::Ready(None) };
+            let session = tls.get_ref().1;
+            let may_reject = session.protocol_version() == Some(ProtocolVersion::TLSv1_3)
+                && session.tls13_tickets_received() == 0;
+            match read {
+                Poll::Ready(Err(error)) => Poll::Ready(TlsFault::of_io(&error)),
+                Poll::Pending if may_reject => Poll::Pending,
+                _ => Poll::Ready(None),
+            }
+        })
+        .await
     }
 
     /// Returns true if an idle stream can still be used: nothing is unread, and the server has not closed it. Asks the

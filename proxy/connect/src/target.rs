@@ -93,6 +93,15 @@ impl Target {
         }
     }
 
+    /// Connects with all protocols and closes the connection, within `timeout`: proves that the server accepts the
+    /// handshake of this client. With TLS 1.3 a server checks the client's certificate after the handshake; one that says
+    /// nothing for [`SILENCE_MAX`] accepts it.
+    pub async fn probe(&self, timeout: Duration) -> Result<(), ConnectError> {
+        let mut stream = self.connect(Offer::Http1OrHttp2, timeout).await?;
+        let rejected = tokio::time::timeout(SILENCE_MAX, stream.rejected()).await;
+        rejected.ok().flatten().map_or(Ok(()), |fault| Err(ConnectError::Tls(fault)))
+    }
+
     /// Connects without a tunnel and a TLS handshake, within `timeout`: proves only that the server, or the proxy to it,
     /// accepts connections.
     pub async fn reach(&self, timeout: Duration) -> Result<(), ConnectError> {
@@ -158,6 +167,10 @@ async fn open_unix(path: &Path, deadline: Instant) -> Result<Socket, ConnectErro
         Err(_elapsed) => Err(ConnectError::Timeout(Step::Connect)),
     }
 }
+
+/// The time in which a server rejects a client after the handshake. Most servers send a session ticket instead, which
+/// ends the wait.
+const SILENCE_MAX: Duration = Duration::from_secs(1);
 
 /// The pause before another attempt while the server's queue of connections is full: a Unix socket then rejects a
 /// connection at once, where TCP waits.

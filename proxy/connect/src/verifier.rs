@@ -14,6 +14,7 @@ use rustls::{CertificateError, DigitallySignedStruct, OtherError, SignatureSchem
 use x509_cert::Certificate;
 use x509_cert::der::Decode;
 use x509_cert::ext::pkix::BasicConstraints;
+use x509_cert::spki::ObjectIdentifier;
 
 use crate::fault::printable;
 
@@ -71,6 +72,10 @@ impl ServerCertVerifier for Verifier {
         };
         let rustls::Error::InvalidCertificate(reason) = &error else { return Err(error) };
         let has_no_root = match reason {
+            CertificateError::BadSignature => {
+                let short = intermediates.iter().chain(&self.trusted).find_map(short_key);
+                return Err(short.map_or(error, |issuer| Untrusted::ShortIssuer(issuer).into()));
+            }
             CertificateError::UnknownIssuer => true,
             // Among others, an issuer's certificate in place of a server's.
             CertificateError::Other(_) => false,
@@ -90,7 +95,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls12_signature(message, certificate, signed)
+        let verified = self.inner.verify_tls12_signature(message, certificate, signed);
+        verified.map_err(|error| of_key(error, certificate))
     }
 
     fn verify_tls13_signature(
@@ -99,7 +105,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.inner.verify_tls13_signature(message, certificate, signed)
+        let verified = self.inner.verify_tls13_signature(message, certificate, signed);
+        verified.map_err(|error| of_key(error, certificate))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -107,9 +114,33 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// The reason why a chain leads to no trusted root.
+/// Explains the error of a signature that the server made with the key of its certificate.
+pub(crate) fn of_key(error: rustls::Error, certificate: &CertificateDer<'_>) -> rustls::Error {
+    let is_of_key = error == CertificateError::BadSignature.into() && short_key(certificate).is_some();
+    if is_of_key { Untrusted::ShortKey.into() } else { error }
+}
+
+/// Returns the name of a certificate whose RSA key is too short: no signature of such a key is accepted.
+fn short_key(certificate: &CertificateDer<'_>) -> Option<String> {
+    let certificate = Certificate::from_der(certificate).ok()?.tbs_certificate;
+    let key = certificate.subject_public_key_info;
+    let is_short = key.algorithm.oid == RSA && key.subject_public_key.raw_bytes().len() < RSA_MIN_BYTES;
+    is_short.then(|| printable(&certificate.subject.to_string()))
+}
+
+/// The algorithm of an RSA key (RFC 8017, `rsaEncryption`).
+const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
+
+/// The bytes of a key of 2048 bits, without its exponent.
+const RSA_MIN_BYTES: usize = 256;
+
+/// The reason why a chain is not trusted, where the library's error is too general.
 #[derive(Debug)]
 pub(crate) enum Untrusted {
+    /// The server's RSA key is too short.
+    ShortKey,
+    /// This issuer's RSA key is too short.
+    ShortIssuer(String),
     /// The server's own certificate is an issuer's.
     Issuer,
     /// The server's own certificate is signed with its own key.
@@ -155,6 +186,14 @@ impl From<Untrusted> for rustls::Error {
 impl fmt::Display for Untrusted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::ShortKey => f.write_str(
+                "has an RSA key of less than 2048 bits, which is not accepted; issue one with a longer key",
+            ),
+            Self::ShortIssuer(issuer) => write!(
+                f,
+                "is issued by '{issuer}', whose RSA key has less than 2048 bits, which is not accepted; issue it by an \
+                 authority with a longer key"
+            ),
             Self::Issuer => f.write_str("is an issuer's certificate, not a server's"),
             Self::SelfSigned => {
                 f.write_str("is self-signed and not trusted; name its file as ca to trust it")
@@ -202,7 +241,9 @@ impl ServerCertVerifier for Unverified {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+        let verified =
+            verify_tls12_signature(message, certificate, signed, &self.0.signature_verification_algorithms);
+        verified.map_err(|error| of_key(error, certificate))
     }
 
     fn verify_tls13_signature(
@@ -211,7 +252,9 @@ impl ServerCertVerifier for Unverified {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms)
+        let verified =
+            verify_tls13_signature(message, certificate, signed, &self.0.signature_verification_algorithms);
+        verified.map_err(|error| of_key(error, certificate))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rcgen::{CertificateParams, CertifiedIssuer, CustomExtension, KeyPair, date_time_ymd};
-use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::{ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
+use rustls::{CertificateError, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::authority::{Authority, Identity, Server, config, issuer, own};
 use super::{PATIENCE, connect, target};
 use crate::fault::TlsFault;
-use crate::verifier::Verifier;
+use crate::pem;
+use crate::verifier::{Verifier, of_key};
 use crate::{Address, ConnectError, Offer, Step, Target, TlsFiles, Verification};
 
 /// Connects to a server with this certificate, and returns the text of the fault.
@@ -94,6 +95,28 @@ fn unknown_extension_is_not_blamed_on_the_root() {
     let text = TlsFault::of(&io::Error::other(error), "localhost").to_string();
     assert!(text.starts_with("the certificate of localhost cannot be verified: "), "{text}");
     assert!(!text.contains("root"), "{text}");
+}
+
+/// A certificate that an authority with an RSA key of 1024 bits signed, then that authority's. No server of rustls
+/// presents them.
+#[test]
+fn short_rsa_key_is_named() {
+    let chain = pem::certificates("short".as_ref(), include_bytes!("short_rsa.pem")).unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(chain[1].clone()).unwrap();
+    let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::new(default_provider()));
+    let verifier = Verifier::new(inner.build().unwrap(), vec![chain[1].clone()]);
+    let name = ServerName::try_from("localhost").unwrap();
+    let error = verifier.verify_server_cert(&chain[0], &[], &name, &[], UnixTime::now()).unwrap_err();
+    let text = TlsFault::of(&io::Error::other(error), "localhost").to_string();
+    let expected =
+        "the certificate of localhost is issued by 'CN=Short Root', whose RSA key has less than 2048 bits";
+    assert!(text.starts_with(expected), "{text}");
+
+    let bad = || rustls::Error::from(CertificateError::BadSignature);
+    let text = TlsFault::of(&io::Error::other(of_key(bad(), &chain[1])), "localhost").to_string();
+    assert!(text.starts_with("the certificate of localhost has an RSA key of less than 2048 bits"), "{text}");
+    assert_eq!(of_key(bad(), &chain[0]), bad());
 }
 
 #[tokio::test]
@@ -226,6 +249,21 @@ async fn required_client_certificate_is_named() {
     let _ = stream.write_all(b"hello").await;
     let error = stream.read(&mut [0; 100]).await.unwrap_err();
     assert_eq!(error.to_string(), "it requires a client certificate; set cert and key");
+    let error = target(&server, authority.files()).probe(PATIENCE).await.unwrap_err();
+    assert!(matches!(error, ConnectError::Tls(_)), "{error:?}");
+    assert_eq!(error.to_string(), "it requires a client certificate; set cert and key");
+}
+
+/// Session tickets prove that the server accepts the client; a server without them says nothing.
+#[tokio::test]
+async fn probe_succeeds_without_a_fault() {
+    let authority = Authority::new();
+    for tickets in [0, 2] {
+        let mut config = config(&authority.localhost(), &[b"h2", b"http/1.1"]);
+        config.send_tls13_tickets = tickets;
+        let server = Server::echo(config).await;
+        target(&server, authority.files()).probe(PATIENCE).await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::io;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use connect::{ConnectError, Offer};
+use connect::ConnectError;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -119,7 +119,7 @@ async fn watch(
 async fn reach(target: &Target, handshake_at: &mut Option<Instant>) -> Reachability {
     let is_fresh = handshake_at.is_some_and(|at| at.elapsed() < HANDSHAKE_INTERVAL);
     let result = match target.server.is_secure() && !is_fresh {
-        true => target.server.connect(Offer::Http1OrHttp2, PROBE_TIMEOUT).await.map(drop),
+        true => target.server.probe(PROBE_TIMEOUT).await,
         false => target.server.reach(PROBE_TIMEOUT).await,
     };
     match result {

@@ -107,8 +107,7 @@ fn failed<B>(mut error: TrySendError<Request<B>>) -> SendError<B> {
 
 /// Returns the fault of TLS that ended a connection.
 fn tls_fault(error: &hyper::Error) -> Option<TlsFault> {
-    let cause = error.source()?.downcast_ref::<io::Error>()?;
-    cause.get_ref()?.downcast_ref::<TlsFault>().cloned()
+    TlsFault::of_io(error.source()?.downcast_ref()?)
 }
 
 /// The socket, shared so that the pool can check if its peer is still connected.

@@ -176,8 +176,7 @@ impl AsyncRead for Metered {
                 traffic.is_heard.set(true);
             }
             Poll::Ready(Err(error)) => {
-                let fault = error.get_ref().and_then(|cause| cause.downcast_ref::<TlsFault>());
-                traffic.tls_fault.replace(fault.cloned());
+                traffic.tls_fault.replace(TlsFault::of_io(error));
             }
             Poll::Pending => {}
         }
