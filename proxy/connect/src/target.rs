@@ -66,6 +66,11 @@ impl Target {
         &self.0.address
     }
 
+    /// Returns the TLS of connections, if they have it.
+    pub fn tls(&self) -> Option<&Tls> {
+        self.0.tls.as_ref()
+    }
+
     /// Returns true if connections have TLS.
     pub fn is_secure(&self) -> bool {
         self.0.tls.is_some()

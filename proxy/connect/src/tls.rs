@@ -1,10 +1,12 @@
-//! TLS towards one server: its roots, its client certificate and its sessions, which all connections share.
+//! TLS towards one server: its roots, its client certificate and its sessions, which all connections share. The files can
+//! be read again; files that cannot be used change nothing.
 
 use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
+use arc_swap::ArcSwap;
 use rustls::client::WebPkiServerVerifier;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -86,28 +88,80 @@ pub enum TlsError {
     NoSystemRoots,
 }
 
-/// TLS towards one server. Cheap to clone; clones share configuration and sessions.
+/// TLS towards one server. Cheap to clone; clones share files, configuration and sessions.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    config: Arc<ClientConfig>,
-    /// The name in place of the URL's host.
-    server_name: Option<Arc<str>>,
-    verification: Verification,
+    files: Arc<TlsFiles>,
+    /// The configuration of new connections.
+    config: Arc<ArcSwap<ClientConfig>>,
 }
 
 impl Tls {
-    /// Reads the files. They are read once: a renewed certificate needs a restart.
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// The file or choice that cannot be used.
     pub fn read(files: &TlsFiles) -> Result<Self, TlsError> {
+        let config = Arc::new(ArcSwap::from_pointee(files.config()?));
+        Ok(Self { files: Arc::new(files.clone()), config })
+    }
+
+    /// Reads the files again, for new connections. Open ones keep what they have.
+    ///
+    /// # Errors
+    /// As of [`read`](Self::read); then nothing changes.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        self.config.store(Arc::new(self.files.config()?));
+        Ok(())
+    }
+
+    /// Returns the paths of the files.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let client = self.files.client.iter().flat_map(|client| [&client.cert, &client.key]);
+        self.files.ca.iter().chain(client).map(PathBuf::as_path)
+    }
+
+    /// Returns the verification of the server's certificate.
+    pub fn verification(&self) -> Verification {
+        self.files.verification
+    }
+
+    /// Starts TLS on a socket that is connected to `host`.
+    pub(crate) async fn handshake(
+        &self,
+        socket: Socket,
+        host: &str,
+        offer: Offer,
+        deadline: Instant,
+    ) -> Result<Stream, ConnectError> {
+        let name = self.files.server_name.as_deref().unwrap_or(host);
+        let server = ServerName::try_from(name.to_owned()).map_err(|_| {
+            let problem = "the host is no name that a certificate can have; set server_name";
+            ConnectError::Name(std::io::Error::new(std::io::ErrorKind::InvalidInput, problem))
+        })?;
+        let connector = TlsConnector::from(self.config.load_full());
+        let handshake = connector.with_alpn(offer.alpn()).connect(server, socket);
+        match timeout_at(deadline, handshake).await {
+            Ok(Ok(stream)) => Ok(Stream::tls(stream)),
+            Ok(Err(error)) => Err(ConnectError::of_handshake(&error, name)),
+            Err(_elapsed) => Err(ConnectError::Timeout(Step::Handshake)),
+        }
+    }
+}
+
+impl TlsFiles {
+    /// Reads the files, and makes the configuration of connections.
+    fn config(&self) -> Result<ClientConfig, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .expect("the provider has suites of TLS 1.2 and 1.3")
             .dangerous();
-        let trusted = match &files.ca {
+        let trusted = match &self.ca {
             Some(file) => read_certificates(file).map_err(TlsError::Ca)?,
             None => Vec::new(),
         };
-        let builder = match (files.verification, &files.ca) {
+        let builder = match (self.verification, &self.ca) {
             (Verification::Off, _) => {
                 builder.with_custom_certificate_verifier(Arc::new(Unverified(provider)))
             }
@@ -130,7 +184,7 @@ impl Tls {
                 builder.with_custom_certificate_verifier(Arc::new(Verifier::new(inner, trusted)))
             }
         };
-        let config = match &files.client {
+        let config = match &self.client {
             None => builder.with_no_client_auth(),
             Some(client) => {
                 let key = pem::read(&client.key).and_then(|content| pem::key(&client.key, &content));
@@ -147,38 +201,11 @@ impl Tls {
                 })?
             }
         };
-        let server_name = files.server_name.as_deref();
-        if let Some(name) = server_name.filter(|name| ServerName::try_from(*name).is_err()) {
-            return Err(TlsError::ServerName(name.to_owned()));
-        }
-        let server_name = server_name.map(Arc::from);
-        Ok(Self { config: Arc::new(config), server_name, verification: files.verification })
-    }
-
-    /// Returns the verification of the server's certificate.
-    pub fn verification(&self) -> Verification {
-        self.verification
-    }
-
-    /// Starts TLS on a socket that is connected to `host`.
-    pub(crate) async fn handshake(
-        &self,
-        socket: Socket,
-        host: &str,
-        offer: Offer,
-        deadline: Instant,
-    ) -> Result<Stream, ConnectError> {
-        let name = self.server_name.as_deref().unwrap_or(host);
-        let server = ServerName::try_from(name.to_owned()).map_err(|_| {
-            let problem = "the host is no name that a certificate can have; set server_name";
-            ConnectError::Name(std::io::Error::new(std::io::ErrorKind::InvalidInput, problem))
-        })?;
-        let connector = TlsConnector::from(Arc::clone(&self.config));
-        let handshake = connector.with_alpn(offer.alpn()).connect(server, socket);
-        match timeout_at(deadline, handshake).await {
-            Ok(Ok(stream)) => Ok(Stream::tls(stream)),
-            Ok(Err(error)) => Err(ConnectError::of_handshake(&error, name)),
-            Err(_elapsed) => Err(ConnectError::Timeout(Step::Handshake)),
+        match &self.server_name {
+            Some(name) if ServerName::try_from(name.as_str()).is_err() => {
+                Err(TlsError::ServerName(name.clone()))
+            }
+            _ => Ok(config),
         }
     }
 }

@@ -53,7 +53,7 @@ use crate::cli;
 use crate::plan::Plan;
 use crate::plan::loops;
 use crate::plan::machine::ThisMachine;
-use crate::reload::{self, CertificatesWatch, Reload, TenantsWatch, Watch};
+use crate::reload::{self, CertificatesWatch, Reload, TenantsWatch, UpstreamTlsWatch, Watch};
 
 /// A running tokenmeter with open listeners.
 pub struct Process {
@@ -296,13 +296,18 @@ fn currency(plan: &Plan) -> Currency {
     code.unwrap_or_default()
 }
 
-/// Starts the reload of tenant rules and prices.
+/// Starts the reload of tenant rules, certificates and prices.
 fn reload(plan: &Plan, billing: &Billing, live: &Arc<tenant::Live>, metrics: &Metrics) -> io::Result<Reload> {
     let mut watches: Vec<Box<dyn Watch>> =
         vec![Box::new(TenantsWatch::new(plan.tenancy.clone(), Arc::clone(live)))];
     if !plan.certificates.is_empty() {
         let watch = CertificatesWatch::new(plan.certificates.clone());
         metrics.set(Part::Certificates, watch.samples());
+        watches.push(Box::new(watch));
+    }
+    let upstreams = plan.relay.upstreams.iter();
+    let secure = upstreams.filter_map(|upstream| Some((&*upstream.name, upstream.target.tls()?)));
+    if let Some(watch) = UpstreamTlsWatch::of(secure) {
         watches.push(Box::new(watch));
     }
     if let Some(path) = &plan.prices_path {

@@ -8,6 +8,7 @@ mod fetch;
 mod keys;
 pub(crate) mod prices;
 mod tenancy;
+mod upstream_tls;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use rules::bounded;
 
 pub(crate) use certificates::CertificatesWatch;
 pub use tenancy::TenantsWatch;
+pub(crate) use upstream_tls::UpstreamTlsWatch;
 
 /// The interval of comparisons.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);

@@ -37,7 +37,7 @@ pub static SETTINGS: &[Setting] = &[
     ),
     Setting::proxy_file(
         "upstream_cert",
-        "Client certificate with its chain (PEM), for an https upstream that requires one; read at the start",
+        "Client certificate with its chain (PEM), for an https upstream that requires one; read again when it changes",
     ),
     Setting::proxy_file("upstream_key", "Private key of the client certificate (PEM)"),
     Setting {

@@ -1,11 +1,17 @@
 //! Agreed protocols, sessions that are resumed, and idle streams.
 
-use rustls::HandshakeKind;
+use std::sync::Arc;
+
+use rcgen::ExtendedKeyUsagePurpose;
+use rustls::crypto::ring::default_provider;
+use rustls::server::WebPkiClientVerifier;
+use rustls::version::TLS12;
+use rustls::{HandshakeKind, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::authority::{Authority, Server, config, own};
+use super::authority::{Authority, Folder, Server, config, own};
 use super::{PATIENCE, connect, target};
-use crate::{Offer, Protocol, TlsFiles};
+use crate::{Address, ClientFiles, ConnectError, Offer, Protocol, Target, Tls, TlsError, TlsFiles};
 
 #[tokio::test]
 async fn protocol_is_agreed_by_alpn() {
@@ -37,6 +43,51 @@ async fn second_connection_resumes_the_session() {
         kinds.push(stream.handshake_kind());
     }
     assert_eq!(kinds, [Some(HandshakeKind::Full), Some(HandshakeKind::Resumed)]);
+}
+
+#[tokio::test]
+async fn new_connections_use_reloaded_files() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.root_der()).unwrap();
+    let provider = Arc::new(default_provider());
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+    let identity = authority.localhost();
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS12])
+        .unwrap()
+        .with_client_cert_verifier(verifier.build().unwrap())
+        .with_single_cert(identity.chain.clone(), identity.key_der())
+        .unwrap();
+    let server = Server::echo(config).await;
+
+    let write = |authority: &Authority, folder: &Folder| {
+        let mut params = own(&["client"]);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let identity = authority.sign(params);
+        let key = folder.file("client.key", &identity.key.serialize_pem());
+        ClientFiles { cert: folder.file("client.pem", &identity.pem), key }
+    };
+    let folder = authority.folder();
+    let tls = Tls::read(&TlsFiles { client: Some(write(&other, folder)), ..authority.files() }).unwrap();
+    let target = Target::new(Address::host("localhost", server.port), Some(tls.clone()));
+    let connect = async || target.connect(Offer::Http1, PATIENCE).await;
+    assert!(matches!(connect().await, Err(ConnectError::Tls(_))));
+    let client = write(&authority, folder);
+    assert!(connect().await.is_err(), "nothing was reloaded");
+    tls.reload().unwrap();
+    let mut open = connect().await.unwrap();
+
+    // A broken pair changes nothing.
+    folder.file("client.pem", "");
+    let TlsError::Cert(error) = tls.reload().unwrap_err() else { panic!("no error") };
+    assert_eq!(error.file, client.cert);
+    connect().await.unwrap();
+    write(&other, folder);
+    tls.reload().unwrap();
+    assert!(connect().await.is_err());
+    open.write_all(b"hello").await.unwrap();
+    open.read_exact(&mut [0; 5]).await.unwrap();
 }
 
 #[tokio::test]
