@@ -223,8 +223,8 @@ fn errors_have_place_problem_and_remedy() {
             "--upstream: not a URL; write http://HOST:PORT, as in http://127.0.0.1:8000, or https://HOST",
         ),
         (
-            "upstream=unix:vllm.sock",
-            "--upstream: the URL's socket is not an absolute path; write unix:/PATH, as in unix:/run/vllm.sock",
+            "upstream=unix:///run/vllm.sock",
+            "--upstream: two slashes follow `unix:`, which has no host; write unix:PATH, as in unix:/run/vllm.sock",
         ),
         (
             "upstream=unix:/run/vllm.sock transparent=true",

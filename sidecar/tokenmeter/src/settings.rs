@@ -28,7 +28,7 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Proxy,
         form: Form::Text("URL"),
         default: "",
-        help: "URL of the inference server, http(s)://HOST[:PORT][/PREFIX] or unix:/PATH; for several servers, list \
+        help: "URL of the inference server, http(s)://HOST[:PORT][/PREFIX] or unix:PATH; for several servers, list \
                them under `upstreams` in the file",
     },
     Setting::proxy_file(

@@ -96,7 +96,7 @@ fn errors_of_listeners_have_place_problem_and_remedy() {
         ),
         (
             "listen=unix:",
-            "--listen: `unix:` is not the path of a Unix socket; write unix:PATH with at most 107 bytes",
+            "--listen: no file name ends the path of the Unix socket; write unix:PATH, as in unix:/run/vllm.sock",
         ),
         (
             "listen=unix:/a listen_mode=rw",

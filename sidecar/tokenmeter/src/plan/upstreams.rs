@@ -1,7 +1,6 @@
 //! Plans the upstreams and their listeners.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 
 use connect::{Address, Target};
@@ -19,7 +18,7 @@ use super::tls::TlsSettings;
 use super::values::Reader;
 use crate::plan::loops;
 use crate::plan::machine::Machine;
-use crate::plan::url::Url;
+use crate::plan::url::{Url, socket_path};
 use crate::settings::{AUTO, Entry, KINDS, OFF, ON, ROLES, SCRAPES, UPSTREAMS, USAGE, Value, setting};
 
 /// A listener: its address, and the setting that names it.
@@ -373,13 +372,14 @@ impl Reader<'_> {
         let Some(path) = written.text.strip_prefix("unix:") else {
             return self.tcp_address(written, "listen");
         };
-        if path.is_empty() || path.len() > UNIX_PATH_MAX_BYTES || path.contains('\0') {
-            let problem = format!("`{}` is not the path of a Unix socket", written.text.escape_debug());
-            let remedy = format!("write unix:PATH with at most {UNIX_PATH_MAX_BYTES} bytes");
-            self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
-            return None;
-        }
-        let address = ListenAddress::Unix { path: Path::new(path).into(), mode: self.listen_mode()? };
+        let path = match socket_path(path) {
+            Ok(path) => path,
+            Err(refused) => {
+                self.errors.push(Diagnostic::at(&written.origin, refused.problem, refused.remedy));
+                return None;
+            }
+        };
+        let address = ListenAddress::Unix { path, mode: self.listen_mode()? };
         Some(ListenerDraft { address, origin: written.origin.clone(), key: "listen" })
     }
 
@@ -472,9 +472,6 @@ fn clash(one: &ListenAddress, other: &ListenAddress) -> bool {
         _ => false,
     }
 }
-
-/// The maximum length of a Unix socket's path in bytes: the kernel's, without the end.
-const UNIX_PATH_MAX_BYTES: usize = 107;
 
 /// The maximum length of an upstream's name in bytes: that of a label.
 const NAME_MAX_BYTES: usize = 128;

@@ -1,9 +1,10 @@
-//! The URL of an upstream, `http(s)://HOST[:PORT][/PREFIX]` or `unix:/PATH`, parsed into address and prefix. Every error
+//! The URL of an upstream, `http(s)://HOST[:PORT][/PREFIX]` or `unix:PATH`, parsed into address and prefix. Every error
 //! has a remedy.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
+use std::sync::Arc;
 
 use connect::{Address, HttpProxy, Target, Tls, TlsError, TlsFiles};
 
@@ -31,7 +32,8 @@ impl Url {
     /// Parses a URL.
     pub(crate) fn parse(text: &str) -> Result<Self, UrlError> {
         if let Some(path) = text.strip_prefix("unix:") {
-            return Ok(Self { address: socket(path)?, is_secure: false, prefix: String::new() });
+            let address = Address::Unix(socket_path(path)?);
+            return Ok(Self { address, is_secure: false, prefix: String::new() });
         }
         let (is_secure, rest) = scheme(text)?;
         if rest.contains(['?', '#']) {
@@ -108,22 +110,26 @@ fn scheme(text: &str) -> Result<(bool, &str), UrlError> {
     }
 }
 
-/// Returns the address of the Unix socket at this path.
-fn socket(path: &str) -> Result<Address, UrlError> {
-    let remedy = "write unix:/PATH, as in unix:/run/vllm.sock";
-    if !path.starts_with('/') || path.starts_with("//") || path.ends_with('/') {
-        return error("the URL's socket is not an absolute path", remedy);
+/// Returns the path of a Unix socket, the text after `unix:`. As of all files, it is absolute or relative to the directory
+/// in which the process is started.
+pub(super) fn socket_path(path: &str) -> Result<Arc<Path>, UrlError> {
+    let remedy = "write unix:PATH, as in unix:/run/vllm.sock";
+    if path.starts_with("//") {
+        return error("two slashes follow `unix:`, which has no host", remedy);
+    }
+    if path.is_empty() || path.ends_with('/') {
+        return error("no file name ends the path of the Unix socket", remedy);
     }
     if path.len() > SOCKET_PATH_MAX_BYTES {
         return error(
-            "the path of the URL's socket is longer than 107 bytes",
+            "the path of the Unix socket is longer than 107 bytes",
             "use a shorter path: this is the kernel's limit",
         );
     }
     if path.chars().any(char::is_control) {
-        return error("the path of the URL's socket has an invalid character", remedy);
+        return error("the path of the Unix socket has an invalid character", remedy);
     }
-    Ok(Address::Unix(Path::new(path).into()))
+    Ok(Path::new(path).into())
 }
 
 fn split_port(authority: &str, default: u16) -> Result<(&str, u16), UrlError> {
