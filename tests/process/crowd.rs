@@ -35,7 +35,9 @@ fn ask_from(last: u8, address: SocketAddr, request: &str) -> String {
     let mut stream = connect_from(last, address);
     stream.write_all(request.as_bytes()).expect("it reads");
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers in time");
+    if let Err(error) = stream.read_to_string(&mut answer) {
+        panic!("{error} after {answer:?}, to {request}");
+    }
     answer
 }
 

@@ -138,6 +138,10 @@ pub const SLOW_BYTES_PER_S: u64 = 4096;
 /// Connections of one worker's listener that may wait for a place.
 pub const WAITING_CONNECTIONS: usize = 16;
 
+/// The time for which a connection without a request is closed for no other: its client sends the request at once. A
+/// client waits no longer for the place of a silent one.
+pub const NEW_CONNECTION_NS: u64 = 1_000_000_000;
+
 /// Longest pause between two attempts to get a place.
 pub const PLACE_PAUSE_MAX: Duration = Duration::from_millis(160);
 

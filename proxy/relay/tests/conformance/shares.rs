@@ -20,7 +20,7 @@ use usage::Policy;
 use super::Proxy;
 use crate::gate::refusing;
 use crate::support::http2::{connect, connect_with_window, run};
-use crate::support::{DEADLINE, Peer, Upstream, eventually, upstream_body};
+use crate::support::{DEADLINE, Peer, Upstream, eventually, now, upstream_body};
 use crate::tenants::{in_force, rules};
 use crate::usage::{ASKED, PLAIN, Server, policy, request, steps};
 
@@ -420,6 +420,46 @@ fn silent_connections_leave_places_for_others() {
 }
 
 /// Connections with HTTP/2's preface and no request, or with a byte of a head, are treated like silent ones.
+/// A connection whose first request is on its way is closed for no other client within its share.
+#[test]
+fn new_connection_stays_for_its_request() {
+    const ALL: usize = 16;
+    const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
+    let upstream = Upstream::start(|peer, _| {
+        if peer.head().unwrap().contains("/busy") {
+            peer.rest();
+        }
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.connections = ALL);
+    let busy = |last, count| {
+        let clients = (0..count).map(|_| connect_from(last, proxy.address()));
+        let started = clients.map(|mut client| {
+            client.send("GET /busy HTTP/1.1\r\nHost: h\r\n\r\n");
+            client
+        });
+        started.collect::<Vec<_>>()
+    };
+    let held = (busy(1, 3), busy(3, ALL - 4));
+    eventually("the requests are in flight", || proxy.running.in_flight() == ALL - 1);
+    loop {
+        let begun = now();
+        let mut new = connect_from(2, proxy.address());
+        eventually("all places are taken", || proxy.running.held().connections.taken == ALL);
+        let mut asking = connect_from(1, proxy.address());
+        std::thread::sleep(Duration::from_millis(100));
+        if new.try_send(GET) && new.head().is_some() {
+            // From now on, it is idle, and its place is taken.
+            asking.send(GET);
+            assert!(asking.head().unwrap().starts_with("HTTP/1.1 200"));
+            break;
+        }
+        // On a busy machine, the request may come too late.
+        assert!(begun.elapsed().as_nanos() > u128::from(relay::limits::NEW_CONNECTION_NS), "it was closed");
+    }
+    drop(held);
+}
+
 #[test]
 fn half_open_connections_leave_places_for_others() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
