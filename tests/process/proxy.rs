@@ -6,8 +6,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use chance::Side;
+
 use crate::meter_page::Page;
-use crate::tls_client;
+use crate::tls_sides;
 
 /// The process and its addresses.
 pub(crate) struct Proxy {
@@ -30,8 +32,7 @@ impl Proxy {
 
     /// As [`Proxy::start`], with these environment variables.
     pub(crate) fn start_with(upstream: SocketAddr, options: &[&str], environment: &[(&str, &str)]) -> Self {
-        let url = format!("http://{upstream}");
-        Self::spawn(Command::new(env!("CARGO_BIN_EXE_tokenmeter")), &url, options, environment)
+        Self::spawn_for(Command::new(env!("CARGO_BIN_EXE_tokenmeter")), upstream, options, environment)
     }
 
     /// As [`Proxy::start`], for an upstream by its URL.
@@ -44,7 +45,21 @@ impl Proxy {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("ulimit -n {descriptors} && exec \"$0\" \"$@\"")]);
         shell.arg(env!("CARGO_BIN_EXE_tokenmeter"));
-        Self::spawn(shell, &format!("http://{upstream}"), options, &[])
+        Self::spawn_for(shell, upstream, options, &[])
+    }
+
+    /// Spawns it for an upstream by its address, which has TLS if that side of this run has.
+    fn spawn_for(
+        command: Command,
+        upstream: SocketAddr,
+        options: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
+        if !Side::Upstreams.has_tls() {
+            return Self::spawn(command, &format!("http://{upstream}"), options, environment);
+        }
+        let (url, ca) = tls_sides::front(upstream);
+        Self::spawn(command, &url, &[&["--upstream-ca", &ca][..], options].concat(), environment)
     }
 
     fn spawn(mut command: Command, url: &str, options: &[&str], environment: &[(&str, &str)]) -> Self {
@@ -52,10 +67,10 @@ impl Proxy {
         let quiet = if quiet { &[][..] } else { &["--kind", "openai", "--engine-metrics", "off"] };
         // Tests of listeners name their own.
         let is_named = options.iter().any(|option| option.starts_with("--listen"));
-        let is_bridged = tls_client::is_on() && !is_named;
+        let is_bridged = Side::Clients.has_tls() && !is_named;
         let listen = match (is_named, is_bridged) {
             (true, _) => Vec::new(),
-            (_, true) => tls_client::options().to_vec(),
+            (_, true) => tls_sides::options().to_vec(),
             _ => vec!["--listen".to_owned(), "127.0.0.1:0".to_owned()],
         };
         let mut child = command
@@ -99,7 +114,7 @@ impl Proxy {
         } else {
             address("listening on http://")
         };
-        let data = if is_bridged { tls_client::bridge(listener) } else { listener };
+        let data = if is_bridged { tls_sides::bridge(listener) } else { listener };
         Self { data, listener, admin: address("metrics http://"), child, log }
     }
 

@@ -16,7 +16,7 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use crate::meter_page::get;
 use crate::proxy::Proxy;
 use crate::scripted;
-use crate::tls_client::Pki;
+use crate::tls_sides::Pki;
 
 const REQUEST: &str =
     "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
@@ -181,7 +181,7 @@ fn admin_address_is_served_with_tls() {
 }
 
 /// Runs a program; returns its output. Fails with the command that installs it.
-fn run(program: &str, arguments: &[&str], input: &str) -> String {
+pub(crate) fn run(program: &str, arguments: &[&str], input: &str) -> String {
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(std::process::Stdio::piped())

@@ -17,6 +17,6 @@ mod meter_page;
 #[path = "../process/proxy.rs"]
 #[expect(dead_code, reason = "what only the tests of the process ask of the proxy")]
 mod proxy;
-#[path = "../process/tls_client.rs"]
+#[path = "../process/tls_sides.rs"]
 #[expect(dead_code, reason = "what only the tests of the process ask of it")]
-mod tls_client;
+mod tls_sides;

@@ -1,9 +1,13 @@
-//! The number of test cases, and reproducible random numbers.
+//! The number of test cases, reproducible random numbers, and the sides that have TLS in a run.
 //!
 //! Law: an ordinary run is the same each time, so that a failure can be reproduced and a fix verified; a long run
 //! (`tests/run --long`) has many more cases, and properties use new seeds.
 
+mod tls;
+
 use proptest::test_runner::{Config, RngSeed};
+
+pub use tls::Side;
 
 /// The factor of cases in a long run.
 const LONG_RUN_FACTOR: u32 = 50;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
+use connect::Protocol;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use hyper::body::{Body, Frame};
@@ -20,8 +21,8 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// Starts the server, which ends with the test process, and returns its address.
-pub(crate) fn start(script: SocketAddr) -> SocketAddr {
+/// Starts the server, which offers protocols up to this one and ends with the test process, and returns its address.
+pub(crate) fn start(script: SocketAddr, newest: Protocol) -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -29,7 +30,7 @@ pub(crate) fn start(script: SocketAddr) -> SocketAddr {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let listener = TcpListener::from_std(listener).unwrap();
-            let acceptor = acceptor();
+            let acceptor = acceptor(newest);
             while let Ok((socket, _)) = listener.accept().await {
                 tokio::task::spawn_local(connection(socket, acceptor.clone(), script));
             }
@@ -38,15 +39,16 @@ pub(crate) fn start(script: SocketAddr) -> SocketAddr {
     address
 }
 
-/// TLS with a certificate of its own.
-pub(crate) fn acceptor() -> TlsAcceptor {
+/// TLS with a certificate of its own, and protocols up to `newest`.
+pub(crate) fn acceptor(newest: Protocol) -> TlsAcceptor {
     let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let config = config.with_no_client_auth();
     let mut config = config.with_single_cert(vec![own.cert.der().clone()], key.into()).unwrap();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let protocols = [b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = protocols[usize::from(newest == Protocol::Http1)..].to_vec();
     TlsAcceptor::from(Arc::new(config))
 }
 
@@ -54,7 +56,8 @@ async fn connection(socket: TcpStream, acceptor: TlsAcceptor, script: SocketAddr
     socket.set_nodelay(true).unwrap();
     let Ok(mut stream) = acceptor.accept(socket).await else { return };
     if stream.get_ref().1.alpn_protocol() != Some(b"h2") {
-        let mut script = TcpStream::connect(script).await.unwrap();
+        let Ok(mut script) = TcpStream::connect(script).await else { return };
+        script.set_nodelay(true).unwrap();
         let _ = tokio::io::copy_bidirectional(&mut stream, &mut script).await;
         return;
     }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use connect::Protocol;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::server::TlsStream;
@@ -39,7 +40,7 @@ impl Http2Server {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             tokio::task::LocalSet::new().block_on(&runtime, async move {
                 let (listener, acceptor) =
-                    (TcpListener::from_std(listener).unwrap(), http2_front::acceptor());
+                    (TcpListener::from_std(listener).unwrap(), http2_front::acceptor(Protocol::Http2));
                 while let Ok((socket, _)) = listener.accept().await {
                     socket.set_nodelay(true).unwrap();
                     let Ok(mut stream) = acceptor.accept(socket).await else { continue };

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use chance::Side;
 use connect::{Address, Protocol, Target, Tls, TlsFiles, Verification};
 use meter::{RateLimits, Record};
 use relay::{
@@ -20,7 +21,7 @@ use super::{Peer, http2_front, tls};
 pub(crate) trait Engine {
     const KIND: EngineKind;
     const UPSTREAM: Protocol = Protocol::Http1;
-    /// True if its clients use TLS.
+    /// True if its clients use TLS in every run.
     const TLS: bool = false;
 }
 
@@ -79,11 +80,11 @@ impl<E: Engine> ProxyOn<E> {
     /// As [`new`](Self::new), with another plan.
     pub(crate) fn with(upstream: SocketAddr, change: impl FnOnce(&mut Plan)) -> Self {
         let mut plan = Plan { engine: E::KIND, ..plan(upstream) };
-        if E::UPSTREAM == Protocol::Http2 {
-            plan.upstreams[0].target = secure(http2_front::start(upstream));
+        if E::UPSTREAM == Protocol::Http2 || Side::Upstreams.has_tls() {
+            plan.upstreams[0].target = secure(http2_front::start(upstream, E::UPSTREAM));
         }
         change(&mut plan);
-        if E::TLS {
+        if E::TLS || Side::Clients.has_tls() {
             for listen in plan.upstreams.iter_mut().flat_map(|upstream| &mut upstream.listen) {
                 listen.tls.get_or_insert_with(tls::server);
             }

@@ -1,6 +1,7 @@
-//! TLS on the client's side: certificates, and a bridge by which the tests' clients reach a listener with TLS.
+//! TLS of clients and of the upstream: certificates, and bridges by which clients and servers without TLS reach a proxy
+//! with it.
 //!
-//! With TOKENMETER_TEST_TLS in the environment, every test of this topic runs through the bridge.
+//! Every test of this topic runs with TLS on the sides that the run names ([`chance::Side`]).
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -12,17 +13,10 @@ use rustls::client::WantsClientCert;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-
-/// The variable that turns the bridge on.
-const VARIABLE: &str = "TOKENMETER_TEST_TLS";
-
-/// Returns true if clients use TLS.
-pub(crate) fn is_on() -> bool {
-    std::env::var_os(VARIABLE).is_some()
-}
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, ServerConfig};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 /// An authority, and a folder with the files of a server's certificate; removed when dropped.
 pub(crate) struct Pki {
@@ -132,29 +126,76 @@ pub(crate) fn options() -> [String; 6] {
     ]
 }
 
+/// Starts a server with TLS in front of one without, until the tests end; returns its URL and the file of its root.
+pub(crate) fn front(server: SocketAddr) -> (String, String) {
+    let chain = CertificateDer::from_pem_file(BRIDGE.folder.join("tls.crt")).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_file(BRIDGE.folder.join("tls.key")).expect("a key");
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![chain], key)
+        .expect("a pair");
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let address = listen(move |client| {
+        let acceptor = acceptor.clone();
+        async move {
+            let server = connect(&client, server).await;
+            if let (Some(server), Ok(client)) = (server, acceptor.accept(client).await) {
+                carry(client, server).await;
+            }
+        }
+    });
+    (format!("https://{address}"), BRIDGE.path("ca.crt"))
+}
+
 /// Listens for connections without TLS, and relays each to `to` with TLS, until the tests end.
 pub(crate) fn bridge(to: SocketAddr) -> SocketAddr {
+    let connector = TlsConnector::from(BRIDGE.trusting());
+    listen(move |client| {
+        let connector = connector.clone();
+        async move {
+            let Some(server) = connect(&client, to).await else { return };
+            if let Ok(server) = connector.connect(ServerName::from(to.ip()), server).await {
+                carry(client, server).await;
+            }
+        }
+    })
+}
+
+/// Runs `serve` for each connection, until the tests end; returns the address.
+fn listen<S: Future<Output = ()> + Send + 'static>(
+    serve: impl Fn(TcpStream) -> S + Send + 'static,
+) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("a socket");
     let address = listener.local_addr().expect("an address");
-    let connector = TlsConnector::from(BRIDGE.trusting());
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(relay(client, to, connector.clone()));
+                let _ = client.set_nodelay(true);
+                tokio::spawn(serve(client));
             }
         });
     });
     address
 }
 
-async fn relay(mut client: TcpStream, to: SocketAddr, connector: TlsConnector) {
-    let Ok(server) = TcpStream::connect(to).await else { return };
-    let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    let name = ServerName::from(to.ip());
-    let Ok(mut server) = connector.connect(name, server).await else { return };
-    // The tests see how the connection ended by its bytes.
+/// Connects from the address of the client, by which the proxy tells clients apart.
+async fn connect(client: &TcpStream, to: SocketAddr) -> Option<TcpStream> {
+    let socket = TcpSocket::new_v4().ok()?;
+    socket.bind((client.peer_addr().ok()?.ip(), 0).into()).ok()?;
+    let server = socket.connect(to).await.ok()?;
+    server.set_nodelay(true).ok()?;
+    Some(server)
+}
+
+/// Copies bytes both ways. The tests see how a connection ended by its bytes.
+async fn carry(
+    mut client: impl AsyncRead + AsyncWrite + Unpin,
+    mut server: impl AsyncRead + AsyncWrite + Unpin,
+) {
     let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
 }
