@@ -331,9 +331,10 @@ enum tm_text_value
   TM_TEXT_VALUE_UPSTREAM = 4,
   // The provider's name, as given to the meter.
   TM_TEXT_VALUE_PROVIDER = 5,
-  // The JSON shape of the endpoint: `anthropic`, `cohere`, `embeddings`, `gemini`, `llamacpp_completion`,
-  // `lmdeploy_generate`, `ollama_chat`, `ollama_generate`, `openai_chat`, `openai_completions`, `openai_responses`,
-  // `realtime`, `rerank`, `sglang_generate`, `tgi`, `transcription`, `triton_generate`, `vllm_generate` or `unknown`.
+  // The JSON shape of the endpoint: `anthropic`, `cohere`, `embeddings`, `gemini`, `gemini_interactions`,
+  // `llamacpp_completion`, `lmdeploy_generate`, `ollama_chat`, `ollama_generate`, `openai_chat`,
+  // `openai_completions`, `openai_responses`, `realtime`, `rerank`, `sglang_generate`, `tgi`, `transcription`,
+  // `triton_generate`, `vllm_generate` or `unknown`.
   TM_TEXT_VALUE_DIALECT = 6,
   // The model of the request, else of the response, else `_unknown`.
   TM_TEXT_VALUE_MODEL = 7,

@@ -96,9 +96,10 @@ pub enum TextKind {
     Upstream = 4,
     /// The provider's name, as given to the meter.
     Provider = 5,
-    /// The JSON shape of the endpoint: `anthropic`, `cohere`, `embeddings`, `gemini`, `llamacpp_completion`,
-    /// `lmdeploy_generate`, `ollama_chat`, `ollama_generate`, `openai_chat`, `openai_completions`, `openai_responses`,
-    /// `realtime`, `rerank`, `sglang_generate`, `tgi`, `transcription`, `triton_generate`, `vllm_generate` or `unknown`.
+    /// The JSON shape of the endpoint: `anthropic`, `cohere`, `embeddings`, `gemini`, `gemini_interactions`,
+    /// `llamacpp_completion`, `lmdeploy_generate`, `ollama_chat`, `ollama_generate`, `openai_chat`,
+    /// `openai_completions`, `openai_responses`, `realtime`, `rerank`, `sglang_generate`, `tgi`, `transcription`,
+    /// `triton_generate`, `vllm_generate` or `unknown`.
     Dialect = 6,
     /// The model of the request, else of the response, else `_unknown`.
     Model = 7,

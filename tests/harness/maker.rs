@@ -6,6 +6,7 @@ mod anthropic;
 mod cohere;
 mod gemini;
 mod generate;
+mod interactions;
 mod native;
 mod ollama;
 mod openai;
@@ -231,6 +232,7 @@ impl Maker<'_, '_> {
             Dialect::OllamaChat | Dialect::OllamaGenerate => self.ollama(),
             Dialect::Triton => self.triton(),
             Dialect::Gemini => self.gemini(unstreamed),
+            Dialect::GeminiInteractions => self.interactions(unstreamed),
             Dialect::Cohere => self.cohere(unstreamed),
             Dialect::Embeddings | Dialect::Rerank => self.prompts(),
             Dialect::Transcription => self.transcription(unstreamed),

@@ -21,7 +21,8 @@
 //!   array in a stream, or one with a choice twice; a word that SGLang does not send;
 //! * Ollama: counts or times before the end, or invalid times; a body of another shape;
 //! * Triton: no `text_output`;
-//! * Gemini: a count of tool use alone; an array in a stream; a frame without a known part;
+//! * Gemini: a count of tool use alone; an array in a stream; a frame without a known part; an unstreamed interaction
+//!   with a type, or with steps and outputs;
 //! * Cohere: text of another type of event; an unstreamed body with a plan or calls, or without a message;
 //! * embeddings and rankings: a rejected count beside another, or beside an invalid usage;
 //! * transcription: members of a chat beyond content, role and finish, and llama.cpp's members beside one; text at an
@@ -38,6 +39,7 @@ mod facts;
 mod frame;
 mod gemini;
 mod generate;
+mod interactions;
 mod memory;
 mod native;
 mod ollama;

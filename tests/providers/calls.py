@@ -13,7 +13,7 @@ import azure_fake
 import gemini_fake
 import openai_fake
 import openrouter_fake
-from seen import Seen, chat_tokens, counts, gemini_tokens, message_tokens, response_tokens
+from seen import Seen, chat_tokens, counts, gemini_tokens, interaction_tokens, message_tokens, response_tokens
 
 ASKED = "What is the answer? “Grüezi”"
 MESSAGES = [{"role": "user", "content": ASKED}]
@@ -211,3 +211,44 @@ def gemini_embedding(url):
     client = gemini_client(url)
     result = client.models.embed_content(model="gemini-embedding-3", contents=[ASKED])
     return Seen(text=str(result.embeddings[0].values), tokens=counts(input=result.usage_metadata.prompt_token_count))
+
+
+INTERACTION_TOOLS = [{"type": "function", "name": "weather", "parameters": CITY}]
+
+
+def gemini_interaction(url, stream=False, leave_after=None, tools=None):
+    seen = Seen()
+    with errors(seen):
+        client = gemini_client(url)
+        more = {"tools": tools} if tools else {}
+        result = client.interactions.create(model=gemini_fake.MODEL, input=ASKED, stream=stream, **more)
+        if not stream:
+            read_interaction(seen, result)
+            return seen
+        for number, part in enumerate(result, 1):
+            if part.event_type == "step.delta":
+                delta = part.delta
+                seen.text += getattr(delta, "text", "")
+                seen.tools += getattr(delta, "arguments", "")
+                seen.thought += delta.content.text if delta.type == "thought_summary" else ""
+            elif part.event_type == "interaction.completed":
+                read_interaction(seen, part.interaction)
+            if number == leave_after:
+                result.close()
+                break
+    return seen
+
+
+def read_interaction(seen, interaction):
+    for step in interaction.steps or []:
+        seen.text += "".join(part.text for part in getattr(step, "content", None) or [])
+        seen.thought += "".join(part.text for part in getattr(step, "summary", None) or [])
+        seen.tools += str(getattr(step, "arguments", ""))
+    seen.model, seen.finish = interaction.model, interaction.status
+    seen.tokens = interaction_tokens(interaction.usage)
+
+
+def gemini_fetched_interaction(url):
+    """The client fetches an earlier interaction, which is counted already."""
+    client = gemini_client(url)
+    return client.interactions.get("v1_earlier").output_text

@@ -50,6 +50,11 @@ def gemini_tokens(usage):
                   output=usage.candidates_token_count or 0, output_reasoning=usage.thoughts_token_count or 0)
 
 
+def interaction_tokens(usage):
+    return counts(input=usage.total_input_tokens - usage.total_cached_tokens, input_cached=usage.total_cached_tokens,
+                  output=usage.total_output_tokens, output_reasoning=usage.total_thought_tokens)
+
+
 def chat_tokens_of(provider):
     """The usage that a fake counts for a client that did not ask for it."""
     usage = provider.CHAT if hasattr(provider, "CHAT") else provider.openai_fake.CHAT

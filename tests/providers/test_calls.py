@@ -54,6 +54,10 @@ CASES = {
         "stream": partial(calls.gemini, stream=True),
         "stream-tools": partial(calls.gemini, stream=True, tools=calls.GEMINI_TOOLS),
         "embedding": calls.gemini_embedding,
+        "interaction": calls.gemini_interaction,
+        "interaction-tools": partial(calls.gemini_interaction, tools=calls.INTERACTION_TOOLS),
+        "interaction-stream": partial(calls.gemini_interaction, stream=True),
+        "interaction-stream-tools": partial(calls.gemini_interaction, stream=True, tools=calls.INTERACTION_TOOLS),
     },
 }
 PROVIDER_NAMES = {"azure_openai": "azure.ai.openai", "gemini": "gcp.gemini"}
@@ -109,3 +113,12 @@ def expect_same_request(wanted, got, flags):
     if flags:
         assert got.header("accept-encoding") == "identity"
         assert int(got.header("content-length")) == len(got.body)
+
+
+@pytest.mark.parametrize("place", on_all(["gemini"]), indirect=True)
+def test_fetched_interaction_is_not_counted_again(place):
+    direct = calls.gemini_fetched_interaction(place.direct.url)
+    assert direct and calls.gemini_fetched_interaction(place.proxy.url) == direct
+    calls.gemini_interaction(place.proxy.url)
+    assert place.proxy.row()["dialect"] == "gemini_interactions"
+    assert place.proxy.samples().sum("tokenmeter_passthrough_total", reason="replay") >= 1

@@ -97,3 +97,13 @@ def test_client_that_leaves_a_response(place):
     assert place.fake.left.wait(5) and not seen.finish
     row = place.proxy.row()
     assert (row["ending"], row["dialect"], row["output_provenance"]) == ("client_abort", "openai_responses", "frames")
+
+
+@pytest.mark.parametrize("place", on_all(["gemini"]), indirect=True)
+def test_client_that_leaves_an_interaction(place):
+    place.fake.hold(9)
+    seen = calls.gemini_interaction(place.proxy.url, stream=True, leave_after=8)
+    assert place.fake.left.wait(5) and not seen.finish
+    row = place.proxy.row()
+    assert (row["ending"], row["dialect"]) == ("client_abort", "gemini_interactions")
+    assert row["output_provenance"] == "frames" and row["output_reasoning"]

@@ -108,6 +108,13 @@ fn each_dialects_counts_are_charged_once() {
             60 * INPUT + 40 * CACHED + 30 * OUTPUT + 20 * REASONING,
         ),
         (
+            Dialect::GeminiInteractions,
+            r#"{"status":"completed","steps":[{"type":"model_output","content":[{"type":"text","text":"x"}]}],
+            "usage":{"total_input_tokens":100,"total_cached_tokens":40,"total_output_tokens":30,
+            "total_thought_tokens":20,"total_tokens":150}}"#,
+            60 * INPUT + 40 * CACHED + 30 * OUTPUT + 20 * REASONING,
+        ),
+        (
             // The modalities are part of the prompt and the candidates.
             Dialect::Gemini,
             r#"{"candidates":[{"content":{"parts":[{"text":"x"}],"role":"model"},"finishReason":"STOP","index":0}],

@@ -123,7 +123,8 @@ impl Exchange {
         if let Some(dialect) = self.speaks.settle(&facts) {
             self.dialect = dialect;
         }
-        let links = if self.dialect == Dialect::OpenaiResponses { reader.links() } else { Links::default() };
+        let has_links = matches!(self.dialect, Dialect::OpenaiResponses | Dialect::GeminiInteractions);
+        let links = if has_links { reader.links() } else { Links::default() };
         self.request = RequestState::Read(RequestFacts { tier: reader.service_tier(), links });
         self.role.settle(&facts, self.dialect);
         self.tenant.give_body(facts.whole.then_some(reader));

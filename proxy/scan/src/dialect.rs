@@ -6,6 +6,7 @@ mod cohere;
 mod definition;
 mod embeddings;
 mod gemini;
+mod gemini_interactions;
 mod llamacpp_completion;
 mod lmdeploy_generate;
 mod ollama_chat;
@@ -64,6 +65,8 @@ pub enum Dialect {
     VllmGenerate,
     /// `POST …:generateContent` and `:streamGenerateContent`.
     Gemini,
+    /// Gemini's `POST …/interactions`.
+    GeminiInteractions,
     /// Cohere's `POST …/v2/chat`, as vLLM serves it.
     Cohere,
     /// Embeddings and pooling, of any server.
@@ -83,7 +86,7 @@ const _: () = assert!(Dialect::ALL.len() == Dialect::Unknown as usize + 1, "Dial
 
 impl Dialect {
     /// Every dialect, in the order of the documentation.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::OpenaiChat,
         Self::OpenaiCompletions,
         Self::OpenaiResponses,
@@ -97,6 +100,7 @@ impl Dialect {
         Self::Triton,
         Self::VllmGenerate,
         Self::Gemini,
+        Self::GeminiInteractions,
         Self::Cohere,
         Self::Embeddings,
         Self::Rerank,
@@ -120,6 +124,7 @@ impl Dialect {
             Self::Triton => &triton_generate::DEFINITION,
             Self::VllmGenerate => &vllm_generate::DEFINITION,
             Self::Gemini => &gemini::DEFINITION,
+            Self::GeminiInteractions => &gemini_interactions::DEFINITION,
             Self::Cohere => &cohere::DEFINITION,
             Self::Embeddings => &embeddings::DEFINITION,
             Self::Rerank => &rerank::DEFINITION,
@@ -202,7 +207,12 @@ impl Dialect {
 
     /// Returns true if a count is computed from more than one number of the frame.
     pub(crate) fn adds_counts(self) -> bool {
-        matches!(self, Self::Gemini | Self::Tgi)
+        matches!(self, Self::Gemini | Self::GeminiInteractions | Self::Tgi)
+    }
+
+    /// Returns true if its answers have a status, inside the last frame and in an unstreamed answer.
+    pub(crate) fn has_status(self) -> bool {
+        matches!(self, Self::OpenaiResponses | Self::GeminiInteractions)
     }
 
     /// Returns true for the two OpenAI dialects, which most servers imitate.

@@ -65,7 +65,7 @@ pub struct Request {
     pub echo: bool,
     /// True for a beam search: all answers come at the end.
     pub beam_search: bool,
-    /// True if the answer is generated in the background (the Responses API).
+    /// True if the answer is generated in the background (Responses, Gemini's interactions).
     pub background: bool,
     /// True if the request removes a token count from llama.cpp's answer (`response_fields`).
     pub hides_counts: bool,
@@ -197,11 +197,12 @@ const FACTS: &[(&str, Field)] = &[
 
 /// The sampling parameters of all dialects. OpenAI, Anthropic, llama.cpp, LMDeploy and Triton have them at
 /// the top level, Cohere too, as `k` and `p`; others in objects: TGI and Triton (`parameters`), SGLang and
-/// vLLM's tokens in, tokens out (`sampling_params`), Ollama (`options`), and Gemini. Then the requested form
+/// vLLM's tokens in, tokens out (`sampling_params`), Ollama (`options`), and Gemini (of interactions: `generation_config`). Then the requested form
 /// of the answer: the words of Chat and Responses, Anthropic's effort, Ollama's `think` and `format`,
 /// Gemini's type, and those of embeddings.
 const SAMPLING: &[(&str, Field)] = &[
     ("previous_response_id", Field::PreviousResponse),
+    ("previous_interaction_id", Field::PreviousResponse),
     ("conversation", Field::Conversation),
     ("conversation.id", Field::Conversation),
     ("max_completion_tokens", Field::SamplingParam(SamplingParam::MaxCompletionTokens)),
@@ -249,6 +250,10 @@ const SAMPLING: &[(&str, Field)] = &[
     ("generationConfig.seed", Field::SamplingParam(SamplingParam::Seed)),
     ("generationConfig.frequencyPenalty", Field::SamplingParam(SamplingParam::FrequencyPenalty)),
     ("generationConfig.presencePenalty", Field::SamplingParam(SamplingParam::PresencePenalty)),
+    ("generation_config.max_output_tokens", Field::Limit(LimitName::Foreign)),
+    ("generation_config.temperature", Field::SamplingParam(SamplingParam::Temperature)),
+    ("generation_config.top_p", Field::SamplingParam(SamplingParam::TopP)),
+    ("generation_config.seed", Field::SamplingParam(SamplingParam::Seed)),
     ("reasoning_effort", Field::SamplingParam(SamplingParam::ReasoningLevel)),
     ("reasoning.effort", Field::SamplingParam(SamplingParam::ReasoningLevel)),
     ("output_config.effort", Field::SamplingParam(SamplingParam::ReasoningLevel)),

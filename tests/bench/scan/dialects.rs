@@ -82,6 +82,9 @@ pub(crate) const FRAMES: [Frame; 17] = [
             index + 6
         ))
     }),
+    (Dialect::GeminiInteractions, Framing::Sse, |_, word| {
+        sse(&format!(r#"{{"index":1,"delta":{{"text":"{word}","type":"text"}},"event_type":"step.delta"}}"#))
+    }),
     (Dialect::Cohere, Framing::Sse, |_, word| {
         sse(&format!(
             r#"{{"type":"content-delta","index":0,"delta":{{"message":{{"content":{{"text":"{word}"}}}}}}}}"#

@@ -5,7 +5,7 @@ use super::Maker;
 use super::words::{LOOK_ALIKES, NUMBERS, OTHERS, STRINGS};
 
 /// A member's name and the generator of its value.
-type Member<Maker> = (&'static str, fn(&mut Maker));
+pub(super) type Member<Maker> = (&'static str, fn(&mut Maker));
 
 impl Maker<'_, '_> {
     pub(super) fn ids(&mut self) {
@@ -150,10 +150,16 @@ impl Maker<'_, '_> {
 
     /// An object with its `type` first, or sometimes last.
     pub(super) fn typed(&mut self, kind: &str, members: &[Member<Self>]) {
+        self.typed_by("type", kind, members);
+    }
+
+    /// As [`typed`](Self::typed), with this member in the place of `type`.
+    pub(super) fn typed_by(&mut self, member: &str, kind: &str, members: &[Member<Self>]) {
         let last = self.dice.one_in(4);
         self.put("{");
         if !last {
-            self.put("\"type\":");
+            self.quote(member);
+            self.put(":");
             self.quote(kind);
         }
         for (n, (name, value)) in members.iter().enumerate() {
@@ -179,7 +185,8 @@ impl Maker<'_, '_> {
             if !self.text.ends_with('{') {
                 self.put(",");
             }
-            self.put("\"type\":");
+            self.quote(member);
+            self.put(":");
             self.quote(kind);
         }
         self.put("}");

@@ -114,6 +114,11 @@ pub(super) fn token_frames(dialect: Dialect) -> &'static [&'static str] {
             r#"{"candidates":[{"content":{"parts":[{"text":"a"}],"role":"model"},"index":0}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":3}}"#,
             r#"{"candidates":[{"content":{"parts":[{"text":"a","thought":true}]}}],"usageMetadata":{"thoughtsTokenCount":3},"modelVersion":"m"}"#,
         ],
+        Dialect::GeminiInteractions => &[
+            r#"{"index":1,"delta":{"text":"a","type":"text"},"event_type":"step.delta"}"#,
+            r#"{"event_type":"step.delta","index":0,"delta":{"type":"thought_summary","content":{"type":"text","text":"a"}}}"#,
+            r#"{"event_type":"step.delta","delta":{"arguments":"a","type":"arguments_delta"}}"#,
+        ],
         Dialect::Cohere => &[
             r#"{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"a"}}}}"#,
             r#"{"type":"tool-call-delta","delta":{"message":{"tool_calls":{"function":{"arguments":"a"}}}}}"#,

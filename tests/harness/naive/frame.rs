@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::memory::Memory;
 use super::{
-    Frame, anthropic, cohere, gemini, generate, native, ollama, openai, prompts, realtime, responses, tgi,
-    transcription, triton, unknown,
+    Frame, anthropic, cohere, gemini, generate, interactions, native, ollama, openai, prompts, realtime,
+    responses, tgi, transcription, triton, unknown,
 };
 
 /// The events of a frame, or `None` if they are undefined.
@@ -35,6 +35,7 @@ pub(crate) fn events(
             let frames = gemini::facts(outside, frame)?.into_iter().map(|facts| facts.events(outside));
             return frames.collect::<Option<Vec<_>>>().map(|events| events.concat());
         }
+        Dialect::GeminiInteractions => interactions::facts(outside, frame, memory)?,
         Dialect::Cohere => cohere::facts(outside, frame)?,
         Dialect::Embeddings | Dialect::Rerank => prompts::facts(frame)?,
         Dialect::Transcription => transcription::facts(outside, frame)?,
@@ -52,6 +53,7 @@ pub(crate) fn model(dialect: Dialect, frame: &Value) -> Option<&str> {
         Dialect::Triton => &["/model_name"],
         Dialect::Realtime => &["/model", "/session/model"],
         Dialect::Gemini => &["/modelVersion"],
+        Dialect::GeminiInteractions => &["/model", "/agent", "/interaction/model", "/interaction/agent"],
         // These servers' own formats have no model.
         Dialect::Tgi | Dialect::Sglang | Dialect::Lmdeploy => &[],
         _ => &["/model"],
@@ -67,6 +69,7 @@ pub(crate) fn id(dialect: Dialect, frame: &Value) -> Option<&str> {
         Dialect::Realtime => &["/response/id"],
         Dialect::VllmGenerate => &["/id", "/request_id"],
         Dialect::Gemini => &["/responseId"],
+        Dialect::GeminiInteractions => &["/id", "/interaction/id"],
         Dialect::Sglang | Dialect::Lmdeploy => &["/meta_info/id"],
         Dialect::OpenaiChat
         | Dialect::OpenaiCompletions
@@ -84,6 +87,7 @@ pub(crate) fn id(dialect: Dialect, frame: &Value) -> Option<&str> {
 pub(crate) fn tier(dialect: Dialect, frame: &Value) -> Option<Option<&str>> {
     let places: &[&str] = match dialect {
         Dialect::OpenaiResponses => &["/service_tier", "/response/service_tier"],
+        Dialect::GeminiInteractions => &["/service_tier", "/interaction/service_tier"],
         Dialect::Anthropic => &["/message/usage/service_tier", "/usage/service_tier"],
         Dialect::OpenaiChat | Dialect::OpenaiCompletions | Dialect::Transcription | Dialect::VllmGenerate => {
             &["/service_tier"]

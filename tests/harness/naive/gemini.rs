@@ -40,7 +40,7 @@ fn one(outside: Frame, frame: &Value) -> Option<FrameFacts> {
     if let Some(usage) = frame.get("usageMetadata").filter(|usage| usage.is_object()) {
         let whole = outside.unstreamed || facts.choices.iter().any(|choice| choice.finished);
         let scope = if whole { Scope::Whole } else { Scope::Running(0) };
-        let counts = counts(usage)?;
+        let counts = counts(usage, &GENERATE)?;
         facts.usage = (counts != Counts::default()).then_some(Usage { scope, counts });
     }
     if says_error(frame) {
@@ -72,25 +72,58 @@ const OUTPUT: [counts::Place; 3] = [
     ("VIDEO", |c| &mut c.output_video),
 ];
 
+/// The names of the members of a usage object.
+pub(super) struct Names {
+    prompt: &'static str,
+    tools: &'static str,
+    cached: &'static str,
+    answer: &'static str,
+    thoughts: &'static str,
+    /// The lists by modality, of the prompt and the answer, and the count in each part.
+    lists: [&'static str; 2],
+    tokens: &'static str,
+}
+
+const GENERATE: Names = Names {
+    prompt: "promptTokenCount",
+    tools: "toolUsePromptTokenCount",
+    cached: "cachedContentTokenCount",
+    answer: "candidatesTokenCount",
+    thoughts: "thoughtsTokenCount",
+    lists: ["promptTokensDetails", "candidatesTokensDetails"],
+    tokens: "tokenCount",
+};
+
+/// Of interactions.
+pub(super) const INTERACTIONS: Names = Names {
+    prompt: "total_input_tokens",
+    tools: "total_tool_use_tokens",
+    cached: "total_cached_tokens",
+    answer: "total_output_tokens",
+    thoughts: "total_thought_tokens",
+    lists: ["input_tokens_by_modality", "output_tokens_by_modality"],
+    tokens: "tokens",
+};
+
 /// Tool use is part of the prompt and thinking part of the answer.
-fn counts(usage: &Value) -> Option<Counts> {
+pub(super) fn counts(usage: &Value, names: &Names) -> Option<Counts> {
     let field = |name: &str| -> (Option<u64>, u32) {
         match usage.get(name) {
             None | Some(Value::Null) => (None, 0),
             Some(value) => (counts::count(value), u32::from(counts::count(value).is_none())),
         }
     };
-    let (prompt, tools) = (field("promptTokenCount"), field("toolUsePromptTokenCount"));
-    let (answer, thoughts) = (field("candidatesTokenCount"), field("thoughtsTokenCount"));
-    let cached = field("cachedContentTokenCount");
+    let (prompt, tools) = (field(names.prompt), field(names.tools));
+    let (answer, thoughts) = (field(names.answer), field(names.thoughts));
+    let cached = field(names.cached);
     let mut parts = Counts::default();
-    for (list, slots) in [("promptTokensDetails", INPUT), ("candidatesTokensDetails", OUTPUT)] {
+    for (list, slots) in names.lists.into_iter().zip([INPUT, OUTPUT]) {
         for part in each(usage.get(list)).filter(|part| part.is_object()) {
-            let number = part.get("tokenCount").filter(|count| !count.is_null());
+            let number = part.get(names.tokens).filter(|count| !count.is_null());
             let tokens = number.and_then(counts::count);
             parts.rejected += u32::from(number.is_some() && tokens.is_none());
-            let modality = part.get("modality").and_then(Value::as_str);
-            if let Some((_, slot)) = slots.iter().find(|(name, _)| Some(*name) == modality) {
+            let modality = part.get("modality").and_then(Value::as_str).map(str::to_ascii_uppercase);
+            if let Some((_, slot)) = slots.iter().find(|(name, _)| Some(*name) == modality.as_deref()) {
                 *slot(&mut parts) = tokens;
             }
         }

@@ -93,7 +93,7 @@ pub fn read_request(body: &[u8]) -> Option<RequestFacts> {
 }
 
 /// The members in which the dialects limit an answer's tokens.
-const LIMITS: [&str; 12] = [
+const LIMITS: [&str; 13] = [
     "/max_tokens",
     "/max_completion_tokens",
     "/max_output_tokens",
@@ -106,6 +106,7 @@ const LIMITS: [&str; 12] = [
     "/sampling_params/max_tokens",
     "/options/num_predict",
     "/generationConfig/maxOutputTokens",
+    "/generation_config/max_output_tokens",
 ];
 
 /// The sampling parameters, or `None` if two places have them.

@@ -1,8 +1,9 @@
 //! Unstreamed bodies.
 
 use scan::Dialect::{
-    Anthropic, Cohere, Embeddings, Gemini, LlamacppCompletion, OllamaChat, OpenaiChat as Chat,
-    OpenaiResponses as Responses, Rerank, Sglang, Tgi, Transcription, VllmGenerate,
+    Anthropic, Cohere, Embeddings, Gemini, GeminiInteractions as Interactions, LlamacppCompletion,
+    OllamaChat, OpenaiChat as Chat, OpenaiResponses as Responses, Rerank, Sglang, Tgi, Transcription,
+    VllmGenerate,
 };
 use scan::Framing::Json;
 
@@ -192,6 +193,27 @@ pub(super) const UNSTREAMED: &[Vector] = &[
         Json,
         r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":300,"candidatesTokenCount":1300,"promptTokensDetails":[{"modality":"TEXT","tokenCount":10},{"modality":"IMAGE","tokenCount":258},{"modality":"VIDEO","tokenCount":32}],"candidatesTokensDetails":[{"modality":"IMAGE","tokenCount":1290},{"modality":"TEXT","tokenCount":10}]}}"#,
         "text0/1 finish0:stop whole(in 300 image 258 video 32 out 1300 drawn 1290) |",
+    ),
+    (
+        "Interactions: steps, and tokens of each modality",
+        Interactions,
+        Json,
+        r#"{"id":"v1_a","status":"completed","model":"g","steps":[{"type":"thought","signature":"c2ln","summary":[{"type":"text","text":"hm"}]},{"type":"model_output","content":[{"type":"text","text":"Ok"},{"type":"image","data":"aW1n"}]}],"usage":{"total_input_tokens":5,"total_output_tokens":1300,"output_tokens_by_modality":[{"modality":"image","tokens":1290}],"total_thought_tokens":7}}"#,
+        "reasoning0/2 text0/2 finish0:stop whole(in 5 out 1307 thought 7 drawn 1290) |",
+    ),
+    (
+        "Interactions: in the background",
+        Interactions,
+        Json,
+        r#"{"id":"v1_a","status":"in_progress","object":"interaction"}"#,
+        "progress |",
+    ),
+    (
+        "Interactions of the first revision",
+        Interactions,
+        Json,
+        r#"{"status":"completed","outputs":[{"type":"text","text":"Ok"}],"usage":{"total_input_tokens":5,"total_output_tokens":2}}"#,
+        "text0/2 finish0:stop whole(in 5 out 2) |",
     ),
     (
         "embeddings, a total alone",

@@ -1,6 +1,8 @@
 //! Streams of dialects whose frames have a type.
 
-use scan::Dialect::{Anthropic, Cohere, OpenaiResponses as Responses, Transcription};
+use scan::Dialect::{
+    Anthropic, Cohere, GeminiInteractions as Interactions, OpenaiResponses as Responses, Transcription,
+};
 use scan::Framing::Sse;
 
 use super::Vector;
@@ -369,6 +371,57 @@ data: [DONE]
 
 "#,
         "role0 | meta | text0/2 | reasoning0/2 | meta | reasoning0/3 | tool0/3 | tool0/4 | finish0:toolcalls whole(in 12 cached 4 out 3) | done |",
+    ),
+    (
+        "Interactions: a thought, an answer, counts in the last event",
+        Interactions,
+        Sse,
+        r#"event: interaction.created
+data: {"interaction":{"id":"v1_a","status":"in_progress","object":"interaction","model":"g"},"event_type":"interaction.created"}
+
+event: step.start
+data: {"index":0,"step":{"type":"thought"},"event_type":"step.start"}
+
+event: step.delta
+data: {"index":0,"delta":{"content":{"text":"hm","type":"text"},"type":"thought_summary"},"event_type":"step.delta"}
+
+event: step.delta
+data: {"index":0,"delta":{"signature":"c2ln","type":"thought_signature"},"event_type":"step.delta"}
+
+event: step.delta
+data: {"index":1,"delta":{"text":"Ok, ","type":"text"},"event_type":"step.delta"}
+
+event: step.delta
+data: {"index":2,"delta":{"arguments":"{\"a\"","type":"arguments_delta"},"event_type":"step.delta"}
+
+event: step.stop
+data: {"index":2,"event_type":"step.stop","usage":{"total_input_tokens":5,"total_output_tokens":4}}
+
+event: interaction.completed
+data: {"interaction":{"id":"v1_a","status":"requires_action","usage":{"total_input_tokens":5,"total_cached_tokens":2,"input_tokens_by_modality":[{"modality":"text","tokens":2},{"modality":"audio","tokens":3}],"total_output_tokens":8,"output_tokens_by_modality":[{"modality":"text","tokens":8}],"total_tool_use_tokens":4,"total_thought_tokens":3,"total_tokens":20}},"event_type":"interaction.completed"}
+
+event: done
+data: [DONE]
+
+"#,
+        "progress | meta | reasoning0/2 | empty0 | text0/4 | tool0/4 | meta | finish0:toolcalls choice?(in 9 cached 2 heard 3 out 11 thought 3) done | done |",
+    ),
+    (
+        "Interactions of the first revision; limits, failures and errors",
+        Interactions,
+        Sse,
+        r#"data: {"event_type":"interaction.start","interaction":{"id":"v1_a","agent":"deep"}}
+
+data: {"event_type":"content.delta","index":0,"delta":{"type":"text","text":"Ok"}}
+
+data: {"event_type":"interaction.complete","interaction":{"status":"incomplete","usage":{"total_input_tokens":5,"total_output_tokens":8}}}
+
+data: {"event_type":"interaction.completed","interaction":{"status":"failed"}}
+
+data: {"event_type":"error","error":{"code":"internal","message":"x"}}
+
+"#,
+        "progress | text0/2 | finish0:length choice?(in 5 out 8) done | error done | error |",
     ),
     (
         "Transcription of OpenAI and llama.cpp: typed events",

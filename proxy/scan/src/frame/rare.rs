@@ -65,6 +65,10 @@ impl Frame {
             Field::Element if value == Value::Object => self.facts.nesting = Nesting::Element,
             Field::Element => self.facts.nesting = Nesting::List,
             Field::Root => self.facts.nesting = self.facts.nesting.at_root(value),
+            Field::InnerUsage if self.dialect == Dialect::GeminiInteractions => {
+                self.facts.extra.ranks[..2].fill(None);
+                self.facts.typed.take(self.dialect, field, value);
+            }
             _ if self.dialect == Dialect::Gemini && self.facts.choice.take_part(field, value) => {}
             _ if times::take(&mut self.facts.times, field, value) => {}
             _ if self.facts.typed.take(self.dialect, field, value) => {}

@@ -8,7 +8,7 @@ use crate::field::Field;
 use crate::frame::choice::Part;
 use crate::frame::facts::{Nesting, Subject};
 use crate::frame::pending::ChoiceFacts;
-use crate::frame::usage::{merged, or_foreign, with_cache};
+use crate::frame::usage::{merged, or_foreign, with_cache, with_thoughts};
 use crate::frame::{Chars, Frame, Kind};
 use crate::json::Value;
 
@@ -81,12 +81,16 @@ enum Type {
     Meta,
 }
 
-/// The status of an answer of the Responses API.
+/// The status of an answer of the Responses or the Interactions API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Waiting,
     Completed,
     Incomplete,
+    /// A limit of tokens ended it.
+    Limited,
+    /// The client has to run a tool.
+    CallsTool,
     Cancelled,
     Failed,
 }
@@ -121,8 +125,8 @@ impl Typed {
                 self.counts_inner = value == Value::Object;
                 self.inner = self.counts_inner.then(Counts::default);
             }
-            Field::Status => self.status[0] = word.and_then(Status::read),
-            Field::InnerStatus => self.status[1] = word.and_then(Status::read),
+            Field::Status => self.status[0] = word.and_then(|word| Status::read(dialect, word)),
+            Field::InnerStatus => self.status[1] = word.and_then(|word| Status::read(dialect, word)),
             Field::Reason => self.reason[0] = word.and_then(Finish::from_word),
             Field::InnerReason => self.reason[1] = word.and_then(Finish::from_word),
             Field::WholeFinish => self.whole_finish = word.and_then(Finish::from_word),
@@ -172,6 +176,8 @@ impl Typed {
         let finish = match status {
             Some(Status::Completed) => Some(self.reason[at].unwrap_or(Finish::Stop)),
             Some(Status::Incomplete) => Some(self.reason[at].unwrap_or(Finish::Other)),
+            Some(Status::Limited) => Some(Finish::Length),
+            Some(Status::CallsTool) => Some(Finish::ToolCalls),
             Some(Status::Cancelled) => Some(Finish::Abort),
             Some(Status::Waiting | Status::Failed) => None,
             None => self.reason[at],
@@ -309,7 +315,7 @@ impl Frame {
         if self.dialect == Dialect::Realtime {
             return self.end_realtime(default, sink);
         }
-        let inner = self.dialect == Dialect::OpenaiResponses;
+        let inner = self.dialect.has_status();
         let choice = self.body.ended;
         self.body.ended = self.body.ended.saturating_add(u32::from(inner));
         self.facts.typed.verdict.done = self.body.ended >= self.body.begun;
@@ -323,9 +329,17 @@ impl Frame {
         }
         match inner {
             // The counts cover one answer, and the stream may hold several.
-            true => self.add_usage(Scope::Choice(None), self.facts.typed.inner, sink),
+            true => self.add_usage(Scope::Choice(None), self.total(self.facts.typed.inner), sink),
             false => self.add_usage(Scope::Whole, self.facts.usage, sink),
         };
+    }
+
+    /// The counts of an answer with the parts that its dialect counts apart.
+    fn total(&self, counts: Option<Counts>) -> Option<Counts> {
+        match self.dialect {
+            Dialect::GeminiInteractions => counts.map(|counts| with_thoughts(counts, &self.facts.extra)),
+            _ => counts,
+        }
     }
 
     /// Adds a whole answer: the frame, or the element of a list.
@@ -333,7 +347,7 @@ impl Frame {
         self.facts.typed.verdict.is_final = true;
         self.facts.typed.verdict.has_times = true;
         let mut finish = self.facts.typed.whole_finish;
-        if self.dialect == Dialect::OpenaiResponses {
+        if self.dialect.has_status() {
             let (status, why) = self.facts.typed.outcome(0, None);
             finish = why;
             match status {
@@ -344,7 +358,7 @@ impl Frame {
         }
         let counts = match self.dialect {
             Dialect::Anthropic => self.facts.usage.map(with_cache),
-            _ => self.facts.usage,
+            _ => self.total(self.facts.usage),
         };
         let counts = counts.map(|counts| or_foreign(counts, &self.facts.extra));
         let silent = self.facts.is_error() && self.facts.typed.whole == Chars::default();
@@ -366,8 +380,14 @@ impl Frame {
 }
 
 impl Status {
-    fn read(word: &[u8]) -> Option<Self> {
+    fn read(dialect: Dialect, word: &[u8]) -> Option<Self> {
         Some(match word {
+            b"incomplete" | b"budget_exceeded" | b"requires_continuation"
+                if dialect == Dialect::GeminiInteractions =>
+            {
+                Self::Limited
+            }
+            b"requires_action" if dialect == Dialect::GeminiInteractions => Self::CallsTool,
             b"queued" | b"in_progress" => Self::Waiting,
             b"completed" => Self::Completed,
             b"incomplete" => Self::Incomplete,
@@ -399,6 +419,14 @@ impl Type {
                 b"tool-plan-delta" => Self::Parts(&[Kind::Reasoning]),
                 b"tool-call-start" | b"tool-call-delta" => Self::Parts(&[Kind::Tool]),
                 b"message-end" => Self::Counts,
+                _ => Self::Meta,
+            },
+            Dialect::GeminiInteractions => match word {
+                b"interaction.created" | b"interaction.start" => Self::Progress,
+                b"step.delta" | b"content.delta" => {
+                    Self::Parts(&[Kind::Reasoning, Kind::Text, Kind::Tool, Kind::Audio])
+                }
+                b"interaction.completed" | b"interaction.complete" => Self::End(Status::Completed),
                 _ => Self::Meta,
             },
             Dialect::Transcription => match word {

@@ -38,12 +38,12 @@ pub(crate) enum Modality {
 }
 
 impl Modality {
-    /// Reads Gemini's word.
+    /// Reads Gemini's word: in capitals in `generateContent`, in small letters in interactions.
     pub(crate) fn read(word: &[u8]) -> Option<Self> {
         match word {
-            b"AUDIO" => Some(Self::Audio),
-            b"IMAGE" => Some(Self::Image),
-            b"VIDEO" => Some(Self::Video),
+            b"AUDIO" | b"audio" => Some(Self::Audio),
+            b"IMAGE" | b"image" => Some(Self::Image),
+            b"VIDEO" | b"video" => Some(Self::Video),
             _ => None,
         }
     }

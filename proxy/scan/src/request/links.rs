@@ -1,4 +1,4 @@
-//! The ids by which a request of the Responses API continues earlier ones: no content. The client chooses
+//! The ids by which a request of Responses or of Gemini's interactions continues earlier ones: no content. The client chooses
 //! them, so a value that is longer than a name, or has characters other than visible ASCII, is no id.
 
 use crate::json::Value;
@@ -7,7 +7,7 @@ use crate::name::Name;
 /// The ids in a request; empty where absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Links {
-    /// `previous_response_id`.
+    /// `previous_response_id`, or `previous_interaction_id`.
     pub previous_response: Name,
     /// `conversation`, or its `id`.
     pub conversation: Name,
@@ -30,6 +30,7 @@ mod tests {
         let long = "x".repeat(129);
         for (body, previous, conversation) in [
             (r#"{"previous_response_id":"resp_1","conversation":"conv_1"}"#, "resp_1", "conv_1"),
+            (r#"{"previous_interaction_id":"v1_a"}"#, "v1_a", ""),
             (r#"{"conversation":{"id":"conv_2","x":{"id":"no"}}}"#, "", "conv_2"),
             (r#"{"conversation":"a","conversation":{}}"#, "", ""),
             (r#"{"previous_response_id":"a","previous_response_id":null}"#, "", ""),

@@ -23,6 +23,11 @@ fn every_dialect_has_its_id() {
         (Dialect::Anthropic, r#"{"type":"content_block_start","content_block":{"id":"no"}}"#, ""),
         (Dialect::Cohere, r#"{"type":"message-start","id":"c","delta":{"message":{}}}"#, "c"),
         (Dialect::Gemini, r#"{"candidates":[],"responseId":"g"}"#, "g"),
+        (
+            Dialect::GeminiInteractions,
+            r#"{"event_type":"interaction.created","interaction":{"id":"v1_a"}}"#,
+            "v1_a",
+        ),
         (Dialect::Sglang, r#"{"text":"a","meta_info":{"id":"r1","completion_tokens":1}}"#, "r1"),
         (Dialect::VllmGenerate, r#"{"request_id":"v","choices":[{"token_ids":[1]}]}"#, "v"),
         (Dialect::Embeddings, r#"{"id":"embd-1","usage":{"prompt_tokens":1}}"#, "embd-1"),

@@ -371,6 +371,7 @@ fn sampling_parameters_are_read() {
         (r#"{"parameters":{"max_new_tokens":9}}"#, Some(9)),
         (r#"{"sampling_params":{"max_new_tokens":9}}"#, Some(9)),
         (r#"{"generationConfig":{"maxOutputTokens":9}}"#, Some(9)),
+        (r#"{"generation_config":{"max_output_tokens":9}}"#, Some(9)),
         (r#"{"metadata":{"max_tokens":9}}"#, None),
     ] {
         assert_eq!(

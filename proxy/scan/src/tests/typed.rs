@@ -1,7 +1,9 @@
 //! The dialects with typed frames: Responses, Anthropic, Cohere, and part of transcription.
 
 use super::{scan_every_way, short, stream, whole};
-use crate::Dialect::{Anthropic, Cohere, Gemini, OpenaiResponses as Responses, Transcription};
+use crate::Dialect::{
+    Anthropic, Cohere, Gemini, GeminiInteractions, OpenaiResponses as Responses, Transcription,
+};
 use crate::Framing::Sse;
 
 #[test]
@@ -361,6 +363,11 @@ fn typed_deltas_have_a_shape() {
             Cohere,
             r#"{"type":"content-delta","index":"#,
             r#","delta":{"message":{"content":{"text":"token"}}}}"#,
+        ),
+        (
+            GeminiInteractions,
+            r#"{"event_type":"step.delta","index":"#,
+            r#","delta":{"type":"text","text":"token"}}"#,
         ),
     ] {
         let body: String = (0..20).map(|n| format!("event: x\ndata: {head}{n}{tail}\n\n")).collect();
