@@ -1,15 +1,15 @@
 //! The path of a request as the most lenient server reads it. Servers unescape before they route (uvicorn does): `%6F`
 //! is `o`, `//` is `/`, and a trailing `/` has no meaning. cpp-httplib, which llama.cpp uses, also accepts `%u006F` for
-//! `o`. Starlette matches a route with `$`, before which Python allows one line feed. The reading decides the route
-//! only; the upstream receives the path unchanged. Nothing is unescaped twice, and a path without escapes is not
-//! copied.
+//! `o`. Starlette matches a route with `$`, before which Python allows one line feed. nginx and others remove dot
+//! segments (RFC 3986 §5.2.4), escaped ones too. The reading decides the route only; the upstream receives the path
+//! unchanged. Nothing is unescaped twice, and a path without escapes and dot segments is not copied.
 
 use std::borrow::Cow;
 
 /// Unescapes the plain characters of a path. An escaped slash (`%2F`) stays, as a character of its segment, and so does
 /// `%25`, so that the result has no other meaning.
 pub(crate) fn plain(path: &str) -> Cow<'_, str> {
-    if !path.contains('%') && !path.contains("//") {
+    if !path.contains('%') && !path.contains("//") && !path.contains("/.") {
         return Cow::Borrowed(ended(path));
     }
     Cow::Owned(undone(path, false))
@@ -52,8 +52,28 @@ fn undone(path: &str, slashes: bool) -> String {
             plain.push(meant);
         }
     }
+    if plain.contains("/.") {
+        plain = without_dots(&plain);
+    }
     plain.truncate(ended(&plain).len());
     plain
+}
+
+/// Removes the segments `.` and `..` of an absolute path, the latter with the segment before it.
+fn without_dots(path: &str) -> String {
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "." => {}
+            // The first one is empty, before the root.
+            ".." => segments.truncate(segments.len().saturating_sub(1).max(1)),
+            segment => segments.push(segment),
+        }
+    }
+    if path.ends_with("/.") || path.ends_with("/..") || segments.len() == 1 {
+        segments.push("");
+    }
+    segments.join("/")
 }
 
 /// Returns true if this character is unescaped.
@@ -94,6 +114,15 @@ mod tests {
             ("//", "/"),
             ("", ""),
             ("*", "*"),
+            // Dot segments, escaped or not, and names that begin with a dot.
+            ("/v1/responses/.", "/v1/responses"),
+            ("/v1/responses/x/..", "/v1/responses"),
+            ("/v1/./chat/../chat/completions", "/v1/chat/completions"),
+            ("/v1/%2e/chat/x/%2E%2e//completions/%2e", "/v1/chat/completions"),
+            ("/../../v1/responses", "/v1/responses"),
+            ("/.", "/"),
+            ("/a/..", "/"),
+            ("/v1/.../.a/..b", "/v1/.../.a/..b"),
             // Unescaped once only; an escaped slash stays in its segment.
             ("/v1/complet%2569ons", "/v1/complet%2569ons"),
             ("/v2/models/a%2Fb/generate", "/v2/models/a%2Fb/generate"),
@@ -147,6 +176,7 @@ mod tests {
         for (path, meant) in [
             ("/v1%2Fchat%2fcomplet%69ons", Some("/v1/chat/completions")),
             ("/v1%2F/chat/completions%2F", Some("/v1/chat/completions")),
+            ("/v1/x%2F..%2Fchat/completions%2F.", Some("/v1/chat/completions")),
             ("/v1%u002fchat%u002Fcompletion%u0073", Some("/v1/chat/completions")),
             ("/v1%252Fchat", None),
             ("/v1%u0025002fchat", None),

@@ -90,7 +90,7 @@ fn route_plain(kind: Option<ServerKind>, method: &Method, path: &str) -> Result<
     match (method, found) {
         (&Method::POST, Some(route)) => Ok(route),
         (&Method::PUT, Some(route)) if PUT.iter().any(|end| ends_with(path, end)) => Ok(route),
-        (&Method::POST, None) if CONTROL.iter().any(|end| path.ends_with(end)) => Err(Passthrough::Path),
+        (&Method::POST, None) if CONTROL.iter().any(|end| ends_with(path, end)) => Err(Passthrough::Path),
         (&Method::POST, None) => Ok(Route { speaks: Speaks::Anything, model: Name::default() }),
         (_, Some(_)) if path != "/" => Err(Passthrough::Method),
         _ => Err(Passthrough::Path),
@@ -125,6 +125,18 @@ fn ends_with(path: &str, end: &str) -> bool {
     at.is_some_and(|at| path.as_bytes()[at..].eq_ignore_ascii_case(end.as_bytes()))
 }
 
+/// Splits a path at the last occurrence of this ASCII text, in any letter case.
+fn split_last<'a>(path: &'a str, text: &str) -> Option<(&'a str, &'a str)> {
+    let is_at = |at: &usize| path.as_bytes()[*at..at + text.len()].eq_ignore_ascii_case(text.as_bytes());
+    let at = (0..=path.len().checked_sub(text.len())?).rev().find(is_at)?;
+    Some((&path[..at], &path[at + text.len()..]))
+}
+
+/// Returns the value of the first of these names that equals `word` in any letter case.
+fn named<T: Copy>(word: &str, names: &[(&str, T)]) -> Option<T> {
+    names.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)).map(|(_, value)| *value)
+}
+
 /// The endpoints whose path names the model.
 fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
     if let Some(found) = deployment(path) {
@@ -133,46 +145,31 @@ fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
     if let Some(found) = gemini(path) {
         return Some(found);
     }
-    let (parent, named) = path.rsplit_once("/models/")?;
-    if let Some((model, method)) = named.split_once(':') {
-        let dialect = match method {
-            "rawPredict" | "streamRawPredict"
-                if parent.ends_with("/publishers/anthropic") && model != VERTEX_COUNT =>
-            {
-                Dialect::Anthropic
-            }
-            _ => return None,
-        };
-        return Some((dialect, model));
+    let (parent, model_and_method) = split_last(path, "/models/")?;
+    if let Some((model, method)) = model_and_method.split_once(':') {
+        let runs = ends_with(parent, "/publishers/anthropic") && !model.eq_ignore_ascii_case(VERTEX_COUNT);
+        return Some((named(method, &PREDICT).filter(|_| runs)?, model));
     }
-    let (model, rest) = named.split_once('/')?;
-    let method = match rest.strip_prefix("versions/") {
-        Some(versioned) => versioned.split_once('/')?.1,
-        None => rest,
+    let (model, rest) = model_and_method.split_once('/')?;
+    let method = match split_last(rest, "versions/") {
+        Some(("", versioned)) => versioned.split_once('/')?.1,
+        _ => rest,
     };
-    matches!(method, "generate" | "generate_stream").then_some((Dialect::Triton, model))
+    Some((named(method, &TRITON)?, model))
 }
 
 /// The model that a Gemini path names: a model, a tuned model (`tunedModels/`), or an endpoint of Vertex AI.
 fn gemini(path: &str) -> Option<(Dialect, &str)> {
-    let (named, method) = path.rsplit_once(':')?;
-    let dialect = match method {
-        "generateContent" | "streamGenerateContent" => Dialect::Gemini,
-        "embedContent" | "batchEmbedContents" => Dialect::Embeddings,
-        _ => return None,
-    };
-    let (_, model) = named.rsplit_once("/models/").or_else(|| named.rsplit_once('/'))?;
+    let (path, method) = path.rsplit_once(':')?;
+    let dialect = named(method, &GEMINI)?;
+    let (_, model) = split_last(path, "/models/").or_else(|| path.rsplit_once('/'))?;
     Some((dialect, model))
 }
 
 /// The deployment that an Azure OpenAI path names: it answers whatever model the body names.
 fn deployment(path: &str) -> Option<(Dialect, &str)> {
-    let found = |at: &usize| {
-        path.as_bytes()[*at..at + DEPLOYMENTS.len()].eq_ignore_ascii_case(DEPLOYMENTS.as_bytes())
-    };
-    let at = (0..=path.len().checked_sub(DEPLOYMENTS.len())?).rev().find(found)?;
-    let named = &path[at + DEPLOYMENTS.len()..];
-    let (model, endpoint) = named.split_at(named.find('/')?);
+    let (_, model_and_endpoint) = split_last(path, "/deployments/")?;
+    let (model, endpoint) = model_and_endpoint.split_at(model_and_endpoint.find('/')?);
     let (_, dialect) = DEPLOYED.iter().find(|(end, _)| ends_with(endpoint, end))?;
     Some((*dialect, model))
 }
@@ -207,14 +204,27 @@ pub fn socket(path: &str) -> Socket {
 }
 
 /// Returns true for streams that are replayed: their content was counted when it was generated.
-/// `GET …/responses/{id}` is OpenAI's, `GET …/v1/stream` is llama.cpp's.
+/// `GET …/responses/{id}` is OpenAI's, `…/interactions/{id}` Gemini's, `…/v1/stream` llama.cpp's.
 fn is_replay(path: &str) -> bool {
-    let response = path.rsplit_once("/responses/").is_some_and(|(_, id)| !id.is_empty() && !id.contains('/'));
-    response || path.ends_with("/v1/stream")
+    let is_one_of =
+        |list: &str| split_last(path, list).is_some_and(|(_, id)| !id.is_empty() && !id.contains('/'));
+    is_one_of("/responses/") || is_one_of("/interactions/") || ends_with(path, "/v1/stream")
 }
 
-/// The segment of a path before the name of a deployment.
-const DEPLOYMENTS: &str = "/deployments/";
+/// Gemini's methods on a model.
+const GEMINI: [(&str, Dialect); 4] = [
+    ("generateContent", Dialect::Gemini),
+    ("streamGenerateContent", Dialect::Gemini),
+    ("embedContent", Dialect::Embeddings),
+    ("batchEmbedContents", Dialect::Embeddings),
+];
+
+/// Vertex AI's methods on a model of Anthropic.
+const PREDICT: [(&str, Dialect); 2] =
+    [("rawPredict", Dialect::Anthropic), ("streamRawPredict", Dialect::Anthropic)];
+
+/// Triton's methods on a model.
+const TRITON: [(&str, Dialect); 2] = [("generate", Dialect::Triton), ("generate_stream", Dialect::Triton)];
 
 /// The ends of the paths of a deployment.
 const DEPLOYED: [(&str, Dialect); 5] = [
@@ -241,13 +251,14 @@ static ROUTES: LazyLock<Vec<(&str, Speaks)>> = LazyLock::new(|| {
 });
 
 /// The ends of paths of WebSockets: OpenAI's and vLLM's Realtime, OpenAI's and xAI's Responses; OpenAI's translations,
-/// which have no answers, and Gemini Live, whose messages have no ids and no ends of answers that could be relied on.
-const SOCKETS: [(&str, Socket); 5] = [
+/// which have no answers and state no usage, and Gemini Live, whose messages have no ids and no ends of answers that could be relied on.
+const SOCKETS: [(&str, Socket); 6] = [
     ("/realtime", Socket::Metered(Dialect::Realtime)),
     ("/responses", Socket::Metered(Dialect::OpenaiResponses)),
     ("/realtime/translations", Socket::Unread),
     (".BidiGenerateContent", Socket::Unread),
     (".BidiGenerateContentConstrained", Socket::Unread),
+    ("/interactions/live", Socket::Unread),
 ];
 
 /// Paths that start a batch: those of OpenAI, Anthropic, LiteLLM and Gemini, and the runs of OpenAI's assistants.
@@ -309,6 +320,8 @@ mod tests {
             ("/infill", Dialect::LlamacppCompletion),
             ("/v1/responses", Dialect::OpenaiResponses),
             ("/v1/systemone", Dialect::OpenaiResponses),
+            ("/v1beta/interactions", Dialect::GeminiInteractions),
+            ("/v1beta1/projects/p/locations/l/interactions", Dialect::GeminiInteractions),
             ("/v1/messages", Dialect::Anthropic),
             ("/api/chat", Dialect::OllamaChat),
             ("/api/generate", Dialect::OllamaGenerate),
@@ -346,15 +359,21 @@ mod tests {
 
     #[test]
     fn sockets_are_found_by_the_end_of_their_path() {
-        for path in
-            ["/v1/realtime", "/openai/v1/realtime/", "/V1/Realtime", "/v1/realtim%65", "/v1%2frealtime"]
-        {
+        for path in [
+            "/v1/realtime",
+            "/openai/v1/realtime/",
+            "/V1/Realtime",
+            "/v1/realtim%65",
+            "/v1%2frealtime",
+            "/v1/realtime/.",
+        ] {
             assert_eq!(socket(path), Socket::Metered(Dialect::Realtime), "{path}");
         }
         assert_eq!(socket("/v1/responses"), Socket::Metered(Dialect::OpenaiResponses));
         let live = "/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent";
         assert_eq!(socket(live), Socket::Unread);
         assert_eq!(socket("/v1/realtime/translations"), Socket::Unread);
+        assert_eq!(socket("/v1beta/interactions/live"), Socket::Unread);
         for path in
             ["/", "/v1/realtime/calls", "/v1/unrealtime", "/v1/responses/resp_1", "/v1/chat/completions"]
         {
@@ -397,6 +416,9 @@ mod tests {
                 Some((Dialect::Anthropic, "c-5")),
             ),
             ("/v1beta/tunedModels/t-1:generateContent", Some((Dialect::Gemini, "t-1"))),
+            ("/V1beta/Models/g-2:streamgeneratecontent", Some((Dialect::Gemini, "g-2"))),
+            ("/V2/Models/ens/Versions/3/Generate", Some((Dialect::Triton, "ens"))),
+            ("/v2/models/ens/x/../generate", Some((Dialect::Triton, "ens"))),
             ("/v1beta/models/a:b:streamGenerateContent", Some((Dialect::Gemini, "a:b"))),
             ("/v1/projects/p/locations/l/endpoints/12:streamGenerateContent", Some((Dialect::Gemini, "12"))),
             ("/v1/projects/p/publishers/anthropic/models/c-5:rawPredict", Some((Dialect::Anthropic, "c-5"))),
@@ -441,6 +463,10 @@ mod tests {
             "/v1/chat/completions%0a/",
             "/v1%2fchat/completions%0a",
             "/V1/Chat/COMPLETIONS",
+            "/v1/chat/completions/.",
+            "/v1/chat/./completions",
+            "/v1/chat/%2e%2E/chat/completions/x/..",
+            "/v1/chat%2F.%2Fcompletions",
         ] {
             assert_eq!(speaks(None, path), Some(Speaks::Known(Dialect::OpenaiChat)), "{path}");
         }
@@ -456,6 +482,7 @@ mod tests {
         for (method, path, reason) in [
             (Method::POST, "/tok%65nize", Passthrough::Path),
             (Method::POST, "/tokenize%2F", Passthrough::Path),
+            (Method::POST, "/v1/chat/completions/../../Tokenize", Passthrough::Path),
             (Method::GET, "/v1/chat/completions/", Passthrough::Method),
             (Method::GET, "/v1/responses/resp_1/", Passthrough::Replay),
         ] {
@@ -471,7 +498,7 @@ mod tests {
         fn spelling_changes_no_route(
             end in prop::sample::select(ROUTES.iter().map(|(end, _)| *end).collect::<Vec<_>>()),
             before in "(/[a-z0-9._~-]{1,6}){0,3}",
-            spelling in proptest::collection::vec(0_u8..9, 80),
+            spelling in proptest::collection::vec(0_u8..11, 80),
             last in prop::sample::select(vec!["", "/", "%0a", "%0A", "%u000a", "/%0A", "%0a/", "//%u000A//"]),
             is_loud in any::<bool>(),
         ) {
@@ -486,6 +513,8 @@ mod tests {
             for (character, how) in path.chars().zip(spelling.iter().cycle()) {
                 match (character, how) {
                     ('/', 0) => spelled.push_str("//"),
+                    ('/', 9) => spelled.push_str("/./"),
+                    ('/', 10) => spelled.push_str("/x/%2e./"),
                     ('/', _) | (_, 4..) => spelled.push(character),
                     (_, 2) => spelled.push_str(&format!("%u{:04x}", u32::from(character))),
                     (_, 3) => spelled.push_str(&format!("%uD801{character}")),
@@ -518,6 +547,9 @@ mod tests {
             (Method::POST, "/v1/responses/resp_1/cancel", Passthrough::Path),
             (Method::POST, "/api/pull", Passthrough::Path),
             (Method::GET, "/v1/responses/resp_1", Passthrough::Replay),
+            (Method::GET, "/v1beta/interactions/v1_a", Passthrough::Replay),
+            (Method::POST, "/v1beta/interactions/v1_a/cancel", Passthrough::Path),
+            (Method::DELETE, "/v1beta/interactions/v1_a", Passthrough::Path),
             (Method::GET, "/v1/stream", Passthrough::Replay),
         ];
         for (method, path, reason) in rows {
