@@ -199,6 +199,11 @@ impl Permit {
         }
     }
 
+    /// The holder that is charged for it.
+    pub(crate) fn holder(&self) -> Option<&Arc<Holder>> {
+        self.holder.as_ref()
+    }
+
     /// The reserved amount.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes

@@ -1,5 +1,5 @@
 //! Once a second: ends bodies of clients that are too slow, and, where a shared capacity is short, the slowest uploads,
-//! those of holders above their share first.
+//! those of holders above their share first, and the quietest tunnels of such holders.
 
 use std::sync::Arc;
 
@@ -29,6 +29,7 @@ pub(crate) fn sweep<E: Engine>(connections: &Connections<E>) {
         let carried =
             |in_flight: &InFlight| usize::from(in_flight.is_carried.get() && in_flight.upstream == index);
         give_way(capacity, connections, now, limits::SILENT_SWEEPS, Verdict::OverShare, carried);
+        tunnels_give_way(capacity, connections, now, index);
     }
     let sockets =
         |in_flight: &InFlight| usize::from(in_flight.has_socket.get()) + usize::from(in_flight.is_http1);
@@ -110,6 +111,35 @@ fn give_way<E: Engine>(
         && let Some(in_flight) = candidates.iter().find(|in_flight| gives_way(in_flight))
     {
         end(connections, in_flight, verdict);
+    }
+}
+
+/// Frees one share of an upstream's connections for another holder: ends tunnels of holders above their share until
+/// they are within it, first those whose clients have sent nothing for longest.
+fn tunnels_give_way<E: Engine>(
+    capacity: &Capacity,
+    connections: &Connections<E>,
+    now: Tick,
+    upstream: usize,
+) {
+    if !capacity.is_crowded(now) {
+        return;
+    }
+    let clients = connections.clients.borrow();
+    let mut tunnels: Vec<_> = clients
+        .values()
+        .filter_map(|(client, task)| Some((client.tunnel_read()?.0, client.tunnel_holder(upstream)?, task)))
+        .collect();
+    tunnels.sort_by_key(|(read, ..)| *read);
+    let (mut missing, mut freed) = (capacity.missing(), Vec::<Arc<Holder>>::new());
+    for (_, holder, task) in tunnels {
+        let of_holder = freed.iter().filter(|other| Arc::ptr_eq(other, &holder)).count();
+        if missing > 0 && capacity.excess(Some(&holder)) > of_holder {
+            missing -= 1;
+            freed.push(holder);
+            connections.worker.dropped(Dropped::Connection);
+            task.abort();
+        }
     }
 }
 

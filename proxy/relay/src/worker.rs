@@ -252,7 +252,7 @@ async fn serve_connection<E: Engine>(connections: Rc<Connections<E>>, upstream: 
         })
     };
     if let Served::Switched(first) = serving.await
-        && let Some((upstream_io, session)) = client.switched()
+        && let Some((upstream_io, session)) = client.switched(upstream)
     {
         let metered = Metered::not(&connections.worker);
         // The request lasts as long as its tunnel.

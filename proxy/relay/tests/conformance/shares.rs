@@ -53,31 +53,57 @@ fn stall(client: &mut Peer, path: &str, announced: usize) {
     client.send(vec![b' '; announced - 1]);
 }
 
+/// A server that switches protocols if it is asked to.
+fn switching() -> Upstream {
+    Upstream::start(|peer, _| {
+        while let Some(head) = peer.head() {
+            if head.to_ascii_lowercase().contains("\r\nupgrade:") {
+                peer.send(
+                    "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+                );
+                peer.rest();
+            } else {
+                peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+            }
+        }
+    })
+}
+
+/// A tunnel of a client at 127.0.0.`last`.
+fn tunnel_from(last: u8, proxy: &Proxy) -> Peer {
+    let mut client = connect_from(last, proxy.address());
+    client
+        .send("GET /v1/realtime HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 101"));
+    client
+}
+
 #[test]
 fn idle_tunnels_leave_places_for_others() {
-    const SWITCH: &str =
-        "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
-    let upstream = Upstream::start(|peer, _| {
-        if peer.head().unwrap().contains("upgrade") {
-            peer.send(SWITCH);
-            peer.rest();
-        } else {
-            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-        }
-    });
+    let upstream = switching();
     let proxy = Proxy::with(upstream.address, |plan| plan.connections = 8);
-    let tunnels: Vec<_> = (0..8)
-        .map(|_| {
-            let mut client = connect_from(1, proxy.address());
-            client.send(
-                "GET /v1/realtime HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
-            );
-            assert!(client.head().unwrap().starts_with("HTTP/1.1 101"));
-            client
-        })
-        .collect();
+    let tunnels: Vec<_> = (0..8).map(|_| tunnel_from(1, &proxy)).collect();
     let (head, _) = ask_from(2, &proxy, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    drop(tunnels);
+}
+
+#[test]
+fn quiet_tunnels_leave_upstream_connections() {
+    let upstream = switching();
+    let proxy = Proxy::with(upstream.address, |plan| plan.shares.upstream_connections = 8);
+    let mut tunnels: Vec<_> = (0..8).map(|_| tunnel_from(1, &proxy)).collect();
+    assert_eq!(proxy.running.held().upstream_connections[0].taken, 8);
+    // The first one is the only one that is in use.
+    tunnels[0].send("x");
+    for _ in 0..2 {
+        let (head, _) = ask_from(2, &proxy, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    }
+    let ended = proxy.seen().lost.iter().filter(|lost| **lost == Dropped::Connection).count();
+    assert!((1..=6).contains(&ended), "{ended}: one share, and none within its own");
+    assert_eq!(tunnels[1].rest(), "");
+    assert!(tunnels[0].try_send("y"));
     drop(tunnels);
 }
 

@@ -86,6 +86,8 @@ pub(crate) struct Client {
     upstream_io: RefCell<Option<Switched>>,
     /// The tick at which the client of a tunnel last sent bytes.
     tunnel_read: Cell<Option<Tick>>,
+    /// The index of a tunnel's upstream, and the holder of the connection to it.
+    tunnel_holder: RefCell<Option<(usize, Arc<Holder>)>>,
 }
 
 impl Client {
@@ -124,6 +126,7 @@ impl Client {
             unread: Cell::new(false),
             upstream_io: RefCell::default(),
             tunnel_read: Cell::new(None),
+            tunnel_holder: RefCell::default(),
             http2: Cell::new(false),
         }
     }
@@ -162,16 +165,26 @@ impl Client {
         self.upstream_io.borrow().is_some()
     }
 
-    /// Takes the stored upstream's side: the connection is a tunnel from now on.
-    pub(crate) fn switched(&self) -> Option<Switched> {
+    /// Takes the stored side of the upstream with this index: the connection is a tunnel from now on.
+    pub(crate) fn switched(&self, upstream: usize) -> Option<Switched> {
         let switched = self.upstream_io.take();
         self.tunnel_read.set(switched.as_ref().map(|_| clock::now()));
+        let slot = switched.as_ref().and_then(|(upstream_io, _)| upstream_io.places.0.as_ref());
+        let holder = slot.and_then(Permit::holder);
+        self.tunnel_holder.replace(holder.map(|holder| (upstream, Arc::clone(holder))));
         switched
     }
 
     /// The tick at which the client of a tunnel last sent bytes; `None` if the connection is no tunnel.
     pub(crate) fn tunnel_read(&self) -> Option<Tick> {
         self.tunnel_read.get()
+    }
+
+    /// The holder of this tunnel's connection to the upstream with this index; `None` if the connection is no tunnel to
+    /// it, or no share limits its holder.
+    pub(crate) fn tunnel_holder(&self, upstream: usize) -> Option<Arc<Holder>> {
+        let held = self.tunnel_holder.borrow();
+        held.as_ref().filter(|(to, _)| *to == upstream).map(|(_, holder)| Arc::clone(holder))
     }
 
     /// Takes the time since the last call in which bytes were ready and the socket did not accept them.
