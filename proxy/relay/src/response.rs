@@ -104,7 +104,9 @@ fn session(
     unmetered: Passthrough,
     head: &response::Parts,
 ) -> Option<Box<Session>> {
-    let is_compressed = head.headers.contains_key(SEC_WEBSOCKET_EXTENSIONS);
+    // An empty field agrees on nothing.
+    let mut extensions = head.headers.get_all(SEC_WEBSOCKET_EXTENSIONS).iter();
+    let is_compressed = extensions.any(|field| !field.as_bytes().trim_ascii().is_empty());
     let reason = match opened {
         _ if head.status != StatusCode::SWITCHING_PROTOCOLS => unmetered,
         Ok(session) if !is_compressed => return Some(session),

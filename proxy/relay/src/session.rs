@@ -167,17 +167,23 @@ impl Session {
 
     /// Shows bytes of the server. Returns what goes to the client in their place, if it is not these bytes.
     pub(crate) fn received(&mut self, bytes: &[u8]) -> Option<Bytes> {
-        let Some(received) = &mut self.received else { return None };
         if self.refusal.as_ref().is_some_and(|refusal| refusal.is_last_received) {
-            return Some(Bytes::new());
+            return self.received.as_ref().map(|_| Bytes::new());
         }
         let (now, mut at) = (clock::now(), 0);
         loop {
+            let received = self.received.as_mut()?;
             match received.next(bytes, &mut at) {
                 Ok(None) => return None,
                 Ok(Some(Found::Message { is_read })) => {
-                    if let Some(message) = received.last().filter(|_| is_read) {
-                        self.answers.received(message, now);
+                    let message = received.last().filter(|_| is_read);
+                    let is_unasked = message.is_some_and(|message| self.answers.received(message, now));
+                    if is_unasked
+                        && self.refusal.is_none()
+                        && let Some(answer) = self.over_budget()
+                    {
+                        // The client sent its audio while it was allowed, or beside another answer.
+                        self.refuse(Refused { answer, model: self.answers.model.name() });
                     }
                     if let Some(refusal) = &mut self.refusal
                         && !self.answers.is_busy()
@@ -272,6 +278,13 @@ impl Session {
             .find_map(|model| self.answer(message, &model).map(|answer| Refused { answer, model }))
     }
 
+    /// Returns the answer to any request of a tenant that is over a limit.
+    fn over_budget(&self) -> Option<Answer> {
+        let origin = &self.answers.origin;
+        let refused = self.worker.plan.gate.as_ref()?.refused(&origin.tenant.tenant)?;
+        Some(Answer::over_budget(origin.dialect, refused))
+    }
+
     /// Returns the answer to a message that is refused, in which `model` is asked for.
     fn answer(&self, message: Option<Message<'_>>, model: &Name) -> Option<Answer> {
         let gate = self.worker.plan.gate.as_ref()?;
@@ -286,8 +299,8 @@ impl Session {
         if !asks {
             return None;
         }
-        if let Some(refused) = gate.refused(tenant) {
-            return Some(Answer::over_budget(origin.dialect, refused));
+        if let Some(refused) = self.over_budget() {
+            return Some(refused);
         }
         let gap = |gap| Answer::unmetered(origin.dialect, gap, gate.message(tenant, gap));
         let is_readable = message.is_some_and(|message| {

@@ -144,9 +144,10 @@ impl Answers {
         }
     }
 
-    /// Reads a message of the server.
-    pub(super) fn received(&mut self, message: Message<'_>, at: Tick) {
+    /// Reads a message of the server. Returns true if it begins an answer for which the client did not ask.
+    pub(super) fn received(&mut self, message: Message<'_>, at: Tick) -> bool {
         let envelope = message.envelope;
+        let mut is_unasked = false;
         match envelope.kind {
             MessageKind::Session => self.learn(message, Side::Server),
             MessageKind::TurnEnd => self.turn_end = Some(at),
@@ -166,7 +167,10 @@ impl Answers {
                 let model = self.model.name();
                 let place = match asked {
                     Some(place) => Some(place),
-                    None => self.begin_unasked(Kind::Response, message, model, at),
+                    None => {
+                        is_unasked = true;
+                        self.begin_unasked(Kind::Response, message, model, at)
+                    }
                 };
                 if let Some(place) = place {
                     let stated = self.model.stated;
@@ -189,6 +193,7 @@ impl Answers {
             }
             MessageKind::Transcript | MessageKind::TranscriptDone => {
                 let place = self.position(|answer| answer.kind == Kind::Transcript);
+                is_unasked = place.is_none();
                 let place =
                     place.or_else(|| self.begin_unasked(Kind::Transcript, message, self.model.name(), at));
                 self.pass(place, message, envelope.kind == MessageKind::TranscriptDone, at);
@@ -219,6 +224,7 @@ impl Answers {
             | MessageKind::Other
             | MessageKind::Untyped => {}
         }
+        is_unasked
     }
 
     /// Ends every answer because the client has left.

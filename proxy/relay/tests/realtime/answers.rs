@@ -78,6 +78,7 @@ fn status_decides_the_ending() {
         assert_eq!(record.ending, ending, "{status}");
         assert_eq!((record.tokens.input(), record.tokens.output()), (132, 121), "{status}");
         assert_eq!(&*record.identity.model, "gpt-realtime", "the query names it");
+        assert_eq!(record.identity.response_model, None, "this server states none");
     }
 }
 

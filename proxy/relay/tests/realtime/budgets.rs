@@ -118,6 +118,39 @@ fn answer_in_progress_ends_before_the_session() {
     assert_eq!((record(&proxy).ending, proxy.seen().seated), (Ending::Complete, 0));
 }
 
+/// A server with turn detection answers audio that the client sent beside an earlier answer.
+#[test]
+fn answer_that_the_server_begins_over_budget_is_the_last() {
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let (server, heard, seen) = listening(move |socket| {
+        expect(socket, "response.create");
+        say(socket, &[created("resp_1"), delta("resp_1", "Hi")]);
+        expect(socket, "input_audio_buffer.append");
+        say(socket, &[done("resp_1", "cancelled", Value::Null), created("resp_2"), delta("resp_2", "So")]);
+        wait.lock().unwrap().recv().unwrap();
+        say(socket, &[done("resp_2", "completed", Value::Null), created("resp_3")]);
+    });
+    let gate = Arc::new(Gate::default());
+    let proxy = gated(&server, &gate);
+    let mut client = connect(&proxy, REALTIME, &[KEY_A]);
+    send(&mut client, CREATE);
+    until(&mut client, "response.output_audio_transcript.delta");
+    gate.refuse(refusing(&["a"]));
+    let append = r#"{"type":"input_audio_buffer.append","audio":"AAAA"}"#;
+    send(&mut client, append);
+    eventually("it is refused", || proxy.seen().refused == [Refusal::Budget]);
+    // Beside this answer, audio no longer passes.
+    send(&mut client, append);
+    go.send(()).unwrap();
+    assert_eq!(until(&mut client, "response.done").len(), 1, "the first answer");
+    assert_eq!(until(&mut client, "response.done").len(), 3, "the second one is forwarded to its end");
+    assert_eq!(closed(&mut client).map(|(code, _)| code), Some(1008));
+    assert_eq!(seen.recv().unwrap(), Some(1001));
+    assert!(heard.lock().unwrap().is_empty());
+    assert_eq!([record(&proxy).ending, record(&proxy).ending], [Ending::ClientAbort, Ending::Complete]);
+}
+
 #[test]
 fn audio_over_budget_is_refused_between_answers() {
     for message in [

@@ -53,6 +53,24 @@ fn compressed_session_passes_unmetered() {
 }
 
 #[test]
+fn empty_extensions_in_the_answer_are_none() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        let head = SWITCH.replace("\r\n\r\n", "\r\nSec-WebSocket-Extensions: \r\n\r\n");
+        peer.send(head);
+        let created = created("resp_1").to_string();
+        peer.send([&[0x81, 126], &(created.len() as u16).to_be_bytes()[..], created.as_bytes()].concat());
+        peer.rest();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send(HANDSHAKE);
+    client.head().unwrap();
+    eventually("the answer begins", || proxy.seen().seated == 1);
+    assert_eq!(proxy.seen().passed, []);
+}
+
+#[test]
 fn sockets_of_other_apis_are_counted_by_their_path() {
     let server = Server::start(|socket| while socket.read().is_ok() {});
     for (path, reason) in [
