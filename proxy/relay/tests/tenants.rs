@@ -7,8 +7,8 @@ use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use relay::{Dropped, Passthrough, Plan, RuleKind, TokenRejection};
 use tenant::{
-    Algorithm, ApiKeys, BodyKey, Claim, EndUser, HashKey, Head, HeaderTenant, Jwt, KeySet, Live, Name, Nets,
-    Owner, Resolution, Rule, Rules, Spec,
+    Algorithm, ApiKeys, BodyKey, Claim, EndUser, HashKey, Head, Jwt, KeySet, Live, Name, Nets, Owner,
+    Resolution, Rule, Rules, Spec, TenantPart,
 };
 use usage::Policy;
 
@@ -149,7 +149,7 @@ fn rules_change_between_two_requests_of_a_connection() {
 fn headers_are_trusted_from_trusted_peers_only() {
     let header = || Rule::Header {
         field: "x-tenant".into(),
-        tenant: HeaderTenant::Value,
+        tenant: TenantPart::Value,
         principal: Some("x-who".into()),
     };
     let local = || Nets::read(["127.0.0.0/8"]).unwrap();
@@ -188,11 +188,8 @@ fn headers_are_trusted_from_trusted_peers_only() {
 /// A trailer is treated like a header field: a server may merge the two.
 #[test]
 fn trailers_are_trusted_like_headers() {
-    let rule = Rule::Header {
-        field: "x-tenant".into(),
-        tenant: HeaderTenant::Value,
-        principal: Some("x-who".into()),
-    };
+    let rule =
+        Rule::Header { field: "x-tenant".into(), tenant: TenantPart::Value, principal: Some("x-who".into()) };
     let upstream = Upstream::start(|peer, _| {
         while let Some(head) = peer.head() {
             let mut said = peer.until("0\r\n");

@@ -34,7 +34,7 @@ pub use name::{NAME_MAX_BYTES, Name};
 pub use nets::Nets;
 pub use path::begins_path;
 pub use request::{BodyFacts, Head, PendingTenant, Resolution, TenantIdentity};
-pub use rule::{ApiKeys, BodyKey, EndUser, HeaderTenant, KEY_FIELDS, MAX_BODY_KEYS, Owner, Rule};
+pub use rule::{ApiKeys, BodyKey, EndUser, KEY_FIELDS, MAX_BODY_KEYS, Owner, Rule, TenantPart};
 pub use rules::{Rules, Spec};
 
 #[cfg(test)]

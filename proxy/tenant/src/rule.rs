@@ -23,14 +23,14 @@ pub enum Rule {
         /// The kind of name. The certificate has one of it.
         name: CertificateName,
         /// The part of the name that is the tenant.
-        tenant: HeaderTenant,
+        tenant: TenantPart,
     },
     /// The value of a header field names the tenant, if the peer is trusted.
     Header {
         /// The field's name, in lower case.
         field: Box<str>,
         /// The part of the value that is the tenant.
-        tenant: HeaderTenant,
+        tenant: TenantPart,
         /// The field that names the principal, if there is one; as trusted as the other.
         principal: Option<Box<str>>,
     },
@@ -65,9 +65,9 @@ impl Rule {
     }
 }
 
-/// The tenant in the value of a header field, or in a name of a certificate.
+/// The part of a value that is the tenant: of a header field, or of a name in a certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HeaderTenant {
+pub enum TenantPart {
     /// The whole value.
     #[default]
     Value,
@@ -77,7 +77,7 @@ pub enum HeaderTenant {
     ServiceAccount,
 }
 
-impl HeaderTenant {
+impl TenantPart {
     /// Returns the tenant in `value`.
     pub(crate) fn of(self, value: &str) -> Option<Cow<'_, str>> {
         match self {

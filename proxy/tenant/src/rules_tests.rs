@@ -12,7 +12,7 @@ use crate::jwt::{Claim, Jwt};
 use crate::name::Name;
 use crate::nets::Nets;
 use crate::request::{BodyFacts, Head, Resolution, TenantIdentity};
-use crate::rule::{ApiKeys, BodyKey, EndUser, HeaderTenant, Owner, Rule};
+use crate::rule::{ApiKeys, BodyKey, EndUser, Owner, Rule, TenantPart};
 use meter::{RuleKind, TokenRejection};
 
 fn key() -> HashKey {
@@ -151,8 +151,8 @@ fn rule() -> impl Strategy<Value = Rule> {
     let owner = Owner { tenant: name("keyed"), principal: Some(name("laptop")) };
     prop_oneof![
         Just(Rule::ApiKeys(ApiKeys::new([(key().api_key(b"sk-1"), owner)]))),
-        Just(Rule::Header { field: "x-tenant".into(), tenant: HeaderTenant::Value, principal: None }),
-        Just(Rule::Certificate { name: CertificateName::Dns, tenant: HeaderTenant::Value }),
+        Just(Rule::Header { field: "x-tenant".into(), tenant: TenantPart::Value, principal: None }),
+        Just(Rule::Certificate { name: CertificateName::Dns, tenant: TenantPart::Value }),
         Just(Rule::Body(BodyKey::User)),
         Just(Rule::Body(BodyKey::Metadata("team".into()))),
         Just(Rule::Path { prefix: "/t/a".into(), tenant: name("pathed"), strip: true }),
@@ -432,7 +432,7 @@ fn persons_are_hashed_unless_configured_as_plain() {
     let trusted = Nets::read(["10.0.0.0/8"]).unwrap();
     let rules = vec![Rule::Header {
         field: "x-tenant".into(),
-        tenant: HeaderTenant::Value,
+        tenant: TenantPart::Value,
         principal: Some("x-user".into()),
     }];
     let end_user = vec![EndUser::Header("x-user".into())];
@@ -559,7 +559,7 @@ fn possible_tenants_are_known_for_fixed_rules() {
         trusted: Nets::read(trusted.iter().copied()).unwrap(),
         ..Spec::default()
     };
-    let header = || Rule::Header { field: "x-tenant".into(), tenant: HeaderTenant::Value, principal: None };
+    let header = || Rule::Header { field: "x-tenant".into(), tenant: TenantPart::Value, principal: None };
     let names = |spec: &Spec| spec.tenants().map(|all| all.into_iter().collect::<Vec<_>>().join(" "));
     assert_eq!(names(&Spec::default()).as_deref(), Some("default"));
     assert_eq!(names(&spec(vec![peer("b"), peer("a")], &[])).as_deref(), Some("a b default"));

@@ -4,8 +4,8 @@
 use std::net::IpAddr;
 
 use crate::{
-    ApiKeys, BodyFacts, EndUser, HashKey, Head, HeaderTenant, Name, Nets, Owner, Resolution, Rule, RuleKind,
-    Rules, Spec, TenantIdentity,
+    ApiKeys, BodyFacts, EndUser, HashKey, Head, Name, Nets, Owner, Resolution, Rule, RuleKind, Rules, Spec,
+    TenantIdentity, TenantPart,
 };
 
 fn key() -> HashKey {
@@ -23,7 +23,7 @@ fn rules(key_first: bool) -> Rules {
         Rule::ApiKeys(ApiKeys::new([(key().api_key(b"sk-1"), owner)])),
         Rule::Header {
             field: "x-tenant".into(),
-            tenant: HeaderTenant::Value,
+            tenant: TenantPart::Value,
             principal: Some("x-principal".into()),
         },
     ];

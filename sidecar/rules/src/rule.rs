@@ -6,8 +6,8 @@ use std::path::Path;
 use origin::file::{self, Node, Shape};
 use origin::{Diagnostic, Origin};
 use tenant::{
-    Algorithm, ApiKeys, BodyKey, CertificateName, Claim, HeaderTenant, Jwt, KEY_FIELDS, KeyHash, KeySet,
-    MAX_BODY_KEYS, Name, Owner, Rule, begins_path,
+    Algorithm, ApiKeys, BodyKey, CertificateName, Claim, Jwt, KEY_FIELDS, KeyHash, KeySet, MAX_BODY_KEYS,
+    Name, Owner, Rule, TenantPart, begins_path,
 };
 use text::nearest;
 
@@ -122,7 +122,7 @@ impl RulesReader<'_> {
             self.principals_hashed(&origin);
             self.trusted_field(&text, &origin)
         });
-        let tenant = fields.take("workload").map_or(Some(HeaderTenant::Value), |node| self.workload(node));
+        let tenant = fields.take("workload").map_or(Some(TenantPart::Value), |node| self.workload(node));
         Some(Rule::Header { field: field?, tenant: tenant?, principal })
     }
 
@@ -134,16 +134,16 @@ impl RulesReader<'_> {
             let names = CertificateName::ALL.map(CertificateName::name);
             self.report_error(&origin, problem, format!("write one of {}", names.join(", ")));
         }
-        let tenant = fields.take("workload").map_or(Some(HeaderTenant::Value), |node| self.workload(node));
+        let tenant = fields.take("workload").map_or(Some(TenantPart::Value), |node| self.workload(node));
         Some(Rule::Certificate { name: name?, tenant: tenant? })
     }
 
     /// Returns the part of a workload's identity that is the tenant.
-    fn workload(&mut self, node: Node) -> Option<HeaderTenant> {
+    fn workload(&mut self, node: Node) -> Option<TenantPart> {
         let (text, origin) = self.text("workload", node)?;
         match &*text {
-            "namespace" => Some(HeaderTenant::Namespace),
-            "service_account" => Some(HeaderTenant::ServiceAccount),
+            "namespace" => Some(TenantPart::Namespace),
+            "service_account" => Some(TenantPart::ServiceAccount),
             other => {
                 let problem = format!("`{}` is no part of a workload's identity", other.escape_debug());
                 self.report_error(&origin, problem, "write namespace or service_account");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use origin::Origin;
-use tenant::{BodyKey, EndUser, HashKey, HeaderTenant, Rule};
+use tenant::{BodyKey, EndUser, HashKey, Rule, TenantPart};
 
 use super::{Hash, Place, TenantFiles, Tenants, load, parse, warn_if_public};
 
@@ -405,7 +405,7 @@ fn header_may_have_the_identity_of_a_workload() {
         )
     };
     for (part, tenant) in
-        [("namespace", HeaderTenant::Namespace), ("service_account", HeaderTenant::ServiceAccount)]
+        [("namespace", TenantPart::Namespace), ("service_account", TenantPart::ServiceAccount)]
     {
         let spec = parse("tenants.yaml", &rules(part), Hash::None).expect("it is valid").spec;
         assert!(

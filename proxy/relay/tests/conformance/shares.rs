@@ -14,7 +14,7 @@ use hyper::body::{Body, Frame};
 use hyper::client::conn::http2::SendRequest;
 use relay::{Dropped, Plan, Refusal, UsageStep};
 use socket2::{Domain, Socket, Type};
-use tenant::{BodyKey, HeaderTenant, Nets, Rule};
+use tenant::{BodyKey, Nets, Rule, TenantPart};
 use usage::Policy;
 
 use super::Proxy;
@@ -72,8 +72,7 @@ fn switching() -> Upstream {
 /// A tunnel of a client at 127.0.0.`last`.
 fn tunnel_from(last: u8, proxy: &Proxy) -> Peer {
     let mut client = connect_from(last, proxy.address());
-    client
-        .send("GET /v1/realtime HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
+    client.send("GET /v1/realtime HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n");
     assert!(client.head().unwrap().starts_with("HTTP/1.1 101"));
     client
 }
@@ -576,7 +575,7 @@ fn single_address_is_never_rejected() {
 /// Behind an ingress all clients have one address, so shares are by tenant there.
 #[test]
 fn tenants_behind_a_trusted_peer_have_shares() {
-    let header = Rule::Header { field: "x-tenant".into(), tenant: HeaderTenant::Value, principal: None };
+    let header = Rule::Header { field: "x-tenant".into(), tenant: TenantPart::Value, principal: None };
     let trusted = Nets::read(["127.0.0.1"]).unwrap();
     let spec = tenant::Spec { trusted, ..rules(vec![header]) };
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");

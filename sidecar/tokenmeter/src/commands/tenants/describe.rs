@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use rules::{Place, Tenants};
-use tenant::{BodyKey, EndUser, HeaderTenant, Jwt, Rule};
+use tenant::{BodyKey, EndUser, Jwt, Rule, TenantPart};
 
 /// Describes the whole file.
 pub(super) fn rules(tenants: &Tenants) -> String {
@@ -66,11 +66,11 @@ fn rule_text(rule: &Rule, tenants: &Tenants) -> String {
     }
 }
 
-fn part(tenant: HeaderTenant) -> &'static str {
+fn part(tenant: TenantPart) -> &'static str {
     match tenant {
-        HeaderTenant::Value => "its value",
-        HeaderTenant::Namespace => "the namespace of the workload in it",
-        HeaderTenant::ServiceAccount => "the namespace and service account of the workload in it",
+        TenantPart::Value => "its value",
+        TenantPart::Namespace => "the namespace of the workload in it",
+        TenantPart::ServiceAccount => "the namespace and service account of the workload in it",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Describes why a rule does not match: the part that the request lacks or that is not trusted. The text repeats
 //! nothing of a key or a token (law 11).
 
-use tenant::{HeaderTenant, Miss, Rule, TokenRejection};
+use tenant::{Miss, Rule, TenantPart, TokenRejection};
 
 use super::describe::member;
 
@@ -62,7 +62,7 @@ pub(super) fn reason(rule: &Rule, miss: Miss) -> String {
         (Rule::Header { field, .. }, Miss::Repeated) => {
             format!("header: `{field}` is set more than once, so the tenant is ambiguous")
         }
-        (Rule::Header { field, tenant: HeaderTenant::Value, .. }, Miss::InvalidName) => {
+        (Rule::Header { field, tenant: TenantPart::Value, .. }, Miss::InvalidName) => {
             format!("header: the value of `{field}` is no name")
         }
         (Rule::Header { field, .. }, Miss::InvalidName) => {
