@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use chance::Side;
+
 use super::Proxy;
 use crate::support::{Upstream, eventually};
 
@@ -40,6 +42,9 @@ fn client_that_does_not_read_stops_the_upstream() {
 
 #[test]
 fn upstream_that_does_not_read_stops_the_client() {
+    if Side::Upstreams.excludes("the server in front has buffers of its own") {
+        return;
+    }
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         std::thread::sleep(Duration::from_secs(30));

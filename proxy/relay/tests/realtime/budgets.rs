@@ -289,7 +289,7 @@ fn memory_of_a_checked_message_is_counted_until_it_is_written() {
     let ends = Mutex::new((arrives, wait));
     let server = Server::start(move |socket| {
         let (arrives, wait) = &*ends.lock().unwrap();
-        socket.get_mut().peek(&mut [0]).unwrap();
+        socket.get_ref().socket().peek(&mut [0]).unwrap();
         arrives.send(()).unwrap();
         wait.recv().unwrap();
         while socket.read().is_ok() {}

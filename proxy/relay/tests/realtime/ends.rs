@@ -41,7 +41,7 @@ fn client_that_leaves_aborts_its_answer() {
     for _ in 0..3 {
         super::receive(&mut client);
     }
-    client.get_ref().shutdown(Shutdown::Both).unwrap();
+    client.get_ref().socket().shutdown(Shutdown::Both).unwrap();
     drop(client);
     drop(_go);
     let record = record(&proxy);
@@ -71,7 +71,7 @@ fn upstream_that_closes_cuts_its_answers() {
         expect(socket, "response.create");
         expect(socket, "response.create");
         say(socket, &[created("resp_1"), delta("resp_1", "Hi")]);
-        socket.get_ref().shutdown(Shutdown::Both).unwrap();
+        socket.get_ref().socket().shutdown(Shutdown::Both).unwrap();
     });
     let proxy = Proxy::new(server.address);
     let mut client = connect(&proxy, REALTIME, &[]);
@@ -85,7 +85,7 @@ fn upstream_that_closes_cuts_its_answers() {
 
 #[test]
 fn client_that_stays_after_the_upstream_loses_its_connection() {
-    let server = Server::start(|socket| socket.get_mut().shutdown(Shutdown::Write).unwrap());
+    let server = Server::start(|socket| socket.get_ref().socket().shutdown(Shutdown::Write).unwrap());
     let proxy = Proxy::new(server.address);
     let mut client = connect(&proxy, REALTIME, &[]);
     assert!(client.read().is_err(), "the upstream's end reaches the client");

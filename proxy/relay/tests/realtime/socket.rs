@@ -9,10 +9,10 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::frame::{CloseFrame, Frame};
 use tungstenite::{Error, Message, WebSocket, client::IntoClientRequest};
 
-use crate::support::{DEADLINE, Proxy};
+use crate::support::{Proxy, Wire};
 
 /// One end of a WebSocket.
-pub(crate) type Socket = WebSocket<TcpStream>;
+pub(crate) type Socket = WebSocket<Wire>;
 
 /// A scripted server. Its threads end with the test process.
 pub(crate) struct Server {
@@ -32,9 +32,7 @@ impl Server {
             for stream in listener.incoming() {
                 let (seen, script) = (Arc::clone(&seen), Arc::clone(&script));
                 std::thread::spawn(move || {
-                    let stream = stream.unwrap();
-                    stream.set_nodelay(true).unwrap();
-                    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+                    let stream = Wire::new(stream.unwrap());
                     #[expect(clippy::result_large_err, reason = "the library's signature")]
                     let note = |request: &Handshake, mut response: Response| {
                         let fields = request.headers();
@@ -68,9 +66,7 @@ pub(crate) fn try_connect(
     fields: &[(&'static str, &str)],
 ) -> Result<Socket, u16> {
     let address = proxy.address();
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_nodelay(true).unwrap();
-    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    let stream = Wire::new(TcpStream::connect(address).unwrap());
     let mut request: Request<()> = format!("ws://{address}{target}").into_client_request().unwrap();
     for (name, value) in fields {
         request.headers_mut().append(*name, value.parse().unwrap());

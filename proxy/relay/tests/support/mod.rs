@@ -10,7 +10,7 @@ mod upstream;
 
 use std::time::{Duration, Instant};
 
-pub(crate) use peer::Peer;
+pub(crate) use peer::{Peer, Wire};
 pub(crate) use proxy::{DefaultEngine, Engine, Proxy, ProxyOn, observer, plan, secure, tcp};
 pub(crate) use upstream::{Upstream, body as upstream_body};
 

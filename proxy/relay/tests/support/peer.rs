@@ -16,29 +16,66 @@ pub(crate) struct Peer {
     read: Vec<u8>,
 }
 
-enum Wire {
+/// A connection, with TLS if it is that of a client of a proxy with TLS.
+pub(crate) enum Wire {
     Clear(TcpStream),
     /// The handshake begins with the first write or read.
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
-impl Peer {
+impl Wire {
     pub(crate) fn new(stream: TcpStream) -> Self {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.set_write_timeout(Some(DEADLINE)).unwrap();
-        let is_tls = stream.peer_addr().is_ok_and(tls::is_expected_at);
-        if is_tls {
-            return Self::with_tls(stream, &["http/1.1"]);
+        match stream.peer_addr().is_ok_and(tls::is_expected_at) {
+            true => Self::with_tls(stream),
+            false => Self::Clear(stream),
         }
-        Self { wire: Wire::Clear(stream), read: Vec::new() }
     }
 
-    /// A client with TLS that offers these protocols.
-    pub(crate) fn with_tls(stream: TcpStream, protocols: &[&str]) -> Self {
+    fn with_tls(stream: TcpStream) -> Self {
         let name = ServerName::try_from(tls::NAME).unwrap();
-        let session = ClientConnection::new(tls::client(protocols), name).unwrap();
-        Self { wire: Wire::Tls(Box::new(StreamOwned::new(session, stream))), read: Vec::new() }
+        let session = ClientConnection::new(tls::client(&["http/1.1"]), name).unwrap();
+        Self::Tls(Box::new(StreamOwned::new(session, stream)))
+    }
+
+    pub(crate) fn socket(&self) -> &TcpStream {
+        match self {
+            Self::Clear(stream) => stream,
+            Self::Tls(tls) => &tls.sock,
+        }
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Clear(stream) => stream.read(into),
+            Self::Tls(tls) => tls.read(into),
+        }
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Clear(stream) => stream.write(bytes),
+            Self::Tls(tls) => tls.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Clear(stream) => stream.flush(),
+            Self::Tls(tls) => tls.flush(),
+        }
+    }
+}
+
+impl Peer {
+    pub(crate) fn new(stream: TcpStream) -> Self {
+        Self { wire: Wire::new(stream), read: Vec::new() }
     }
 
     pub(crate) fn connect(address: SocketAddr) -> Self {
@@ -46,10 +83,7 @@ impl Peer {
     }
 
     pub(crate) fn stream(&self) -> &TcpStream {
-        match &self.wire {
-            Wire::Clear(stream) => stream,
-            Wire::Tls(tls) => &tls.sock,
-        }
+        self.wire.socket()
     }
 
     fn read_some(&mut self, into: &mut [u8]) -> io::Result<usize> {
@@ -82,10 +116,7 @@ impl Peer {
 
     /// Sends as much as the other side reads; false if it is closed.
     pub(crate) fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
-        match &mut self.wire {
-            Wire::Clear(stream) => stream.write_all(bytes.as_ref()).is_ok(),
-            Wire::Tls(tls) => tls.write_all(bytes.as_ref()).and_then(|()| tls.flush()).is_ok(),
-        }
+        self.wire.write_all(bytes.as_ref()).and_then(|()| self.wire.flush()).is_ok()
     }
 
     /// Reads until the bytes read so far end a message head; `None` at a clean end.
