@@ -175,8 +175,15 @@ fn admin_address_is_served_with_tls() {
     // HTTP on the port of TLS.
     let mut plain = TcpStream::connect(address).expect("it listens");
     plain.write_all(b"GET /livez HTTP/1.1\r\nHost: h\r\n\r\n").expect("it reads");
-    let _ = plain.read_to_end(&mut Vec::new());
-    let page = proxy.page();
+    let mut refused = String::new();
+    plain.read_to_string(&mut refused).expect("a response");
+    assert!(refused.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{refused}");
+    assert!(refused.ends_with("\r\n\r\nThis listener expects TLS: use an https URL\n"), "{refused}");
+    // A connection without a byte is a probe; the two commands without the root, and the request above, are not.
+    drop(TcpStream::connect(address).expect("it listens"));
+    let page = proxy.page_when("failed handshakes are counted", |page| {
+        page.sum("tokenmeter_dropped_total", &[("what", "admin_handshake")]) == 3.0
+    });
     assert_eq!(page.text.matches("tokenmeter_certificate_expiry_timestamp_seconds{").count(), 2);
 }
 

@@ -194,6 +194,11 @@ pub(crate) fn drained() -> Response<Full<Bytes>> {
     text(StatusCode::OK, "drained\n".to_owned())
 }
 
+/// The response to HTTP without TLS on the listener with TLS.
+pub(crate) fn tls_expected() -> Response<Full<Bytes>> {
+    text(StatusCode::BAD_REQUEST, "This listener expects TLS: use an https URL\n".to_owned())
+}
+
 /// Returns the response for a stream beyond the limit.
 pub(crate) fn too_many_streams() -> Response<Full<Bytes>> {
     error(JSON, StatusCode::SERVICE_UNAVAILABLE, "too many open streams: close a page, or read /api/now")

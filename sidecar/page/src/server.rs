@@ -16,8 +16,9 @@ use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
 use hyper::Response;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -269,15 +270,24 @@ async fn connection((stream, tls): Accepted, slot: &Rc<Slot>, shared: &Rc<Shared
     }
     slot.reached(Progress::Head);
     let Some(tls) = tls else { return requests(stream, slot, shared).await };
-    match timeout(HEAD_MAX_TIME, TlsAcceptor::from(tls).accept(stream)).await {
-        Ok(Ok(stream)) => requests(stream, slot, shared).await,
-        // A peer that fails or is too slow gets no answer but an alert.
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "a TLS handshake with the admin listener failed");
-            Ok(())
-        }
-        Err(_) => Ok(()),
+    let mut first = [0];
+    if !matches!(stream.peek(&mut first).await, Ok(1)) {
+        // A probe of a load balancer, for example.
+        return Ok(());
     }
+    let failed = || shared.routes.borrow().source.handshake_failed();
+    if first[0].is_ascii_uppercase() {
+        failed();
+        return http(stream, service_fn(async |_| Ok::<_, Infallible>(route::tls_expected()))).await;
+    }
+    match timeout(HEAD_MAX_TIME, TlsAcceptor::from(tls).accept(stream)).await {
+        Ok(Ok(stream)) => return requests(stream, slot, shared).await,
+        // A peer that fails or is too slow gets no answer but an alert.
+        Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake with the admin listener failed"),
+        Err(_) => {}
+    }
+    failed();
+    Ok(())
 }
 
 async fn requests<S>(stream: S, slot: &Rc<Slot>, shared: &Rc<Shared>) -> hyper::Result<()>
@@ -300,6 +310,17 @@ where
             })
         }
     });
+    http(stream, service).await
+}
+
+/// Answers one request.
+async fn http<S, R, B>(stream: S, service: R) -> hyper::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    R: HttpService<Incoming, ResBody = B, Error = Infallible>,
+    B: Body + 'static,
+    B::Error: std::error::Error + Send + Sync,
+{
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_MAX_TIME)

@@ -47,3 +47,7 @@ pub const SHIP_FAILURES: [&str; 3] = ["unreachable", "refused", "other"];
 
 /// Label value of `what` of `tokenmeter_dropped_total` for an evicted connection to the admin address.
 pub const ADMIN_CONNECTION: &str = "admin_connection";
+
+/// Label value of `what` of `tokenmeter_dropped_total` for a connection to the admin address that failed its TLS
+/// handshake.
+pub const ADMIN_HANDSHAKE: &str = "admin_handshake";

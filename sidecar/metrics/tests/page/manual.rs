@@ -142,7 +142,7 @@ fn values(label: &str) -> Vec<&'static str> {
             .chain([metrics::GPU_SAMPLE, metrics::GPU_SHARE])
             .chain(metrics::DROPPED_SIGNALS)
             .chain([metrics::LEDGER_ROW, metrics::LEDGER_ENERGY])
-            .chain([metrics::ADMIN_CONNECTION])
+            .chain([metrics::ADMIN_CONNECTION, metrics::ADMIN_HANDSHAKE])
             .collect(),
         "gen_ai_token_modality" => vec!["unknown", "text", "audio", "image"],
         "gen_ai_token_type" => vec!["input", "output"],

@@ -85,6 +85,9 @@ fn dropped(value: &str) -> Option<&'static str> {
         "ledger_row" => "rows that the ledger keeps as totals only, or lost; a gap names the number",
         "ledger_energy" => "energy of an exchange, or of idle GPUs, that the ledger had no capacity for",
         "admin_connection" => "a connection to the metrics page was closed so that another is served",
+        "admin_handshake" => {
+            "a client of the metrics page failed the TLS handshake, stalled in it, or spoke HTTP instead"
+        }
         _ => return None,
     })
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use metrics::{ADMIN_CONNECTION, Metric, SampleWriter, Samples};
+use metrics::{ADMIN_CONNECTION, ADMIN_HANDSHAKE, Metric, SampleWriter, Samples};
 use relay::{CapacityReading, CapacityUse};
 
 /// The use of shared resources, once the data plane runs.
@@ -12,6 +12,8 @@ pub(crate) struct ResourceUsage {
     running: OnceLock<Running>,
     /// Evicted connections to the admin address.
     evicted: AtomicU64,
+    /// Connections to the admin address that failed their TLS handshake.
+    failed_handshakes: AtomicU64,
 }
 
 struct Running {
@@ -29,13 +31,21 @@ impl ResourceUsage {
     pub(crate) fn admin_evicted(&self) {
         self.evicted.fetch_add(1, Ordering::Relaxed);
     }
+
+    /// Counts a connection to the admin address that failed its TLS handshake.
+    pub(crate) fn admin_handshake_failed(&self) {
+        self.failed_handshakes.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl Samples for ResourceUsage {
     fn write(&self, to: &mut SampleWriter) {
-        let (running, evicted) = (self.running.get(), self.evicted.load(Ordering::Relaxed));
-        let counted = (running.is_some() || evicted > 0).then_some(evicted);
-        to.count(Metric::Dropped, &[ADMIN_CONNECTION], counted);
+        let running = self.running.get();
+        for (what, counter) in [(ADMIN_CONNECTION, &self.evicted), (ADMIN_HANDSHAKE, &self.failed_handshakes)]
+        {
+            let count = counter.load(Ordering::Relaxed);
+            to.count(Metric::Dropped, &[what], (running.is_some() || count > 0).then_some(count));
+        }
         let Some(Running { read, upstreams }) = running else { return };
         let held = read();
         bounded(to, [Metric::Connections, Metric::ConnectionsLimit], &[], held.connections);

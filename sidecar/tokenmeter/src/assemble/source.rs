@@ -78,6 +78,10 @@ impl page::Source for Source {
     fn evicted(&self) {
         self.resource_usage.admin_evicted();
     }
+
+    fn handshake_failed(&self) {
+        self.resource_usage.admin_handshake_failed();
+    }
 }
 
 /// Returns the upstreams whose listeners are open.
