@@ -83,7 +83,9 @@ fn read_v2(bytes: &[u8]) -> Step {
     // Addresses and ports of source and destination, then extensions, which are skipped.
     match (version_command, family) {
         (0x20, _) => Step::Done(Source::Balancer),
-        (_, 0x00) => Step::Done(Source::Unknown),
+        // Families of which the addresses need not be read: none, UDP, and Unix sockets. The specification has a receiver
+        // treat them as the first one.
+        (_, 0x00 | 0x12 | 0x22 | 0x31 | 0x32) => Step::Done(Source::Unknown),
         (_, 0x11) if len >= 12 => client(rest.first_chunk::<4>().map(|ip| Ipv4Addr::from(*ip))),
         (_, 0x21) if len >= 36 => client(rest.first_chunk::<16>().map(|ip| Ipv6Addr::from(*ip))),
         _ => Step::Invalid,
@@ -141,6 +143,10 @@ mod tests {
             (v2(0x20, 0x00, &[]), Source::Balancer),
             (v2(0x20, 0x11, &four), Source::Balancer),
             (v2(0x21, 0x00, &[1, 2, 3]), Source::Unknown),
+            (v2(0x21, 0x12, &four), Source::Unknown),
+            (v2(0x21, 0x22, &six), Source::Unknown),
+            (v2(0x21, 0x31, &[b'/'; 216]), Source::Unknown),
+            (v2(0x21, 0x32, &[0; 216]), Source::Unknown),
         ]
     }
 
@@ -173,8 +179,8 @@ mod tests {
             v2(0x11, 0x11, &four),
             v2(0x22, 0x11, &four),
             v2(0x21, 0x11, &four[..11]),
-            v2(0x21, 0x12, &four),
-            v2(0x21, 0x31, &[0; 216]),
+            v2(0x21, 0x13, &four),
+            v2(0x21, 0x41, &[0; 216]),
             v2(0x21, 0x11, &[0; 4097]),
             [&V2[..11], b"x"].concat(),
         ] {
