@@ -65,6 +65,11 @@ impl Files {
         Self { paths, protocols, last: Last::Unread }
     }
 
+    /// Returns true if clients must present a certificate.
+    pub fn verifies_clients(&self) -> bool {
+        self.paths.client_ca.is_some()
+    }
+
     /// Reads the files for the first time. A certificate that is not valid now is loaded; its clients refuse it.
     ///
     /// # Errors

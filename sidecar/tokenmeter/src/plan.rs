@@ -166,6 +166,7 @@ impl Plan {
         let tenancy = reader.tenants();
         if reader.errors.is_empty() {
             reader.check_proxy_protocol(&upstreams, &tenancy.now.spec.trusted);
+            reader.check_certificate_rules(&upstreams, &tenancy);
         }
         let budgets = reader.budgets();
         if reader.errors.is_empty() {

@@ -8,8 +8,10 @@ use arc_swap::ArcSwap;
 use certificate::{Files, Paths, Validity};
 use origin::Diagnostic;
 use rustls::ServerConfig;
+use tenant::Rule;
 
-use super::upstreams::ListenerDraft;
+use super::tenants::Tenancy;
+use super::upstreams::{ListenerDraft, UpstreamDraft};
 use super::values::Reader;
 use crate::settings::Value;
 
@@ -104,6 +106,19 @@ impl Reader<'_> {
         let tls = Arc::new(ArcSwap::new(loaded.tls));
         let planned = Certificate { address: socket, files, tls, validity: loaded.validity };
         Some((address, Some(planned)))
+    }
+
+    /// Warns of tenant rules by certificate if no listener asks its clients for one.
+    pub(super) fn check_certificate_rules(&mut self, upstreams: &[UpstreamDraft], tenancy: &Tenancy) {
+        let is_certificate = |rule: &Rule| matches!(rule, Rule::Certificate { .. });
+        let mut certificates = upstreams.iter().filter_map(|upstream| upstream.certificate.as_ref());
+        let is_asked = certificates.any(|certificate| certificate.files.verifies_clients());
+        if is_asked || !tenancy.now.spec.rules.iter().any(is_certificate) {
+            return;
+        }
+        let problem = "a `certificate` rule matches no request: no listener verifies certificates of clients";
+        let remedy = format!("set `{}`, or remove the rule", LISTEN_TLS.client_ca);
+        self.warnings.push(Diagnostic::at(&self.value("tenants").origin, problem, remedy));
     }
 
     /// Reports files that no listener uses.

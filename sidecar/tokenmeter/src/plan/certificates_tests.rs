@@ -112,3 +112,16 @@ fn errors_of_listeners_have_place_problem_and_remedy() {
         ["t.yaml:2: there is no key of `listen_tls` `adress`; did you mean `address`?".to_owned()]
     );
 }
+
+#[test]
+fn certificate_rule_without_verified_clients_is_a_warning() {
+    let pair = PairFolder::new("rule");
+    std::fs::write(pair.text("@/tenants.yaml"), "rules:\n  - certificate: dns\n").unwrap();
+    let listener =
+        "upstream=http://gpu tenants=@/tenants.yaml listen_tls=0.0.0.0:9843 tls_cert=@/crt tls_key=@/key";
+    let warnings = |more: &str| plan(&flags(&pair.text(&format!("{listener}{more}")))).warnings;
+    let expected = "--tenants: a `certificate` rule matches no request: no listener verifies certificates of clients; \
+                    set `tls_client_ca`, or remove the rule";
+    assert_eq!(warnings("").iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
+    assert_eq!(warnings(" tls_client_ca=@/crt"), []);
+}
