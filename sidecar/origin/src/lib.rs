@@ -1,6 +1,7 @@
 //! The origin of a written value: a flag, a variable or a line of a file. Every value carries it from the moment it is
 //! read, so that every error names the place to change.
 
+pub mod content;
 mod diagnostic;
 pub mod file;
 

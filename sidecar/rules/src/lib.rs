@@ -8,11 +8,10 @@ mod rules_reader;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use origin::content::{self, bounded};
 use origin::file::{self, Node, Shape};
 use origin::{Diagnostic, Diagnostics, Origin};
 use tenant::{EndUser, HashKey, KeySet, Name, Spec};
@@ -101,9 +100,7 @@ fn gather(files: &TenantFiles, origins: (&Origin, &Origin), keys: bool) -> Resul
     let Some(path) = &files.rules else {
         return if errors.is_empty() { Ok(Tenants::default()) } else { Err(Diagnostics(errors)) };
     };
-    let text = match bounded(path, TENANTS_BYTES).and_then(|bytes| {
-        String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
-    }) {
+    let text = match bounded(path, TENANTS_BYTES).and_then(content::text) {
         Ok(text) => text,
         Err(cause) => {
             let problem = format!("the tenants file {} cannot be read: {cause}", path.display());
@@ -180,16 +177,6 @@ pub fn hash_key(path: &Path) -> Result<HashKey, String> {
 pub fn key_file(path: &Path) -> Result<KeySet, String> {
     let content = bounded(path, JWKS_BYTES).map_err(|cause| format!("it cannot be read: {cause}"))?;
     KeySet::read(&content).map_err(|error| error.to_string())
-}
-
-/// Reads a file of at most `most` bytes.
-pub fn bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    File::open(path)?.take(most + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > most {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {most} bytes")));
-    }
-    Ok(content)
 }
 
 /// Returns a warning if every user of this machine can read the secret.

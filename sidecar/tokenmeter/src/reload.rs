@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use metrics::ReloadedFile;
-use rules::bounded;
+use origin::content::bounded;
 
 pub(crate) use certificates::CertificatesWatch;
 pub use tenancy::TenantsWatch;

@@ -1,11 +1,10 @@
 //! Plans the budgets and the webhook of their alerts. A limit that cannot be exact is an error.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::path::Path;
 
 use accounting::BudgetsPlan;
 use budget::{Budget, Endpoint, Period, Secret};
-use origin::{Diagnostic, Origin};
+use origin::{Diagnostic, Origin, content};
 use relay::{Terms, UnknownPaths};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
@@ -247,7 +246,7 @@ impl Reader<'_> {
         if file.text.is_empty() {
             return None;
         }
-        let secret = contents(&file.text)
+        let secret = content::bounded_once(Path::new(&file.text), SECRET_FILE_BYTES)
             .map_err(|cause| cause.to_string())
             .and_then(|bytes| Secret::new(&bytes).map_err(|error| error.to_string()));
         secret
@@ -260,12 +259,6 @@ impl Reader<'_> {
     }
 }
 
-fn contents(path: &str) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(SECRET_FILE_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 fn flag() -> String {
     setting(SECRET_FILE).flag()
 }
@@ -274,7 +267,7 @@ const WEBHOOK: &str = "budget_webhook";
 
 const SECRET_FILE: &str = "budget_webhook_secret_file";
 
-/// Bytes that are read of the secret's file: more than a secret may have.
+/// Maximum bytes of the secret's file: more than a secret may have.
 const SECRET_FILE_BYTES: u64 = 8192;
 
 /// Budgets that may be listed; each has a state per tenant that it covers.

@@ -125,3 +125,15 @@ fn certificate_rule_without_verified_clients_is_a_warning() {
     assert_eq!(warnings("").iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
     assert_eq!(warnings(" tls_client_ca=@/crt"), []);
 }
+
+#[test]
+fn pipe_in_place_of_a_reloaded_file_is_an_error() {
+    let pair = PairFolder::new("pipe");
+    let made = std::process::Command::new("mkfifo").arg(pair.text("@/pipe")).status().unwrap();
+    assert!(made.success());
+    for key in ["tenants", "prices", "hash_key_file"] {
+        let found = errors(&flags(&pair.text(&format!("upstream=http://gpu {key}=@/pipe"))));
+        let problem = "@/pipe cannot be read: it is a pipe, which cannot be read again; use a file";
+        assert!(found.iter().any(|error| error.contains(&pair.text(problem))), "{key}: {found:?}");
+    }
+}

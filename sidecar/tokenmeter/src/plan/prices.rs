@@ -2,11 +2,11 @@
 //! the first few are reported.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::path::Path;
 
 use ::price::{Book, LineError, Warning};
-use origin::{Diagnostic, Origin};
+use origin::{Diagnostic, Origin, content};
 
 use super::values::Reader;
 
@@ -32,7 +32,7 @@ impl Reader<'_> {
 
 /// Reads the price file at `path`; `origin` is that of the setting.
 pub(crate) fn read(path: &str, origin: &Origin) -> Result<(Book, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let text = text(path).map_err(|error| {
+    let text = content::bounded(Path::new(path), FILE_BYTES).and_then(content::text).map_err(|error| {
         let remedy = "name a readable price file, such as `tokenmeter prices import-litellm` makes";
         vec![Diagnostic::at(origin, format!("the price file {path} cannot be read: {error}"), remedy)]
     })?;
@@ -47,14 +47,9 @@ pub(crate) fn parse(path: &str, text: &str) -> Result<(Book, Vec<Diagnostic>), V
     }
 }
 
-/// Reads the text of a price file.
+/// Reads the text of a price file for a command, once.
 pub(crate) fn text(path: &str) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(FILE_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 64 MiB"));
-    }
-    Ok(text)
+    content::bounded_once(Path::new(path), FILE_BYTES).and_then(content::text)
 }
 
 fn error(path: &str, problem: &LineError) -> Diagnostic {

@@ -2,12 +2,11 @@
 //!
 //! Law: no error, warning or printed setting holds a password.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ::ship::Address;
-use origin::{Diagnostic, Origin};
+use origin::{Diagnostic, Origin, content};
 
 use crate::plan::machine::Machine;
 use crate::plan::values::Reader;
@@ -101,14 +100,12 @@ pub(crate) fn address_for_command(url: &str, machine: &dyn Machine) -> Result<Ad
 }
 
 fn contents(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(FILE_BYTES).read_to_string(&mut text)?;
-    Ok(text)
+    content::bounded_once(path, FILE_BYTES).and_then(content::text)
 }
 
 pub(super) const PASSWORD: &str = "ledger_ship_password_file";
 
-/// Bytes that are read of a password file.
+/// Maximum bytes of a password file.
 const FILE_BYTES: u64 = 1024 * 1024;
 
 #[cfg(test)]
