@@ -6,11 +6,18 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use relay::{Dropped, EngineKind, Plan, Refusal};
+use bytes::Bytes;
+use chance::Side;
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use relay::{Dropped, EngineKind, Plan, Refusal, RuleKind};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use tenant::{CertificateName, Rule, TenantPart};
 
+use crate::support::http2::{connect_with_tls, run};
 use crate::support::{DEADLINE, Engine, Peer, ProxyOn, Upstream, eventually, tls};
+use crate::tenants::{in_force, rules, server};
 
 /// A proxy with TLS.
 enum WithTls {}
@@ -75,6 +82,9 @@ fn http_without_tls_gets_a_readable_400() {
 
 #[test]
 fn tls_without_tls_listener_gets_a_400() {
+    if Side::Clients.excludes("its listener has no TLS") {
+        return;
+    }
     let upstream = Upstream::answering(OK);
     let proxy = crate::support::Proxy::new(upstream.address);
     let mut client = socket(proxy.address());
@@ -251,6 +261,57 @@ fn client_may_change_its_keys() {
         assert_eq!(answer, OK.as_bytes());
         client.conn.refresh_traffic_keys().unwrap();
     }
+}
+
+#[test]
+fn certificate_names_the_tenant_over_http2() {
+    let server = server();
+    let proxy = Proxy::with(server.upstream.address, |plan| {
+        let rule = Rule::Certificate { name: CertificateName::Dns, tenant: TenantPart::Value };
+        in_force(rules(vec![rule]))(plan);
+        plan.upstreams[0].listen[0].tls = Some(tls::verifying_server());
+    });
+    let address = proxy.address();
+    run(async {
+        for team in ["team-a", "team-b"] {
+            let mut client = connect_with_tls(address, tls::presenting(&["h2"], team)).await.unwrap();
+            for _ in 0..2 {
+                let request = Request::post(format!("https://{}/v1/chat/completions", tls::NAME));
+                let request = request.body(Full::new(Bytes::from_static(b"{}"))).unwrap();
+                let response = client.send_request(request).await.unwrap();
+                assert_eq!(response.status(), 200);
+                response.into_body().collect().await.unwrap();
+                let end = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap();
+                assert_eq!(&*end.record.identity.tenant, team);
+            }
+        }
+        // Without a certificate, the session ends before a request.
+        if let Ok(mut client) = connect_with_tls(address, tls::client(&["h2"])).await {
+            let request = Request::get("https://proxy.test/x").body(Full::new(Bytes::new())).unwrap();
+            assert!(client.send_request(request).await.is_err());
+        }
+    });
+    assert_eq!(proxy.seen().rules, [RuleKind::Certificate; 4]);
+    eventually("it is counted", || proxy.seen().lost == [Dropped::Handshake]);
+    assert_eq!(server.heads.lock().unwrap().len(), 4);
+}
+
+#[test]
+fn stalled_and_broken_handshakes_of_http2_clients_are_counted() {
+    let proxy = proxy(|plan| plan.head_timeout = Duration::from_millis(300));
+    let mut hello = Vec::new();
+    session(tls::client(&["h2"])).write_tls(&mut hello).unwrap();
+    let mut stalled = socket(proxy.address());
+    stalled.write_all(&hello).unwrap();
+    let mut broken = StreamOwned::new(session(tls::client(&["h2"])), socket(proxy.address()));
+    broken.flush().unwrap();
+    assert_eq!(broken.conn.alpn_protocol(), Some(&b"h2"[..]));
+    // A record that is none of the session's.
+    broken.sock.write_all(b"\x17\x03\x03\0\x20xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx").unwrap();
+    let _ = broken.sock.read_to_end(&mut Vec::new());
+    let _ = stalled.read_to_end(&mut Vec::new());
+    eventually("the stalled one is counted", || proxy.seen().lost.contains(&Dropped::Handshake));
+    is_served(&proxy);
 }
 
 #[test]

@@ -1,14 +1,19 @@
 //! Clients that use HTTP/2: with prior knowledge, or agreed within TLS with a proxy that has it.
 
+use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::Body;
 use hyper::client::conn::http2::SendRequest;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::{DEADLINE, tls};
 
@@ -45,11 +50,28 @@ where
     if !tls::is_expected_at(socket.peer_addr().unwrap()) {
         return handshake(socket, window).await;
     }
-    let connector = tokio_rustls::TlsConnector::from(tls::client(&["h2"]));
+    handshake(agree(socket, tls::client(&["h2"])).await.unwrap(), window).await
+}
+
+/// A client of a proxy with TLS, with this configuration; it agrees on HTTP/2.
+pub(crate) async fn connect_with_tls<B>(
+    address: SocketAddr,
+    config: Arc<ClientConfig>,
+) -> io::Result<SendRequest<B>>
+where
+    B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
+{
+    let mut socket = agree(TcpStream::connect(address).await?, config).await?;
+    // With TLS 1.3, a refused certificate shows after the client's handshake.
+    socket.flush().await?;
+    Ok(handshake(socket, 2 << 20).await)
+}
+
+async fn agree(socket: TcpStream, config: Arc<ClientConfig>) -> io::Result<TlsStream<TcpStream>> {
     let name = ServerName::try_from(tls::NAME).unwrap();
-    let socket = connector.connect(name, socket).await.unwrap();
+    let socket = TlsConnector::from(config).connect(name, socket).await?;
     assert_eq!(socket.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
-    handshake(socket, window).await
+    Ok(socket)
 }
 
 async fn handshake<B>(
