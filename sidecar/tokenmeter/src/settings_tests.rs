@@ -79,13 +79,10 @@ fn unknown_keys_and_shapes_are_errors_with_lines() {
         ("stall-ms: 5\n", "t.yaml:1: there is no setting `stall-ms`; did you mean `stall_ms`?"),
         (
             "upstreams:\n- url: http://a\n  weight: 5\n",
-            "t.yaml:3: there is no key of an upstream `weight`; known are name, url, tls, proxy, kind, usage, role, listen, \
+            "t.yaml:3: an upstream has no key `weight`; known are name, url, tls, proxy, kind, usage, role, listen, \
              listen_tls, tls_cert, tls_key, tls_client_ca, proxy_protocol, engine_metrics, gpus",
         ),
-        (
-            "upstreams:\n- urls: http://a\n",
-            "t.yaml:2: there is no key of an upstream `urls`; did you mean `url`?",
-        ),
+        ("upstreams:\n- urls: http://a\n", "t.yaml:2: an upstream has no key `urls`; did you mean `url`?"),
         (
             "upstreams: http://a:1\n",
             "t.yaml:1: `upstreams` is not a list; write one `- url: http://HOST:PORT` for each upstream under it",
@@ -97,7 +94,7 @@ fn unknown_keys_and_shapes_are_errors_with_lines() {
         ),
         (
             "objectives:\n- preset: chat\n  modles: qwen*\n",
-            "t.yaml:3: there is no key of an objective `modles`; did you mean `models`?",
+            "t.yaml:3: an objective has no key `modles`; did you mean `models`?",
         ),
         (
             "objectives: chat\n",

@@ -113,6 +113,13 @@ const SUMMABLE: &[&str] = &[
 /// Units of counts that the table does not state. Without a line here, [`Unit::Things`] is exported as `{thing}`.
 const COUNTED: &[(&str, &str)] = &[
     ("tokenmeter_visible_characters_rate_per_second", "{character}/s"),
+    ("tokenmeter_connections", "{connection}"),
+    ("tokenmeter_connections_limit", "{connection}"),
+    ("tokenmeter_upstream_connections", "{connection}"),
+    ("tokenmeter_upstream_connections_limit", "{connection}"),
+    // Requests or tokens, by the label `quota`.
+    ("tokenmeter_rate_limit", "{item}"),
+    ("tokenmeter_rate_limit_remaining", "{item}"),
     ("tokenmeter_stalls_total", "{stall}"),
     ("tokenmeter_untrusted_tenant_headers_total", "{header}"),
     ("tokenmeter_budget_alerts_total", "{alert}"),

@@ -88,6 +88,7 @@ fn translated_metric_has_name_of_page() {
         let (euros, unit_in) = (entry.otlp_name_in(euro), entry.otlp_unit_in(euro));
         assert_eq!(translated(&euros, &unit_in, instrument), entry.name_in(euro), "{euros} in {unit_in}");
         assert!(names.insert(name), "{name} occurs twice");
+        assert_ne!(unit, "{thing}", "{name}: list what it counts in table/otlp.rs");
         let fits = match entry.kind {
             Kind::Counter => instrument == Instrument::Counter,
             Kind::Gauge => [Instrument::Gauge, Instrument::UpDownCounter].contains(&instrument),

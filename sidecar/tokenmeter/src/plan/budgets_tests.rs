@@ -206,7 +206,7 @@ fn errors_have_their_line() {
         ),
         (
             "name: a\n    max_budget: 1\n    budget_duration: day\n    period: day",
-            "t.yaml:5: there is no key of a budget `period`; known are name, tenants, max_budget, soft_budget, \
+            "t.yaml:5: a budget has no key `period`; known are name, tenants, max_budget, soft_budget, \
              budget_duration, shared, enforce, unpriced, unknown_paths, unreadable, uncountable",
         ),
         (

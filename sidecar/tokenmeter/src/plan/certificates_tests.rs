@@ -107,10 +107,7 @@ fn errors_of_listeners_have_place_problem_and_remedy() {
         assert_eq!(found, [pair.text(expected)]);
     }
     let found = errors(&yaml("upstream: http://gpu\nlisten_tls: {adress: \"0.0.0.0:9843\"}\n"));
-    assert_eq!(
-        found,
-        ["t.yaml:2: there is no key of `listen_tls` `adress`; did you mean `address`?".to_owned()]
-    );
+    assert_eq!(found, ["t.yaml:2: `listen_tls` has no key `adress`; did you mean `address`?".to_owned()]);
 }
 
 #[test]

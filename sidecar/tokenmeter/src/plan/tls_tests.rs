@@ -125,7 +125,7 @@ fn errors_name_the_line_of_the_file_or_choice() {
         ),
         (
             entry("      caa: x\n"),
-            "t.yaml:4: there is no key of `tls` `caa`; did you mean `ca`?".to_owned(),
+            "t.yaml:4: `tls` has no key `caa`; did you mean `ca`?".to_owned(),
         ),
         (
             "upstreams:\n  - url: https://gpu\n    tls: true\n".to_owned(),

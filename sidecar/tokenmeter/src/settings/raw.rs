@@ -92,7 +92,8 @@ impl RawSettings {
             } else {
                 let lists = [UPSTREAMS.key, OBJECTIVE_LIST.key, BUDGET_LIST.key];
                 let known = SETTINGS.iter().map(|setting| setting.key).chain(lists);
-                self.unknown(&key, "setting", &origin, known);
+                let problem = format!("there is no setting `{key}`");
+                self.unknown(&key, problem, &origin, known);
             }
         }
     }
@@ -144,14 +145,15 @@ impl RawSettings {
                     }
                 }
             } else {
-                let noun = match within.strip_suffix('.') {
-                    Some(outer) => format!("key of `{outer}`"),
-                    None => format!("key of {}", list.noun),
+                let holder = match within.strip_suffix('.') {
+                    Some(outer) => format!("`{outer}`"),
+                    None => list.noun.to_owned(),
                 };
                 let known = list.keys.iter().filter_map(|known| known.strip_prefix(within));
                 let mut known: Vec<_> = known.map(|known| known.split('.').next().unwrap_or(known)).collect();
                 known.dedup();
-                self.unknown(&key, &noun, &origin, known.into_iter());
+                let problem = format!("{holder} has no key `{key}`");
+                self.unknown(&key, problem, &origin, known.into_iter());
             }
         }
     }
@@ -167,8 +169,9 @@ impl RawSettings {
                         match keys.iter().find(|(known, _)| *known == name) {
                             Some((_, setting)) => all.push(((*setting).to_owned(), origin, node)),
                             None => {
-                                let noun = format!("key of `{key}`");
-                                self.unknown(&name, &noun, &origin, keys.iter().map(|(known, _)| *known));
+                                let problem = format!("`{key}` has no key `{name}`");
+                                let known = keys.iter().map(|(known, _)| *known);
+                                self.unknown(&name, problem, &origin, known);
                             }
                         }
                     }
@@ -229,11 +232,10 @@ impl RawSettings {
     fn unknown(
         &mut self,
         key: &str,
-        noun: &str,
+        problem: String,
         origin: &Origin,
         known: impl Iterator<Item = &'static str> + Clone,
     ) {
-        let problem = format!("there is no {noun} `{key}`");
         self.errors.push(Diagnostic::at(origin, problem, suggestion(key, known)));
     }
 }

@@ -25,7 +25,7 @@ fn all_invalid_settings_are_reported_with_exit_2() {
         let expected = format!(
             "tokenmeter: 6 errors in the settings:\n\
              \x20 {shown}:1: there is no setting `lisen`; did you mean `listen`?\n\
-             \x20 {shown}:6: there is no key of an upstream `speed`; known are name, url, tls, proxy, kind, \
+             \x20 {shown}:6: an upstream has no key `speed`; known are name, url, tls, proxy, kind, \
              usage, role, listen, listen_tls, tls_cert, tls_key, tls_client_ca, proxy_protocol, engine_metrics, \
              gpus\n\
              \x20 {shown}:4: the URL's scheme is neither http nor https; write http://HOST:PORT, as in \
