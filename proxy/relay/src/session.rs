@@ -1,12 +1,12 @@
-//! One WebSocket on which models are used: its messages pass unchanged, and each answer in them is metered as an
+//! One WebSocket on which models are used: its messages pass unchanged, and each response in them is metered as an
 //! exchange. The session is shown every slice before it is written; it holds none back, unless a budget has to
 //! check the client's next message before the server receives it.
 //!
 //! Frames that cannot be read end the metering of their direction, not the traffic (law 3).
 
-mod answers;
 mod messages;
 mod open;
+mod responses;
 mod withheld;
 
 use std::future::Future;
@@ -22,9 +22,9 @@ use tokio::sync::futures::OwnedNotified;
 use tokio::time::Sleep;
 use websocket::{CloseFrame, Violation};
 
-use self::answers::Answers;
 use self::messages::{Found, Message, Messages};
 pub(crate) use self::open::{Handshake, Opened, open};
+use self::responses::Responses;
 use self::withheld::{Onward, Withheld};
 use crate::holder::Holder;
 use crate::rejection::Known;
@@ -40,7 +40,7 @@ pub(crate) struct Session {
     sent: Option<Messages>,
     /// The server's messages; `None` once they cannot be read.
     received: Option<Messages>,
-    answers: Answers,
+    responses: Responses,
     /// The client has sent a close frame.
     is_client_closing: bool,
     /// The client's message that a budget checks, held back until it is complete.
@@ -50,7 +50,7 @@ pub(crate) struct Session {
     is_listening: bool,
 }
 
-/// The end of a session whose client was refused an answer: the answers in progress end first.
+/// The end of a session whose client was refused a response: the responses in progress end first.
 struct Refusing {
     frame: CloseFrame,
     deadline: Pin<Box<Sleep>>,
@@ -71,8 +71,8 @@ pub(crate) struct Close {
 }
 
 impl Session {
-    fn new(worker: &Rc<WorkerState>, holder: Option<Arc<Holder>>, answers: Answers) -> Self {
-        let messages = || Some(Messages::new(answers.origin.dialect));
+    fn new(worker: &Rc<WorkerState>, holder: Option<Arc<Holder>>, responses: Responses) -> Self {
+        let messages = || Some(Messages::new(responses.origin.dialect));
         Self {
             worker: Rc::clone(worker),
             holder,
@@ -83,7 +83,7 @@ impl Session {
             refusal: None,
             leaving: Box::pin(worker.leaving.ordered()),
             is_listening: false,
-            answers,
+            responses,
         }
     }
 
@@ -110,7 +110,7 @@ impl Session {
                 Ok(Some(Found::Control { is_close })) => self.is_client_closing |= is_close,
                 Ok(Some(Found::Message { is_read })) => {
                     if let Some(message) = self.sent.as_ref().and_then(Messages::last).filter(|_| is_read) {
-                        self.answers.sent(message, now);
+                        self.responses.sent(message, now);
                     }
                 }
                 Err(violation) => {
@@ -132,8 +132,8 @@ impl Session {
         if self.withheld.is_some() { Some(onward.decided()) } else { onward.whole() }
     }
 
-    /// Adds what was read to the message that is held back, if there is one, and checks it at its end. Returns the refusal
-    /// of the client.
+    /// Adds what was read to the message that is held back, if there is one, and checks it at its end. Returns the
+    /// refusal of the client.
     fn check(
         &mut self,
         onward: &mut Onward<'_>,
@@ -177,16 +177,16 @@ impl Session {
                 Ok(None) => return None,
                 Ok(Some(Found::Message { is_read })) => {
                     let message = received.last().filter(|_| is_read);
-                    let is_unasked = message.is_some_and(|message| self.answers.received(message, now));
+                    let is_unasked = message.is_some_and(|message| self.responses.received(message, now));
                     if is_unasked
                         && self.refusal.is_none()
                         && let Some(answer) = self.over_budget()
                     {
-                        // The client sent its audio while it was allowed, or beside another answer.
-                        self.refuse(Refused { answer, model: self.answers.model.name() });
+                        // The client sent its audio while it was allowed, or beside another response.
+                        self.refuse(Refused { answer, model: self.responses.model.name() });
                     }
                     if let Some(refusal) = &mut self.refusal
-                        && !self.answers.is_busy()
+                        && !self.responses.is_busy()
                     {
                         refusal.is_last_received = true;
                         return Some(Bytes::copy_from_slice(&bytes[..at]));
@@ -196,7 +196,7 @@ impl Session {
                 Err(violation) => {
                     tracing::debug!(%violation, "the server's messages are no longer read");
                     self.received = None;
-                    self.answers.unreadable();
+                    self.responses.unreadable();
                     self.worker.passthrough(Passthrough::Socket);
                     return None;
                 }
@@ -212,13 +212,13 @@ impl Session {
     /// Records that the upstream closed the connection, and the client has not.
     pub(crate) fn upstream_closed(&mut self) {
         match self.is_client_closing {
-            true => self.answers.client_left(),
-            false => self.answers.upstream_cut(),
+            true => self.responses.client_left(),
+            false => self.responses.upstream_cut(),
         }
     }
 
     /// Returns how the proxy closes the connection, once it has to and can: after a refusal, or when the worker drains,
-    /// and between two answers. Otherwise the task is woken when that may have changed.
+    /// and between two responses. Otherwise the task is woken when that may have changed.
     pub(crate) fn close(&mut self, cx: &mut Context<'_>) -> Option<Close> {
         if !self.is_listening {
             // One poll is enough: it wakes this task, and the worker's flag stays set.
@@ -228,7 +228,7 @@ impl Session {
         let is_overdue =
             self.refusal.as_mut().is_some_and(|refusal| refusal.deadline.as_mut().poll(cx).is_ready());
         let is_due = self.refusal.is_some() || self.worker.leaving.is_ordered();
-        if !is_due || self.answers.is_busy() && !is_overdue {
+        if !is_due || self.responses.is_busy() && !is_overdue {
             return None;
         }
         let is_between = |messages: &Option<Messages>| {
@@ -259,16 +259,16 @@ impl Session {
         if !sent.frames().is_between_messages() {
             return false;
         }
-        let tenant = &self.answers.origin.tenant.tenant;
+        let tenant = &self.responses.origin.tenant.tenant;
         gate.refused(tenant).is_some()
             || gate.models(tenant).is_some()
             || gate.terms(tenant).refuse_unreadable
-            || self.answers.is_full()
+            || self.responses.is_full()
     }
 
     /// Returns the refusal of this message of the client; `None` stands for a message that cannot be read.
     fn refused(&self, message: Option<Message<'_>>) -> Option<Refused> {
-        let session = &self.answers.model;
+        let session = &self.responses.model;
         let asked = message.map(|message| *message.model).filter(|model| !model.is_empty());
         // The server may accept the model that the client proposed for the session, or not.
         let proposed = Some(session.proposed).filter(|model| asked.is_none() && !model.is_empty());
@@ -280,7 +280,7 @@ impl Session {
 
     /// Returns the answer to any request of a tenant that is over a limit.
     fn over_budget(&self) -> Option<Answer> {
-        let origin = &self.answers.origin;
+        let origin = &self.responses.origin;
         let refused = self.worker.plan.gate.as_ref()?.refused(&origin.tenant.tenant)?;
         Some(Answer::over_budget(origin.dialect, refused))
     }
@@ -288,12 +288,12 @@ impl Session {
     /// Returns the answer to a message that is refused, in which `model` is asked for.
     fn answer(&self, message: Option<Message<'_>>, model: &Name) -> Option<Answer> {
         let gate = self.worker.plan.gate.as_ref()?;
-        let origin = &self.answers.origin;
+        let origin = &self.responses.origin;
         let tenant = &origin.tenant.tenant;
         let asks = match message.map(|message| message.envelope.kind) {
             None | Some(MessageKind::Create | MessageKind::Untyped) => true,
-            // The server may begin an answer to audio by itself, but not while an answer is in progress.
-            Some(MessageKind::Append | MessageKind::Commit) => !self.answers.is_answering(),
+            // The server may begin a response to audio by itself, but not while a response is in progress.
+            Some(MessageKind::Append | MessageKind::Commit) => !self.responses.is_responding(),
             Some(_) => false,
         };
         if !asks {
@@ -309,7 +309,7 @@ impl Session {
         if !is_readable {
             return gate.terms(tenant).refuse_unreadable.then(|| gap(Gap::Unreadable));
         }
-        if self.answers.is_full() {
+        if self.responses.is_full() {
             return Some(gap(Gap::Uncountable));
         }
         let (provider, upstream) = self.worker.place(origin.upstream);
@@ -321,7 +321,7 @@ impl Session {
     /// Counts a refusal, and ends the session by it: nothing of the client goes upstream any more.
     fn refuse(&mut self, Refused { answer, model }: Refused) {
         self.withheld = None;
-        let origin = &self.answers.origin;
+        let origin = &self.responses.origin;
         let (tenant, principal) = (Arc::clone(&origin.tenant.tenant), origin.tenant.principal.clone());
         self.worker.refuse(answer.refusal);
         self.worker.observer.borrow_mut().reject(&tenant, answer.refusal);

@@ -10,7 +10,7 @@ use scan::Name;
 use usage::Policy;
 
 use super::Session;
-use super::answers::{Answers, Origin};
+use super::responses::{Origin, Responses};
 use crate::Passthrough;
 use crate::holder::Holder;
 use crate::request::admission::admit_tunnel;
@@ -59,7 +59,7 @@ pub(crate) fn open(
         take_out(headers, &SEC_WEBSOCKET_EXTENSIONS);
     }
     let origin = Origin { upstream, dialect, headers: traced(headers), tenant, role };
-    Ok(Ok(Box::new(Session::new(worker, holder, Answers::new(worker, origin, model)))))
+    Ok(Ok(Box::new(Session::new(worker, holder, Responses::new(worker, origin, model)))))
 }
 
 /// The reason why a tunnel to this target is not metered.

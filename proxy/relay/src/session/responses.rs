@@ -1,5 +1,5 @@
-//! The answers of a session, each metered as an exchange of its own. The client asks for one, or the server begins it by
-//! itself once the speaker's turn has ended.
+//! The responses of a session, each metered as an exchange of its own. The client asks for one, or the server begins it
+//! by itself once the speaker's turn has ended.
 
 use std::rc::Rc;
 
@@ -14,8 +14,8 @@ use crate::exchange::metered::Metered;
 use crate::state::WorkerState;
 use crate::{Exchange, Passthrough, clock};
 
-/// The answers of one session that have not ended.
-pub(super) struct Answers {
+/// The responses of one session that have not ended.
+pub(super) struct Responses {
     pub(super) worker: Rc<WorkerState>,
     pub(super) origin: Origin,
     /// The model of the session.
@@ -24,7 +24,7 @@ pub(super) struct Answers {
     transcription_model: SessionModel,
     /// The end of the speaker's last turn.
     turn_end: Option<Tick>,
-    open: Vec<Answer>,
+    open: Vec<PendingResponse>,
 }
 
 /// A model of a session. What the server states is true; the client may ask for a model that it does not get.
@@ -58,7 +58,7 @@ enum Side {
     Server,
 }
 
-/// The facts that all answers of a session share.
+/// The facts that all responses of a session share.
 pub(super) struct Origin {
     /// The index of the upstream in the plan.
     pub(super) upstream: usize,
@@ -69,8 +69,8 @@ pub(super) struct Origin {
     pub(super) role: RoleSource,
 }
 
-/// An answer that has not ended.
-struct Answer {
+/// A response that has not ended.
+struct PendingResponse {
     kind: Kind,
     /// The id of the response, or of the item that is transcribed.
     id: Name,
@@ -83,7 +83,7 @@ struct Answer {
     metered: Metered,
 }
 
-/// The kind of an answer.
+/// The kind of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// The client asked for it; the server has not begun it.
@@ -96,7 +96,7 @@ enum Kind {
     InputTranscript,
 }
 
-impl Answers {
+impl Responses {
     pub(super) fn new(worker: &Rc<WorkerState>, origin: Origin, model: Name) -> Self {
         Self {
             worker: Rc::clone(worker),
@@ -108,26 +108,29 @@ impl Answers {
         }
     }
 
-    /// Returns true while an answer is expected or in progress.
+    /// Returns true while a response is expected or in progress.
     pub(super) fn is_busy(&self) -> bool {
-        self.open.iter().any(|answer| answer.kind != Kind::InputTranscript && answer.failed_at.is_none())
+        self.open
+            .iter()
+            .any(|response| response.kind != Kind::InputTranscript && response.failed_at.is_none())
     }
 
-    /// Returns true while an answer is in progress that the server has begun.
-    pub(super) fn is_answering(&self) -> bool {
-        let is_begun = |answer: &Answer| matches!(answer.kind, Kind::Response | Kind::Transcript);
-        self.open.iter().any(|answer| is_begun(answer) && answer.failed_at.is_none())
+    /// Returns true while a response is in progress that the server has begun.
+    pub(super) fn is_responding(&self) -> bool {
+        let is_begun =
+            |response: &PendingResponse| matches!(response.kind, Kind::Response | Kind::Transcript);
+        self.open.iter().any(|response| is_begun(response) && response.failed_at.is_none())
     }
 
-    /// Returns true if a further answer would not be metered.
+    /// Returns true if a further response would not be metered.
     pub(super) fn is_full(&self) -> bool {
-        self.open.len() >= ANSWERS_MAX && self.dispensable().is_none()
+        self.open.len() >= RESPONSES_MAX && self.dispensable().is_none()
     }
 
-    /// The answer that makes room for another one: the server may never begin or continue it.
+    /// The response that makes room for another one: the server may never begin or continue it.
     fn dispensable(&self) -> Option<usize> {
-        let failed = self.position(|answer| answer.failed_at.is_some());
-        failed.or_else(|| self.position(|answer| answer.kind == Kind::Asked))
+        let failed = self.position(|response| response.failed_at.is_some());
+        failed.or_else(|| self.position(|response| response.kind == Kind::Asked))
     }
 
     /// Reads a message of the client.
@@ -144,7 +147,7 @@ impl Answers {
         }
     }
 
-    /// Reads a message of the server. Returns true if it begins an answer for which the client did not ask.
+    /// Reads a message of the server. Returns true if it begins a response for which the client did not ask.
     pub(super) fn received(&mut self, message: Message<'_>, at: Tick) -> bool {
         let envelope = message.envelope;
         let mut is_unasked = false;
@@ -152,18 +155,18 @@ impl Answers {
             MessageKind::Session => self.learn(message, Side::Server),
             MessageKind::TurnEnd => self.turn_end = Some(at),
             MessageKind::Created => {
-                // In a lane one answer follows another.
-                while let Some(place) =
-                    self.position(|answer| answer.failed_at.is_some() && answer.stream == envelope.stream)
+                // In a lane one response follows another.
+                while let Some(place) = self
+                    .position(|response| response.failed_at.is_some() && response.stream == envelope.stream)
                 {
                     self.open.remove(place).leave();
                 }
-                let asked =
-                    self.position(|answer| answer.kind == Kind::Asked && answer.stream == envelope.stream);
+                let asked = self
+                    .position(|response| response.kind == Kind::Asked && response.stream == envelope.stream);
                 // A server without lanes ignores that the client names one.
                 let has_no_lanes = envelope.stream.is_empty();
                 let asked =
-                    asked.or_else(|| self.position(|answer| has_no_lanes && answer.kind == Kind::Asked));
+                    asked.or_else(|| self.position(|response| has_no_lanes && response.kind == Kind::Asked));
                 let model = self.model.name();
                 let place = match asked {
                     Some(place) => Some(place),
@@ -174,33 +177,34 @@ impl Answers {
                 };
                 if let Some(place) = place {
                     let stated = self.model.stated;
-                    let answer = &mut self.open[place];
-                    answer.stream = envelope.stream;
-                    (answer.kind, answer.id) = (Kind::Response, *message.id);
-                    answer.read(message, at);
-                    answer.answered_by(&stated);
-                    answer.metered.with(Exchange::accept);
+                    let response = &mut self.open[place];
+                    response.stream = envelope.stream;
+                    (response.kind, response.id) = (Kind::Response, *message.id);
+                    response.read(message, at);
+                    response.answered_by(&stated);
+                    response.metered.with(Exchange::accept);
                 }
             }
             MessageKind::Part | MessageKind::Done => {
                 let id = if envelope.response.is_empty() { message.id } else { &envelope.response };
-                let is_one = |answer: &Answer| {
-                    answer.kind == Kind::Response
-                        && if id.is_empty() { answer.stream == envelope.stream } else { answer.id == *id }
+                let is_one = |response: &PendingResponse| {
+                    response.kind == Kind::Response
+                        && if id.is_empty() { response.stream == envelope.stream } else { response.id == *id }
                 };
                 let place = self.position(is_one);
                 self.pass(place, message, envelope.kind == MessageKind::Done, at);
             }
             MessageKind::Transcript | MessageKind::TranscriptDone => {
-                let place = self.position(|answer| answer.kind == Kind::Transcript);
+                let place = self.position(|response| response.kind == Kind::Transcript);
                 is_unasked = place.is_none();
                 let place =
                     place.or_else(|| self.begin_unasked(Kind::Transcript, message, self.model.name(), at));
                 self.pass(place, message, envelope.kind == MessageKind::TranscriptDone, at);
             }
             MessageKind::InputTranscript | MessageKind::InputTranscriptDone => {
-                let is_one =
-                    |answer: &Answer| answer.kind == Kind::InputTranscript && answer.id == envelope.item;
+                let is_one = |response: &PendingResponse| {
+                    response.kind == Kind::InputTranscript && response.id == envelope.item
+                };
                 let place = self.position(is_one).or_else(|| {
                     let model = self.transcription_model.name();
                     let place = self.begin_unasked(Kind::InputTranscript, message, model, at)?;
@@ -211,7 +215,7 @@ impl Answers {
             }
             MessageKind::Error => {
                 let place = self.failed(message);
-                // The error may be that of another message of the client, and the answer go on.
+                // The error may be that of another message of the client, and the response go on.
                 let may_go_on = place.is_some_and(|place| self.open[place].kind == Kind::Response);
                 self.pass(place, message, !may_go_on, at);
                 if let Some(place) = place.filter(|_| may_go_on) {
@@ -227,69 +231,71 @@ impl Answers {
         is_unasked
     }
 
-    /// Ends every answer because the client has left.
+    /// Ends every response because the client has left.
     pub(super) fn client_left(&mut self) {
-        self.open.drain(..).for_each(Answer::leave);
+        self.open.drain(..).for_each(PendingResponse::leave);
     }
 
-    /// Ends every answer because the upstream has closed the connection.
+    /// Ends every response because the upstream has closed the connection.
     pub(super) fn upstream_cut(&mut self) {
-        for mut answer in self.open.drain(..) {
-            match answer.failed_at {
-                Some(_) => answer.leave(),
-                None => drop(answer.metered.with(|exchange| exchange.upstream_cut(clock::now()))),
+        for mut response in self.open.drain(..) {
+            match response.failed_at {
+                Some(_) => response.leave(),
+                None => drop(response.metered.with(|exchange| exchange.upstream_cut(clock::now()))),
             }
         }
     }
 
-    /// Ends every answer because the server's messages can no longer be read.
+    /// Ends every response because the server's messages can no longer be read.
     pub(super) fn unreadable(&mut self) {
-        for mut answer in self.open.drain(..) {
-            answer.metered.with(|exchange| exchange.meter_failed(clock::now()));
+        for mut response in self.open.drain(..) {
+            response.metered.with(|exchange| exchange.meter_failed(clock::now()));
         }
     }
 
-    fn position(&self, is_one: impl Fn(&Answer) -> bool) -> Option<usize> {
+    fn position(&self, is_one: impl Fn(&PendingResponse) -> bool) -> Option<usize> {
         self.open.iter().position(is_one)
     }
 
-    /// The answer that an error ends.
+    /// The response that an error ends.
     fn failed(&self, message: Message<'_>) -> Option<usize> {
         let envelope = message.envelope;
         if !envelope.failed_event.is_empty() {
-            return self
-                .position(|answer| answer.kind == Kind::Asked && answer.request == envelope.failed_event);
+            return self.position(|response| {
+                response.kind == Kind::Asked && response.request == envelope.failed_event
+            });
         }
         if envelope.is_fatal {
-            return self.position(|answer| answer.kind == Kind::Transcript);
+            return self.position(|response| response.kind == Kind::Transcript);
         }
-        let is_of_stream = |answer: &Answer| answer.stream == envelope.stream;
-        let asked = self.position(|answer| answer.kind == Kind::Asked && is_of_stream(answer));
+        let is_of_stream = |response: &PendingResponse| response.stream == envelope.stream;
+        let asked = self.position(|response| response.kind == Kind::Asked && is_of_stream(response));
         // A realtime session outlives its errors; in the Responses API an error is the end of the response.
-        let in_progress = || self.position(|answer| answer.kind == Kind::Response && is_of_stream(answer));
+        let in_progress =
+            || self.position(|response| response.kind == Kind::Response && is_of_stream(response));
         match self.origin.dialect {
             Dialect::Realtime => asked,
             _ => asked.or_else(in_progress),
         }
     }
 
-    /// Gives a message to the answer at this place, and ends the answer if the message does.
+    /// Gives a message to the response at this place, and ends the response if the message does.
     fn pass(&mut self, place: Option<usize>, message: Message<'_>, is_last: bool, at: Tick) {
         let Some(place) = place else { return };
         self.open[place].read(message, at);
         if !is_last {
             return;
         }
-        let mut answer = self.open.remove(place);
-        // A cancelled answer has neither: the client, or the speaker's next words, broke it off.
+        let mut response = self.open.remove(place);
+        // A cancelled response has neither: the client, or the speaker's next words, broke it off.
         let is_whole = message.events.iter().any(|event| matches!(event, Event::Done | Event::Error));
-        answer.metered.with(|exchange| match is_whole {
+        response.metered.with(|exchange| match is_whole {
             true => exchange.response_end(at),
             false => exchange.cancelled(at),
         });
     }
 
-    /// Begins an answer that the client did not ask for; its t0 is the end of the speaker's turn.
+    /// Begins a response that the client did not ask for; its t0 is the end of the speaker's turn.
     fn begin_unasked(&mut self, kind: Kind, message: Message<'_>, model: Name, at: Tick) -> Option<usize> {
         let begun = self.turn_end.unwrap_or(at);
         if kind != Kind::InputTranscript {
@@ -300,9 +306,9 @@ impl Answers {
         Some(place)
     }
 
-    /// Begins an answer, and returns its place; `None` if there are too many, or its meter failed.
+    /// Begins a response, and returns its place; `None` if there are too many, or its meter failed.
     fn begin(&mut self, kind: Kind, message: Message<'_>, model: Name, at: Tick) -> Option<usize> {
-        if self.open.len() >= ANSWERS_MAX {
+        if self.open.len() >= RESPONSES_MAX {
             match self.dispensable() {
                 None => {
                     self.worker.passthrough(Passthrough::Socket);
@@ -338,7 +344,7 @@ impl Answers {
             return None;
         }
         let (id, stream) = (Name::default(), envelope.stream);
-        self.open.push(Answer { kind, id, stream, request, failed_at: None, metered });
+        self.open.push(PendingResponse { kind, id, stream, request, failed_at: None, metered });
         Some(self.open.len() - 1)
     }
 
@@ -349,13 +355,13 @@ impl Answers {
     }
 }
 
-impl Drop for Answers {
+impl Drop for Responses {
     fn drop(&mut self) {
         self.client_left();
     }
 }
 
-impl Answer {
+impl PendingResponse {
     fn read(&mut self, message: Message<'_>, at: Tick) {
         let names = AnswerNames {
             id: *message.id,
@@ -370,13 +376,13 @@ impl Answer {
         });
     }
 
-    /// Records the model that the server states for the session, where the answer itself names none.
+    /// Records the model that the server states for the session, where the response itself names none.
     fn answered_by(&mut self, model: &Name) {
         let names = AnswerNames { model: *model, ..AnswerNames::default() };
         self.metered.with(|exchange| exchange.core.name_answer(&names));
     }
 
-    /// Ends the answer because no more of it will be read.
+    /// Ends the response because no more of it will be read.
     fn leave(mut self) {
         if let Some(at) = self.failed_at {
             self.metered.with(|exchange| exchange.response_end(at));
@@ -384,5 +390,5 @@ impl Answer {
     }
 }
 
-/// Answers of one session that are expected or in progress: servers allow one, or one for each stream.
-const ANSWERS_MAX: usize = 16;
+/// Responses of one session that are expected or in progress: servers allow one, or one for each stream.
+const RESPONSES_MAX: usize = 16;
