@@ -56,7 +56,9 @@ impl RecentGrowth {
             self.0.push_back(last);
         }
         let sum = |window: u64, of: fn(&Growth) -> f64| -> f64 {
-            self.0.iter().map(|growth| growth.share_in(window, second) * of(growth)).sum()
+            let parts = self.0.iter().map(|growth| growth.share_in(window, second) * of(growth));
+            // The `sum` of nothing is -0.0, which is shown with its sign.
+            parts.fold(0.0, |sum, part| sum + part)
         };
         let rate = |window: u64, of| Some(sum(window, of) / window.min(second).max(1) as f64);
         let count = |of| Some(sum(LONG_S, of).round() as u64);
@@ -87,3 +89,16 @@ const SHORT_S: u64 = 10;
 
 /// Seconds of the counts of exchanges and of the spend, which come in single exchanges.
 const LONG_S: u64 = 60;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rate_without_traffic_has_no_sign() {
+        let span = Span { before: 4, second: 5, seconds: 1.0 };
+        let recent = RecentGrowth::default().add(span, &Counts::default(), true);
+        let rates = [recent.output_tokens_per_second_10s, recent.spend_per_hour_60s];
+        assert!(rates.iter().all(|rate| rate.is_some_and(f64::is_sign_positive)), "{rates:?}");
+    }
+}
