@@ -99,9 +99,13 @@ impl fmt::Display for StartError {
                 }
                 write!(f, "cannot listen on {address}: {cause}; ")?;
                 match (cause.kind(), address) {
-                    (_, ListenAddress::Unix { .. }) => {
+                    (io::ErrorKind::NotFound, ListenAddress::Unix { .. }) => {
+                        write!(f, "create the directory, or choose another path with {flag}")
+                    }
+                    (io::ErrorKind::AddrInUse, ListenAddress::Unix { .. }) => {
                         write!(f, "stop the process that listens there, or choose another path with {flag}")
                     }
+                    (_, ListenAddress::Unix { .. }) => write!(f, "choose another path with {flag}"),
                     (io::ErrorKind::AddrInUse, _) => {
                         write!(f, "stop the process that listens there, or choose another port with {flag}")
                     }
@@ -160,6 +164,7 @@ impl std::error::Error for StartError {
 #[cfg(test)]
 mod tests {
     use std::io::{Error, ErrorKind};
+    use std::path::Path;
 
     use origin::Origin;
 
@@ -169,6 +174,27 @@ mod tests {
         let cause = Error::new(kind, "no");
         let address = relay::ListenAddress::Tcp(([10, 0, 0, 1], 80).into());
         StartError::Bind { address, flag: "--listen".to_owned(), origin, cause }.to_string()
+    }
+
+    #[test]
+    fn error_of_a_unix_socket_has_its_remedy() {
+        let bind = |kind| {
+            let address =
+                relay::ListenAddress::Unix { path: Path::new("/run/t/chat.sock").into(), mode: 0o660 };
+            let (cause, origin) = (Error::new(kind, "no"), Origin::Flag("--listen".to_owned()));
+            StartError::Bind { address, flag: "--listen".to_owned(), origin, cause }.to_string()
+        };
+        for (kind, remedy) in [
+            (ErrorKind::NotFound, "create the directory, or choose another path with --listen"),
+            (
+                ErrorKind::AddrInUse,
+                "stop the process that listens there, or choose another path with --listen",
+            ),
+            (ErrorKind::PermissionDenied, "choose another path with --listen"),
+        ] {
+            let expected = format!("--listen: cannot listen on unix:/run/t/chat.sock: no; {remedy}");
+            assert_eq!(bind(kind), expected);
+        }
     }
 
     #[test]
