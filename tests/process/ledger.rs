@@ -6,6 +6,7 @@ mod bill;
 mod budgets;
 mod canaries;
 mod central;
+mod central_close;
 mod client;
 mod disk;
 mod hook;
@@ -14,3 +15,11 @@ mod legs;
 mod others;
 pub(crate) mod place;
 mod reload;
+
+#[path = "../../sidecar/ship/src/tests/server.rs"]
+#[expect(
+    clippy::unwrap_used,
+    dead_code,
+    reason = "the test server of another crate, of which not everything is used here"
+)]
+mod postgresql;

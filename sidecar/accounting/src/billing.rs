@@ -112,7 +112,8 @@ impl Billing {
             let reader = Arc::clone(&shipped);
             let has_all = move |file: &Path| reader.get().is_some_and(|reader| reader.has_all(file));
             let may_forget = plan.ledger.ship.as_ref().map(|_| Arc::new(has_all) as MayForget);
-            ledger::start(ledger::Plan { may_forget, ..ledger })
+            let ships_to = plan.ledger.ship.as_ref().map(|ship| ship.address.to_string().into());
+            ledger::start(ledger::Plan { may_forget, ships_to, ..ledger })
         });
         let shipper = plan.ledger.ship.clone().map(ship::start).transpose()?;
         if let Some(shipper) = &shipper {

@@ -16,7 +16,7 @@ use crate::sign_off::{SignOff, utc};
 use crate::source::Month;
 use crate::table::Digest;
 use crate::txn::Txn;
-use crate::{digest, files, month, restored, verify};
+use crate::{digest, files, month, restored, ships_to, verify};
 
 /// Closes a month and signs it off. If the month is closed already, its sign-off is written again, unchanged.
 ///
@@ -26,6 +26,7 @@ use crate::{digest, files, month, restored, verify};
 pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignOff, Error> {
     files::is_whole(path)?;
     let name = month::name(wanted);
+    ships_to::require_unshipped(path, &format!("tokenmeter ledger close {name}"))?;
     let refused = |why: String| Error::new(Fault::Other, format!("{name} cannot be closed: {why}"));
     if wanted >= month::of(now_us) {
         let over = utc(month::begin_us(wanted + 1));

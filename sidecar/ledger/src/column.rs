@@ -71,8 +71,6 @@ pub struct Column<T: 'static> {
     pub absent: Absent,
     /// The version of the ledger's schema that added it.
     pub version: i64,
-    /// True if it is not sent to a central store.
-    pub is_local: bool,
     /// True if no two rows have the same text, so that a reader does not cache it.
     is_unique: bool,
     get: for<'a> fn(&'a T) -> Value<'a>,
@@ -102,7 +100,7 @@ impl<T> Column<T> {
         get: for<'a> fn(&'a T) -> Value<'a>,
         set: Set<T>,
     ) -> Self {
-        Self { name, sql, absent, version: 1, is_local: false, is_unique: false, get, set }
+        Self { name, sql, absent, version: 1, is_unique: false, get, set }
     }
 
     /// Returns the column as one that a version added. It may be NULL: older rows have no value.
@@ -119,11 +117,6 @@ impl<T> Column<T> {
     /// Returns the column with the number that NULL stands for.
     pub(crate) fn usual(self, number: i128) -> Self {
         Self { absent: Absent::Usual(number), ..self }
-    }
-
-    /// Returns the column as one that stays in the ledger's files.
-    pub(crate) fn local(self) -> Self {
-        Self { is_local: true, ..self }
     }
 
     /// Returns the column as one without two equal texts.

@@ -248,7 +248,7 @@ impl Stored for Energy {
                         }
                         Ok(())
                     },
-                ).local()),*]
+                )),*]
             };
         }
         static COLUMNS: LazyLock<Vec<Column<Energy>>> = LazyLock::new(|| {
@@ -261,21 +261,18 @@ impl Stored for Energy {
                 used.gpu_energy_pico: Sql::Integer,
                 class: Sql::Text,
             });
-            all.push(
-                Column::made(
-                    "tenant",
-                    Sql::Text,
-                    Absent::Null,
-                    |row: &Energy| row.key.as_ref().map_or(Value::Null, |key| Field::value(&key.tenant)),
-                    |row, value, reader| {
-                        let tenant: Option<Arc<str>> = Field::read(value, reader)?;
-                        let (day, class) = (month::day(row.ended_us), row.class);
-                        row.key = tenant.map(|tenant| TotalKey { day, class, tenant, ..TotalKey::blank() });
-                        Ok(())
-                    },
-                )
-                .local(),
-            );
+            all.push(Column::made(
+                "tenant",
+                Sql::Text,
+                Absent::Null,
+                |row: &Energy| row.key.as_ref().map_or(Value::Null, |key| Field::value(&key.tenant)),
+                |row, value, reader| {
+                    let tenant: Option<Arc<str>> = Field::read(value, reader)?;
+                    let (day, class) = (month::day(row.ended_us), row.class);
+                    row.key = tenant.map(|tenant| TotalKey { day, class, tenant, ..TotalKey::blank() });
+                    Ok(())
+                },
+            ));
             all.extend(of_key!(
                 principal: Sql::Text,
                 upstream: Sql::Text,
@@ -286,7 +283,7 @@ impl Stored for Energy {
                 output_provenance: Sql::Text,
                 rate: Sql::Id
             ));
-            all.extend(columns!(Energy { role: Sql::Text => local() => since(2) }));
+            all.extend(columns!(Energy { role: Sql::Text => since(2) }));
             all
         });
         &COLUMNS

@@ -68,16 +68,24 @@ impl Cursor {
 /// The rows of a file after a cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShipBatch {
+    /// The ledger's file of the month before, if the reader knows it.
+    pub previous: Option<Origin>,
     /// The cursor after which it begins.
     pub after: Cursor,
     /// Exchanges, without those of months that the reader has forgotten.
     pub rows: Vec<Row>,
+    /// The `seq` of each.
+    pub row_seqs: Vec<i64>,
     /// The rates to which the batch refers.
     pub rates: Vec<Arc<Rate>>,
     /// GPU use of exchanges that are in this or an earlier batch, or in another file.
     pub energy: Vec<Energy>,
+    /// The `seq` of each.
+    pub energy_seqs: Vec<i64>,
     /// Corrections.
     pub corrections: Vec<MadeCorrection>,
+    /// The `seq` of each.
+    pub correction_seqs: Vec<i64>,
     /// Events of the audit trail, each with its `seq`.
     pub acts: Vec<(i64, AuditEvent)>,
     /// Gaps, each with its `seq`. A gap for rows that retention deleted unread is not in the file; its `seq` is below
@@ -90,6 +98,8 @@ pub struct ShipBatch {
     pub usage: Vec<DailyTotal>,
     /// True if the batch has the file's last exchange, and so the other tables too.
     pub is_rest: bool,
+    /// True if no process writes the file: its month is over, or its last writer ended in order.
+    pub is_clean: bool,
     /// All daily totals of class `shed`, which have no rows, if the batch reaches the file's end.
     pub shed: Vec<DailyTotal>,
     /// All GPU use without an exchange, if the batch reaches the file's end.
@@ -218,8 +228,9 @@ impl Opened {
         let mut batch = ShipBatch { after, next: after, ..ShipBatch::default() };
         self.skip_taken(&mut reader, &mut batch)?;
         let begin = batch.next;
-        batch.rows = reader.rows(&mut batch.next.exchange)?;
+        (batch.row_seqs, batch.rows) = reader.rows(&mut batch.next.exchange)?.into_iter().unzip();
         batch.is_rest = batch.rows.len() < limit;
+        batch.is_clean = file::number(&snapshot, "clean")? == Some(1);
         if batch.is_rest {
             reader.rest(&mut batch)?;
         } else {
@@ -274,12 +285,12 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn rows(&mut self, after: &mut i64) -> Result<Vec<Row>, Error> {
+    fn rows(&mut self, after: &mut i64) -> Result<Vec<(i64, Row)>, Error> {
         let (snapshot, mut rows) = (self.snapshot, Vec::new());
         let (kept, rates) = (self.kept(), &mut self.rates);
         let mut reader = RowReader::with_rates(|id| rate(snapshot, rates, id));
         each(snapshot, &EXCHANGE, &kept, after, self.limit, |values| {
-            rows.push(values::read(values, &mut reader)?);
+            rows.push((seq(values)?, values::read(values, &mut reader)?));
             Ok(())
         })?;
         drop(reader);
@@ -335,6 +346,7 @@ impl Reader<'_> {
         let (snapshot, limit) = (self.snapshot, self.limit);
         let (next, reader) = (&mut batch.next, &mut RowReader::new());
         each(snapshot, &ENERGY, &kept, &mut next.energy, limit, |values| {
+            batch.energy_seqs.push(seq(values)?);
             batch.energy.push(values::read(values, reader)?);
             Ok(())
         })?;
@@ -343,6 +355,7 @@ impl Reader<'_> {
             Ok(())
         })?;
         each(snapshot, &CORRECTION, "", &mut next.correction, limit, |values| {
+            batch.correction_seqs.push(seq(values)?);
             batch.corrections.push(values::read(values, reader)?);
             Ok(())
         })?;
@@ -356,7 +369,9 @@ impl Reader<'_> {
         })?;
         self.pass_over(&ENERGY, batch.energy.len(), &mut batch.next.energy)?;
         batch.shed = self.daily_totals(Class::Shed, |_| true)?;
-        for id in batch.corrections.iter().filter_map(|made| made.correction.line.key.rate) {
+        let of_energy = batch.energy.iter().filter_map(|energy| energy.key.as_ref()?.rate);
+        let of_corrections = batch.corrections.iter().filter_map(|made| made.correction.line.key.rate);
+        for id in of_energy.chain(of_corrections) {
             rate(snapshot, &mut self.rates, &id)?;
         }
         Ok(())

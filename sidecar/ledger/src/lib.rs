@@ -9,6 +9,7 @@
 //! (law 11).
 
 mod absent_months;
+pub mod adjust;
 mod amend;
 mod audit_event;
 mod backup;
@@ -21,7 +22,7 @@ pub mod corrections;
 pub mod daily_total;
 #[cfg(test)]
 mod damage_tests;
-mod digest;
+pub mod digest;
 mod energy;
 mod error;
 pub mod export;
@@ -53,6 +54,7 @@ pub mod row;
 mod running;
 mod schema;
 mod seen_files;
+mod ships_to;
 mod sign_off;
 pub mod source;
 mod status;
@@ -69,6 +71,7 @@ mod verify;
 mod writer;
 mod yield_policy;
 
+pub use adjust::{Adjustment, adjust};
 pub use amend::{Amendment, amend};
 pub use audit_event::AuditEvent;
 pub use backup::{CopyOutcome, MonthCopy, backup};
@@ -83,7 +86,8 @@ pub use path_problem::PathProblem;
 pub use planned_corrections::PlannedCorrections;
 pub use row::Row;
 pub use running::{Clock, Ledger, MayForget, Plan, now_us, start};
-pub use sign_off::{SignOff, utc};
+pub use ships_to::{require_unshipped, ships_to};
+pub use sign_off::{MonthSums, SignOff, utc};
 pub use source::{Range, Source, SourceError};
 pub use status::Status;
 pub use store::Store;

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::types::ValueRef;
@@ -13,6 +14,7 @@ use crate::continuity::{Continuity, UncleanEnd};
 use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
+use crate::ships_to::SHIPS_TO;
 use crate::source::{DAY_US, Gap, Month};
 use crate::status::StatusUpdate;
 use crate::txn::Txn;
@@ -51,6 +53,7 @@ struct Held {
 pub(crate) struct MonthFiles {
     path: PathBuf,
     who: String,
+    ships_to: Option<Arc<str>>,
     lock: Option<Lock>,
     files: HashMap<Month, Held>,
     /// The open month, while its file is open, and that file's path: `X.db`, or the month's own name while other
@@ -76,6 +79,11 @@ pub(crate) struct MonthFiles {
 impl MonthFiles {
     pub(crate) fn new(path: PathBuf, who: String) -> Self {
         Self { open_path: path.clone(), path, who, ..Self::default() }
+    }
+
+    /// Returns the files with the central store to which their rows are shipped.
+    pub(crate) fn shipping_to(self, ships_to: Option<Arc<str>>) -> Self {
+        Self { ships_to, ..self }
     }
 
     /// The ledger's path.
@@ -179,7 +187,7 @@ impl MonthFiles {
 
     /// Records in the open month, in one transaction, that this process writes it from now on, and the gaps before.
     fn begin(&mut self, left: Option<UncleanEnd>, now_us: i64) -> Result<(), Error> {
-        let who = self.who.clone();
+        let (who, ships_to) = (self.who.clone(), self.ships_to.clone());
         let held = self.open.and_then(|month| self.files.get_mut(&month));
         let file = &mut held.ok_or_else(not_open)?.file;
         let gaps = self.continuity.gaps(file, left, now_us)?;
@@ -189,6 +197,8 @@ impl MonthFiles {
             txn.audit(now_us, "opened", &who, "{}")?;
         }
         restored::unmark(&txn)?;
+        let ships_to = ships_to.as_ref().map_or(ValueRef::Null, |store| ValueRef::Text(store.as_bytes()));
+        txn.fact(SHIPS_TO, ships_to)?;
         txn.fact("clean", ValueRef::Integer(0))?;
         txn.fact("alive_us", ValueRef::Integer(now_us))?;
         txn.commit()?;

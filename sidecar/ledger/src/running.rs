@@ -34,6 +34,8 @@ pub struct Plan {
     pub keep_days: u32,
     /// The decision whether rows may be deleted from a month's file; `None`: they may.
     pub may_forget: Option<MayForget>,
+    /// The central store to which the rows are shipped, without a password. It is the one that closes months then.
+    pub ships_to: Option<Arc<str>>,
     /// The actor of automatic events in the audit trail.
     pub who: Arc<str>,
     /// The time of day.
@@ -47,6 +49,7 @@ impl Plan {
             path: path.into(),
             keep_days: 0,
             may_forget: None,
+            ships_to: None,
             who: format!("tokenmeter {}", env!("CARGO_PKG_VERSION")).into(),
             clock: Arc::new(now_us),
         }

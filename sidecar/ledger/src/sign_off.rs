@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use meter::TokenType;
-use price::Rate;
+use price::{Currency, Rate};
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
 use text::{money, nano};
@@ -20,7 +20,7 @@ use crate::file;
 use crate::files;
 use crate::source::Month;
 use crate::table::{CORRECTION, ENERGY, EXCHANGE, GAP, LINE, RATE};
-use crate::{Class, DailyTotal, digest, month, values};
+use crate::{Class, DailyTotal, GpuSums, digest, month, values};
 
 /// A sign-off.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,66 +106,104 @@ impl SignOff {
 /// Returns the sums of the daily totals.
 fn sums(connection: &Connection, month: Month) -> Result<Value, Error> {
     let mut reader = RowReader::new();
-    let mut currencies: BTreeMap<[u8; 16], String> = BTreeMap::new();
+    let mut sums = MonthSums::new(month);
     file::whole(connection, &RATE, |values| {
-        let rate: Rate = values::read(values, &mut reader)?;
-        currencies.insert(rate.id, rate.currency.code().to_owned());
+        sums.rate(&values::read(values, &mut reader)?);
         Ok(())
     })?;
-    let (mut exchanges, mut shed, mut unpriced) = (0_u64, 0_u64, 0_i128);
-    let mut tokens = [0_u128; TokenType::ALL.len()];
-    let mut cost: BTreeMap<&str, i128> = BTreeMap::new();
-    let (mut hours, mut energy, mut joules) = (0_i128, 0_i128, 0_i128);
-    file::whole(connection, &LINE, |values| {
-        let line: DailyTotal = values::read(values, &mut reader)?;
+    file::whole(connection, &LINE, |values| sums.add(&values::read(values, &mut reader)?))?;
+    Ok(sums.document())
+}
+
+/// The sums of the daily totals that are billed in a month.
+#[derive(Clone, Debug)]
+pub struct MonthSums {
+    month: Month,
+    currencies: BTreeMap<[u8; 16], Currency>,
+    exchanges: u64,
+    shed: u64,
+    unpriced: i128,
+    tokens: [u128; TokenType::ALL.len()],
+    cost: BTreeMap<Currency, i128>,
+    gpu: GpuSums,
+}
+
+impl MonthSums {
+    /// Returns sums of nothing.
+    pub fn new(month: Month) -> Self {
+        Self {
+            month,
+            currencies: BTreeMap::new(),
+            exchanges: 0,
+            shed: 0,
+            unpriced: 0,
+            tokens: [0; TokenType::ALL.len()],
+            cost: BTreeMap::new(),
+            gpu: GpuSums::default(),
+        }
+    }
+
+    /// Notes the currency of a rate, before the daily totals with it.
+    pub fn rate(&mut self, rate: &Rate) {
+        self.currencies.insert(rate.id, rate.currency);
+    }
+
+    /// Adds a daily total.
+    ///
+    /// # Errors
+    /// If its rate is not known.
+    pub fn add(&mut self, line: &DailyTotal) -> Result<(), Error> {
         match line.key.class {
             // The count of a correction is of exchanges that got their first price. Those of another month were
             // counted as unpriced when that was closed.
-            Class::Correction if month::of_day(line.key.day) == month => {
-                unpriced -= i128::from(line.sums.exchanges)
+            Class::Correction if month::of_day(line.key.day) == self.month => {
+                self.unpriced -= i128::from(line.sums.exchanges)
             }
             Class::Correction => {}
             Class::Shed | Class::Usage => {
-                exchanges += line.sums.exchanges;
-                shed += if line.key.class == Class::Shed { line.sums.exchanges } else { 0 };
-                unpriced += if line.key.rate.is_none() { line.sums.exchanges.into() } else { 0 };
+                self.exchanges += line.sums.exchanges;
+                self.shed += if line.key.class == Class::Shed { line.sums.exchanges } else { 0 };
+                self.unpriced += if line.key.rate.is_none() { line.sums.exchanges.into() } else { 0 };
             }
         }
-        for (sum, count) in tokens.iter_mut().zip(line.sums.tokens) {
+        for (sum, count) in self.tokens.iter_mut().zip(line.sums.tokens) {
             *sum += u128::from(count);
         }
         if let Some(rate) = line.key.rate {
             let currency =
-                currencies.get(&rate).ok_or_else(|| Error::corrupt("the rate of a line is absent"))?;
-            *cost.entry(currency.as_str()).or_default() += line.sums.cost_pico;
+                self.currencies.get(&rate).ok_or_else(|| Error::corrupt("the rate of a line is absent"))?;
+            *self.cost.entry(*currency).or_default() += line.sums.cost_pico;
         }
-        hours += line.sums.gpu.gpu_hours_pico;
-        energy += line.sums.gpu.gpu_energy_pico;
-        joules += line.sums.gpu.energy_nj;
+        self.gpu.add(&line.sums.gpu);
         Ok(())
-    })?;
-    let cost: Map<String, Value> = cost
-        .into_iter()
-        .map(|(currency, pico)| (currency.to_owned(), money(pico).to_string().into()))
-        .collect();
-    // Sign-offs from before version 2 lack its token types, so a type without tokens is left out.
-    let is_named = |kind: &TokenType, sum: u128| sum > 0 || columns::is_first_type(*kind);
-    let tokens: Map<String, Value> = TokenType::ALL
-        .iter()
-        .zip(tokens)
-        .filter(|(kind, sum)| is_named(kind, *sum))
-        .map(|(kind, sum)| (kind.name().to_owned(), sum.to_string().into()))
-        .collect();
-    Ok(json!({
-        "exchanges": exchanges,
-        "shed_exchanges": shed,
-        "unpriced_exchanges": unpriced,
-        "tokens": tokens,
-        "cost": cost,
-        "gpu_hours_cost_usd": money(hours).to_string(),
-        "gpu_energy_cost_usd": money(energy).to_string(),
-        "energy_joules": nano(joules).to_string(),
-    }))
+    }
+
+    /// Returns the sums as part of a sign-off.
+    pub fn document(&self) -> Value {
+        let cost: Map<String, Value> = self
+            .cost
+            .iter()
+            .map(|(currency, pico)| (currency.code().to_owned(), money(*pico).to_string().into()))
+            .collect();
+        // Sign-offs from before version 2 lack its token types, so a type without tokens is left out.
+        let is_named = |kind: &TokenType, sum: u128| sum > 0 || columns::is_first_type(*kind);
+        let tokens: Map<String, Value> = TokenType::ALL
+            .iter()
+            .zip(self.tokens)
+            .filter(|(kind, sum)| is_named(kind, *sum))
+            .map(|(kind, sum)| (kind.name().to_owned(), sum.to_string().into()))
+            .collect();
+        json!({
+            "exchanges": self.exchanges,
+            "shed_exchanges": self.shed,
+            "unpriced_exchanges": self.unpriced,
+            "tokens": tokens,
+            "cost": cost,
+            "gpu_hours_cost_usd": money(self.gpu.gpu_hours_pico).to_string(),
+            "gpu_energy_cost_usd": money(self.gpu.gpu_energy_pico).to_string(),
+            "energy_joules": nano(self.gpu.energy_nj).to_string(),
+        })
+    }
 }
 
 /// Returns an instant, in microseconds since 1970, in RFC 3339 in UTC.

@@ -143,8 +143,11 @@ impl Gap {
     /// The reason of a gap in a file that was restored from a copy: rows entered after the copy was made are missing.
     pub const RESTORED: &str = "restored";
 
+    /// The reason of a gap of a central store: a ledger file of a closed month did not arrive to its end.
+    pub const UNSHIPPED: &str = "unshipped";
+
     /// The reasons of gaps that stand for a lost file or a part of one.
-    const OF_FILES: [&str; 4] = ["corrupt", "gone", "replaced", Self::RESTORED];
+    const OF_FILES: [&str; 5] = ["corrupt", "gone", "replaced", Self::RESTORED, Self::UNSHIPPED];
 
     /// Returns true if rows of a range may be missing because of this gap.
     ///

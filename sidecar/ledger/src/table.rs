@@ -42,7 +42,7 @@ struct Sql {
 }
 
 /// A BLAKE3 hash.
-pub(crate) type Digest = [u8; 32];
+pub type Digest = [u8; 32];
 
 /// Returns the checksum in a row: the first bytes of its digest.
 pub(crate) fn row_checksum(digest: &Digest) -> i64 {

@@ -87,7 +87,7 @@ impl Writer {
         nonce.copy_from_slice(&blake3::hash(seed.as_bytes()).as_bytes()[..8]);
         Self {
             shared,
-            month_files: MonthFiles::new(plan.path, plan.who.to_string()),
+            month_files: MonthFiles::new(plan.path, plan.who.to_string()).shipping_to(plan.ships_to),
             yield_policy: YieldPolicy::new(Duration::ZERO),
             who: plan.who,
             keep_days: plan.keep_days,

@@ -75,6 +75,11 @@ pub(crate) fn parts(text: &str, shift: i32) -> Result<Parts, NumberError> {
     Ok(Parts { whole: if negative { -sum } else { sum }, exact: rest.is_empty() })
 }
 
+/// Returns a decimal number in pico-units (10⁻¹²), if it is one and needs no rounding.
+pub fn exact_pico(text: &str) -> Option<i128> {
+    parts(text, 12).ok().filter(|parts| parts.exact).map(|parts| parts.whole)
+}
+
 fn exponent_of(text: &str) -> Result<i32, NumberError> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     match digits.is_empty() || digits.bytes().any(|byte| !byte.is_ascii_digit()) {
@@ -92,7 +97,13 @@ mod tests {
     use num_rational::BigRational;
     use proptest::prelude::*;
 
-    use super::{NumberError, Parts, parts};
+    use super::{NumberError, Parts, exact_pico, parts};
+
+    #[test]
+    fn amount_with_too_many_digits_is_refused() {
+        let found = ["-50", "0.000000000001", "0.0000000000001", "fifty"].map(exact_pico);
+        assert_eq!(found, [Some(-50_000_000_000_000), Some(1), None, None]);
+    }
 
     #[test]
     fn rounding_is_half_even_and_reported() {

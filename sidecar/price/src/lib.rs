@@ -20,6 +20,7 @@ mod tier;
 mod usage;
 mod warning;
 
+pub use amount::exact_pico;
 pub use book::Book;
 pub use charge::{Charge, Pico, Rate, Unpriced};
 pub use currency::Currency;

@@ -4,6 +4,8 @@
 //! and equal those from rows.
 
 #[cfg(test)]
+mod adjustment_tests;
+#[cfg(test)]
 mod billed_tests;
 pub mod column;
 mod contributions;
@@ -28,7 +30,7 @@ pub use column::Column;
 pub use group::{Group, Report, make};
 pub use key::{Key, Value};
 pub use query::{Basis, Filter, Order, Query};
-pub use reprice::{Change, Outcome, Reprice, rehearse, reprice};
+pub use reprice::{Change, Outcome, Reprice, rehearse, reprice, reprice_by};
 
 #[cfg(test)]
 mod disk_tests;

@@ -108,16 +108,28 @@ pub fn rehearse(source: &dyn Source, request: &Reprice<'_>) -> Result<Outcome, S
 /// # Errors
 /// As [`rehearse`], or if one of these months cannot be written.
 pub fn reprice(path: &Path, request: &Reprice<'_>) -> Result<Outcome, SourceError> {
+    ledger::require_unshipped(path, "tokenmeter ledger reprice …")?;
+    reprice_by(Store::open_read(path)?, request, &mut |amendment| Ok(amend(path, amendment)?))
+}
+
+/// Enters the differences into a store by a function that enters amendments, as [`reprice`].
+///
+/// # Errors
+/// As [`rehearse`], or the function's error.
+pub fn reprice_by(
+    source: impl Source,
+    request: &Reprice<'_>,
+    amend: &mut dyn FnMut(&Amendment<'_>) -> Result<u64, SourceError>,
+) -> Result<Outcome, SourceError> {
     let (mut outcome, mut planned) = (Outcome::default(), PlannedCorrections::new()?);
-    // Everything is read before anything is entered, and the files are closed.
-    each(&Store::open_read(path)?, request, &mut outcome, &mut |correction, rate| {
-        Ok(planned.add(&correction, rate)?)
-    })?;
+    // Everything is read before anything is entered, and the source is closed.
+    each(&source, request, &mut outcome, &mut |correction, rate| Ok(planned.add(&correction, rate)?))?;
+    drop(source);
     let mut waiting: BTreeMap<Month, Part> = BTreeMap::new();
     let (mut part, mut entered) = (0, 0);
     let mut enter = |waiting: &mut Part| -> Result<(), SourceError> {
         part += 1;
-        entered += waiting.enter(path, request, &outcome, part)?;
+        entered += waiting.enter(amend, request, &outcome, part)?;
         Ok(())
     };
     planned.each(|correction, rate| {
@@ -146,7 +158,7 @@ impl Part {
 
     fn enter(
         &mut self,
-        path: &Path,
+        amend: &mut dyn FnMut(&Amendment<'_>) -> Result<u64, SourceError>,
         request: &Reprice<'_>,
         planned: &Outcome,
         part: u64,
@@ -178,7 +190,7 @@ impl Part {
             rates: &rates,
             corrections: &corrections,
         };
-        Ok(amend(path, &amendment)?)
+        amend(&amendment)
     }
 }
 

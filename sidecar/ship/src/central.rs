@@ -1,6 +1,9 @@
 //! The central store as a source of reports: the same values as from ledger files, summed over all nodes
 //! that ship there.
 
+mod amend;
+mod close;
+mod parts;
 mod verify;
 
 use std::collections::HashMap;
@@ -17,6 +20,8 @@ use postgres::types::{ToSql, Type};
 use postgres::{Client, Row as Columns};
 use price::Rate;
 
+pub use amend::Amender;
+pub use close::close;
 pub use verify::Verdict;
 
 use crate::address::Address;
@@ -70,8 +75,9 @@ impl Central {
         self.each("SELECT FROM tokenmeter.version LIMIT 1", &[], |_| Ok(()))?;
         let own: Vec<Id> = own()?.into_iter().map(Id).collect();
         let sql = "SELECT l.day - date '1970-01-01' AS day, l.tenant, sum(l.cost_pico)::text AS total, \
-                   coalesce(sum(l.cost_pico) FILTER (WHERE l.instance = ANY ($3)), 0)::text AS own \
+                   coalesce(sum(l.cost_pico) FILTER (WHERE l.instance = ANY ($3) OR f.late_of = ANY ($3)), 0)::text AS own \
                    FROM tokenmeter.line l JOIN tokenmeter.rate r ON r.id = l.rate \
+                   LEFT JOIN tokenmeter.file f ON f.instance = l.instance \
                    WHERE l.day >= date '1970-01-01' + $1 AND r.currency = $2 GROUP BY 1, 2";
         let currency = currency.to_owned();
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
@@ -256,9 +262,14 @@ impl Source for Central {
         self.corrections_where("true", range, each)
     }
 
-    /// Returns `None`: months are closed in each node's own ledger.
-    fn is_closed(&self, _: Month) -> Result<Option<bool>, SourceError> {
-        Ok(None)
+    /// Returns true also of a month that was passed over because the store had no file of it.
+    fn is_closed(&self, month: Month) -> Result<Option<bool>, SourceError> {
+        Ok(Some(self.closed_until()? >= Some(month)))
+    }
+
+    fn digest(&self, month: Month) -> Result<Option<Arc<str>>, SourceError> {
+        let signed = self.closing(month)?.and_then(|closing| closing.signed);
+        Ok(signed.map(|(digest, _)| ledger::digest::hex(&digest).into()))
     }
 
     fn devices(&self, range: &Range) -> Result<Vec<DeviceTotal>, SourceError> {

@@ -91,7 +91,7 @@ const NO_ID: Id = Id([0; 16]);
 /// Reads a row by the names of its columns. A column that the store does not have yet is absent from every row.
 pub(crate) fn read<T: Stored>(row: &Row, reader: &mut RowReader<'_>) -> Result<T, SourceError> {
     let mut item = T::blank();
-    for column in T::columns().iter().filter(|column| !column.is_local) {
+    for column in T::columns() {
         let name = &*name(column);
         let is_there = column.version == 1 || row.columns().iter().any(|there| there.name() == name);
         let (id, digits);

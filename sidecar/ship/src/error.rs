@@ -170,7 +170,7 @@ impl ShipError {
 }
 
 /// Returns an id in PostgreSQL's notation.
-fn uuid(id: &[u8; 16]) -> String {
+pub(crate) fn uuid(id: &[u8; 16]) -> String {
     let mut text = String::with_capacity(36);
     for (at, byte) in id.iter().enumerate() {
         if matches!(at, 4 | 6 | 8 | 10) {

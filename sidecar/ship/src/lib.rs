@@ -19,7 +19,7 @@ mod values;
 mod tests;
 
 pub use address::{Address, redact};
-pub use central::{Central, TenantSpend, Verdict};
+pub use central::{Amender, Central, TenantSpend, Verdict, close};
 pub use error::{Reason, ShipError};
 pub use forget::forget;
 pub use shipper::{Plan, Shipper, StatusReader, start};

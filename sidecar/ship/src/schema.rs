@@ -11,11 +11,12 @@ use crate::columns;
 use crate::error::ShipError;
 
 /// The statements of each version's tables, in order; the first creates version 1.
-pub(crate) const STEPS: [&str; 4] = [
+pub(crate) const STEPS: [&str; 5] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
+    include_str!("schema/5.sql"),
 ];
 
 /// The views, created or replaced after the last version's tables.
@@ -33,7 +34,7 @@ pub(crate) const COMMENTS: &str = include_str!("schema/comments.sql");
 
 /// The columns of `exchange` that [`STEPS`] do not create.
 pub(crate) fn later_columns() -> impl Iterator<Item = &'static Column<Row>> {
-    Row::columns().iter().filter(|column| column.version > COLUMNS_OF_STEPS && !column.is_local)
+    Row::columns().iter().filter(|column| column.version > COLUMNS_OF_STEPS)
 }
 
 /// Creates the schema or upgrades it to this version.

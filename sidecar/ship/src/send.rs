@@ -30,11 +30,14 @@ pub(crate) fn send(
     let mut transaction = client.transaction()?;
     hold_partitions(&mut transaction)?;
     begin(&mut transaction, origin, host, batch)?;
-    rates(&mut transaction, batch)?;
-    let new = Columns::of(batch.rows.iter(), &[]).insert(&mut transaction, Some(origin))?;
-    Columns::of(batch.energy.iter(), &[]).insert(&mut transaction, Some(origin))?;
+    rates(&mut transaction, origin, batch)?;
+    let (rows, seqs) = (batch.rows.iter(), &batch.row_seqs);
+    let new = Columns::of(rows, &[]).numbered(seqs).insert(&mut transaction, Some(origin))?;
+    let (energy, seqs) = (batch.energy.iter(), &batch.energy_seqs);
+    Columns::of(energy, &[]).numbered(seqs).insert(&mut transaction, Some(origin))?;
     acts(&mut transaction, origin, batch)?;
-    Columns::of(batch.corrections.iter(), &[]).insert(&mut transaction, Some(origin))?;
+    let (corrections, seqs) = (batch.corrections.iter(), &batch.correction_seqs);
+    Columns::of(corrections, &[]).numbered(seqs).insert(&mut transaction, Some(origin))?;
     gaps(&mut transaction, origin, batch)?;
     daily_totals(&mut transaction, origin, "put_shed", &batch.shed)?;
     // After the rows, because their triggers add to the same daily totals.
@@ -50,6 +53,11 @@ fn ensure_months(client: &mut Client, batch: &ShipBatch) -> Result<(), ShipError
     days.extend(batch.energy.iter().map(|one| day(one.ended_us)));
     days.extend(batch.corrections.iter().map(|made| day(made.correction.ended_us)));
     days.extend(batch.shed.iter().chain(&batch.usage).map(|line| line.key.day));
+    ensure_days(client, days)
+}
+
+/// Creates the missing partitions of days.
+pub(crate) fn ensure_days(client: &mut Client, mut days: Vec<i32>) -> Result<(), ShipError> {
     days.sort_unstable();
     days.dedup();
     if !days.is_empty() {
@@ -70,14 +78,15 @@ fn hold_partitions(to: &mut Transaction<'_>) -> Result<(), ShipError> {
 
 /// Locks the file's row, and checks that the store still has everything before the batch.
 fn begin(to: &mut Transaction<'_>, origin: Origin, host: &str, batch: &ShipBatch) -> Result<(), ShipError> {
-    let host = text(host);
+    let (host, previous) = (text(host), batch.previous.map(|origin| Id(origin.instance)));
     let row = to.query_typed(
-        "SELECT exchange, energy, correction, act, gap FROM tokenmeter.begin($1, $2, $3, $4)",
+        "SELECT exchange, energy, correction, act, gap FROM tokenmeter.begin($1, $2, $3, $4, $5)",
         &[
             (&Id(origin.instance), Type::UUID),
             (&origin.month, Type::INT4),
             (&host, Type::TEXT),
             (&batch.is_rest, Type::BOOL),
+            (&previous, Type::UUID),
         ],
     )?;
     let there = row.first().map(cursor).unwrap_or_default();
@@ -95,18 +104,24 @@ pub(crate) fn cursor(row: &Row) -> Cursor {
     }
 }
 
-fn rates(to: &mut Transaction<'_>, batch: &ShipBatch) -> Result<(), ShipError> {
-    Columns::of(batch.rates.iter().map(|rate| &**rate), &[]).insert(to, None).map(drop)
+/// Sends rates, which all files share, and the price books by which this file has them.
+fn rates(to: &mut Transaction<'_>, origin: Origin, batch: &ShipBatch) -> Result<(), ShipError> {
+    let mut columns = Columns::of(batch.rates.iter().map(|rate| &**rate), &[]);
+    columns.insert(to, None)?;
+    columns.keep("file_rate", &["id", "version", "book"]);
+    columns.insert(to, Some(origin)).map(drop)
 }
 
 fn acts(to: &mut Transaction<'_>, origin: Origin, batch: &ShipBatch) -> Result<(), ShipError> {
     let columns = Columns::of(batch.acts.iter().map(|(_, act)| act), &[]);
-    columns.numbered(batch.acts.iter().map(|(seq, _)| *seq)).insert(to, Some(origin)).map(drop)
+    let seqs: Vec<i64> = batch.acts.iter().map(|(seq, _)| *seq).collect();
+    columns.numbered(&seqs).insert(to, Some(origin)).map(drop)
 }
 
 fn gaps(to: &mut Transaction<'_>, origin: Origin, batch: &ShipBatch) -> Result<(), ShipError> {
     let columns = Columns::of(batch.gaps.iter().map(|(_, gap)| gap), &[]);
-    columns.numbered(batch.gaps.iter().map(|(seq, _)| *seq)).insert(to, Some(origin)).map(drop)
+    let seqs: Vec<i64> = batch.gaps.iter().map(|(seq, _)| *seq).collect();
+    columns.numbered(&seqs).insert(to, Some(origin)).map(drop)
 }
 
 /// Sends totals by a function of the store, which knows their class.
@@ -135,8 +150,9 @@ fn progress(
     let last = batch.rows.last().map(|row| Id(row.id.0));
     let last_act = batch.acts.last().map(|(_, act)| Instant(act.at_us));
     let is_end = batch.is_rest && batch.is_empty();
+    let is_ended = batch.is_clean;
     to.query_typed(
-        "SELECT tokenmeter.progress($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+        "SELECT tokenmeter.progress($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
         &[
             (&Id(origin.instance), Type::UUID),
             (&origin.month, Type::INT4),
@@ -149,13 +165,14 @@ fn progress(
             (&last, Type::UUID),
             (&last_act, Type::TIMESTAMPTZ),
             (&is_end, Type::BOOL),
+            (&is_ended, Type::BOOL),
         ],
     )?;
     Ok(())
 }
 
 /// Named columns of one length, sent as arrays.
-struct Columns {
+pub(crate) struct Columns {
     table: &'static str,
     rows: usize,
     names: Vec<Cow<'static, str>>,
@@ -164,22 +181,36 @@ struct Columns {
 
 impl Columns {
     /// Returns the columns of rows, without those named in `without`.
-    fn of<'r, T: Stored>(rows: impl ExactSizeIterator<Item = &'r T> + Clone, without: &[&str]) -> Self {
-        let sent = T::columns().iter().filter(|column| !column.is_local && !without.contains(&column.name));
+    pub(crate) fn of<'r, T: Stored>(
+        rows: impl ExactSizeIterator<Item = &'r T> + Clone,
+        without: &[&str],
+    ) -> Self {
+        let sent = T::columns().iter().filter(|column| !without.contains(&column.name));
         let (names, values) =
             sent.map(|column| (columns::name(column), columns::array(column, rows.clone()))).unzip();
         Self { table: T::TABLE, rows: rows.len(), names, values }
     }
 
-    /// Returns the columns with the rows' numbers in their file.
-    fn numbered(mut self, seqs: impl Iterator<Item = i64>) -> Self {
+    /// Returns the columns with the rows' numbers in their file; a row without one gets none.
+    pub(crate) fn numbered(mut self, seqs: &[i64]) -> Self {
+        let seqs: Vec<Option<i64>> = (0..self.rows).map(|at| seqs.get(at).copied()).collect();
         self.names.push("seq".into());
-        self.values.push((Box::new(seqs.collect::<Vec<_>>()), Type::INT8_ARRAY));
+        self.values.push((Box::new(seqs), Type::INT8_ARRAY));
         self
     }
 
+    /// Keeps the named columns, for another table.
+    fn keep(&mut self, table: &'static str, names: &[&str]) {
+        self.table = table;
+        let is_kept: Vec<bool> = self.names.iter().map(|name| names.contains(&&**name)).collect();
+        let mut kept = is_kept.iter();
+        self.names.retain(|_| kept.next() == Some(&true));
+        let mut kept = is_kept.iter();
+        self.values.retain(|_| kept.next() == Some(&true));
+    }
+
     /// Inserts rows that the table does not have. Returns their number.
-    fn insert(&self, to: &mut Transaction<'_>, origin: Option<Origin>) -> Result<u64, ShipError> {
+    pub(crate) fn insert(&self, to: &mut Transaction<'_>, origin: Option<Origin>) -> Result<u64, ShipError> {
         if self.rows == 0 {
             return Ok(0);
         }

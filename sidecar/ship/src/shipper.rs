@@ -131,6 +131,7 @@ pub fn start(plan: Plan) -> std::io::Result<Shipper> {
         confirmed: HashSet::new(),
         resends: HashSet::new(),
         forgotten: BTreeSet::new(),
+        ended: HashSet::new(),
         totals: HashMap::new(),
         stopped,
     };
@@ -211,6 +212,8 @@ struct Worker {
     resends: HashSet<Origin>,
     /// Months whose rows the store does not accept.
     forgotten: BTreeSet<Month>,
+    /// Files of which the store knows that they are ended.
+    ended: HashSet<Origin>,
     /// The totals without rows that were last sent.
     totals: HashMap<Origin, Totals>,
     stopped: Receiver<()>,
@@ -307,9 +310,13 @@ impl Worker {
         let mut left: Option<ShipError> = None;
         self.count_pending(&files);
         self.refresh()?;
+        let mut previous = None;
         for path in files {
-            match self.ship_file(&path)? {
-                Ok(status) => seen.extend(status),
+            match self.ship_file(&path, previous.take())? {
+                Ok(status) => {
+                    previous = status.as_ref().map(|status| status.origin);
+                    seen.extend(status);
+                }
                 Err(error) => {
                     left.get_or_insert(error);
                 }
@@ -319,9 +326,13 @@ impl Worker {
         Ok(left)
     }
 
-    /// Sends everything new of one file, if it still exists. The inner error is the file's, the outer one the
-    /// store's.
-    fn ship_file(&mut self, path: &Path) -> Result<Result<Option<FileStatus>, ShipError>, ShipError> {
+    /// Sends everything new of one file, if it still exists. `previous` is the file before it. The inner error is the
+    /// file's, the outer one the store's.
+    fn ship_file(
+        &mut self,
+        path: &Path,
+        previous: Option<Origin>,
+    ) -> Result<Result<Option<FileStatus>, ShipError>, ShipError> {
         loop {
             let opened = match self.open_file(path) {
                 Ok(Some(opened)) => opened,
@@ -336,7 +347,7 @@ impl Worker {
                 Ok((opened.end()?, there, opened.batch(after, self.plan.batch_max_rows, &self.forgotten)?))
             };
             let (end, there, batch) = match read() {
-                Ok(read) => read,
+                Ok((end, there, batch)) => (end, there, ShipBatch { previous, ..batch }),
                 Err(failure) => return Ok(Err(ShipError::ledger_unreadable(&failure))),
             };
             // A restored file may have grown past the cursor with other exchanges or acts.
@@ -352,7 +363,8 @@ impl Worker {
             // Totals without rows have no cursor: they are compared with those sent last. A requested file is sent to
             // its empty end, which tells the store that it is complete.
             let is_news = !batch.is_empty() || self.totals.get(&origin) != Some(&totals(&batch));
-            if is_news || (is_end && self.resends.contains(&origin)) {
+            let is_ended = is_end && batch.is_clean && !self.ended.contains(&origin);
+            if is_news || is_ended || (is_end && self.resends.contains(&origin)) {
                 match self.send_batch(origin, &batch) {
                     Err(error) if error.scope != Scope::Store => {
                         // The store has refused the batch, so the fetched state is out of date. It is fetched before
@@ -420,8 +432,14 @@ impl Worker {
         if batch.is_rest {
             self.totals.insert(origin, totals(batch));
         }
-        if batch.is_rest && batch.is_empty() {
+        let is_end = batch.is_rest && batch.is_empty();
+        if is_end {
             self.resends.remove(&origin);
+        }
+        if is_end && batch.is_clean {
+            self.ended.insert(origin);
+        } else {
+            self.ended.remove(&origin);
         }
         let mut shared = lock(&self.shared);
         let sent = batch.rows.len() as u64;
@@ -498,6 +516,7 @@ impl Worker {
                 self.refreshed_at = None;
                 self.fetched.clear();
                 self.cursors.clear();
+                self.ended.clear();
                 self.totals.clear();
                 client
             }

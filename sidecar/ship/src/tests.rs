@@ -1,9 +1,12 @@
 //! The store in a real PostgreSQL: rows kept once, rights, and failures of either side.
 
 mod batches;
+mod closing;
 mod document;
+mod fleet;
 mod forget;
 mod histories;
+mod kills;
 mod ledgers;
 mod refusals;
 mod reports;

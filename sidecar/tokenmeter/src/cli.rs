@@ -83,7 +83,7 @@ pub enum Action {
     /// Import, check, compare and query price files.
     #[command(subcommand)]
     Prices(PricesArgs),
-    /// Manage a ledger: close, verify, back up, reprice.
+    /// Manage a ledger: close, verify, back up, reprice, adjust.
     #[command(subcommand)]
     Ledger(LedgerArgs),
     /// Redirect connections from a server's port to tokenmeter.

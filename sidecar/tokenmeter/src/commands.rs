@@ -1,5 +1,6 @@
 //! The commands, from the flags to the exit code: 0 success, 1 failure, 2 invalid settings.
 
+mod adjust;
 mod admin_client;
 mod closed;
 pub(crate) mod completions;

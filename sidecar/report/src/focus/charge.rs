@@ -84,8 +84,10 @@ pub(super) enum Kind {
     Usage,
     /// Usage of, or a correction to, a closed period.
     Correction,
-    /// A correction to an open period: the price changed.
+    /// A correction to an open period: the price changed, or an amount without an exchange.
     Adjustment,
+    /// An amount without an exchange in a closed period.
+    LateAdjustment,
 }
 
 /// A quantity with its unit.

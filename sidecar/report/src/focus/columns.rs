@@ -63,12 +63,12 @@ columns! {
     BillingCurrency, BOTH, NEVER, "currency of the price book, or USD by GPU", |charge, _| charge.currency.code().to_owned();
     BillingPeriodEnd, BOTH, NEVER, "end of the month it is billed in", |charge, _| at(period::month_start_us(charge.billed + 1));
     BillingPeriodStart, BOTH, NEVER, "month it is billed in", |charge, _| at(period::month_start_us(charge.billed));
-    ChargeCategory, BOTH, NEVER, "Usage; Adjustment for another price in an open month", |charge, _| match charge.kind {
+    ChargeCategory, BOTH, NEVER, "Usage; Adjustment for another price in an open month, and for `ledger adjust`", |charge, _| match charge.kind {
         Kind::Usage | Kind::Correction => "Usage".to_owned(),
-        Kind::Adjustment => "Adjustment".to_owned(),
+        Kind::Adjustment | Kind::LateAdjustment => "Adjustment".to_owned(),
     };
     ChargeClass, BOTH, NULL, "Correction if the period was closed before it came", |charge, _| match charge.kind {
-        Kind::Correction => "Correction".to_owned(),
+        Kind::Correction | Kind::LateAdjustment => "Correction".to_owned(),
         Kind::Usage | Kind::Adjustment => String::new(),
     };
     ChargeDescription, BOTH, NULL, "in words", |charge, _| charge.description.clone();

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use ledger::Class;
 use ledger::period;
 use ledger::source::{DAY_US, Month, Share, Source, SourceError};
+use ledger::{Class, adjust};
 use meter::TokenType;
 use price::{About, Book, Currency, Rate};
 use serde_json::json;
@@ -388,6 +388,11 @@ fn of_usage(row: &Charge, priced: &Priced<'_>, usage: &Usage, charges: &mut Vec<
 }
 
 fn of_correction(row: Charge, rate: &Rate, sum: &Sums) -> Charge {
+    if row.model.as_deref() == Some(adjust::MODEL) {
+        let kind = if row.kind == Kind::Correction { Kind::LateAdjustment } else { row.kind };
+        let description = format!("Adjustment: {}", rate.entry);
+        return Charge { kind, description, cost_pico: sum.cost_pico, model: None, provider: None, ..row };
+    }
     let model = row.model.as_deref().unwrap_or_default();
     let description = format!("Price of {model} changed to that of version {}", rate.version);
     Charge { description, cost_pico: sum.cost_pico, ..row }

@@ -1,4 +1,5 @@
-//! Verifies that the store's daily totals equal the sums of its rows and corrections.
+//! Verifies that the store's daily totals equal the sums of its rows and corrections, and that closed months are as they
+//! were signed off.
 //!
 //! Only corrections are compared where the store has totals without rows: in a forgotten month, and for a file that
 //! lost rows before they were shipped.
@@ -13,6 +14,7 @@ use postgres::types::Type;
 
 use super::Central;
 use crate::columns;
+use crate::error::uuid;
 
 /// Maximum differences of one month that are listed; further ones are only counted.
 const MAX_NAMED: usize = 20;
@@ -26,6 +28,8 @@ pub struct Verdict {
     pub rows: u64,
     /// True if the month's rows were dropped, so that only its corrections were compared.
     pub is_forgotten: bool,
+    /// The digest, if the month is closed.
+    pub digest: Option<String>,
     /// The differences; empty if there are none.
     pub differences: Vec<String>,
 }
@@ -41,12 +45,15 @@ impl Central {
         let mut months = Vec::new();
         let sql = "SELECT first - date '1970-01-01' AS day, first IN (SELECT tokenmeter.forgotten()) AS is_forgotten \
                    FROM (SELECT to_date(right(inhrelid::regclass::text, 7), 'YYYY_MM') AS first FROM pg_inherits \
-                   WHERE inhparent = 'tokenmeter.line'::regclass) m ORDER BY 1";
+                   WHERE inhparent = 'tokenmeter.line'::regclass UNION SELECT month FROM tokenmeter.file) m \
+                   ORDER BY 1";
         self.each(sql, &[], |row| {
             let (day, is_forgotten): (i32, bool) = (row.try_get("day")?, row.try_get("is_forgotten")?);
             months.push((day, ledger::month::of_day(day), is_forgotten));
             Ok(())
         })?;
+        let forgotten: Vec<Month> =
+            months.iter().filter(|(_, _, is_forgotten)| *is_forgotten).map(|(_, month, _)| *month).collect();
         months.retain(|(_, month, _)| only.is_none_or(|only| only == *month));
         if let (Some(only), true) = (only, months.is_empty()) {
             return Err(format!("the central store has nothing of {}", ledger::month::name(only)).into());
@@ -86,9 +93,50 @@ impl Central {
             if more > 0 {
                 differences.push(format!("and {more} more such lines"));
             }
-            verdicts.push(Verdict { month, rows, is_forgotten, differences });
+            let digest = self.verify_closed(month, &forgotten, &mut differences)?;
+            verdicts.push(Verdict { month, rows, is_forgotten, digest, differences });
         }
         Ok(verdicts)
+    }
+
+    /// Compares a month with its sign-off. Returns the digest, if the month is closed.
+    fn verify_closed(
+        &self,
+        month: Month,
+        forgotten: &[Month],
+        differences: &mut Vec<String>,
+    ) -> Result<Option<String>, SourceError> {
+        let Some(closing) = self.closing(month)? else { return Ok(None) };
+        let name = ledger::month::name(month);
+        let Some((digest, document)) = &closing.signed else {
+            differences
+                .push(format!("its sign-off is not complete: run `tokenmeter ledger close {name}` again"));
+            return Ok(None);
+        };
+        let signed = self.closed_files(month)?;
+        let computed = self.compute(&closing, &signed, forgotten)?;
+        for (file, signed) in &signed {
+            if computed.file(file).is_none_or(|computed| computed != &signed.digest[..]) {
+                differences
+                    .push(format!("the ledger file {} is not as it was when it was closed", uuid(file)));
+            }
+        }
+        let others = computed.files().filter(|file| !signed.contains_key(*file)).map(uuid);
+        differences
+            .extend(others.map(|file| format!("the ledger file {file} came after the month was closed")));
+        if computed.digest[..] != digest[..] {
+            differences.push("its digest is not that of its sign-off".to_owned());
+        }
+        // Names of hosts may change, and files are compared above.
+        let names = document.as_object().into_iter().flatten().filter(|(name, _)| *name != "files");
+        let differing: Vec<&str> = names
+            .filter(|(name, value)| computed.document[*name] != **value)
+            .map(|(name, _)| &**name)
+            .collect();
+        if !differing.is_empty() {
+            differences.push(format!("its sign-off differs from the month in: {}", differing.join(", ")));
+        }
+        Ok(Some(ledger::digest::hex(digest)))
     }
 }
 
@@ -147,7 +195,10 @@ fn differing() -> String {
     format!(
         "WITH m AS MATERIALIZED (SELECT date '1970-01-01' + $1 AS first,
            (date '1970-01-01' + $1 + interval '1 month')::date AS next),
-         partial AS (SELECT DISTINCT instance FROM tokenmeter.gap WHERE seq < 0),
+         lacking AS (SELECT coalesce(f.late_of, g.instance) AS instance
+           FROM tokenmeter.gap g LEFT JOIN tokenmeter.file f ON f.instance = g.instance WHERE g.seq < 0),
+         partial AS (TABLE lacking UNION
+           SELECT f.instance FROM tokenmeter.file f WHERE f.late_of IN (TABLE lacking)),
          parts ({KEYS}, {names}) AS (
            SELECT {usage}, {of_exchange} FROM m, tokenmeter.exchange x
              WHERE {of_month} AND x.role IS DISTINCT FROM 'prefill' AND NOT $2 AND x.instance NOT IN (TABLE partial)

@@ -142,7 +142,7 @@ SELECT
 FROM tokenmeter.exchange x
 LEFT JOIN (
   SELECT correction.ended_at, correction.exchange, count(*) AS corrections, sum(correction.delta_pico) AS delta_pico,
-         (array_agg(correction.rate ORDER BY file.month DESC, correction.act DESC))[1] AS rate
+         (array_agg(correction.rate ORDER BY file.month DESC, file.is_central DESC, correction.act DESC))[1] AS rate
   FROM tokenmeter.correction LEFT JOIN tokenmeter.file USING (instance)
   GROUP BY correction.ended_at, correction.exchange
 ) c ON c.ended_at = x.ended_at AND c.exchange = x.id
@@ -270,7 +270,7 @@ FROM tokenmeter.correction
 LEFT JOIN tokenmeter.act ON act.instance = correction.instance AND act.seq = correction.act
 JOIN tokenmeter.rate ON rate.id = correction.rate;
 
--- A file that is requested again may have rows that the store lacks, so it counts as a gap.
+-- A file that is requested again, or did not arrive to its end, may have rows that the store lacks.
 CREATE OR REPLACE VIEW tokenmeter.gaps AS
 SELECT
   from_at                                               AS since,
@@ -288,7 +288,19 @@ SELECT
   NULL,
   false,
   instance
-FROM tokenmeter.file WHERE resend_since IS NOT NULL;
+FROM tokenmeter.file WHERE resend_since IS NOT NULL
+UNION ALL
+-- A file of a closed month that did not arrive to its end: after the exchange whose id has the time of the last one.
+SELECT
+  coalesce(least(to_timestamp(('x' || left(replace(last::text, '-', ''), 12))::bit(48)::bigint / 1000.0),
+                 (month + interval '1 month') AT TIME ZONE 'UTC'), month::timestamp AT TIME ZONE 'UTC'),
+  (month + interval '1 month') AT TIME ZONE 'UTC' - interval '1 microsecond',
+  'unshipped',
+  NULL,
+  false,
+  instance
+FROM tokenmeter.file
+WHERE NOT ended AND late_of IS NULL AND NOT is_central AND month <= (SELECT max(month) FROM tokenmeter.closing);
 
 CREATE OR REPLACE VIEW tokenmeter.audit AS
 SELECT

@@ -29,6 +29,13 @@ impl TestLedger {
         Self { ledger, entered: 0, before: 0, place }
     }
 
+    /// Returns one whose first row has a number, so that it shares no row with others.
+    pub(crate) fn beginning_at(number: u64) -> Self {
+        let mut book = Self::new();
+        (book.entered, book.before) = (number, number);
+        book
+    }
+
     /// Stops it, has something done to the file of its open month, and starts it again.
     pub(crate) fn meanwhile(&mut self, done: impl FnOnce(&Path)) {
         assert!(self.ledger.shutdown(Duration::from_secs(60)));
@@ -76,6 +83,11 @@ impl TestLedger {
             let status = self.ledger.status();
             status.rows_total == self.entered - self.before && status.queued_rows == 0
         });
+    }
+
+    /// Ends the process that writes it.
+    pub(crate) fn end(&self) -> bool {
+        self.ledger.shutdown(Duration::from_secs(60))
     }
 
     /// Starts shipping with short intervals.

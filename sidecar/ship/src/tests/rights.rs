@@ -91,7 +91,7 @@ fn role_writes_only_files_that_it_ships() {
             put("put_usage", instance, 1, "1"),
             format!("SELECT tokenmeter.put_device('{instance}', 20741, '{{}}')"),
             format!(
-                "SELECT tokenmeter.progress('{instance}', 681, 'h', 9999, 0, 0, 0, 0, NULL, NULL, false)"
+                "SELECT tokenmeter.progress('{instance}', 681, 'h', 9999, 0, 0, 0, 0, NULL, NULL, false, false)"
             ),
             format!("INSERT INTO tokenmeter.gap VALUES ('{instance}', 1, now(), now(), 'x', 1, true)"),
             format!("INSERT INTO tokenmeter.act VALUES ('{instance}', 1, now(), 'x', 'y', '')"),
@@ -144,6 +144,11 @@ fn owner_statements_refuse_others_and_name_owner() {
         ("forget", "SELECT tokenmeter.forget('2026-10')".to_owned()),
         ("send_again", format!("SELECT tokenmeter.send_again('{FILE_1}')")),
         ("give_up", format!("SELECT tokenmeter.give_up('{FILE_1}')")),
+        (
+            "begin_amendment",
+            "SELECT tokenmeter.begin_amendment(681, now(), 'adjusted', 'ann', '{}')".to_owned(),
+        ),
+        ("close", "SELECT tokenmeter.close('2026-10', 'ann')".to_owned()),
     ] {
         for role in ["node_4", "node_4_read"] {
             let error = connected(role, &database).batch_execute(&sql).expect_err(&sql);
@@ -178,6 +183,12 @@ fn shipping_role_lacks_rights_of_owner_statements() {
         "SELECT tokenmeter.forget('2026-10')".to_owned(),
         format!("SELECT tokenmeter.send_again('{FILE_1}')"),
         format!("SELECT tokenmeter.give_up('{FILE_1}')"),
+        "SELECT tokenmeter.begin_amendment(681, now(), 'adjusted', 'ann', '{}')".to_owned(),
+        "SELECT tokenmeter.close('2026-10', 'ann')".to_owned(),
+        "INSERT INTO tokenmeter.closing VALUES ('2026-10-01', now(), 'ann', 'x')".to_owned(),
+        format!(
+            "INSERT INTO tokenmeter.closed_file VALUES ('{FILE_1}', '2026-10-01', '', '2026-10-01', '{{}}')"
+        ),
     ] {
         assert_eq!(code(&mut client, &sql), "42501", "{sql}");
     }

@@ -12,25 +12,40 @@ use text::group_thousands;
 
 /// Renders the sign-off of a month. `now_us` is the time of the command.
 pub(crate) fn summary(sign_off: &SignOff, ledger: &Path, now_us: i64) -> String {
-    let document = &sign_off.document;
-    let text = |name: &str| document[name].as_str().unwrap_or("?");
-    let number = |name: &str| document[name].as_u64().unwrap_or(0);
-    let (month, at, by) = (text("month"), text("closed_at"), text("closed_by"));
-    let mut lines = vec![match at == utc(now_us) {
-        true => format!("{month} is closed, at {at} by {by}"),
-        false => format!("{month} was already closed, at {at} by {by}: nothing changed"),
-    }];
-    let mut line = |name: &str, text: String| lines.push(format!("  {name:<12} {text}"));
     let folder = ledger.parent().unwrap_or(Path::new(""));
-    let file = text("file");
-    line("file", format!("{}, read-only", folder.join(file).display()));
+    let file = sign_off.document["file"].as_str().unwrap_or("?");
     let signed = Path::new(file).with_extension("json");
     // In a ledger without an extension, the month at the end is no extension.
     let signed = match ledger.extension() {
         Some(_) => signed,
         None => format!("{file}.json").into(),
     };
-    line("sign-off", folder.join(signed).display().to_string());
+    let place = [
+        ("file", format!("{}, read-only", folder.join(file).display())),
+        ("sign-off", folder.join(signed).display().to_string()),
+    ];
+    let gaps = match sign_off.document["gaps"].as_u64().unwrap_or(0) {
+        0 => "none".to_owned(),
+        gaps => gaps_of(sign_off.month, ledger).unwrap_or_else(|| count(gaps, "gap")),
+    };
+    lines(sign_off, &place, gaps, now_us)
+}
+
+/// Renders a sign-off, with its place and its gaps.
+fn lines(sign_off: &SignOff, place: &[(&str, String)], gaps: String, now_us: i64) -> String {
+    let document = &sign_off.document;
+    let text = |name: &str| document[name].as_str().unwrap_or("?");
+    let number = |name: &str| document[name].as_u64().unwrap_or(0);
+    let (month, at, by) = (text("month"), text("closed_at"), text("closed_by"));
+    // The clock of a store may be ahead.
+    let mut lines = vec![match at >= &*utc(now_us) {
+        true => format!("{month} is closed, at {at} by {by}"),
+        false => format!("{month} was already closed, at {at} by {by}: nothing changed"),
+    }];
+    let mut line = |name: &str, text: String| lines.push(format!("  {name:<12} {text}"));
+    for (name, text) in place {
+        line(name, text.clone());
+    }
     line("digest", sign_off.digest.clone());
     line("exchanges", group_thousands(&number("exchanges").to_string()));
     line(
@@ -63,12 +78,28 @@ pub(crate) fn summary(sign_off: &SignOff, ledger: &Path, now_us: i64) -> String 
             lacking => format!("{} without a row, which the disk could not take", count(lacking, "exchange")),
         },
     );
-    let gaps = match number("gaps") {
-        0 => "none".to_owned(),
-        gaps => gaps_of(sign_off.month, ledger).unwrap_or_else(|| count(gaps, "gap")),
-    };
     line("gaps", gaps);
     lines.join("\n")
+}
+
+/// Renders the sign-off of a month of a central store.
+pub(crate) fn central_summary(sign_off: &SignOff, store: &str, now_us: i64) -> String {
+    let document = &sign_off.document;
+    let files = document["files"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let lacking = files.iter().filter(|file| file["is_shipped_to_its_end"] == false).count();
+    let mut of_files = group_thousands(&files.len().to_string());
+    if lacking > 0 {
+        let lacking = group_thousands(&lacking.to_string());
+        of_files.push_str(&format!(
+            ", {lacking} of them not shipped to their end: rows that arrive later are billed in the open month"
+        ));
+    }
+    let place = [("store", store.to_owned()), ("ledger files", of_files)];
+    let gaps = match document["gaps"].as_u64().unwrap_or(0) {
+        0 => "none".to_owned(),
+        gaps => count(gaps, "gap"),
+    };
+    lines(sign_off, &place, gaps, now_us)
 }
 
 /// Returns the month's gaps, one per line; `None` if the ledger cannot be read.

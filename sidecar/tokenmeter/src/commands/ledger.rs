@@ -10,6 +10,7 @@ use ledger::{CopyOutcome, Error, MonthCopy, Overview, Verdict, backup, close, mo
 use ship::Central;
 use ship::address::is_postgres;
 
+use super::adjust::{self, AdjustArgs};
 use super::ledger_path::{LedgerFileFlags, LedgerFlags, LedgerStoreFlags, NoLedger};
 use super::reprice::{self, RepriceArgs, RepriceError};
 use super::{closed, operator, print_message};
@@ -19,13 +20,14 @@ use crate::plan::store;
 /// The subcommands of `ledger`.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum LedgerArgs {
-    /// Close a month: verify and sign it off, make it read-only; later charges are billed in the open month.
+    /// Close a month: verify and sign it off; later charges are billed in the open month.
+    #[command(after_help = CLOSE)]
     Close {
         /// Month, as in 2026-10.
         #[arg(value_parser = month)]
         month: i32,
         #[command(flatten)]
-        ledger: LedgerFileFlags,
+        ledger: LedgerFlags,
         /// Operator's name, for the sign-off; by default the user of this process.
         #[arg(long, value_name = "NAME")]
         who: Option<String>,
@@ -48,7 +50,7 @@ pub enum LedgerArgs {
         #[arg(value_name = "DIR")]
         folder: PathBuf,
         #[command(flatten)]
-        ledger: LedgerFileFlags,
+        ledger: LedgerFlags,
     },
     /// Delete the rows of a central store's past months; their daily totals and corrections stay.
     #[command(after_help = FORGET)]
@@ -59,6 +61,8 @@ pub enum LedgerArgs {
         #[command(flatten)]
         ledger: LedgerStoreFlags,
     },
+    /// Charge or credit a tenant an amount in a month, without an exchange; in a closed month, as a correction.
+    Adjust(AdjustArgs),
     /// Charge by another price file: enter a correction for each exchange whose charge differs.
     Reprice(RepriceArgs),
     /// Show the files, their content and the process that writes them; exit 1 if one is damaged.
@@ -72,7 +76,7 @@ pub enum Format {
     Json,
 }
 
-fn month(text: &str) -> Result<i32, String> {
+pub(super) fn month(text: &str) -> Result<i32, String> {
     month::read(text).ok_or_else(|| format!("`{}` is no month; write one as 2026-10", text.escape_debug()))
 }
 
@@ -80,22 +84,33 @@ fn month(text: &str) -> Result<i32, String> {
 pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
     let is_good = match args {
         LedgerArgs::Close { month, ledger, who, format } => {
-            let path = ledger.path()?;
+            let named = ledger.named()?;
             let who = operator::name(who.as_deref(), &ThisMachine);
             let now_us = ledger::now_us();
-            let sign_off = close(&path, *month, &who, now_us)?;
+            let (sign_off, text, shown) = if is_postgres(&named) {
+                let address = address(&named)?;
+                let sign_off = ship::close(&address, *month, &who).map_err(LedgerError::Store)?;
+                let text = closed::central_summary(&sign_off, &address.to_string(), now_us);
+                (sign_off, text, address.to_string())
+            } else {
+                let sign_off = close(Path::new(&named), *month, &who, now_us)?;
+                let text = closed::summary(&sign_off, Path::new(&named), now_us);
+                (sign_off, text, named)
+            };
             print(&match format {
                 Format::Json => format!("{:#}", sign_off.document),
-                Format::Text => closed::summary(&sign_off, &path, now_us),
+                Format::Text => text,
             });
             if let Some(unpriced @ 1..) = sign_off.document["unpriced_exchanges"].as_u64() {
-                print_message(&closed::unpriced(unpriced, &month::name(*month), &path));
+                print_message(&closed::unpriced(unpriced, &month::name(*month), Path::new(&shown)));
             }
             true
         }
         LedgerArgs::Verify { month, ledger } => match ledger.named()? {
             url if is_postgres(&url) => {
-                let verdicts = verify_central(&url, *month).map_err(LedgerError::Store)?;
+                let central =
+                    Central::open(&address(&url)?).map_err(|error| LedgerError::Store(error.into()))?;
+                let verdicts = central.verify(*month).map_err(LedgerError::Store)?;
                 print(&lines(&verdicts, central_verdict));
                 verdicts.iter().all(|verdict| verdict.differences.is_empty())
             }
@@ -106,16 +121,22 @@ pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
             }
         },
         LedgerArgs::Backup { folder, ledger } => {
-            let copies = backup(&ledger.path()?, folder, ledger::now_us())?;
+            let named = ledger.named()?;
+            if is_postgres(&named) {
+                return Err(LedgerError::StoreBackup(address(&named)?.to_string(), folder.clone()));
+            }
+            let copies = backup(Path::new(&named), folder, ledger::now_us())?;
             print(&lines(&copies, copied));
             copies.iter().all(|copy| copy.done.is_ok())
         }
         LedgerArgs::Forget { keep_days, ledger } => {
-            let address = store::address_for_command(&ledger.url()?, &ThisMachine)
-                .map_err(|error| LedgerError::Store(error.to_string().into()))?;
-            let months =
-                ship::forget(&address, *keep_days).map_err(|error| LedgerError::Store(error.into()))?;
+            let months = ship::forget(&address(&ledger.url()?)?, *keep_days)
+                .map_err(|error| LedgerError::Store(error.into()))?;
             print(&forgotten(&months, *keep_days));
+            true
+        }
+        LedgerArgs::Adjust(args) => {
+            print(&adjust::run(args)?);
             true
         }
         LedgerArgs::Reprice(args) => return reprice::run(args).map_err(LedgerError::Reprice),
@@ -138,9 +159,10 @@ fn lines<T>(items: &[T], line: fn(&T) -> String) -> String {
     items.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn verify_central(url: &str, month: Option<i32>) -> Result<Vec<ship::Verdict>, SourceError> {
-    let address = store::address_for_command(url, &ThisMachine).map_err(|error| error.to_string())?;
-    Central::open(&address)?.verify(month)
+/// Returns the address of a central store, with its password.
+pub(super) fn address(url: &str) -> Result<ship::Address, LedgerError> {
+    store::address_for_command(url, &ThisMachine)
+        .map_err(|error| LedgerError::Store(error.to_string().into()))
 }
 
 fn central_verdict(verdict: &ship::Verdict) -> String {
@@ -148,11 +170,14 @@ fn central_verdict(verdict: &ship::Verdict) -> String {
     if !verdict.differences.is_empty() {
         return format!("{month}  DIFFERS  the central store:{}", listed(&verdict.differences));
     }
+    let digest = verdict.digest.as_ref().map(|digest| format!("; digest {digest}")).unwrap_or_default();
     match verdict.is_forgotten {
-        true => format!("{month}  ok  the central store: corrections and daily totals; its rows are deleted"),
+        true => format!(
+            "{month}  ok  the central store: corrections and daily totals; its rows are deleted{digest}"
+        ),
         false => {
             let rows = closed::count(verdict.rows, "row");
-            format!("{month}  ok  the central store: {rows} and their daily totals")
+            format!("{month}  ok  the central store: {rows} and their daily totals{digest}")
         }
     }
 }
@@ -261,6 +286,16 @@ copy of a month that the ledger lost stays. A folder with files of another
 ledger is refused. To restore: stop the proxy, move the ledger's files and their
 logs to another folder, copy the files of DIR back, verify, start the proxy.";
 
+const CLOSE: &str = "\
+Examples:
+  tokenmeter ledger close 2026-10 --ledger tokenmeter.db --who ann
+  tokenmeter ledger close 2026-10 --ledger postgres://owner@db/spend --format json
+
+A file becomes read-only, and its sign-off is written beside it. A ledger that is
+shipped is closed at the central store, for all ledgers at once: the role in the
+URL must own the schema tokenmeter. What is shipped later for a closed month is
+billed in the first open one. Closing a month again changes nothing.";
+
 const FORGET: &str = "\
 Example:
   tokenmeter ledger forget --keep-days 400 --ledger postgres://owner@db/spend
@@ -274,6 +309,8 @@ the proxy that writes it applies.";
 pub(crate) enum LedgerError {
     NoLedger(NoLedger),
     Store(SourceError),
+    /// A central store has a backup of its own.
+    StoreBackup(String, PathBuf),
     Ledger(Error),
     Reprice(RepriceError),
 }
@@ -283,6 +320,16 @@ impl fmt::Display for LedgerError {
         match self {
             Self::NoLedger(error) => write!(f, "{error}"),
             Self::Store(error) => write!(f, "{error}"),
+            Self::StoreBackup(store, folder) => {
+                let file = folder.join("tokenmeter.dump");
+                let (store, file) = (store, file.display());
+                write!(
+                    f,
+                    "a central store is backed up by PostgreSQL itself: `pg_dump --format=custom --schema=tokenmeter \
+                     --file={file} {store}`; restore it with `pg_restore --dbname=… {file}` and verify it with \
+                     `tokenmeter ledger verify --ledger postgres://…`"
+                )
+            }
             Self::Ledger(error) => write!(f, "{error}"),
             Self::Reprice(error) => write!(f, "{error}"),
         }
@@ -324,7 +371,7 @@ mod tests {
     fn flags_are_parsed() {
         let line = "ledger close 2026-10 --ledger x.db --who ann";
         let Ok(LedgerArgs::Close { month, ledger, who, format }) = args(line) else { panic!() };
-        assert_eq!((month, ledger.any.ledger.as_deref()), (681, Some("x.db")));
+        assert_eq!((month, ledger.ledger.as_deref()), (681, Some("x.db")));
         assert_eq!((who.as_deref(), format), (Some("ann"), Format::Text));
         let json = args("ledger close 2026-10 --format json");
         assert!(matches!(json, Ok(LedgerArgs::Close { format: Format::Json, .. })));
@@ -378,13 +425,16 @@ mod tests {
 
     #[test]
     fn verdict_on_the_central_store_is_rendered() {
-        let mut verdict = ship::Verdict { month: 681, rows: 7, is_forgotten: false, differences: Vec::new() };
+        let mut verdict =
+            ship::Verdict { month: 681, rows: 7, is_forgotten: false, digest: None, differences: Vec::new() };
         assert_eq!(
             central_verdict(&verdict),
             "2026-10  ok  the central store: 7 rows and their daily totals"
         );
         verdict.is_forgotten = true;
         assert!(central_verdict(&verdict).ends_with("its rows are deleted"));
+        verdict.digest = Some("ab".into());
+        assert!(central_verdict(&verdict).ends_with("its rows are deleted; digest ab"));
         verdict.differences = vec!["one".into(), "two".into()];
         assert_eq!(central_verdict(&verdict), "2026-10  DIFFERS  the central store:\n    one\n    two");
     }

@@ -13,9 +13,12 @@ use ledger::{Range, SourceError, period};
 use price::{Book, LineError};
 use report::{Change, Outcome, Reprice};
 use report::{Filter, Key};
+use ship::address::is_postgres;
+use ship::{Amender, Central};
 use text::{Glob, group_thousands, money, table};
 
-use super::ledger_path::{LedgerFileFlags, NoLedger};
+use super::ledger::LedgerError;
+use super::ledger_path::{LedgerFlags, NoLedger};
 use super::{operator, print, print_message};
 use crate::plan::machine::ThisMachine;
 
@@ -24,7 +27,7 @@ use crate::plan::machine::ThisMachine;
 #[command(after_help = EXAMPLES)]
 pub struct RepriceArgs {
     #[command(flatten)]
-    ledger: LedgerFileFlags,
+    ledger: LedgerFlags,
     /// Start of the range, by the end of exchanges: a month (2026-10), a day or a time in UTC.
     #[arg(long, value_name = "TIME", value_parser = period::instant, help_heading = EXCHANGES)]
     since: i64,
@@ -67,10 +70,11 @@ impl RepriceArgs {
 
 /// Reprices, and prints the result.
 pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
-    let ledger = args.ledger.any.named().map_err(RepriceError::NoLedger)?;
-    if ledger.contains("://") {
-        return Err(RepriceError::Remote);
-    }
+    let ledger = args.ledger.named().map_err(RepriceError::NoLedger)?;
+    let store = match is_postgres(&ledger) {
+        true => Some(super::ledger::address(&ledger).map_err(|error| RepriceError::Store(Box::new(error)))?),
+        false => None,
+    };
     let book = book(&args.prices)?;
     let who = operator::name(args.who.as_deref(), &ThisMachine);
     let filters = args.filters();
@@ -82,16 +86,31 @@ pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
         who: &who,
         at_us: ledger::now_us(),
     };
-    let outcome = if args.dry_run {
-        let store =
-            Store::open_read(Path::new(&ledger)).map_err(|error| RepriceError::Ledger(error.into()))?;
-        report::rehearse(&store, &request)
-    } else {
-        report::reprice(Path::new(&ledger), &request)
+    let outcome = match (store, args.dry_run) {
+        (Some(address), is_dry) => reprice_central(&address, &request, is_dry),
+        (None, true) => {
+            let store =
+                Store::open_read(Path::new(&ledger)).map_err(|error| RepriceError::Ledger(error.into()))?;
+            report::rehearse(&store, &request)
+        }
+        (None, false) => report::reprice(Path::new(&ledger), &request),
     };
     let outcome = outcome.map_err(RepriceError::Ledger)?;
     print(&summary(&outcome, &book, args.dry_run));
     Ok(ExitCode::SUCCESS)
+}
+
+fn reprice_central(
+    address: &ship::Address,
+    request: &Reprice<'_>,
+    is_dry: bool,
+) -> Result<Outcome, SourceError> {
+    let central = Central::open(address)?;
+    if is_dry {
+        return report::rehearse(&central, request);
+    }
+    let mut store = Amender::open(address)?;
+    report::reprice_by(central, request, &mut |amendment| Ok(store.amend(amendment)?))
 }
 
 fn book(path: &Path) -> Result<Book, RepriceError> {
@@ -211,8 +230,8 @@ fn exchanges(count: u64) -> String {
 #[derive(Debug)]
 pub(crate) enum RepriceError {
     NoLedger(NoLedger),
-    /// The ledger named is a central store.
-    Remote,
+    /// The address of the central store is wrong.
+    Store(Box<LedgerError>),
     Unread(PathBuf, io::Error),
     Prices(PathBuf, Vec<LineError>),
     Ledger(SourceError),
@@ -222,9 +241,7 @@ impl fmt::Display for RepriceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoLedger(error) => write!(f, "{error}"),
-            Self::Remote => f.write_str(
-                "a central store cannot be repriced: reprice the ledger file of each proxy; its corrections are shipped like rows",
-            ),
+            Self::Store(error) => write!(f, "{error}"),
             Self::Unread(path, error) => {
                 write!(f, "cannot read {}: {error}; name a price file with --prices", path.display())
             }
@@ -245,7 +262,7 @@ Examples:
     --since 2026-10 --until 2026-11 --dry-run
   tokenmeter ledger reprice --ledger tokenmeter.db --prices corrected.yaml \\
     --since 2026-10-20 --until 2026-11 --model 'llama*' --where tenant=acme
-  tokenmeter ledger reprice --ledger tokenmeter.db --prices prices.yaml \\
+  tokenmeter ledger reprice --ledger postgres://owner@db/spend --prices prices.yaml \\
     --since 2026-10 --until 2026-11 --unpriced-only
 
 Rows never change: a correction is added for each whose charge differs, billed

@@ -34,7 +34,7 @@ fn errors_have_remedies() {
     let error = run(&args(&format!("{line} x.db")).unwrap()).unwrap_err().to_string();
     assert!(error.contains("/nowhere/p.yaml") && error.contains("--prices"), "{error}");
     let error = run(&args(&format!("{line} postgres://host/db")).unwrap()).unwrap_err().to_string();
-    assert!(error.contains("ledger file of each proxy"), "{error}");
+    assert!(error.contains("/nowhere/p.yaml"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,99 @@
+//! Adjustments in reports: money of a tenant in a month, in every form and in every total, also beside rows.
+
+use ledger::testing::NOON_US;
+use ledger::{Adjustment, Store, adjust, close, month};
+use price::Currency;
+
+use crate::focus::{self, Billing, Options, Version};
+use crate::tests::query;
+use crate::{Column, Key, Query, Report, json, make, sheet, table};
+
+fn text(write: impl Fn(&mut Vec<u8>)) -> String {
+    let mut bytes = Vec::new();
+    write(&mut bytes);
+    String::from_utf8(bytes).unwrap()
+}
+
+fn forms(report: &Report) -> [String; 3] {
+    [
+        text(|to| table::write(report, None, to).unwrap()),
+        text(|to| sheet::write(report, &Column::usual(report.query.basis), None, to).unwrap()),
+        text(|to| json::write(report, None, to).unwrap()),
+    ]
+}
+
+#[test]
+fn adjustment_is_in_every_form_and_total() {
+    let (memory, place) = crate::disk_tests::book(5);
+    let path = place.ledger();
+    let (first, last) = {
+        let months = memory.rows.iter().map(|(billed, ..)| *billed);
+        (months.clone().min().unwrap(), months.max().unwrap())
+    };
+    let now_us = month::begin_us(last + 1) + 1;
+    let reports = |by: &[Key]| make(&Store::open_read(&path).unwrap(), &query(by)).unwrap();
+    let total = |report: &Report| report.totals.iter().map(|total| total.sums.cost_pico).sum::<i128>();
+    let keys = [&[Key::Tenant, Key::Currency][..], &[Key::Consumer], &[Key::Version, Key::Month], &[]];
+    let before = keys.map(|by| total(&reports(by)));
+    let enter = |pico, currency, reason: &str| {
+        let adjustment = Adjustment::new("acme", pico, currency, first, reason).unwrap();
+        assert!(adjust(&path, &adjustment, "ann", now_us).unwrap());
+    };
+    enter(-50_000_000_000_000, Currency::USD, "outage");
+    enter(7_000_000_000_001, Currency(*b"EUR"), "support");
+    for (by, before) in keys.into_iter().zip(before) {
+        assert_eq!(total(&reports(by)), before - 42_999_999_999_999, "{by:?}");
+    }
+    let report = reports(&[Key::Tenant, Key::Currency, Key::Entry, Key::Class]);
+    for form in forms(&report) {
+        for part in ["outage", "-50.00", "support", "7.000000000001", "EUR"] {
+            assert!(form.contains(part), "{part} is not in {form}");
+        }
+    }
+    // Of a closed month, it is billed later.
+    for month in first..last {
+        close(&path, month, "ann", now_us).unwrap();
+    }
+    enter(-1_000_000_000_000, Currency::USD, "late");
+    let options = Options {
+        version: Version::V1_2,
+        billing: Billing::Chargeback,
+        issuer: "platform".into(),
+        service: "LLM Inference".into(),
+    };
+    let asked = Query { now_us: NOON_US, ..query(&[]) };
+    let store = Store::open_read(&path).unwrap();
+    let dataset = text(|to| drop(focus::write(&store, &asked, &options, None, to).unwrap()));
+    let mut rows = csv::Reader::from_reader(dataset.as_bytes());
+    let header = rows.headers().unwrap().clone();
+    let of = |row: &csv::StringRecord, name: &str| {
+        row[header.iter().position(|column| column == name).unwrap()].to_owned()
+    };
+    let mut found: Vec<_> = rows
+        .records()
+        .map(Result::unwrap)
+        .filter(|row| of(row, "ChargeDescription").starts_with("Adjustment: "))
+        .map(|row| {
+            [
+                "ChargeDescription",
+                "ChargeCategory",
+                "ChargeClass",
+                "BilledCost",
+                "SubAccountId",
+                "ProviderName",
+                "x_ModelId",
+            ]
+            .map(|name| of(&row, name))
+            .join("|")
+        })
+        .collect();
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "Adjustment: late|Adjustment|Correction|-1.00|acme|platform|",
+            "Adjustment: outage|Adjustment||-50.00|acme|platform|",
+            "Adjustment: support|Adjustment||7.000000000001|acme|platform|",
+        ]
+    );
+}

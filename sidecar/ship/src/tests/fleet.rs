@@ -1,0 +1,108 @@
+//! A fleet: five ledgers and one store, two of them killed for good, one restored from a backup, one late by days. The
+//! months closed at the store plus what came late are the sum of all that was entered, but for what the killed ones had
+//! not shipped, which the reports name as gaps.
+
+use ledger::Row;
+use ledger::source::{Gap, Range, Source};
+
+use super::closing::{MONTHS, WAIT_TIMEOUT, address, billed, number, shipped, well};
+use super::ledgers::TestLedger;
+use super::resend::{backup, central, follow_remedies, no_file_waits};
+use super::server::{shared, until};
+use crate::close;
+
+/// The counted exchanges of rows, and their cost.
+fn added_up(rows: impl Iterator<Item = u64>) -> (u64, i128) {
+    let rows: Vec<Row> = rows.map(TestLedger::row).collect();
+    let exchanges = rows.iter().filter(|row| row.role.is_counted()).count() as u64;
+    (exchanges, rows.iter().map(|row| i128::from(row.charge.cost().unwrap_or(0))).sum())
+}
+
+fn total(database: &str) -> (u64, i128) {
+    billed(database).values().fold((0, 0), |sum, month| (sum.0 + month.0, sum.1 + month.1))
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn closed_fleet_is_the_sum_of_what_was_entered() {
+    let database = shared().database();
+    let url = shared().url(&database);
+    let mut owner = shared().client(&database).unwrap();
+    let [mut healthy, mut restored, mut killed, mut also_killed, mut late] =
+        [0, 1, 2, 3, 4].map(|at| TestLedger::beginning_at(at * 10_000));
+
+    // Of two, some rows are never shipped.
+    for (book, lost) in [(&mut killed, 50), (&mut also_killed, 7)] {
+        book.enter(200);
+        let shipper = book.ship(&url, 64);
+        shipped(&shipper, 200);
+        assert!(shipper.shutdown(WAIT_TIMEOUT));
+        book.enter(lost);
+    }
+    drop((killed, also_killed));
+
+    healthy.enter(300);
+    let healthy_shipper = healthy.ship(&url, 100);
+    shipped(&healthy_shipper, 300);
+
+    restored.enter(150);
+    let files = ledger::export::ExportReader::of(&restored.path()).files().unwrap();
+    restored.meanwhile(|_| {
+        for file in &files {
+            assert!(std::fs::copy(file, backup(file)).unwrap() > 0);
+        }
+    });
+    restored.enter(100);
+    let shipper = restored.ship(&url, 100);
+    shipped(&shipper, 250);
+    assert!(shipper.shutdown(WAIT_TIMEOUT));
+    restored.meanwhile(|_| {
+        for file in &files {
+            let _ = std::fs::remove_file(file);
+            std::fs::copy(backup(file), file).unwrap();
+        }
+    });
+    // Rows 150 to 249 are in the store only; it goes on with others.
+    restored.enter(60);
+    let restored_shipper = restored.ship(&url, 100);
+    until("it is reported", || restored_shipper.status().error.is_some());
+    follow_remedies(&mut owner, &restored_shipper);
+    until("all files are sent again", || no_file_waits(&mut owner));
+    shipped(&restored_shipper, 150 + 60);
+
+    late.enter(120);
+    let known = |late: u64| {
+        let rows = (0..300).chain(10_000..10_310).chain(20_000..20_200).chain(30_000..30_200);
+        added_up(rows.chain(40_000..40_000 + late))
+    };
+    for name in MONTHS {
+        close(&address(&database), number(name), "finance").unwrap();
+    }
+    let closed = billed(&database);
+    assert_eq!(total(&database), known(0));
+    well(&database);
+
+    let late_shipper = late.ship(&url, 50);
+    shipped(&late_shipper, 120);
+    healthy.enter(10);
+    shipped(&healthy_shipper, 310);
+    let after = billed(&database);
+    for name in MONTHS {
+        assert_eq!(after[&number(name)], closed[&number(name)], "{name}");
+    }
+    let (exchanges, pico) = added_up((300..310).chain(40_000..40_120));
+    assert_eq!(after[&number("2026-11")], (exchanges, pico));
+    let (all, later) = (known(120), added_up(300..310));
+    assert_eq!(total(&database), (all.0 + later.0, all.1 + later.1));
+    well(&database);
+
+    // Its processes end in order, and the store knows it.
+    for (book, shipper) in [(&healthy, healthy_shipper), (&restored, restored_shipper), (&late, late_shipper)]
+    {
+        assert!(book.end());
+        assert!(shipper.shutdown(WAIT_TIMEOUT));
+    }
+    let mut gaps = central(&database).gaps(&Range::ALL).unwrap();
+    gaps.retain(|gap| &*gap.why == Gap::UNSHIPPED);
+    assert_eq!(gaps.len(), 2, "of the killed: {gaps:?}");
+}

@@ -1,0 +1,130 @@
+//! The command `ledger adjust`: charges or credits a tenant an amount of money without an exchange.
+
+use std::path::Path;
+
+use clap::Args;
+use ledger::{Adjustment, month};
+use price::Currency;
+use ship::Amender;
+use ship::address::is_postgres;
+use text::money;
+
+use super::ledger::{LedgerError, address};
+use super::ledger_path::LedgerFlags;
+use super::operator;
+use crate::plan::machine::ThisMachine;
+
+/// The arguments of `ledger adjust`.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct AdjustArgs {
+    #[command(flatten)]
+    ledger: LedgerFlags,
+    /// Tenant to charge.
+    #[arg(long, value_name = "NAME")]
+    tenant: String,
+    /// Amount, exact; a credit is negative.
+    #[arg(long, value_name = "DECIMAL", value_parser = amount, allow_negative_numbers = true)]
+    amount: i128,
+    /// Currency, ISO 4217.
+    #[arg(long, value_name = "CODE", value_parser = currency)]
+    currency: Currency,
+    /// Month of the charge, as in 2026-10.
+    #[arg(long, value_parser = super::ledger::month)]
+    month: i32,
+    /// Reason, for reports and the audit trail.
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// Operator's name, for the audit trail; by default the user of this process.
+    #[arg(long, value_name = "NAME")]
+    who: Option<String>,
+}
+
+fn amount(text: &str) -> Result<i128, String> {
+    price::exact_pico(text)
+        .ok_or_else(|| format!("`{}` is no decimal number of at most 12 places", text.escape_debug()))
+}
+
+fn currency(text: &str) -> Result<Currency, String> {
+    let code = text.as_bytes().try_into().map(Currency).ok();
+    code.filter(Currency::is_known)
+        .ok_or_else(|| format!("`{}` is no currency in use; write one as USD", text.escape_debug()))
+}
+
+/// Enters the adjustment. Returns the text to print.
+pub(crate) fn run(args: &AdjustArgs) -> Result<String, LedgerError> {
+    let named = args.ledger.named()?;
+    let adjustment = Adjustment::new(&args.tenant, args.amount, args.currency, args.month, &args.reason)?;
+    let who = operator::name(args.who.as_deref(), &ThisMachine);
+    let now_us = ledger::now_us();
+    let is_new = if is_postgres(&named) {
+        let mut store = Amender::open(&address(&named)?).map_err(|error| LedgerError::Store(error.into()))?;
+        adjustment.enter(&who, now_us, |amendment| Ok(store.amend(amendment)?)).map_err(LedgerError::Store)?
+    } else {
+        ledger::adjust(Path::new(&named), &adjustment, &who, now_us)?
+    };
+    let (amount, code) = (money(args.amount), args.currency.code());
+    let (tenant, month) = (args.tenant.escape_debug(), month::name(args.month));
+    Ok(match is_new {
+        true => format!("{amount} {code} were entered for {tenant} in {month}"),
+        false => format!(
+            "{amount} {code} were entered for {tenant} in {month} for this reason before: nothing changed; another \
+             adjustment needs another reason"
+        ),
+    })
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tokenmeter ledger adjust --ledger tokenmeter.db --tenant acme --amount -50 \\
+    --currency USD --month 2026-10 --reason 'outage of 12 October'
+  tokenmeter ledger adjust --ledger postgres://owner@db/spend --tenant acme \\
+    --amount 20.5 --currency EUR --month 2026-10 --reason 'support, 1 hour'
+
+Reports show it as a charge of the tenant with the model __adjustment__ and the
+class correction; the key `entry` is the reason. In a closed month it is billed
+in the open one. The same command again enters nothing.";
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse;
+    use super::{AdjustArgs, run};
+    use crate::cli::Action;
+    use crate::commands::ledger::LedgerArgs;
+
+    fn args(more: &str) -> Result<AdjustArgs, String> {
+        match parse(&format!("ledger adjust --tenant acme --currency USD --reason outage {more}"))? {
+            Action::Ledger(LedgerArgs::Adjust(args)) => Ok(args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn invalid_flags_name_their_form() {
+        let found = args("--amount -50.000000000001 --month 2026-10 --ledger x.db").unwrap();
+        assert_eq!((found.amount, found.month), (-50_000_000_000_001, 681));
+        for (line, part) in [
+            ("--amount fifty --month 2026-10", "`fifty` is no decimal number"),
+            ("--amount 0.0000000000001 --month 2026-10", "at most 12 places"),
+            ("--amount 1 --month october", "write one as 2026-10"),
+            ("--amount 1 --month 2026-10 --currency XYZ", "no currency in use"),
+        ] {
+            let error = args(line).unwrap_err();
+            assert!(error.contains(part), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn adjustment_is_entered_once() {
+        let folder = std::env::temp_dir().join(format!("adjust-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("x.db");
+        let ledger = ledger::start(ledger::Plan::new(&path));
+        assert!(ledger.shutdown(std::time::Duration::from_secs(30)), "{:?}", ledger.status());
+        let line = format!("--amount -50 --month 2026-10 --ledger {}", path.display());
+        let said = [(); 2].map(|()| run(&args(&line).unwrap()).unwrap());
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(said[0], "-50.00 USD were entered for acme in 2026-10");
+        assert!(said[1].contains("nothing changed"), "{}", said[1]);
+    }
+}
