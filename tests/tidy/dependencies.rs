@@ -124,6 +124,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "tokenmeter-page",
             "tokenmeter-price",
             "tokenmeter-report",
+            "tokenmeter-ship",
             "tokenmeter-simulator",
             "tokenmeter-tenant",
             "tokenmeter-top",

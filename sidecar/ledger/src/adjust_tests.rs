@@ -1,3 +1,5 @@
+//! Adjustments: entered once, in their month or the open one, and not in a ledger that is shipped.
+
 use price::Currency;
 
 use super::{Adjustment, adjust};

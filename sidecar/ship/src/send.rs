@@ -29,16 +29,16 @@ pub(crate) fn send(
     ensure_months(client, batch)?;
     let mut transaction = client.transaction()?;
     hold_partitions(&mut transaction)?;
-    begin(&mut transaction, origin, host, batch)?;
-    rates(&mut transaction, origin, batch)?;
+    let of_rows = begin(&mut transaction, origin, host, batch)?;
+    rates(&mut transaction, of_rows, batch)?;
     let (rows, seqs) = (batch.rows.iter(), &batch.row_seqs);
-    let new = Columns::of(rows, &[]).numbered(seqs).insert(&mut transaction, Some(origin))?;
+    let new = Columns::of(rows, &[]).numbered(seqs).insert(&mut transaction, Some(of_rows))?;
     let (energy, seqs) = (batch.energy.iter(), &batch.energy_seqs);
-    Columns::of(energy, &[]).numbered(seqs).insert(&mut transaction, Some(origin))?;
-    acts(&mut transaction, origin, batch)?;
+    Columns::of(energy, &[]).numbered(seqs).insert(&mut transaction, Some(of_rows))?;
+    acts(&mut transaction, of_rows, batch)?;
     let (corrections, seqs) = (batch.corrections.iter(), &batch.correction_seqs);
-    Columns::of(corrections, &[]).numbered(seqs).insert(&mut transaction, Some(origin))?;
-    gaps(&mut transaction, origin, batch)?;
+    Columns::of(corrections, &[]).numbered(seqs).insert(&mut transaction, Some(of_rows))?;
+    gaps(&mut transaction, of_rows, batch)?;
     daily_totals(&mut transaction, origin, "put_shed", &batch.shed)?;
     // After the rows, because their triggers add to the same daily totals.
     daily_totals(&mut transaction, origin, "put_usage", &batch.usage)?;
@@ -76,11 +76,18 @@ fn hold_partitions(to: &mut Transaction<'_>) -> Result<(), ShipError> {
     Ok(())
 }
 
-/// Locks the file's row, and checks that the store still has everything before the batch.
-fn begin(to: &mut Transaction<'_>, origin: Origin, host: &str, batch: &ShipBatch) -> Result<(), ShipError> {
+/// Locks the file's row, and checks that the store still has everything before the batch. Returns the file that takes the
+/// rows: another one if the file's month is closed.
+fn begin(
+    to: &mut Transaction<'_>,
+    origin: Origin,
+    host: &str,
+    batch: &ShipBatch,
+) -> Result<Origin, ShipError> {
     let (host, previous) = (text(host), batch.previous.map(|origin| Id(origin.instance)));
     let row = to.query_typed(
-        "SELECT exchange, energy, correction, act, gap FROM tokenmeter.begin($1, $2, $3, $4, $5)",
+        "SELECT exchange, energy, correction, act, gap, tokenmeter.open_file($1) AS of_rows \
+         FROM tokenmeter.begin($1, $2, $3, $4, $5)",
         &[
             (&Id(origin.instance), Type::UUID),
             (&origin.month, Type::INT4),
@@ -89,8 +96,11 @@ fn begin(to: &mut Transaction<'_>, origin: Origin, host: &str, batch: &ShipBatch
             (&previous, Type::UUID),
         ],
     )?;
-    let there = row.first().map(cursor).unwrap_or_default();
-    if batch.after.is_beyond(there) { Err(ShipError::store_is_behind()) } else { Ok(()) }
+    let row = row.first().ok_or_else(|| ShipError::other("the central store began no batch"))?;
+    match batch.after.is_beyond(cursor(row)) {
+        true => Err(ShipError::store_is_behind()),
+        false => Ok(Origin { instance: row.try_get::<_, Id>("of_rows")?.0, ..origin }),
+    }
 }
 
 /// Returns the cursor in a file's row.

@@ -136,10 +136,11 @@ fn demo_takes_its_own_flags_only() {
 fn only_commands_for_central_stores_mention_them() {
     for (line, store) in [
         ("tokenmeter spend --help", true),
-        ("tokenmeter ledger close --help", false),
+        ("tokenmeter ledger close --help", true),
         ("tokenmeter ledger verify --help", true),
         ("tokenmeter ledger status --help", false),
-        ("tokenmeter ledger reprice --help", false),
+        ("tokenmeter ledger reprice --help", true),
+        ("tokenmeter ledger adjust --help", true),
     ] {
         let help = parse(line).unwrap_err().to_string();
         assert_eq!(help.contains("postgres://"), store, "{line}: {help}");

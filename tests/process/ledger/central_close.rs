@@ -44,10 +44,8 @@ async fn killed_commands_of_the_store_lose_and_double_nothing() {
     let mut proxy = place.start(server.addr(), "x.db", &["--ledger-ship", &url]);
     let load = load(proxy.data, 1);
     tokio::task::block_in_place(|| {
-        proxy.page_when("some are shipped", |page| {
-            is_up(page)
-                && Rows::of(page).acknowledged > 20
-                && page.sum("tokenmeter_ship_rows_total", &[]) > 0.0
+        proxy.page_when("some are on the disk", |page| {
+            is_up(page) && Rows::of(page).acknowledged > 20 && page.sum("tokenmeter_ship_up", &[]) == 1.0
         });
         load.abort();
         proxy.terminate();

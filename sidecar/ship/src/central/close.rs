@@ -32,7 +32,7 @@ pub(super) struct Closing {
     pub(super) signed: Option<(Vec<u8>, Value)>,
 }
 
-/// What the sign-off of a month is computed from.
+/// The sign-off of a month, computed from its rows, and the files that it covers.
 pub(super) struct Computed {
     pub(super) digest: Digest,
     pub(super) document: Value,

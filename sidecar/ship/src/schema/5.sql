@@ -90,49 +90,72 @@ BEGIN
     INSERT INTO tokenmeter.file
       (instance, month, host, exchange, energy, correction, act, gap, seen_at, owner, late_of)
     VALUES (late, first_open, f.host, 0, 0, 0, 0, 0, now(), f.owner, coalesce(f.late_of, f.instance));
+  ELSE
+    UPDATE tokenmeter.file SET owner = f.owner WHERE file.instance = late AND file.owner IS DISTINCT FROM f.owner;
   END IF;
   RETURN late;
 END $$;
 
--- Enters a row of a ledger file whose month is closed as late.
-CREATE FUNCTION tokenmeter.move_late() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  NEW.instance := tokenmeter.open_file(NEW.instance);
-  RETURN NEW;
-END $$;
-
--- The same for rows whose key is the file and the column that the trigger names: one that is there is not entered again
--- as late.
-CREATE FUNCTION tokenmeter.move_late_keyed() RETURNS trigger
+-- Refuses rows of ledger files that another role ships, or whose month is closed: a batch enters them under the file that
+-- `open_file` returns.
+CREATE OR REPLACE FUNCTION tokenmeter.check_owner() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  late uuid := tokenmeter.open_file(NEW.instance);
+  instances uuid[] := ARRAY(SELECT DISTINCT instance FROM inserted);
+  closed uuid;
+BEGIN
+  PERFORM tokenmeter.require_owner(instances);
+  PERFORM pg_advisory_xact_lock_shared(7954884599196870001);
+  SELECT f.instance INTO closed FROM tokenmeter.file f
+  WHERE f.instance = ANY (instances) AND f.month <= (SELECT max(c.month) FROM tokenmeter.closing c) LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'the month of the ledger file % is closed', closed
+      USING ERRCODE = 'TM004', HINT = 'Its rows are sent again as late rows';
+  END IF;
+  RETURN NULL;
+END $$;
+
+-- Leaves out a late row that its ledger file, or late rows of it, have in a closed month already: the key of these tables
+-- is the file and the column that the trigger names.
+CREATE FUNCTION tokenmeter.leave_out_known() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  origin uuid := (SELECT f.late_of FROM tokenmeter.file f WHERE f.instance = NEW.instance);
   is_there boolean;
 BEGIN
-  IF late <> NEW.instance THEN
+  IF origin IS NOT NULL THEN
     EXECUTE format(
       'SELECT EXISTS (SELECT FROM tokenmeter.%1$I x JOIN tokenmeter.file f USING (instance)
        WHERE (f.instance = $1 OR f.late_of = $1) AND x.%2$I = ($2).%2$I)', TG_TABLE_NAME, TG_ARGV[0])
-      INTO is_there USING NEW.instance, NEW;
+      INTO is_there USING origin, NEW;
     IF is_there THEN
       RETURN NULL;
     END IF;
-    NEW.instance := late;
   END IF;
   RETURN NEW;
 END $$;
 
--- Their names come after those of the checks of a row, which are of its own file.
-CREATE TRIGGER move_late BEFORE INSERT ON tokenmeter.exchange FOR EACH ROW EXECUTE FUNCTION tokenmeter.move_late();
-CREATE TRIGGER move_late BEFORE INSERT ON tokenmeter.energy FOR EACH ROW EXECUTE FUNCTION tokenmeter.move_late();
-CREATE TRIGGER move_late BEFORE INSERT ON tokenmeter.correction FOR EACH ROW EXECUTE FUNCTION tokenmeter.move_late();
-CREATE TRIGGER move_late BEFORE INSERT ON tokenmeter.act
-FOR EACH ROW EXECUTE FUNCTION tokenmeter.move_late_keyed('seq');
-CREATE TRIGGER move_late BEFORE INSERT ON tokenmeter.gap
-FOR EACH ROW EXECUTE FUNCTION tokenmeter.move_late_keyed('seq');
-CREATE TRIGGER move_late BEFORE INSERT ON tokenmeter.file_rate
-FOR EACH ROW EXECUTE FUNCTION tokenmeter.move_late_keyed('id');
+CREATE TRIGGER leave_out_known BEFORE INSERT ON tokenmeter.act
+FOR EACH ROW EXECUTE FUNCTION tokenmeter.leave_out_known('seq');
+CREATE TRIGGER leave_out_known BEFORE INSERT ON tokenmeter.gap
+FOR EACH ROW EXECUTE FUNCTION tokenmeter.leave_out_known('seq');
+CREATE TRIGGER leave_out_known BEFORE INSERT ON tokenmeter.file_rate
+FOR EACH ROW EXECUTE FUNCTION tokenmeter.leave_out_known('id');
+
+-- A gap with a number below zero is of rows that retention deleted before they were sent; they come after the number
+-- -1 - seq. Rows that the store had when the file was requested again are still here, and are no gap.
+CREATE OR REPLACE FUNCTION tokenmeter.leave_out_held() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  origin uuid := coalesce((SELECT f.late_of FROM tokenmeter.file f WHERE f.instance = NEW.instance), NEW.instance);
+  held bigint := (SELECT f.held FROM tokenmeter.file f WHERE f.instance = origin);
+BEGIN
+  NEW.lost_rows := NEW.lost_rows - greatest(0, held - (-1 - NEW.seq));
+  IF NEW.lost_rows <= 0 THEN
+    RETURN NULL;
+  END IF;
+  RETURN NEW;
+END $$;
 
 -- Refuses a correction with the id of another and different content: a ledger file then has two histories, one of them
 -- wrong. Where one of the two was made in the store, the first one stays.
@@ -140,7 +163,7 @@ CREATE OR REPLACE FUNCTION tokenmeter.check_correction() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   there tokenmeter.correction;
-  origin uuid;
+  sent tokenmeter.correction := NEW;
 BEGIN
   SELECT * INTO there FROM tokenmeter.correction c WHERE c.id = NEW.id;
   IF NOT FOUND THEN
@@ -149,15 +172,16 @@ BEGIN
   IF EXISTS (SELECT FROM tokenmeter.file f WHERE f.instance IN (there.instance, NEW.instance) AND f.is_central) THEN
     RETURN NULL;
   END IF;
-  origin := coalesce((SELECT f.late_of FROM tokenmeter.file f WHERE f.instance = there.instance), there.instance);
-  there.instance := origin;
-  there.seq := NEW.seq;
-  IF there IS DISTINCT FROM NEW THEN
+  -- Late or not, it is of the same ledger file.
+  there.instance := coalesce((SELECT f.late_of FROM tokenmeter.file f WHERE f.instance = there.instance), there.instance);
+  sent.instance := coalesce((SELECT f.late_of FROM tokenmeter.file f WHERE f.instance = NEW.instance), NEW.instance);
+  there.seq := sent.seq;
+  IF there IS DISTINCT FROM sent THEN
     RAISE EXCEPTION 'the correction % of the ledger file % is here with another content, from the ledger file %',
-      NEW.id, NEW.instance, origin
+      NEW.id, sent.instance, there.instance
       USING ERRCODE = 'TM002', HINT = format(
         'If that file was put back from a backup, let the store''s owner run `SELECT tokenmeter.send_again(%L)`; if it '
-        'is lost, `SELECT tokenmeter.give_up(%L)`', origin, origin);
+        'is lost, `SELECT tokenmeter.give_up(%L)`', there.instance, there.instance);
   END IF;
   RETURN NEW;
 END $$;
@@ -490,7 +514,7 @@ DECLARE
 BEGIN
   FOR what IN
     SELECT p.oid FROM pg_proc p WHERE p.pronamespace = 'tokenmeter'::regnamespace
-      AND p.proname IN ('open_file', 'without', 'late_line', 'begin', 'progress', 'close', 'begin_amendment', 'move_late', 'move_late_keyed')
+      AND p.proname IN ('open_file', 'without', 'late_line', 'begin', 'progress', 'close', 'begin_amendment', 'leave_out_known')
   LOOP
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', what::regprocedure);
   END LOOP;

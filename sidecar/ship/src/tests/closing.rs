@@ -78,6 +78,8 @@ fn digest_of_a_file_is_what_its_own_close_says() {
     let url = shared().url(&database);
     let mut book = TestLedger::new();
     book.enter(500);
+    // Every fourth is of a month before.
+    [4_000, 4_004, 4_008, 4_012].into_iter().for_each(|number| book.enter_energy_of_lost(number));
     let copy = Place::new().unwrap();
     let mut ledger = PathBuf::new();
     book.meanwhile(|path| ledger = copied(path, &copy));
@@ -100,6 +102,9 @@ fn digest_of_a_file_is_what_its_own_close_says() {
         assert_eq!(files.len(), 1, "{files:?}");
         assert_eq!(files[0]["digest"].as_str(), Some(&*own.digest), "{name}");
         assert_eq!(files[0]["is_shipped_to_its_end"], true);
+        let lost = "SELECT count(*) FROM tokenmeter.energy WHERE class = 'shed' AND tenant IS NOT NULL \
+                    AND instance = (SELECT instance FROM tokenmeter.file WHERE to_char(month, 'YYYY-MM') = $1)";
+        assert!(owner.query_one(lost, &[name]).unwrap().get::<_, i64>(0) > 0, "{name}");
         for equal in
             ["exchanges", "rows", "energy_rows", "correction_rows", "gaps", "cost", "tokens", "energy_joules"]
         {
@@ -114,7 +119,7 @@ fn digest_of_a_file_is_what_its_own_close_says() {
     assert_eq!(is_closed, [Some(true), Some(true), Some(false)]);
     well(&database);
 
-    // A row, a gap and a total of a closed month cannot change unseen.
+    // A row, GPU use and the sign-off of a closed month cannot change unseen.
     for (change, back) in [
         (
             "UPDATE tokenmeter.exchange SET consumer = 'x' WHERE id = (SELECT id FROM tokenmeter.exchange \
@@ -122,25 +127,25 @@ fn digest_of_a_file_is_what_its_own_close_says() {
             "UPDATE tokenmeter.exchange SET consumer = 'someone' WHERE consumer = 'x'",
         ),
         (
-            "INSERT INTO tokenmeter.gap SELECT instance, 9, now(), now(), 'x', 1, true FROM tokenmeter.file WHERE false",
-            "SELECT",
-        ),
-        (
-            "UPDATE tokenmeter.act SET who = who || 'x' WHERE instance IN (SELECT instance FROM tokenmeter.closed_file)",
-            "UPDATE tokenmeter.act SET who = rtrim(who, 'x')",
+            "UPDATE tokenmeter.energy SET gpu_ns = gpu_ns + 1 WHERE class = 'shed' AND ended_at < '2026-10-01'",
+            "UPDATE tokenmeter.energy SET gpu_ns = gpu_ns - 1 WHERE class = 'shed' AND ended_at < '2026-10-01'",
         ),
         (
             "UPDATE tokenmeter.closing SET closed_by = 'x' || closed_by",
             "UPDATE tokenmeter.closing SET closed_by = substr(closed_by, 2)",
         ),
     ] {
-        let changed = owner.execute(change, &[]).unwrap();
+        assert!(owner.execute(change, &[]).unwrap() > 0, "{change}");
         let differences: usize =
             central(&database).verify(None).unwrap().iter().map(|verdict| verdict.differences.len()).sum();
-        assert_eq!(changed > 0, differences > 0, "{change}");
+        assert!(differences > 0, "{change}");
         owner.batch_execute(back).unwrap();
         well(&database);
     }
+    // Not even its own role enters anything in it.
+    let entered = "INSERT INTO tokenmeter.gap SELECT instance, 99, now(), now(), 'x', 1, true FROM tokenmeter.closed_file";
+    let error = owner.batch_execute(entered).unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "TM004");
     // Rows that are forgotten were signed off.
     owner.batch_execute("SELECT tokenmeter.forget('2026-07')").unwrap();
     well(&database);

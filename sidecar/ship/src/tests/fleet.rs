@@ -2,14 +2,19 @@
 //! months closed at the store plus what came late are the sum of all that was entered, but for what the killed ones had
 //! not shipped, which the reports name as gaps.
 
-use ledger::Row;
-use ledger::source::{Gap, Range, Source};
+use std::collections::BTreeMap;
 
-use super::closing::{MONTHS, WAIT_TIMEOUT, address, billed, number, shipped, well};
+use ledger::Row;
+use ledger::source::{Gap, Month, Range, Source};
+use proptest::prelude::*;
+
+use super::closing::{
+    MONTHS, WAIT_TIMEOUT, address, adjust, adjustment, billed, number, reprice, shipped, well,
+};
 use super::ledgers::TestLedger;
 use super::resend::{backup, central, follow_remedies, no_file_waits};
 use super::server::{shared, until};
-use crate::close;
+use crate::{close, schema};
 
 /// The counted exchanges of rows, and their cost.
 fn added_up(rows: impl Iterator<Item = u64>) -> (u64, i128) {
@@ -105,4 +110,100 @@ fn closed_fleet_is_the_sum_of_what_was_entered() {
     let mut gaps = central(&database).gaps(&Range::ALL).unwrap();
     gaps.retain(|gap| &*gap.why == Gap::UNSHIPPED);
     assert_eq!(gaps.len(), 2, "of the killed: {gaps:?}");
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Exchanges of one of two ledgers.
+    Enter(usize, u64),
+    Ship(usize),
+    /// The next month in order, of those that are over.
+    Close,
+    /// One of the past months.
+    Forget(usize),
+    SendAgain,
+    Reprice(u32),
+    Adjust(usize),
+}
+
+fn history() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0..2_usize, 1..40_u64).prop_map(|(book, rows)| Step::Enter(book, rows)),
+        5 => (0..2_usize).prop_map(Step::Ship),
+        3 => Just(Step::Close),
+        1 => (0..2_usize).prop_map(Step::Forget),
+        2 => Just(Step::SendAgain),
+        2 => prop_oneof![Just(4), Just(9)].prop_map(Step::Reprice),
+        1 => (0..3_usize).prop_map(Step::Adjust),
+    ];
+    prop::collection::vec(step, 4..14)
+}
+
+proptest! {
+    #![proptest_config(chance::cases(5))]
+
+    /// Whatever arrives, is sent again, corrected or forgotten.
+    #[test]
+    #[ignore = "needs PostgreSQL"]
+    fn closed_month_never_changes(history in history()) {
+        let database = shared().database();
+        let (url, at) = (shared().url(&database), address(&database));
+        let mut owner = shared().client(&database).unwrap();
+        schema::ensure(&mut owner).unwrap();
+        let mut books = [0, 1].map(|book| TestLedger::beginning_at(book * 10_000));
+        let mut sent = [0_u64; 2];
+        let mut closed: BTreeMap<Month, (u64, i128)> = BTreeMap::new();
+        let first = [Step::Enter(0, 30), Step::Enter(1, 30), Step::Ship(0), Step::Ship(1)];
+        let last = [Step::Enter(0, 20), Step::SendAgain, Step::Ship(0), Step::Ship(1)];
+        for step in first.into_iter().chain(history).chain(last) {
+            match step {
+                Step::Enter(book, rows) => books[book].enter(rows),
+                Step::Ship(book) => {
+                    let entered = books[book].entered() - book as u64 * 10_000;
+                    let shipper = books[book].ship(&url, 16);
+                    shipped(&shipper, entered);
+                    assert!(shipper.shutdown(WAIT_TIMEOUT));
+                    sent[book] = entered;
+                }
+                Step::Close => {
+                    // Late rows make a month of their own, August.
+                    for name in ["2026-07", "2026-08", "2026-09", "2026-10"].map(number) {
+                        if closed.last_key_value().is_some_and(|(last, _)| *last >= name) {
+                            continue;
+                        }
+                        match close(&at, name, "ann") {
+                            Ok(_) => drop(closed.insert(name, billed(&database).remove(&name).unwrap_or_default())),
+                            Err(error) if error.to_string().contains("no ledger file of it") => continue,
+                            Err(error) => assert!(error.to_string().contains("is being sent again"), "{error}"),
+                        }
+                        break;
+                    }
+                }
+                Step::Forget(month) => {
+                    let forget = format!("SELECT tokenmeter.forget('{}')", MONTHS[month]);
+                    owner.batch_execute(&forget).unwrap();
+                }
+                Step::SendAgain => owner
+                    .batch_execute("SELECT tokenmeter.send_again(instance) FROM tokenmeter.file WHERE late_of IS NULL AND NOT is_central")
+                    .unwrap(),
+                Step::Reprice(price) => {
+                    reprice(&at, price).unwrap();
+                    assert_eq!(reprice(&at, price).unwrap(), 0);
+                }
+                Step::Adjust(month) => drop(adjust(&at, &adjustment("outage", MONTHS[month])).unwrap()),
+            }
+            let now = billed(&database);
+            for (month, sums) in &closed {
+                assert_eq!(&now.get(month).copied().unwrap_or_default(), sums, "{step:?}");
+            }
+            let rows = sent.iter().zip([0, 10_000]).flat_map(|(sent, first)| first..first + sent);
+            let exchanges: u64 = now.values().map(|(exchanges, _)| exchanges).sum();
+            // Corrections count an exchange that got its first price once more.
+            let of_usage = "SELECT coalesce(sum(exchanges), 0)::bigint FROM tokenmeter.line WHERE class = 'usage'";
+            let counted: i64 = owner.query_one(of_usage, &[]).unwrap().get(0);
+            assert_eq!(counted as u64, added_up(rows).0, "{step:?}");
+            assert!(exchanges >= counted as u64);
+            well(&database);
+        }
+    }
 }

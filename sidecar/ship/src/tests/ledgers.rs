@@ -85,6 +85,20 @@ impl TestLedger {
         });
     }
 
+    /// Enters the GPU use of an exchange whose row was lost, and GPU use of its day without an exchange.
+    pub(crate) fn enter_energy_of_lost(&self, number: u64) {
+        let row = Self::row(number);
+        let used = Used { gpu_ns: Some(number), energy_nj: Some(7), gpu_hours_pico: 5, gpu_energy_pico: 3 };
+        self.ledger.energy(EnergyRow::of(&row, used));
+        self.ledger.device(vec![DeviceTotal {
+            day: (row.ended_us / DAY_US) as i32,
+            hw_id: "GPU-2".into(),
+            share: Share::Unattributed,
+            sums: GpuSums { energy_nj: 11, gpu_ns: 13, gpu_hours_pico: 17, gpu_energy_pico: 19 },
+        }]);
+        until("the energy is on the disk", || self.ledger.status().queued_rows == 0);
+    }
+
     /// Ends the process that writes it.
     pub(crate) fn end(&self) -> bool {
         self.ledger.shutdown(Duration::from_secs(60))

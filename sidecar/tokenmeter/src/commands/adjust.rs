@@ -93,7 +93,7 @@ mod tests {
     use crate::commands::ledger::LedgerArgs;
 
     fn args(more: &str) -> Result<AdjustArgs, String> {
-        match parse(&format!("ledger adjust --tenant acme --currency USD --reason outage {more}"))? {
+        match parse(&format!("ledger adjust --tenant acme --reason outage {more}"))? {
             Action::Ledger(LedgerArgs::Adjust(args)) => Ok(args),
             other => panic!("{other:?}"),
         }
@@ -101,12 +101,12 @@ mod tests {
 
     #[test]
     fn invalid_flags_name_their_form() {
-        let found = args("--amount -50.000000000001 --month 2026-10 --ledger x.db").unwrap();
+        let found = args("--amount -50.000000000001 --currency USD --month 2026-10 --ledger x.db").unwrap();
         assert_eq!((found.amount, found.month), (-50_000_000_000_001, 681));
         for (line, part) in [
-            ("--amount fifty --month 2026-10", "`fifty` is no decimal number"),
-            ("--amount 0.0000000000001 --month 2026-10", "at most 12 places"),
-            ("--amount 1 --month october", "write one as 2026-10"),
+            ("--amount fifty --currency USD --month 2026-10", "`fifty` is no decimal number"),
+            ("--amount 0.0000000000001 --currency USD --month 2026-10", "at most 12 places"),
+            ("--amount 1 --currency USD --month october", "write one as 2026-10"),
             ("--amount 1 --month 2026-10 --currency XYZ", "no currency in use"),
         ] {
             let error = args(line).unwrap_err();
@@ -121,7 +121,7 @@ mod tests {
         let path = folder.join("x.db");
         let ledger = ledger::start(ledger::Plan::new(&path));
         assert!(ledger.shutdown(std::time::Duration::from_secs(30)), "{:?}", ledger.status());
-        let line = format!("--amount -50 --month 2026-10 --ledger {}", path.display());
+        let line = format!("--amount -50 --currency USD --month 2026-10 --ledger {}", path.display());
         let said = [(); 2].map(|()| run(&args(&line).unwrap()).unwrap());
         std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(said[0], "-50.00 USD were entered for acme in 2026-10");

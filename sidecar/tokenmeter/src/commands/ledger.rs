@@ -289,12 +289,13 @@ logs to another folder, copy the files of DIR back, verify, start the proxy.";
 const CLOSE: &str = "\
 Examples:
   tokenmeter ledger close 2026-10 --ledger tokenmeter.db --who ann
-  tokenmeter ledger close 2026-10 --ledger postgres://owner@db/spend --format json
+  tokenmeter ledger close 2026-10 --ledger postgres://owner@db/spend \\
+    --format json
 
-A file becomes read-only, and its sign-off is written beside it. A ledger that is
-shipped is closed at the central store, for all ledgers at once: the role in the
-URL must own the schema tokenmeter. What is shipped later for a closed month is
-billed in the first open one. Closing a month again changes nothing.";
+A file becomes read-only, and its sign-off is written beside it. A ledger that
+is shipped is closed at the central store, for all ledgers at once: the role in
+the URL must own the schema tokenmeter. What is shipped later for a closed month
+is billed in the first open one. Closing a month again changes nothing.";
 
 const FORGET: &str = "\
 Example:

@@ -1,6 +1,6 @@
-//! A process that closes, reprices or backs up a month of a ledger, for tests to kill.
+//! A process that closes, reprices, adjusts or backs up a month of a ledger, for tests to kill.
 //!
-//! usage: clerk close|reprice|backup LEDGER FOLDER
+//! usage: clerk close|reprice|adjust|backup LEDGER FOLDER
 
 use std::error::Error;
 use std::path::Path;
@@ -12,7 +12,7 @@ use scribe::months::{CLOSED, NOW_US};
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [command, ledger, folder] = arguments.as_slice() else {
-        eprintln!("usage: clerk close|reprice|backup LEDGER FOLDER");
+        eprintln!("usage: clerk close|reprice|adjust|backup LEDGER FOLDER");
         return ExitCode::from(2);
     };
     match run(command, Path::new(ledger), Path::new(folder)) {
@@ -39,6 +39,16 @@ fn run(command: &str, ledger: &Path, folder: &Path) -> Result<(), Box<dyn Error 
                 at_us: NOW_US,
             };
             report::reprice(ledger, &again)?;
+        }
+        "adjust" => {
+            let credit = ledger::Adjustment::new(
+                "tenant-1",
+                -50_000_000_000_000,
+                price::Currency::USD,
+                CLOSED,
+                "outage",
+            )?;
+            ledger::adjust(ledger, &credit, "clerk", NOW_US)?;
         }
         "backup" => {
             for copy in ledger::backup(ledger, folder, NOW_US)? {

@@ -1,4 +1,4 @@
-//! Closing, repricing and backups, killed at each system call and at random, and repeated: the result equals that of an
+//! Closing, repricing, adjusting and backups, killed at each system call and at random, and repeated: the result equals that of an
 //! uninterrupted run. Needs strace.
 
 use std::collections::BTreeMap;
@@ -33,6 +33,12 @@ fn reprice_killed_anywhere_charges_once() {
 
 #[test]
 #[ignore = "needs strace"]
+fn adjust_killed_anywhere_charges_once() {
+    killed_at_each_call("adjust");
+}
+
+#[test]
+#[ignore = "needs strace"]
 fn backup_that_is_killed_anywhere_leaves_whole_copies() {
     killed_at_each_call("backup");
 }
@@ -44,7 +50,7 @@ fn commands_killed_at_random_are_completed_by_repetition() {
     let times = if chance::is_long() { 300 } else { 12 };
     let all = Folder::new("random");
     months::write(&all.ledger(), ROWS);
-    for command in ["close", "reprice", "backup"] {
+    for command in ["close", "reprice", "adjust", "backup"] {
         let expected = undisturbed(&all, command);
         for _ in 0..times {
             let folder = all.copied();
