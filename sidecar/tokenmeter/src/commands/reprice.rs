@@ -262,8 +262,8 @@ Examples:
     --since 2026-10 --until 2026-11 --dry-run
   tokenmeter ledger reprice --ledger tokenmeter.db --prices corrected.yaml \\
     --since 2026-10-20 --until 2026-11 --model 'llama*' --where tenant=acme
-  tokenmeter ledger reprice --ledger postgres://owner@db/spend --prices prices.yaml \\
-    --since 2026-10 --until 2026-11 --unpriced-only
+  tokenmeter ledger reprice --ledger postgres://owner@db/spend \\
+    --prices prices.yaml --since 2026-10 --until 2026-11 --unpriced-only
 
 Rows never change: a correction is added for each whose charge differs, billed
 in the row's month or, if that is closed, in the open one; the table `audit`
