@@ -9,6 +9,7 @@ mod central;
 mod central_close;
 mod client;
 mod disk;
+mod fleet;
 mod hook;
 mod kills;
 mod legs;
