@@ -30,6 +30,25 @@ pub fn nano(units: i128) -> Decimal {
     Decimal { units, digits: 9, least: 0 }
 }
 
+/// Returns a quotient, rounded once, half to even, to `digits` digits after the point; `None` for a divisor of zero, or
+/// if the calculation exceeds an `i128`.
+pub fn quotient(dividend: i128, divisor: i128, digits: u32) -> Option<Decimal> {
+    let units = half_even(dividend.checked_mul(10_i128.checked_pow(digits)?)?, divisor)?;
+    Some(Decimal { units, digits, least: digits.min(2) })
+}
+
+/// Returns a quotient rounded half to even to a whole number.
+fn half_even(dividend: i128, divisor: i128) -> Option<i128> {
+    let (whole, rest) = (dividend.checked_div_euclid(divisor)?, dividend.checked_rem_euclid(divisor)?);
+    // The rest is below the divisor, so the difference does not overflow.
+    let up = match rest.cmp(&(divisor.checked_abs()? - rest)) {
+        std::cmp::Ordering::Less => 0,
+        std::cmp::Ordering::Equal => whole.rem_euclid(2),
+        std::cmp::Ordering::Greater => 1,
+    };
+    Some(whole + up * divisor.signum())
+}
+
 impl Decimal {
     /// Rounds half to even to `places` digits after the point, all of them printed.
     #[must_use]
@@ -37,14 +56,9 @@ impl Decimal {
         if places >= self.digits {
             return Self { least: self.least.max(places.min(self.digits)), ..self };
         }
-        let unit = 10_i128.pow(self.digits - places);
-        let (whole, rest) = (self.units.div_euclid(unit), self.units.rem_euclid(unit));
-        let up = match (rest * 2).cmp(&unit) {
-            std::cmp::Ordering::Less => 0,
-            std::cmp::Ordering::Equal => whole.rem_euclid(2),
-            std::cmp::Ordering::Greater => 1,
-        };
-        Self { units: whole + up, digits: places, least: places }
+        // A power of ten is a divisor that neither is zero nor exceeds an `i128`.
+        let units = half_even(self.units, 10_i128.pow(self.digits - places)).unwrap_or(self.units);
+        Self { units, digits: places, least: places }
     }
 
     /// Returns the digits before the point, with their sign, and those after it.
@@ -87,7 +101,7 @@ pub fn group_thousands(digits: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{group_thousands, money, nano, per_million};
+    use super::{group_thousands, money, nano, per_million, quotient};
 
     #[test]
     fn money_has_all_digits_and_at_least_two() {
@@ -123,6 +137,26 @@ mod tests {
             (1, 40, "0.000000000001"),
         ] {
             assert_eq!(money(pico).round(places).to_string(), text, "{pico} to {places}");
+        }
+    }
+
+    #[test]
+    fn quotient_is_rounded_once() {
+        for (dividend, divisor, digits, text) in [
+            (1, 3, 4, Some("0.3333")),
+            (2, 3, 4, Some("0.6667")),
+            (1, 8, 2, Some("0.12")),
+            (3, 8, 2, Some("0.38")),
+            (-1, 8, 2, Some("-0.12")),
+            (5, 2, 0, Some("2")),
+            (7, 2, 0, Some("4")),
+            (6, 3, 12, Some("2.00")),
+            // Rounded to one digit and then to none, it would be 1.
+            (449, 1000, 0, Some("0")),
+            (1, 0, 2, None),
+            (i128::MAX, 1, 1, None),
+        ] {
+            assert_eq!(quotient(dividend, divisor, digits).map(|is| is.to_string()).as_deref(), text);
         }
     }
 

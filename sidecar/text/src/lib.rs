@@ -6,7 +6,7 @@ mod glob;
 mod nearest;
 mod table;
 
-pub use decimal::{Decimal, group_thousands, money, nano, per_million};
+pub use decimal::{Decimal, group_thousands, money, nano, per_million, quotient};
 pub use glob::Glob;
 pub use nearest::{nearest, suggestion};
 pub use table::table;
