@@ -3,6 +3,7 @@
 
 pub mod content;
 mod diagnostic;
+pub mod fields;
 pub mod file;
 
 use std::fmt;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use origin::fields::Fields;
 use origin::file::{self, Node, Shape};
 use origin::{Diagnostic, Origin};
 use tenant::{
@@ -11,7 +12,7 @@ use tenant::{
 };
 use text::nearest;
 
-use crate::rules_reader::{Fields, RulesReader};
+use crate::rules_reader::RulesReader;
 use crate::{Hash, KeySource, Place};
 
 /// Rules of one file: each request tries them in order.

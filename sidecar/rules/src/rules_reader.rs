@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use origin::fields::{self, Fields};
 use origin::file::{self, Node, Shape};
 use origin::{Diagnostic, Origin};
 use tenant::{BodyKey, Nets};
@@ -23,24 +24,6 @@ pub(super) struct RulesReader<'a> {
     /// The distinct members of a body that rules and end users need.
     pub(super) members: Vec<BodyKey>,
     reported_hash_key: bool,
-}
-
-/// The keys of a map that are not taken yet.
-pub(super) struct Fields {
-    pub(super) origin: Origin,
-    /// True if the map has an unknown key, which may be a misspelled one that is missing.
-    pub(super) has_unknown: bool,
-    entries: Vec<(String, Origin, Node)>,
-}
-
-impl Fields {
-    /// Removes and returns the value of a key.
-    pub(super) fn take(&mut self, key: &str) -> Option<Node> {
-        let at = self.entries.iter().position(|(known, ..)| known == key)?;
-        let (_, origin, node) = self.entries.remove(at);
-        // A value on lines of its own begins below its key; errors name the key's line.
-        Some(Node { shape: node.shape, origin })
-    }
 }
 
 impl<'a> RulesReader<'a> {
@@ -69,61 +52,21 @@ impl<'a> RulesReader<'a> {
 
     /// Returns the keys of a map; unknown ones are errors.
     pub(super) fn fields(&mut self, node: Node, noun: &str, known: &[&str]) -> Option<Fields> {
-        let unknown = |key: &str| format!("{noun} has no `{}`", key.escape_debug());
-        self.known_fields(node, noun, known, unknown)
+        let problem = |key: &str| format!("{noun} has no `{}`", key.escape_debug());
+        let unknown = |key: &str| (problem(key), suggestion(key, known.iter().copied()));
+        Fields::read(node, noun, known, unknown, &mut self.errors)
     }
 
     /// Returns the keys of a map in which an unknown key may be a secret: the error does not repeat it.
     pub(super) fn secret_fields(&mut self, node: Node, noun: &str, known: &[&str]) -> Option<Fields> {
-        self.known_fields(node, noun, known, |_| format!("{noun} has an unknown key"))
-    }
-
-    fn known_fields(
-        &mut self,
-        node: Node,
-        noun: &str,
-        known: &[&str],
-        unknown: impl Fn(&str) -> String,
-    ) -> Option<Fields> {
-        let Shape::Map(entries) = node.shape else {
-            let remedy = format!("write `key: value` lines; known are {}", known.join(", "));
-            self.report_error(&node.origin, format!("{noun} is not a map"), remedy);
-            return None;
-        };
-        let mut fields = Fields { origin: node.origin, has_unknown: false, entries: Vec::new() };
-        for (key, origin, value) in entries {
-            if !known.contains(&key.as_str()) {
-                let remedy = suggestion(&key, known.iter().copied());
-                self.report_error(&origin, unknown(&key), remedy);
-                fields.has_unknown = true;
-            } else if let Some((_, first, _)) = fields.entries.iter().find(|(earlier, ..)| *earlier == key) {
-                let problem = format!("`{key}` is set twice, first at {first}");
-                self.report_error(&origin, problem, "remove one of them");
-            } else {
-                fields.entries.push((key, origin, value));
-            }
-        }
-        Some(fields)
+        let unknown =
+            |key: &str| (format!("{noun} has an unknown key"), suggestion(key, known.iter().copied()));
+        Fields::read(node, noun, known, unknown, &mut self.errors)
     }
 
     /// Returns a value's text.
     pub(super) fn text(&mut self, key: &str, node: Node) -> Option<(String, Origin)> {
-        match node.shape {
-            Shape::Scalar(text) if !text.trim().is_empty() => Some((text.trim().to_owned(), node.origin)),
-            Shape::Scalar(_) | Shape::Nothing => {
-                self.report_error(
-                    &node.origin,
-                    format!("`{key}` has no value"),
-                    "write one, or remove the line",
-                );
-                None
-            }
-            Shape::List(_) | Shape::Map(_) => {
-                let remedy = "write the value on the same line, in quotes if it holds `[` or `{`";
-                self.report_error(&node.origin, format!("`{key}` is not a single value"), remedy);
-                None
-            }
-        }
+        fields::text(key, node, &mut self.errors)
     }
 
     /// Returns one text, or a list of them; an empty result comes with an error.
