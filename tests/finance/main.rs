@@ -44,6 +44,7 @@ fn command(folder: &Folder, program: impl AsRef<std::ffi::OsStr>) -> Command {
         .env_remove("TOKENMETER_LEDGER")
         .env_remove("TOKENMETER_CONFIG")
         .env_remove("TOKENMETER_PRICES")
+        .env_remove("TOKENMETER_ATTRIBUTES")
         .stdin(Stdio::null());
     command
 }
@@ -170,7 +171,20 @@ fn errors_have_a_remedy_and_exit_with_1() {
             &["spend", "--ledger", "tokenmeter.db", "--format", "csv", "--columns", "colour"],
             "the columns are exchanges",
         ),
-        (&["spend", "--ledger", "tokenmeter.db", "--columns", "cost"], "the format is table"),
+        (
+            &["spend", "--ledger", "tokenmeter.db", "--format", "json", "--columns", "cost"],
+            "--columns is only for --format table or csv",
+        ),
+        (&["spend", "--ledger", "tokenmeter.db", "--by", "cost_center"], "name their file with --attributes"),
+        (
+            &["spend", "--ledger", "tokenmeter.db", "--by", "owner", "--attributes", "wrong.yaml"],
+            "wrong.yaml:1: an attributes file has no `version`",
+        ),
+        (
+            &["spend", "--ledger", "tokenmeter.db", "--what-if", "nowhere.yaml"],
+            "name a price file with --what-if",
+        ),
+        (&["spend", "--ledger", "tokenmeter.db", "--idle", "even"], "--idle is only for --basis gpu"),
         (&["prices", "show", "m"], "no price file is named; add --prices FILE"),
         (
             &["spend", "--ledger", "tokenmeter.db", "--basis", "gpu", "--since", "2026-10-01T12:00:00Z"],

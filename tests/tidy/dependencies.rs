@@ -178,7 +178,16 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-rules", &["tokenmeter-origin", "tokenmeter-tenant", "tokenmeter-text"]),
     ("tokenmeter-price", &["tokenmeter-meter", "tokenmeter-text", "tokenmeter-yaml"]),
     ("tokenmeter-ledger", &["tokenmeter-meter", "tokenmeter-price", "tokenmeter-text"]),
-    ("tokenmeter-report", &["tokenmeter-ledger", "tokenmeter-meter", "tokenmeter-price", "tokenmeter-text"]),
+    (
+        "tokenmeter-report",
+        &[
+            "tokenmeter-ledger",
+            "tokenmeter-meter",
+            "tokenmeter-origin",
+            "tokenmeter-price",
+            "tokenmeter-text",
+        ],
+    ),
     ("tokenmeter-ship", &["tokenmeter-ledger", "tokenmeter-meter", "tokenmeter-price"]),
     ("tokenmeter-budget", &["tokenmeter-text"]),
     (

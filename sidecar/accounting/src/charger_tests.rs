@@ -273,12 +273,8 @@ fn engine_counts_reach_page_ledger_and_report() {
     let store = ledger::Store::open_read(&place.ledger()).unwrap();
     let query = report::Query {
         range: source::Range::ALL,
-        billed: None,
         by: vec![report::Key::InputProvenance, report::Key::OutputProvenance],
-        filters: Vec::new(),
-        basis: report::Basis::Price,
-        order: report::Order::Keys,
-        now_us: ledger::now_us(),
+        ..report::Query::all(ledger::now_us())
     };
     let mut text = Vec::new();
     report::json::write(&report::make(&store, &query).unwrap(), None, &mut text).unwrap();

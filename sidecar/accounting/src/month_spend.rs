@@ -15,7 +15,7 @@ use live::{DailySpend, IncludedSpend, MonthSpend, TenantSpend};
 use metrics::{Metrics, units};
 use page::Cached;
 use price::Currency;
-use report::{Basis, Key, Order, Query, make};
+use report::{Key, Query, make};
 
 /// The sums of a tenant.
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,12 +88,8 @@ fn of(
     let month = period::month_at(period::day_at(now_us));
     let query = Query {
         range: Range { since_us: period::month_start_us(month), until_us: period::month_start_us(month + 1) },
-        billed: None,
         by: vec![Key::Day, Key::Tenant],
-        filters: Vec::new(),
-        basis: Basis::Price,
-        order: Order::default(),
-        now_us,
+        ..Query::all(now_us)
     };
     let report = make(source, &query)?;
     let ours = report.groups.iter().filter(|group| group.currency.is_none_or(|code| code == currency));

@@ -81,6 +81,11 @@ impl Sums {
 }
 
 impl GpuSums {
+    /// Returns the cost of time and energy, pico-dollars.
+    pub fn cost_pico(&self) -> i128 {
+        self.gpu_hours_pico + self.gpu_energy_pico
+    }
+
     /// Adds other sums.
     pub fn add(&mut self, other: &Self) {
         self.energy_nj += other.energy_nj;

@@ -11,6 +11,7 @@ use ledger::{Class, DailyTotal, Row, Sums, TotalKey};
 use meter::Provenance;
 use price::{Charge, Rate, Unpriced};
 
+use super::attributes::Attributes;
 use super::first_prices::{CorrectionView, FirstPrices};
 use super::key::{Key, NO_DETAIL, Value};
 use super::query::{Query, RowsFor};
@@ -27,6 +28,9 @@ pub(crate) struct Contribution<'a> {
     /// True for a contribution without detail that was first charged without a price: moved counts, and the money of
     /// their corrections.
     pub(crate) first_price: bool,
+    /// True for counts of which some tokens may be elsewhere: exchanges without rows whose tokens were not divided by
+    /// price.
+    pub(crate) is_mixed: bool,
     /// True for a correction if the counts of its exchange are under the same rate and month, so that its money is part
     /// of their cost.
     pub(crate) with_counts: bool,
@@ -43,10 +47,13 @@ pub(crate) enum Detail<'a> {
 
 impl Contribution<'_> {
     /// Returns the value of a key.
-    pub(crate) fn value(&self, key: Key, rate: Option<&Rate>) -> Value {
+    pub(crate) fn value(&self, key: Key, rate: Option<&Rate>, attributes: &Attributes) -> Value {
         let line = self.line;
         match key {
             Key::Tenant => Value::Text(Arc::clone(&line.key.tenant)),
+            Key::CostCenter | Key::Department | Key::Owner | Key::Tag(_) => {
+                attributes.of(&line.key.tenant, line.key.day).map_or(Value::Null, |entry| entry.value(key))
+            }
             Key::Principal => Value::maybe(line.key.principal.as_ref()),
             Key::Model => Value::Text(Arc::clone(&line.key.model)),
             Key::Upstream => Value::Text(Arc::clone(&line.key.upstream)),
@@ -119,7 +126,14 @@ pub(crate) fn each(
         if first_prices.take(billed, line) {
             return Ok(());
         }
-        to(Contribution { line, billed, detail: Detail::None, first_price: false, with_counts: false })
+        to(Contribution {
+            line,
+            billed,
+            detail: Detail::None,
+            first_price: false,
+            is_mixed: false,
+            with_counts: false,
+        })
     })?;
     first_prices.settle(source, &query.range, false, &mut to)?;
     Ok(None)
@@ -162,13 +176,27 @@ pub(crate) fn from_rows(
         }
         line.key.rate = line.key.rate.and_then(|rate| view.rate_in(at, &made).or(Some(rate)));
         let first_price = first.is_some();
-        to(Contribution { line: &line, billed: at, detail, first_price, with_counts: false })?;
+        to(Contribution {
+            line: &line,
+            billed: at,
+            detail,
+            first_price,
+            is_mixed: false,
+            with_counts: false,
+        })?;
         for correction in &made {
             let billed = correction.billed;
             let mut line = correction.line(row);
             add(&mut days, billed, day.of(&line.key), &line.sums);
             line.key.rate = view.rate_in(billed, &made);
-            to(Contribution { line: &line, billed, detail, first_price, with_counts: billed == at })?;
+            to(Contribution {
+                line: &line,
+                billed,
+                detail,
+                first_price,
+                is_mixed: false,
+                with_counts: billed == at,
+            })?;
         }
         Ok(())
     })?;
@@ -220,8 +248,14 @@ pub(crate) fn from_rows(
     let mut waiting: HashMap<Place, Sums> = HashMap::new();
     let mut settled =
         |billed: Month, line: &DailyTotal, first_price: bool, first_prices: &mut FirstPrices| {
-            let contribution =
-                Contribution { line, billed, detail: Detail::None, first_price, with_counts: false };
+            let contribution = Contribution {
+                line,
+                billed,
+                detail: Detail::None,
+                first_price,
+                is_mixed: false,
+                with_counts: false,
+            };
             // For a part of a day, only rows have the time within it. A correction of an exchange without a row is left
             // out together with its exchange.
             match (whole.contains(&line.key.day), line.key.class) {

@@ -41,6 +41,12 @@ impl CorrectionView {
         self != Self::Billed || corrected == billed
     }
 
+    /// Returns true if the counts of a corrected exchange are in the same group as the money of the correction, under
+    /// the corrected price.
+    pub(crate) fn has_counts(self, correction: &Contribution<'_>) -> bool {
+        correction.with_counts || (self == Self::Used && matches!(correction.detail, Detail::Row(..)))
+    }
+
     /// Returns the rate of the counts of an exchange in a month, if corrections changed it: the last one of that month,
     /// or, in the view of all usage, the last.
     pub(crate) fn rate_in(self, month: Month, made: &[ChargeChange]) -> Option<[u8; 16]> {
@@ -73,6 +79,8 @@ struct MovedCounts {
     line: DailyTotal,
     /// Exchanges that were already passed on and are not in `line`.
     seen: u64,
+    /// True if exchanges are in `line` whose tokens may be elsewhere.
+    is_mixed: bool,
 }
 
 /// The key of the daily total in which an exchange without a price was counted.
@@ -172,7 +180,7 @@ impl PendingTotals {
                 moved.line.sums.add(&line.sums);
                 moved.seen += seen;
             }
-            None => self.moved.push(MovedCounts { billed, corrected, line, seen }),
+            None => self.moved.push(MovedCounts { billed, corrected, line, seen, is_mixed: false }),
         }
     }
 
@@ -194,27 +202,34 @@ impl PendingTotals {
             && rests.iter().all(|(_, rest)| rest.sums.exchanges == 0)
             && self.seen.values().all(|seen| *seen == 0);
         for (billed, rest) in &rests {
-            let moved = self.moved.iter_mut().filter(|moved| moved.billed == *billed || any_month);
+            let is_here = |moved: &MovedCounts| moved.billed == *billed || any_month;
+            let is_only = self.moved.iter().filter(|moved| is_here(moved)).count() == 1;
+            let moved = self.moved.iter_mut().filter(|moved| is_here(moved));
             let most = moved.max_by_key(|moved| {
                 (moved.line.sums.exchanges + moved.seen, moved.corrected, moved.line.key.rate)
             });
             match most.filter(|_| has_none(billed, rest)) {
-                Some(moved) => moved.line.sums.add(&rest.sums),
+                Some(moved) => {
+                    moved.line.sums.add(&rest.sums);
+                    moved.is_mixed &= !is_only;
+                }
                 None => to(Contribution {
                     line: rest,
                     billed: *billed,
                     detail: Detail::None,
                     first_price: false,
+                    is_mixed: false,
                     with_counts: false,
                 })?,
             }
         }
-        for MovedCounts { corrected, line, .. } in &self.moved {
+        for MovedCounts { corrected, line, is_mixed, .. } in &self.moved {
             to(Contribution {
                 line,
                 billed: *corrected,
                 detail: Detail::None,
                 first_price: true,
+                is_mixed: *is_mixed,
                 with_counts: false,
             })?;
         }
@@ -226,6 +241,7 @@ impl PendingTotals {
                 billed: *corrected,
                 detail: Detail::None,
                 first_price: true,
+                is_mixed: false,
                 with_counts: true,
             })?;
         }
@@ -246,9 +262,14 @@ impl PendingTotals {
             let exchanges = given.sums.exchanges.saturating_sub(known).min(rest.sums.exchanges);
             if exchanges > 0 {
                 rest.sums.exchanges -= exchanges;
-                let key = TotalKey { rate: given.key.rate, ..unpriced(rest) };
+                let (rate, corrected) = (given.key.rate, *corrected);
+                let key = TotalKey { rate, ..unpriced(rest) };
                 let line = DailyTotal { key, sums: Sums { exchanges, ..Sums::default() } };
-                self.add_moved(billed, *corrected, line, 0);
+                self.add_moved(billed, corrected, line, 0);
+                let place = (billed, corrected, rate);
+                let mut moved = self.moved.iter_mut();
+                let moved = moved.find(|moved| (moved.billed, moved.corrected, moved.line.key.rate) == place);
+                moved.into_iter().for_each(|moved| moved.is_mixed = true);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A report for FinOps tools: the Cost and Usage dataset of FOCUS (focus.finops.org), versions 1.2 and 1.4, as CSV. One
+//! A report for FinOps tools: the Cost and Usage dataset of FOCUS (focus.finops.org), versions 1.2 to 1.4, as CSV. One
 //! row for each tenant, model, type of token, period and price.
 //!
 //! Laws: the effective costs sum to the ledger's cost, exactly; a cost is its quantity times its unit price, exactly
@@ -7,7 +7,9 @@
 mod charge;
 mod columns;
 mod gather;
+mod idle;
 mod merge;
+pub mod metadata;
 mod usage;
 
 use std::io::{self, Write};
@@ -25,18 +27,21 @@ pub use columns::Column;
 pub enum Version {
     /// Of May 2025, which most tools read.
     V1_2,
+    /// Of December 2025, with columns for allocated cost.
+    V1_3,
     /// Of June 2026.
     V1_4,
 }
 
 impl Version {
     /// Every version.
-    pub const ALL: [Self; 2] = [Self::V1_2, Self::V1_4];
+    pub const ALL: [Self; 3] = [Self::V1_2, Self::V1_3, Self::V1_4];
 
     /// Returns its number as in the specification.
     pub fn name(self) -> &'static str {
         match self {
             Self::V1_2 => "1.2",
+            Self::V1_3 => "1.3",
             Self::V1_4 => "1.4",
         }
     }
@@ -110,5 +115,7 @@ fn put(charges: &[charge::Charge], options: &Options, to: &mut dyn Write) -> io:
     sheet.flush()
 }
 
+#[cfg(test)]
+mod idle_tests;
 #[cfg(test)]
 mod tests;

@@ -11,12 +11,17 @@ use meter::Provenance;
 use price::{Currency, Rate};
 use text::{Decimal, money};
 
+use super::allocation::{Allocation, pooled};
+use super::attributes::Attributes;
 use super::contributions::{self, Contribution, Detail};
 use super::first_prices::CorrectionView;
 use super::key::{Key, NO_DETAIL, Value};
 use super::notes::Notes;
 use super::query::{Basis, Filter, Order, Query};
+use super::repeats::Repeats;
+use super::savings::{Savings, SavingsSums};
 use super::sums::{self, In, Sums};
+use super::what_if;
 
 /// Maximum groups of a report: names are arbitrary, so memory would have no limit.
 pub const GROUPS_MAX: usize = 1_000_000;
@@ -30,6 +35,8 @@ pub struct Report {
     pub groups: Vec<Group>,
     /// The sum of all groups, a row for each currency.
     pub totals: Vec<Group>,
+    /// The savings, and the cost of what had no result, by currency.
+    pub savings: Vec<(In, Savings)>,
     /// Notes on what the numbers leave out.
     pub notes: Notes,
 }
@@ -59,6 +66,7 @@ impl Report {
     /// Returns the notes for a report whose money is rounded to `digits` decimals.
     pub fn sentences(&self, round: Option<u32>) -> Vec<String> {
         let mut said = self.notes.sentences(&self.query.range);
+        said.extend(what_if::sentences(self));
         if let Some(places) = round.filter(|_| self.notes.not_listed == 0) {
             said.extend(self.totals.iter().filter_map(|total| self.rounded_apart(total, places)));
         }
@@ -118,37 +126,67 @@ pub fn make(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
     let mut groups: HashMap<Box<[Value]>, Parts> = HashMap::new();
     let mut notes = Notes::default();
     let mut left_out = 0;
-    let mut values = Vec::with_capacity(query.by.len());
+    let mut savings = SavingsSums::default();
+    let mut repeats = query.repeats.then(Repeats::default);
+    let mut values: Vec<Value> = Vec::with_capacity(query.by.len());
     let mut leave_out =
         |contribution: Contribution<'_>| leave_out(query, &contribution, &rates, &mut left_out);
     let view = CorrectionView::of(query);
+    let mut allocation = Allocation::read(source, query, view == CorrectionView::Billed)?;
     let rows_for = contributions::each(source, query, view, &mut leave_out, &mut |contribution| {
         let rate = rate_of(&contribution, &rates)?;
         note_rows_gone(&mut notes, &contribution, query, view, rate);
-        if !is_selected(query, &contribution, rate) {
+        let is_selected = is_selected(query, &contribution, rate);
+        values.clear();
+        values.extend(query.by.iter().map(|&key| value(query, &contribution, key, rate)));
+        if let Some(allocation) = &mut allocation {
+            let place = is_selected.then(|| values.as_slice().into());
+            allocation.see(contribution.billed, contribution.line, place)?;
+        }
+        if !is_selected {
             return Ok(());
         }
         note(&mut notes, &contribution, query);
-        values.clear();
-        values.extend(query.by.iter().map(|&key| value(query.basis, &contribution, key, rate)));
+        savings.add(contribution.line, rate, query.basis);
+        if let Some(repeats) = &mut repeats {
+            repeats.add(&contribution, rate, query.basis);
+        }
         let currency = match query.basis {
             Basis::Price => rate.map(|rate| rate.currency),
             Basis::Gpu => Some(Currency::USD),
         };
         let sums = part(&mut groups, &values, (currency, None))?;
         match (contribution.line.key.class, query.basis) {
-            (Class::Correction, Basis::Price) => sums.correct(contribution.line),
+            (Class::Correction, Basis::Price) => {
+                sums.correct(contribution.line, view.has_counts(&contribution))
+            }
             (Class::Correction, Basis::Gpu) => {}
-            _ => sums.add(contribution.line),
+            _ => sums.add(contribution.line, rate, contribution.is_mixed),
+        }
+        if let Some(what_if) = &query.what_if {
+            sums.what_if.add(what_if, &contribution);
         }
         Ok(())
     })?;
     if query.basis == Basis::Gpu {
         let mark = mark_stands_at(&query.by);
-        for device in source.devices(&query.range)? {
+        for device in pooled(source.devices(&query.range)?) {
+            if let Some(allocation) = allocation.as_ref().filter(|_| is_billed(query, &device))
+                && allocation.allocate(&device, &mut |values: Option<&Box<[Value]>>, used| {
+                    let Some(values) = values else { return Ok(()) };
+                    part(&mut groups, values, (Some(Currency::USD), None))?.allocate(&used);
+                    notes.allocate(query.idle, &used);
+                    savings.add_device(device.share, &used);
+                    Ok(())
+                })?
+            {
+                continue;
+            }
             if !selects_device(query, &device) {
                 continue;
             }
+            notes.leave_idle(query.idle, &device.sums);
+            savings.add_device(device.share, &device.sums);
             let values: Vec<_> = query.by.iter().map(|&key| value_of(&device, key, mark)).collect();
             let sums = part(&mut groups, &values, (Some(Currency::USD), Some(device.share)))?;
             sums.add_device(&device);
@@ -162,7 +200,9 @@ pub fn make(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
     let mut groups: Vec<_> =
         groups.into_iter().flat_map(|(values, parts)| rows(values, parts, apart, false)).collect();
     sort(&mut groups, query);
-    Ok(Report { query: query.clone(), groups, totals, notes })
+    let repeated = repeats.and_then(Repeats::finish);
+    let savings = savings.finish(repeated.as_ref());
+    Ok(Report { query: query.clone(), groups, totals, savings, notes })
 }
 
 /// Checks that a query by GPU cost covers whole days: GPU use without an exchange is stored by day, and a part of a day
@@ -186,30 +226,41 @@ pub(crate) fn rate_of<'a>(
 }
 
 pub(crate) fn is_selected(query: &Query, contribution: &Contribution<'_>, rate: Option<&Rate>) -> bool {
-    query.billed.is_none_or(|month| month == contribution.billed)
-        && query
-            .filters
-            .iter()
-            .all(|filter| filter.accepts(&value(query.basis, contribution, filter.key, rate)))
+    query.billed.is_none_or(|month| month == contribution.billed) && passes_filters(query, contribution, rate)
+}
+
+/// Returns true if filters accept a contribution, whatever the month of its bill.
+pub(crate) fn passes_filters(query: &Query, contribution: &Contribution<'_>, rate: Option<&Rate>) -> bool {
+    query.filters.iter().all(|filter| filter.accepts(&value(query, contribution, filter.key, rate)))
+}
+
+fn value(query: &Query, contribution: &Contribution<'_>, key: Key, rate: Option<&Rate>) -> Value {
+    value_by(query.basis, &query.attributes, contribution, key, rate)
 }
 
 /// The value of a key: by GPU all money is US dollars, whatever the currency of the exchange's charge.
-fn value(basis: Basis, contribution: &Contribution<'_>, key: Key, rate: Option<&Rate>) -> Value {
+fn value_by(
+    basis: Basis,
+    attributes: &Attributes,
+    contribution: &Contribution<'_>,
+    key: Key,
+    rate: Option<&Rate>,
+) -> Value {
     match (key, basis) {
         (Key::Currency, Basis::Gpu) => Value::Word("USD"),
-        _ => contribution.value(key, rate),
+        _ => contribution.value(key, rate, attributes),
     }
 }
 
 /// Returns true if filters accept a contribution, or may: a value known only from its deleted row may be any.
 pub(crate) fn may_be_selected(
     filters: &[Filter],
-    basis: Basis,
+    (basis, attributes): (Basis, &Attributes),
     contribution: &Contribution<'_>,
     rate: Option<&Rate>,
 ) -> bool {
     filters.iter().all(|filter| {
-        let value = value(basis, contribution, filter.key, rate);
+        let value = value_by(basis, attributes, contribution, filter.key, rate);
         // An unknown reason is a reason, so the filter "none" excludes it.
         let asks_for_none =
             filter.key == Key::Unpriced && filter.patterns.iter().all(|is| is.text().is_empty());
@@ -226,7 +277,7 @@ pub(crate) fn leave_out(
 ) -> Result<(), SourceError> {
     let rate = rate_of(contribution, rates)?;
     if query.billed.is_none_or(|month| month == contribution.billed)
-        && may_be_selected(&query.filters, query.basis, contribution, rate)
+        && may_be_selected(&query.filters, (query.basis, &query.attributes), contribution, rate)
     {
         *left_out += i128::from(contribution.line.sums.exchanges);
     }
@@ -251,9 +302,9 @@ pub(crate) fn note_rows_gone(
         notes.first_rates |= view.is_by_rate(query)
             && !contribution.with_counts
             && (view == CorrectionView::Used || contribution.billed == period::month_at(line.key.day))
-            && filters.all(|filter| filter.accepts(&value(query.basis, contribution, filter.key, rate)));
+            && filters.all(|filter| filter.accepts(&value(query, contribution, filter.key, rate)));
     } else if !is_selected(query, contribution, rate)
-        && may_be_selected(&query.filters, query.basis, contribution, rate)
+        && may_be_selected(&query.filters, (query.basis, &query.attributes), contribution, rate)
     {
         notes.left_out += i128::from(line.sums.exchanges);
     }
@@ -263,6 +314,9 @@ pub(crate) fn note(notes: &mut Notes, contribution: &Contribution<'_>, query: &Q
     let (line, basis) = (contribution.line, query.basis);
     let month = if query.billed.is_some() { contribution.billed } else { period::month_at(line.key.day) };
     notes.months.entry(month).or_default();
+    if query.asks_for_attributes() && query.attributes.of(&line.key.tenant, line.key.day).is_none() {
+        notes.without_attributes(&line.key.tenant);
+    }
     let exchanges = i128::from(line.sums.exchanges);
     match (line.key.class, basis) {
         (Class::Correction, _) => return,
@@ -321,8 +375,13 @@ fn value_of(device: &DeviceTotal, key: Key, mark: Option<Key>) -> Value {
     }
 }
 
-pub(crate) fn selects_device(query: &Query, device: &DeviceTotal) -> bool {
+/// Returns true if GPU use without an exchange is in the month of the bill: it is billed in its own.
+pub(crate) fn is_billed(query: &Query, device: &DeviceTotal) -> bool {
     query.billed.is_none_or(|month| month == period::month_at(device.day))
+}
+
+pub(crate) fn selects_device(query: &Query, device: &DeviceTotal) -> bool {
+    is_billed(query, device)
         && query.filters.iter().all(|filter| filter.accepts(&value_of(device, filter.key, Some(Key::Tenant))))
 }
 

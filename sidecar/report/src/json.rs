@@ -9,20 +9,33 @@ use ledger::period;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::ser::{Formatter, Serializer as Json};
 
+use super::column::rounded;
 use super::column::{Cell, Column, share_of};
 use super::group::{Group, Report};
 use super::key::{Key, Value};
-use super::sums::{self, PROVENANCES};
+use super::query::Basis;
+use super::savings::{Kind, Savings, UNKNOWN};
+use super::sums::{self, In, PROVENANCES};
 
 /// Writes it. `round`: digits of money after the point; all if `None`.
 ///
+/// # Errors
 /// Returns the writer's error.
-/// As the writer has them.
 pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Result<()> {
     let months = report.notes.months.iter();
     let document = Document {
         rows: Rows { report, groups: &report.groups, round },
         totals: Rows { report, groups: &report.totals, round },
+        savings: report
+            .savings
+            .iter()
+            .map(|(currency, savings)| Worth {
+                basis: report.query.basis,
+                currency: *currency,
+                savings,
+                round,
+            })
+            .collect(),
         months: months.map(|(month, state)| (period::month(*month), state.name())).collect(),
         notes: report.sentences(round),
     };
@@ -34,6 +47,7 @@ pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Res
 struct Document<'a> {
     rows: Rows<'a>,
     totals: Rows<'a>,
+    savings: Vec<Worth<'a>>,
     months: BTreeMap<String, &'static str>,
     notes: Vec<String>,
 }
@@ -60,16 +74,16 @@ struct Row<'a> {
 impl Serialize for Row<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let &Self { report, group, round } = self;
-        let basis = report.query.basis;
+        let query = &report.query;
         let mut members = to.serialize_map(None)?;
         for (key, value) in
             report.query.by.iter().zip(&group.values).filter(|(key, _)| **key != Key::Currency)
         {
             members.serialize_entry(key.name(), value)?;
         }
-        for column in Column::all(basis) {
+        for column in Column::all(query) {
             if !matches!(column, Column::InputKnown(_) | Column::OutputKnown(_)) {
-                members.serialize_entry(&column.name(), &column.cell(group, basis, round))?;
+                members.serialize_entry(&column.name(), &column.cell(group, query, round))?;
             }
         }
         let Group { sums, .. } = group;
@@ -77,6 +91,36 @@ impl Serialize for Row<'_> {
         members.serialize_entry("provenance", &known)?;
         members.end()
     }
+}
+
+/// The savings in a currency; what a ledger does not know is null.
+struct Worth<'a> {
+    basis: Basis,
+    currency: In,
+    savings: &'a Savings,
+    round: Option<u32>,
+}
+
+impl Serialize for Worth<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let &Self { basis, currency, savings, round } = self;
+        let mut members = to.serialize_map(None)?;
+        members.serialize_entry("currency", &currency.map(|is| is.code().to_owned()))?;
+        members.serialize_entry("cost", &rounded(savings.cost_pico, round).to_string())?;
+        for kind in Kind::of(basis) {
+            let share = savings.share(*kind).map(|share| share.to_string());
+            let amount = savings.amount(*kind).map(|pico| rounded(pico, round).to_string());
+            members.serialize_entry(kind.name(), &amount.map(|amount| Amount { amount, share }))?;
+        }
+        UNKNOWN.iter().try_for_each(|(name, _)| members.serialize_entry(name, &()))?;
+        members.end()
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Amount {
+    amount: String,
+    share: Option<String>,
 }
 
 #[derive(serde::Serialize)]
@@ -187,19 +231,20 @@ mod tests {
     fn each_row_is_a_line() {
         let text = written(&Memory::of_chance(3, 3), &[Key::Tenant, Key::Currency]);
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), 14, "{text}");
+        assert_eq!(lines.len(), 15, "{text}");
         assert!(
             lines[2].starts_with(r#"    {"tenant": "beta", "exchanges": 2, "input_tokens": 32236, "#),
             "{text}"
         );
-        let end = r#""cost": null, "currency": null, "unpriced_exchanges": 2, "uncounted_prompts": 0, "provenance": {"input": {"engine": "0.38975", "frames": "0.61025"}, "output": {"running": "1"}}},"#;
+        let end = r#""cost": null, "currency": null, "unpriced_exchanges": 2, "uncounted_prompts": 0, "cost_per_1m_input": null, "cost_per_1m_output": null, "cost_per_1m_tokens": null, "cost_per_exchange": null, "provenance": {"input": {"engine": "0.38975", "frames": "0.61025"}, "output": {"running": "1"}}},"#;
         assert!(lines[2].ends_with(end), "{text}");
-        let around = [0, 1, 4, 5, 7, 8, 9, 12].map(|at: usize| lines[at]).join("\n");
+        let around = [0, 1, 4, 5, 7, 8, 9, 10, 13].map(|at: usize| lines[at]).join("\n");
         let expected = r#"{
   "rows": [
   ],
   "totals": [
   ],
+  "savings": [],
   "months": {"2026-10": "ended"},
   "notes": [
 "#;
@@ -208,7 +253,7 @@ mod tests {
 
     #[test]
     fn empty_report_has_empty_lists() {
-        let text = "{\n  \"rows\": [],\n  \"totals\": [],\n  \"months\": {},\n  \"notes\": []\n}\n";
+        let text = "{\n  \"rows\": [],\n  \"totals\": [],\n  \"savings\": [],\n  \"months\": {},\n  \"notes\": []\n}\n";
         assert_eq!(written(&Memory::default(), &[Key::Tenant]), text);
     }
 }

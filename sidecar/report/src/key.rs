@@ -1,8 +1,9 @@
 //! The keys a report can be grouped and filtered by, and their values.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ledger::period;
 
@@ -11,6 +12,14 @@ use ledger::period;
 pub enum Key {
     /// The tenant.
     Tenant,
+    /// The tenant's cost centre.
+    CostCenter,
+    /// The tenant's department.
+    Department,
+    /// The tenant's owner.
+    Owner,
+    /// A tag of the tenant.
+    Tag(Tag),
     /// The key or account.
     Principal,
     /// The end user.
@@ -54,9 +63,12 @@ pub enum Key {
 }
 
 impl Key {
-    /// Every key.
-    pub const ALL: [Self; 21] = [
+    /// Every key with a fixed name: all but tags.
+    pub const ALL: [Self; 24] = [
         Self::Tenant,
+        Self::CostCenter,
+        Self::Department,
+        Self::Owner,
         Self::Principal,
         Self::Consumer,
         Self::Model,
@@ -83,6 +95,10 @@ impl Key {
     pub fn name(self) -> &'static str {
         match self {
             Self::Tenant => "tenant",
+            Self::CostCenter => "cost_center",
+            Self::Department => "department",
+            Self::Owner => "owner",
+            Self::Tag(tag) => tag.key,
             Self::Principal => "principal",
             Self::Consumer => "consumer",
             Self::Model => "model",
@@ -113,7 +129,16 @@ impl Key {
             "date" => "day",
             name => name,
         };
-        Self::ALL.into_iter().find(|key| key.name() == name)
+        match name.strip_prefix(TAG) {
+            Some("") => None,
+            Some(_) => Some(Self::Tag(Tag::of(name))),
+            None => Self::ALL.into_iter().find(|key| key.name() == name),
+        }
+    }
+
+    /// Returns true if it is an attribute of the tenant.
+    pub fn is_attribute(self) -> bool {
+        matches!(self, Self::CostCenter | Self::Department | Self::Owner | Self::Tag(_))
     }
 
     /// Returns true if daily totals have it; otherwise rows must be read.
@@ -129,6 +154,32 @@ impl Key {
     /// Returns true if it is a time.
     pub fn is_time(self) -> bool {
         matches!(self, Self::Day | Self::Week | Self::Month | Self::Billed)
+    }
+}
+
+/// The beginning of the key of a tag.
+const TAG: &str = "tag.";
+
+/// A tag as a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tag {
+    /// The key: `tag.` and the name.
+    key: &'static str,
+}
+
+impl Tag {
+    /// Returns the tag of a key. Keys come from command lines: each is stored once, until the process ends.
+    fn of(key: &str) -> Self {
+        static KEYS: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+        let mut keys = KEYS.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = keys.get(key).copied().unwrap_or_else(|| key.to_owned().leak());
+        keys.insert(key);
+        Self { key }
+    }
+
+    /// Returns the name of the tag.
+    pub fn name(self) -> &'static str {
+        &self.key[TAG.len()..]
     }
 }
 

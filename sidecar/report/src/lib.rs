@@ -3,6 +3,8 @@
 //! Laws: money of two currencies is never added; a report notes its omissions; sums come from daily totals if possible,
 //! and equal those from rows.
 
+mod allocation;
+pub mod attributes;
 #[cfg(test)]
 mod adjustment_tests;
 #[cfg(test)]
@@ -21,16 +23,22 @@ pub mod key;
 pub mod months;
 pub mod notes;
 pub mod query;
+mod repeats;
 mod reprice;
+pub mod savings;
 pub mod sheet;
 pub mod sums;
 pub mod table;
+pub mod units;
+pub mod what_if;
 
+pub use attributes::Attributes;
 pub use column::Column;
 pub use group::{Group, Report, make};
 pub use key::{Key, Value};
-pub use query::{Basis, Filter, Order, Query};
+pub use query::{Basis, Filter, Idle, Order, Query};
 pub use reprice::{Change, Outcome, Reprice, rehearse, reprice, reprice_by};
+pub use what_if::WhatIf;
 
 #[cfg(test)]
 mod disk_tests;

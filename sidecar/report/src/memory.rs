@@ -11,6 +11,8 @@ use ledger::{Class, DailyTotal, GpuSums, Row, Sums, TotalKey};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
+use crate::Attributes;
+
 /// A store in memory. Its rows are summed only when queried.
 #[derive(Clone, Default)]
 pub(crate) struct Memory {
@@ -126,6 +128,17 @@ impl Source for Memory {
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, SourceError> {
         Ok(self.gaps.iter().filter(|gap| gap.concerns(range)).cloned().collect())
     }
+}
+
+/// Attributes of the tenants of random books; the twin has them by hand.
+pub(crate) fn attributes() -> Arc<Attributes> {
+    const TEXT: &str = "\
+tenants:
+- {tenant: acme, cost_center: 00417, department: Search, tags: {env: prod}}
+- {tenant: acme, valid_from: 2026-10-31, cost_center: 00418, owner: ann}
+- {tenant: beta, department: Search, owner: bob}
+";
+    Arc::new(Attributes::parse("attributes.yaml", TEXT).expect("it is right"))
 }
 
 /// The first day of random books: 2026-10-29, so that they cross the end of a month.

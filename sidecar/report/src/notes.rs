@@ -1,16 +1,17 @@
 //! Notes beside a report on its omissions: gaps, rows that are known only as totals, exchanges without a price.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ledger::GpuSums;
 use ledger::LACKS_LOG;
 use ledger::period;
 use ledger::source::{Gap, Gone, Month, Range, Source, SourceError};
-use text::group_thousands;
+use text::{group_thousands, money};
 
 use super::months::{self, MonthState};
-use super::query::{Query, RowsFor};
+use super::query::{Idle, Query, RowsFor};
 
 /// Maximum models named in a note; the others are counted.
 const NAMED_MAX: usize = 5;
@@ -46,13 +47,52 @@ pub struct Notes {
     pub first_rates: bool,
     /// The months of the report's rows, or, if the query groups by them, of their bills; and whether they are closed.
     pub months: BTreeMap<Month, MonthState>,
+    /// The cost of idle GPUs that is allocated to tenants of the report, and the cost that is not, if the query
+    /// allocates.
+    pub idle: Option<IdleCost>,
+    /// Tenants without attributes, if the query asks for attributes.
+    pub without_attributes: BTreeSet<Arc<str>>,
     /// Rows beyond the limit.
     pub not_listed: usize,
     /// The flag that names the current price file for `tokenmeter prices show`, if needed; `None` if it is unknown.
     pub prices_flag: Option<String>,
 }
 
+/// The cost of GPU use without an exchange, pico-dollars.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdleCost {
+    /// The way of allocation.
+    pub idle: Idle,
+    /// The part that is allocated.
+    pub allocated_pico: i128,
+    /// The part of days on which no tenant has a share.
+    pub left_pico: i128,
+}
+
 impl Notes {
+    /// Records GPU use that is allocated.
+    pub(crate) fn allocate(&mut self, idle: Idle, used: &GpuSums) {
+        self.idle_cost(idle).allocated_pico += used.cost_pico();
+    }
+
+    /// Records GPU use that stays idle, if the query allocates.
+    pub(crate) fn leave_idle(&mut self, idle: Idle, used: &GpuSums) {
+        if idle != Idle::None {
+            self.idle_cost(idle).left_pico += used.cost_pico();
+        }
+    }
+
+    fn idle_cost(&mut self, idle: Idle) -> &mut IdleCost {
+        self.idle.get_or_insert(IdleCost { idle, allocated_pico: 0, left_pico: 0 })
+    }
+
+    /// Records a tenant without attributes.
+    pub(crate) fn without_attributes(&mut self, tenant: &Arc<str>) {
+        if self.without_attributes.len() < REMEMBERED_MAX && !self.without_attributes.contains(tenant) {
+            self.without_attributes.insert(Arc::clone(tenant));
+        }
+    }
+
     /// Adds the gaps and absent months of a query.
     pub(crate) fn missing(&mut self, source: &dyn Source, query: &Query) -> Result<(), SourceError> {
         self.gaps = source.gaps(&query.range)?;
@@ -138,11 +178,15 @@ impl Notes {
                     .to_owned(),
             );
         }
+        said.extend(self.of_idle());
+        said.extend(self.of_attributes());
         said.extend(self.rows_for.map(|reason| {
             let why = match reason {
                 RowsFor::Time => "the time asked for is not of whole days",
                 RowsFor::Keys => "a key that was asked for is not in the daily totals",
                 RowsFor::Rates => "exchanges were given another price, and daily totals do not say which",
+                RowsFor::Repeats => "daily totals do not tell which requests were repeated",
+                RowsFor::WhatIf => "daily totals do not have all that another price depends on",
             };
             format!("made from rows: {why}")
         }));
@@ -153,6 +197,43 @@ impl Notes {
         }
         said.extend(months::sentence(self.months.iter()));
         said
+    }
+
+    fn of_idle(&self) -> Option<String> {
+        let IdleCost { idle, allocated_pico, left_pico } = self.idle.as_ref()?;
+        let how = match idle {
+            Idle::Even => "each the same",
+            Idle::None | Idle::Proportional => "in proportion to their GPU cost",
+        };
+        let mut said = format!(
+            "{} USD of idle and unattributed GPU cost is allocated to the tenants with usage on its day, {how} \
+             (`allocated`)",
+            money(*allocated_pico)
+        );
+        if *left_pico != 0 {
+            said.push_str(&format!("; {} USD is of days without such usage", money(*left_pico)));
+        }
+        Some(said)
+    }
+
+    fn of_attributes(&self) -> Option<String> {
+        let count = self.without_attributes.len();
+        let named: Vec<_> = self
+            .without_attributes
+            .iter()
+            .take(NAMED_MAX)
+            .map(|tenant| tenant.escape_debug().to_string())
+            .collect();
+        let (noun, have) = if count == 1 { ("tenant", "has") } else { ("tenants", "have") };
+        let least = if count == REMEMBERED_MAX { "at least " } else { "" };
+        let more = if count > NAMED_MAX { ", …" } else { "" };
+        (count > 0).then(|| {
+            format!(
+                "{least}{} {noun} {have} no entry in the attributes file: {}{more}",
+                group_thousands(&count.to_string()),
+                named.join(", ")
+            )
+        })
     }
 
     fn of_unpriced(&self) -> Option<String> {

@@ -1,11 +1,14 @@
 //! The query of a report.
 
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use ledger::source::{Month, Range};
 use text::Glob;
 
+use super::attributes::Attributes;
 use super::key::{Key, Value};
+use super::what_if::WhatIf;
 
 /// The query of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +23,14 @@ pub struct Query {
     pub filters: Vec<Filter>,
     /// The basis of the cost.
     pub basis: Basis,
+    /// The tenants that bear the cost of idle GPUs, with [`Basis::Gpu`].
+    pub idle: Idle,
+    /// The attributes of tenants.
+    pub attributes: Arc<Attributes>,
+    /// True to find out which requests were repeated.
+    pub repeats: bool,
+    /// A price book to charge the exchanges again by, beside the actual cost.
+    pub what_if: Option<WhatIf>,
     /// The order of groups.
     pub order: Order,
     /// The time of the query, microseconds since 1970: later months are in the future.
@@ -27,9 +38,33 @@ pub struct Query {
 }
 
 impl Query {
+    /// Returns the query of everything in one group, by price, at a time in microseconds since 1970.
+    pub fn all(now_us: i64) -> Self {
+        Self {
+            range: Range::ALL,
+            billed: None,
+            by: Vec::new(),
+            filters: Vec::new(),
+            basis: Basis::Price,
+            idle: Idle::None,
+            attributes: Arc::default(),
+            repeats: false,
+            what_if: None,
+            order: Order::Keys,
+            now_us,
+        }
+    }
+
+    /// Returns true if it groups or filters by attributes of tenants.
+    pub fn asks_for_attributes(&self) -> bool {
+        self.keys().any(Key::is_attribute)
+    }
+
     /// Returns the reason why rows must be read: daily totals lack a key, or the range has parts of days.
     pub(crate) fn rows_for(&self) -> Option<RowsFor> {
         match () {
+            () if self.what_if.is_some() => Some(RowsFor::WhatIf),
+            () if self.repeats => Some(RowsFor::Repeats),
             () if !self.range.is_whole_days() => Some(RowsFor::Time),
             () if self.keys().any(|key| !key.in_lines()) => Some(RowsFor::Keys),
             () => None,
@@ -56,6 +91,10 @@ pub enum RowsFor {
     Keys,
     /// Exchanges were repriced.
     Rates,
+    /// Exchanges are charged again by another price book.
+    WhatIf,
+    /// Repeated requests are looked for.
+    Repeats,
 }
 
 /// The basis of an exchange's cost.
@@ -76,6 +115,31 @@ impl Basis {
         match self {
             Self::Price => "price",
             Self::Gpu => "gpu",
+        }
+    }
+}
+
+/// The allocation of GPU cost without an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// To no tenant: it has rows of its own.
+    None,
+    /// To the tenants of the day, in proportion to their GPU cost.
+    Proportional,
+    /// To the tenants of the day, each the same.
+    Even,
+}
+
+impl Idle {
+    /// Every allocation.
+    pub const ALL: [Self; 3] = [Self::None, Self::Proportional, Self::Even];
+
+    /// Returns the word on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Proportional => "proportional",
+            Self::Even => "even",
         }
     }
 }
@@ -182,7 +246,7 @@ fn values_of(text: &str) -> Vec<Glob> {
 /// Returns the error for an unknown key.
 pub fn unknown_key(name: &str) -> String {
     let names: Vec<_> = Key::ALL.iter().map(|key| key.name()).collect();
-    format!("there is no key `{}`; the keys are {}", name.escape_debug(), names.join(", "))
+    format!("there is no key `{}`; the keys are {}, tag.NAME", name.escape_debug(), names.join(", "))
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use ledger::{Class, Row, Store, month};
 use price::{Book, Charge, Currency, Rate, Unpriced};
 use text::Glob;
 
+use crate::attributes::Attributes;
 use crate::contributions::{Contribution, Detail, from_rows};
 use crate::first_prices::CorrectionView;
 use crate::group::may_be_selected;
@@ -228,9 +229,21 @@ fn each(
         let rate = rates.get(&id);
         Ok(Some(rate.ok_or("the ledger names a rate that it does not have; run `tokenmeter ledger verify` with the same `--ledger`")?))
     };
+    if let Some(filter) = request.filters.iter().find(|filter| filter.key.is_attribute()) {
+        let key = filter.key.name();
+        return Err(
+            format!("`{key}` is an attribute that only reports know; name the tenants instead").into()
+        );
+    }
+    let attributes = Attributes::default();
     let is_selected = |contribution: &Contribution<'_>, rate: Option<&Arc<Rate>>| {
         (rate.is_none() || !request.unpriced_only)
-            && may_be_selected(request.filters, Basis::Price, contribution, rate.map(|rate| &**rate))
+            && may_be_selected(
+                request.filters,
+                (Basis::Price, &attributes),
+                contribution,
+                rate.map(|rate| &**rate),
+            )
     };
     let mut left_out = 0;
     let mut leave_out = |contribution: Contribution<'_>| {

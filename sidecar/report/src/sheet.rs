@@ -25,7 +25,7 @@ pub fn write(report: &Report, columns: &[Column], round: Option<u32>, to: &mut d
         let mut names = report.query.by.iter().zip(&group.values).filter(|(key, _)| **key != Key::Currency);
         let names =
             keys().map(|_| names.next().map_or_else(String::new, |(_, value)| harmless(value.to_string())));
-        let cells = columns.iter().map(|column| column.cell(group, report.query.basis, round).to_string());
+        let cells = columns.iter().map(|column| column.cell(group, &report.query, round).to_string());
         sheet.write_record(first.into_iter().chain(names).chain(cells))?;
     }
     sheet.flush()

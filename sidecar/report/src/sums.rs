@@ -3,7 +3,10 @@
 use ledger::source::DeviceTotal;
 use ledger::{DailyTotal, GpuSums};
 use meter::{Provenance, TokenType};
-use price::Currency;
+use price::{Currency, Rate};
+
+use super::units::UnitSums;
+use super::what_if::WhatIfSums;
 
 /// The number of token types.
 pub const TYPES: usize = TokenType::ALL.len();
@@ -32,13 +35,20 @@ pub struct Sums {
     pub uncounted_prompts: i128,
     /// Exchanges with known energy and GPU time.
     pub measured: i128,
-    /// The GPU use of those.
+    /// The GPU use of those, or without an exchange.
     pub gpu: GpuSums,
+    /// The cost of idle GPUs in it, allocated to the tenant, pico-dollars.
+    pub allocated_pico: i128,
+    /// The tokens with a price, and their cost.
+    pub units: UnitSums,
+    /// The charges by another price book, if the query names one.
+    pub what_if: WhatIfSums,
 }
 
 impl Sums {
-    /// Adds a daily total that is no correction.
-    pub(crate) fn add(&mut self, line: &DailyTotal) {
+    /// Adds a daily total that is no correction, with its rate if it has a price. `is_mixed`: some of its tokens may be
+    /// elsewhere.
+    pub(crate) fn add(&mut self, line: &DailyTotal, rate: Option<&Rate>, is_mixed: bool) {
         let exchanges = i128::from(line.sums.exchanges);
         self.exchanges += exchanges;
         for (kind, &count) in TokenType::ALL.iter().zip(&line.sums.tokens) {
@@ -49,8 +59,11 @@ impl Sums {
                 if kind.is_input() { line.key.input_provenance } else { line.key.output_provenance };
             known[provenance as usize] += count;
         }
-        match line.key.rate {
-            Some(_) => self.priced = true,
+        match rate {
+            Some(rate) => {
+                self.priced = true;
+                self.units.add(line, rate, is_mixed);
+            }
             None => self.unpriced += exchanges,
         }
         self.uncounted_prompts += uncounted_prompts(line);
@@ -60,14 +73,24 @@ impl Sums {
     }
 
     /// Adds a correction, which is money alone: the counts of its exchange are in the exchange's own total.
-    pub(crate) fn correct(&mut self, line: &DailyTotal) {
+    /// `is_present`: they are there under the corrected price.
+    pub(crate) fn correct(&mut self, line: &DailyTotal, is_present: bool) {
         self.priced = true;
         self.cost_pico += line.sums.cost_pico;
+        if !is_present && line.sums.cost_pico != 0 {
+            self.units.add_difference();
+        }
     }
 
     /// Adds GPU use without an exchange.
     pub(crate) fn add_device(&mut self, device: &DeviceTotal) {
         self.gpu.add(&device.sums);
+    }
+
+    /// Adds GPU use without an exchange that is allocated to the tenant.
+    pub(crate) fn allocate(&mut self, part: &GpuSums) {
+        self.gpu.add(part);
+        self.allocated_pico += part.cost_pico();
     }
 
     /// Adds the sums of another group.
@@ -83,6 +106,9 @@ impl Sums {
             uncounted_prompts,
             measured,
             gpu,
+            allocated_pico,
+            units,
+            what_if,
         } = other;
         self.exchanges += exchanges;
         add_each(&mut self.tokens, tokens);
@@ -94,6 +120,9 @@ impl Sums {
         self.uncounted_prompts += uncounted_prompts;
         self.measured += measured;
         self.gpu.add(gpu);
+        self.allocated_pico += allocated_pico;
+        self.units.merge(units);
+        self.what_if.merge(what_if);
     }
 
     /// All prompt tokens, cached ones included.
@@ -113,7 +142,7 @@ impl Sums {
 
     /// Returns the cost of GPU time and energy, pico-dollars.
     pub fn gpu_pico(&self) -> i128 {
-        self.gpu.gpu_hours_pico + self.gpu.gpu_energy_pico
+        self.gpu.cost_pico()
     }
 }
 
@@ -168,7 +197,7 @@ mod tests {
     use ledger::{Class, DailyTotal, GpuSums, TotalKey};
     use meter::{Provenance, TokenType};
 
-    use super::{PROVENANCES, Sums, TYPES, shares};
+    use super::{PROVENANCES, Sums, TYPES, UnitSums, WhatIfSums, shares};
 
     #[test]
     fn merged_group_adds_every_sum() {
@@ -188,6 +217,9 @@ mod tests {
                 gpu_hours_pico: 11 * n,
                 gpu_energy_pico: 12 * n,
             },
+            allocated_pico: 13 * n,
+            units: UnitSums::default(),
+            what_if: WhatIfSums { exchanges: 14 * n, unpriced: 15 * n, cost_pico: 16 * n },
         };
         for (one, two) in [(true, false), (false, true)] {
             let mut sum = of(3, one);
@@ -225,10 +257,9 @@ mod tests {
                 rate: None,
                 class: Class::Usage,
             };
-            sums.add(&DailyTotal {
-                key,
-                sums: ledger::Sums { exchanges, tokens, ..ledger::Sums::default() },
-            });
+            let line =
+                DailyTotal { key, sums: ledger::Sums { exchanges, tokens, ..ledger::Sums::default() } };
+            sums.add(&line, None, false);
             assert_eq!(sums.uncounted_prompts, sum, "{ending} {tokens:?}");
         }
     }

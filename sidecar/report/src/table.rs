@@ -5,33 +5,65 @@ use std::io::{self, Write};
 use ledger::period;
 use text::{Decimal, group_thousands, nano, table};
 
-use super::column::rounded;
+use super::column::{self, Cell, rounded};
 use super::group::{Group, Report};
 use super::key::{Key, Value};
-use super::query::{Basis, Query};
-use super::sums::{self, PROVENANCES};
+use super::query::{Basis, Idle, Query};
+use super::savings::{Kind, Savings, UNKNOWN};
+use super::sums::{self, In, PROVENANCES};
 
 /// Maximum characters of a shown name; longer ones are cut.
 const NAME: usize = 48;
 
 /// A column, and the alignment of its cells.
 struct Column {
-    name: &'static str,
+    name: String,
     right: bool,
     cells: Vec<String>,
 }
 
+/// The content of a table.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Layout<'a> {
+    /// Digits of money after the point; all if `None`.
+    pub round: Option<u32>,
+    /// The columns behind the keys; those for people if `None`.
+    pub columns: Option<&'a [column::Column]>,
+    /// True to add the savings.
+    pub savings: bool,
+}
+
 /// Writes it. `round`: digits of money after the point; all if `None`.
 ///
+/// # Errors
 /// Returns the writer's error.
-/// As the writer has them.
 pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Result<()> {
-    let query = &report.query;
+    write_with(report, &Layout { round, ..Layout::default() }, to)
+}
+
+/// Writes it with a layout.
+///
+/// # Errors
+/// Returns the writer's error.
+pub fn write_with(report: &Report, layout: &Layout<'_>, to: &mut dyn Write) -> io::Result<()> {
+    let (query, round) = (&report.query, layout.round);
     writeln!(to, "{}", title(query))?;
     if report.groups.is_empty() {
         writeln!(to, "No exchange of this time matches.")?;
     } else {
-        grid(&columns(report, round), report.groups.len(), to)?;
+        let columns = match layout.columns {
+            Some(named) => chosen(report, named, round),
+            None => columns(report, round),
+        };
+        grid(&columns, report.groups.len(), to)?;
+    }
+    if layout.savings {
+        report.savings.iter().try_for_each(|(currency, savings)| {
+            writeln!(to)?;
+            grid(&of_savings(query.basis, *currency, savings, round), Kind::of(query.basis).len(), to)
+        })?;
+        let others: Vec<_> = UNKNOWN.iter().map(|(_, source)| *source).collect();
+        writeln!(to, "Note: the ledger does not have {}.", others.join(" and "))?;
     }
     for sentence in report.sentences(round) {
         writeln!(to, "Note: {sentence}.")?;
@@ -62,22 +94,78 @@ fn totals(report: &Report) -> &[Group] {
     if report.groups.len() + report.notes.not_listed > report.totals.len() { &report.totals } else { &[] }
 }
 
-fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
-    let basis = report.query.basis;
+/// Returns the groups and the totals.
+fn rows(report: &Report) -> impl Iterator<Item = &Group> {
+    report.groups.iter().chain(totals(report))
+}
+
+/// Returns the columns of the keys.
+fn keys(report: &Report) -> Vec<Column> {
     let by = &report.query.by;
-    let rows = || report.groups.iter().chain(totals(report));
     let first = by.iter().position(|key| *key != Key::Currency);
-    let mut columns: Vec<Column> = by
-        .iter()
+    by.iter()
         .enumerate()
         .filter(|(_, key)| **key != Key::Currency)
         .map(|(at, key)| {
             let total = if Some(at) == first { "total" } else { "" };
-            let cells = rows().map(|group| group.values.get(at).map_or(total.to_owned(), name)).collect();
-            Column { name: key.name(), right: false, cells }
+            let cells =
+                rows(report).map(|group| group.values.get(at).map_or(total.to_owned(), name)).collect();
+            Column { name: key.name().to_owned(), right: false, cells }
         })
-        .collect();
-    let mut push = |name, right, cells| columns.push(Column { name, right, cells });
+        .collect()
+}
+
+/// Returns the keys and the chosen columns.
+fn chosen(report: &Report, named: &[column::Column], round: Option<u32>) -> Vec<Column> {
+    let mut columns = keys(report);
+    columns.extend(named.iter().map(|column| {
+        let cells = || rows(report).map(|group| column.cell(group, &report.query, round));
+        let decimals = cells().map(|cell| match cell {
+            Cell::Decimal(decimal) => Some(decimal),
+            Cell::Number(units) => Some(Decimal { units, digits: 0, least: 0 }),
+            Cell::Text(_) | Cell::Unknown => None,
+        });
+        let right = !column.is_text();
+        let cells = if right { aligned(decimals) } else { cells().map(|cell| cell.to_string()).collect() };
+        Column { name: column.name(), right, cells }
+    }));
+    columns
+}
+
+/// Returns the table of the savings in a currency.
+fn of_savings(basis: Basis, currency: In, savings: &Savings, round: Option<u32>) -> Vec<Column> {
+    let kinds = Kind::of(basis);
+    let amounts = kinds.iter().map(|kind| savings.amount(*kind));
+    let names = kinds.iter().map(|kind| kind.name()).chain(["cost"]).map(str::to_owned);
+    let all = amounts.chain([Some(savings.cost_pico)]);
+    let shares = kinds.iter().map(|kind| savings.share(*kind).map_or("?".to_owned(), percent));
+    let code = currency.map(|is| is.code().to_owned()).unwrap_or_default();
+    vec![
+        Column { name: "worth".to_owned(), right: false, cells: names.collect() },
+        Column {
+            name: "amount".to_owned(),
+            right: true,
+            cells: aligned(all.map(|pico| pico.map(|pico| rounded(pico, round)))),
+        },
+        Column { name: "currency".to_owned(), right: false, cells: vec![code; kinds.len() + 1] },
+        Column {
+            name: "of cost".to_owned(),
+            right: true,
+            cells: shares.chain(["100.0%".to_owned()]).collect(),
+        },
+    ]
+}
+
+/// Formats a share as a percentage with one digit.
+fn percent(share: Decimal) -> String {
+    format!("{}%", Decimal { digits: share.digits - 2, least: 1, ..share }.round(1))
+}
+
+fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
+    let (query, basis) = (&report.query, report.query.basis);
+    let rows = || rows(report);
+    let mut columns = keys(report);
+    let mut push = |name: &str, right, cells| columns.push(Column { name: name.to_owned(), right, cells });
     if basis == Basis::Gpu {
         let share = |(at, group): (usize, &Group)| match group.share {
             Some(share) => share.mark().to_owned(),
@@ -104,6 +192,10 @@ fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
         );
     }
     push("cost", true, aligned(rows().map(|group| group.cost(basis).map(|pico| rounded(pico, round)))));
+    if basis == Basis::Gpu && query.idle != Idle::None {
+        let allocated = |group: &Group| Some(rounded(group.sums.allocated_pico, round));
+        push("allocated", true, aligned(rows().map(allocated)));
+    }
     push(
         "currency",
         false,
@@ -115,6 +207,11 @@ fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
     };
     push(unpriced, true, counts(&|group| group.without_cost(basis)));
     push("uncounted", true, counts(&|group| group.sums.uncounted_prompts));
+    if let Some(what_if) = &query.what_if {
+        let costs = rows().map(|group| group.what_if().map(|pico| rounded(pico, round)));
+        push(&format!("what_if {}", what_if.book.currency().code()), true, aligned(costs));
+        push("not charged", true, counts(&Group::without_what_if));
+    }
     push("input known", false, rows().map(|group| known(&group.sums.input_known)).collect());
     push("output known", false, rows().map(|group| known(&group.sums.output_known)).collect());
     columns
@@ -169,7 +266,7 @@ fn aligned(decimals: impl Iterator<Item = Option<Decimal>>) -> Vec<String> {
 
 fn grid(columns: &[Column], groups: usize, to: &mut dyn Write) -> io::Result<()> {
     let cells = columns.first().map_or(0, |column| column.cells.len());
-    let names = columns.iter().map(|column| column.name.to_owned()).collect();
+    let names = columns.iter().map(|column| column.name.clone()).collect();
     let row = |row: usize| columns.iter().map(|column| column.cells[row].clone()).collect();
     let rows: Vec<Vec<String>> = [names].into_iter().chain((0..cells).map(row)).collect();
     let lines = table(&rows, |column| columns[column].right);

@@ -1,6 +1,7 @@
 //! Turns the settings into the plan of each part in one step, which succeeds or reports every
 //! error. No part reads a setting (law 13).
 
+pub(crate) mod attributes;
 mod budgets;
 pub(crate) mod certificates;
 pub mod effective;
@@ -168,6 +169,7 @@ impl Plan {
             reader.check_proxy_protocol(&upstreams, &tenancy.now.spec.trusted);
             reader.check_certificate_rules(&upstreams, &tenancy);
         }
+        reader.check_attributes();
         let budgets = reader.budgets();
         if reader.errors.is_empty() {
             reader.check_covers(&budgets, &tenancy.now.spec);

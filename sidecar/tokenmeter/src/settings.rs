@@ -347,23 +347,17 @@ pub static SETTINGS: &[Setting] = &[
         default: "4096",
         help: "Finished exchanges queued for the control plane; more are dropped and counted",
     },
-    Setting {
-        key: "tenants",
-        group: Group::Spend,
-        form: Form::Text("FILE"),
-        default: "",
-        help: "Tenant rules file (YAML, read again when it changes): how the tenant of a request is determined, \
+    Setting::spend_file(
+        "tenants",
+        "Tenant rules file (YAML, read again when it changes): how the tenant of a request is determined, \
                by tokens, API keys, headers of trusted peers, the body, the path or the peer; without it every \
                request belongs to `default`",
-    },
-    Setting {
-        key: "hash_key_file",
-        group: Group::Spend,
-        form: Form::Text("FILE"),
-        default: "",
-        help: "File with a secret of at least 32 random bytes, the same across a fleet, that keys the hashes of \
+    ),
+    Setting::spend_file(
+        "hash_key_file",
+        "File with a secret of at least 32 random bytes, the same across a fleet, that keys the hashes of \
                API keys, principals and end users",
-    },
+    ),
     Setting {
         key: "tokenizers",
         group: Group::Counting,
@@ -526,14 +520,11 @@ pub static SETTINGS: &[Setting] = &[
         help: "Central PostgreSQL that receives the ledger's rows, postgres://USER@HOST:PORT/DATABASE; \
                encrypted, unless it is on this machine or the URL ends in ?sslmode=disable",
     },
-    Setting {
-        key: "ledger_ship_password_file",
-        group: Group::Spend,
-        form: Form::Text("FILE"),
-        default: "",
-        help: "File whose first line is the password of the central store; without it the URL, PGPASSWORD or a \
+    Setting::spend_file(
+        "ledger_ship_password_file",
+        "File whose first line is the password of the central store; without it the URL, PGPASSWORD or a \
                .pgpass file provides it",
-    },
+    ),
     Setting {
         key: "ledger_keep_days",
         group: Group::Spend,
@@ -556,13 +547,15 @@ pub static SETTINGS: &[Setting] = &[
         default: "",
         help: "File with the secret that signs budget alerts",
     },
-    Setting {
-        key: "prices",
-        group: Group::Spend,
-        form: Form::Text("FILE"),
-        default: "",
-        help: "Price file: the token prices by which exchanges are charged (see `tokenmeter prices`)",
-    },
+    Setting::spend_file(
+        "prices",
+        "Price file: the token prices by which exchanges are charged (see `tokenmeter prices`)",
+    ),
+    Setting::spend_file(
+        "attributes",
+        "Attributes file of tenants (YAML): cost centre, department, owner and tags, for the reports of \
+               `tokenmeter spend`; the proxy only checks it at the start",
+    ),
     Setting {
         key: "access_log",
         group: Group::Logging,

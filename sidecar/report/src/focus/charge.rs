@@ -7,6 +7,7 @@ use meter::Provenance;
 use price::Currency;
 use text::Decimal;
 
+use crate::attributes::Entry;
 use crate::column::share_of;
 use crate::sums::{self, PROVENANCES};
 
@@ -25,6 +26,12 @@ pub(super) struct Charge {
     pub(super) resource: Option<(Arc<str>, &'static str)>,
     pub(super) model: Option<Arc<str>>,
     pub(super) provider: Option<Arc<str>>,
+    /// The kind of server, if it is recognised.
+    pub(super) publisher: Option<Arc<str>>,
+    /// The tenant's attributes.
+    pub(super) attributes: Option<Arc<Entry>>,
+    /// The split of GPU cost without an exchange that it is a part of.
+    pub(super) split: Option<Split>,
     pub(super) currency: Currency,
     pub(super) kind: Kind,
     pub(super) description: String,
@@ -43,6 +50,23 @@ pub(super) struct Charge {
     pub(super) energy: Option<Decimal>,
     /// The digest of the closed month.
     pub(super) digest: Option<Arc<str>>,
+}
+
+/// A part of GPU cost without an exchange.
+#[derive(Clone, Debug)]
+pub(super) struct Split {
+    /// The id of the method.
+    pub(super) method: &'static str,
+    /// The part of the whole, which is 1.
+    pub(super) ratio: Decimal,
+}
+
+impl Split {
+    /// Returns the JSON of `AllocatedMethodDetails`.
+    pub(super) fn details(&self) -> String {
+        // A JSON number of all digits, which `serde_json` would make a float.
+        format!(r#"{{"Elements":[{{"AllocatedRatio":{}}}]}}"#, self.ratio)
+    }
 }
 
 /// The provenance of a quantity.

@@ -13,14 +13,17 @@ use serde_json::json;
 use text::{Decimal, nano};
 
 use super::charge::{Charge, Kind, Known, Quantity, Sku};
+use super::idle::set_ratios;
 use super::merge::merge;
 use super::usage::Usage;
+use crate::allocation::{Allocation, pooled};
+use crate::attributes::Entry;
 use crate::contributions::{self, Contribution};
 use crate::first_prices::CorrectionView;
 use crate::group::{self, GROUPS_MAX};
 use crate::key::{Key, Value};
 use crate::notes::Notes;
-use crate::query::{Basis, Query};
+use crate::query::{Basis, Idle, Query};
 use crate::sums::Sums;
 
 /// The key of rows of the dataset.
@@ -32,9 +35,11 @@ struct Place {
     tenant: Value,
     model: Value,
     provider: Value,
+    publisher: Value,
     principal: Value,
     consumer: Value,
     upstream: Value,
+    attributes: Option<Arc<Entry>>,
     rate: Option<[u8; 16]>,
     correction: bool,
 }
@@ -102,13 +107,25 @@ pub(super) fn charges(
     let mut leave_out =
         |contribution: Contribution<'_>| group::leave_out(query, &contribution, &rates, &mut left_out);
     let view = CorrectionView::Charged;
+    let mut allocation: Option<Allocation<Bearer>> = Allocation::read(source, query, false)?;
     let rows_for = contributions::each(source, query, view, &mut leave_out, &mut |contribution| {
         let rate = group::rate_of(&contribution, &rates)?;
         group::note_rows_gone(&mut notes, &contribution, query, view, rate);
-        if !group::is_selected(query, &contribution, rate) {
+        let is_selected = group::is_selected(query, &contribution, rate);
+        if let Some(allocation) = &mut allocation {
+            // Idle cost is billed in the month of its day, whenever the usage of that day is billed.
+            let tenant = || Arc::clone(&contribution.line.key.tenant);
+            let is_bearer = group::passes_filters(query, &contribution, rate);
+            let bearer = is_bearer.then(|| (tenant(), attributes(query, &contribution)));
+            allocation.see(contribution.billed, contribution.line, bearer)?;
+        }
+        if !is_selected {
             return Ok(());
         }
         group::note(&mut notes, &contribution, query);
+        if query.attributes != Arc::default() && attributes(query, &contribution).is_none() {
+            notes.without_attributes(&contribution.line.key.tenant);
+        }
         let correction = contribution.line.key.class == Class::Correction;
         if (by_gpu && correction) || (!by_gpu && rate.is_none()) {
             return Ok(());
@@ -122,12 +139,12 @@ pub(super) fn charges(
         if correction {
             sum.correct(contribution.line)
         } else {
-            sum.add(contribution.line)
+            sum.add(contribution.line, rate)
         }
         Ok(())
     })?;
     if by_gpu {
-        devices(source, query, &mut sums)?;
+        devices(source, query, allocation.as_ref(), &mut notes, &mut sums)?;
     }
     notes.rows_for = rows_for;
     notes.left_out += left_out;
@@ -160,6 +177,9 @@ pub(super) fn charges(
             None => {}
         }
     }
+    if query.idle != Idle::None {
+        set_ratios(query.idle, &mut charges);
+    }
     // By GPU, each place has each SKU once.
     Ok((if by_gpu { charges } else { merge(charges) }, notes))
 }
@@ -178,30 +198,38 @@ const KEYS: [Key; 8] = [
 
 fn place(query: &Query, contribution: &Contribution<'_>, correction: bool) -> Place {
     let by_gpu = query.basis == Basis::Gpu;
-    let always = |key| contribution.value(key, None);
-    let asked = |key| if query.by.contains(&key) { contribution.value(key, None) } else { Value::Null };
+    let always = |key| contribution.value(key, None, &query.attributes);
+    let asked = |key| if query.by.contains(&key) { always(key) } else { Value::Null };
+    let (provider, publisher) = provider(&contribution.line.key.provider, &contribution.line.key.upstream);
     Place {
         billed: contribution.billed,
         day: first_day(query, contribution.line.key.day),
         share: None,
         tenant: always(Key::Tenant),
         model: always(Key::Model),
-        provider: provider(&contribution.line.key.provider, &contribution.line.key.upstream),
+        provider,
+        publisher,
         principal: asked(Key::Principal),
         consumer: asked(Key::Consumer),
         upstream: asked(Key::Upstream),
+        attributes: attributes(query, contribution),
         rate: if by_gpu { None } else { contribution.line.key.rate },
         correction,
     }
 }
 
-/// Returns the provider: the detected or configured kind of server. An undetected server has the name of its interface,
-/// `openai`: then it is the upstream's name, which is its address if the operator gave it none.
-fn provider(recognised: &Arc<str>, upstream: &Arc<str>) -> Value {
+fn attributes(query: &Query, contribution: &Contribution<'_>) -> Option<Arc<Entry>> {
+    query.attributes.of(&contribution.line.key.tenant, contribution.line.key.day).cloned()
+}
+
+/// Returns the provider and the publisher: the detected or configured kind of server. An undetected server has the name
+/// of its interface, `openai`: then the provider is the upstream's name, which is its address if the operator gave it
+/// none, and the publisher is not known.
+fn provider(recognised: &Arc<str>, upstream: &Arc<str>) -> (Value, Value) {
     match (&**recognised, &**upstream) {
-        ("openai", "" | "_other") => Value::Word(UNKNOWN),
-        ("openai", _) => Value::Text(Arc::clone(upstream)),
-        _ => Value::Text(Arc::clone(recognised)),
+        ("openai", "" | "_other") => (Value::Word(UNKNOWN), Value::Null),
+        ("openai", _) => (Value::Text(Arc::clone(upstream)), Value::Null),
+        _ => (Value::Text(Arc::clone(recognised)), Value::Text(Arc::clone(recognised))),
     }
 }
 
@@ -216,25 +244,47 @@ fn first_day(query: &Query, day: i32) -> i32 {
     }
 }
 
-fn devices(source: &dyn Source, query: &Query, sums: &mut BTreeMap<Place, Usage>) -> Result<(), SourceError> {
-    for device in source.devices(&query.range)? {
-        if !group::selects_device(query, &device) {
-            continue;
-        }
-        let place = Place {
+/// A tenant and its attributes, to which cost is allocated.
+type Bearer = (Arc<str>, Option<Arc<Entry>>);
+
+fn devices(
+    source: &dyn Source,
+    query: &Query,
+    allocation: Option<&Allocation<Bearer>>,
+    notes: &mut Notes,
+    sums: &mut BTreeMap<Place, Usage>,
+) -> Result<(), SourceError> {
+    for device in pooled(source.devices(&query.range)?) {
+        let place = |bearer: Option<&Bearer>| Place {
             billed: period::month_at(device.day),
             day: first_day(query, device.day),
             share: Some(device.share),
-            tenant: Value::Null,
+            tenant: bearer.map_or(Value::Null, |(tenant, _)| Value::Text(Arc::clone(tenant))),
             model: Value::Null,
             provider: Value::Null,
+            publisher: Value::Null,
             principal: Value::Null,
             consumer: Value::Null,
             upstream: Value::Null,
+            attributes: bearer.and_then(|(_, attributes)| attributes.clone()),
             rate: None,
             correction: false,
         };
-        sums.entry(place).or_default().add_device(&device);
+        if let Some(allocation) = allocation.filter(|_| group::is_billed(query, &device))
+            && allocation.allocate(&device, &mut |bearer, used| {
+                if bearer.is_some() {
+                    sums.entry(place(bearer)).or_default().allocate(&used);
+                    notes.allocate(query.idle, &used);
+                }
+                Ok(())
+            })?
+        {
+            continue;
+        }
+        if group::selects_device(query, &device) {
+            notes.leave_idle(query.idle, &device.sums);
+            sums.entry(place(None)).or_default().add_device(&device);
+        }
     }
     Ok(())
 }
@@ -270,6 +320,9 @@ fn row(query: &Query, place: &Place, rate: Option<&Arc<Rate>>, digest: Option<Ar
         resource,
         model: name(&place.model),
         provider: name(&place.provider),
+        publisher: name(&place.publisher),
+        attributes: place.attributes.clone(),
+        split: None,
         currency: rate.map_or(Currency::USD, |rate| rate.currency),
         kind,
         description: String::new(),
@@ -402,7 +455,10 @@ fn of_correction(row: Charge, rate: &Rate, sum: &Sums) -> Charge {
 fn of_gpu(row: &Charge, sum: &Sums, charges: &mut Vec<Charge>) {
     let first = charges.len();
     let whose = match (&row.resource, &row.model) {
-        (Some((id, "GPU")), _) => format!("of {id}"),
+        (Some((id, "GPU")), _) => match &row.tenant {
+            Some(tenant) => format!("of {id}, allocated to {tenant}"),
+            None => format!("of {id}"),
+        },
         (_, model) => format!("for {}", model.as_deref().unwrap_or_default()),
     };
     // Hours from nanoseconds, and kilowatt-hours from nanojoules, to 15 digits.
@@ -443,7 +499,8 @@ fn of_gpu(row: &Charge, sum: &Sums, charges: &mut Vec<Charge>) {
         });
     }
     if let Some(charge) = charges.get_mut(first) {
-        charge.requests = row.tenant.is_some().then_some(sum.exchanges);
+        charge.requests =
+            matches!(row.resource, None | Some((_, "Inference Server"))).then_some(sum.exchanges);
         charge.energy = Some(nano(sum.gpu.energy_nj));
     }
 }

@@ -12,6 +12,7 @@ use price::Currency;
 use text::Decimal;
 
 use super::charge::{Charge, Kind, Known};
+use crate::attributes::Entry as Attributes;
 
 /// The key of rows of one SKU at one price.
 #[derive(PartialEq, Eq, Hash)]
@@ -19,6 +20,7 @@ struct Article {
     billed: Month,
     period_us: (i64, i64),
     names: [Option<Arc<str>>; 6],
+    attributes: Option<Arc<Attributes>>,
     currency: Currency,
     kind: Kind,
     description: String,
@@ -39,6 +41,7 @@ impl Article {
                 charge.model.clone(),
                 charge.provider.clone(),
             ],
+            attributes: charge.attributes.clone(),
             currency: charge.currency,
             kind: charge.kind,
             description: charge.description.clone(),

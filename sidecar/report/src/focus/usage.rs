@@ -2,9 +2,10 @@
 //!
 //! Law: the provenance of one type of token does not depend on another type.
 
-use ledger::DailyTotal;
 use ledger::source::DeviceTotal;
+use ledger::{DailyTotal, GpuSums};
 use meter::{Provenance, TokenType};
+use price::Rate;
 
 use crate::sums::{PROVENANCES, Sums, TYPES};
 
@@ -19,8 +20,8 @@ pub(super) struct Usage {
 
 impl Usage {
     /// Adds a daily total that is no correction.
-    pub(super) fn add(&mut self, line: &DailyTotal) {
-        self.sums.add(line);
+    pub(super) fn add(&mut self, line: &DailyTotal, rate: Option<&Rate>) {
+        self.sums.add(line, rate, false);
         for (kind, &count) in TokenType::ALL.into_iter().zip(&line.sums.tokens) {
             let provenance: Provenance =
                 if kind.is_input() { line.key.input_provenance } else { line.key.output_provenance };
@@ -30,12 +31,17 @@ impl Usage {
 
     /// Adds a correction.
     pub(super) fn correct(&mut self, line: &DailyTotal) {
-        self.sums.correct(line);
+        self.sums.correct(line, true);
     }
 
     /// Adds GPU use without an exchange.
     pub(super) fn add_device(&mut self, device: &DeviceTotal) {
         self.sums.add_device(device);
+    }
+
+    /// Adds GPU use without an exchange that is allocated to the tenant.
+    pub(super) fn allocate(&mut self, part: &GpuSums) {
+        self.sums.allocate(part);
     }
 
     /// Tokens of some kinds by provenance.

@@ -6,7 +6,7 @@ use ledger::export::{Cursor, Origin, ShipBatch};
 use ledger::source::{Correction, DeviceTotal, Gap, MadeCorrection, Range, Share, Source};
 use ledger::{Class, DailyTotal, GpuSums, Sums, TotalKey};
 use meter::ExchangeId;
-use report::{Basis, Key, Order, Query, make};
+use report::{Key, Query, make};
 
 use super::rows::{NOON_US, added_up, batch, by_key, energy, origin, row, rows};
 use super::server::shared;
@@ -82,15 +82,7 @@ fn energy_of_another_line_is_not_its_rows() {
         })
         .unwrap();
     assert_eq!(with, 1, "of four exchanges with energy, two months and a shed one");
-    let ask = Query {
-        range: Range::ALL,
-        billed: None,
-        by: vec![Key::named("consumer").unwrap()],
-        filters: Vec::new(),
-        basis: Basis::Price,
-        order: Order::Keys,
-        now_us: i64::MAX,
-    };
+    let ask = Query { by: vec![Key::named("consumer").unwrap()], ..Query::all(i64::MAX) };
     let report = make(&central, &ask).unwrap();
     let exchanges: i128 = report.totals.iter().map(|total| total.sums.exchanges).sum();
     assert_eq!(exchanges, 12);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ledger::Store;
 use ledger::source::{DAY_US, Month};
 use ledger::{Range, Source};
-use report::{Basis, Column, Filter, Group, Key, Order, Query, focus, json, make, sheet, table};
+use report::{Basis, Column, Filter, Group, Key, Query, focus, json, make, sheet, table};
 use rusqlite::Connection;
 
 use super::ledgers::{TestLedger, arrives};
@@ -55,15 +55,7 @@ fn central_reports_after_repricing_equal_local_ones() {
     let view: BTreeSet<[String; 4]> =
         rows.iter().map(|row| std::array::from_fn(|column| row.get(column))).collect();
     let filters = vec![Filter::read("class!=shed").unwrap()];
-    let ask = Query {
-        range: Range::ALL,
-        billed: None,
-        by: vec![Key::Version],
-        filters,
-        basis: Basis::Price,
-        order: Order::Keys,
-        now_us: 0,
-    };
+    let ask = Query { by: vec![Key::Version], filters, ..Query::all(0) };
     let report = make(&Store::open_read(&book.path()).unwrap(), &ask).unwrap();
     let of = |group: &Group| {
         let sums = &group.sums;
@@ -94,15 +86,7 @@ fn all_reports_are_the_same(book: &TestLedger, database: &str) {
     ] {
         for range in [Range::ALL, odd] {
             for (basis, billed) in [(Basis::Price, None), (Basis::Gpu, None), (Basis::Price, Some(october))] {
-                let ask = Query {
-                    range,
-                    billed,
-                    by: by(names),
-                    filters: Vec::new(),
-                    basis,
-                    order: Order::Keys,
-                    now_us: 0,
-                };
+                let ask = Query { range, billed, by: by(names), basis, ..Query::all(0) };
                 let texts = [&local as &dyn Source, &central].map(|source| printed(source, &ask));
                 assert!(texts[0] == texts[1], "{names} {basis:?} {billed:?}:\n{}\n{}", texts[0], texts[1]);
                 bytes += texts[0].len();
@@ -123,7 +107,7 @@ fn printed(source: &dyn Source, ask: &Query) -> String {
     // The clocks of the two decide whether a month is over.
     report.notes.months.clear();
     table::write(&report, None, &mut bytes).unwrap();
-    sheet::write(&report, &Column::all(ask.basis), None, &mut bytes).unwrap();
+    sheet::write(&report, &Column::all(ask), None, &mut bytes).unwrap();
     json::write(&report, None, &mut bytes).unwrap();
     let options = focus::Options {
         version: focus::Version::V1_2,

@@ -11,12 +11,12 @@ use clap::{Args, ValueEnum};
 use ledger::Store;
 use ledger::source::Month;
 use ledger::{Range, Source, SourceError, period};
-use origin::Diagnostic;
+use origin::{Diagnostic, Diagnostics, Origin};
 use price::Book;
 use report::focus::{self, Billing, Options, Version};
 use report::notes::{Notes, shell_word};
 use report::query::unknown_key;
-use report::{Basis, Column, Filter, Key, Order, Query, json, make, sheet, table};
+use report::{Basis, Column, Filter, Idle, Key, Order, Query, WhatIf, json, make, sheet, table};
 use ship::Central;
 use ship::address::is_postgres;
 use text::nearest;
@@ -26,7 +26,8 @@ use super::setting::{self, with_variable};
 use super::words::one_of;
 use super::{note, print_message};
 use crate::plan::machine::ThisMachine;
-use crate::plan::{prices, store};
+use crate::plan::{attributes, prices, store};
+use crate::settings::setting as setting_of;
 
 /// The arguments of `spend`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -41,7 +42,7 @@ pub struct SpendArgs {
         value_name = "KEY,…",
         value_delimiter = ',',
         value_parser = key,
-        help = format!("Group by these keys: {}", Key::ALL.map(Key::name).join(", ")),
+        help = format!("Group by these keys: {}, tag.NAME", Key::ALL.map(Key::name).join(", ")),
         help_heading = ROWS
     )]
     by: Vec<Key>,
@@ -57,6 +58,25 @@ pub struct SpendArgs {
         help_heading = ROWS
     )]
     basis: Basis,
+    /// Only with --basis gpu: allocate the cost of idle GPUs to the tenants with usage on the same day.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = one_of(Idle::ALL, Idle::name),
+        default_value = Idle::None.name(),
+        help_heading = ROWS
+    )]
+    idle: Idle,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = with_variable("Attributes of tenants, for their keys and for FOCUS tags", "attributes"),
+        help_heading = ROWS
+    )]
+    attributes: Option<String>,
+    /// Charge the exchanges again by this price file, beside their actual cost; nothing is entered.
+    #[arg(long = "what-if", value_name = "FILE", help_heading = ROWS)]
+    what_if: Option<String>,
     /// Order of the rows; by default by keys, or by cost with --top.
     #[arg(long, value_name = "NAME", value_parser = one_of(Order::ALL, Order::name), help_heading = ROWS)]
     sort: Option<Order>,
@@ -66,9 +86,13 @@ pub struct SpendArgs {
     /// Output format; csv and focus print notes to stderr.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Format::Table, help_heading = OUTPUT)]
     format: Format,
-    /// Only with --format csv: columns after the keys, or `all`; by default the usual ones of a bill.
+    /// Only with table and csv: columns after the keys, or `all`; by default the usual ones of a bill.
     #[arg(long, value_name = "NAME,…", help_heading = OUTPUT)]
     columns: Option<String>,
+    /// Add what prompt caches saved, and what aborted, failed and repeated exchanges and idle GPUs cost; reads rows. JSON
+    /// has it always, without repetitions unless this is set.
+    #[arg(long, help_heading = OUTPUT)]
+    savings: bool,
     /// Round money to N decimal places, half to even, each row and the total by itself; CSV then has rows of totals,
     /// marked in its column `row`; by default money is exact.
     #[arg(
@@ -138,6 +162,9 @@ struct FocusFlags {
         help = with_variable("Price file with developer, family and version of models", "prices")
     )]
     prices: Option<String>,
+    /// File to which the metadata of the dataset is written.
+    #[arg(long = "focus-metadata", value_name = "FILE")]
+    metadata: Option<PathBuf>,
 }
 
 /// The output format.
@@ -171,10 +198,33 @@ impl SpendArgs {
             by,
             filters: self.filters.clone(),
             basis: self.basis,
+            idle: self.idle,
+            repeats: self.savings,
             // With --top, rows are sorted by cost unless --sort is given.
             order: self.sort.unwrap_or(if self.top.is_some() { Order::Cost } else { Order::Keys }),
-            now_us,
+            ..Query::all(now_us)
         }
+    }
+
+    /// Adds the files that the query names.
+    fn with_files(&self, query: Query) -> Result<Query, SpendError> {
+        let named = setting::named(
+            "attributes",
+            self.attributes.as_deref(),
+            self.ledger.config.as_deref(),
+            &ThisMachine,
+        );
+        let attributes = match named.map_err(|error| SpendError::Attributes(Diagnostics(vec![error])))? {
+            Some(path) => {
+                let origin = Origin::Flag(setting_of("attributes").flag());
+                attributes::read(&path, &origin).map_err(SpendError::Attributes)?.into()
+            }
+            None if query.asks_for_attributes() => return Err(SpendError::NoAttributes),
+            None => query.attributes,
+        };
+        let what_if = self.what_if.as_deref().map(|path| read_book(path, "--what-if")).transpose()?;
+        let what_if = what_if.map(|book| WhatIf { book: book.into() });
+        Ok(Query { attributes, what_if, ..query })
     }
 }
 
@@ -236,25 +286,38 @@ fn top(text: &str) -> Result<usize, &'static str> {
     text.parse().ok().filter(|rows| *rows > 0).ok_or("write 1 or more")
 }
 
-/// Rejects columns for a format that has its own.
-fn check_format(args: &SpendArgs) -> Result<(), SpendError> {
-    match args.format {
-        Format::Csv => Ok(()),
-        other if args.columns.is_some() => Err(SpendError::ColumnsOf(other)),
-        _ => Ok(()),
-    }
+/// Rejects flags that do not apply to the format or the basis.
+fn check_flags(args: &SpendArgs) -> Result<(), SpendError> {
+    let format = args.format;
+    let has_columns = matches!(format, Format::Csv | Format::Table);
+    let wrong = match () {
+        () if args.columns.is_some() && !has_columns => Some(("--columns", "--format table or csv")),
+        () if args.savings && !matches!(format, Format::Table | Format::Json) => {
+            Some(("--savings", "--format table or json"))
+        }
+        () if args.what_if.is_some() && format == Format::Focus => {
+            Some(("--what-if", "--format table, csv or json"))
+        }
+        () if args.focus.metadata.is_some() && format != Format::Focus => {
+            Some(("--focus-metadata", "--format focus"))
+        }
+        () if args.idle != Idle::None && args.basis != Basis::Gpu => Some(("--idle", "--basis gpu")),
+        () => None,
+    };
+    wrong.map_or(Ok(()), |(flag, only)| Err(SpendError::Flag { flag, only }))
 }
 
-/// Returns the columns of a CSV by their names.
-fn columns(names: Option<&str>, basis: Basis) -> Result<Vec<Column>, SpendError> {
-    let all = Column::all(basis);
+/// Returns the named columns; `None` if none are named.
+fn columns(names: Option<&str>, query: &Query) -> Result<Option<Vec<Column>>, SpendError> {
+    let all = Column::all(query);
     match names {
-        None => Ok(Column::usual(basis)),
-        Some("all") => Ok(all),
+        None => Ok(None),
+        Some("all") => Ok(Some(all)),
         Some(names) => names
             .split(',')
             .map(|name| all.iter().copied().find(|column| column.name() == name))
             .collect::<Option<_>>()
+            .map(Some)
             .ok_or_else(|| SpendError::NoColumn(all.iter().map(|column| column.name()).collect())),
     }
 }
@@ -273,7 +336,8 @@ pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
     if query.range.since_us >= query.range.until_us {
         return Err(SpendError::NoTime);
     }
-    check_format(args)?;
+    check_flags(args)?;
+    let query = args.with_files(query)?;
     let source = open(&ledger)?;
     match &args.output {
         Some(path) => {
@@ -327,6 +391,12 @@ fn print(args: &SpendArgs, query: &Query, source: &dyn Source, to: &mut dyn Writ
     if args.format == Format::Focus {
         match focus::write(source, query, &args.focus.options(), book(args)?.as_ref(), to) {
             Ok(notes) => {
+                if let Some(path) = &args.focus.metadata {
+                    let mut file = BufWriter::new(LazyFile { path, file: None });
+                    focus::metadata::write(query, &args.focus.options(), &notes, &mut file)
+                        .and_then(|()| file.flush())
+                        .map_err(|error| SpendError::Write(path.clone(), error))?;
+                }
                 print_notes(&Notes { prices_flag: prices_flag(args), ..notes }.sentences(&query.range));
             }
             Err(error) => match error.downcast::<io::Error>() {
@@ -336,14 +406,20 @@ fn print(args: &SpendArgs, query: &Query, source: &dyn Source, to: &mut dyn Writ
         }
         return Ok(());
     }
-    let columns = columns(args.columns.as_deref(), query.basis)?;
+    let columns = columns(args.columns.as_deref(), query)?;
     let mut report = make(source, query).map_err(SpendError::Ledger)?;
     report.notes.prices_flag = prices_flag(args);
     report.keep_first(args.top.unwrap_or(usize::MAX));
     let written = match args.format {
         Format::Json => json::write(&report, round, to),
-        Format::Csv => sheet::write(&report, &columns, round, to),
-        Format::Table | Format::Focus => table::write(&report, round, to),
+        Format::Csv => {
+            let columns = columns.unwrap_or_else(|| Column::usual(query));
+            sheet::write(&report, &columns, round, to)
+        }
+        Format::Table | Format::Focus => {
+            let layout = table::Layout { round, columns: columns.as_deref(), savings: args.savings };
+            table::write_with(&report, &layout, to)
+        }
     };
     written.or_else(|error| write_error(args, error))?;
     if args.format == Format::Csv {
@@ -374,9 +450,14 @@ fn book(args: &SpendArgs) -> Result<Option<Book>, SpendError> {
     let Some(path) = named.map_err(|error| SpendError::Prices(vec![error]))? else {
         return Ok(None);
     };
-    let text = prices::text(&path).map_err(|error| SpendError::Unread(path.clone(), error))?;
-    let (book, _) = prices::parse(&path, &text).map_err(SpendError::Prices)?;
-    Ok(Some(book))
+    read_book(&path, "--prices").map(Some)
+}
+
+/// Reads the price file that a flag names.
+fn read_book(path: &str, flag: &'static str) -> Result<Book, SpendError> {
+    let text = prices::text(path).map_err(|error| SpendError::Unread(path.to_owned(), flag, error))?;
+    let (book, _) = prices::parse(path, &text).map_err(SpendError::Prices)?;
+    Ok(book)
 }
 
 /// Returns the error of a write; a closed pipe is none, since its reader has enough.
@@ -401,11 +482,19 @@ pub(crate) enum SpendError {
     NoTime,
     /// A column is unknown; the columns that exist.
     NoColumn(Vec<String>),
-    /// Columns are named for a format that has its own.
-    ColumnsOf(Format),
+    /// A flag does not apply.
+    Flag {
+        flag: &'static str,
+        /// The flags with which it applies.
+        only: &'static str,
+    },
     Ledger(SourceError),
-    /// The price file cannot be read.
-    Unread(String, io::Error),
+    /// A key is an attribute of tenants, and no file has them.
+    NoAttributes,
+    /// The attributes file is invalid.
+    Attributes(Diagnostics),
+    /// The price file that a flag names cannot be read.
+    Unread(String, &'static str, io::Error),
     /// The price file is invalid.
     Prices(Vec<Diagnostic>),
     Write(PathBuf, io::Error),
@@ -419,13 +508,14 @@ impl fmt::Display for SpendError {
             Self::NoColumn(all) => {
                 write!(f, "--columns names an unknown column; the columns are {}", all.join(", "))
             }
-            Self::ColumnsOf(format) => write!(
-                f,
-                "--columns is only for --format csv, and the format is {format}: add --format csv or leave --columns out"
+            Self::Flag { flag, only } => write!(f, "{flag} is only for {only}: add that or leave {flag} out"),
+            Self::NoAttributes => f.write_str(
+                "cost_center, department, owner and tag.NAME are attributes of tenants: name their file with --attributes",
             ),
+            Self::Attributes(errors) => write!(f, "{errors}"),
             Self::Ledger(error) => write!(f, "{error}"),
-            Self::Unread(path, error) => {
-                write!(f, "cannot read {path}: {error}; name a price file with --prices")
+            Self::Unread(path, flag, error) => {
+                write!(f, "cannot read {path}: {error}; name a price file with {flag}")
             }
             Self::Prices(errors) => {
                 f.write_str("the price file is invalid:")?;
@@ -446,7 +536,11 @@ Examples:
   tokenmeter spend --ledger tokenmeter.db --by day --where tenant=acme \\
     --since 2026-10-01 --until 2026-10-08
   tokenmeter spend --ledger tokenmeter.db --month last --by tenant --top 5
-  tokenmeter spend --ledger tokenmeter.db --by month,tenant --basis gpu
+  tokenmeter spend --ledger tokenmeter.db --by month,tenant --basis gpu \\
+    --idle proportional
+  tokenmeter spend --ledger tokenmeter.db --by cost_center \\
+    --attributes attributes.yaml
+  tokenmeter spend --ledger tokenmeter.db --by model --what-if other.yaml
   tokenmeter spend --ledger tokenmeter.db --billed 2026-11 --format focus \\
     --billing chargeback --output focus.csv
   tokenmeter spend --ledger tokenmeter.db --by tenant --format json |

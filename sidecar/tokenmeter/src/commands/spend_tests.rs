@@ -1,13 +1,12 @@
 //! The flags of `spend`, and the errors of invalid ones.
 
-use clap::ValueEnum;
 use ledger::Range;
 use report::focus::{Billing, Version};
 use report::{Basis, Column, Key, Order, Query};
 use text::Glob;
 
 use super::super::parse;
-use super::{Format, SpendArgs, check_format, columns, prices_flag};
+use super::{Format, SpendArgs, check_flags, columns, prices_flag};
 use crate::cli::Action;
 
 fn args(line: &str) -> Result<SpendArgs, String> {
@@ -86,30 +85,59 @@ fn top_sorts_by_cost_unless_sorted_otherwise() {
 #[test]
 fn columns_are_selected_by_name() {
     let of = |names: Option<&str>| {
-        columns(names, Basis::Price).map(|all| all.iter().map(|one| one.name()).collect::<Vec<_>>())
+        let named = columns(names, &Query::all(0));
+        named.map(|all| all.unwrap_or_default().iter().map(|one| one.name()).collect::<Vec<_>>())
     };
     let usual = "exchanges,input_tokens,output_tokens,cost,currency,unpriced_exchanges,uncounted_prompts";
-    assert_eq!(of(None).unwrap().join(","), usual);
+    let names = Column::usual(&Query::all(0)).iter().map(|one| one.name()).collect::<Vec<_>>();
+    assert_eq!(names.join(","), usual);
+    assert_eq!(of(None).unwrap(), [""; 0]);
     assert_eq!(of(Some("cost,input_cached")).unwrap(), ["cost", "input_cached"]);
-    assert_eq!(of(Some("all")).unwrap().len(), Column::all(Basis::Price).len());
+    assert_eq!(of(Some("all")).unwrap().len(), Column::all(&Query::all(0)).len());
     let error = of(Some("cost,colour")).expect_err("there is no such column").to_string();
     assert!(error.contains("the columns are exchanges, input_tokens,"), "{error}");
 }
 
 #[test]
-fn columns_are_rejected_without_csv() {
-    for format in Format::value_variants() {
-        let named = check_format(&valid(&format!("spend --format {format} --columns cost")));
-        assert!(check_format(&valid(&format!("spend --format {format}"))).is_ok());
-        let text = named.err().map(|error| error.to_string());
-        let expected = format!("the format is {format}");
-        assert_eq!(
-            text.as_ref().is_some_and(|text| text.contains(&expected)),
-            *format != Format::Csv,
-            "{text:?}"
-        );
+fn flags_are_rejected_where_they_do_not_apply() {
+    for (line, said) in [
+        ("spend --format json --columns cost", "--columns is only for --format table or csv"),
+        ("spend --format csv --savings", "--savings is only for --format table or json"),
+        ("spend --format focus --what-if p.yaml", "--what-if is only for --format table, csv or json"),
+        ("spend --focus-metadata m.json", "--focus-metadata is only for --format focus"),
+        ("spend --idle even", "--idle is only for --basis gpu"),
+    ] {
+        let error = check_flags(&valid(line)).expect_err(line).to_string();
+        assert!(error.starts_with(said), "{line}: {error}");
     }
-    assert!(check_format(&valid("spend --columns cost")).is_err());
+    for line in [
+        "spend --columns cost --savings --what-if p.yaml",
+        "spend --format csv --columns cost",
+        "spend --format focus --focus-metadata m.json",
+        "spend --idle even --basis gpu",
+    ] {
+        assert!(check_flags(&valid(line)).is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn attributes_need_their_file() {
+    let folder = crate::folder::Folder::new("spend-attributes");
+    let path = folder.at("a.yaml").display().to_string();
+    std::fs::write(&path, "tenants:\n- {tenant: a, cost_center: 007}\n").unwrap();
+    let with = |line: &str| {
+        let args = valid(line);
+        args.with_files(args.query(0)).map(|query| query.attributes.entries().count())
+    };
+    assert_eq!(with(&format!("spend --by cost_center --attributes {path}")).unwrap(), 1);
+    assert_eq!(with("spend --by tenant").unwrap(), 0);
+    for key in ["cost_center", "tag.env"] {
+        let error = with(&format!("spend --where {key}=x")).expect_err("no file").to_string();
+        assert!(error.contains("name their file with --attributes"), "{error}");
+    }
+    let config = folder.at("t.yaml").display().to_string();
+    std::fs::write(&config, format!("attributes: {path}\n")).unwrap();
+    assert_eq!(with(&format!("spend --config {config} --by owner")).unwrap(), 1);
 }
 
 #[test]
@@ -126,7 +154,7 @@ fn hints_name_the_price_file_by_its_flag() {
 fn errors_of_invalid_flags_have_remedies() {
     for (line, part) in [
         ("spend --by tennant", "did you mean `tenant`"),
-        ("spend --by colour-of-the-sky", "the keys are tenant, principal"),
+        ("spend --by colour-of-the-sky", "the keys are tenant, cost_center"),
         ("spend --since yesterday", "2026-10-05T12:00:00Z"),
         ("spend --month 2026", "2026-10"),
         ("spend --month 2026-10 --since 2026-10", "cannot be used with"),

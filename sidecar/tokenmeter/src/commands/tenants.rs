@@ -1,7 +1,8 @@
-//! The command `tenants`: hashes API keys, describes a tenants file, and determines the tenant of a
-//! request. Keys and requests are read from stdin, because a command line is visible to every user
+//! The command `tenants`: hashes API keys, describes a tenants file and an attributes file, and determines the tenant of
+//! a request. Keys and requests are read from stdin, because a command line is visible to every user
 //! of the machine and stored by shells (law 11).
 
+mod attributes;
 mod describe;
 mod misses;
 mod request;
@@ -51,6 +52,11 @@ enum Action {
         file: PathBuf,
         #[command(flatten)]
         hash_key: HashKeyFile,
+    },
+    /// Describe an attributes file of tenants, or print all errors with exit code 2.
+    Attributes {
+        /// Attributes file.
+        file: String,
     },
     /// Print the tenant of the request on stdin: request line, header lines, an empty line, the body.
     Who {
@@ -103,6 +109,10 @@ pub(crate) fn run(args: &TenantsArgs) -> Result<ExitCode, TenantsError> {
                 print_message(&format!("warning: {warning}"));
             }
             describe::rules(&tenancy.now)
+        }
+        Action::Attributes { file } => {
+            let read = crate::plan::attributes::read(file, &Origin::Flag("FILE".to_owned()));
+            attributes::describe(&read.map_err(TenantsError::Diagnostics)?)
         }
         Action::Who { file, hash_key, peer, certificate } => {
             let certificate = certificate.as_deref().map(names).transpose()?;
@@ -217,6 +227,7 @@ Examples:
   head -c 32 /dev/urandom > hash.key && chmod 600 hash.key
   printf %s \"$API_KEY\" | tokenmeter tenants hash-key --hash-key-file hash.key
   tokenmeter tenants check tenants.yaml --hash-key-file hash.key
+  tokenmeter tenants attributes attributes.yaml
   printf 'POST /v1/chat/completions\\nx-tenant: acme\\n\\n{\"user\": \"ann\"}' |
     tokenmeter tenants who tenants.yaml --peer 10.0.0.7 --hash-key-file hash.key";
 

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-use ledger::Range;
 use ledger::Store;
-use report::{Basis, Key, Order, Query, Report, make};
+use report::{Key, Query, Report, make};
 
 /// The header with the tenant of a client.
 pub(super) const TENANT_HEADER: &str = "x-tenant";
@@ -55,15 +54,7 @@ impl DemoFiles {
     /// Returns each tenant's spend as the ledger has it now; `None` if it cannot be read.
     pub(super) fn bill(&self) -> Option<Report> {
         let store = Store::open_read(&self.ledger()).ok()?;
-        let ask = Query {
-            range: Range::ALL,
-            billed: None,
-            by: vec![Key::Tenant],
-            filters: Vec::new(),
-            basis: Basis::Price,
-            order: Order::default(),
-            now_us: ledger::now_us(),
-        };
+        let ask = Query { by: vec![Key::Tenant], ..Query::all(ledger::now_us()) };
         make(&store, &ask).ok()
     }
 

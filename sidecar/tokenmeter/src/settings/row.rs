@@ -48,6 +48,11 @@ impl Setting {
         Self { key, group: Group::Proxy, form: Form::Text("FILE"), default: "", help }
     }
 
+    /// An optional file of the group `Spend`.
+    pub(super) const fn spend_file(key: &'static str, help: &'static str) -> Self {
+        Self { key, group: Group::Spend, form: Form::Text("FILE"), default: "", help }
+    }
+
     /// A switch of the group `Proxy`, off by default.
     pub(super) const fn proxy_switch(key: &'static str, help: &'static str) -> Self {
         Self { key, group: Group::Proxy, form: Form::Switch, default: "false", help }

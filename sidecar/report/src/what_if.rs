@@ -1,0 +1,120 @@
+//! Another price book, by which a report charges its exchanges again, beside the actual cost. Nothing is entered.
+//!
+//! Law: only stored rows are charged again; an exchange without a row, or without a price in the book, is counted.
+
+use std::sync::Arc;
+
+use ledger::Class;
+use price::{Book, Charge};
+use text::{group_thousands, money};
+
+use super::contributions::{Contribution, Detail};
+use super::group::{Group, Report};
+use super::query::Basis;
+
+/// A price book to charge exchanges again by. Equal texts are equal.
+#[derive(Clone, Debug)]
+pub struct WhatIf {
+    /// The book.
+    pub book: Arc<Book>,
+}
+
+impl PartialEq for WhatIf {
+    fn eq(&self, other: &Self) -> bool {
+        self.book.hash() == other.book.hash()
+    }
+}
+
+impl Eq for WhatIf {}
+
+/// The charges of a group by the other book.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WhatIfSums {
+    /// Exchanges with a charge.
+    pub exchanges: i128,
+    /// Exchanges without a price in the book.
+    pub unpriced: i128,
+    /// The charges, pico-units of the book's currency.
+    pub cost_pico: i128,
+}
+
+impl WhatIfSums {
+    /// Charges a contribution again, if it is an exchange with a row.
+    pub(crate) fn add(&mut self, what_if: &WhatIf, contribution: &Contribution<'_>) {
+        let Detail::Row(row, _) = contribution.detail else { return };
+        if contribution.line.key.class == Class::Correction || !row.role.is_counted() {
+            return;
+        }
+        match row.charge_again(&what_if.book) {
+            Charge::Priced { cost, .. } => {
+                self.exchanges += 1;
+                self.cost_pico += i128::from(cost);
+            }
+            Charge::Unpriced(_) => self.unpriced += 1,
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.exchanges += other.exchanges;
+        self.unpriced += other.unpriced;
+        self.cost_pico += other.cost_pico;
+    }
+}
+
+impl Group {
+    /// Returns its cost by the other book, pico-units; `None` if no exchange has a charge by it.
+    pub(crate) fn what_if(&self) -> Option<i128> {
+        (self.sums.what_if.exchanges > 0).then_some(self.sums.what_if.cost_pico)
+    }
+
+    /// Returns the exchanges without a charge by the other book.
+    pub(crate) fn without_what_if(&self) -> i128 {
+        self.sums.exchanges - self.sums.what_if.exchanges
+    }
+}
+
+/// Returns notes on the book, on what it did not charge, and on own GPUs against it.
+pub(crate) fn sentences(report: &Report) -> Vec<String> {
+    let Some(what_if) = &report.query.what_if else { return Vec::new() };
+    let mut all = WhatIfSums::default();
+    let mut exchanges = 0;
+    for total in &report.totals {
+        all.merge(&total.sums.what_if);
+        exchanges += total.sums.exchanges;
+    }
+    let mut said = vec![format!(
+        "`what_if` is the cost by price book {} ({}); nothing was entered",
+        what_if.book.version().escape_debug(),
+        what_if.book.hash()
+    )];
+    let mut missing = |count: i128, why: &str| {
+        if count > 0 {
+            let (noun, have) = if count == 1 { ("exchange", "has") } else { ("exchanges", "have") };
+            let count = group_thousands(&count.to_string());
+            said.push(format!("{count} {noun} {have} no {why}, and {have} no part in `what_if`"));
+        }
+    };
+    missing(all.unpriced, "price in that book");
+    missing(exchanges - all.exchanges - all.unpriced, "row");
+    if report.query.basis == Basis::Gpu && all.exchanges > 0 {
+        let gpu: i128 = report.totals.iter().map(|total| total.sums.gpu.cost_pico()).sum();
+        let currency = what_if.book.currency();
+        let currency = currency.code();
+        let same = match (exchanges == all.exchanges, currency, gpu.cmp(&all.cost_pico)) {
+            (true, "USD", std::cmp::Ordering::Less) => ": own GPUs are cheaper",
+            (true, "USD", std::cmp::Ordering::Greater) => ": these prices are cheaper",
+            (true, "USD", std::cmp::Ordering::Equal) => ": both are the same",
+            _ => "",
+        };
+        said.push(format!(
+            "own GPUs cost {} USD; the same usage costs {} {currency} at these prices{same}",
+            money(gpu),
+            money(all.cost_pico)
+        ));
+    }
+    said
+}
+
+#[cfg(test)]
+#[path = "what_if_tests.rs"]
+mod tests;
