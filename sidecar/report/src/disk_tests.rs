@@ -12,7 +12,7 @@ use text::{Decimal, money};
 
 use super::focus::{self, Billing, Options, Version};
 use super::memory::{DAYS, FIRST_DAY, Memory};
-use super::{Basis, Filter, Key, Query, make, tests::query};
+use super::{Basis, Filter, Idle, Key, Query, make, tests::query};
 
 /// Writes a book into the files of a ledger: its last month is the open one.
 fn put(memory: &Memory, path: &Path) {
@@ -60,6 +60,9 @@ fn report_from_disk_equals_report_from_memory() {
         let all = Key::ALL.map(|key| query(&[key]));
         let more = [
             Query { basis: Basis::Gpu, ..query(&[Key::Tenant, Key::Day]) },
+            Query { basis: Basis::Gpu, idle: Idle::Proportional, ..query(&[Key::CostCenter, Key::Day]) },
+            Query { basis: Basis::Gpu, idle: Idle::Even, ..query(&[Key::Tenant, Key::Billed, Key::Dialect]) },
+            Query { repeats: true, ..query(&[Key::Tenant]) },
             Query { range: part, ..query(&[Key::Tenant, Key::Model]) },
             Query {
                 filters: vec![Filter::read("consumer=user-1").unwrap()],
@@ -71,6 +74,7 @@ fn report_from_disk_equals_report_from_memory() {
             let (from_disk, from_memory) = (make(&store, &asked).unwrap(), make(&memory, &asked).unwrap());
             assert_eq!(from_disk.groups, from_memory.groups, "{asked:?}");
             assert_eq!(from_disk.totals, from_memory.totals, "{asked:?}");
+            assert_eq!(from_disk.savings, from_memory.savings, "{asked:?}");
             assert_eq!(from_disk.notes, from_memory.notes, "{asked:?}");
         }
     }

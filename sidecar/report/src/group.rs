@@ -138,7 +138,9 @@ pub fn make(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
         note_rows_gone(&mut notes, &contribution, query, view, rate);
         let is_selected = is_selected(query, &contribution, rate);
         values.clear();
-        values.extend(query.by.iter().map(|&key| value(query, &contribution, key, rate)));
+        if is_selected {
+            values.extend(query.by.iter().map(|&key| value(query, &contribution, key, rate)));
+        }
         if let Some(allocation) = &mut allocation {
             let place = is_selected.then(|| values.as_slice().into());
             allocation.see(contribution.billed, contribution.line, place)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ledger::Store;
 use ledger::source::{DAY_US, Month};
 use ledger::{Range, Source};
-use report::{Basis, Column, Filter, Group, Key, Query, focus, json, make, sheet, table};
+use report::{Basis, Column, Filter, Group, Idle, Key, Query, focus, json, make, sheet, table};
 use rusqlite::Connection;
 
 use super::ledgers::{TestLedger, arrives};
@@ -85,10 +85,21 @@ fn all_reports_are_the_same(book: &TestLedger, database: &str) {
         "version entry class",
     ] {
         for range in [Range::ALL, odd] {
-            for (basis, billed) in [(Basis::Price, None), (Basis::Gpu, None), (Basis::Price, Some(october))] {
-                let ask = Query { range, billed, by: by(names), basis, ..Query::all(0) };
+            for (basis, idle, billed) in [
+                (Basis::Price, Idle::None, None),
+                (Basis::Gpu, Idle::None, None),
+                (Basis::Gpu, Idle::Proportional, None),
+                (Basis::Gpu, Idle::Even, Some(october)),
+                (Basis::Price, Idle::None, Some(october)),
+            ] {
+                let ask = Query { range, billed, by: by(names), basis, idle, ..Query::all(0) };
                 let texts = [&local as &dyn Source, &central].map(|source| printed(source, &ask));
-                assert!(texts[0] == texts[1], "{names} {basis:?} {billed:?}:\n{}\n{}", texts[0], texts[1]);
+                assert!(
+                    texts[0] == texts[1],
+                    "{names} {basis:?} {idle:?} {billed:?}:\n{}\n{}",
+                    texts[0],
+                    texts[1]
+                );
                 bytes += texts[0].len();
             }
         }
