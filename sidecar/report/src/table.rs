@@ -73,10 +73,12 @@ pub fn write_with(report: &Report, layout: &Layout<'_>, to: &mut dyn Write) -> i
 
 /// Returns the query as a title, so that an archived page identifies its content.
 fn title(query: &Query) -> String {
-    let Query { range, billed, filters, basis, .. } = query;
-    let by = match basis {
-        Basis::Price => "Spend by price",
-        Basis::Gpu => "Spend by GPU time and energy",
+    let Query { range, billed, filters, basis, idle, .. } = query;
+    let by = match (basis, idle) {
+        (Basis::Price, _) => "Spend by price",
+        (Basis::Gpu, Idle::None) => "Spend by GPU time and energy",
+        (Basis::Gpu, Idle::Proportional) => "Spend by GPU time and energy, idle in proportion",
+        (Basis::Gpu, Idle::Even) => "Spend by GPU time and energy, idle evenly",
     };
     let time = match (range.since_us, range.until_us) {
         (i64::MIN, i64::MAX) => "all there is".to_owned(),

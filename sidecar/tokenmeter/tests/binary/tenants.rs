@@ -197,3 +197,21 @@ fn keys_come_over_https_from_a_trusted_server() {
         assert!(stderr.contains(told) && stderr.is_empty() == told.is_empty(), "by {roots}: {stderr}");
     }
 }
+
+#[test]
+fn attributes_are_described_or_all_errors_named() {
+    let folder = Folder::new("tenants-attributes");
+    let run = || piped(&folder.0, &["tenants", "attributes", "a.yaml"], "");
+    let (code, _, stderr) = run();
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("FILE: the attributes file a.yaml cannot be read"), "{stderr}");
+    std::fs::write(folder.0.join("a.yaml"), "tenants:\n- {tenant: acme, cost_centre: 1}\n- {owner: ann}\n")
+        .unwrap();
+    let (code, stdout, stderr) = run();
+    assert_eq!((code, stdout.as_str()), (Some(2), ""));
+    for said in ["a.yaml:2: an entry has no `cost_centre`", "a.yaml:3: the entry has no `tenant`"] {
+        assert!(stderr.contains(said), "{stderr}");
+    }
+    std::fs::write(folder.0.join("a.yaml"), "tenants:\n- {tenant: 007, cost_center: 00417}\n").unwrap();
+    assert_eq!(run(), (Some(0), "007: cost_center 00417\n".to_owned(), String::new()));
+}
