@@ -143,8 +143,11 @@ pub(super) fn charges(
         }
         Ok(())
     })?;
+    // GPU use without an exchange that filters exclude: ratios are to the whole.
+    let mut excluded = BTreeMap::new();
     if by_gpu {
-        devices(source, query, allocation.as_ref(), &mut notes, &mut sums)?;
+        let to = (&mut sums, &mut excluded);
+        devices(source, query, allocation.as_ref(), &mut notes, to)?;
     }
     notes.rows_for = rows_for;
     notes.left_out += left_out;
@@ -178,7 +181,12 @@ pub(super) fn charges(
         }
     }
     if query.idle != Idle::None {
+        let shown = charges.len();
+        for (place, usage) in &excluded {
+            of_gpu(&row(query, place, None, None), &usage.sums, &mut charges);
+        }
         set_ratios(query.idle, &mut charges);
+        charges.truncate(shown);
     }
     // By GPU, each place has each SKU once.
     Ok((if by_gpu { charges } else { merge(charges) }, notes))
@@ -252,7 +260,7 @@ fn devices(
     query: &Query,
     allocation: Option<&Allocation<Bearer>>,
     notes: &mut Notes,
-    sums: &mut BTreeMap<Place, Usage>,
+    (sums, excluded): (&mut BTreeMap<Place, Usage>, &mut BTreeMap<Place, Usage>),
 ) -> Result<(), SourceError> {
     for device in pooled(source.devices(&query.range)?) {
         let place = |bearer: Option<&Bearer>| Place {
@@ -272,8 +280,9 @@ fn devices(
         };
         if let Some(allocation) = allocation.filter(|_| group::is_billed(query, &device))
             && allocation.allocate(&device, &mut |bearer, used| {
+                let to = if bearer.is_some() { &mut *sums } else { &mut *excluded };
+                to.entry(place(bearer)).or_default().allocate(&used);
                 if bearer.is_some() {
-                    sums.entry(place(bearer)).or_default().allocate(&used);
                     notes.allocate(query.idle, &used);
                 }
                 Ok(())
@@ -284,6 +293,8 @@ fn devices(
         if group::selects_device(query, &device) {
             notes.leave_idle(query.idle, &device.sums);
             sums.entry(place(None)).or_default().add_device(&device);
+        } else {
+            excluded.entry(place(None)).or_default().add_device(&device);
         }
     }
     Ok(())

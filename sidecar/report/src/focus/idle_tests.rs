@@ -11,7 +11,7 @@ use super::{metadata, write};
 use crate::focus::tests::{options, pico, query, rows};
 use crate::focus::{Billing, Version, columns};
 use crate::memory::{Memory, attributes};
-use crate::{Basis, Idle, Key, Query, make};
+use crate::{Basis, Filter, Idle, Key, Query, make};
 
 fn allocated(idle: Idle) -> Query {
     Query { idle, attributes: attributes(), ..query(&[Key::Month], Basis::Gpu) }
@@ -65,6 +65,14 @@ proptest! {
         for group in &report.groups {
             *expected.entry(group.values[0].to_string()).or_default() += group.sums.gpu.cost_pico();
         }
+        // The bills of all months are the whole.
+        let whole: i128 = expected.values().sum();
+        let billed = (681..685).map(|month| {
+            let asked = Query { billed: Some(month), ..allocated(idle) };
+            let (_, rows) = self::rows(&memory, &asked, &options);
+            rows.iter().map(|row| pico(&row["EffectiveCost"])).sum::<i128>()
+        });
+        prop_assert_eq!(billed.sum::<i128>(), whole);
         expected.retain(|_, cost| *cost != 0);
         seen.retain(|_, cost| *cost != 0);
         prop_assert_eq!(seen, expected);
@@ -181,4 +189,11 @@ fn allocated_charges_by_hand() {
     said.sort();
     expected.sort();
     assert_eq!(said, expected);
+    // A filter excludes rows; ratios are still to the whole, but for the rounding of the last digit.
+    let filters = vec![Filter::read("tenant=beta").expect("a filter")];
+    let (_, rows) =
+        self::rows(&memory, &Query { filters, ..asked }, &options(Version::V1_3, Billing::Chargeback));
+    let details: Vec<_> =
+        rows.iter().map(|row| &*row["AllocatedMethodDetails"]).filter(|said| !said.is_empty()).collect();
+    assert_eq!(details, [r#"{"Elements":[{"AllocatedRatio":0.166666666667}]}"#]);
 }
