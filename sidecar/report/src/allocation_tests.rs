@@ -263,6 +263,17 @@ fn allocation_is_marked_in_each_format() {
     assert_eq!(json["savings"][0]["idle_gpu"]["amount"], "2.00");
 }
 
+/// Legs are no exchanges, and use GPUs.
+#[test]
+fn tenant_of_legs_bears_an_even_share() {
+    let mut memory = by_hand();
+    let (_, row, used) = &mut memory.rows[0];
+    row.role = meter::Role::Prefill;
+    used.as_mut().expect("known").gpu_hours_pico = 6_000_000_000_000;
+    let sums = of_tenants(&report(&memory, &allocated(Idle::Even, &[Key::Tenant])));
+    assert_eq!(sums["acme"][2], 6_333_333_333_334);
+}
+
 /// What arrives after a month was closed changes no share of it.
 #[test]
 fn late_usage_has_no_share() {

@@ -188,14 +188,36 @@ mod tests {
         memory.corrections.push((billed, made));
         let of = |by: &[Key]| {
             let report = make(&memory, &query(by)).expect("it is readable");
-            let group = report.groups.iter().find(|group| group.sums.priced).expect("one").clone();
+            let is_it = |group: &&Group| group.sums.priced && group.sums.exchanges > 0;
+            let group = report.groups.iter().find(is_it).expect("one").clone();
             cells(&group, &report.query, None)
         };
         assert_eq!(of(&[Key::Tenant]), ["", "", "0.316153846154", "0.00000411"]);
+        // The usage alone has the present price, and the cost before the correction.
+        assert_eq!(of(&[Key::Class, Key::Version])[..3], ["", "", ""]);
         assert_eq!(
             of(&[Key::Tenant, Key::Version]),
             ["0.072857142857", "0.60", "0.316153846154", "0.00000411"]
         );
+    }
+
+    /// Two differences that cancel are no evidence of a price.
+    #[test]
+    fn differences_of_zero_are_not_divided() {
+        use ledger::source::Correction;
+        use ledger::{Class, DailyTotal, Sums, TotalKey};
+        let mut memory = by_hand();
+        let (billed, row, _) = memory.rows[0].clone();
+        for (at, cost_pico) in [7, -7].into_iter().enumerate() {
+            let key = TotalKey::of_row(&row, Class::Correction);
+            let line = DailyTotal { key, sums: Sums { cost_pico, ..Sums::default() } };
+            let id = ledger::corrections::id_of(&row.id, row.ended_us, at);
+            let made =
+                Correction { id, made_us: row.ended_us, exchange: row.id, line, ended_us: row.ended_us };
+            memory.corrections.push((billed + i32::try_from(at).expect("small"), made));
+        }
+        let report = make(&memory, &query(&[Key::Tenant])).expect("it is readable");
+        assert_eq!(cells(&report.groups[0], &report.query, None)[..2], ["", ""]);
     }
 
     #[test]

@@ -164,6 +164,19 @@ fn metadata_describes_columns_and_months() {
     }
 }
 
+/// Without a price, the time is allocated, and the ratios are those of the time.
+#[test]
+fn ratios_without_a_price_are_those_of_the_quantity() {
+    let mut memory = crate::allocation::tests::by_hand();
+    memory.rows.iter_mut().for_each(|(_, _, used)| used.as_mut().expect("known").gpu_hours_pico = 0);
+    memory.devices.truncate(1);
+    memory.devices[0].sums = GpuSums { gpu_ns: 9_000, ..GpuSums::default() };
+    let (_, rows) = rows(&memory, &allocated(Idle::Even), &options(Version::V1_4, Billing::Showback));
+    let details: Vec<_> = rows.iter().map(|row| &*row["AllocatedMethodDetails"]).collect();
+    let ratio = |ratio: &str| format!(r#"{{"Elements":[{{"AllocatedRatio":{ratio}}}]}}"#);
+    assert_eq!(details, ["0.333333333334", "0.333333333333", "0.333333333333"].map(ratio));
+}
+
 /// Half of the idle cost of a dollar is of a day without usage.
 #[test]
 fn allocated_charges_by_hand() {
