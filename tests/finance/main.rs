@@ -202,6 +202,20 @@ fn errors_have_a_remedy_and_exit_with_1() {
         (&["spend", "--ledger", "tokenmeter.db", "--since", "2026-11", "--until", "2026-11-01"], "exclusive"),
         (&["spend", "--ledger", "tokenmeter.db", "--output", "no/such/folder/x"], "--output"),
         (&["spend", "--ledger", "text.db", "--output", "text.db"], "text.db"),
+        (
+            &[
+                "spend",
+                "--ledger",
+                "tokenmeter.db",
+                "--format",
+                "focus",
+                "--output",
+                "f",
+                "--focus-metadata",
+                "no/x",
+            ],
+            "--focus-metadata",
+        ),
     ] {
         let output = command(&folder, "tokenmeter").args(flags).output().expect("it runs");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

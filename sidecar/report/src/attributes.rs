@@ -247,6 +247,24 @@ mod tests {
         assert_eq!(from, expected.map(|(tenant, from)| (tenant.to_owned(), from)));
     }
 
+    /// Repricing does not read the file: it would select all or no exchanges.
+    #[test]
+    fn repricing_rejects_filters_by_attributes() {
+        let filters = [crate::Filter::read("cost_center!=1").expect("a filter")];
+        let text = "version: v\ncurrency: USD\nmodels:\n- {name: m, input: 1}\n";
+        let (book, _) = price::Book::read(text).expect("a book");
+        let request = crate::Reprice {
+            range: ledger::Range::ALL,
+            filters: &filters,
+            unpriced_only: false,
+            book: &book,
+            who: "ann",
+            at_us: 0,
+        };
+        let error = crate::rehearse(&crate::memory::Memory::default(), &request).expect_err("no attributes");
+        assert!(error.to_string().contains("`cost_center` is an attribute"), "{error}");
+    }
+
     #[test]
     fn every_error_has_its_line() {
         for (text, said) in [

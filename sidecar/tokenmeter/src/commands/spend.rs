@@ -343,7 +343,7 @@ pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
         Some(path) => {
             let mut file = BufWriter::new(LazyFile { path, file: None });
             print(args, &query, &*source, &mut file)?;
-            file.flush().map_err(|error| SpendError::Write(path.clone(), error))?;
+            file.flush().map_err(|error| SpendError::Write(path.clone(), "--output", error))?;
         }
         None => {
             let mut screen = BufWriter::new(io::stdout().lock());
@@ -395,7 +395,7 @@ fn print(args: &SpendArgs, query: &Query, source: &dyn Source, to: &mut dyn Writ
                     let mut file = BufWriter::new(LazyFile { path, file: None });
                     focus::metadata::write(query, &args.focus.options(), &notes, &mut file)
                         .and_then(|()| file.flush())
-                        .map_err(|error| SpendError::Write(path.clone(), error))?;
+                        .map_err(|error| SpendError::Write(path.clone(), "--focus-metadata", error))?;
                 }
                 print_notes(&Notes { prices_flag: prices_flag(args), ..notes }.sentences(&query.range));
             }
@@ -464,7 +464,10 @@ fn read_book(path: &str, flag: &'static str) -> Result<Book, SpendError> {
 fn write_error(args: &SpendArgs, error: io::Error) -> Result<(), SpendError> {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(SpendError::Write(args.output.clone().unwrap_or_else(|| "the screen".into()), error)),
+        _ => {
+            let path = args.output.clone().unwrap_or_else(|| "the screen".into());
+            Err(SpendError::Write(path, "--output", error))
+        }
     }
 }
 
@@ -497,7 +500,8 @@ pub(crate) enum SpendError {
     Unread(String, &'static str, io::Error),
     /// The price file is invalid.
     Prices(Vec<Diagnostic>),
-    Write(PathBuf, io::Error),
+    /// The file that a flag names cannot be written.
+    Write(PathBuf, &'static str, io::Error),
 }
 
 impl fmt::Display for SpendError {
@@ -521,8 +525,8 @@ impl fmt::Display for SpendError {
                 f.write_str("the price file is invalid:")?;
                 errors.iter().try_for_each(|error| write!(f, "\n  {error}"))
             }
-            Self::Write(path, error) => {
-                write!(f, "cannot write {}: {error}; name another file with --output", path.display())
+            Self::Write(path, flag, error) => {
+                write!(f, "cannot write {}: {error}; name another file with {flag}", path.display())
             }
         }
     }
