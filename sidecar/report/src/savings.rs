@@ -108,7 +108,8 @@ impl SavingsSums {
         match Ending::ALL.into_iter().find(|ending| ending.name() == &*line.key.ending) {
             Some(ending) if ending.is_success() => {}
             Some(Ending::ClientAbort) => add(Kind::Aborted, cost_pico),
-            _ => add(Kind::Failed, cost_pico),
+            Some(_) => add(Kind::Failed, cost_pico),
+            None => {}
         }
         let (Some(rate), Basis::Price) = (rate, basis) else { return };
         let tokens = |kind: TokenType| i128::from(line.sums.tokens[kind as usize]);

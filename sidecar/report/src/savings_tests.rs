@@ -111,6 +111,17 @@ proptest! {
     }
 }
 
+/// An amount that is of no exchange has no ending.
+#[test]
+fn only_known_endings_are_failures() {
+    let mut memory = Memory { corrections: Vec::new(), ..Memory::of_chance(3, 60) };
+    let failed = |memory: &Memory| of_usd(memory, &query(&[])).amount(Kind::Failed).expect("known");
+    assert!(failed(&memory) > 0);
+    memory.rows.iter_mut().for_each(|(_, row, _)| row.ending = "".into());
+    memory.shed.iter_mut().for_each(|(_, line)| line.key.ending = "".into());
+    assert_eq!(failed(&memory), 0);
+}
+
 #[test]
 fn savings_have_shares_and_name_what_is_unknown() {
     let report = make(&Memory::of_chance(3, 200), &query(&[Key::Tenant])).expect("it is readable");
