@@ -63,7 +63,7 @@ pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums
 
 #[cfg(test)]
 mod tests {
-    use ledger::source::{Correction, DeviceTotal, Gap, Month, Used};
+    use ledger::source::{Closure, Correction, DeviceTotal, Gap, Month, Used};
     use ledger::{Class, DailyTotal, Row, Sums, TotalKey};
     use meter::Provenance;
     use price::{Currency, Rate};
@@ -129,6 +129,10 @@ mod tests {
 
         fn gaps(&self, _: &Range) -> Result<Vec<Gap>, SourceError> {
             unreachable!("missing rows have no cost")
+        }
+
+        fn closure(&self, _: Month) -> Result<Closure, SourceError> {
+            unreachable!("a closed month counts as any other")
         }
     }
 

@@ -88,7 +88,7 @@ pub use row::Row;
 pub use running::{Clock, Ledger, MayForget, Plan, now_us, start};
 pub use ships_to::{require_unshipped, ships_to};
 pub use sign_off::{MonthSums, SignOff, utc};
-pub use source::{Range, Source, SourceError};
+pub use source::{Closure, Range, Source, SourceError};
 pub use status::Status;
 pub use store::Store;
 pub use sums::{GpuSums, Sums};

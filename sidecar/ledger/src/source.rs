@@ -173,6 +173,44 @@ pub struct Gone {
     pub file: PathBuf,
 }
 
+/// Whether a month is closed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Closure {
+    /// The store does not know.
+    #[default]
+    Unknown,
+    /// Exchanges and corrections are still entered.
+    Open,
+    /// It is signed off.
+    Closed {
+        /// The digest of the sign-off, in hexadecimal; `None` if the sign-off is not complete, or the store had nothing of
+        /// the month.
+        digest: Option<Arc<str>>,
+        /// The digests of the months of the instances that the sign-off covers, sorted; the digest itself for a month
+        /// that is one file.
+        instances: Vec<Arc<str>>,
+    },
+}
+
+impl Closure {
+    /// Returns true if the month is closed; `None` if the store does not know.
+    pub fn is_closed(&self) -> Option<bool> {
+        match self {
+            Self::Unknown => None,
+            Self::Open => Some(false),
+            Self::Closed { .. } => Some(true),
+        }
+    }
+
+    /// Returns the digest of the sign-off, if there is one.
+    pub fn digest(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Closed { digest, .. } => digest.as_ref(),
+            Self::Unknown | Self::Open => None,
+        }
+    }
+}
+
 /// A later change of the charge of one exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction {
@@ -276,13 +314,6 @@ pub trait Source {
         Ok(Vec::new())
     }
 
-    /// Returns true if a month is closed; `None` if the store does not know.
-    fn is_closed(&self, month: Month) -> Result<Option<bool>, SourceError> {
-        Ok(Some(self.digest(month)?.is_some()))
-    }
-
-    /// Returns the digest with which a month was closed; `None` if it is open.
-    fn digest(&self, _month: Month) -> Result<Option<Arc<str>>, SourceError> {
-        Ok(None)
-    }
+    /// Returns whether a month is closed, with the digests of its sign-off.
+    fn closure(&self, month: Month) -> Result<Closure, SourceError>;
 }

@@ -22,7 +22,7 @@ use crate::file::{self, File};
 use crate::files;
 use crate::seen_files::SeenFiles;
 use crate::source::{
-    Correction, DeviceTotal, Gap, Gone, MadeCorrection, Month, Range, Source, SourceError, Used,
+    Closure, Correction, DeviceTotal, Gap, Gone, MadeCorrection, Month, Range, Source, SourceError, Used,
 };
 use crate::table::{CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values;
@@ -427,18 +427,21 @@ impl Source for Store {
         Ok(devices)
     }
 
-    fn digest(&self, of: Month) -> Result<Option<Arc<str>>, SourceError> {
-        let mut digest = None;
+    fn closure(&self, of: Month) -> Result<Closure, SourceError> {
+        let mut closure = Closure::Open;
         if let Some(unread) = self.unread.iter().find(|unread| unread.month == of) {
             return Err(Box::new(unread.error.clone()));
         }
         for file in self.files.iter().filter(|file| file.month == of) {
             self.within_file(file, &mut |_, connection| {
-                digest = file::bytes(connection, "digest")?.map(|digest| digest::hex(&digest).into());
+                if let Some(digest) = file::bytes(connection, "digest")? {
+                    let digest: Arc<str> = digest::hex(&digest).into();
+                    closure = Closure::Closed { instances: vec![Arc::clone(&digest)], digest: Some(digest) };
+                }
                 Ok(())
             })?;
         }
-        Ok(digest)
+        Ok(closure)
     }
 
     fn gone(&self) -> Result<Vec<Gone>, SourceError> {

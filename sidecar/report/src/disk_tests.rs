@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use ledger::source::{DAY_US, Gap, Month, Range};
 use ledger::testing::{Contents, Place, add_total, write_month};
-use ledger::{Store, month, period};
+use ledger::{Closure, Source, Store, month, period};
 use price::Charge;
 use rusqlite::Connection;
 use text::{Decimal, money};
@@ -260,6 +261,10 @@ fn closed_month_has_its_digest_in_focus() {
         seen += usize::from(closed);
     }
     assert!(seen > 0);
+    let digest: Arc<str> = signed.digest.into();
+    let closed = Closure::Closed { instances: vec![Arc::clone(&digest)], digest: Some(digest) };
+    let closures = [october, october + 1].map(|month| store.closure(month).unwrap());
+    assert_eq!(closures, [closed, Closure::Open]);
 }
 
 /// Energy that arrived after its month was closed is in the dataset and in the view, without any other usage.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use chance::Chance;
 use ledger::corrections::id_of;
 use ledger::period;
-use ledger::source::{Correction, DAY_US, DeviceTotal, Gap, Month, Range, Share, Source, SourceError, Used};
+use ledger::source::{
+    Closure, Correction, DAY_US, DeviceTotal, Gap, Month, Range, Share, Source, SourceError, Used,
+};
 use ledger::{Class, DailyTotal, GpuSums, Row, Sums, TotalKey};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
@@ -127,6 +129,10 @@ impl Source for Memory {
 
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, SourceError> {
         Ok(self.gaps.iter().filter(|gap| gap.concerns(range)).cloned().collect())
+    }
+
+    fn closure(&self, _: Month) -> Result<Closure, SourceError> {
+        Ok(Closure::Open)
     }
 }
 

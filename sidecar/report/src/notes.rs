@@ -103,7 +103,7 @@ impl Notes {
         self.gaps.retain(|gap| gap.concerns(&billed));
         self.without_log = source.without_log(&billed)?;
         for (month, state) in &mut self.months {
-            *state = MonthState::at(*month, query.now_us, source.is_closed(*month)?);
+            *state = MonthState::at(*month, query.now_us, source.closure(*month)?.is_closed());
         }
         self.gaps.sort_by_key(|gap| (gap.from_us, gap.until_us));
         self.gone = source.gone()?;

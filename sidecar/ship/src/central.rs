@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ledger::column::RowReader;
 use ledger::source::{
-    Correction, DAY_US, DeviceTotal, Gap, MadeCorrection, Month, Range, Source, SourceError, Used,
+    Closure, Correction, DAY_US, DeviceTotal, Gap, MadeCorrection, Month, Range, Source, SourceError, Used,
 };
 use ledger::{Class, DailyTotal, Row, Sums, TotalKey};
 use meter::{ExchangeId, TokenType};
@@ -262,14 +262,16 @@ impl Source for Central {
         self.corrections_where("true", range, each)
     }
 
-    /// Returns true also of a month that was passed over because the store had no file of it.
-    fn is_closed(&self, month: Month) -> Result<Option<bool>, SourceError> {
-        Ok(Some(self.closed_until()? >= Some(month)))
-    }
-
-    fn digest(&self, month: Month) -> Result<Option<Arc<str>>, SourceError> {
+    /// A month that was passed over, because the store had no file of it, is closed without a digest.
+    fn closure(&self, month: Month) -> Result<Closure, SourceError> {
+        if self.closed_until()? < Some(month) {
+            return Ok(Closure::Open);
+        }
         let signed = self.closing(month)?.and_then(|closing| closing.signed);
-        Ok(signed.map(|(digest, _)| ledger::digest::hex(&digest).into()))
+        let mut instances: Vec<Arc<str>> =
+            self.closed_files(month)?.values().map(|file| ledger::digest::hex(&file.digest).into()).collect();
+        instances.sort_unstable();
+        Ok(Closure::Closed { digest: signed.map(|(digest, _)| ledger::digest::hex(&digest).into()), instances })
     }
 
     fn devices(&self, range: &Range) -> Result<Vec<DeviceTotal>, SourceError> {

@@ -160,7 +160,7 @@ pub(super) fn charges(
         let digest = match digests.get(&place.billed) {
             Some(digest) => Clone::clone(digest),
             None => {
-                let digest = source.digest(place.billed)?;
+                let digest = source.closure(place.billed)?.digest().cloned();
                 digests.insert(place.billed, digest.clone());
                 digest
             }
