@@ -202,7 +202,7 @@ const LINE: &[(&str, &[&str])] = &[
     ),
     ("tokenmeter-curve", &["tokenmeter-meter", "tokenmeter-metrics", "tokenmeter-scrape"]),
     ("tokenmeter-live", &["tokenmeter-meter", "tokenmeter-metrics"]),
-    ("tokenmeter-top", &["tokenmeter-live", "tokenmeter-scrape"]),
+    ("tokenmeter-top", &["tokenmeter-live", "tokenmeter-scrape", "tokenmeter-text"]),
     ("tokenmeter-page", &["tokenmeter-live"]),
     ("tokenmeter-certificate", &["tokenmeter-connect"]),
     ("tokenmeter-inject", &["tokenmeter-certificate", "tokenmeter-text"]),

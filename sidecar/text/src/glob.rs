@@ -5,22 +5,34 @@ use std::sync::Arc;
 /// A pattern: `*` is any text, `?` any one character, everything else is literal. It matches the whole name,
 /// case-sensitively.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Glob(Arc<str>);
+pub struct Glob {
+    text: Arc<str>,
+    /// True if `*` and `?` are literal, too.
+    is_literal: bool,
+}
 
 impl Glob {
     /// Returns a pattern; every text is valid.
     pub fn new(pattern: &str) -> Self {
-        Self(pattern.into())
+        Self { text: pattern.into(), is_literal: false }
+    }
+
+    /// Returns the pattern of one name.
+    pub fn literal(name: &str) -> Self {
+        Self { text: name.into(), is_literal: true }
     }
 
     /// Returns the pattern's text.
     pub fn text(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// Returns true if the pattern matches `name`. Takes at most as many steps as the product of both lengths.
     pub fn matches(&self, name: &str) -> bool {
-        let (mut pattern, mut rest) = (self.0.chars(), name.chars());
+        if self.is_literal {
+            return *self.text == *name;
+        }
+        let (mut pattern, mut rest) = (self.text.chars(), name.chars());
         // The backtracking point: after the last `*`, which takes one character more at each retry.
         let mut backtrack = None;
         loop {
@@ -85,6 +97,14 @@ mod tests {
             ("", "a", false),
         ] {
             assert_eq!(Glob::new(pattern).matches(name), matches, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn literal_pattern_matches_its_name_only() {
+        for name in ["*", "a?", "", "a*b"] {
+            assert!(Glob::literal(name).matches(name), "{name}");
+            assert!(!Glob::literal(name).matches("axb"), "{name}");
         }
     }
 

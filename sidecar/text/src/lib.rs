@@ -1,12 +1,14 @@
-//! Text functions of several crates: exact decimals, aligned tables, wildcard patterns, and the known word
-//! nearest to an unknown one.
+//! Text functions of several crates: exact decimals, aligned tables, wildcard patterns, untrusted names, and
+//! the known word nearest to an unknown one.
 
 mod decimal;
 mod glob;
 mod nearest;
+mod printable;
 mod table;
 
 pub use decimal::{Decimal, group_thousands, money, nano, per_million, quotient};
 pub use glob::Glob;
 pub use nearest::{nearest, suggestion};
+pub use printable::printable;
 pub use table::table;

@@ -6,9 +6,9 @@ use live::{History, Now, Step};
 use scrape::{BearerToken, Fetcher, Response};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use text::printable;
 
 use crate::curve::Curves;
-use crate::name::printable;
 use crate::scope::ScopeName;
 
 /// The admin listener.

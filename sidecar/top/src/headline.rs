@@ -2,9 +2,9 @@
 
 use live::{Now, Readiness, Scope};
 use ratatui::text::{Line, Span};
+use text::printable;
 
 use crate::dashboard::Dashboard;
-use crate::name::printable;
 use crate::number::{UNKNOWN, age, count, known, money, percent, real, time};
 use crate::scope::ScopeName;
 use crate::scopes::estimated;

@@ -2,11 +2,11 @@
 
 use live::{Engine, Gpu, Upstream};
 use ratatui::text::Line;
+use text::printable;
 
 use crate::curve::{CurvePoint, ModelCurve};
 use crate::dashboard::{Dashboard, Section, TableView};
 use crate::headline::{label, plain};
-use crate::name::printable;
 use crate::number::{age, bytes, count, energy, known, percent, real, time};
 use crate::scopes::{Column, MODELS, TENANTS, cells, heads, sorted};
 use crate::style::Tone;

@@ -91,7 +91,7 @@ pub(crate) fn output_tokens(scope: &Scope) -> u64 {
 }
 
 fn name(scope: &Scope) -> Cell {
-    Cell::text(crate::name::printable(&scope.name))
+    Cell::text(text::printable(&scope.name))
 }
 
 fn rate(scope: &Scope) -> Cell {
