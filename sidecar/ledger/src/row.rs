@@ -129,6 +129,7 @@ impl Row {
     /// corrections.
     fn facts(&self, is_tier_reported: bool) -> Facts<'_> {
         Facts {
+            tenant: &self.tenant,
             model: &self.model,
             response_model: self.response_model.as_deref(),
             provider: &self.provider,

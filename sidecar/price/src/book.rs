@@ -13,9 +13,10 @@ use text::Glob;
 
 use crate::charge::{Charge, Pico, Rate, Unpriced};
 use crate::currency::Currency;
-use crate::entry::{About, Entry, Models, Offer};
+use crate::entry::{About, Entry, Models};
 use crate::instant;
 use crate::pattern;
+use crate::tenant_terms::{TenantTerm, TenantTerms};
 use crate::usage::Usage;
 use crate::warning::{LineError, Warning, WarningKind};
 
@@ -25,6 +26,7 @@ pub struct Book {
     version: Arc<str>,
     hash: Arc<str>,
     currency: Currency,
+    tenants: TenantTerms,
     entries: Vec<Entry>,
     /// Terms by name and alias, the most specific place first.
     names: HashMap<Arc<str>, Vec<Term>>,
@@ -50,15 +52,17 @@ impl Book {
     /// Returns the charge of an exchange. It does not allocate.
     pub fn charge(&self, usage: &Usage<'_>) -> Charge {
         let find = |model| self.find(model, usage.provider, usage.upstream, usage.at_us);
+        let terms = self.terms_of(usage.tenant);
+        let cost_by = |entry| cost_by(entry, terms, usage);
         let (by_request, by_response) = (find(usage.model), usage.response_model.and_then(find));
         let (rate, cost) = match (by_request, by_response) {
             (None, None) => return Charge::Unpriced(Unpriced::Model),
-            (Some(entry), None) | (None, Some(entry)) => cost_by(entry, usage),
+            (Some(entry), None) | (None, Some(entry)) => cost_by(entry),
             // Some servers accept any name, so a client could request the cheapest. Only an entry with exactly the
             // response's name counts: a pattern also matches the dated name of an alias.
             (Some(by_request), Some(by_response)) => match by_response.models {
-                Models::Pattern(_) => cost_by(by_request, usage),
-                Models::Name(_) => dearer(cost_by(by_request, usage), cost_by(by_response, usage)),
+                Models::Pattern(_) => cost_by(by_request),
+                Models::Name(_) => dearer(cost_by(by_request), cost_by(by_response)),
             },
         };
         match cost {
@@ -165,9 +169,20 @@ impl Book {
         }
     }
 
-    /// Returns all its rates.
+    /// Returns all its rates, those of tenants' terms too.
     pub fn rates(&self) -> impl Iterator<Item = &Arc<Rate>> {
-        self.entries.iter().flat_map(|entry| entry.offers.iter().map(|offer| &offer.rate))
+        let offers = self.entries.iter().flat_map(|entry| &entry.offers);
+        offers.flat_map(|offer| std::iter::once(&offer.rate).chain(&offer.by_factor))
+    }
+
+    /// Returns the terms of tenants, by precedence.
+    pub fn tenants(&self) -> &[TenantTerm] {
+        self.tenants.all()
+    }
+
+    /// Returns the terms of a tenant, if it has some.
+    pub fn terms_of(&self, tenant: &str) -> Option<&TenantTerm> {
+        self.tenants.find(tenant)
     }
 
     /// Returns the version that the file gives.
@@ -191,10 +206,10 @@ type Cost<'b> = (&'b Arc<Rate>, Result<Pico, Unpriced>);
 
 /// Returns the cost by an entry: in the response's tier, or else in the dearer of the requested tier and the
 /// standard one.
-fn cost_by<'b>(entry: &'b Entry, usage: &Usage<'_>) -> Cost<'b> {
+fn cost_by<'b>(entry: &'b Entry, terms: Option<&TenantTerm>, usage: &Usage<'_>) -> Cost<'b> {
     let input_tokens = usage.input_tokens();
     let by = |tier| {
-        let Offer { rate, .. } = entry.offer(tier, input_tokens);
+        let rate = entry.offer(tier, input_tokens).rate_for(terms);
         (rate, rate.cost(usage.tokens, usage.success))
     };
     match (usage.tier, usage.requested_tier) {

@@ -65,6 +65,14 @@ pub fn diff(old: &Book, new: &Book) -> Vec<Change> {
         let facts = vec![Fact { name: "currency".to_owned(), old: code(old), new: code(new) }];
         changes.push(Change { entry: "the whole book".to_owned(), kind: Kind::Changed, facts });
     }
+    let terms = |book: &Book| -> BTreeMap<String, String> {
+        let all = book.tenants().iter();
+        all.map(|term| (format!("tenant {}", term.tenants.text()), term.text.to_string())).collect()
+    };
+    let facts = compared(terms(old), terms(new));
+    if !facts.is_empty() {
+        changes.push(Change { entry: "the whole book".to_owned(), kind: Kind::Changed, facts });
+    }
     let mut keys: Vec<&Key<'_>> = olds.keys().chain(news.keys()).collect();
     keys.sort();
     keys.dedup();
@@ -95,19 +103,33 @@ fn by_key(book: &Book) -> BTreeMap<Key<'_>, &Entry> {
 }
 
 fn differences(before: Option<&Entry>, after: Option<&Entry>) -> Vec<Fact> {
-    let (mut olds, mut news) = (facts(before), facts(after));
-    let mut names: Vec<_> = olds.keys().chain(news.keys()).cloned().collect();
+    compared(facts(before), facts(after))
+}
+
+/// Returns the facts whose values differ, in the order of their names.
+fn compared<N: Ord + Clone + Into<String>>(
+    mut olds: BTreeMap<N, String>,
+    mut news: BTreeMap<N, String>,
+) -> Vec<Fact> {
+    let mut names: Vec<N> = olds.keys().chain(news.keys()).cloned().collect();
     names.sort();
     names.dedup();
     let pairs = names.into_iter().map(|name| {
         let (old, new) = (olds.remove(&name), news.remove(&name));
-        Fact { name: name.3, old, new }
+        Fact { name: name.into(), old, new }
     });
     pairs.filter(|fact| fact.old != fact.new).collect()
 }
 
 /// A fact's name after its sort key: tier (the standard one first), context length, token type.
-type Name = (String, u64, usize, String);
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Name(String, u64, usize, String);
+
+impl From<Name> for String {
+    fn from(name: Name) -> Self {
+        name.3
+    }
+}
 
 fn facts(entry: Option<&Entry>) -> BTreeMap<Name, String> {
     let mut facts = BTreeMap::new();
@@ -123,7 +145,7 @@ fn facts(entry: Option<&Entry>) -> BTreeMap<Name, String> {
             place = format!("{place}above {}: ", rate.above_input_tokens);
         }
         let mut put = |at: usize, key: &str, price: String| {
-            facts.insert((tier.to_owned(), rate.above_input_tokens, at, format!("{place}{key}")), price);
+            facts.insert(Name(tier.to_owned(), rate.above_input_tokens, at, format!("{place}{key}")), price);
         };
         for (at, kind) in TokenType::ALL.into_iter().enumerate() {
             if let Some(price) = rate.per_token[at] {
@@ -134,7 +156,7 @@ fn facts(entry: Option<&Entry>) -> BTreeMap<Name, String> {
             put(TokenType::ALL.len(), PER_REQUEST, money(rate.per_request.into()).to_string());
         }
     }
-    let last = |name: &str| ("~".to_owned(), 0, 0, name.to_owned());
+    let last = |name: &str| Name("~".to_owned(), 0, 0, name.to_owned());
     if !entry.aliases.is_empty() {
         facts.insert(last("aliases"), entry.aliases.join(", "));
     }

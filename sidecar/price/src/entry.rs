@@ -9,6 +9,7 @@ use crate::charge::Rate;
 use crate::instant;
 use crate::pattern;
 use crate::prices::TYPES;
+use crate::tenant_terms::TenantTerm;
 
 /// The service tier of an entry's own prices.
 pub const STANDARD: &str = "standard";
@@ -77,8 +78,17 @@ pub struct Entry {
 pub struct Offer {
     /// The rate.
     pub rate: Arc<Rate>,
+    /// The rates of tenants with terms of their own, one for each factor.
+    pub(crate) by_factor: Vec<Arc<Rate>>,
     /// True for each price that the file does not give and that is taken from the more general type.
     pub derived: [bool; TYPES],
+}
+
+impl Offer {
+    /// Returns the rate of a tenant with these terms.
+    pub fn rate_for(&self, terms: Option<&TenantTerm>) -> &Arc<Rate> {
+        terms.and_then(|terms| self.by_factor.get(terms.at)).unwrap_or(&self.rate)
+    }
 }
 
 impl Entry {

@@ -10,6 +10,8 @@ use crate::usage::Usage;
 /// The facts of an exchange on which its charge depends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Facts<'a> {
+    /// The tenant that the exchange is charged to.
+    pub tenant: &'a str,
     /// The requested model.
     pub model: &'a str,
     /// The model that the response names.
@@ -39,6 +41,7 @@ impl<'a> Facts<'a> {
     pub fn of(record: &'a Record) -> Self {
         let identity = &record.identity;
         Self {
+            tenant: &identity.tenant,
             model: &identity.model,
             response_model: identity.response_model.as_deref(),
             provider: &identity.provider,
@@ -64,6 +67,7 @@ impl<'a> Facts<'a> {
         let is_error = self.status >= 400;
         let is_confirmed = self.is_tier_confirmed();
         Usage {
+            tenant: self.tenant,
             model: self.model,
             response_model: self.response_model,
             provider: self.provider,

@@ -128,6 +128,28 @@ impl Factor {
         (exact && (0..=FACTOR_MAX * one).contains(&whole)).then_some(Self { billionths: whole })
     }
 
+    /// Reads a percentage like `12.5%` that is taken off a price, above 0 and up to 100 %.
+    pub(crate) fn of_discount(text: &str) -> Option<Self> {
+        let one = 10_i128.pow(FACTOR_PLACES.unsigned_abs());
+        Self::percent(text, one).map(|billionths| Self { billionths: one - billionths })
+    }
+
+    /// Reads a percentage that is added to a price; the factor is at most that of a tier.
+    pub(crate) fn of_markup(text: &str) -> Option<Self> {
+        let one = 10_i128.pow(FACTOR_PLACES.unsigned_abs());
+        Self::percent(text, (FACTOR_MAX - 1) * one).map(|billionths| Self { billionths: one + billionths })
+    }
+
+    fn percent(text: &str, most: i128) -> Option<i128> {
+        let Parts { whole, exact } = parts(text.strip_suffix('%')?.trim_end(), FACTOR_PLACES - 2).ok()?;
+        (exact && (1..=most).contains(&whole)).then_some(whole)
+    }
+
+    /// Returns the factor in billionths.
+    pub(crate) fn billionths(self) -> i128 {
+        self.billionths
+    }
+
     /// Returns the product, and whether it is exact.
     pub(crate) fn times(self, price: Pico) -> Result<(Pico, bool), NumberError> {
         let product = i128::from(price) * self.billionths;

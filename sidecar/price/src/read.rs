@@ -3,6 +3,7 @@
 
 mod fields;
 mod sheet;
+mod tenants;
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use crate::currency::Currency;
 use crate::entry::{About, Models};
 use crate::instant;
 use crate::prices::Prices;
+use crate::tenant_terms::TenantTerms;
 use crate::warning::{LineError, Warning, WarningKind};
 use yaml::{Node, Shape};
 
@@ -19,6 +21,7 @@ use fields::Fields;
 pub(crate) struct PriceFile {
     pub(crate) version: Arc<str>,
     pub(crate) currency: Currency,
+    pub(crate) tenants: TenantTerms,
     pub(crate) drafts: Vec<Draft>,
 }
 
@@ -43,6 +46,8 @@ pub(crate) struct Sheet {
     pub(crate) tier: Arc<str>,
     pub(crate) above: u64,
     pub(crate) prices: Prices,
+    /// The prices by each factor of the tenants' terms.
+    pub(crate) by_factor: Vec<Prices>,
 }
 
 /// Reads the text of a price file.
@@ -73,7 +78,7 @@ enum Unit {
     PerToken,
 }
 
-const TOP_KEYS: &[&str] = &["version", "currency", "unit", "models"];
+const TOP_KEYS: &[&str] = &["version", "currency", "unit", "tenants", "models"];
 
 const ENTRY_KEYS: &[&str] = &[
     "name",
@@ -143,8 +148,9 @@ impl Reader {
         if entries.is_empty() {
             self.warn(models.line, WarningKind::Empty, "`models` has no entry: every exchange is unpriced");
         }
-        let drafts = entries.iter().filter_map(|entry| self.entry(entry)).collect();
-        Some(PriceFile { version: version?, currency: currency?, drafts })
+        let mut drafts: Vec<Draft> = entries.iter().filter_map(|entry| self.entry(entry)).collect();
+        let tenants = self.tenants(&top, &mut drafts);
+        Some(PriceFile { version: version?, currency: currency?, tenants, drafts })
     }
 
     fn entry(&mut self, node: &Node) -> Option<Draft> {

@@ -5,6 +5,8 @@ use meter::TokenType;
 /// The facts of one exchange on which its price depends.
 #[derive(Clone, Copy, Debug)]
 pub struct Usage<'a> {
+    /// The tenant, which may have terms of its own.
+    pub tenant: &'a str,
     /// The requested model.
     pub model: &'a str,
     /// The model that the response names. It is charged if the book has no entry for the requested one, or if an entry

@@ -29,6 +29,7 @@ fn example() -> Book {
 fn usage<'a>(model: &'a str, tokens: &'a Tokens) -> Usage<'a> {
     let at_us = instant::read("2026-11-21").expect("a date");
     Usage {
+        tenant: "t",
         model,
         response_model: None,
         provider: "openai",

@@ -122,6 +122,7 @@ fn pattern_in_force_covers_ended_prices() {
 
 fn usage<'a>(tokens: &'a [u64; TokenType::ALL.len()], response: Option<&'a str>) -> Usage<'a> {
     Usage {
+        tenant: "t",
         model: "request",
         response_model: response,
         provider: "p",

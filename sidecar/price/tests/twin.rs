@@ -200,6 +200,7 @@ proptest! {
         let (tier, asked) = (tiers[tier], tiers[requested_tier]);
         let answered = [None, Some("m"), Some("n")][answered];
         let usage = Usage {
+            tenant: "t",
             model: if named { "m" } else { "x" },
             response_model: answered,
             provider: "p",

@@ -11,7 +11,7 @@ use crate::charge::Rate;
 use crate::entry::{Entry, Models, Offer};
 use crate::instant;
 use crate::pattern;
-use crate::prices::identifying;
+use crate::prices::{Prices, identifying};
 use crate::read::{self, Draft, PriceFile};
 use crate::warning::{LineError, Warning, WarningKind};
 
@@ -22,24 +22,30 @@ pub(super) fn read(text: &str) -> Result<(Book, Vec<Warning>), Vec<LineError>> {
     file.drafts.sort_by(|one, other| sort_key(one).cmp(&sort_key(other)));
     let until = terms(&file.drafts)?;
     let hash: Arc<str> = content_hash(&file).to_hex().as_str().into();
-    let PriceFile { version, currency, drafts } = file;
+    let PriceFile { version, currency, tenants, drafts } = file;
     let mut entries = Vec::with_capacity(drafts.len());
     for draft in drafts {
         let offers = draft.sheets.iter().map(|sheet| {
-            let (per_token, derived) = sheet.prices.with_derived();
-            let mut rate = Rate {
-                id: [0; 16],
-                version: Arc::clone(&version),
-                book: Arc::clone(&hash),
-                entry: Arc::clone(draft.models.text()),
-                tier: Arc::clone(&sheet.tier),
-                above_input_tokens: sheet.above,
-                currency,
-                per_token,
-                per_request: sheet.prices.per_request.unwrap_or(0),
+            let rate = |prices: &Prices| {
+                let mut rate = Rate {
+                    id: [0; 16],
+                    version: Arc::clone(&version),
+                    book: Arc::clone(&hash),
+                    entry: Arc::clone(draft.models.text()),
+                    tier: Arc::clone(&sheet.tier),
+                    above_input_tokens: sheet.above,
+                    currency,
+                    per_token: prices.with_derived().0,
+                    per_request: prices.per_request.unwrap_or(0),
+                };
+                rate.id = rate.identify();
+                Arc::new(rate)
             };
-            rate.id = rate.identify();
-            Offer { rate: Arc::new(rate), derived }
+            Offer {
+                rate: rate(&sheet.prices),
+                by_factor: sheet.by_factor.iter().map(rate).collect(),
+                derived: sheet.prices.with_derived().1,
+            }
         });
         entries.push(Entry {
             line: draft.line,
@@ -57,7 +63,7 @@ pub(super) fn read(text: &str) -> Result<(Book, Vec<Warning>), Vec<LineError>> {
     warnings.extend(ambiguous(&entries, &patterns));
     warnings.extend(left_behind(&entries, &names));
     warnings.sort_by_key(|warning| warning.line);
-    Ok((Book { version, hash, currency, entries, names, patterns }, warnings))
+    Ok((Book { version, hash, currency, tenants, entries, names, patterns }, warnings))
 }
 
 /// Returns the sort key of a draft: models, place, start and line.
@@ -259,6 +265,12 @@ fn content_hash(file: &PriceFile) -> blake3::Hash {
             hash_text(&mut hasher, "");
             hasher.update(&sheet.prices.per_request.unwrap_or(0).to_le_bytes());
         }
+    }
+    // A book without terms has the hash that it had before there were any.
+    for term in file.tenants.all() {
+        hash_text(&mut hasher, "tenant");
+        hash_text(&mut hasher, term.tenants.text());
+        hasher.update(&term.factor.billionths().to_le_bytes());
     }
     hasher.finalize()
 }

@@ -382,7 +382,7 @@ impl Reader {
         }
     }
 
-    fn multiplied(&mut self, line: u64, place: &str, prices: &Prices, factor: Factor) -> Prices {
+    pub(super) fn multiplied(&mut self, line: u64, place: &str, prices: &Prices, factor: Factor) -> Prices {
         let mut rounded = false;
         let mut large = false;
         let mut times = |price: Option<Pico>, most: Pico| {
@@ -420,7 +420,7 @@ fn resolve(name: Arc<str>, entry: &Layers, tier: Option<&Layers>) -> Vec<Sheet> 
     let nothing = Layers::default();
     let tier = tier.unwrap_or(&nothing);
     let mut prices = entry.own.overlaid_by(&tier.own);
-    let mut sheets = vec![Sheet { tier: Arc::clone(&name), above: 0, prices }];
+    let mut sheets = vec![Sheet { tier: Arc::clone(&name), above: 0, prices, by_factor: Vec::new() }];
     let mut lengths: Vec<u64> = entry.contexts.keys().chain(tier.contexts.keys()).copied().collect();
     lengths.sort_unstable();
     lengths.dedup();
@@ -430,7 +430,7 @@ fn resolve(name: Arc<str>, entry: &Layers, tier: Option<&Layers>) -> Vec<Sheet> 
                 prices = prices.overlaid_by(over);
             }
         }
-        sheets.push(Sheet { tier: Arc::clone(&name), above, prices });
+        sheets.push(Sheet { tier: Arc::clone(&name), above, prices, by_factor: Vec::new() });
     }
     sheets
 }

@@ -74,6 +74,9 @@ pub struct Show {
     /// Time, as in 2026-11-21 or 2026-11-21T09:00:00Z; by default now.
     #[arg(long, value_name = "DATE", value_parser = at)]
     at: Option<i64>,
+    /// Tenant, for its discount or markup.
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
     /// Service tier; by default standard.
     #[arg(long, value_name = "NAME")]
     tier: Option<String>,

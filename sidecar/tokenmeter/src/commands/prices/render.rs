@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use ::price::diff::{Change, diff as differences};
 use ::price::litellm::Import;
-use ::price::{About, Book, Entry, LineError, Models, Offer, Rate, Warning, WarningKind, instant, key_of};
+use ::price::{
+    About, Book, Entry, LineError, Models, Offer, Rate, TenantTerm, Warning, WarningKind, instant, key_of,
+};
 use ::text::{money, nearest, per_million, table};
 use meter::TokenType;
 use serde_json::{Value, json};
@@ -122,6 +124,7 @@ fn offers<'e>(entry: &'e Entry, args: &Show) -> Vec<&'e Offer> {
 
 pub(super) fn show(book: &Book, entry: &Entry, args: &Show, at_us: i64) -> String {
     let offers = offers(entry, args);
+    let terms = args.tenant.as_deref().and_then(|tenant| book.terms_of(tenant));
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<9}{value}");
@@ -143,15 +146,23 @@ pub(super) fn show(book: &Book, entry: &Entry, args: &Show, at_us: i64) -> Strin
         Some(requested) => line("tier", &format!("{tier}: the entry has no prices for `{requested}`")),
         None => line("tier", tier),
     }
+    let all: Vec<String> = book.tenants().iter().map(named).collect();
+    match (&args.tenant, terms) {
+        (Some(tenant), Some(terms)) => line("tenant", &format!("{}: {}", shown(tenant), named(terms))),
+        (Some(tenant), None) => line("tenant", &format!("{}: the prices of all", shown(tenant))),
+        (None, _) if all.is_empty() => {}
+        (None, _) => line("tenants", &format!("{}; --tenant shows one's prices", all.join(", "))),
+    }
     for offer in &offers {
-        line("rate", &format!("{}{}", id(&offer.rate), length(&offer.rate)));
+        let rate = offer.rate_for(terms);
+        line("rate", &format!("{}{}", id(rate), length(rate)));
     }
     let currency = book.currency();
     let mut rows = vec![vec![format!("{} per", currency.code()), "million tokens".to_owned()]];
     rows[0].extend(offers.iter().skip(1).map(|offer| format!("above {}", offer.rate.above_input_tokens)));
     for (at, kind) in TokenType::ALL.into_iter().enumerate() {
         let mut row = vec![key_of(kind).to_owned()];
-        row.extend(offers.iter().map(|offer| match offer.rate.per_token[at] {
+        row.extend(offers.iter().map(|offer| match offer.rate_for(terms).per_token[at] {
             Some(price) if offer.derived[at] => format!("{} *", per_million(price.into())),
             Some(price) => per_million(price.into()).to_string(),
             None => "unpriced".to_owned(),
@@ -159,7 +170,7 @@ pub(super) fn show(book: &Book, entry: &Entry, args: &Show, at_us: i64) -> Strin
         rows.push(row);
     }
     let mut row = vec!["one request".to_owned()];
-    row.extend(offers.iter().map(|offer| money(offer.rate.per_request.into()).to_string()));
+    row.extend(offers.iter().map(|offer| money(offer.rate_for(terms).per_request.into()).to_string()));
     rows.push(row);
     text.push('\n');
     for line in table(&rows, |column| column > 0) {
@@ -174,8 +185,9 @@ pub(super) fn show(book: &Book, entry: &Entry, args: &Show, at_us: i64) -> Strin
 }
 
 pub(super) fn show_json(book: &Book, entry: &Entry, args: &Show, at_us: i64) -> String {
+    let terms = args.tenant.as_deref().and_then(|tenant| book.terms_of(tenant));
     let rates = offers(entry, args).into_iter().map(|offer| {
-        let rate = &offer.rate;
+        let rate = offer.rate_for(terms);
         let types = TokenType::ALL.into_iter().zip(rate.per_token).zip(offer.derived);
         let prices: serde_json::Map<_, _> = types
             .map(|((kind, price), derived)| {
@@ -206,6 +218,8 @@ pub(super) fn show_json(book: &Book, entry: &Entry, args: &Show, at_us: i64) -> 
         "version": **book.version(),
         "hash": **book.hash(),
         "currency": book.currency().code(),
+        "tenant": args.tenant,
+        "terms": terms.map(|terms| &*terms.text),
         "rates": rates.collect::<Vec<_>>(),
     }))
 }
@@ -280,6 +294,15 @@ pub(super) fn import(import: &Import) -> String {
 
 /// Models without a cost that are listed.
 const FREE_SHOWN: usize = 10;
+
+/// Returns the terms of tenants with their name or pattern.
+fn named(terms: &TenantTerm) -> String {
+    format!("{} {}", shown(terms.tenants.text()), terms.text)
+}
+
+fn shown(name: &str) -> String {
+    format!("`{}`", name.escape_debug())
+}
 
 fn length(rate: &Rate) -> String {
     match rate.above_input_tokens {
