@@ -21,14 +21,11 @@ mod notice;
 mod state;
 
 // Delivery.
-mod endpoint;
-mod post;
 mod signature;
 mod webhook;
 
 pub use budget::{Budget, Threshold};
 pub use budgets::{Budgets, OTHER, TRACKED_MAX_TENANTS};
-pub use endpoint::{Endpoint, EndpointError};
 pub use fleet::Observed;
 pub use notice::Notice;
 pub use period::{DAY_US, Period, Span, day_of};

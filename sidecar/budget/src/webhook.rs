@@ -3,8 +3,6 @@
 //! and retried. The caller can read them, so that the next process sends them.
 
 use std::collections::VecDeque;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -12,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::endpoint::Endpoint;
+use post::{Endpoint, Failure, Post, jittered};
+
 use crate::notice::Notice;
-use crate::post::{DeliveryError, Post};
-use crate::signature::Secret;
+use crate::signature::{SIGNATURE, Secret};
 
 /// The receiver, and the timing of attempts.
 #[derive(Clone, Debug)]
@@ -104,6 +102,7 @@ impl Webhook {
         let mut sender = Sender {
             stop,
             counts: Arc::clone(&counts),
+            secret: plan.secret,
             pause: plan.pause,
             retry_interval: plan.retry_interval,
             retry_queue: VecDeque::new(),
@@ -112,7 +111,7 @@ impl Webhook {
             let _ended: SyncSender<()> = ended;
             // On the thread, because reading the system's certificates takes a while.
             let roots = plan.roots.as_deref();
-            let post = Post::new(plan.endpoint, plan.secret, roots, plan.attempt_timeout, plan.through_proxy);
+            let post = Post::new(plan.endpoint, roots, plan.attempt_timeout, plan.through_proxy);
             sender.run(&post, &waiting);
         })?;
         Ok(Self { queue: Some(queue), pause_guard: Some(pause_guard), done, counts })
@@ -164,6 +163,7 @@ impl Webhook {
 struct Sender {
     stop: Receiver<()>,
     counts: Arc<Counts>,
+    secret: Option<Secret>,
     pause: Duration,
     retry_interval: Duration,
     /// Undelivered notices, the oldest first.
@@ -193,17 +193,17 @@ impl Sender {
                 // The receiver is available again: deliver what it missed.
                 self.send_retries(post);
             }
-            Err(refusal) => {
+            Err(failure) => {
                 self.counts.failed.fetch_add(1, Ordering::Relaxed);
-                match refusal {
-                    DeliveryError::Temporary(reason) => {
+                match failure.is_temporary() {
+                    true => {
                         tracing::warn!(
                             notice = name(&notice),
-                            "not delivered to {post}: {reason}; will be retried"
+                            "not delivered to {post}: {failure}; will be retried"
                         );
                         self.queue_retry(notice);
                     }
-                    DeliveryError::Permanent(reason) => self.drop_permanently(&notice, post, &reason),
+                    false => self.drop_permanently(&notice, post, &failure),
                 }
             }
         }
@@ -213,14 +213,14 @@ impl Sender {
     /// Attempts each undelivered notice once, until one fails.
     fn send_retries(&mut self, post: &Post) {
         while let Some(notice) = self.retry_queue.pop_front() {
-            match post.attempt(&body(&notice)) {
+            match self.attempt(post, &body(&notice)) {
                 Ok(()) => {
                     tracing::info!(notice = name(&notice), "delivered to {post} by a retry");
                     self.counts.sent.fetch_add(1, Ordering::Relaxed);
                     self.counts.settle(&notice);
                 }
-                Err(DeliveryError::Permanent(reason)) => self.drop_permanently(&notice, post, &reason),
-                Err(DeliveryError::Temporary(_)) => return self.retry_queue.push_front(notice),
+                Err(failure) if failure.is_temporary() => return self.retry_queue.push_front(notice),
+                Err(failure) => self.drop_permanently(&notice, post, &failure),
             }
         }
     }
@@ -238,24 +238,29 @@ impl Sender {
         }
     }
 
-    fn drop_permanently(&self, notice: &Notice, post: &Post, reason: &str) {
-        tracing::warn!(notice = name(notice), "not delivered to {post}: {reason}; counts as sent");
+    fn drop_permanently(&self, notice: &Notice, post: &Post, failure: &Failure) {
+        tracing::warn!(notice = name(notice), "not delivered to {post}: {failure}; counts as sent");
         self.counts.settle(notice);
     }
 
-    fn deliver(&self, post: &Post, body: &[u8]) -> Result<(), DeliveryError> {
+    fn deliver(&self, post: &Post, body: &[u8]) -> Result<(), Failure> {
         let mut pause = self.pause;
         for _ in 0..MAX_RETRIES {
-            match post.attempt(body) {
-                Ok(()) => return Ok(()),
-                Err(DeliveryError::Permanent(reason)) => return Err(DeliveryError::Permanent(reason)),
-                Err(DeliveryError::Temporary(reason)) if self.stops_within(jittered(pause)) => {
-                    return Err(DeliveryError::Temporary(reason));
+            match self.attempt(post, body) {
+                Err(failure) if failure.is_temporary() && !self.stops_within(jittered(pause)) => {
+                    pause = pause.saturating_mul(4);
                 }
-                Err(DeliveryError::Temporary(_)) => pause = pause.saturating_mul(4),
+                outcome => return outcome,
             }
         }
-        post.attempt(body)
+        self.attempt(post, body)
+    }
+
+    fn attempt(&self, post: &Post, body: &[u8]) -> Result<(), Failure> {
+        let signature = self.secret.as_ref().map(|secret| secret.sign(body));
+        let signature = signature.as_deref().map(|value| (SIGNATURE, value));
+        let headers: Vec<_> = [("content-type", "application/json")].into_iter().chain(signature).collect();
+        post.attempt(&headers, body)
     }
 
     /// Pauses; returns true on shutdown.
@@ -271,12 +276,6 @@ fn name(notice: &Notice) -> String {
 
 fn body(notice: &Notice) -> Vec<u8> {
     notice.json().to_string().into_bytes()
-}
-
-/// Returns a pause ± 50 %, so that rejected senders do not return together.
-fn jittered(pause: Duration) -> Duration {
-    let random = RandomState::new().build_hasher().finish() % 1001;
-    pause / 2 + pause.mul_f64(random as f64 / 1000.0)
 }
 
 /// Maximum number of queued notices: more than every threshold of fifty tenants at once, 1 kB each.

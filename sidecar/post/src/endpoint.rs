@@ -1,12 +1,12 @@
-//! The webhook's address. Chat systems put a key into the path or the query, so
-//! only scheme, host and port are ever shown.
+//! The address of a receiver. Chat systems put a key into the path or the query, so only scheme, host and port are ever
+//! shown.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use ureq::http::Uri;
 
-/// A validated webhook address.
+/// A validated address.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint(Uri);
 
@@ -32,7 +32,7 @@ impl Endpoint {
         if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
             return refuse(
                 "it contains a user name or a password",
-                "remove them, and sign notices with `budget_webhook_secret_file`",
+                "remove them, and name a file with the secret in the setting beside the URL",
             );
         }
         let authority = uri.authority().map_or("", |authority| authority.as_str());
@@ -43,7 +43,7 @@ impl Endpoint {
         Ok(Self(uri))
     }
 
-    /// Returns true if notices leave this machine without TLS.
+    /// Returns true if posts leave this machine without TLS.
     pub fn is_unencrypted(&self) -> bool {
         let host = self.0.host().unwrap_or_default().trim_matches(['[', ']']);
         let near = host.eq_ignore_ascii_case("localhost")

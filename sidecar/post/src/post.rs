@@ -1,6 +1,5 @@
-//! One delivery attempt of a notice. It has a timeout, and bounds on what it reads: a receiver can neither block
-//! it longer nor make it read more. Redirects are not followed, and the response body
-//! is read only so that the connection can be reused.
+//! One attempt. It has a timeout, and bounds on what it reads: a receiver can neither block it longer nor make it read
+//! more. Redirects are not followed, and the response body is read only so that the connection can be reused.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -11,32 +10,18 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Error};
 
 use crate::endpoint::Endpoint;
-use crate::signature::{SIGNATURE, Secret};
+use crate::failure::Failure;
 
-/// Posts notices to one address.
-pub(crate) struct Post {
+/// Posts to one address.
+pub struct Post {
     agent: Agent,
     endpoint: Endpoint,
-    secret: Option<Secret>,
-}
-
-/// The failure of a delivery.
-#[derive(Debug)]
-pub(crate) enum DeliveryError {
-    /// Permanent: a retry would fail as well.
-    Permanent(String),
-    /// Temporary: a retry may succeed.
-    Temporary(String),
 }
 
 impl Post {
-    pub(crate) fn new(
-        endpoint: Endpoint,
-        secret: Option<Secret>,
-        roots: Option<&[Vec<u8>]>,
-        within: Duration,
-        through_proxy: bool,
-    ) -> Self {
+    /// Returns the sender to an address. `roots`: trusted certificates (DER) in place of the system's. `within`: the
+    /// timeout of an attempt. `through_proxy`: uses the proxy of the environment (`HTTPS_PROXY` and the like).
+    pub fn new(endpoint: Endpoint, roots: Option<&[Vec<u8>]>, within: Duration, through_proxy: bool) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = TlsConfig::builder()
             .unversioned_rustls_crypto_provider(provider)
@@ -53,26 +38,30 @@ impl Post {
         if !through_proxy {
             config = config.proxy(None);
         }
-        Self { agent: config.build().new_agent(), endpoint, secret }
+        Self { agent: config.build().new_agent(), endpoint }
     }
 
-    pub(crate) fn attempt(&self, body: &[u8]) -> Result<(), DeliveryError> {
-        let mut request = self.agent.post(self.endpoint.uri()).header("content-type", "application/json");
-        if let Some(secret) = &self.secret {
-            request = request.header(SIGNATURE, secret.sign(body));
+    /// Posts a body with these header fields.
+    ///
+    /// # Errors
+    /// If there is no response in time, or its status is no success.
+    pub fn attempt(&self, headers: &[(&str, &str)], body: &[u8]) -> Result<(), Failure> {
+        let mut request = self.agent.post(self.endpoint.uri());
+        for (name, value) in headers {
+            request = request.header(*name, *value);
         }
-        let mut reply = request.send(body).map_err(|error| DeliveryError::Temporary(describe(&error)))?;
-        let status = reply.status().as_u16();
+        let mut reply = request.send(body).map_err(|error| Failure::unreachable(describe(&error)))?;
+        let retry_after = reply.headers().get("retry-after").and_then(|text| text.to_str().ok());
+        let failure = Failure::of_status(reply.status().as_u16(), retry_after);
         // The status decides, whatever follows it.
         let _ = io::copy(&mut reply.body_mut().as_reader().take(RESPONSE_BODY_MAX_BYTES), &mut io::sink());
-        match status {
-            200..=299 => Ok(()),
-            408 | 425 | 429 | 500..=599 => Err(DeliveryError::Temporary(format!("status {status}"))),
-            300..=399 => {
-                Err(DeliveryError::Permanent(format!("status {status}, and redirects are not followed")))
-            }
-            _ => Err(DeliveryError::Permanent(format!("status {status}"))),
-        }
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+impl fmt::Debug for Post {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Post({})", self.endpoint)
     }
 }
 
