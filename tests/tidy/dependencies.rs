@@ -95,6 +95,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("pin-project", &["tokenmeter-relay"]),
     ("prometheus-client", &["tokenmeter-metrics"]),
     ("plotters", &["tokenmeter-curve"]),
+    ("maud", &["tokenmeter-statement"]),
     ("clap", &["tokenmeter"]),
     (
         "serde",
@@ -185,6 +186,16 @@ const LINE: &[(&str, &[&str])] = &[
             "tokenmeter-meter",
             "tokenmeter-origin",
             "tokenmeter-price",
+            "tokenmeter-text",
+        ],
+    ),
+    (
+        "tokenmeter-statement",
+        &[
+            "tokenmeter-ledger",
+            "tokenmeter-meter",
+            "tokenmeter-price",
+            "tokenmeter-report",
             "tokenmeter-text",
         ],
     ),

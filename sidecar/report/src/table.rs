@@ -233,7 +233,7 @@ fn name(value: &Value) -> String {
 }
 
 /// Returns the provenance of counts: `reported`, or `reported 98.2%, frames 1.8%`.
-fn known(counts: &[i128; PROVENANCES]) -> String {
+pub fn known(counts: &[i128; PROVENANCES]) -> String {
     match sums::shares(counts).as_slice() {
         [] => "-".to_owned(),
         [(only, _)] => only.name().to_owned(),

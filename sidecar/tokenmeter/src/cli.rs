@@ -20,6 +20,7 @@ use crate::commands::prices::PricesArgs;
 #[cfg(feature = "redirect")]
 use crate::commands::redirect::RedirectArgs;
 use crate::commands::spend::SpendArgs;
+use crate::commands::statement::StatementArgs;
 use crate::commands::tenants::TenantsArgs;
 #[cfg(feature = "top")]
 use crate::commands::top::TopArgs;
@@ -78,6 +79,11 @@ pub enum Action {
     /// Report the spend from the ledger.
     #[command(long_about = "Report the spend from the ledger, exactly, with the provenance of its counts")]
     Spend(Box<SpendArgs>),
+    /// Write a printable statement of a tenant's month.
+    #[command(
+        long_about = "Write a printable statement of what a tenant is billed in a month: an HTML page and a CSV. A closed month always gives the same bytes"
+    )]
+    Statement(StatementArgs),
     /// Hash API keys, check a tenants file, try a request on it.
     Tenants(TenantsArgs),
     /// Import, check, compare and query price files.

@@ -19,6 +19,7 @@ pub(crate) mod redirect;
 pub(crate) mod reprice;
 mod setting;
 pub(crate) mod spend;
+pub(crate) mod statement;
 pub(crate) mod tenants;
 #[cfg(feature = "top")]
 pub(crate) mod top;
@@ -65,6 +66,7 @@ fn executed(action: Action) -> ExitCode {
         Action::Redirect(args) => redirect::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Ledger(args) => ledger::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Spend(args) => spend::run(&args).unwrap_or_else(|error| fail(&error)),
+        Action::Statement(args) => statement::run(&args).unwrap_or_else(|error| fail(&error)),
         Action::Tenants(args) => tenants(&args),
         #[cfg(feature = "top")]
         Action::Top(args) => top::run(&args).unwrap_or_else(|error| fail(&error)),

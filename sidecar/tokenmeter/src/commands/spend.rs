@@ -255,7 +255,7 @@ impl FocusFlags {
 
 /// A month on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MonthArg {
+pub(super) enum MonthArg {
     Named(Month),
     This,
     Last,
@@ -263,7 +263,7 @@ enum MonthArg {
 
 impl MonthArg {
     /// Returns the month, relative to the current month `this`.
-    fn relative_to(self, this: Month) -> Month {
+    pub(super) fn relative_to(self, this: Month) -> Month {
         match self {
             Self::Named(month) => month,
             Self::This => this,
@@ -272,7 +272,7 @@ impl MonthArg {
     }
 }
 
-fn month(text: &str) -> Result<MonthArg, String> {
+pub(super) fn month(text: &str) -> Result<MonthArg, String> {
     match text {
         "this" => Ok(MonthArg::This),
         "last" => Ok(MonthArg::Last),
@@ -374,7 +374,7 @@ impl Write for LazyFile<'_> {
 }
 
 /// Opens a ledger file or a central store.
-fn open(ledger: &str) -> Result<Box<dyn Source>, SpendError> {
+pub(super) fn open(ledger: &str) -> Result<Box<dyn Source>, SpendError> {
     if is_postgres(ledger) {
         let central = store::address_for_command(ledger, &ThisMachine)
             .map_err(|error| error.to_string().into())

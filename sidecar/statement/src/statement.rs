@@ -1,0 +1,177 @@
+//! A statement: the reports of one tenant's bill of a month, from which the page and the CSV are written.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use ledger::source::Month;
+use ledger::{Closure, Range, Source, SourceError, period};
+use price::Rate;
+use report::{Basis, Column, Filter, Group, Key, Order, Query, Report, make, sheet};
+use text::{Glob, nearest};
+
+use crate::amount::count;
+use crate::number::number;
+use crate::page;
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    pub(crate) number: String,
+    pub(crate) month: Month,
+    pub(crate) tenant: String,
+    pub(crate) issuer: String,
+    pub(crate) closure: Closure,
+    /// The charges by class and by the month of the usage.
+    pub(crate) charges: Report,
+    pub(crate) by_model: Report,
+    pub(crate) by_day: Report,
+    /// One row for each day, model, class and price: the rows of the CSV.
+    items: Report,
+    /// The rates of the charges, in the order of their names.
+    pub(crate) rates: Vec<Arc<Rate>>,
+}
+
+impl Statement {
+    /// Makes the statement of what is billed to a tenant in a month. The time `now_us`, microseconds since 1970, decides
+    /// only whether a month that is not closed is over.
+    ///
+    /// # Errors
+    /// If the store cannot be read, or nothing is billed to the tenant in the month.
+    pub fn of(
+        source: &dyn Source,
+        tenant: &str,
+        month: Month,
+        issuer: &str,
+        now_us: i64,
+    ) -> Result<Self, SourceError> {
+        let report = |by: &[Key]| make(source, &query(by, Some(tenant), month, now_us));
+        let charges = report(&[Key::Class, Key::Month])?;
+        if charges.groups.is_empty() {
+            return Err(no_charges(source, tenant, month, now_us)?.into());
+        }
+        let closure = source.closure(month)?;
+        Ok(Self {
+            number: number(month, tenant, &closure),
+            month,
+            tenant: tenant.to_owned(),
+            issuer: issuer.to_owned(),
+            closure,
+            by_model: report(&[Key::Model])?,
+            by_day: report(&[Key::Day])?,
+            items: report(&[
+                Key::Billed,
+                Key::Tenant,
+                Key::Day,
+                Key::Model,
+                Key::Class,
+                Key::Entry,
+                Key::Tier,
+                Key::Version,
+            ])?,
+            rates: rates(source, tenant, month)?,
+            charges,
+        })
+    }
+
+    /// Returns the number: `MONTH-TENANT-DIGEST`, with `DRAFT` in the place of the digest until the month is closed. It
+    /// can be a file's name.
+    pub fn number(&self) -> &str {
+        &self.number
+    }
+
+    /// Returns the page.
+    pub fn html(&self) -> String {
+        page::page(self).into_string()
+    }
+
+    /// Writes the CSV: the exact rows of `tokenmeter spend --billed MONTH` for the tenant, by day, model, class and
+    /// price.
+    ///
+    /// # Errors
+    /// Returns the writer's error.
+    pub fn csv(&self, to: &mut dyn Write) -> io::Result<()> {
+        sheet::write(&self.items, &Column::all(Basis::Price), None, to)
+    }
+
+    /// Returns the notes on what the numbers leave out. They say nothing that may change after the month is closed:
+    /// neither how later corrections make the reports read the ledger, nor which later files are incomplete.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = self.charges.notes.clone();
+        let end_us = period::month_start_us(self.month + 1);
+        notes.rows_for = None;
+        notes.gaps.retain(|gap| gap.from_us < end_us);
+        // The report's sentence about them names commands of the operator.
+        notes.unpriced.clear();
+        notes.unpriced_other = 0;
+        let unpriced: i128 = self.charges.totals.iter().map(|total| total.sums.unpriced).sum();
+        let has = if unpriced == 1 { "exchange has" } else { "exchanges have" };
+        let note =
+            (unpriced != 0).then(|| format!("{} {has} no price and no part in the amounts", count(unpriced)));
+        let mut sentences = notes.sentences(&self.charges.query.range);
+        sentences.extend(note);
+        sentences
+    }
+
+    /// Returns the groups of the report by day that have the currency of a total.
+    pub(crate) fn days_of(&self, total: &Group) -> BTreeMap<i32, i128> {
+        let of_it = self.by_day.groups.iter().filter(|group| group.currency == total.currency);
+        let cost = of_it.filter_map(|group| match group.values.first() {
+            Some(report::Value::Day(day)) => Some((*day, group.cost(Basis::Price)?)),
+            _ => None,
+        });
+        cost.collect()
+    }
+}
+
+/// The query of what is billed in a month, to one tenant or to all.
+fn query(by: &[Key], tenant: Option<&str>, month: Month, now_us: i64) -> Query {
+    let filter = |name| Filter { key: Key::Tenant, except: false, patterns: vec![Glob::literal(name)] };
+    Query {
+        range: Range::ALL,
+        billed: Some(month),
+        by: by.to_vec(),
+        filters: tenant.map(filter).into_iter().collect(),
+        basis: Basis::Price,
+        order: Order::Keys,
+        now_us,
+    }
+}
+
+/// Returns the error of a tenant without charges, with the name that was probably meant.
+fn no_charges(source: &dyn Source, tenant: &str, month: Month, now_us: i64) -> Result<String, SourceError> {
+    let month_name = period::month(month);
+    let all = make(source, &query(&[Key::Tenant], None, month, now_us))?;
+    let names: Vec<String> =
+        all.groups.iter().filter_map(|group| group.values.first()).map(ToString::to_string).collect();
+    let shown = tenant.escape_debug();
+    Ok(match nearest(tenant, names.iter().map(String::as_str)) {
+        _ if names.is_empty() => format!("nothing is billed in {month_name}"),
+        Some(near) => {
+            format!("nothing is billed to `{shown}` in {month_name}; did you mean `{}`?", near.escape_debug())
+        }
+        None => format!(
+            "nothing is billed to `{shown}` in {month_name}; `tokenmeter spend --billed {month_name} --by tenant` \
+             lists the tenants"
+        ),
+    })
+}
+
+/// Returns the rates by which a tenant's charges of a month were made, by entry, tier, context and version.
+fn rates(source: &dyn Source, tenant: &str, month: Month) -> Result<Vec<Arc<Rate>>, SourceError> {
+    let mut used = std::collections::BTreeSet::new();
+    source.daily_totals(&Range::ALL, &mut |billed, line| {
+        if billed == month && *line.key.tenant == *tenant {
+            used.extend(line.key.rate);
+        }
+        Ok(())
+    })?;
+    let mut rates = source.rates()?;
+    rates.retain(|rate| used.contains(&rate.id));
+    rates.sort_by(|one, two| {
+        let key =
+            |rate: &Rate| (rate.currency, rate.entry.clone(), rate.tier.clone(), rate.above_input_tokens);
+        key(one).cmp(&key(two)).then_with(|| (&one.version, one.id).cmp(&(&two.version, two.id)))
+    });
+    Ok(rates)
+}
