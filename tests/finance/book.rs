@@ -83,6 +83,7 @@ fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
     // The first attempt of every second request fails.
     let success = !n.is_multiple_of(4);
     let usage = Usage {
+        tenant,
         model,
         response_model: None,
         provider: "vllm",

@@ -16,6 +16,8 @@ mod legs;
 mod others;
 pub(crate) mod place;
 mod reload;
+mod statement;
+mod usage_events;
 
 #[path = "../../sidecar/ship/src/tests/server.rs"]
 #[expect(

@@ -43,6 +43,7 @@ fn book(prices: &str) -> Book {
 
 fn cost(book: &Book, tokens: &Tokens) -> Option<i64> {
     let charge = book.charge(&Usage {
+        tenant: "t",
         model: "m",
         response_model: None,
         provider: "p",

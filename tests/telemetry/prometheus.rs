@@ -301,6 +301,7 @@ const UNANSWERED: &[(&str, &str)] = &[
     ("tokenmeter_budget_forecast", "a budget of thirty days has no forecast in its first day and a half"),
     ("tokenmeter_budget_webhooks_total", "no webhook is configured"),
     ("tokenmeter_ship_", "there is no central store"),
+    ("tokenmeter_usage_events_", "there is no receiver of usage events"),
     ("tokenmeter_unpriced_tier_exchanges_total", "the simulated server reports no tiers"),
 ];
 

@@ -10,6 +10,7 @@ use super::dependencies::{dependencies, is_free, manifest_path};
 const ONE_SYMBOL: &[(&str, &str, &str)] = &[
     ("tokenmeter-accounting", "tokenmeter-text", "`money`: every crate prints amounts alike"),
     ("tokenmeter-inject", "tokenmeter-text", "`suggestion`: every crate names the nearest word alike"),
+    ("tokenmeter-top", "tokenmeter-text", "`printable`: every crate shows untrusted names alike"),
     ("tokenmeter-otlp", "tokenmeter-text", "`money`: every crate prints amounts alike"),
 ];
 

@@ -119,6 +119,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "tokenmeter-accounting",
             "tokenmeter-budget",
             "tokenmeter-curve",
+            "tokenmeter-events",
             "tokenmeter-ffi",
             "tokenmeter-inject",
             "tokenmeter-ledger",
@@ -191,16 +192,11 @@ const LINE: &[(&str, &[&str])] = &[
     ),
     (
         "tokenmeter-statement",
-        &[
-            "tokenmeter-ledger",
-            "tokenmeter-meter",
-            "tokenmeter-price",
-            "tokenmeter-report",
-            "tokenmeter-text",
-        ],
+        &["tokenmeter-ledger", "tokenmeter-price", "tokenmeter-report", "tokenmeter-text"],
     ),
     ("tokenmeter-ship", &["tokenmeter-ledger", "tokenmeter-meter", "tokenmeter-price"]),
     ("tokenmeter-post", &[]),
+    ("tokenmeter-events", &["tokenmeter-ledger", "tokenmeter-meter", "tokenmeter-post"]),
     ("tokenmeter-budget", &["tokenmeter-post", "tokenmeter-text"]),
     (
         "tokenmeter-otlp",
@@ -223,6 +219,7 @@ const LINE: &[(&str, &[&str])] = &[
         "tokenmeter-accounting",
         &[
             "tokenmeter-budget",
+            "tokenmeter-events",
             "tokenmeter-gpu",
             "tokenmeter-ledger",
             "tokenmeter-live",

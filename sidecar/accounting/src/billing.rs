@@ -19,7 +19,7 @@ use crate::budget_state_file::BudgetStateFile;
 use crate::budgets::{self, BudgetsPlan, Charges, Hooks, Sums};
 use crate::charger::{Charger, Prices};
 use crate::fleet;
-use crate::ledger_samples::{EndedLedgerSamples, LedgerSamples, StoreSamples};
+use crate::ledger_samples::{EndedLedgerSamples, EventsSamples, LedgerSamples, StoreSamples};
 use crate::model_gate::ModelGate;
 
 /// The longest wait of a stop for the ledger's queue; its slowest commits are well below.
@@ -27,6 +27,9 @@ const LAST_COMMIT: Duration = Duration::from_secs(5);
 
 /// The longest wait of a stop for the shipping; the rest is sent after the next start.
 const LAST_SHIPMENT: Duration = Duration::from_secs(5);
+
+/// The longest wait of a stop for usage events; the rest is sent after the next start.
+const LAST_EVENTS: Duration = Duration::from_secs(5);
 
 /// Settings of billing: the price book, the budgets and the ledger.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +49,8 @@ pub struct LedgerPlan {
     pub ledger: Option<ledger::Plan>,
     /// The shipping to a central store.
     pub ship: Option<ship::Plan>,
+    /// The usage events.
+    pub events: Option<events::Plan>,
     /// Starts even if another process of this host writes the ledger.
     pub wait: bool,
 }
@@ -61,6 +66,7 @@ pub struct Billing {
     /// The currency of the price book; US dollars without one.
     currency: Currency,
     shipper: Option<Shipper>,
+    events: Option<events::Sender>,
     budgets: Option<budgets::Running>,
     fleet: Option<fleet::Running>,
     /// The gate of rejected tenants, if a budget is enforced.
@@ -108,13 +114,23 @@ impl Billing {
         };
         // After the budgets have read the ledger: a new file is incomplete for a moment.
         let shipped: Arc<OnceLock<StatusReader>> = Arc::default();
+        let sent: Arc<OnceLock<events::StatusReader>> = Arc::default();
+        let (ships, sends) = (plan.ledger.ship.is_some(), plan.ledger.events.is_some());
         let ledger = plan.ledger.ledger.clone().map(|ledger| {
-            let reader = Arc::clone(&shipped);
-            let has_all = move |file: &Path| reader.get().is_some_and(|reader| reader.has_all(file));
-            let may_forget = plan.ledger.ship.as_ref().map(|_| Arc::new(has_all) as MayForget);
+            let readers = (Arc::clone(&shipped), Arc::clone(&sent));
+            let has_all = move |file: &Path| {
+                let is_shipped = !ships || readers.0.get().is_some_and(|reader| reader.has_all(file));
+                is_shipped && (!sends || readers.1.get().is_some_and(|reader| reader.has_all(file)))
+            };
+            let may_forget = (ships || sends).then(|| Arc::new(has_all) as MayForget);
             let ships_to = plan.ledger.ship.as_ref().map(|ship| ship.address.to_string().into());
             ledger::start(ledger::Plan { may_forget, ships_to, ..ledger })
         });
+        let events = plan.ledger.events.clone().map(events::start).transpose()?;
+        if let Some(events) = &events {
+            sent.get_or_init(|| events.status_reader());
+            metrics.set(Part::Events, Arc::new(EventsSamples(events.status_reader())));
+        }
         let shipper = plan.ledger.ship.clone().map(ship::start).transpose()?;
         if let Some(shipper) = &shipper {
             shipped.get_or_init(|| shipper.status_reader());
@@ -125,7 +141,7 @@ impl Billing {
         }
         let charger = Charger::new(prices, ledger.clone(), metrics.clone());
         let path = plan.ledger.ledger.as_ref().map(|ledger| ledger.path.clone());
-        Ok(Self { charger, charges, ledger, path, currency, shipper, budgets, fleet, gate })
+        Ok(Self { charger, charges, ledger, path, currency, shipper, events, budgets, fleet, gate })
     }
 
     /// Returns the charger of exchanges.
@@ -146,7 +162,14 @@ impl Billing {
     /// Returns a handle to the state of billing.
     pub fn state(&self) -> State {
         let shipper = self.shipper.as_ref().map(Shipper::status_reader);
-        State { ledger: self.ledger.clone(), path: self.path.clone(), currency: self.currency, shipper }
+        let events = self.events.as_ref().map(events::Sender::status_reader);
+        State {
+            ledger: self.ledger.clone(),
+            path: self.path.clone(),
+            currency: self.currency,
+            shipper,
+            events,
+        }
     }
 }
 
@@ -166,6 +189,11 @@ impl Drop for Billing {
             tracing::info!(
                 "not all rows are shipped to the central store; the rest is sent after the next start"
             );
+        }
+        if let Some(events) = self.events.take()
+            && !events.shutdown(LAST_EVENTS)
+        {
+            tracing::info!("not all usage events are sent; the rest is sent after the next start");
         }
         if let Some(budgets) = self.budgets.take() {
             budgets.shutdown();
@@ -200,6 +228,7 @@ pub struct State {
     /// The currency of the price book; US dollars without one.
     currency: Currency,
     shipper: Option<StatusReader>,
+    events: Option<events::StatusReader>,
 }
 
 impl State {
@@ -225,7 +254,9 @@ impl State {
     pub fn troubles(&self) -> Vec<String> {
         let ledger = self.ledger.as_ref().and_then(|ledger| ledger.status().fault_message);
         let shipper = self.shipper.as_ref().and_then(|shipper| shipper.status().error);
+        let events = self.events.as_ref().and_then(|events| events.status().error);
         let named = |name: &str, trouble: Option<String>| trouble.map(|trouble| format!("{name}: {trouble}"));
-        named("ledger", ledger).into_iter().chain(named("central store", shipper)).collect()
+        let all = [named("ledger", ledger), named("central store", shipper), named("usage events", events)];
+        all.into_iter().flatten().collect()
     }
 }

@@ -241,7 +241,7 @@ fn undelivered_alert_is_sent_after_a_restart() {
     let receiver = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", receiver.local_addr().unwrap());
     drop(receiver);
-    let endpoint = post::Endpoint::parse(&url).unwrap();
+    let endpoint = budget::Endpoint::parse(&url).unwrap();
     let plan = budget::Plan {
         pause: std::time::Duration::from_millis(1),
         through_proxy: false,

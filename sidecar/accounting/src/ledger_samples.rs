@@ -1,7 +1,7 @@
-//! Samples of the ledger and of its shipping. The invariant: each row is in exactly one of committed, shed and lost.
+//! Samples of the ledger, of its shipping and of its usage events. The invariant: each row is in exactly one of committed, shed and lost.
 
 use ledger::{Fault, Ledger};
-use metrics::{LEDGER_ENERGY, LEDGER_FILES, LEDGER_ROW, Metric, SampleWriter, Samples};
+use metrics::{LEDGER_ENERGY, LEDGER_FILES, LEDGER_ROW, Metric, SampleWriter, Samples, USAGE_EVENT};
 use ship::{Reason, StatusReader};
 
 /// The ledger's numbers.
@@ -28,6 +28,15 @@ pub(crate) struct StoreSamples(pub(crate) StatusReader);
 impl Samples for StoreSamples {
     fn write(&self, to: &mut SampleWriter) {
         store(&self.0.status(), to);
+    }
+}
+
+/// The numbers of usage events.
+pub(crate) struct EventsSamples(pub(crate) events::StatusReader);
+
+impl Samples for EventsSamples {
+    fn write(&self, to: &mut SampleWriter) {
+        usage_events(&self.0.status(), to);
     }
 }
 
@@ -63,6 +72,16 @@ fn store(status: &ship::Status, to: &mut SampleWriter) {
     for (reason, n) in Reason::ALL.into_iter().zip(status.failures) {
         to.count(Metric::ShipFailures, &[reason.name()], n);
     }
+}
+
+fn usage_events(status: &events::Status, to: &mut SampleWriter) {
+    to.count(Metric::EventsUp, &[], u64::from(status.up));
+    to.count(Metric::EventsSent, &[], status.sent_total);
+    to.count(Metric::EventsPending, &[], status.pending);
+    for (reason, n) in events::Reason::ALL.into_iter().zip(status.failures) {
+        to.count(Metric::EventsFailures, &[reason.name()], n);
+    }
+    to.count(Metric::Dropped, &[USAGE_EVENT], status.rejected_total + status.deleted_total);
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! The samples of a ledger and of a central store on the page.
+//! The samples of a ledger, of a central store and of usage events on the page.
 
 use std::time::Duration;
 
 use metrics::Part;
 
-use super::{ledger, store};
+use super::{ledger, store, usage_events};
 use crate::written_samples::written;
 
 #[test]
@@ -69,6 +69,32 @@ fn each_number_of_store_has_sample() {
             "tokenmeter_ship_failures_total{unreachable} 4",
             "tokenmeter_ship_failures_total{refused} 0",
             "tokenmeter_ship_failures_total{other} 1",
+        ]
+    );
+}
+
+#[test]
+fn each_number_of_usage_events_has_sample() {
+    let status = events::Status {
+        up: true,
+        sent_total: 900,
+        pending: 100,
+        rejected_total: 2,
+        deleted_total: 3,
+        failures: [4, 0, 1, 5],
+        ..events::Status::default()
+    };
+    assert_eq!(
+        written(Part::Events, move |to| usage_events(&status, to)),
+        [
+            "tokenmeter_usage_events_up{} 1",
+            "tokenmeter_usage_events_sent_total{} 900",
+            "tokenmeter_usage_events_pending{} 100",
+            "tokenmeter_usage_events_failures_total{unreachable} 4",
+            "tokenmeter_usage_events_failures_total{busy} 0",
+            "tokenmeter_usage_events_failures_total{refused} 1",
+            "tokenmeter_usage_events_failures_total{local} 5",
+            "tokenmeter_dropped_total{usage_event} 5",
         ]
     );
 }

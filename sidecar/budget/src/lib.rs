@@ -29,6 +29,7 @@ pub use budgets::{Budgets, OTHER, TRACKED_MAX_TENANTS};
 pub use fleet::Observed;
 pub use notice::Notice;
 pub use period::{DAY_US, Period, Span, day_of};
+pub use post::{Endpoint, EndpointError};
 pub use sent_alerts::{SentAlerts, SentAlertsError};
 pub use signature::{SIGNATURE, Secret, SecretError};
 pub use state::{BudgetState, Rejection, tightest};

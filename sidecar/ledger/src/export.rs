@@ -110,6 +110,19 @@ pub struct ShipBatch {
     pub behind: u64,
 }
 
+/// The exchanges of a file after a number, for a reader that needs nothing else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExchangeBatch {
+    /// The exchanges.
+    pub rows: Vec<Row>,
+    /// The number of the last exchange of the batch.
+    pub next: i64,
+    /// The number of exchanges that retention deleted before the reader had them.
+    pub taken: u64,
+    /// The number of exchanges after the batch.
+    pub behind: u64,
+}
+
 impl ShipBatch {
     /// Returns true if it has nothing but totals.
     pub fn is_empty(&self) -> bool {
@@ -220,6 +233,25 @@ impl Opened {
         forgotten: &BTreeSet<Month>,
     ) -> Result<ShipBatch, Error> {
         self.snapshot(after, limit, forgotten).map_err(|error| error.of(self.file.path.display()))
+    }
+
+    /// Returns the exchanges after a number, at most `limit`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or was changed by other means.
+    pub fn exchanges(&self, after: i64, limit: usize) -> Result<ExchangeBatch, Error> {
+        let read = || {
+            let snapshot = self.file.connection.unchecked_transaction()?;
+            let gone = file::compacted(&snapshot, &EXCHANGE)?.entered;
+            let mut next = after.max(gone);
+            let forgotten = BTreeSet::new();
+            let mut reader =
+                Reader { snapshot: &snapshot, limit, forgotten: &forgotten, rates: BTreeMap::new() };
+            let rows = reader.rows(&mut next)?;
+            let taken = (gone - after).max(0).unsigned_abs();
+            Ok(ExchangeBatch { rows, next, taken, behind: behind(&snapshot, next)? })
+        };
+        read().map_err(|error: Error| error.of(self.file.path.display()))
     }
 
     fn snapshot(&self, after: Cursor, limit: usize, forgotten: &BTreeSet<Month>) -> Result<ShipBatch, Error> {

@@ -173,7 +173,7 @@ pub struct Gone {
     pub file: PathBuf,
 }
 
-/// Whether a month is closed.
+/// The state of a month: open, or closed by a sign-off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Closure {
     /// The store does not know.

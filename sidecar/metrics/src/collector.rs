@@ -251,6 +251,10 @@ fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
         | Metric::ShipPending
         | Metric::ShipLag
         | Metric::ShipFailures
+        | Metric::EventsUp
+        | Metric::EventsSent
+        | Metric::EventsPending
+        | Metric::EventsFailures
         | Metric::CertificateExpiry
         | Metric::OtlpItems
         | Metric::OtlpQueued

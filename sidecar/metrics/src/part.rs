@@ -23,6 +23,8 @@ pub enum Part {
     Ledger,
     /// The shipping to the central store.
     Store,
+    /// The usage events.
+    Events,
     /// The certificates of listeners.
     Certificates,
 }

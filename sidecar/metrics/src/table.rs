@@ -390,6 +390,15 @@ table! {
     ShipFailures: Counter, "tokenmeter_ship_failures_total", Things, ["reason"],
         "Failed attempts to ship rows, by reason; the rows are retried.";
 
+    EventsUp: Gauge, "tokenmeter_usage_events_up", Truth, [],
+        "1 if the receiver of usage events accepted the last ones, else 0; absent without a receiver.";
+    EventsSent: Counter, "tokenmeter_usage_events_sent_total", Things, [],
+        "Usage events that the receiver accepted.";
+    EventsPending: Gauge, "tokenmeter_usage_events_pending", Things, [],
+        "Rows in the ledger whose usage events are not accepted yet.";
+    EventsFailures: Counter, "tokenmeter_usage_events_failures_total", Things, ["reason"],
+        "Failed attempts to send usage events, by reason; the events are retried.";
+
     ReloadSuccess: Gauge, "tokenmeter_config_last_reload_success", Truth, ["file"],
         "1 if the file was accepted when it was last read, else 0; a rejected file leaves the previous content in force.";
     Reloads: Counter, "tokenmeter_config_reloads_total", Things, ["file", "outcome"],

@@ -7,7 +7,7 @@ use meter::TokenType;
 
 use crate::currency::Currency;
 use crate::entry::{STANDARD, is_standard};
-use crate::prices::{LATER_DERIVED, fallback, identifying};
+use crate::prices::{LATER_DERIVED, fallback, identifying, key_of};
 
 /// Money per unit, in pico-units (10⁻¹²) of a currency.
 pub type Pico = i64;
@@ -62,6 +62,11 @@ impl Rate {
     pub fn price_of(&self, kind: TokenType) -> Option<Pico> {
         let like = fallback(kind).filter(|_| LATER_DERIVED.contains(&kind));
         self.per_token[kind as usize].or_else(|| self.per_token[like? as usize])
+    }
+
+    /// Returns its prices by the keys of a price file: those of tokens, pico-units each.
+    pub fn prices(&self) -> impl Iterator<Item = (&'static str, Pico)> + '_ {
+        TokenType::ALL.into_iter().filter_map(|kind| Some((key_of(kind), self.price_of(kind)?)))
     }
 
     /// Returns whether its prices are this tier's, by any of the tier's names.
@@ -155,6 +160,22 @@ impl Charge {
         match self {
             Self::Priced { cost, .. } => Some(*cost),
             Self::Unpriced(_) => None,
+        }
+    }
+
+    /// Returns the rate, if the exchange is priced.
+    pub fn rate(&self) -> Option<&Arc<Rate>> {
+        match self {
+            Self::Priced { rate, .. } => Some(rate),
+            Self::Unpriced(_) => None,
+        }
+    }
+
+    /// Returns the reason why the exchange has no price.
+    pub fn unpriced(&self) -> Option<Unpriced> {
+        match self {
+            Self::Priced { .. } => None,
+            Self::Unpriced(why) => Some(*why),
         }
     }
 

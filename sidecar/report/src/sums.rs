@@ -130,6 +130,11 @@ impl Sums {
         self.total(true)
     }
 
+    /// Prompt tokens that a cache had.
+    pub fn cached(&self) -> i128 {
+        self.tokens[TokenType::InputCached as usize]
+    }
+
     /// All generated tokens, reasoning ones included.
     pub fn output(&self) -> i128 {
         self.total(false)

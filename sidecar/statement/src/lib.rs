@@ -10,7 +10,7 @@ mod page;
 mod statement;
 mod style;
 
-pub use statement::Statement;
+pub use statement::{Bill, Statement};
 
 #[cfg(test)]
 mod tests;

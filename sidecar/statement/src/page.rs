@@ -3,8 +3,7 @@
 use ledger::Closure;
 use ledger::period;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use meter::TokenType;
-use price::{Rate, key_of};
+use price::Rate;
 use report::table::known;
 use report::{Basis, Group, Report, Value};
 use text::{per_million, printable};
@@ -137,7 +136,7 @@ fn usage(report: &Report, head: &str) -> Markup {
                 td.n { (count(sums.exchanges)) }
                 @if has_unpriced { td.n { (count(sums.unpriced)) } }
                 td.n { (count(sums.input())) }
-                td.n { (count(sums.tokens[TokenType::InputCached as usize])) }
+                td.n { (count(sums.cached())) }
                 td.n { (count(sums.output())) }
                 td.n { (cost) }
             }
@@ -181,10 +180,8 @@ fn days(statement: &Statement) -> Markup {
 
 fn prices(statement: &Statement) -> Markup {
     let list = |rate: &Rate| {
-        let per_token = TokenType::ALL.into_iter().filter_map(|kind| {
-            Some(format!("{} {}", key_of(kind), per_million(rate.price_of(kind)?.into())))
-        });
-        let mut prices: Vec<String> = per_token.collect();
+        let mut prices: Vec<String> =
+            rate.prices().map(|(key, pico)| format!("{key} {}", per_million(pico.into()))).collect();
         if rate.per_request != 0 {
             prices.push(format!("per_request {}", amount::one(rate.per_request.into())));
         }

@@ -14,6 +14,17 @@ use crate::amount::count;
 use crate::number::number;
 use crate::page;
 
+/// The subject of a statement.
+#[derive(Clone, Copy, Debug)]
+pub struct Bill<'a> {
+    /// The tenant that is charged.
+    pub tenant: &'a str,
+    /// The month of the bill.
+    pub month: Month,
+    /// The name of the issuer.
+    pub issuer: &'a str,
+}
+
 /// A statement.
 #[derive(Clone, Debug)]
 pub struct Statement {
@@ -33,18 +44,13 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// Makes the statement of what is billed to a tenant in a month. The time `now_us`, microseconds since 1970, decides
+    /// Makes the statement of a bill. The time `now_us`, microseconds since 1970, decides
     /// only whether a month that is not closed is over.
     ///
     /// # Errors
     /// If the store cannot be read, or nothing is billed to the tenant in the month.
-    pub fn of(
-        source: &dyn Source,
-        tenant: &str,
-        month: Month,
-        issuer: &str,
-        now_us: i64,
-    ) -> Result<Self, SourceError> {
+    pub fn of(source: &dyn Source, bill: Bill<'_>, now_us: i64) -> Result<Self, SourceError> {
+        let Bill { tenant, month, issuer } = bill;
         let report = |by: &[Key]| make(source, &query(by, Some(tenant), month, now_us));
         let charges = report(&[Key::Class, Key::Month])?;
         if charges.groups.is_empty() {

@@ -13,7 +13,7 @@ use ledger::{Row, Source, Store, month};
 use meter::TokenType;
 use price::{Charge, Rate};
 
-use crate::Statement;
+use crate::{Bill, Statement};
 
 const OCTOBER: Month = 681;
 const NOW_US: i64 = 1_900_000_000_000_000;
@@ -74,7 +74,8 @@ fn correction(of: &Row, billed: Month, rate: &Rate, delta_pico: i64) -> Correcti
 
 fn statement(ledger: &Path, tenant: &str, of: Month) -> Result<Statement, String> {
     let store = Store::open_read(ledger).unwrap();
-    Statement::of(&store, tenant, of, "Platform team", NOW_US).map_err(|error| error.to_string())
+    Statement::of(&store, Bill { tenant, month: of, issuer: "Platform team" }, NOW_US)
+        .map_err(|error| error.to_string())
 }
 
 fn csv(statement: &Statement) -> String {

@@ -34,6 +34,7 @@ use crate::settings::{Form, Group, SETTINGS, Setting, variable};
     name = "tokenmeter",
     version = version(),
     about = "A streaming proxy that meters LLM inference: tokens, latency, spend",
+    override_usage = "tokenmeter [OPTIONS] | tokenmeter <COMMAND>",
     after_help = MORE,
     after_long_help = examples(EXAMPLES),
     args_conflicts_with_subcommands = true

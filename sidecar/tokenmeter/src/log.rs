@@ -14,7 +14,7 @@ use accounting::access_log::ACCESS;
 const STARTED: &str = "started";
 
 /// The crates of this workspace, to which the level applies.
-const OWN_CRATES: [&str; 16] = [
+const OWN_CRATES: [&str; 17] = [
     "tokenmeter",
     "accounting",
     "relay",
@@ -29,6 +29,7 @@ const OWN_CRATES: [&str; 16] = [
     "ledger",
     "ship",
     "budget",
+    "events",
     "tokenizer",
     "inject",
 ];

@@ -347,16 +347,18 @@ pub static SETTINGS: &[Setting] = &[
         default: "4096",
         help: "Finished exchanges queued for the control plane; more are dropped and counted",
     },
-    Setting::spend_file(
+    Setting::spend_text(
         "tenants",
+        "FILE",
         "Tenant rules file (YAML, read again when it changes): how the tenant of a request is determined, \
-               by tokens, API keys, headers of trusted peers, the body, the path or the peer; without it every \
-               request belongs to `default`",
+         by tokens, API keys, headers of trusted peers, the body, the path or the peer; without it every \
+         request belongs to `default`",
     ),
-    Setting::spend_file(
+    Setting::spend_text(
         "hash_key_file",
+        "FILE",
         "File with a secret of at least 32 random bytes, the same across a fleet, that keys the hashes of \
-               API keys, principals and end users",
+         API keys, principals and end users",
     ),
     Setting {
         key: "tokenizers",
@@ -489,14 +491,12 @@ pub static SETTINGS: &[Setting] = &[
         default: "1",
         help: "Power usage effectiveness of the data centre, a factor of the energy price",
     },
-    Setting {
-        key: "ledger",
-        group: Group::Spend,
-        form: Form::Text("PATH|URL"),
-        default: "",
-        help: "Ledger of exchanges for billing: a file ending in .db, or postgres://USER@HOST/DATABASE for a \
-               central store, buffered in the file ledger_spool; without it exchanges are not stored",
-    },
+    Setting::spend_text(
+        "ledger",
+        "PATH|URL",
+        "Ledger of exchanges for billing: a file ending in .db, or postgres://USER@HOST/DATABASE for a \
+         central store, buffered in the file ledger_spool; without it exchanges are not stored",
+    ),
     Setting {
         key: "ledger_spool",
         group: Group::Spend,
@@ -512,18 +512,17 @@ pub static SETTINGS: &[Setting] = &[
         help: "Start even if another process of this host writes the ledger, and keep rows in memory until that \
                process ends",
     },
-    Setting {
-        key: "ledger_ship",
-        group: Group::Spend,
-        form: Form::Text("URL"),
-        default: "",
-        help: "Central PostgreSQL that receives the ledger's rows, postgres://USER@HOST:PORT/DATABASE; \
-               encrypted, unless it is on this machine or the URL ends in ?sslmode=disable",
-    },
-    Setting::spend_file(
+    Setting::spend_text(
+        "ledger_ship",
+        "URL",
+        "Central PostgreSQL that receives the ledger's rows, postgres://USER@HOST:PORT/DATABASE; \
+         encrypted, unless it is on this machine or the URL ends in ?sslmode=disable",
+    ),
+    Setting::spend_text(
         "ledger_ship_password_file",
+        "FILE",
         "File whose first line is the password of the central store; without it the URL, PGPASSWORD or a \
-               .pgpass file provides it",
+         .pgpass file provides it",
     ),
     Setting {
         key: "ledger_keep_days",
@@ -532,29 +531,43 @@ pub static SETTINGS: &[Setting] = &[
         default: "0",
         help: "Retention of ledger rows after the end of their month; 0 keeps rows forever. Daily totals are always kept",
     },
-    Setting {
-        key: "budget_webhook",
-        group: Group::Spend,
-        form: Form::Text("URL"),
-        default: "",
-        help: "URL that receives budget alerts, https://HOST[:PORT]/PATH; the budgets are listed under \
-               `budgets` in the file",
-    },
-    Setting {
-        key: "budget_webhook_secret_file",
-        group: Group::Spend,
-        form: Form::Text("PATH"),
-        default: "",
-        help: "File with the secret that signs budget alerts",
-    },
-    Setting::spend_file(
+    Setting::spend_text(
+        "usage_events",
+        "URL",
+        "URL that receives an event of each exchange in the ledger, as CloudEvents, https://HOST[:PORT]/PATH",
+    ),
+    Setting::spend_text(
+        "usage_events_token_file",
+        "PATH",
+        "File whose first line is the bearer token for the receiver of usage events; it is read at each attempt",
+    ),
+    Setting::spend_text(
+        "usage_events_since",
+        "TIME",
+        "Start of usage events: a month (2026-10), a day or a time in UTC; without it, all rows of the ledger \
+         are sent",
+    ),
+    Setting::spend_text(
+        "budget_webhook",
+        "URL",
+        "URL that receives budget alerts, https://HOST[:PORT]/PATH; the budgets are listed under \
+         `budgets` in the file",
+    ),
+    Setting::spend_text(
+        "budget_webhook_secret_file",
+        "PATH",
+        "File with the secret that signs budget alerts",
+    ),
+    Setting::spend_text(
         "prices",
+        "FILE",
         "Price file: the token prices by which exchanges are charged (see `tokenmeter prices`)",
     ),
-    Setting::spend_file(
+    Setting::spend_text(
         "attributes",
+        "FILE",
         "Attributes file of tenants (YAML): cost centre, department, owner and tags, for the reports of \
-               `tokenmeter spend`; the proxy only checks it at the start",
+         `tokenmeter spend`; the proxy only checks it at the start",
     ),
     Setting {
         key: "access_log",

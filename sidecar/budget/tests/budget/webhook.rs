@@ -8,10 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use budget::{
-    Notice, Period, Plan, QUEUE_MAX_ITEMS, RETRY_MAX_ITEMS, SIGNATURE, Secret, Threshold, Webhook,
+    Endpoint, Notice, Period, Plan, QUEUE_MAX_ITEMS, RETRY_MAX_ITEMS, SIGNATURE, Secret, Threshold, Webhook,
     WebhookCounts,
 };
-use post::Endpoint;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};

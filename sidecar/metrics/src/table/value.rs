@@ -45,6 +45,13 @@ pub const LEDGER_ENERGY: &str = "ledger_energy";
 /// Label values of `reason` of `tokenmeter_ship_failures_total`.
 pub const SHIP_FAILURES: [&str; 3] = ["unreachable", "refused", "other"];
 
+/// Label values of `reason` of `tokenmeter_usage_events_failures_total`.
+pub const EVENTS_FAILURES: [&str; 4] = ["unreachable", "busy", "refused", "local"];
+
+/// The `what` of `tokenmeter_dropped_total` for usage events that the receiver rejected one by one, or whose rows
+/// retention deleted before they were sent.
+pub const USAGE_EVENT: &str = "usage_event";
+
 /// Label value of `what` of `tokenmeter_dropped_total` for an evicted connection to the admin address.
 pub const ADMIN_CONNECTION: &str = "admin_connection";
 

@@ -141,7 +141,7 @@ fn values(label: &str) -> Vec<&'static str> {
             .chain([metrics::table::LABEL_OVERFLOW])
             .chain([metrics::GPU_SAMPLE, metrics::GPU_SHARE])
             .chain(metrics::DROPPED_SIGNALS)
-            .chain([metrics::LEDGER_ROW, metrics::LEDGER_ENERGY])
+            .chain([metrics::LEDGER_ROW, metrics::LEDGER_ENERGY, metrics::USAGE_EVENT])
             .chain([metrics::ADMIN_CONNECTION, metrics::ADMIN_HANDSHAKE])
             .collect(),
         "gen_ai_token_modality" => vec!["unknown", "text", "audio", "image"],
@@ -191,6 +191,7 @@ fn by_metric() -> [(&'static str, Lists); 3] {
         (Metric::GpuThrottled, metrics::GPU_THROTTLES.to_vec()),
         (Metric::Unpriced, metrics::UNPRICED.to_vec()),
         (Metric::ShipFailures, metrics::SHIP_FAILURES.to_vec()),
+        (Metric::EventsFailures, metrics::EVENTS_FAILURES.to_vec()),
     ];
     let outcomes = vec![
         (Metric::BudgetWebhooks, metrics::WEBHOOK_OUTCOMES.to_vec()),

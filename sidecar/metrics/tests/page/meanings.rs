@@ -19,6 +19,7 @@ pub(crate) fn meaning(list: &str, value: &str) -> &'static str {
         "tokenmeter_gpu_throttled_seconds_total" => throttle(value),
         "tokenmeter_unpriced_exchanges_total" => unpriced(value),
         "tokenmeter_ship_failures_total" => ship_failure(value),
+        "tokenmeter_usage_events_failures_total" => events_failure(value),
         "tokenmeter_budget_webhooks_total" => webhook(value),
         "tokenmeter_config_reloads_total" => reload(value),
         "tokenmeter_otlp_items_total" => otlp_item(value),
@@ -84,6 +85,9 @@ fn dropped(value: &str) -> Option<&'static str> {
         "log_record" => "log records that no collector accepted",
         "ledger_row" => "rows that the ledger keeps as totals only, or lost; a gap names the number",
         "ledger_energy" => "energy of an exchange, or of idle GPUs, that the ledger had no capacity for",
+        "usage_event" => {
+            "a usage event that the receiver rejects, or whose row retention deleted before it was sent"
+        }
         "admin_connection" => "a connection to the metrics page was closed so that another is served",
         "admin_handshake" => {
             "a client of the metrics page failed the TLS handshake, stalled in it, or spoke HTTP instead"
@@ -218,6 +222,16 @@ fn ship_failure(value: &str) -> Option<&'static str> {
         "unreachable" => "no connection to the central store",
         "refused" => "the central store rejected the rows or the role",
         "other" => "any other; the log has the error",
+        _ => return None,
+    })
+}
+
+fn events_failure(value: &str) -> Option<&'static str> {
+    Some(match value {
+        "unreachable" => "no response in time, or none that is HTTP",
+        "busy" => "the receiver answered 408, 425, 429 or 5xx",
+        "refused" => "any other status: the receiver refuses the sender, the address or every event",
+        "local" => "the ledger, the cursor or the token's file cannot be read or written",
         _ => return None,
     })
 }

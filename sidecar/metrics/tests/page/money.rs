@@ -182,9 +182,15 @@ fn control_series_exist_only_once_counted() {
     let metrics = Metrics::new(Options::default());
     let control_series = |page: &Page| {
         let ours = |name: &str| {
-            ["tokenmeter_ledger_", "tokenmeter_ship_", "tokenmeter_config_", "tokenmeter_budget_"]
-                .iter()
-                .any(|start| name.starts_with(start))
+            [
+                "tokenmeter_ledger_",
+                "tokenmeter_ship_",
+                "tokenmeter_usage_events_",
+                "tokenmeter_config_",
+                "tokenmeter_budget_",
+            ]
+            .iter()
+            .any(|start| name.starts_with(start))
         };
         page.samples.keys().filter(|one| ours(&one.name)).count()
     };

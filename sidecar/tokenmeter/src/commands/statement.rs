@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ledger::{SourceError, period};
-use statement::Statement;
+use statement::{Bill, Statement};
 
 use super::ledger_path::{LedgerFlags, NoLedger};
 use super::output::print;
@@ -39,8 +39,8 @@ pub(crate) fn run(args: &StatementArgs) -> Result<ExitCode, StatementError> {
     let now_us = ledger::now_us();
     let month = args.month.relative_to(period::month_at(period::day_at(now_us)));
     let source = spend::open(&ledger).map_err(StatementError::Open)?;
-    let statement =
-        Statement::of(&*source, &args.tenant, month, &args.issuer, now_us).map_err(StatementError::Make)?;
+    let bill = Bill { tenant: &args.tenant, month, issuer: &args.issuer };
+    let statement = Statement::of(&*source, bill, now_us).map_err(StatementError::Make)?;
     let mut csv = Vec::new();
     statement.csv(&mut csv).map_err(|error| StatementError::Make(error.into()))?;
     for (kind, contents) in [("html", statement.html().as_bytes()), ("csv", &csv)] {
@@ -92,9 +92,9 @@ Examples:
     --issuer \"Platform team\"
 
 The page is statement-MONTH-TENANT-DIGEST.html, for a browser and for printing
-on A4; DIGEST is the begin of the sign-off's digest, or DRAFT if the month is not
-closed. Exit codes: 1 the ledger cannot be read or has no such charges, 2
-invalid flags.";
+on A4. DIGEST is the beginning of the sign-off's digest, or DRAFT if the month
+is not closed. Exit codes: 1 the ledger cannot be read or has no such charges,
+2 invalid flags.";
 
 #[cfg(test)]
 mod tests {

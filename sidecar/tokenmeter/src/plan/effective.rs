@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use budget::Budget;
+use budget::{Budget, Endpoint};
 use metrics::Objective;
 use origin::{Origin, file};
 use relay::{ServerKind, Terms};
@@ -69,6 +69,11 @@ impl Effective {
                     let text = budgets.webhook.as_ref().map(|plan| plan.endpoint.to_string());
                     let origin = origin_of(written, row.key);
                     Shown { key: row.key, text: text.unwrap_or_default(), origin }
+                }
+                "usage_events" => {
+                    let Shown { key, text, origin } = shown(written.values.get(row.key), row);
+                    let text = Endpoint::parse(&text).map_or(text, |endpoint| endpoint.to_string());
+                    Shown { key, text, origin }
                 }
                 "ledger" | "ledger_ship" => {
                     let Shown { key, text, origin } = shown(written.values.get(row.key), row);

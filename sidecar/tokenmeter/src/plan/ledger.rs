@@ -1,17 +1,23 @@
-//! Plans the ledger: its file, its retention, and the central store.
+//! Plans the ledger: its file, its retention, the central store and the usage events.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use ::ledger::PathProblem;
+use ::ledger::{PathProblem, period};
 use ::ship::address::is_postgres;
 use ::ship::redact;
 use accounting::LedgerPlan;
+use events::Endpoint;
 use origin::Diagnostic;
 
 use super::store::PASSWORD;
 use super::values::Reader;
 use crate::plan::machine::Machine;
 use crate::settings::Value;
+use crate::token_file::TokenFile;
+
+const EVENTS: &str = "usage_events";
+const TOKEN_FILE: &str = "usage_events_token_file";
+const SINCE: &str = "usage_events_since";
 
 impl Reader<'_> {
     pub(super) fn ledger(&mut self, machine: &dyn Machine) -> LedgerPlan {
@@ -32,6 +38,11 @@ impl Reader<'_> {
         };
         let store = if central { ledger } else { ship };
         if path.text.is_empty() {
+            let events = self.value(EVENTS);
+            if !events.text.is_empty() {
+                let problem = "there is no ledger whose rows are the events";
+                self.errors.push(Diagnostic::at(&events.origin, problem, "set `ledger` to a file"));
+            }
             if !store.text.is_empty() {
                 let problem = "there is no ledger to ship from";
                 self.errors.push(Diagnostic::at(&store.origin, problem, "set `ledger` to a file"));
@@ -45,8 +56,57 @@ impl Reader<'_> {
         let host = pod.unwrap_or_else(|| machine.host());
         LedgerPlan {
             ship: address.map(|address| ::ship::Plan::new(&path, address, &host)),
+            events: self.usage_events(&path),
             wait: self.switch("ledger_wait"),
             ledger: Some(::ledger::Plan { keep_days, ..::ledger::Plan::new(path) }),
+        }
+    }
+
+    /// Plans the usage events of the ledger at `path`.
+    fn usage_events(&mut self, path: &Path) -> Option<events::Plan> {
+        let (url, token, since) = (self.value(EVENTS), self.value(TOKEN_FILE), self.value(SINCE));
+        if url.text.is_empty() {
+            for written in [token, since].iter().filter(|written| !written.text.is_empty()) {
+                let problem = format!("has no effect without `{EVENTS}`");
+                self.warnings.push(Diagnostic::at(&written.origin, problem, "set a URL, or remove it"));
+            }
+            return None;
+        }
+        let since_us = match since.text.as_str() {
+            "" => i64::MIN,
+            text => period::instant(text).unwrap_or_else(|problem| {
+                self.errors.push(Diagnostic::at(
+                    &since.origin,
+                    problem,
+                    "as in `usage_events_since: 2026-10`",
+                ));
+                i64::MIN
+            }),
+        };
+        let token = (!token.text.is_empty()).then(|| {
+            let file = TokenFile::at(&token.text);
+            if let Err(error) = file.read() {
+                let problem = format!("no token is in `{}`: {error}", token.text.escape_debug());
+                let remedy = "put the token there, on one line, or remove the setting";
+                self.errors.push(Diagnostic::at(&token.origin, problem, remedy));
+            }
+            events::Token::new(move || file.read())
+        });
+        match Endpoint::parse(&url.text) {
+            Ok(endpoint) => {
+                if endpoint.is_unencrypted() {
+                    let problem = "the receiver is http://, so anyone on the network path can read the usage of tenants \
+                                   and the token";
+                    let remedy = "use https:// unless the receiver is local";
+                    self.warnings.push(Diagnostic::at(&url.origin, problem, remedy));
+                }
+                Some(events::Plan { token, since_us, ..events::Plan::new(path, endpoint) })
+            }
+            Err(error) => {
+                let problem = format!("the URL of usage events is invalid: {}", error.problem);
+                self.errors.push(Diagnostic::at(&url.origin, problem, error.remedy));
+                None
+            }
         }
     }
 

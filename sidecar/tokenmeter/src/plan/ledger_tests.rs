@@ -7,10 +7,13 @@ use crate::plan::{LedgerPlan, Plan};
 use crate::settings::RawSettings;
 
 fn try_plan(flags: &[(&'static str, &str)], machine: Alone) -> Result<LedgerPlan, Vec<String>> {
+    whole_plan(flags, machine).map(|plan| plan.ledger)
+}
+
+fn whole_plan(flags: &[(&'static str, &str)], machine: Alone) -> Result<Plan, Vec<String>> {
     let all = flags.iter().map(|(key, text)| (*key, (*text).to_owned()));
     let flags: BTreeMap<_, _> = [("upstream", "http://gpu:8000".to_owned())].into_iter().chain(all).collect();
     Plan::make(&RawSettings::merge(&flags, &|_| None, None), &machine)
-        .map(|plan| plan.ledger)
         .map_err(|errors| errors.0.iter().map(ToString::to_string).collect())
 }
 
@@ -52,6 +55,34 @@ fn password_comes_from_the_environment() {
 }
 
 #[test]
+fn usage_events_are_those_of_the_ledger() {
+    let url = "https://events.example/api?key=hunter2";
+    let flags = [("ledger", "spend.db"), ("usage_events", url), ("usage_events_since", "2026-10")];
+    let plan = whole_plan(&flags, Alone(&[])).expect("it is right");
+    let events = plan.ledger.events.as_ref().expect("it is named");
+    assert_eq!((events.ledger.to_str(), events.since_us), (Some("spend.db"), 1_790_812_800_000_000));
+    let shown = plan.effective.show(true);
+    assert!(shown.contains("usage_events: \"https://events.example/…\" "), "{shown}");
+    assert!(!format!("{shown} {plan:?}").contains("hunter2"));
+    assert_eq!(plan.warnings.len(), 0, "{:?}", plan.warnings);
+
+    for (flags, warning) in [
+        (
+            &[("usage_events_token_file", "/nonexistent")][..],
+            "--usage-events-token-file: has no effect without `usage_events`; set a URL, or remove it",
+        ),
+        (
+            &[("usage_events", "http://events.example/")],
+            "--usage-events: the receiver is http://, so anyone on the network path can read the usage of tenants and \
+             the token; use https:// unless the receiver is local",
+        ),
+    ] {
+        let plan = whole_plan(&[&[("ledger", "spend.db")], flags].concat(), Alone(&[])).expect("it is right");
+        assert_eq!(plan.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(), [warning]);
+    }
+}
+
+#[test]
 fn errors_have_remedies() {
     for (flags, error) in [
         (
@@ -87,6 +118,33 @@ fn errors_have_remedies() {
         (
             &[("ledger_ship", "postgres://meter@db/spend")],
             "--ledger-ship: there is no ledger to ship from; set `ledger` to a file",
+        ),
+        (
+            &[("usage_events", "https://events.example/")],
+            "--usage-events: there is no ledger whose rows are the events; set `ledger` to a file",
+        ),
+        (
+            &[("ledger", "spend.db"), ("usage_events", "events.example")],
+            "--usage-events: the URL of usage events is invalid: its scheme is neither https nor http; write \
+             https://HOST[:PORT]/PATH",
+        ),
+        (
+            &[
+                ("ledger", "spend.db"),
+                ("usage_events", "https://events.example/"),
+                ("usage_events_since", "October"),
+            ],
+            "--usage-events-since: `October` is no time; write a month (2026-10), a day (2026-10-05) or a time in UTC \
+             (2026-10-05T12:00:00Z); as in `usage_events_since: 2026-10`",
+        ),
+        (
+            &[
+                ("ledger", "spend.db"),
+                ("usage_events", "https://events.example/"),
+                ("usage_events_token_file", "/nonexistent"),
+            ],
+            "--usage-events-token-file: no token is in `/nonexistent`: No such file or directory (os error 2); put the \
+             token there, on one line, or remove the setting",
         ),
         (
             &[("ledger", "postgres://a@db/spend"), ("ledger_ship", "postgres://b@db/spend")],

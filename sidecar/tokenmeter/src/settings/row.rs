@@ -48,11 +48,6 @@ impl Setting {
         Self { key, group: Group::Proxy, form: Form::Text("FILE"), default: "", help }
     }
 
-    /// An optional file of the group `Spend`.
-    pub(super) const fn spend_file(key: &'static str, help: &'static str) -> Self {
-        Self { key, group: Group::Spend, form: Form::Text("FILE"), default: "", help }
-    }
-
     /// A switch of the group `Proxy`, off by default.
     pub(super) const fn proxy_switch(key: &'static str, help: &'static str) -> Self {
         Self { key, group: Group::Proxy, form: Form::Switch, default: "false", help }
@@ -66,6 +61,11 @@ impl Setting {
         help: &'static str,
     ) -> Self {
         Self { key, group: Group::Proxy, form: Form::Number { unit, min, max }, default, help }
+    }
+
+    /// An optional text of the group `Spend`; `shape` is its placeholder in the help.
+    pub(super) const fn spend_text(key: &'static str, shape: &'static str, help: &'static str) -> Self {
+        Self { key, group: Group::Spend, form: Form::Text(shape), default: "", help }
     }
 
     /// Returns the flag, with its dashes.

@@ -8,6 +8,7 @@ fn label_values_equal_those_of_their_crates() {
     assert_eq!(missing.map(price::Unpriced::name).collect::<Vec<_>>(), metrics::UNPRICED);
     assert_eq!(ledger::Fault::ALL.map(ledger::Fault::name), metrics::LEDGER_FAULTS);
     assert_eq!(ship::Reason::ALL.map(ship::Reason::name), metrics::SHIP_FAILURES);
+    assert_eq!(events::Reason::ALL.map(events::Reason::name), metrics::EVENTS_FAILURES);
     assert_eq!(gpu::Activity::default().units().map(|(unit, _)| unit), metrics::GPU_UNITS);
     assert_eq!(gpu::Clocks::default().units().map(|(clock, _)| clock), metrics::GPU_CLOCKS);
     assert_eq!(gpu::Throttle::ALL.map(gpu::Throttle::name), metrics::GPU_THROTTLES);

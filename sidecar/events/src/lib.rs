@@ -1,0 +1,16 @@
+//! Usage events: one CloudEvent for each exchange of the ledger, posted to a metering or billing system.
+//!
+//! Laws: an event is sent at least once, and its id is that of the exchange, so that the receiver keeps it once. What is
+//! sent is known by the ledger and a cursor of its own, never from memory; one batch at a time is in memory. A receiver
+//! that fails delays nothing but events.
+
+mod batch;
+mod cursors;
+mod event;
+mod sender;
+mod status;
+
+pub use event::{EVENT_SOURCE, EVENT_TYPE, event};
+pub use post::Endpoint;
+pub use sender::{BATCH_MAX_EVENTS, Plan, Sender, StatusReader, Token, start};
+pub use status::{Reason, Status};
