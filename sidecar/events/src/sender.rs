@@ -147,7 +147,7 @@ pub fn start(plan: Plan) -> io::Result<Sender> {
         let post =
             Post::new(plan.endpoint.clone(), plan.roots.as_deref(), plan.attempt_timeout, plan.through_proxy);
         let reader = ExportReader::of(&plan.ledger);
-        Worker { plan, post, reader, cursors: None, shared: for_thread, stopped }.run();
+        Worker { plan, post, reader, cursors: None, unsaved: None, shared: for_thread, stopped }.run();
     })?;
     Ok(Sender { shared, stop: Some(stop), thread: Some(thread) })
 }
@@ -162,6 +162,8 @@ struct Worker {
     reader: ExportReader,
     /// The cursors; `None` until their file was read.
     cursors: Option<Cursors>,
+    /// The error of the last attempt to write them.
+    unsaved: Option<String>,
     shared: Arc<Mutex<Status>>,
     stopped: Receiver<()>,
 }
@@ -194,6 +196,8 @@ impl From<Failure> for Error {
 /// The exchanges of one request.
 struct Batch {
     events: Vec<Value>,
+    /// The number of exchanges, also of those without an event.
+    exchanges: usize,
     /// The position after them.
     next: Position,
     taken: u64,
@@ -210,6 +214,12 @@ impl Worker {
             let pause = match polled.unwrap_or_else(|_| Err(Error::local("a bug: the sender panicked"))) {
                 Ok(()) => {
                     self.succeeded();
+                    wait = self.plan.retry_delay;
+                    jittered(self.plan.poll_interval)
+                }
+                // Events of other files are sent.
+                Err(error) if error.reason == Reason::Local => {
+                    self.failed(error);
                     wait = self.plan.retry_delay;
                     jittered(self.plan.poll_interval)
                 }
@@ -256,7 +266,14 @@ impl Worker {
             cursors.keep(&there);
         }
         lock(&self.shared).complete = complete;
-        unreadable.map_or(Ok(()), Err)
+        match (unreadable, self.unsaved.take()) {
+            (Some(error), _) => Err(error),
+            // The events are sent, and the rest goes on.
+            (None, Some(error)) => Err(Error::local(format!(
+                "the cursor of usage events cannot be written: {error}; after a restart events are sent again"
+            ))),
+            (None, None) => Ok(()),
+        }
     }
 
     /// Sends everything new of one file.
@@ -278,8 +295,12 @@ impl Worker {
             if !batch.events.is_empty() {
                 self.deliver(&batch.events)?;
             }
+            {
+                let mut status = lock(&self.shared);
+                status.pending = status.pending.saturating_sub(batch.exchanges as u64);
+                status.deleted_total += batch.taken;
+            }
             if batch.taken > 0 {
-                lock(&self.shared).deleted_total += batch.taken;
                 tracing::warn!(
                     "{} exchanges of {} were deleted by retention before their usage events were sent",
                     batch.taken,
@@ -290,12 +311,7 @@ impl Worker {
                 cursors.set(origin, batch.next);
                 // Skipped exchanges need no durable cursor: they would be skipped again.
                 if !batch.events.is_empty() || batch.is_last {
-                    cursors.save().map_err(|error| {
-                        Error::local(format!(
-                            "the cursor of usage events cannot be written: {error}; after a restart events are sent \
-                             again"
-                        ))
-                    })?;
+                    self.unsaved = cursors.save().err();
                 }
             }
             if batch.is_last {
@@ -324,7 +340,8 @@ impl Worker {
             None => at.id.filter(|_| read.next == at.exchange),
         };
         let next = Position { exchange: read.next, id };
-        Ok(Batch { events, next, taken: read.taken, is_last: read.behind == 0 })
+        let exchanges = read.rows.len();
+        Ok(Batch { events, exchanges, next, taken: read.taken, is_last: exchanges < BATCH_MAX_EVENTS })
     }
 
     fn deliver(&self, events: &[Value]) -> Result<(), Error> {
@@ -347,7 +364,6 @@ impl Worker {
         let mut status = lock(&self.shared);
         status.sent_total += delivery.accepted;
         status.rejected_total += delivery.rejected.len() as u64;
-        status.pending = status.pending.saturating_sub(events.len() as u64);
         drop(status);
         if !delivery.rejected.is_empty() {
             let (count, ids) = (delivery.rejected.len(), delivery.rejected.join(", "));

@@ -119,8 +119,6 @@ pub struct ExchangeBatch {
     pub next: i64,
     /// The number of exchanges that retention deleted before the reader had them.
     pub taken: u64,
-    /// The number of exchanges after the batch.
-    pub behind: u64,
 }
 
 impl ShipBatch {
@@ -249,7 +247,7 @@ impl Opened {
                 Reader { snapshot: &snapshot, limit, forgotten: &forgotten, rates: BTreeMap::new() };
             let rows = reader.rows(&mut next)?;
             let taken = (gone - after).max(0).unsigned_abs();
-            Ok(ExchangeBatch { rows, next, taken, behind: behind(&snapshot, next)? })
+            Ok(ExchangeBatch { rows, next, taken })
         };
         read().map_err(|error: Error| error.of(self.file.path.display()))
     }

@@ -141,6 +141,21 @@ fn receiver_that_rejects_every_event_loses_none() {
 }
 
 #[test]
+fn unreadable_file_does_not_stop_the_others() {
+    let receiver = Receiver::start(|_, _| Answer::Accept);
+    let mut book = Book::new();
+    book.enter(40);
+    std::fs::write(book.place.path("x-2026-08.db"), "no database").unwrap();
+    let sender = book.send(&receiver);
+    let reader = sender.status_reader();
+    until("all arrive", || receiver.seen().events.len() == book.ids().len());
+    until("it is reported", || reader.status().error.is_some_and(|error| error.contains("x-2026-08.db")));
+    std::fs::remove_file(book.place.path("x-2026-08.db")).unwrap();
+    arrives(&book, &reader, &receiver);
+    assert_eq!(receiver.seen().stored, book.ids().len(), "none is sent twice");
+}
+
+#[test]
 fn unwritable_cursor_is_an_error_and_events_go_on() {
     let receiver = Receiver::start(|_, _| Answer::Accept);
     let mut book = Book::new();

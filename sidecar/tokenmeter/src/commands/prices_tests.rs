@@ -77,6 +77,30 @@ fn show_prints_the_prices_and_their_entry() {
 }
 
 #[test]
+fn show_prints_the_prices_of_a_tenant() {
+    let book = book(
+        "version: v\ncurrency: EUR\ntenants: {acme: {discount: 10%}, 'x-*': {markup: 50%}}\nmodels:\n\
+         - {name: m, input: 1, output: 2, per_request: 0.01}\n",
+    );
+    for (line, tenant, output) in [
+        ("m", "tenants  `acme` discount 10%, `x-*` markup 50%; --tenant shows one's prices\n", "2.00"),
+        ("m --tenant acme", "tenant   `acme`: `acme` discount 10%\n", "1.80"),
+        ("m --tenant x-1", "tenant   `x-1`: `x-*` markup 50%\n", "3.00"),
+        ("m --tenant other", "tenant   `other`: the prices of all\n", "2.00"),
+    ] {
+        let args = show(&format!("{line} --at 2026-10-01"));
+        let at_us = args.at.expect("a date");
+        let entry = args.find(&book, at_us).expect("it has a price");
+        let text = render::show(&book, entry, &args, at_us);
+        assert!(text.contains(tenant), "{line}: {text}");
+        assert!(text.contains(&format!("\noutput                  {output}\n")), "{line}: {text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&render::show_json(&book, entry, &args, at_us)).expect("it is JSON");
+        assert_eq!(json["rates"][0]["tokens"]["output"]["per_million"], output, "{line}");
+    }
+}
+
+#[test]
 fn show_prints_the_family_of_the_given_day() {
     let book = book(
         "version: v\ncurrency: EUR\nmodels:\n\
