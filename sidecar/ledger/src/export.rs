@@ -245,7 +245,7 @@ impl Opened {
             let forgotten = BTreeSet::new();
             let mut reader =
                 Reader { snapshot: &snapshot, limit, forgotten: &forgotten, rates: BTreeMap::new() };
-            let rows = reader.rows(&mut next)?;
+            let rows = reader.rows(&mut next)?.into_iter().map(|(_, row)| row).collect();
             let taken = (gone - after).max(0).unsigned_abs();
             Ok(ExchangeBatch { rows, next, taken })
         };

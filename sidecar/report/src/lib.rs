@@ -3,10 +3,10 @@
 //! Laws: money of two currencies is never added; a report notes its omissions; sums come from daily totals if possible,
 //! and equal those from rows.
 
-mod allocation;
-pub mod attributes;
 #[cfg(test)]
 mod adjustment_tests;
+mod allocation;
+pub mod attributes;
 #[cfg(test)]
 mod billed_tests;
 pub mod column;

@@ -271,7 +271,10 @@ impl Source for Central {
         let mut instances: Vec<Arc<str>> =
             self.closed_files(month)?.values().map(|file| ledger::digest::hex(&file.digest).into()).collect();
         instances.sort_unstable();
-        Ok(Closure::Closed { digest: signed.map(|(digest, _)| ledger::digest::hex(&digest).into()), instances })
+        Ok(Closure::Closed {
+            digest: signed.map(|(digest, _)| ledger::digest::hex(&digest).into()),
+            instances,
+        })
     }
 
     fn devices(&self, range: &Range) -> Result<Vec<DeviceTotal>, SourceError> {

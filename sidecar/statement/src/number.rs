@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn number_has_month_tenant_and_digest() {
         let digest: std::sync::Arc<str> = "0123456789abcdef".into();
-        let closed = Closure::Closed { instances: vec![digest.clone()], digest };
+        let closed = Closure::Closed { instances: vec![digest.clone()], digest: Some(digest) };
         for (tenant, closure, expected) in [
             ("acme", &closed, "2026-10-acme-01234567"),
             ("acme", &Closure::Open, "2026-10-acme-DRAFT"),

@@ -55,7 +55,10 @@ fn head(statement: &Statement) -> Markup {
     html! {
         h1 { "Statement of LLM usage" }
         @match &statement.closure {
-            Closure::Closed { .. } => {}
+            Closure::Closed { digest: Some(_), .. } => {}
+            Closure::Closed { digest: None, .. } => p.draft {
+                "Draft: " (month) " is closed, but its sign-off is not complete."
+            }
             Closure::Open => p.draft { "Draft: " (month) " is not closed, and its charges may still change." }
             Closure::Unknown => p.draft {
                 "Draft: this store does not know whether " (month) " is closed, so its charges may still change."
@@ -230,7 +233,7 @@ fn sign_off(statement: &Statement) -> Markup {
     let month = period::month(statement.month);
     html! {
         @match &statement.closure {
-            Closure::Closed { digest, instances } => {
+            Closure::Closed { digest: Some(digest), instances } => {
                 p { "The month is closed under the digest " code { (printable(digest)) } "." }
                 @if instances.len() > 1 {
                     p { "It covers the digests of " (instances.len()) " instances:" }
@@ -241,6 +244,9 @@ fn sign_off(statement: &Statement) -> Markup {
                     code { "tokenmeter spend --billed " (month) " --where tenant=NAME --by model" }
                     " has the same amounts."
                 }
+            }
+            Closure::Closed { digest: None, .. } => {
+                p { "It is not complete. " code { "tokenmeter ledger close " (month) } " completes it." }
             }
             Closure::Open | Closure::Unknown => {
                 p { "There is none: the month is not closed. " code { "tokenmeter ledger close " (month) }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ledger::source::Month;
 use ledger::{Closure, Range, Source, SourceError, period};
 use price::Rate;
-use report::{Basis, Column, Filter, Group, Key, Order, Query, Report, make, sheet};
+use report::{Basis, Column, Filter, Group, Key, Query, Report, make, sheet};
 use text::{Glob, nearest};
 
 use crate::amount::count;
@@ -97,7 +97,7 @@ impl Statement {
     /// # Errors
     /// Returns the writer's error.
     pub fn csv(&self, to: &mut dyn Write) -> io::Result<()> {
-        sheet::write(&self.items, &Column::all(Basis::Price), None, to)
+        sheet::write(&self.items, &Column::all(&self.items.query), None, to)
     }
 
     /// Returns the notes on what the numbers leave out. They say nothing that may change after the month is closed:
@@ -134,13 +134,10 @@ impl Statement {
 fn query(by: &[Key], tenant: Option<&str>, month: Month, now_us: i64) -> Query {
     let filter = |name| Filter { key: Key::Tenant, except: false, patterns: vec![Glob::literal(name)] };
     Query {
-        range: Range::ALL,
         billed: Some(month),
         by: by.to_vec(),
         filters: tenant.map(filter).into_iter().collect(),
-        basis: Basis::Price,
-        order: Order::Keys,
-        now_us,
+        ..Query::all(now_us)
     }
 }
 

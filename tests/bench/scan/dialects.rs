@@ -6,7 +6,7 @@ use scan::{Dialect, Framing};
 pub(crate) type Frame = (Dialect, Framing, fn(usize, &str) -> String);
 
 /// One for each dialect that streams.
-pub(crate) const FRAMES: [Frame; 17] = [
+pub(crate) const FRAMES: [Frame; 18] = [
     (Dialect::OpenaiChat, Framing::Sse, |_, word| {
         sse(&format!(
             r#"{{"id":"chatcmpl-a582432ceccb182d","object":"chat.completion.chunk","created":1795220672,"model":"tiny","choices":[{{"index":0,"delta":{{"content":"{word}"}},"logprobs":null,"finish_reason":null,"token_ids":null}}]}}"#

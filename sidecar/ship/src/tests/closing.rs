@@ -112,7 +112,10 @@ fn digest_of_a_file_is_what_its_own_close_says() {
         }
         assert_eq!(signed.document["previous_digest"].as_str(), before.as_deref());
         assert_eq!(close(&address(&database), number(name), "bob").unwrap(), signed, "once");
-        assert_eq!(central(&database).closure(number(name)).unwrap().digest().map(|digest| &**digest), Some(&*signed.digest));
+        assert_eq!(
+            central(&database).closure(number(name)).unwrap().digest().map(|digest| &**digest),
+            Some(&*signed.digest)
+        );
         before = Some(signed.digest);
     }
     let is_closed = MONTHS.map(|name| central(&database).closure(number(name)).unwrap().is_closed());

@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
-use origin::{Diagnostic, Diagnostics, Origin};
+use origin::{Diagnostic, Diagnostics, Origin, content};
 use report::Attributes;
-use rules::bounded;
 
 use super::values::Reader;
 
@@ -26,10 +25,7 @@ impl Reader<'_> {
 
 /// Reads the attributes file at `path`; `origin` is that of the setting.
 pub(crate) fn read(path: &str, origin: &Origin) -> Result<Attributes, Diagnostics> {
-    let text = bounded(Path::new(path), FILE_BYTES)
-        .map_err(|error| error.to_string())
-        .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned()));
-    match text {
+    match content::bounded(Path::new(path), FILE_BYTES).and_then(content::text) {
         Ok(text) => Attributes::parse(path, &text),
         Err(error) => {
             let problem = format!("the attributes file {path} cannot be read: {error}");

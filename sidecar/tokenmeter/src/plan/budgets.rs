@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use accounting::BudgetsPlan;
-use budget::{Budget, Period, Secret};
+use budget::{Budget, Endpoint, Period, Secret};
 use origin::{Diagnostic, Origin, content};
-use post::Endpoint;
 use relay::{Terms, UnknownPaths};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
