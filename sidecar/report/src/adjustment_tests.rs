@@ -17,7 +17,7 @@ fn text(write: impl Fn(&mut Vec<u8>)) -> String {
 fn forms(report: &Report) -> [String; 3] {
     [
         text(|to| table::write(report, None, to).unwrap()),
-        text(|to| sheet::write(report, &Column::usual(report.query.basis), None, to).unwrap()),
+        text(|to| sheet::write(report, &Column::usual(&report.query), None, to).unwrap()),
         text(|to| json::write(report, None, to).unwrap()),
     ]
 }

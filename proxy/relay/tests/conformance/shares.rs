@@ -265,7 +265,7 @@ fn client_that_reads_too_little_is_cut() {
     });
     // More than all buffers hold, within the grace time.
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.body_min_rate_bytes = 100 << 20);
-    let begun = crate::support::now();
+    let begun = now();
     let mut client = proxy.connect();
     client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
     while !proxy.seen().lost.contains(&Dropped::SlowClient) {
@@ -332,7 +332,7 @@ fn http2_stream_that_reads_too_little_is_cut() {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let begun = crate::support::now();
+        let begun = now();
         tokio::select! {
             () = take(1) => assert!(begun.elapsed() > Duration::from_secs(25), "{:?}", begun.elapsed()),
             () = take(200) => panic!("400 bytes per second suffice"),
@@ -513,7 +513,7 @@ fn head_timeout_counts_from_the_accept() {
     let proxy = Proxy::with(upstream.address, |plan| plan.head_timeout = Duration::from_millis(300));
     let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     for said in ["", "G", "PRI * HTTP/2.0\r\n", preface, &format!("{preface}\0\0\0\x04\0\0\0\0\0")] {
-        let begun = crate::support::now();
+        let begun = now();
         let mut client = proxy.connect();
         client.send(said);
         assert!(client.closed_after(begun) < DEADLINE, "{said:?}");
