@@ -37,7 +37,8 @@ pub struct Statement {
     pub(crate) charges: Report,
     pub(crate) by_model: Report,
     pub(crate) by_day: Report,
-    /// One row for each day, model, class and price: the rows of the CSV.
+    /// One row for each day, model and class: the rows of the CSV. Not by price: which price an exchange got is known
+    /// only from its row, if there are corrections, so that the bytes would change once retention deletes it.
     items: Report,
     /// The rates of the charges, in the order of their names.
     pub(crate) rates: Vec<Arc<Rate>>,
@@ -65,16 +66,7 @@ impl Statement {
             closure,
             by_model: report(&[Key::Model])?,
             by_day: report(&[Key::Day])?,
-            items: report(&[
-                Key::Billed,
-                Key::Tenant,
-                Key::Day,
-                Key::Model,
-                Key::Class,
-                Key::Entry,
-                Key::Tier,
-                Key::Version,
-            ])?,
+            items: report(&[Key::Billed, Key::Tenant, Key::Day, Key::Model, Key::Class])?,
             rates: rates(source, tenant, month)?,
             charges,
         })
@@ -91,8 +83,7 @@ impl Statement {
         page::page(self).into_string()
     }
 
-    /// Writes the CSV: the exact rows of `tokenmeter spend --billed MONTH` for the tenant, by day, model, class and
-    /// price.
+    /// Writes the CSV: the exact rows of `tokenmeter spend --billed MONTH` for the tenant, by day, model and class.
     ///
     /// # Errors
     /// Returns the writer's error.
@@ -107,6 +98,9 @@ impl Statement {
         let end_us = period::month_start_us(self.month + 1);
         notes.rows_for = None;
         notes.gaps.retain(|gap| gap.from_us < end_us);
+        if self.closure.digest().is_some() {
+            notes.without_log.clear();
+        }
         // The report's sentence about them names commands of the operator.
         notes.unpriced.clear();
         notes.unpriced_other = 0;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ledger::corrections::{ChargeChange, id_of};
 use ledger::source::{Correction, DAY_US, Gap, Month};
 use ledger::testing::{Contents, NOON_US, Place, rate, row, write_month};
-use ledger::{Row, Source, Store, month};
+use ledger::{Range, Row, Source, Store, month};
 use meter::TokenType;
 use price::{Charge, Rate};
 
@@ -179,6 +179,18 @@ fn closed_month_gives_the_same_bytes_whatever_follows() {
     };
     write_month(&place.ledger(), OCTOBER + 1, true, &contents);
     assert!(bytes() == first, "the statement of a closed month changed");
+    // Retention deletes October's rows, so that only daily totals are left of it.
+    let later_us = NOON_US + 100 * DAY_US;
+    (0..2).for_each(|day| ledger::testing::retain(&place.ledger(), later_us + day * DAY_US));
+    let mut rows = 0;
+    let store = Store::open_read(&place.ledger()).unwrap();
+    let mut count = |billed, _: &_, _: Option<&_>| {
+        rows += i32::from(billed == OCTOBER);
+        Ok(())
+    };
+    store.rows(&Range::ALL, &mut count).unwrap();
+    assert_eq!(rows, 0);
+    assert!(bytes() == first, "the statement changed with the deletion of rows");
     let november = statement(&place.ledger(), ACME, OCTOBER + 1).unwrap();
     assert_eq!(november.number(), "2026-11-acm%3F-DRAFT");
     let page = text(&november.html());
