@@ -66,14 +66,12 @@ pub fn close(address: &Address, wanted: Month, who: &str) -> Result<SignOff, Sou
     freeze(&mut rehearsal, &name, who)?;
     rehearsal.rollback().map_err(ShipError::from)?;
     let central = Central::open(address)?;
-    let is_open = central.closing(wanted)?.is_none();
-    for verdict in central.verify(Some(wanted))?.into_iter().filter(|_| is_open) {
-        if !verdict.differences.is_empty() {
-            return Err(format!(
-                "{name} cannot be closed: it does not verify: {}",
-                verdict.differences.join("; ")
-            )
-            .into());
+    if central.closing(wanted)?.is_none() {
+        let verdicts = central.verify(Some(wanted))?;
+        let differences: Vec<String> = verdicts.into_iter().flat_map(|verdict| verdict.differences).collect();
+        if !differences.is_empty() {
+            let differences = differences.join("; ");
+            return Err(format!("{name} cannot be closed: it does not verify: {differences}").into());
         }
     }
     drop(central);

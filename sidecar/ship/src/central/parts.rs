@@ -4,7 +4,7 @@
 //! of the file itself if the store has all its rows with their numbers: not those that retention deleted before they
 //! were shipped, nor the numbers of rows that a tokenmeter before version 5 of the schema shipped.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use ledger::column::{RowReader, Sql, Stored};
@@ -72,21 +72,19 @@ impl Central {
             parts.entry(file).or_default().push(hasher.take());
             Ok(())
         };
-        let mut unseen: Vec<[u8; 16]> = files.iter().map(|file| file.0).collect();
+        let mut unseen: HashSet<[u8; 16]> = files.iter().map(|file| file.0).collect();
         self.each(&select::<T>(condition), &[(&files.to_vec(), Type::UUID_ARRAY)], |row| {
             let file = row.try_get::<_, Id>("file")?.0;
-            if let Some(done) = of.filter(|(of, _)| *of != file) {
-                end(&mut hasher, done)?;
+            if of.is_none_or(|(of, _)| of != file) {
+                unseen.remove(&file);
+                of.map_or(Ok(()), |done| end(&mut hasher, done))?;
             }
             let seq = if is_numbered { row.try_get::<_, Option<i64>>("number")?.unwrap_or(0) } else { 0 };
             hasher.add(seq, &columns::read::<T>(row, reader)?)?;
             of = Some((file, seq));
-            unseen.retain(|unseen| *unseen != file);
             Ok(())
         })?;
-        if let Some(done) = of {
-            end(&mut hasher, done)?;
-        }
+        of.map_or(Ok(()), |done| end(&mut hasher, done))?;
         unseen.into_iter().try_for_each(|file| end(&mut hasher, (file, 0)))
     }
 }

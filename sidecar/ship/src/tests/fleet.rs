@@ -140,7 +140,7 @@ fn history() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(chance::cases(5))]
+    #![proptest_config(chance::cases(3))]
 
     /// Whatever arrives, is sent again, corrected or forgotten.
     #[test]
