@@ -425,36 +425,28 @@ pub static SETTINGS: &[Setting] = &[
         help: "Source of GPU readings: nvml (the driver's library), exporter (dcgm-exporter or AMD's, at \
                gpu_exporter), off; auto takes the first available",
     },
-    Setting {
-        key: "gpu_exporter",
-        group: Group::Gpu,
-        form: Form::Text("URL"),
-        default: "",
-        help: "Metrics page of a dcgm-exporter or an AMD device-metrics-exporter, http(s)://HOST:PORT/metrics",
-    },
-    Setting {
-        key: "gpu_exporter_hostname",
-        group: Group::Gpu,
-        form: Form::Text("NAME"),
-        default: "",
-        help: "Node whose GPUs are read, as the exporter labels it: a Service may answer from another node; by \
+    Setting::gpu_text(
+        "gpu_exporter",
+        "URL",
+        "Metrics page of a dcgm-exporter or an AMD device-metrics-exporter, http(s)://HOST:PORT/metrics",
+    ),
+    Setting::gpu_text(
+        "gpu_exporter_hostname",
+        "NAME",
+        "Node whose GPUs are read, as the exporter labels it: a Service may answer from another node; by \
                default K8S_NODE_NAME or NODE_NAME; if empty, every GPU on the page",
-    },
-    Setting {
-        key: "gpu_exporter_prefix",
-        group: Group::Gpu,
-        form: Form::Text("PREFIX"),
-        default: "",
-        help: "Prefix before the exporter's metric names, where one is configured (AMD)",
-    },
-    Setting {
-        key: "gpus",
-        group: Group::Gpu,
-        form: Form::Text("GPUS"),
-        default: "",
-        help: "GPUs of the upstream, by index or UUID, separated by commas, or all; empty if it uses none; by \
+    ),
+    Setting::gpu_text(
+        "gpu_exporter_prefix",
+        "PREFIX",
+        "Prefix before the exporter's metric names, where one is configured (AMD)",
+    ),
+    Setting::gpu_text(
+        "gpus",
+        "GPUS",
+        "GPUs of the upstream, by index or UUID, separated by commas, or all; empty if it uses none; by \
                default, of a single upstream, all that the driver shows, or an exporter's if it shows only one",
-    },
+    ),
     Setting {
         key: "gpu_sample_ms",
         group: Group::Gpu,

@@ -13,6 +13,7 @@ mod panic;
 mod refusals;
 mod shares;
 mod slow;
+mod stalled_readers;
 mod upgrade;
 
 /// The proxy on the engine under test.

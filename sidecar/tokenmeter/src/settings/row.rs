@@ -68,6 +68,11 @@ impl Setting {
         Self { key, group: Group::Spend, form: Form::Text(shape), default: "", help }
     }
 
+    /// An optional text of the group `Gpu`, as [`Self::spend_text`].
+    pub(super) const fn gpu_text(key: &'static str, shape: &'static str, help: &'static str) -> Self {
+        Self { key, group: Group::Gpu, form: Form::Text(shape), default: "", help }
+    }
+
     /// Returns the flag, with its dashes.
     pub fn flag(&self) -> String {
         format!("--{}", self.key.replace('_', "-"))
