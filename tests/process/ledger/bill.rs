@@ -83,7 +83,7 @@ fn sum(group: &serde_json::Value, side: &str) -> Option<u64> {
 }
 
 /// The report's columns and notes, exactly.
-const MEMBERS: [&str; 21] = [
+const MEMBERS: [&str; 25] = [
     "tenant",
     "model",
     "exchanges",
@@ -101,6 +101,10 @@ const MEMBERS: [&str; 21] = [
     "output_image",
     "output_video",
     "cost",
+    "cost_per_1m_input",
+    "cost_per_1m_output",
+    "cost_per_1m_tokens",
+    "cost_per_exchange",
     "currency",
     "unpriced_exchanges",
     "uncounted_prompts",
