@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use ledger::Class;
-use price::{Book, Charge};
+use price::{Book, Charge, Currency};
 use text::{group_thousands, money};
 
 use super::contributions::{Contribution, Detail};
@@ -97,22 +97,32 @@ pub(crate) fn sentences(report: &Report) -> Vec<String> {
     missing(all.unpriced, "price in that book");
     missing(exchanges - all.exchanges - all.unpriced, "row");
     if report.query.basis == Basis::Gpu && all.exchanges > 0 {
-        let gpu: i128 = report.totals.iter().map(|total| total.sums.gpu.cost_pico()).sum();
-        let currency = what_if.book.currency();
-        let currency = currency.code();
-        let same = match (exchanges == all.exchanges, currency, gpu.cmp(&all.cost_pico)) {
-            (true, "USD", std::cmp::Ordering::Less) => ": own GPUs are cheaper",
-            (true, "USD", std::cmp::Ordering::Greater) => ": these prices are cheaper",
-            (true, "USD", std::cmp::Ordering::Equal) => ": both are the same",
-            _ => "",
-        };
-        said.push(format!(
-            "own GPUs cost {} USD; the same usage costs {} {currency} at these prices{same}",
-            money(gpu),
-            money(all.cost_pico)
-        ));
+        said.extend(of_own_gpus(report, &all, what_if.book.currency(), exchanges == all.exchanges));
     }
     said
+}
+
+/// Returns the cost of own GPUs beside that of the same usage by the other book, or `None` if no GPU cost is known. It
+/// says which is cheaper only if both are complete and in one currency.
+fn of_own_gpus(report: &Report, all: &WhatIfSums, currency: Currency, is_charged: bool) -> Option<String> {
+    let known: Vec<i128> = report.totals.iter().filter_map(|total| total.cost(Basis::Gpu)).collect();
+    if known.is_empty() {
+        return None;
+    }
+    let gpu: i128 = known.iter().sum();
+    let is_complete = is_charged && report.totals.iter().all(|total| total.without_cost(Basis::Gpu) == 0);
+    let currency = currency.code();
+    let verdict = match (is_complete, currency, gpu.cmp(&all.cost_pico)) {
+        (true, "USD", std::cmp::Ordering::Less) => ": own GPUs are cheaper",
+        (true, "USD", std::cmp::Ordering::Greater) => ": these prices are cheaper",
+        (true, "USD", std::cmp::Ordering::Equal) => ": both are the same",
+        _ => "",
+    };
+    Some(format!(
+        "own GPUs cost {} USD; the same usage costs {} {currency} at these prices{verdict}",
+        money(gpu),
+        money(all.cost_pico)
+    ))
 }
 
 #[cfg(test)]

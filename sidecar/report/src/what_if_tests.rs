@@ -138,6 +138,16 @@ fn own_gpus_are_compared_by_hand() {
         let own = said.iter().find(|said| said.starts_with("own GPUs")).expect("a comparison");
         assert_eq!(*own, format!("own GPUs cost 0.00002 USD; the same usage {end}"));
     }
+    let (mut without_use, mut idle_only) = (memory.clone(), memory.clone());
+    for memory in [&mut without_use, &mut idle_only] {
+        memory.rows[0].2 = None;
+    }
+    without_use.devices.clear();
+    let partial = "own GPUs cost 0.000005 USD; the same usage costs 0.00003 USD at these prices";
+    for (memory, expected) in [(without_use, None), (idle_only, Some(partial))] {
+        let said = report(&memory, &book("USD", 3), gpu.clone()).sentences(None);
+        assert_eq!(said.iter().find(|said| said.starts_with("own GPUs")).map(String::as_str), expected);
+    }
     let report = report(&memory, &book("USD", 3), query(&[Key::Tenant]));
     let mut bytes = Vec::new();
     table::write(&report, None, &mut bytes).expect("memory takes it");
