@@ -30,9 +30,18 @@ pub fn require_unshipped(path: &Path, command: &str) -> Result<(), Error> {
         Fault::Other,
         format!(
             "{} is shipped to {store}, and months are closed and charges corrected there, for all ledgers: run \
-             `{command} --ledger {store}` as the owner of that store's schema. If it is shipped no more, start its proxy \
-             once without `ledger_ship`",
-            path.display()
+             `{command} --ledger {}`, where OWNER is the role that owns the store's schema. If it is shipped no more, \
+             start its proxy once without `ledger_ship`",
+            path.display(),
+            by_owner(&store)
         ),
     ))
+}
+
+/// Returns the URL of a store with the word OWNER in place of its role, which may only ship.
+fn by_owner(store: &str) -> String {
+    let Some((scheme, rest)) = store.split_once("://") else { return store.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://OWNER@{host}{path}")
 }

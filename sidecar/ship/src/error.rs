@@ -136,7 +136,13 @@ impl ShipError {
             let message = format!("the central store reports: {message}{hint}");
             return Self { scope: Scope::File, ..Self::refused(message) };
         }
-        let (reason, remedy) = classify(code);
+        let (reason, remedy) = match classify(code) {
+            // Raised by the schema's own functions, whose message names the owner.
+            (reason, _) if *code == SqlState::INSUFFICIENT_PRIVILEGE && db_error.hint().is_some() => {
+                (reason, "name that role in the URL, or one that is a member of it")
+            }
+            other => other,
+        };
         let message = match remedy {
             "" => format!("the central store reports: {message} ({})", code.code()),
             remedy => format!("the central store reports: {message}; {remedy}"),

@@ -72,6 +72,7 @@ fn only_the_owner_deletes() {
         .unwrap();
     let url = shared().url_of("forgets_nothing", "a", &database);
     let error = forget(&Address::parse(&format!("{url}?sslmode=disable")).unwrap(), 0).unwrap_err();
-    assert!(error.message.contains("only owner, the owner of the schema tokenmeter, may"), "{error}");
+    let remedy = "only owner, the owner of the schema tokenmeter, may; name that role in the URL";
+    assert!(error.message.contains(remedy), "{error}");
     assert!(rows_by_month(&database).iter().all(|(.., forgotten)| !forgotten));
 }
