@@ -22,6 +22,9 @@ models:
 const OCTOBER_US: i64 = 1_790_942_400_000_000;
 const NOVEMBER_US: i64 = 1_793_620_800_000_000;
 
+/// The time between two exchanges of a tenant, microseconds.
+const SPACING_US: i64 = 1_000_000_000;
+
 /// A folder that is removed when dropped.
 pub(crate) struct Folder(PathBuf);
 
@@ -43,15 +46,15 @@ impl Folder {
         let plan = Plan { clock: Arc::new(move || now), ..Plan::new(folder.0.join("tokenmeter.db")) };
         let ledger = ledger::start(plan);
         for (start, tenant, model, count) in [
-            (OCTOBER_US, "acme", "llama-3", 20_u64),
-            (OCTOBER_US, "beta", "llama-3-70b", 7),
-            (NOVEMBER_US, "acme", "llama-3", 11),
-            (NOVEMBER_US, "beta", "brand-new", 5),
+            (OCTOBER_US, "acme", "llama-3", 2_140_u64),
+            (OCTOBER_US, "beta", "llama-3-70b", 716),
+            (NOVEMBER_US, "acme", "llama-3", 1_187),
+            (NOVEMBER_US, "beta", "brand-new", 512),
         ] {
             for n in 0..count {
                 ledger.enter(row(
                     &book,
-                    start + i64::try_from(n).expect("small") * 1_000_000,
+                    start + i64::try_from(n).expect("small") * SPACING_US,
                     tenant,
                     model,
                     n,
@@ -72,9 +75,9 @@ impl Drop for Folder {
 
 fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
     let mut by_type = [0; TokenType::ALL.len()];
-    by_type[TokenType::Input as usize] = 1_000;
-    by_type[TokenType::InputCached as usize] = 200;
-    by_type[TokenType::Output as usize] = 100;
+    by_type[TokenType::Input as usize] = 10_000;
+    by_type[TokenType::InputCached as usize] = 2_000;
+    by_type[TokenType::Output as usize] = 1_000;
     let tokens = Tokens {
         by_type,
         input_provenance: Provenance::Reported,

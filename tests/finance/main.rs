@@ -78,17 +78,17 @@ fn months_and_omissions_are_reported() {
     };
     let october = of("2026-10", "acme");
     assert_eq!(october.len(), 1);
-    // 20 exchanges of 1,000 tokens at 0.50 a million, 200 cached at 0.05, 100 at 2.00, see `book`.
-    assert_eq!(october[0]["exchanges"], 20);
-    assert_eq!(october[0]["cost"], "0.0142");
-    assert_eq!(october[0]["input_tokens"], 24_000);
-    assert_eq!(october[0]["input_cached"], 4_000);
+    // 2,140 exchanges of 10,000 tokens at 0.50 a million, 2,000 cached at 0.05, 1,000 at 2.00, see `book`.
+    assert_eq!(october[0]["exchanges"], 2_140);
+    assert_eq!(october[0]["cost"], "15.194");
+    assert_eq!(october[0]["input_tokens"], 25_680_000);
+    assert_eq!(october[0]["input_cached"], 4_280_000);
     assert_eq!(october[0]["provenance"]["output"], serde_json::json!({"reported": "0.9", "frames": "0.1"}));
     let beta = of("2026-11", "beta");
-    assert_eq!(beta[0]["unpriced_exchanges"], 5);
+    assert_eq!(beta[0]["unpriced_exchanges"], 512);
     assert_eq!(beta[0]["uncounted_prompts"], 0);
-    assert_eq!(json["totals"][0]["cost"], "0.02698");
-    let unpriced = "5 exchanges have no price, not in the cost: brand-new (5); `tokenmeter prices show brand-new --prices FILE`";
+    assert_eq!(json["totals"][0]["cost"], "28.7053");
+    let unpriced = "512 exchanges have no price, not in the cost: brand-new (512); `tokenmeter prices show brand-new --prices FILE`";
     let notes: Vec<_> =
         json["notes"].as_array().expect("notes").iter().filter_map(|note| note.as_str()).collect();
     assert!(notes.iter().any(|note| note.starts_with(unpriced)), "{notes:?}");

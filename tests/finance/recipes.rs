@@ -120,23 +120,23 @@ fn corrections_are_separate_from_usage() {
     feed(&folder, &["bash", "-eu", "-s"], reprice);
     let said = answer(&folder, "FROM spend_monthly");
     let expected = "\
-2026-10\tacme\tllama-3\tcorrection\t0.010000000000\tUSD\t0
-2026-10\tbeta\tllama-3-70b\tcorrection\t0.003500000000\tUSD\t0
-2026-11\tacme\tllama-3\tcorrection\t0.005500000000\tUSD\t0
-2026-11\tacme\tllama-3\tusage\t0.007810000000\tUSD\t0
-2026-11\tbeta\tbrand-new\tcorrection\t0.006050000000\tUSD\t-5
-2026-11\tbeta\tbrand-new\tusage\t\t\t5
+2026-10\tacme\tllama-3\tcorrection\t10.700000000000\tUSD\t0
+2026-10\tbeta\tllama-3-70b\tcorrection\t3.580000000000\tUSD\t0
+2026-11\tacme\tllama-3\tcorrection\t5.935000000000\tUSD\t0
+2026-11\tacme\tllama-3\tusage\t8.427700000000\tUSD\t0
+2026-11\tbeta\tbrand-new\tcorrection\t6.195200000000\tUSD\t-512
+2026-11\tbeta\tbrand-new\tusage\t\t\t512
 ";
     assert_eq!(said, expected);
 }
 
-/// Each exchange of the ledger costs 0.00071; beta's model has no price.
+/// Each exchange of the ledger costs 0.0071; beta's model has no price.
 #[test]
 #[ignore = "needs tests/finance/install"]
 fn failures_and_repetitions_cost_their_rows() {
     let folder = Folder::with_a_ledger();
     let said = answer(&folder, "AS failed_cost_pico");
-    let expected = "acme\tUSD\t6\t11\t3\t7810000000\t2130000000\t3550000000\nbeta\t\t3\t5\t2\t0\t0\t0\n";
+    let expected = "acme\tUSD\t594\t1187\t297\t8427700000000\t2108700000000\t4210300000000\nbeta\t\t256\t512\t128\t0\t0\t0\n";
     assert_eq!(said, expected, "tenant, currency, requests, exchanges, failed, and three costs");
 }
 
