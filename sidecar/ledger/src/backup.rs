@@ -16,6 +16,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
+use crate::progress::{OnProgress, Progress};
 use crate::source::Month;
 use crate::table::{self, EXCHANGE};
 use crate::txn::Txn;
@@ -56,6 +57,19 @@ pub enum CopyOutcome {
 /// If there is no such ledger or folder, or the folder is the ledger's own or has another ledger. Nothing is written
 /// then.
 pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<MonthCopy>, Error> {
+    backup_with(path, folder, now_us, &|_| ())
+}
+
+/// Copies as [`backup`], and reports the progress of each file.
+///
+/// # Errors
+/// As [`backup`].
+pub fn backup_with(
+    path: &Path,
+    folder: &Path,
+    now_us: i64,
+    on_progress: &OnProgress<'_>,
+) -> Result<Vec<MonthCopy>, Error> {
     let named = |error: io::Error| Error::from(error).of(path.display());
     let refused = |why: &str| Error::new(Fault::Other, why).of(folder.display());
     files::is_whole(path).map_err(named)?;
@@ -82,7 +96,8 @@ pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<MonthCopy>,
             );
         }
         // The open file's name may still have the copy of an earlier month, which a past month's copy moves away first.
-        let mut copies: Vec<_> = names.iter().map(|from| copy(from, &target, folder, now_us)).collect();
+        let mut copies: Vec<_> =
+            names.iter().map(|from| copy(from, &target, folder, now_us, on_progress)).collect();
         if tries < COPY_ATTEMPTS && files::list(path).map_err(named)? != names {
             continue;
         }
@@ -90,7 +105,8 @@ pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<MonthCopy>,
             remove_former_names(&names, &target).map_err(|error| error.of(folder.display()))?;
         }
         copies.extend(
-            without_original(&copies, &target).map_err(|error| Error::from(error).of(folder.display()))?,
+            without_original(&copies, &target, on_progress)
+                .map_err(|error| Error::from(error).of(folder.display()))?,
         );
         for month in files::signed_off(path).map_err(named)? {
             let (from, to) = (files::sign_off(path, month), files::sign_off(&target, month));
@@ -191,7 +207,11 @@ fn refuse_other_ledger(names: &[PathBuf], target: &Path) -> Result<(), Error> {
 }
 
 /// Returns the verified copies of months of which the ledger has no file any more.
-fn without_original(copies: &[MonthCopy], target: &Path) -> io::Result<Vec<MonthCopy>> {
+fn without_original(
+    copies: &[MonthCopy],
+    target: &Path,
+    on_progress: &OnProgress<'_>,
+) -> io::Result<Vec<MonthCopy>> {
     let names = files::list(target)?;
     let others = names.into_iter().filter(|path| copies.iter().all(|copy| copy.path != *path));
     let found = others.filter_map(|path| {
@@ -202,7 +222,7 @@ fn without_original(copies: &[MonthCopy], target: &Path) -> io::Result<Vec<Month
                 return Ok(Vec::new());
             }
             kept.rows = rows(&file)?;
-            Ok(verify::contents(&file)?.differences)
+            Ok(verify::contents(&file, on_progress)?.differences)
         });
         let damage = match verified {
             Ok(differences) => differences.join("; "),
@@ -224,7 +244,7 @@ fn rows(file: &File) -> Result<u64, Error> {
 }
 
 /// Copies one file of the ledger whose backup is at `target`.
-fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64) -> MonthCopy {
+fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64, on_progress: &OnProgress<'_>) -> MonthCopy {
     let to = folder.join(from.file_name().unwrap_or_default());
     let mut copy = MonthCopy { path: to.clone(), month: None, rows: 0, done: Ok(CopyOutcome::Unchanged) };
     copy.done = (|| {
@@ -234,12 +254,12 @@ fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64) -> MonthCopy {
         if check::lacks_log(&source)? {
             return Err(Error::corrupt(check::LACKS_LOG).of(from.display()));
         }
-        let there = There::find(&to, &source)?;
+        let there = There::find(&to, &source, on_progress)?;
         if matches!(there, There::Unchanged) {
             return Ok(CopyOutcome::Unchanged);
         }
         let new = files::beside(&to, ".new");
-        let made = write(&source, &new, now_us).and_then(|()| {
+        let made = write(&source, &new, now_us, on_progress).and_then(|()| {
             let done = match there {
                 There::OfMonth(there) => {
                     move_away(there, target)?;
@@ -275,17 +295,17 @@ impl There {
     ///
     /// # Errors
     /// If the copy has something that the file lacks, or cannot be read for a reason other than damage.
-    fn find(to: &Path, source: &File) -> Result<Self, Error> {
+    fn find(to: &Path, source: &File, on_progress: &OnProgress<'_>) -> Result<Self, Error> {
         if !to.try_exists()? {
             return Ok(Self::Nothing);
         }
-        match Self::compare(to, source) {
+        match Self::compare(to, source, on_progress) {
             Err(error) if error.fault == Fault::Corrupt => Ok(Self::Damaged),
             found => found.map_err(|error| error.of(to.display())),
         }
     }
 
-    fn compare(to: &Path, source: &File) -> Result<Self, Error> {
+    fn compare(to: &Path, source: &File, on_progress: &OnProgress<'_>) -> Result<Self, Error> {
         let there = File::open_read(to)?;
         if check::has_log(to) {
             return Err(kept("another program wrote it and left a log beside it"));
@@ -299,13 +319,13 @@ impl There {
         if !lacks_nothing_of(&there, source)? || check::lacks_log(&there)? {
             return Ok(Self::Outdated);
         }
-        let is_good = verify::contents(&there)?.differences.is_empty();
+        let is_good = verify::contents(&there, on_progress)?.differences.is_empty();
         Ok(if is_good { Self::Unchanged } else { Self::Damaged })
     }
 }
 
 /// Writes a complete copy to the disk and verifies it.
-fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Error> {
+fn write(source: &File, new: &Path, now_us: i64, on_progress: &OnProgress<'_>) -> Result<(), Error> {
     match fs::remove_file(new) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
         _ => {}
@@ -315,6 +335,7 @@ fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Error> {
         new,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
+    on_progress(Progress { step: "copying", month: Some(source.month), done_rows: 0, total_rows: None });
     // The source is in a transaction, so all pages are of one snapshot.
     match Backup::new(&source.connection, &mut connection)?.step(-1)? {
         StepResult::Done => {}
@@ -340,7 +361,7 @@ fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Error> {
     }
     close::read_only(new, is_closed)?;
     fs::File::open(new)?.sync_all()?;
-    let differences = verify::contents(&File::open_read(new)?)?.differences;
+    let differences = verify::contents(&File::open_read(new)?, on_progress)?.differences;
     if !differences.is_empty() {
         let message = format!("it does not verify and was not copied: {}", differences.join("; "));
         return Err(Error::corrupt(message).of(source.path.display()));

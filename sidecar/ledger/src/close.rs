@@ -12,11 +12,13 @@ use crate::absent_months::AbsentMonths;
 use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::month_files::MonthFiles;
+use crate::progress::OnProgress;
 use crate::sign_off::{SignOff, utc};
 use crate::source::Month;
 use crate::table::Digest;
 use crate::txn::Txn;
-use crate::{digest, files, month, restored, ships_to, verify};
+use crate::verify::verify_with;
+use crate::{digest, files, month, restored, ships_to};
 
 /// Closes a month and signs it off. If the month is closed already, its sign-off is written again, unchanged.
 ///
@@ -24,6 +26,20 @@ use crate::{digest, files, month, restored, ships_to, verify};
 /// If the month is not over, has no file, does not verify, is in a file that another process writes, or follows a month
 /// that is open or absent; or if the disk fails.
 pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignOff, Error> {
+    close_with(path, wanted, who, now_us, &|_| ())
+}
+
+/// Closes as [`close`], and reports the progress.
+///
+/// # Errors
+/// As [`close`].
+pub fn close_with(
+    path: &Path,
+    wanted: Month,
+    who: &str,
+    now_us: i64,
+    on_progress: &OnProgress<'_>,
+) -> Result<SignOff, Error> {
     files::is_whole(path)?;
     let name = month::name(wanted);
     ships_to::require_unshipped(path, &format!("tokenmeter ledger close {name}"))?;
@@ -43,7 +59,7 @@ pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignO
     let previous = previous(path, wanted)?;
     // No proxy may have opened the month since it was restored from a copy, so the gap is entered here.
     restored::past_gap(&to, now_us).map_err(|error| error.of(to.display()))?;
-    for verdict in verify(path, Some(wanted))? {
+    for verdict in verify_with(path, Some(wanted), on_progress)? {
         // The sign-off of an interrupted close is written below.
         let differences: Vec<_> =
             verdict.differences.into_iter().filter(|text| !text.starts_with("the sign-off ")).collect();

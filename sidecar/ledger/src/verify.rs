@@ -20,6 +20,7 @@ use crate::energy::Energy;
 use crate::error::Error;
 use crate::file::{self, File, TableDigest};
 use crate::period;
+use crate::progress::{OnProgress, Progress};
 use crate::seen_files::SeenFiles;
 use crate::sign_off::SignOff;
 use crate::source::{MadeCorrection, Month};
@@ -54,6 +55,18 @@ pub struct Verdict {
 /// # Errors
 /// If there is no such ledger or month.
 pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Error> {
+    verify_with(path, only, &|_| ())
+}
+
+/// Verifies as [`verify`], and reports the progress of each file.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_with(
+    path: &Path,
+    only: Option<Month>,
+    on_progress: &OnProgress<'_>,
+) -> Result<Vec<Verdict>, Error> {
     let mut verdicts = Vec::new();
     let mut missing = AbsentMonths::new(path).map_err(|error| Error::from(error).of(path.display()))?;
     let mut previous: Option<(Month, Digest)> = None;
@@ -72,7 +85,8 @@ pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Error> {
                 {
                     continue;
                 }
-                let closed = verify_file(path, &file, previous.as_ref(), &mut verdict, wanted);
+                let closed =
+                    verify_file(path, &file, previous.as_ref(), &mut verdict, wanted.then_some(on_progress));
                 closed.unwrap_or_else(|error| {
                     verdict.differences.push(error.message);
                     None
@@ -119,13 +133,14 @@ fn gone(path: &Path, missing: &AbsentMonths) -> impl Iterator<Item = Verdict> {
     })
 }
 
-/// Verifies one file, if it is wanted. Returns the digest with which it was closed, on which the next month's depends.
+/// Verifies one file, if its progress is wanted. Returns the digest with which it was closed, on which the next month's
+/// depends.
 fn verify_file(
     path: &Path,
     file: &File,
     previous: Option<&(Month, Digest)>,
     verdict: &mut Verdict,
-    wanted: bool,
+    wanted: Option<&OnProgress<'_>>,
 ) -> Result<Option<Digest>, Error> {
     let connection = &file.connection;
     let closed = match file::bytes(connection, "digest")? {
@@ -134,10 +149,8 @@ fn verify_file(
         }
         None => None,
     };
-    if !wanted {
-        return Ok(closed);
-    }
-    let found = contents(file)?;
+    let Some(on_progress) = wanted else { return Ok(closed) };
+    let found = contents(file, on_progress)?;
     verdict.rows = found.rows;
     verdict.differences.extend(found.differences);
     if let Some(stored) = &closed {
@@ -179,12 +192,14 @@ pub(crate) struct Contents {
 }
 
 /// Reads one file and checks it by itself, without the others.
-pub(crate) fn contents(file: &File) -> Result<Contents, Error> {
-    contents_by(file, STEP_ROWS, &mut || {})
+pub(crate) fn contents(file: &File, on_progress: &OnProgress<'_>) -> Result<Contents, Error> {
+    contents_by(file, STEP_ROWS, &mut |progress| on_progress(progress))
 }
 
-/// Reads one file in steps, between which no transaction is open. `between` is called there, for the tests.
-fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result<Contents, Error> {
+/// Reads one file in steps, between which no transaction is open. `between` is called there.
+fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut(Progress)) -> Result<Contents, Error> {
+    let progress =
+        Progress { step: "checking pages", month: Some(file.month), done_rows: 0, total_rows: None };
     let mut differences = Vec::new();
     let mut note = |result: Result<(), Error>| differences.extend(result.err().map(|error| error.message));
     note(match check::lacks_log(file) {
@@ -193,15 +208,17 @@ fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result
     });
     let is_long = check::is_long_and_written(file)?;
     if !is_long {
+        between(progress);
         note(check::pages(file, "integrity_check"));
     }
     let mut sums = Recount { by_id: is_long, ..Recount::default() };
+    let progress = Progress { step: "reading rows", total_rows: rows_of(file), ..progress };
     let mut read = Ok(true);
     while let Ok(true) = read {
         let snapshot = file.connection.unchecked_transaction()?;
         read = sums.step(&snapshot, step_rows);
         drop(snapshot);
-        between();
+        between(Progress { done_rows: sums.read_rows(), ..progress });
     }
     let snapshot = file.connection.unchecked_transaction()?;
     for table in [&*DEVICE, &*ACT, &*GAP] {
@@ -228,6 +245,13 @@ fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result
     Ok(Contents { rows: sums.rows, differences })
 }
 
+/// Returns the number of numbered rows ever entered into a file; `None` if it cannot be read, which is an error later.
+fn rows_of(file: &File) -> Option<u64> {
+    let tables = [&*EXCHANGE, &*ENERGY, &*CORRECTION];
+    let entered = tables.map(|table| file::table_digest(&file.connection, table).map(|found| found.entered));
+    entered.into_iter().sum::<Result<i64, Error>>().ok()?.try_into().ok()
+}
+
 /// Errors of rows: the first few, and the number of the others.
 #[derive(Default)]
 struct RowErrors {
@@ -249,8 +273,8 @@ impl RowErrors {
     }
 }
 
-/// The progress through a table of numbered rows.
-struct Progress {
+/// The position in a table of numbered rows.
+struct TablePosition {
     /// The number of the last row read.
     seq: i64,
     /// The table digest of the rows up to that.
@@ -259,13 +283,13 @@ struct Progress {
     changed: u64,
 }
 
-impl Default for Progress {
+impl Default for TablePosition {
     fn default() -> Self {
         Self { seq: 0, found: TableDigest::NEW, changed: 0 }
     }
 }
 
-impl Progress {
+impl TablePosition {
     /// Reads at most `rows` more rows. Returns true if there were any. `by_id`: each must be found by its id too.
     fn step(
         &mut self,
@@ -333,9 +357,9 @@ struct Recount {
     /// True if retention has deleted rows, so that the totals cannot be computed.
     compacted: bool,
     errors: RowErrors,
-    exchanges: Progress,
-    energies: Progress,
-    corrections: Progress,
+    exchanges: TablePosition,
+    energies: TablePosition,
+    corrections: TablePosition,
     rates: HashMap<[u8; 16], Arc<Rate>>,
     /// The totals computed from rows.
     made: BTreeMap<TotalKey, Sums>,
@@ -385,6 +409,14 @@ impl Recount {
             Ok(())
         })?;
         Ok(any)
+    }
+
+    /// Returns the number of rows up to the positions; deleted ones count as read.
+    fn read_rows(&self) -> u64 {
+        [&self.exchanges, &self.energies, &self.corrections]
+            .map(|table| u64::try_from(table.found.entered).unwrap_or(0))
+            .iter()
+            .sum()
     }
 
     /// Reads the rows entered meanwhile and the stored totals, all in one snapshot.

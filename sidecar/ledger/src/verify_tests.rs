@@ -36,7 +36,7 @@ fn log_can_be_emptied_between_steps() {
     let mut month_files = written(&place);
     let file = File::open_read(&place.ledger()).unwrap();
     let mut next = ROWS;
-    let found = contents_by(&file, 100, &mut || {
+    let found = contents_by(&file, 100, &mut |_| {
         if next < 2 * ROWS {
             enter(month_files.open_file().unwrap(), next..next + 50);
             next += 50;
@@ -49,6 +49,21 @@ fn log_can_be_emptied_between_steps() {
     assert!(next > ROWS + 500, "{next} rows: it was read in many steps");
     assert_eq!(found.rows, next, "what was entered meanwhile is read too");
     month_files.end(NOON_US).unwrap();
+}
+
+#[test]
+fn progress_reaches_the_number_of_rows() {
+    let place = Place::new();
+    written(&place).end(NOON_US).unwrap();
+    let file = File::open_read(&place.ledger()).unwrap();
+    let mut reported = Vec::new();
+    contents_by(&file, 300, &mut |progress| reported.push(progress)).unwrap();
+    assert!(reported.iter().all(|progress| progress.month == Some(file.month)));
+    let steps: Vec<_> =
+        reported.iter().map(|progress| (progress.step, progress.done_rows, progress.total_rows)).collect();
+    let rows = |done| ("reading rows", done, Some(ROWS));
+    let pages = ("checking pages", 0, None);
+    assert_eq!(steps, [pages, rows(300), rows(600), rows(900), rows(1_000), rows(1_000)]);
 }
 
 #[test]
@@ -66,9 +81,9 @@ fn steps_find_what_is_wrong_wherever_it_is() {
         written(&place).end(NOON_US).unwrap();
         Connection::open(place.ledger()).unwrap().execute_batch(sql).unwrap();
         let file = File::open_read(&place.ledger()).unwrap();
-        let found = contents_by(&file, 100, &mut || {}).unwrap().differences;
+        let found = contents_by(&file, 100, &mut |_| {}).unwrap().differences;
         assert!(found.iter().any(|found| found.contains(difference)), "{sql}: {found:?}");
-        assert_eq!(found, contents(&file).unwrap().differences);
+        assert_eq!(found, contents(&file, &|_| ()).unwrap().differences);
     }
 }
 
