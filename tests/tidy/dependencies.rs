@@ -97,6 +97,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("plotters", &["tokenmeter-curve"]),
     ("maud", &["tokenmeter-statement"]),
     ("clap", &["tokenmeter"]),
+    ("indicatif", &["tokenmeter"]),
     (
         "serde",
         &[

@@ -91,7 +91,7 @@ pub enum Action {
     #[command(subcommand)]
     Prices(PricesArgs),
     /// Manage a ledger: close, verify, back up, reprice, adjust.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = LEDGER)]
     Ledger(LedgerArgs),
     /// Redirect connections from a server's port to tokenmeter.
     #[cfg(feature = "redirect")]
@@ -222,6 +222,11 @@ const FIRST_SETTINGS: [(&str, &str); 8] = [
     ("prices", "Price file; `tokenmeter prices init` writes one"),
     ("ledger", "Durable rows of all exchanges, for `tokenmeter spend`"),
 ];
+
+/// The end of the help of `ledger`.
+const LEDGER: &str = "\
+After Ctrl-C (exit code 130) the ledger is whole; the same command completes
+what it began.";
 
 /// The end of `-h`.
 const MORE: &str = "All settings: --help. Example: tokenmeter run --upstream http://127.0.0.1:8000";

@@ -14,6 +14,7 @@ pub(crate) mod man;
 pub(crate) mod operator;
 mod output;
 pub(crate) mod prices;
+mod progress;
 #[cfg(feature = "redirect")]
 pub(crate) mod redirect;
 pub(crate) mod reprice;
@@ -23,6 +24,7 @@ pub(crate) mod statement;
 pub(crate) mod tenants;
 #[cfg(feature = "top")]
 pub(crate) mod top;
+mod watched;
 mod words;
 
 use std::io::{self, Write};

@@ -6,14 +6,16 @@ use std::process::ExitCode;
 
 use clap::{Subcommand, ValueEnum};
 use ledger::source::SourceError;
-use ledger::{CopyOutcome, Error, MonthCopy, Overview, Verdict, backup, close, month, overview, verify};
+use ledger::{
+    CopyOutcome, Error, MonthCopy, Overview, Verdict, backup_with, close_with, month, overview, verify_with,
+};
 use ship::Central;
 use ship::address::is_postgres;
 
 use super::adjust::{self, AdjustArgs};
 use super::ledger_path::{LedgerFileFlags, LedgerFlags, LedgerStoreFlags, NoLedger};
 use super::reprice::{self, RepriceArgs, RepriceError};
-use super::{closed, operator, print_message};
+use super::{closed, operator, print_message, progress};
 use crate::plan::machine::ThisMachine;
 use crate::plan::store;
 
@@ -87,13 +89,14 @@ pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
             let named = ledger.named()?;
             let who = operator::name(who.as_deref(), &ThisMachine);
             let now_us = ledger::now_us();
+            progress::begin("verifying the month");
             let (sign_off, text, shown) = if is_postgres(&named) {
                 let address = address(&named)?;
                 let sign_off = ship::close(&address, *month, &who).map_err(LedgerError::Store)?;
                 let text = closed::central_summary(&sign_off, &address.to_string(), now_us);
                 (sign_off, text, address.to_string())
             } else {
-                let sign_off = close(Path::new(&named), *month, &who, now_us)?;
+                let sign_off = close_with(Path::new(&named), *month, &who, now_us, &progress::report)?;
                 let text = closed::summary(&sign_off, Path::new(&named), now_us);
                 (sign_off, text, named)
             };
@@ -108,6 +111,7 @@ pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
         }
         LedgerArgs::Verify { month, ledger } => match ledger.named()? {
             url if is_postgres(&url) => {
+                progress::begin("verifying the central store");
                 let central =
                     Central::open(&address(&url)?).map_err(|error| LedgerError::Store(error.into()))?;
                 let verdicts = central.verify(*month).map_err(LedgerError::Store)?;
@@ -115,7 +119,8 @@ pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
                 verdicts.iter().all(|verdict| verdict.differences.is_empty())
             }
             path => {
-                let verdicts = verify(Path::new(&path), *month)?;
+                progress::begin("verifying");
+                let verdicts = verify_with(Path::new(&path), *month, &progress::report)?;
                 print(&lines(&verdicts, file_verdict));
                 verdicts.iter().all(|verdict| verdict.differences.is_empty())
             }
@@ -125,7 +130,8 @@ pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
             if is_postgres(&named) {
                 return Err(LedgerError::StoreBackup(address(&named)?.to_string(), folder.clone()));
             }
-            let copies = backup(Path::new(&named), folder, ledger::now_us())?;
+            progress::begin("comparing with the copies");
+            let copies = backup_with(Path::new(&named), folder, ledger::now_us(), &progress::report)?;
             print(&lines(&copies, copied));
             copies.iter().all(|copy| copy.done.is_ok())
         }

@@ -5,19 +5,34 @@ use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
+use super::progress;
+
 /// The first failed write to stdout. A command that goes on writing would hide it.
 static FAILURE: OnceLock<io::Error> = OnceLock::new();
 
 /// Prints a text to stdout.
 pub(super) fn print(text: &str) {
-    let mut stdout = io::stdout();
-    note(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+    note(Stdout.write_all(text.as_bytes()).and_then(|()| Stdout.flush()));
+}
+
+/// Stdout without the progress of the command, which ends at the first write.
+pub(super) struct Stdout;
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        progress::end();
+        io::stdout().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
+    }
 }
 
 /// Prints a message to stderr.
 pub(super) fn print_message(message: &str) {
     // Without a stderr the message has no reader.
-    let _ = writeln!(io::stderr(), "tokenmeter: {message}");
+    progress::above(|| _ = writeln!(io::stderr(), "tokenmeter: {message}"));
 }
 
 /// Notes the result of a write to stdout.
@@ -31,6 +46,7 @@ pub(super) fn note(written: io::Result<()>) {
 
 /// Returns the exit code of a command: a failure if its output is incomplete.
 pub(super) fn exit_code(code: ExitCode) -> ExitCode {
+    progress::end();
     match FAILURE.get() {
         None => code,
         Some(error) => {

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ledger::Store;
-use ledger::{Range, SourceError, period};
+use ledger::{Amendment, Progress, Range, SourceError, period};
 use price::{Book, LineError};
 use report::{Change, Outcome, Reprice};
 use report::{Filter, Key};
@@ -19,7 +19,8 @@ use text::{Glob, group_thousands, money, table};
 
 use super::ledger::LedgerError;
 use super::ledger_path::{LedgerFlags, NoLedger};
-use super::{operator, print, print_message};
+use super::watched::Watched;
+use super::{operator, print, print_message, progress};
 use crate::plan::machine::ThisMachine;
 
 /// The arguments of `ledger reprice`.
@@ -75,6 +76,7 @@ pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
         true => Some(super::ledger::address(&ledger).map_err(|error| RepriceError::Store(Box::new(error)))?),
         false => None,
     };
+    progress::begin("reading");
     let book = book(&args.prices)?;
     let who = operator::name(args.who.as_deref(), &ThisMachine);
     let filters = args.filters();
@@ -88,16 +90,20 @@ pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
     };
     let outcome = match (store, args.dry_run) {
         (Some(address), is_dry) => reprice_central(&address, &request, is_dry),
-        (None, true) => {
-            let store =
-                Store::open_read(Path::new(&ledger)).map_err(|error| RepriceError::Ledger(error.into()))?;
-            report::rehearse(&store, &request)
-        }
-        (None, false) => report::reprice(Path::new(&ledger), &request),
+        (None, is_dry) => reprice_files(Path::new(&ledger), &request, is_dry),
     };
     let outcome = outcome.map_err(RepriceError::Ledger)?;
     print(&summary(&outcome, &book, args.dry_run));
     Ok(ExitCode::SUCCESS)
+}
+
+fn reprice_files(ledger: &Path, request: &Reprice<'_>, is_dry: bool) -> Result<Outcome, SourceError> {
+    if is_dry {
+        return report::rehearse(&Watched(Box::new(Store::open_read(ledger)?)), request);
+    }
+    ledger::require_unshipped(ledger, "tokenmeter ledger reprice …")?;
+    let source = Watched(Box::new(Store::open_read(ledger)?));
+    reprice_by(source, request, |amendment| Ok(ledger::amend(ledger, amendment)?))
 }
 
 fn reprice_central(
@@ -105,12 +111,27 @@ fn reprice_central(
     request: &Reprice<'_>,
     is_dry: bool,
 ) -> Result<Outcome, SourceError> {
-    let central = Central::open(address)?;
+    let source = Watched(Box::new(Central::open(address)?));
     if is_dry {
-        return report::rehearse(&central, request);
+        return report::rehearse(&source, request);
     }
     let mut store = Amender::open(address)?;
-    report::reprice_by(central, request, &mut |amendment| Ok(store.amend(amendment)?))
+    reprice_by(source, request, |amendment| Ok(store.amend(amendment)?))
+}
+
+/// Enters the differences, and shows the number of those entered.
+fn reprice_by(
+    source: Watched,
+    request: &Reprice<'_>,
+    mut amend: impl FnMut(&Amendment<'_>) -> Result<u64, SourceError>,
+) -> Result<Outcome, SourceError> {
+    let mut entered = Progress { step: "entering corrections", month: None, done_rows: 0, total_rows: None };
+    report::reprice_by(source, request, &mut |amendment| {
+        progress::report(entered);
+        let new = amend(amendment)?;
+        entered.done_rows += amendment.corrections.len() as u64;
+        Ok(new)
+    })
 }
 
 fn book(path: &Path) -> Result<Book, RepriceError> {

@@ -22,9 +22,11 @@ use ship::address::is_postgres;
 use text::nearest;
 
 use super::ledger_path::{LedgerFlags, NoLedger};
+use super::output::Stdout;
 use super::setting::{self, with_variable};
+use super::watched::Watched;
 use super::words::one_of;
-use super::{note, print_message};
+use super::{note, print_message, progress};
 use crate::plan::machine::ThisMachine;
 use crate::plan::{attributes, prices, store};
 use crate::settings::setting as setting_of;
@@ -338,16 +340,17 @@ pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
     }
     check_flags(args)?;
     let query = args.with_files(query)?;
-    let source = open(&ledger)?;
+    progress::begin("reading");
+    let source = Watched(open(&ledger)?);
     match &args.output {
         Some(path) => {
             let mut file = BufWriter::new(LazyFile { path, file: None });
-            print(args, &query, &*source, &mut file)?;
+            print(args, &query, &source, &mut file)?;
             file.flush().map_err(|error| SpendError::Write(path.clone(), "--output", error))?;
         }
         None => {
-            let mut screen = BufWriter::new(io::stdout().lock());
-            print(args, &query, &*source, &mut screen)?;
+            let mut screen = BufWriter::new(Stdout);
+            print(args, &query, &source, &mut screen)?;
             note(screen.flush());
         }
     }

@@ -11,7 +11,9 @@ use statement::{Bill, Statement};
 
 use super::ledger_path::{LedgerFlags, NoLedger};
 use super::output::print;
+use super::progress;
 use super::spend::{self, MonthArg, SpendError, month};
+use super::watched::Watched;
 
 /// The arguments of `statement`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -38,9 +40,10 @@ pub(crate) fn run(args: &StatementArgs) -> Result<ExitCode, StatementError> {
     let ledger = args.ledger.named().map_err(StatementError::NoLedger)?;
     let now_us = ledger::now_us();
     let month = args.month.relative_to(period::month_at(period::day_at(now_us)));
-    let source = spend::open(&ledger).map_err(StatementError::Open)?;
+    progress::begin("reading");
+    let source = Watched(spend::open(&ledger).map_err(StatementError::Open)?);
     let bill = Bill { tenant: &args.tenant, month, issuer: &args.issuer };
-    let statement = Statement::of(&*source, bill, now_us).map_err(StatementError::Make)?;
+    let statement = Statement::of(&source, bill, now_us).map_err(StatementError::Make)?;
     let mut csv = Vec::new();
     statement.csv(&mut csv).map_err(|error| StatementError::Make(error.into()))?;
     for (kind, contents) in [("html", statement.html().as_bytes()), ("csv", &csv)] {

@@ -13,6 +13,7 @@ mod inject;
 mod labels;
 mod ledgers;
 mod output;
+mod progress;
 mod proxying;
 mod readiness;
 mod refusals;
