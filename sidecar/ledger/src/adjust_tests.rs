@@ -71,6 +71,21 @@ fn adjustment_is_billed_in_its_month_once() {
     assert!(rates.iter().any(|rate| &*rate.entry == "second outage" && rate.currency == Currency::USD));
 }
 
+/// No file of that month was ever there, so that none is absent.
+#[test]
+fn adjustment_of_a_month_without_file_is_billed_in_the_open_one() {
+    let place = with_october();
+    let old = Adjustment::new("acme", -1, Currency::USD, october() - 12, "credit").unwrap();
+    for is_new in [true, false] {
+        assert_eq!(adjust(&place.ledger(), &old, "ann", november_us()).unwrap(), is_new);
+    }
+    let day = month::day(month::begin_us(october() - 12));
+    assert_eq!(entered(&place), [(october() + 1, day, "acme".to_owned(), -1)]);
+    assert!(verify(&place.ledger(), None).unwrap().iter().all(|verdict| verdict.differences.is_empty()));
+    assert!(Store::open_read(&place.ledger()).unwrap().gone().unwrap().is_empty());
+    close(&place.ledger(), october(), "ann", november_us()).unwrap();
+}
+
 #[test]
 fn impossible_adjustments_are_refused() {
     let place = with_october();

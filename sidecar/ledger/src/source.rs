@@ -227,6 +227,13 @@ pub struct Correction {
     pub ended_us: i64,
 }
 
+impl Correction {
+    /// Returns true for an adjustment, which stands in the place of its exchange.
+    pub fn is_adjustment(&self) -> bool {
+        self.id == self.exchange
+    }
+}
+
 /// A correction as a ledger file stores it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeCorrection {
@@ -272,7 +279,7 @@ pub trait Source {
     fn has_repriced(&self, range: &Range) -> Result<bool, SourceError> {
         let mut has = false;
         self.corrections(range, &mut |_, made| {
-            has |= made.line.sums.exchanges == 0;
+            has |= made.line.sums.exchanges == 0 && !made.is_adjustment();
             Ok(())
         })?;
         Ok(has)
