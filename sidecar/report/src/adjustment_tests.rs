@@ -5,6 +5,7 @@ use ledger::{Adjustment, Store, adjust, close, month};
 use price::Currency;
 
 use crate::focus::{self, Billing, Options, Version};
+use crate::query::RowsFor;
 use crate::tests::query;
 use crate::{Column, Key, Query, Report, json, make, sheet, table};
 
@@ -20,6 +21,21 @@ fn forms(report: &Report) -> [String; 3] {
         text(|to| sheet::write(report, &Column::usual(&report.query), None, to).unwrap()),
         text(|to| json::write(report, None, to).unwrap()),
     ]
+}
+
+/// An adjustment gives no exchange another price, and it has no row that could be missing.
+#[test]
+fn adjustment_adds_no_note() {
+    let place = ledger::testing::Place::new();
+    let at = month::of(NOON_US);
+    ledger::testing::write_month(&place.ledger(), at, true, &ledger::testing::Contents::default());
+    let adjustment = Adjustment::new("acme", -1, Currency::USD, at, "outage").unwrap();
+    assert!(adjust(&place.ledger(), &adjustment, "ann", NOON_US).unwrap());
+    for by in [&[Key::Entry][..], &[Key::Entry, Key::Consumer]] {
+        let report = make(&Store::open_read(&place.ledger()).unwrap(), &query(by)).unwrap();
+        assert_eq!(report.totals[0].sums.cost_pico, -1);
+        assert!(!report.notes.first_rates && report.notes.rows_for != Some(RowsFor::Rates), "{by:?}");
+    }
 }
 
 #[test]

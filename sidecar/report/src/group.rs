@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ledger::Class;
+use ledger::adjust;
 use ledger::period;
 use ledger::source::{DeviceTotal, Share, Source, SourceError};
 use meter::Provenance;
@@ -300,6 +301,10 @@ pub(crate) fn note_rows_gone(
         return;
     }
     if line.key.class == Class::Correction {
+        // An adjustment has no exchange, so no row of it is missing.
+        if *line.key.upstream == *adjust::MODEL {
+            return;
+        }
         let mut filters = query.filters.iter().filter(|filter| !filter.key.is_of_rate());
         notes.first_rates |= view.is_by_rate(query)
             && !contribution.with_counts

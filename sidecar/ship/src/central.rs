@@ -175,7 +175,7 @@ impl Source for Central {
 
     fn has_repriced(&self, range: &Range) -> Result<bool, SourceError> {
         let sql = "SELECT EXISTS (SELECT FROM tokenmeter.correction x \
-                   WHERE x.ended_at >= $1 AND x.ended_at < $2 AND NOT x.unpriced) AS has";
+                   WHERE x.ended_at >= $1 AND x.ended_at < $2 AND NOT x.unpriced AND x.exchange <> x.id) AS has";
         let (since, until) = (Instant(range.since_us), Instant(range.until_us));
         let mut has = false;
         self.each(sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
