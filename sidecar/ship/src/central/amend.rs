@@ -29,10 +29,12 @@ impl Amender {
     /// Connects to the store.
     ///
     /// # Errors
-    /// If it cannot be reached, or its schema is missing or of another version.
+    /// If it cannot be reached, its schema is missing or of another version, or the role does not own it.
     pub fn open(address: &Address) -> Result<Self, ShipError> {
         let mut client = connect(address)?;
         schema::check(&mut client)?;
+        // Before anything else that the role may not do, so that the error names the owner.
+        client.query_typed("SELECT tokenmeter.require_schema_owner('begin_amendment')", &[])?;
         Ok(Self { client })
     }
 
@@ -75,6 +77,11 @@ impl Amender {
         let seqs: Vec<i64> = (before + 1..).take(made.len()).collect();
         let columns = Columns::of(made.iter(), &[]).numbered(&seqs);
         let new = columns.insert(&mut transaction, Some(Origin { instance, month: billed }))?;
+        // The audit trail has no event of a repetition, which an auditor would take for a second charge.
+        if new == 0 && !made.is_empty() {
+            transaction.rollback()?;
+            return Ok(0);
+        }
         let end = before + seqs.len() as i64;
         transaction.execute_typed(
             &format!("UPDATE tokenmeter.file SET {} = $2 WHERE instance = $1", MadeCorrection::TABLE),

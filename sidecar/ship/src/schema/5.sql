@@ -473,8 +473,9 @@ END $$;
 
 -- Begins the entry of corrections in the store: creates an audit event in the file of corrections made here, and returns
 -- that file, the event's number and the number of corrections so far. They are billed in the given month, counted from
--- January 1970, or in the first open one if it is closed, and never in one that has not begun. The lock excludes batches
--- and the closing of a month until the transaction ends.
+-- January 1970, or in the first open one if it is closed, and never in one that has not begun. A month before the first
+-- ledger file is never billed: no bill of it is made, and every month after it would have to be closed. The lock excludes
+-- batches and the closing of a month until the transaction ends.
 CREATE FUNCTION tokenmeter.begin_amendment(
   month integer, at timestamptz, what text, who text, detail text,
   OUT instance uuid, OUT act bigint, OUT corrections bigint
@@ -487,8 +488,9 @@ BEGIN
   PERFORM tokenmeter.require_schema_owner('begin_amendment');
   PERFORM pg_advisory_xact_lock(7954884599196870001);
   closed := (SELECT max(c.month) FROM tokenmeter.closing c);
-  billed := least((date '1970-01-01' + make_interval(months => $1))::date,
-                  date_trunc('month', $2 AT TIME ZONE 'UTC')::date);
+  billed := greatest((date '1970-01-01' + make_interval(months => $1))::date,
+                     (SELECT min(f.month) FROM tokenmeter.file f));
+  billed := least(billed, date_trunc('month', $2 AT TIME ZONE 'UTC')::date);
   IF billed <= closed THEN
     billed := (closed + interval '1 month')::date;
   END IF;

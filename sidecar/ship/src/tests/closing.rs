@@ -317,8 +317,10 @@ fn store_is_repriced_and_adjusted_once() {
     assert_eq!(reprice(&at, 9).unwrap(), 0);
     let total = |months: &BTreeMap<Month, (u64, i128)>| months.values().map(|(_, pico)| pico).sum::<i128>();
     assert_eq!(total(&billed(&database)), expected);
+    let adjusted = "SELECT count(*) FROM tokenmeter.audit WHERE what = 'adjusted'";
     for is_new in [true, false] {
         assert_eq!(adjust(&at, &adjustment("outage", "2026-09")).unwrap(), is_new);
+        assert_eq!(count(&mut owner, adjusted), 1, "a repetition is no event");
     }
     assert_eq!(total(&billed(&database)), expected - 50_000_000_000_000);
     well(&database);
@@ -341,6 +343,27 @@ fn store_is_repriced_and_adjusted_once() {
     assert!(count(&mut owner, acts) >= 4);
     let reason = "SELECT count(*) FROM tokenmeter.prices WHERE price_entry = 'second outage'";
     assert_eq!(count(&mut owner, reason), 1);
+}
+
+/// In a month of its own it would be on no bill, and that month would have to be closed first.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn adjustment_before_the_first_file_is_billed_in_its_month() {
+    let database = shared().database();
+    let url = shared().url(&database);
+    let mut book = TestLedger::new();
+    book.enter(300);
+    let shipper = book.ship(&url, 64);
+    shipped(&shipper, 300);
+    assert!(shipper.shutdown(WAIT_TIMEOUT));
+    let at = address(&database);
+    let before = billed(&database);
+    assert!(adjust(&at, &adjustment("credit", "2020-01")).unwrap());
+    let after = billed(&database);
+    let (first, (_, pico)) = before.first_key_value().unwrap();
+    assert_eq!(after.first_key_value().unwrap(), (first, &(before[first].0, pico - 50_000_000_000_000)));
+    close(&at, *first, "ann").unwrap();
+    well(&database);
 }
 
 /// A correction that a file made before it was known that the store makes them.

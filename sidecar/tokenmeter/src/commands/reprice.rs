@@ -111,12 +111,12 @@ fn reprice_central(
     request: &Reprice<'_>,
     is_dry: bool,
 ) -> Result<Outcome, SourceError> {
-    let source = Watched(Box::new(Central::open(address)?));
     if is_dry {
-        return report::rehearse(&source, request);
+        return report::rehearse(&Watched(Box::new(Central::open(address)?)), request);
     }
+    // First, because its error names the role that may reprice.
     let mut store = Amender::open(address)?;
-    reprice_by(source, request, |amendment| Ok(store.amend(amendment)?))
+    reprice_by(Watched(Box::new(Central::open(address)?)), request, |amendment| Ok(store.amend(amendment)?))
 }
 
 /// Enters the differences, and shows the number of those entered.
