@@ -7,6 +7,7 @@ use ledger::{Adjustment, month};
 use price::Currency;
 use ship::Amender;
 use ship::address::is_postgres;
+use tenant::{NAME_MAX_BYTES, Name};
 use text::money;
 
 use super::ledger::{LedgerError, address};
@@ -21,10 +22,10 @@ pub struct AdjustArgs {
     #[command(flatten)]
     ledger: LedgerFlags,
     /// Tenant to charge.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = tenant_name)]
     tenant: String,
     /// Amount, exact; a credit is negative.
-    #[arg(long, value_name = "DECIMAL", value_parser = amount, allow_negative_numbers = true)]
+    #[arg(long, value_name = "DECIMAL", value_parser = amount, allow_hyphen_values = true)]
     amount: i128,
     /// Currency, ISO 4217.
     #[arg(long, value_name = "CODE", value_parser = currency)]
@@ -40,9 +41,22 @@ pub struct AdjustArgs {
     who: Option<String>,
 }
 
+/// Reads a name that the proxy can give a tenant: an amount under any other name would be on no tenant's bill.
+fn tenant_name(text: &str) -> Result<String, String> {
+    let name = Name::of_tenant(text).filter(|name| **name.text() == *text);
+    name.map(|name| name.text().to_string()).ok_or_else(|| {
+        format!(
+            "`{}` names no tenant: a name has 1 to {NAME_MAX_BYTES} bytes, no control characters and no spaces around \
+             it, and does not begin with `_`",
+            text.escape_debug()
+        )
+    })
+}
+
 fn amount(text: &str) -> Result<i128, String> {
-    price::exact_pico(text)
-        .ok_or_else(|| format!("`{}` is no decimal number of at most 12 places", text.escape_debug()))
+    price::exact_pico(text).ok_or_else(|| {
+        format!("`{}` is no decimal number of at most 12 places, or is too large", text.escape_debug())
+    })
 }
 
 fn currency(text: &str) -> Result<Currency, String> {
@@ -112,6 +126,18 @@ mod tests {
             let error = args(line).unwrap_err();
             assert!(error.contains(part), "{line}: {error}");
         }
+        let found = args("--amount -1e-12 --currency USD --month 2026-10").unwrap();
+        assert_eq!(found.amount, -1);
+    }
+
+    #[test]
+    fn tenants_that_no_exchange_has_are_refused() {
+        let long = "x".repeat(129);
+        for name in ["", " acme", "acme ", "__idle__", "_other", "a\nb", &long] {
+            let error = super::tenant_name(name).unwrap_err();
+            assert!(error.contains("names no tenant"), "{name}: {error}");
+        }
+        assert_eq!(super::tenant_name("../a <b>").as_deref(), Ok("../a <b>"));
     }
 
     #[test]
