@@ -1,7 +1,7 @@
 //! The page: HTML with its style, without script, images or links.
 
 use ledger::Closure;
-use ledger::period;
+use ledger::{adjust, period};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use price::Rate;
 use report::table::known;
@@ -11,6 +11,7 @@ use text::{per_million, printable};
 use crate::Statement;
 use crate::amount::{self, count};
 use crate::chart::chart;
+use crate::statement::AdjustmentLine;
 use crate::style::STYLE;
 
 /// Writes the page.
@@ -30,6 +31,10 @@ pub(crate) fn page(statement: &Statement) -> Markup {
                 (head(statement))
                 h2 { "Charges" }
                 (charges(statement))
+                @if !statement.adjustments.is_empty() {
+                    h2 { "Adjustments" }
+                    (adjustments(&statement.adjustments))
+                }
                 h2 { "Usage by model" }
                 (usage(&statement.by_model, "Model"))
                 h2 { "Cost by day" }
@@ -90,7 +95,8 @@ fn charges(statement: &Statement) -> Markup {
         let what = match class.as_str() {
             "usage" => "Usage".to_owned(),
             "shed" => "Usage known as totals".to_owned(),
-            "correction" => "Corrections of charges".to_owned(),
+            "correction" if statement.adjustments.is_empty() => "Corrections of charges".to_owned(),
+            "correction" => "Corrections and adjustments of charges".to_owned(),
             _ => printable(&class),
         };
         format!("{what} of {month}")
@@ -122,6 +128,25 @@ fn charges(statement: &Statement) -> Markup {
     }
 }
 
+/// Writes the adjustments, which are among the charges, with their reasons.
+fn adjustments(adjustments: &[AdjustmentLine]) -> Markup {
+    let amounts = amount::column(adjustments.iter().map(|line| Some(line.pico)));
+    html! {
+        table {
+            thead { tr { th { "Reason" } th { "Month" } th.n { "Amount, in the charges above" } } }
+            tbody {
+                @for (line, amount) in adjustments.iter().zip(amounts) {
+                    tr {
+                        td { (printable(&line.reason)) }
+                        td.k { (period::month(line.month)) }
+                        td.n { (amount) " " (line.currency.code()) }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Writes the usage by the only key of a report.
 fn usage(report: &Report, head: &str) -> Markup {
     let costs = costs(report);
@@ -129,6 +154,7 @@ fn usage(report: &Report, head: &str) -> Markup {
     let row = |group: &Group, cost: &str| {
         let name = match group.values.first() {
             None => "Total".to_owned(),
+            Some(Value::Text(name)) if **name == *adjust::MODEL => "Adjustments".to_owned(),
             Some(Value::Null) => "–".to_owned(),
             Some(value) => printable(&value.to_string()),
         };
@@ -217,7 +243,7 @@ fn provenance(statement: &Statement) -> Markup {
         table {
             thead { tr { th { "Model" } th { "Input tokens" } th { "Output tokens" } } }
             tbody {
-                @for group in &report.groups {
+                @for group in report.groups.iter().filter(|group| group.sums.exchanges != 0) {
                     tr {
                         td { (group.values.first().map(|name| printable(&name.to_string())).unwrap_or_default()) }
                         td { (known(&group.sums.input_known)) }

@@ -1,12 +1,12 @@
 //! A statement: the reports of one tenant's bill of a month, from which the page and the CSV are written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use ledger::source::Month;
-use ledger::{Closure, Range, Source, SourceError, period};
-use price::Rate;
+use ledger::{Closure, Range, Source, SourceError, adjust, period};
+use price::{Currency, Rate};
 use report::{Basis, Column, Filter, Group, Key, Query, Report, make, sheet};
 use text::{Glob, nearest};
 
@@ -40,8 +40,20 @@ pub struct Statement {
     /// One row for each day, model and class: the rows of the CSV. Not by price: which price an exchange got is known
     /// only from its row, if there are corrections, so that the bytes would change once retention deletes it.
     items: Report,
-    /// The rates of the charges, in the order of their names.
+    /// The rates of the charges, in the order of their names; none of adjustments.
     pub(crate) rates: Vec<Arc<Rate>>,
+    /// The adjustments, by currency, month and reason. They are in `charges`, too, as corrections.
+    pub(crate) adjustments: Vec<AdjustmentLine>,
+}
+
+/// An adjustment of a statement.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct AdjustmentLine {
+    pub(crate) currency: Currency,
+    pub(crate) month: Month,
+    pub(crate) reason: Arc<str>,
+    /// The sum of the adjustments for this reason, in pico-units.
+    pub(crate) pico: i128,
 }
 
 impl Statement {
@@ -58,6 +70,7 @@ impl Statement {
             return Err(no_charges(source, tenant, month, now_us)?.into());
         }
         let closure = source.closure(month)?;
+        let (rates, adjustments) = rates(source, tenant, month)?;
         Ok(Self {
             number: number(month, tenant, &closure),
             month,
@@ -67,7 +80,8 @@ impl Statement {
             by_model: report(&[Key::Model])?,
             by_day: report(&[Key::Day])?,
             items: report(&[Key::Billed, Key::Tenant, Key::Day, Key::Model, Key::Class])?,
-            rates: rates(source, tenant, month)?,
+            rates,
+            adjustments,
             charges,
         })
     }
@@ -154,21 +168,38 @@ fn no_charges(source: &dyn Source, tenant: &str, month: Month, now_us: i64) -> R
     })
 }
 
-/// Returns the rates by which a tenant's charges of a month were made, by entry, tier, context and version.
-fn rates(source: &dyn Source, tenant: &str, month: Month) -> Result<Vec<Arc<Rate>>, SourceError> {
-    let mut used = std::collections::BTreeSet::new();
+/// Returns the rates by which a tenant's charges of a month were made, by entry, tier, context and version, and the
+/// adjustments, whose rates are only their reasons.
+fn rates(
+    source: &dyn Source,
+    tenant: &str,
+    month: Month,
+) -> Result<(Vec<Arc<Rate>>, Vec<AdjustmentLine>), SourceError> {
+    let mut used = BTreeSet::new();
+    let mut adjusted: BTreeMap<_, i128> = BTreeMap::new();
     source.daily_totals(&Range::ALL, &mut |billed, line| {
         if billed == month && *line.key.tenant == *tenant {
-            used.extend(line.key.rate);
+            if *line.key.upstream == *adjust::MODEL {
+                *adjusted.entry((line.key.day, line.key.rate)).or_default() += line.sums.cost_pico;
+            } else {
+                used.extend(line.key.rate);
+            }
         }
         Ok(())
     })?;
     let mut rates = source.rates()?;
+    let of_adjustment = |((day, id), pico): ((i32, Option<[u8; 16]>), i128)| {
+        let rate = rates.iter().find(|rate| Some(rate.id) == id)?;
+        let (currency, reason) = (rate.currency, Arc::clone(&rate.entry));
+        Some(AdjustmentLine { currency, month: period::month_at(day), reason, pico })
+    };
+    let mut adjustments: Vec<_> = adjusted.into_iter().filter_map(of_adjustment).collect();
+    adjustments.sort();
     rates.retain(|rate| used.contains(&rate.id));
     rates.sort_by(|one, two| {
         let key =
             |rate: &Rate| (rate.currency, rate.entry.clone(), rate.tier.clone(), rate.above_input_tokens);
         key(one).cmp(&key(two)).then_with(|| (&one.version, one.id).cmp(&(&two.version, two.id)))
     });
-    Ok(rates)
+    Ok((rates, adjustments))
 }

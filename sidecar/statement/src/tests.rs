@@ -9,9 +9,9 @@ use std::sync::Arc;
 use ledger::corrections::{ChargeChange, id_of};
 use ledger::source::{Correction, DAY_US, Gap, Month};
 use ledger::testing::{Contents, NOON_US, Place, rate, row, write_month};
-use ledger::{Range, Row, Source, Store, month};
+use ledger::{Adjustment, Range, Row, Source, Store, month};
 use meter::TokenType;
-use price::{Charge, Rate};
+use price::{Charge, Currency, Rate};
 
 use crate::{Bill, Statement};
 
@@ -199,6 +199,31 @@ fn closed_month_gives_the_same_bytes_whatever_follows() {
     {
         assert!(page.contains(part), "{part} in {page}");
     }
+}
+
+#[test]
+fn adjustments_have_their_reasons_and_no_price() {
+    let place = Place::new();
+    october(&place.ledger());
+    for (pico, currency, reason) in [
+        (-50_000_000_000_000, Currency::USD, "outage of <12> October"),
+        (7_000_000_000_001, Currency(*b"EUR"), "support"),
+    ] {
+        let made = Adjustment::new(ACME, pico, currency, OCTOBER, reason).unwrap();
+        assert!(ledger::adjust(&place.ledger(), &made, "ann", NOW_US).unwrap());
+    }
+    ledger::close(&place.ledger(), OCTOBER, "finance", NOW_US).unwrap();
+    let page = text(&statement(&place.ledger(), ACME, OCTOBER).unwrap().html());
+    for line in [
+        "Corrections and adjustments of charges of 2026-10 | 0 | 7.000000000001 EUR",
+        "support | 2026-10 | 7.000000000001 EUR",
+        "outage of <12> October | 2026-10 | -50.000000000000 USD",
+        "Adjustments | 0 | 0 | 0 | 0 | 0 | -50.000000000000 USD",
+    ] {
+        assert!(page.lines().any(|found| found == line), "{line} in {page}");
+    }
+    assert_eq!(page.matches("support").count(), 1, "{page}");
+    assert!(!page.contains("__adjustment__"), "{page}");
 }
 
 #[test]
