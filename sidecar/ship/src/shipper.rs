@@ -308,15 +308,11 @@ impl Worker {
         let files = self.feed.files().map_err(|error| ShipError::ledger_unreadable(&error))?;
         let mut seen = Vec::with_capacity(files.len());
         let mut left: Option<ShipError> = None;
-        self.count_pending(&files);
+        let origins = self.count_pending(&files);
         self.refresh()?;
-        let mut previous = None;
         for path in files {
-            match self.ship_file(&path, previous.take())? {
-                Ok(status) => {
-                    previous = status.as_ref().map(|status| status.origin);
-                    seen.extend(status);
-                }
+            match self.ship_file(&path, &origins)? {
+                Ok(status) => seen.extend(status),
                 Err(error) => {
                     left.get_or_insert(error);
                 }
@@ -326,12 +322,12 @@ impl Worker {
         Ok(left)
     }
 
-    /// Sends everything new of one file, if it still exists. `previous` is the file before it. The inner error is the
-    /// file's, the outer one the store's.
+    /// Sends everything new of one file, if it still exists. `origins` are the ledger's files, if all are known. The inner
+    /// error is the file's, the outer one the store's.
     fn ship_file(
         &mut self,
         path: &Path,
-        previous: Option<Origin>,
+        origins: &[Origin],
     ) -> Result<Result<Option<FileStatus>, ShipError>, ShipError> {
         loop {
             let opened = match self.open_file(path) {
@@ -340,6 +336,9 @@ impl Worker {
                 Err(error) => return Ok(Err(error)),
             };
             let origin = opened.origin();
+            // The open file is the last of the list, and at the end of a month not always the latest.
+            let before = origins.iter().filter(|other| other.month < origin.month);
+            let previous = before.max_by_key(|other| other.month).copied();
             let FileProgress { cursor: after, last, .. } = self.progress(origin)?;
             // The end is read after the cursor: in the other order a second shipper could have passed it.
             let read = || -> Result<_, ledger::Error> {
@@ -400,11 +399,14 @@ impl Worker {
     }
 
     /// Counts unsent rows before an attempt, so that a missing store shows as lag. A file that cannot be read
-    /// is left out here and reported when it is sent.
-    fn count_pending(&mut self, files: &[PathBuf]) {
+    /// is left out here and reported when it is sent. Returns the identities of the files; none if one cannot be read,
+    /// which may be the month before any other.
+    fn count_pending(&mut self, files: &[PathBuf]) -> Vec<Origin> {
         let (mut pending, mut oldest) = (0, None);
+        let mut origins = Vec::with_capacity(files.len());
         for path in files {
             let Ok(Some(opened)) = self.open_file(path) else { continue };
+            origins.push(opened.origin());
             let after = self.cursors.get(&opened.origin()).copied().unwrap_or_default();
             let Ok((count, first)) = opened.waiting(after) else { continue };
             pending += count;
@@ -413,6 +415,7 @@ impl Worker {
         let mut shared = lock(&self.shared);
         shared.status.pending_rows = pending;
         shared.oldest_us = oldest;
+        if origins.len() == files.len() { origins } else { Vec::new() }
     }
 
     /// Opens a file; `None` if it was renamed, because the next poll finds it under its new name.

@@ -210,7 +210,7 @@ impl Central {
         let sql = format!(
             "SELECT x.instance, x.host, x.late_of, x.is_central, x.ended, p.digest AS previous, \
              coalesce((SELECT {first} FROM tokenmeter.line l WHERE l.instance = x.instance AND l.class = 'usage'), $1) AS rows_since \
-             FROM tokenmeter.file x LEFT JOIN tokenmeter.closed_file p ON p.instance = x.previous \
+             FROM tokenmeter.file x LEFT JOIN tokenmeter.closed_file p ON p.instance = x.previous AND p.month < x.month \
              WHERE {MONTH} = $1 ORDER BY x.instance",
             first = MONTH.replace("x.month", "min(l.day)"),
         );

@@ -377,7 +377,8 @@ BEGIN
     UPDATE tokenmeter.file SET owner = session_user WHERE file.instance = $1;
   END IF;
   PERFORM tokenmeter.require_owner(ARRAY[$1]);
-  IF f.previous IS NULL AND $5 IS NOT NULL THEN
+  -- A signed digest covers that of the file before.
+  IF f.previous IS NULL AND $5 IS NOT NULL AND NOT EXISTS (SELECT FROM tokenmeter.closing c WHERE c.month >= f.month) THEN
     UPDATE tokenmeter.file SET previous = $5 WHERE file.instance = $1;
   END IF;
   IF is_rest AND f.resend_since IS NOT NULL AND (f.correction, f.act, f.gap) = (0, 0, 0) THEN

@@ -345,6 +345,52 @@ fn store_is_repriced_and_adjusted_once() {
     assert_eq!(count(&mut owner, reason), 1);
 }
 
+/// A signed digest covers that of the file before: neither one that is known late nor a later one changes it.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn file_before_changes_no_signed_digest() {
+    let database = shared().database();
+    let url = shared().url(&database);
+    let mut owner = shared().client(&database).unwrap();
+    let mut book = TestLedger::new();
+    book.enter(200);
+    let shipper = book.ship(&url, 64);
+    shipped(&shipper, 200);
+    let forged = "UPDATE tokenmeter.file f SET previous = CASE WHEN month = '2026-07-01' THEN \
+                  (SELECT instance FROM tokenmeter.file WHERE month = '2026-09-01') END WHERE month < '2026-10-01'";
+    owner.batch_execute(forged).unwrap();
+    for name in &MONTHS[..2] {
+        close(&address(&database), number(name), "ann").unwrap();
+        well(&database);
+    }
+    book.enter(200);
+    shipped(&shipper, 400);
+    well(&database);
+    assert!(shipper.shutdown(WAIT_TIMEOUT));
+}
+
+/// At the end of a month the writer may be unable to rename the open file, which another process reads.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn file_before_is_of_an_earlier_month() {
+    let database = shared().database();
+    let url = shared().url(&database);
+    let mut owner = shared().client(&database).unwrap();
+    let mut book = TestLedger::new();
+    book.enter(200);
+    assert!(book.end());
+    let (open, past) = (book.path(), |name| book.path().with_file_name(format!("x-{name}.db")));
+    std::fs::rename(&open, past("2026-10")).unwrap();
+    std::fs::rename(past("2026-09"), &open).unwrap();
+    let shipper = book.ship(&url, 64);
+    shipped(&shipper, 200);
+    assert!(shipper.shutdown(WAIT_TIMEOUT));
+    let wrong = "SELECT count(*) FROM tokenmeter.file f JOIN tokenmeter.file p ON p.instance = f.previous \
+                 WHERE p.month >= f.month";
+    assert_eq!(count(&mut owner, wrong), 0);
+    assert_eq!(count(&mut owner, "SELECT count(previous) FROM tokenmeter.file"), 2);
+}
+
 /// In a month of its own it would be on no bill, and that month would have to be closed first.
 #[test]
 #[ignore = "needs PostgreSQL"]
