@@ -98,9 +98,9 @@ impl Target {
         }
     }
 
-    /// Connects with all protocols and closes the connection, within `timeout`: proves that the server accepts the
-    /// handshake of this client. With TLS 1.3 a server checks the client's certificate after the handshake; one that says
-    /// nothing for [`SILENCE_MAX`] accepts it.
+    /// Connects with all protocols and closes the connection, within `timeout`, to find out whether the server accepts
+    /// this client's handshake. With TLS 1.3, a server checks the client's certificate after the handshake. A server
+    /// that sends nothing for [`SILENCE_MAX`] counts as accepting it.
     pub async fn probe(&self, timeout: Duration) -> Result<(), ConnectError> {
         let mut stream = self.connect(Offer::Http1OrHttp2, timeout).await?;
         let rejected = tokio::time::timeout(SILENCE_MAX, stream.rejected()).await;

@@ -1,5 +1,5 @@
-//! TLS towards one server: its roots, its client certificate and its sessions, which all connections share. The files can
-//! be read again; files that cannot be used change nothing.
+//! TLS towards one server: its roots, its client certificate and its sessions, which all connections share. The
+//! files can be read again; files that cannot be used change nothing.
 
 use std::error::Error;
 use std::fmt;
@@ -109,7 +109,7 @@ impl Tls {
     /// Reads the files again, for new connections. Open ones keep what they have.
     ///
     /// # Errors
-    /// As of [`read`](Self::read); then nothing changes.
+    /// As [`read`](Self::read). On an error, nothing changes.
     pub fn reload(&self) -> Result<(), TlsError> {
         self.config.store(Arc::new(self.files.config()?));
         Ok(())
@@ -136,7 +136,7 @@ impl Tls {
     ) -> Result<Stream, ConnectError> {
         let name = self.files.server_name.as_deref().unwrap_or(host);
         let server = ServerName::try_from(name.to_owned()).map_err(|_| {
-            let problem = "the host is no name that a certificate can have; set server_name";
+            let problem = "no certificate can have this host as its name; set server_name";
             ConnectError::Name(std::io::Error::new(std::io::ErrorKind::InvalidInput, problem))
         })?;
         let connector = TlsConnector::from(self.config.load_full());

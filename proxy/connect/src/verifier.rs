@@ -120,7 +120,7 @@ pub(crate) fn of_key(error: rustls::Error, certificate: &CertificateDer<'_>) -> 
     if is_of_key { Untrusted::ShortKey.into() } else { error }
 }
 
-/// Returns the name of a certificate whose RSA key is too short: no signature of such a key is accepted.
+/// Returns the subject of a certificate if its RSA key is too short to be accepted.
 fn short_key(certificate: &CertificateDer<'_>) -> Option<String> {
     let certificate = Certificate::from_der(certificate).ok()?.tbs_certificate;
     let key = certificate.subject_public_key_info;
@@ -131,7 +131,7 @@ fn short_key(certificate: &CertificateDer<'_>) -> Option<String> {
 /// The algorithm of an RSA key (RFC 8017, `rsaEncryption`).
 const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
 
-/// The bytes of a key of 2048 bits, without its exponent.
+/// The size of the modulus of a 2048-bit key in bytes, without its exponent and encoding.
 const RSA_MIN_BYTES: usize = 256;
 
 /// The reason why a chain is not trusted, where the library's error is too general.

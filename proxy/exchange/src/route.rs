@@ -251,7 +251,8 @@ static ROUTES: LazyLock<Vec<(&str, Speaks)>> = LazyLock::new(|| {
 });
 
 /// The ends of paths of WebSockets: OpenAI's and vLLM's Realtime, OpenAI's and xAI's Responses; OpenAI's translations,
-/// which have no answers and state no usage, and Gemini Live, whose messages have no ids and no ends of answers that could be relied on.
+/// which have no answers and state no usage; and Gemini Live, whose messages have no ids and no reliable end of an
+/// answer.
 const SOCKETS: [(&str, Socket); 6] = [
     ("/realtime", Socket::Metered(Dialect::Realtime)),
     ("/responses", Socket::Metered(Dialect::OpenaiResponses)),

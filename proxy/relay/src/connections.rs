@@ -132,10 +132,10 @@ impl<E: Engine> Connections<E> {
 
     /// Closes a connection so that the connection of `asking` gets its place; returns false if none may be closed.
     /// Connections of holders above their share come first, and among them the one that has been without a request for
-    /// longest. A holder above its share takes no place from one within it. A holder within its share keeps its new
-    /// connections: closing one would reset the request that is on its way. If all have requests, the connection with
-    /// the slowest uploads is closed, unless `asking` exceeds its share itself; without uploads, the tunnel of a holder
-    /// above its share whose client has sent nothing for longest.
+    /// longest. A holder above its share takes no place from one within it. New connections of a holder within its
+    /// share stay open: closing one would reset the request that is on its way. If all have requests, the connection
+    /// with the slowest uploads is closed, unless `asking` exceeds its share itself; without uploads, the tunnel of a
+    /// holder above its share whose client has sent nothing for longest.
     pub(crate) fn make_place(&self, asking: &Client) -> bool {
         if self.worker.capacities.sockets.is_short(clock::now()) {
             self.pools.iter().for_each(Pool::clear);
@@ -144,8 +144,8 @@ impl<E: Engine> Connections<E> {
         let clients = self.clients.borrow();
         let candidates = clients.values().filter_map(|(client, _)| {
             let is_above = self.is_greedy(client);
-            let is_new =
-                client.stage().0 != Stage::Idle && now.since(client.since()) < limits::NEW_CONNECTION_NS;
+            let is_new = client.stage().0 != Stage::Idle
+                && now.since(client.since()) < limits::NEW_CONNECTION_GRACE_NS;
             let is_idle = client.stage().0 != Stage::Busy && (is_above || !is_new);
             (is_idle && (is_above || !is_greedy)).then(|| (!is_above, client.since().0, client.number))
         });

@@ -215,7 +215,7 @@ pub(crate) enum SendFailure {
     Invalid,
     /// The server has not processed the request, and said so.
     Refused,
-    /// The server closed the connection for an error, maybe of this request, and has not processed it.
+    /// The server closed the connection with an error, which this request may have caused, and has not processed it.
     ConnectionError,
     /// The server accepts the request over HTTP/1.1 only, and has not processed it.
     NeedsHttp1,

@@ -138,9 +138,9 @@ pub const SLOW_BYTES_PER_S: u64 = 4096;
 /// Connections of one worker's listener that may wait for a place.
 pub const WAITING_CONNECTIONS: usize = 16;
 
-/// The time for which a connection without a request is closed for no other: its client sends the request at once. A
-/// client waits no longer for the place of a silent one.
-pub const NEW_CONNECTION_NS: u64 = 1_000_000_000;
+/// The time for which a new connection without a request is not closed for another one: most clients send the request
+/// at once. It is also the longest wait for the place of a silent client.
+pub const NEW_CONNECTION_GRACE_NS: u64 = 1_000_000_000;
 
 /// Longest pause between two attempts to get a place.
 pub const PLACE_PAUSE_MAX: Duration = Duration::from_millis(160);
@@ -181,8 +181,9 @@ pub const H2_CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// (RFC 9113 §6.5.2). Further requests get a further connection.
 pub const H2_UPSTREAM_STREAMS: usize = 100;
 
-/// HTTP/2 to an upstream: bytes of a header list on a shared connection. Some servers close the connection of a longer one
-/// (RFC 9113 §10.5.1), with the streams of all its clients; common servers accept this much. Real clients send less.
+/// HTTP/2 to an upstream: bytes of a header list on a shared connection. Some servers close the connection for a longer
+/// one (RFC 9113 §10.5.1), with the streams of all its clients; common servers accept this much. Real clients send
+/// less.
 pub const H2_SHARED_LIST_BYTES: usize = 8 * 1024;
 
 /// HTTP/2 to an upstream: bytes of a stream that a server may send before they are read: the protocol's default. A

@@ -83,8 +83,8 @@ fn read_v2(bytes: &[u8]) -> Step {
     // Addresses and ports of source and destination, then extensions, which are skipped.
     match (version_command, family) {
         (0x20, _) => Step::Done(Source::Balancer),
-        // Families of which the addresses need not be read: none, UDP, and Unix sockets. The specification has a receiver
-        // treat them as the first one.
+        // Families whose addresses need not be read: none, UDP, and Unix sockets. By the specification, a receiver
+        // treats all of them as the first one.
         (_, 0x00 | 0x12 | 0x22 | 0x31 | 0x32) => Step::Done(Source::Unknown),
         (_, 0x11) if len >= 12 => client(rest.first_chunk::<4>().map(|ip| Ipv4Addr::from(*ip))),
         (_, 0x21) if len >= 36 => client(rest.first_chunk::<16>().map(|ip| Ipv6Addr::from(*ip))),

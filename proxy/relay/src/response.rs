@@ -1,8 +1,8 @@
 //! The response to the client: its head, and the body that continues to read the upstream.
 
+mod body_waker;
 mod edit;
 pub(crate) mod interim;
-mod quiet;
 mod rest;
 mod tee;
 

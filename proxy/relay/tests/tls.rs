@@ -297,7 +297,7 @@ fn certificate_names_the_tenant_over_http2() {
 }
 
 #[test]
-fn stalled_and_broken_handshakes_of_http2_clients_are_counted() {
+fn stalled_and_broken_http2_handshakes_are_counted() {
     let proxy = proxy(|plan| plan.head_timeout = Duration::from_millis(300));
     let mut hello = Vec::new();
     session(tls::client(&["h2"])).write_tls(&mut hello).unwrap();

@@ -195,10 +195,10 @@ const FACTS: &[(&str, Field)] = &[
     ("data_1", Field::Key(Key::DataPair)),
 ];
 
-/// The sampling parameters of all dialects. OpenAI, Anthropic, llama.cpp, LMDeploy and Triton have them at
-/// the top level, Cohere too, as `k` and `p`; others in objects: TGI and Triton (`parameters`), SGLang and
-/// vLLM's tokens in, tokens out (`sampling_params`), Ollama (`options`), and Gemini (of interactions: `generation_config`). Then the requested form
-/// of the answer: the words of Chat and Responses, Anthropic's effort, Ollama's `think` and `format`,
+/// The sampling parameters of all dialects. OpenAI, Anthropic, llama.cpp, LMDeploy and Triton have them at the top
+/// level, Cohere too, as `k` and `p`; others in objects: TGI and Triton (`parameters`), SGLang and vLLM's tokens in,
+/// tokens out (`sampling_params`), Ollama (`options`), and Gemini (of interactions: `generation_config`). Then the
+/// requested form of the answer: the words of Chat and Responses, Anthropic's effort, Ollama's `think` and `format`,
 /// Gemini's type, and those of embeddings.
 const SAMPLING: &[(&str, Field)] = &[
     ("previous_response_id", Field::PreviousResponse),

@@ -1,4 +1,5 @@
-//! Samples of the ledger, of its shipping and of its usage events. The invariant: each row is in exactly one of committed, shed and lost.
+//! Samples of the ledger, of its shipping and of its usage events. The invariant: each row is in exactly one of
+//! committed, shed and lost.
 
 use ledger::{Fault, Ledger};
 use metrics::{LEDGER_ENERGY, LEDGER_FILES, LEDGER_ROW, Metric, SampleWriter, Samples, USAGE_EVENT};

@@ -74,7 +74,7 @@ fn each_number_of_store_has_sample() {
 }
 
 #[test]
-fn each_number_of_usage_events_has_sample() {
+fn each_count_of_usage_events_has_a_sample() {
     let status = events::Status {
         up: true,
         sent_total: 900,

@@ -4,7 +4,7 @@
 use post::{Failure, Kind};
 use serde_json::Value;
 
-/// The most events in a row that are rejected one by one before the receiver counts as rejecting all.
+/// The number of consecutive single events whose rejection means that the receiver rejects all.
 const REJECTED_MAX: usize = 8;
 
 /// The outcome of a delivery.

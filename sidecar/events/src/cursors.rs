@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 /// The position in one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// The number of the last exchange that is done with.
+    /// The number of the last exchange whose event is accepted, rejected or not needed.
     pub(crate) exchange: i64,
     /// Its id, by which a file that was restored from an older copy is recognised; `None` if the row is deleted.
     pub(crate) id: Option<ExchangeId>,
@@ -31,10 +31,11 @@ pub(crate) struct Cursors {
 }
 
 impl Cursors {
-    /// Reads the cursors of the ledger whose open file has this path; none are an empty list.
+    /// Reads the cursors of the ledger whose open file has this path. Without the file, no exchange is sent
+    /// yet.
     ///
     /// # Errors
-    /// If the file is there and cannot be read.
+    /// If the file exists and cannot be read.
     pub(crate) fn of(ledger: &Path) -> io::Result<Self> {
         let mut path = ledger.as_os_str().to_owned();
         path.push(".usage-events.json");
@@ -56,7 +57,7 @@ impl Cursors {
         self.positions.insert(origin.instance, position);
     }
 
-    /// Forgets the files that do not exist any more.
+    /// Forgets the files that no longer exist.
     pub(crate) fn keep(&mut self, there: &[Origin]) {
         self.positions.retain(|instance, _| there.iter().any(|origin| origin.instance == *instance));
     }
@@ -93,7 +94,7 @@ impl Cursors {
 /// The version of the format.
 const VERSION: u64 = 1;
 
-/// The most bytes of the file; each month of the ledger takes a hundred.
+/// Maximum size of the file in bytes; each month of the ledger takes about a hundred.
 const FILE_MAX_BYTES: u64 = 1024 * 1024;
 
 fn read(path: &Path) -> io::Result<HashMap<[u8; 16], Position>> {

@@ -24,7 +24,7 @@ pub fn event(row: &Row) -> Option<Value> {
         "datacontenttype": "application/json",
         "data": data(row),
     });
-    // The attribute may be absent, and not empty.
+    // The attribute may be absent, but must not be empty.
     if !row.tenant.is_empty() {
         event["subject"] = (&*row.tenant).into();
     }

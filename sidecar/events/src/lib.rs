@@ -1,8 +1,8 @@
 //! Usage events: one CloudEvent for each exchange of the ledger, posted to a metering or billing system.
 //!
-//! Laws: an event is sent at least once, and its id is that of the exchange, so that the receiver keeps it once. What is
-//! sent is known by the ledger and a cursor of its own, never from memory; one batch at a time is in memory. A receiver
-//! that fails delays nothing but events.
+//! Laws: an event is sent at least once, and its id is that of the exchange, so that the receiver keeps it once. The
+//! ledger and a cursor determine the next batch, and only this batch is in memory. A receiver that fails delays nothing
+//! but events.
 
 mod batch;
 mod cursors;

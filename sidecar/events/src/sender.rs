@@ -1,7 +1,7 @@
 //! The sending thread: polls the ledger, posts new events, moves the cursor, waits, and retries after a failure.
 //!
-//! Laws: the cursor moves only after the receiver accepted everything before it, and the ledger's file is closed while a
-//! request is on its way. A file that cannot be read does not stop the others.
+//! Laws: the cursor moves only after the receiver accepted everything before it, and the ledger's file is closed while
+//! a request is in flight. A file that cannot be read does not stop the others.
 
 use std::fmt;
 use std::io;
@@ -40,7 +40,7 @@ pub struct Plan {
     pub attempt_timeout: Duration,
     /// The interval between two polls of the ledger.
     pub poll_interval: Duration,
-    /// The delay after the first failure; each further failure doubles it, up to sixty times.
+    /// The delay after the first failure. Each further failure doubles it, to at most 60 times the first.
     pub retry_delay: Duration,
 }
 
@@ -49,7 +49,7 @@ pub struct Plan {
 pub struct Token(Arc<dyn Fn() -> io::Result<String> + Send + Sync>);
 
 impl Token {
-    /// Takes the function.
+    /// Wraps the function.
     pub fn new(read: impl Fn() -> io::Result<String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(read))
     }
@@ -78,13 +78,13 @@ impl Plan {
     }
 }
 
-/// The most events of one request: about a hundred kilobytes.
+/// Maximum events in one request: about a hundred kilobytes.
 pub const BATCH_MAX_EVENTS: usize = 100;
 
 /// The longest delay after a failure, as a multiple of the first.
 const RETRY_MAX_FACTOR: u32 = 60;
 
-/// The longest delay that a receiver can ask for.
+/// The longest delay that a receiver can request.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
 
 /// A running sender. Dropping it stops the thread after its current attempt, without waiting.
@@ -106,7 +106,7 @@ impl StatusReader {
     }
 
     /// Returns true if every event of a file was accepted at the last poll, so that its rows may be deleted. False for
-    /// a file that was not polled since the start.
+    /// a file that has not been polled since the start.
     pub fn has_all(&self, file: &Path) -> bool {
         lock(&self.0).complete.iter().any(|path| path == file)
     }
@@ -217,7 +217,7 @@ impl Worker {
                     wait = self.plan.retry_delay;
                     jittered(self.plan.poll_interval)
                 }
-                // Events of other files are sent.
+                // The events of other files were sent, so the delay does not grow.
                 Err(error) if error.reason == Reason::Local => {
                     self.failed(error);
                     wait = self.plan.retry_delay;
@@ -268,7 +268,7 @@ impl Worker {
         lock(&self.shared).complete = complete;
         match (unreadable, self.unsaved.take()) {
             (Some(error), _) => Err(error),
-            // The events are sent, and the rest goes on.
+            // The events were sent, but the cursor is not on disk.
             (None, Some(error)) => Err(Error::local(format!(
                 "the cursor of usage events cannot be written: {error}; after a restart events are sent again"
             ))),
@@ -281,7 +281,7 @@ impl Worker {
         loop {
             let opened = match self.reader.open(path) {
                 Ok(opened) => opened,
-                // Its month ended meanwhile, and it has another name.
+                // Its month has ended meanwhile, which renamed the file.
                 Err(_) if !path.exists() => return Ok(()),
                 Err(error) => return Err(Error::local(error)),
             };

@@ -21,7 +21,7 @@ pub struct Status {
     pub failures: [u64; Reason::ALL.len()],
     /// The current error and its remedy.
     pub error: Option<String>,
-    /// The files of the last poll of which every event is sent.
+    /// The files whose events were all sent at the last poll.
     pub complete: Vec<PathBuf>,
 }
 
@@ -30,7 +30,7 @@ pub struct Status {
 pub enum Reason {
     /// There was no response in time, or none that is HTTP.
     Unreachable,
-    /// The receiver is overloaded or broken for the moment.
+    /// The receiver is temporarily overloaded or broken.
     Busy,
     /// The receiver refuses the sender, the address or every event.
     Refused,

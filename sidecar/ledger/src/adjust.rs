@@ -3,8 +3,8 @@
 //! An adjustment is a correction of no exchange: a charge of class `correction`, model [`MODEL`], with a rate that has
 //! its currency, no price, and the reason as entry. Its day is the first of its month.
 //!
-//! Law: an adjustment with the tenant, amount, currency, month and reason of another one is that one, so that a
-//! repetition after a crash enters nothing.
+//! Law: adjustments with equal tenant, amount, currency, month and reason are one, so that a repetition after a crash
+//! enters nothing.
 
 use std::path::Path;
 
@@ -51,16 +51,17 @@ impl Adjustment {
         month: Month,
         reason: &str,
     ) -> Result<Self, Error> {
-        let refused = |why: &str| Error::new(Fault::Other, format!("no adjustment: {why}"));
+        let refused = |why: &str| Error::new(Fault::Other, format!("nothing was entered: {why}"));
         let amount_pico = i64::try_from(amount_pico).map_err(|_| {
-            refused("the amount is beyond 9.2 million: enter it in parts with reasons of their own")
+            refused("the amount is beyond 9.2 million; enter it in parts, each with another reason")
         })?;
         if amount_pico == 0 {
             return Err(refused("the amount is zero"));
         }
         for (name, text) in [("tenant", tenant), ("reason", reason)] {
             if text.is_empty() || text.len() > REASON_MAX_BYTES || text.chars().any(char::is_control) {
-                let why = format!("the {name} has 1 to {REASON_MAX_BYTES} bytes and no control characters");
+                let why =
+                    format!("the {name} must have 1 to {REASON_MAX_BYTES} bytes and no control characters");
                 return Err(refused(&why));
             }
         }
@@ -78,7 +79,7 @@ impl Adjustment {
         Rate { id: rate.identify(), ..rate }
     }
 
-    /// Returns the correction. It stands in the place of its exchange.
+    /// Returns the correction. Its id is also the id of its exchange, which does not exist.
     pub fn correction(&self, at_us: i64) -> Correction {
         let begin_us = month::begin_us(self.month);
         let id = self.id(begin_us);
@@ -109,7 +110,7 @@ impl Adjustment {
         .to_string()
     }
 
-    /// Enters the adjustment by a function that enters amendments. Returns false if it is there already.
+    /// Enters the adjustment through `amend`. Returns false if it is there already.
     ///
     /// # Errors
     /// If its month has not begun, or the function's error.
@@ -120,7 +121,7 @@ impl Adjustment {
         amend: impl FnOnce(&Amendment<'_>) -> Result<u64, E>,
     ) -> Result<bool, E> {
         if self.month > month::of(at_us) {
-            let why = format!("no adjustment: {} has not begun", month::name(self.month));
+            let why = format!("nothing was entered: {} has not begun", month::name(self.month));
             return Err(Error::new(Fault::Other, why).into());
         }
         let (rate, corrections) = (self.rate(), [self.correction(at_us)]);
@@ -166,7 +167,7 @@ impl Adjustment {
 /// If the ledger is shipped, the month has not begun, or the file cannot be written.
 pub fn adjust(path: &Path, adjustment: &Adjustment, who: &str, at_us: i64) -> Result<bool, Error> {
     ships_to::require_unshipped(path, "tokenmeter ledger adjust …")?;
-    // It may be in a later month than its own, which was closed.
+    // If its month was closed, it is in a later one.
     if adjustment.is_in(path)? {
         return Ok(false);
     }

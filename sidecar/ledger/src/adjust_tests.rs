@@ -92,8 +92,8 @@ fn impossible_adjustments_are_refused() {
     for (tenant, pico, reason, part) in [
         ("acme", 0, "x", "zero"),
         ("acme", i128::from(i64::MAX) + 1, "x", "9.2 million"),
-        ("", 1, "x", "the tenant has"),
-        ("acme", 1, "", "the reason has"),
+        ("", 1, "x", "the tenant must have"),
+        ("acme", 1, "", "the reason must have"),
         ("acme", 1, "a\nb", "control"),
     ] {
         let error = Adjustment::new(tenant, pico, Currency::USD, october(), reason).unwrap_err();
@@ -106,7 +106,7 @@ fn impossible_adjustments_are_refused() {
 }
 
 #[test]
-fn shipped_ledger_is_closed_and_adjusted_at_its_store() {
+fn shipped_ledger_is_amended_at_its_store() {
     let place = with_october();
     let open = File::open(&place.ledger()).unwrap();
     let store = "postgres://meter@db/spend";

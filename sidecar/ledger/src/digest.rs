@@ -57,7 +57,7 @@ pub struct PartDigest {
     pub digest: Digest,
 }
 
-/// Computes the part of a table from rows that another store returns. A file with these rows has the same.
+/// Computes the part of a table from rows that another store returns. A file with these rows has the same part.
 pub struct PartHasher {
     table: &'static Table,
     chain: TableDigest,
@@ -78,7 +78,7 @@ impl PartHasher {
         Some(Self { table, chain: TableDigest::NEW, keyed: Vec::new(), scratch: Vec::new() })
     }
 
-    /// Adds a row. If its table is numbered, rows come in the order of `seq`; else `seq` is of no effect.
+    /// Adds a row. If its table is numbered, rows come in the order of `seq`; else `seq` has no effect.
     ///
     /// # Errors
     /// If a number does not fit into a file.

@@ -34,7 +34,7 @@ pub struct Plan {
     pub keep_days: u32,
     /// The decision whether rows may be deleted from a month's file; `None`: they may.
     pub may_forget: Option<MayForget>,
-    /// The central store to which the rows are shipped, without a password. It is the one that closes months then.
+    /// The central store to which the rows are shipped, without a password. If there is one, months are closed there.
     pub ships_to: Option<Arc<str>>,
     /// The actor of automatic events in the audit trail.
     pub who: Arc<str>,

@@ -1,4 +1,4 @@
-//! The fact that a ledger's rows are shipped: then the central store is where months are closed and charges corrected.
+//! The central store to which a ledger's rows are shipped. Months are closed and charges corrected there.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::files;
 
-/// The fact with the central store; NULL: none.
+/// The name of the fact that holds the central store; NULL: none.
 pub(crate) const SHIPS_TO: &str = "ships_to";
 
 /// Returns the central store to which the last proxy that wrote the ledger shipped its rows, without a password; `None`
@@ -29,8 +29,8 @@ pub fn require_unshipped(path: &Path, command: &str) -> Result<(), Error> {
     Err(Error::new(
         Fault::Other,
         format!(
-            "{} is shipped to {store}, and months are closed and charges corrected there, for all ledgers: run \
-             `{command} --ledger {}`, where OWNER is the role that owns the store's schema. If it is shipped no more, \
+            "{} is shipped to {store}, where months are closed and charges corrected for all ledgers: run \
+             `{command} --ledger {}`, where OWNER is the role that owns the store's schema. If it is no longer shipped, \
              start its proxy once without `ledger_ship`",
             path.display(),
             by_owner(&store)

@@ -129,7 +129,7 @@ pub struct MonthSums {
 }
 
 impl MonthSums {
-    /// Returns sums of nothing.
+    /// Returns the sums of a month without daily totals.
     pub fn new(month: Month) -> Self {
         Self {
             month,
@@ -143,7 +143,7 @@ impl MonthSums {
         }
     }
 
-    /// Notes the currency of a rate, before the daily totals with it.
+    /// Records the currency of a rate. Precedes the daily totals with that rate.
     pub fn rate(&mut self, rate: &Rate) {
         self.currencies.insert(rate.id, rate.currency);
     }

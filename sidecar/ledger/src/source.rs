@@ -143,7 +143,7 @@ impl Gap {
     /// The reason of a gap in a file that was restored from a copy: rows entered after the copy was made are missing.
     pub const RESTORED: &str = "restored";
 
-    /// The reason of a gap of a central store: a ledger file of a closed month did not arrive to its end.
+    /// The reason of a gap of a central store: a ledger file of a closed month did not arrive completely.
     pub const UNSHIPPED: &str = "unshipped";
 
     /// The reasons of gaps that stand for a lost file or a part of one.
@@ -176,15 +176,15 @@ pub struct Gone {
 /// The state of a month: open, or closed by a sign-off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Closure {
-    /// The store does not know.
+    /// The store does not know the state.
     #[default]
     Unknown,
     /// Exchanges and corrections are still entered.
     Open,
     /// It is signed off.
     Closed {
-        /// The digest of the sign-off, in hexadecimal; `None` if the sign-off is not complete, or the store had nothing of
-        /// the month.
+        /// The digest of the sign-off, in hexadecimal; `None` if the sign-off is not complete, or the store had nothing
+        /// of the month.
         digest: Option<Arc<str>>,
         /// The digests of the months of the instances that the sign-off covers, sorted; the digest itself for a month
         /// that is one file.

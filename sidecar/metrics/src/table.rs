@@ -391,7 +391,7 @@ table! {
         "Failed attempts to ship rows, by reason; the rows are retried.";
 
     EventsUp: Gauge, "tokenmeter_usage_events_up", Truth, [],
-        "1 if the receiver of usage events accepted the last ones, else 0; absent without a receiver.";
+        "1 if the last attempt to send usage events succeeded, else 0; absent without a receiver.";
     EventsSent: Counter, "tokenmeter_usage_events_sent_total", Things, [],
         "Usage events that the receiver accepted.";
     EventsPending: Gauge, "tokenmeter_usage_events_pending", Things, [],

@@ -18,7 +18,7 @@ pub fn bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     bounded_once(path, most)
 }
 
-/// As [`bounded`], for content that is read only once: a pipe is waited for, as in `--config <(program)`.
+/// As [`bounded`], for content that is read only once, also from a pipe, as in `--config <(program)`.
 ///
 /// # Errors
 /// If it cannot be read, or has more bytes.

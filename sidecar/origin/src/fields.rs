@@ -31,7 +31,7 @@ impl Fields {
         })
     }
 
-    /// Reads a map. `remedy` is that of a value which is no map, and `reject` returns the error of a key.
+    /// Reads a map. `remedy` is that of a value that is not a map; `reject` returns the error of a key, if it has one.
     pub fn of_any(
         node: Node,
         noun: &str,

@@ -32,7 +32,7 @@ impl Endpoint {
         if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
             return refuse(
                 "it contains a user name or a password",
-                "remove them, and name a file with the secret in the setting beside the URL",
+                "remove them, put the secret into a file, and name the file in its own setting",
             );
         }
         let authority = uri.authority().map_or("", |authority| authority.as_str());

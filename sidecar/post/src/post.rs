@@ -44,7 +44,7 @@ impl Post {
     /// Posts a body with these header fields.
     ///
     /// # Errors
-    /// If there is no response in time, or its status is no success.
+    /// If there is no response in time, or its status is not a success.
     pub fn attempt(&self, headers: &[(&str, &str)], body: &[u8]) -> Result<(), Failure> {
         let mut request = self.agent.post(self.endpoint.uri());
         for (name, value) in headers {

@@ -1,5 +1,5 @@
-//! Terms of tenants: a discount or a markup on every price of the book. The prices by which such a tenant is charged are
-//! made when the book is read, so that a charge is exact, and each has a rate of its own.
+//! Terms of tenants: a discount or a markup on every price of the book. The prices of such a tenant are computed when
+//! the book is read, so that a charge is exact, and each has a rate of its own.
 //!
 //! A name applies before a pattern, a pattern with more literal characters before one with fewer, then the first in
 //! alphabetical order.

@@ -81,7 +81,8 @@ impl<P: Ord + Clone> Allocation<P> {
             Some(weight) => weight,
             None if self.places_count >= GROUPS_MAX => {
                 return Err(format!(
-                    "idle cost would be allocated to more than {GROUPS_MAX} groups by day: ask by fewer keys or of a shorter time"
+                    "idle cost would be allocated to more than {GROUPS_MAX} groups by day; \
+                     ask by fewer keys or of a shorter time"
                 )
                 .into());
             }
@@ -104,7 +105,7 @@ impl<P: Ord + Clone> Allocation<P> {
         let weights: Vec<_> = tenants.values().copied().collect();
         for (tenant, part) in tenants.keys().zip(split_use(&device.sums, &weights)) {
             let Some(places) = self.places.get(&(device.day, Arc::clone(tenant))) else {
-                return Err("a tenant with GPU cost is in the daily totals and not in the report".into());
+                return Err("a tenant with GPU cost is in the daily totals but not in the report".into());
             };
             let has = |of: fn(&Weight) -> i128| places.values().any(|weight| of(weight) != 0).then_some(of);
             let of =

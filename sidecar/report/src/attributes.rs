@@ -174,7 +174,7 @@ impl Reader {
     fn name(&mut self, key: &str, node: Node) -> Option<Arc<str>> {
         let (name, origin) = fields::text(key, node, &mut self.errors)?;
         if name.len() > NAME_MAX_BYTES || name.chars().any(char::is_control) {
-            let problem = format!("`{}` is no short text", key.escape_debug());
+            let problem = format!("`{}` is too long or has control characters", key.escape_debug());
             self.error(&origin, problem, format!("write up to {NAME_MAX_BYTES} bytes on one line"));
             return None;
         }
@@ -187,8 +187,8 @@ impl Reader {
         match period::instant(&text) {
             Ok(us) if us.rem_euclid(DAY_US) == 0 => Some(period::day_at(us)),
             _ => {
-                let problem = format!("`valid_from`: `{}` is no day", text.escape_debug());
-                self.error(&origin, problem, "write it as in 2026-10-01: it begins at midnight, UTC");
+                let problem = format!("`valid_from`: `{}` is not a day", text.escape_debug());
+                self.error(&origin, problem, "write it as in 2026-10-01; a day begins at midnight, UTC");
                 None
             }
         }
@@ -277,9 +277,9 @@ mod tests {
             ("tenants:\n- {tenant: x, owner: a, owner: b}", "`owner` is set twice, first at a.yaml:2"),
             ("tenants:\n- {tenant: x, owner: [a]}", "`owner` is not a single value"),
             ("tenants:\n- tenant: x\n  owner:\n", "a.yaml:3: `owner` has no value"),
-            ("tenants:\n- {tenant: x, owner: \"a\\nb\"}", "`owner` is no short text"),
-            ("tenants:\n- {tenant: x, valid_from: soon}", "`valid_from`: `soon` is no day"),
-            ("tenants:\n- {tenant: x, valid_from: \"2026-10-01T12:00:00Z\"}", "is no day"),
+            ("tenants:\n- {tenant: x, owner: \"a\\nb\"}", "`owner` is too long or has control characters"),
+            ("tenants:\n- {tenant: x, valid_from: soon}", "`valid_from`: `soon` is not a day"),
+            ("tenants:\n- {tenant: x, valid_from: \"2026-10-01T12:00:00Z\"}", "is not a day"),
             ("tenants:\n- {tenant: x, tags: [a]}", "`tags` is not a map"),
             ("tenants:\n- {tenant: x, tags: {owner: a}}", "`owner` cannot be the name of a tag"),
             ("tenants:\n- {tenant: x, tags: {a: 1, a: 2}}", "`a` is set twice"),

@@ -28,8 +28,8 @@ pub(crate) struct Contribution<'a> {
     /// True for a contribution without detail that was first charged without a price: moved counts, and the money of
     /// their corrections.
     pub(crate) first_price: bool,
-    /// True for counts of which some tokens may be elsewhere: exchanges without rows whose tokens were not divided by
-    /// price.
+    /// True if some tokens of the counts may belong to another price: without rows, the tokens of exchanges with
+    /// several prices cannot be divided.
     pub(crate) is_mixed: bool,
     /// True for a correction if the counts of its exchange are under the same rate and month, so that its money is part
     /// of their cost.

@@ -79,7 +79,7 @@ struct MovedCounts {
     line: DailyTotal,
     /// Exchanges that were already passed on and are not in `line`.
     seen: u64,
-    /// True if exchanges are in `line` whose tokens may be elsewhere.
+    /// True if some tokens in `line` may belong to another price.
     is_mixed: bool,
 }
 

@@ -29,7 +29,7 @@ pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Res
         savings: report
             .savings
             .iter()
-            .map(|(currency, savings)| Worth {
+            .map(|(currency, savings)| CurrencySavings {
                 basis: report.query.basis,
                 currency: *currency,
                 savings,
@@ -47,7 +47,7 @@ pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Res
 struct Document<'a> {
     rows: Rows<'a>,
     totals: Rows<'a>,
-    savings: Vec<Worth<'a>>,
+    savings: Vec<CurrencySavings<'a>>,
     months: BTreeMap<String, &'static str>,
     notes: Vec<String>,
 }
@@ -93,15 +93,15 @@ impl Serialize for Row<'_> {
     }
 }
 
-/// The savings in a currency; what a ledger does not know is null.
-struct Worth<'a> {
+/// The savings in a currency; kinds that a ledger does not have are null.
+struct CurrencySavings<'a> {
     basis: Basis,
     currency: In,
     savings: &'a Savings,
     round: Option<u32>,
 }
 
-impl Serialize for Worth<'_> {
+impl Serialize for CurrencySavings<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let &Self { basis, currency, savings, round } = self;
         let mut members = to.serialize_map(None)?;

@@ -211,7 +211,7 @@ impl Notes {
             money(*allocated_pico)
         );
         if *left_pico != 0 {
-            said.push_str(&format!("; {} USD is of days without such usage", money(*left_pico)));
+            said.push_str(&format!("; {} USD of days without such usage stays idle", money(*left_pico)));
         }
         Some(said)
     }

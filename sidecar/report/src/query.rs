@@ -27,9 +27,9 @@ pub struct Query {
     pub idle: Idle,
     /// The attributes of tenants.
     pub attributes: Arc<Attributes>,
-    /// True to find out which requests were repeated.
+    /// True to determine which requests were repeated.
     pub repeats: bool,
-    /// A price book to charge the exchanges again by, beside the actual cost.
+    /// A price book by which the exchanges are charged again, beside the actual cost.
     pub what_if: Option<WhatIf>,
     /// The order of groups.
     pub order: Order,
@@ -93,7 +93,7 @@ pub enum RowsFor {
     Rates,
     /// Exchanges are charged again by another price book.
     WhatIf,
-    /// Repeated requests are looked for.
+    /// Repeated requests are determined.
     Repeats,
 }
 
@@ -126,7 +126,7 @@ pub enum Idle {
     None,
     /// To the tenants of the day, in proportion to their GPU cost.
     Proportional,
-    /// To the tenants of the day, each the same.
+    /// To the tenants of the day, in equal parts.
     Even,
 }
 

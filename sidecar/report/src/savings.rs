@@ -1,6 +1,6 @@
-//! The worth of usage: the saving by prompt caches, and the cost of exchanges and GPUs without a result.
+//! Savings by prompt caches, and the cost of exchanges and GPUs without a result.
 //!
-//! Law: an amount is exact or not known. Daily totals tell all but repetitions, which rows tell.
+//! Law: an amount is exact or not known. Daily totals suffice for all kinds but repetitions, which need rows.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ pub enum Kind {
     Aborted,
     /// Exchanges that failed for another reason.
     Failed,
-    /// Exchanges of requests that clients repeated, but the kept one of each; they may have failed or not.
+    /// Exchanges of requests that clients repeated, failed or not, except the one that each request keeps.
     Repeated,
     /// GPUs without an exchange.
     Idle,
@@ -82,7 +82,7 @@ impl Kind {
     }
 }
 
-/// The kinds that a ledger does not know, and the metrics that tell them.
+/// Kinds that a ledger does not have, and the metrics that have them.
 pub const UNKNOWN: [(&str, &str); 2] = [
     ("refused", "refused requests (tokenmeter_tenant_refused_total)"),
     ("rejected_drafts", "rejected draft tokens (tokenmeter_upstream_draft_tokens_total)"),

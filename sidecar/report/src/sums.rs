@@ -37,7 +37,7 @@ pub struct Sums {
     pub measured: i128,
     /// The GPU use of those, or without an exchange.
     pub gpu: GpuSums,
-    /// The cost of idle GPUs in it, allocated to the tenant, pico-dollars.
+    /// The part of that use that is the cost of idle GPUs, allocated to the tenant, pico-dollars.
     pub allocated_pico: i128,
     /// The tokens with a price, and their cost.
     pub units: UnitSums,
@@ -46,8 +46,8 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Adds a daily total that is no correction, with its rate if it has a price. `is_mixed`: some of its tokens may be
-    /// elsewhere.
+    /// Adds a daily total that is not a correction, with its rate if it has a price. `is_mixed`: some of its tokens may
+    /// belong to another price.
     pub(crate) fn add(&mut self, line: &DailyTotal, rate: Option<&Rate>, is_mixed: bool) {
         let exchanges = i128::from(line.sums.exchanges);
         self.exchanges += exchanges;
@@ -73,7 +73,7 @@ impl Sums {
     }
 
     /// Adds a correction, which is money alone: the counts of its exchange are in the exchange's own total.
-    /// `is_present`: they are there under the corrected price.
+    /// `is_present`: they are in this group, under the corrected price.
     pub(crate) fn correct(&mut self, line: &DailyTotal, is_present: bool) {
         self.priced = true;
         self.cost_pico += line.sums.cost_pico;

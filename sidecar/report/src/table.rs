@@ -27,7 +27,7 @@ struct Column {
 pub struct Layout<'a> {
     /// Digits of money after the point; all if `None`.
     pub round: Option<u32>,
-    /// The columns behind the keys; those for people if `None`.
+    /// The columns after the keys; the default ones if `None`.
     pub columns: Option<&'a [column::Column]>,
     /// True to add the savings.
     pub savings: bool,
@@ -41,7 +41,7 @@ pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Res
     write_with(report, &Layout { round, ..Layout::default() }, to)
 }
 
-/// Writes it with a layout.
+/// Writes a report with a layout.
 ///
 /// # Errors
 /// Returns the writer's error.

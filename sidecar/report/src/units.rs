@@ -1,7 +1,7 @@
 //! Costs of a unit: of a million tokens and of an exchange.
 //!
-//! Exchanges without a price are not in the divisor. The cost of input and output apart is known if every charge is the
-//! sum of its tokens at their prices: a correction is only a difference of two charges.
+//! Exchanges without a price are not in the divisor. The separate costs of input and output are known only if every
+//! charge is the sum of its tokens at their prices: a correction is a difference of two charges, without tokens.
 
 use ledger::DailyTotal;
 use meter::TokenType;
@@ -23,7 +23,7 @@ pub struct UnitSums {
     requests_max_pico: i128,
     /// True if money without tokens is in the cost.
     has_difference: bool,
-    /// True if exchanges are in it whose tokens may be elsewhere.
+    /// True if some of the tokens may belong to another price.
     is_mixed: bool,
 }
 
@@ -37,8 +37,8 @@ pub enum Direction {
 }
 
 impl UnitSums {
-    /// Adds a daily total that is no correction, charged by a rate.
-    /// `is_mixed`: some of its tokens may be elsewhere.
+    /// Adds a daily total that is not a correction, charged by a rate. `is_mixed`: some of its tokens may belong to
+    /// another price.
     pub(crate) fn add(&mut self, line: &DailyTotal, rate: &Rate, is_mixed: bool) {
         self.is_mixed |= is_mixed;
         for (kind, count) in TokenType::ALL.into_iter().zip(line.sums.tokens) {
@@ -50,7 +50,7 @@ impl UnitSums {
         self.requests_max_pico += i128::from(line.sums.exchanges) * i128::from(rate.per_request);
     }
 
-    /// Adds a correction whose tokens are at another price than the one that it corrects to.
+    /// Adds a correction whose tokens are counted under another price than the corrected one.
     pub(crate) fn add_difference(&mut self) {
         self.has_difference = true;
     }
@@ -79,8 +79,8 @@ impl UnitSums {
         is_known.then(|| million(all_pico, self.tokens.iter().sum(), round)).flatten()
     }
 
-    /// Returns true if a cost is that of the tokens, with or without the price of each request. Otherwise the cost has
-    /// the price of tokens that are counted elsewhere.
+    /// Returns true if a cost is that of the tokens, with or without the price of each request. Otherwise it includes
+    /// the price of tokens that are not in these counts.
     fn explains(&self, all_pico: i128) -> bool {
         (0..=self.requests_max_pico).contains(&(all_pico - self.cost_pico.iter().sum::<i128>()))
     }
@@ -96,7 +96,7 @@ pub(crate) fn each(pico: i128, exchanges: i128, round: Option<u32>) -> Option<De
     divided(pico, exchanges.checked_mul(PICO)?, round)
 }
 
-/// Returns a quotient with all digits that it is rounded to, as rounded money.
+/// Returns a quotient, rounded and printed as money.
 fn divided(dividend: i128, divisor: i128, round: Option<u32>) -> Option<Decimal> {
     let quotient = quotient(dividend, divisor, round.unwrap_or(DIGITS))?;
     Some(Decimal { least: round.unwrap_or(quotient.least), ..quotient })
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(cells(without, &unpriced.query, None), [""; 4]);
     }
 
-    /// A later price is a difference: daily totals do not tell its input from its output, rows do.
+    /// A later price is a difference: rows show its input and its output, daily totals only the sum.
     #[test]
     fn split_of_repriced_exchanges_needs_rows() {
         use ledger::source::Correction;
@@ -201,7 +201,7 @@ mod tests {
         );
     }
 
-    /// Two differences that cancel are no evidence of a price.
+    /// Two differences that cancel each other do not show a price.
     #[test]
     fn differences_of_zero_are_not_divided() {
         use ledger::source::Correction;
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn gpu_cost_of_a_unit_needs_all_exchanges_measured() {
+    fn gpu_unit_cost_needs_all_exchanges_measured() {
         let mut memory = by_hand();
         let asked = Query { basis: Basis::Gpu, ..query(&[Key::Tenant]) };
         memory.devices.clear();

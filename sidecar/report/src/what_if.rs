@@ -12,7 +12,7 @@ use super::contributions::{Contribution, Detail};
 use super::group::{Group, Report};
 use super::query::Basis;
 
-/// A price book to charge exchanges again by. Equal texts are equal.
+/// A price book by which exchanges are charged again. Books with equal texts are equal.
 #[derive(Clone, Debug)]
 pub struct WhatIf {
     /// The book.
@@ -73,7 +73,7 @@ impl Group {
     }
 }
 
-/// Returns notes on the book, on what it did not charge, and on own GPUs against it.
+/// Returns notes on the book, on exchanges that it did not charge, and on the cost of own GPUs compared with it.
 pub(crate) fn sentences(report: &Report) -> Vec<String> {
     let Some(what_if) = &report.query.what_if else { return Vec::new() };
     let mut all = WhatIfSums::default();
@@ -115,7 +115,7 @@ fn of_own_gpus(report: &Report, all: &WhatIfSums, currency: Currency, is_charged
     let verdict = match (is_complete, currency, gpu.cmp(&all.cost_pico)) {
         (true, "USD", std::cmp::Ordering::Less) => ": own GPUs are cheaper",
         (true, "USD", std::cmp::Ordering::Greater) => ": these prices are cheaper",
-        (true, "USD", std::cmp::Ordering::Equal) => ": both are the same",
+        (true, "USD", std::cmp::Ordering::Equal) => ": both cost the same",
         _ => "",
     };
     Some(format!(

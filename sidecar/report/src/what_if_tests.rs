@@ -129,7 +129,7 @@ fn own_gpus_are_compared_by_hand() {
     let gpu = Query { basis: Basis::Gpu, ..query(&[Key::Tenant]) };
     for (currency, output, end) in [
         ("USD", 3, "costs 0.00003 USD at these prices: own GPUs are cheaper"),
-        ("USD", 2, "costs 0.00002 USD at these prices: both are the same"),
+        ("USD", 2, "costs 0.00002 USD at these prices: both cost the same"),
         ("USD", 1, "costs 0.00001 USD at these prices: these prices are cheaper"),
         ("EUR", 3, "costs 0.00003 EUR at these prices"),
     ] {

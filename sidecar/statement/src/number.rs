@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 /// The characters of a tenant's name that stay as they are.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
-/// The most characters of an encoded name; file systems allow 255 bytes of a file name.
+/// Maximum characters of an encoded name; file systems allow 255 bytes of a file name.
 const NAME_MAX_CHARS: usize = 120;
 
 /// The digits of a digest in a number.

@@ -94,7 +94,7 @@ fn charges(statement: &Statement) -> Markup {
         let month = group.values.get(1).map(ToString::to_string).unwrap_or_default();
         let what = match class.as_str() {
             "usage" => "Usage".to_owned(),
-            "shed" => "Usage known as totals".to_owned(),
+            "shed" => "Usage recorded in totals only".to_owned(),
             "correction" if statement.adjustments.is_empty() => "Corrections of charges".to_owned(),
             "correction" => "Corrections and adjustments of charges".to_owned(),
             _ => printable(&class),
@@ -179,7 +179,7 @@ fn usage(report: &Report, head: &str) -> Markup {
                     th.n { "Exchanges" }
                     @if has_unpriced { th.n { "Without price" } }
                     th.n { "Input tokens" }
-                    th.n { "of it cached" }
+                    th.n { "of which cached" }
                     th.n { "Output tokens" }
                     th.n { "Amount" }
                 }
@@ -268,7 +268,7 @@ fn sign_off(statement: &Statement) -> Markup {
                 p.small {
                     code { "tokenmeter ledger verify" } " computes it again from the ledger, and "
                     code { "tokenmeter spend --billed " (month) " --where tenant=NAME --by model" }
-                    " has the same amounts."
+                    " shows the same amounts."
                 }
             }
             Closure::Closed { digest: None, .. } => {

@@ -57,8 +57,8 @@ pub(crate) struct AdjustmentLine {
 }
 
 impl Statement {
-    /// Makes the statement of a bill. The time `now_us`, microseconds since 1970, decides
-    /// only whether a month that is not closed is over.
+    /// Makes the statement of a bill. The time `now_us`, microseconds since 1970, decides only whether a month that is
+    /// not closed is over.
     ///
     /// # Errors
     /// If the store cannot be read, or nothing is billed to the tenant in the month.
@@ -105,7 +105,7 @@ impl Statement {
         sheet::write(&self.items, &Column::all(&self.items.query), None, to)
     }
 
-    /// Returns the notes on what the numbers leave out. They say nothing that may change after the month is closed:
+    /// Returns the notes on what the numbers leave out. They contain nothing that may change after the month is closed:
     /// neither how later corrections make the reports read the ledger, nor which later files are incomplete.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = self.charges.notes.clone();

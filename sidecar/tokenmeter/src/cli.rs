@@ -82,7 +82,8 @@ pub enum Action {
     Spend(Box<SpendArgs>),
     /// Write a printable statement of a tenant's month.
     #[command(
-        long_about = "Write a printable statement of what a tenant is billed in a month: an HTML page and a CSV. A closed month always gives the same bytes"
+        long_about = "Write a printable statement of what a tenant is billed in a month: an HTML page and a CSV. \
+                      For a closed month, both files are always the same, byte for byte"
     )]
     Statement(StatementArgs),
     /// Hash API keys, check a tenants file, try a request on it.

@@ -1,4 +1,4 @@
-//! Any text.
+//! Widths and shortening of arbitrary text.
 
 use proptest::prelude::{any, proptest};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};

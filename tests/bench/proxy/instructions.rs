@@ -17,7 +17,7 @@ use crate::wire::{self, Ask};
 
 /// Maximum time until tokenmeter accepts under callgrind.
 const TO_START: Duration = Duration::from_secs(120);
-/// A path that tokenmeter does not know: it looks for usage in the response all the same.
+/// A path that tokenmeter does not know. It searches the response for usage all the same.
 const UNKNOWN_PATH: &str = "/v1/not/known/at/all";
 /// Text frames of the two streams whose difference is the cost of a frame.
 const FEW_FRAMES: u32 = 50;
@@ -33,9 +33,9 @@ const _: () = assert!(UNKNOWN_PATH.len() == wire::PATH.len() && BYTES_PATH.len()
 /// The cost of one frame or of one request.
 struct Cost {
     name: &'static str,
-    /// Of the thread that forwards.
+    /// Counts of the forwarding thread.
     worker: Counts,
-    /// Instructions of all other threads, which also work once a second whatever passes.
+    /// Instructions of all other threads, which also work once a second, with traffic or without.
     others: f64,
 }
 
@@ -188,7 +188,7 @@ impl<'a> Profile<'a> {
 
     /// Returns the events since the last call.
     fn part(&mut self) -> Result<Part, Failure> {
-        // The records of the last exchange reach the other threads.
+        // Until then, the records of the last exchange reach the other threads.
         std::thread::sleep(Duration::from_millis(500));
         self.parts += 1;
         let id = self.child.tree()[0].to_string();
@@ -205,7 +205,7 @@ impl<'a> Profile<'a> {
                 );
             }
         }
-        // Whatever passes is more work than anything that the other threads do meanwhile.
+        // The forwarding thread does more work than any other thread.
         threads.sort_by(|a, b| b.instructions.total_cmp(&a.instructions));
         let (worker, others) = threads
             .split_first()

@@ -12,10 +12,10 @@ use crate::reply::Reply;
 use crate::wire::{self, Ask, Frames};
 use crate::{Failure, mock};
 
-const BYTES: &str = "application/octet-stream";
+const BYTES_TYPE: &str = "application/octet-stream";
 
 /// Maximum time until the next bytes arrive; a proxy under callgrind is fifty times slower.
-const PATIENCE: Duration = Duration::from_secs(60);
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The path to whose requests the server answers with bytes of a type that is not metered.
 pub(crate) const BYTES_PATH: &str = "/v1/bytes/of/no/type";
@@ -62,9 +62,9 @@ fn serve(mut stream: TcpStream, turns: &Mutex<Receiver<()>>) -> io::Result<()> {
         inbox.drain(..bytes);
         let typed = |head: &str| match is_metered {
             true => head.to_owned(),
-            false => {
-                head.replace("application/json", BYTES).replace("text/event-stream; charset=utf-8", BYTES)
-            }
+            false => head
+                .replace("application/json", BYTES_TYPE)
+                .replace("text/event-stream; charset=utf-8", BYTES_TYPE),
         };
         let Ask::Stream { text, .. } = ask else {
             stream.write_all(typed(&mock::json_reply()).as_bytes())?;
@@ -97,7 +97,7 @@ impl<'a> Client<'a> {
     pub(crate) fn connect(proxy: &str, server: &'a Server) -> Result<Self, Failure> {
         let stream = TcpStream::connect(proxy)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(READ_TIMEOUT))?;
         Ok(Self { stream, server, frames: Frames::new(0) })
     }
 

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_peers_have_every_word_that_is_filled_in() {
+    fn files_of_peers_have_every_placeholder() {
         for (name, file) in [("nginx", NGINX), ("HAProxy", HAPROXY)] {
             for word in ["LISTEN", "UPSTREAM", "CLIENT_TLS", "SERVER_TLS"] {
                 let lines = file.lines().filter(|line| !line.trim_start().starts_with('#'));

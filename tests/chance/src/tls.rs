@@ -1,7 +1,7 @@
 //! The sides of the proxy that have TLS in this run of the tests of the relay and of the process.
 //!
 //! `TOKENMETER_TEST_TLS` in the environment is `clients`, `upstreams` or `both`. The calls of [`Side::excludes`] list the
-//! tests that cannot run so, each with its reason.
+//! tests that cannot run with TLS, each with its reason.
 
 /// A side of the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Side {
         }
     }
 
-    /// Returns true, and prints the reason, if it has TLS in this run and the calling test cannot run so.
+    /// Returns true, and prints the reason why the calling test cannot run with TLS, if this side has TLS in this run.
     #[must_use]
     pub fn excludes(self, reason: &str) -> bool {
         let excludes = self.has_tls();

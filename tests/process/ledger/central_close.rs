@@ -36,7 +36,7 @@ fn refusal(arguments: &[&str]) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL"]
-async fn killed_commands_of_the_store_lose_and_double_nothing() {
+async fn killed_store_commands_lose_and_double_nothing() {
     let server = server().await;
     let place = Place::new();
     let store = tokio::task::block_in_place(postgresql::Server::start);

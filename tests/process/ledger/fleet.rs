@@ -1,6 +1,6 @@
-//! A fleet from outside: five proxies and one store; two are killed for good, one is restored from a backup, one ships
-//! after the month was closed. What was billed in the closed month and what came late are, to the last digit, the sum of
-//! the usage that clients saw, without what the killed ones had not shipped, which the report names as a gap.
+//! A fleet from outside: five proxies and one store; two are killed and never restarted, one is restored from a backup,
+//! one ships after the month was closed. The closed month and the late rows are, to the last digit, the sum of the
+//! usage that clients saw, without the rows that the killed ones had not shipped, which the report names as a gap.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::place::{Place, command, server};
 use super::postgresql;
 use crate::proxy::Proxy;
 
-/// Ends a proxy in order, so that it ships all it has.
+/// Stops a proxy gracefully, so that it ships all rows.
 fn end(mut proxy: Proxy) {
     proxy.terminate();
     assert!(proxy.ended(Duration::from_secs(30)).success(), "{}", proxy.log());
@@ -32,7 +32,7 @@ fn reported(url: &str, flags: &[&str]) -> (Bill, String) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL"]
-async fn closed_month_and_late_rows_are_what_clients_saw() {
+async fn closed_and_late_rows_equal_client_usage() {
     let server = server().await;
     let (place, upstream) = (Place::new(), server.addr());
     let store = tokio::task::block_in_place(postgresql::Server::start);

@@ -254,7 +254,7 @@ async fn required_client_certificate_is_named() {
     assert_eq!(error.to_string(), "it requires a client certificate; set cert and key");
 }
 
-/// Session tickets prove that the server accepts the client; a server without them says nothing.
+/// Session tickets prove that the server accepts the client; a server without them sends nothing.
 #[tokio::test]
 async fn probe_succeeds_without_a_fault() {
     let authority = Authority::new();

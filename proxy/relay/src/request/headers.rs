@@ -35,7 +35,7 @@ pub(crate) fn list_bytes(fields: &HeaderMap) -> usize {
     fields.iter().map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES).sum()
 }
 
-/// Bytes of a field beside its name and value.
+/// Bytes that a field counts in addition to its name and value.
 const FIELD_BYTES: usize = 32;
 
 /// Joins the `Cookie` fields of an HTTP/2 request, because HTTP/1.1 allows one field only (RFC 9113 §8.2.3).

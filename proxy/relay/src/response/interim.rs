@@ -26,7 +26,7 @@ struct Heads {
 }
 
 impl Interim {
-    /// Those of all attempts of a request that a client sent with this version of HTTP.
+    /// Returns the interim responses of all attempts of one request, which the client sent with this version of HTTP.
     pub(crate) fn new(version: Version) -> Self {
         let is_forwarded = version == Version::HTTP_11;
         Self(Arc::new(Mutex::new(Heads { is_forwarded, ..Heads::default() })))

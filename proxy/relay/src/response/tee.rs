@@ -14,8 +14,8 @@ use http_body::{Body, Frame, SizeHint};
 use meter::Tick;
 use usage::Cuts;
 
+use super::body_waker::BodyWaker;
 use super::edit::Edit;
-use super::quiet::Quiet;
 use super::rest::Rest;
 use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
 use crate::engine::{Connection, Cut, Engine};
@@ -29,7 +29,7 @@ pub(crate) struct Tee<E: Engine> {
     body: Option<UpstreamResponse<E>>,
     // Before `in_flight`: the upstream's socket is closed, or its stream reset, when the exchange ends.
     connection: Option<Box<UpstreamConnection<E>>>,
-    quiet: Quiet,
+    body_waker: BodyWaker,
     connections: Rc<Connections<E>>,
     /// True if the length of the body was unknown at its beginning.
     streamed: bool,
@@ -73,7 +73,7 @@ impl<E: Engine> Tee<E> {
             streamed: body.size_hint().exact().is_none(),
             body: Some(body),
             connection: Some(connection),
-            quiet: Quiet::new(),
+            body_waker: BodyWaker::new(),
             connections,
             state: State::Open,
             slices: 0,
@@ -116,14 +116,14 @@ impl<E: Engine> Body for Tee<E> {
             State::Cut if in_flight.is_http1 && in_flight.client.is_blocked() => return Poll::Pending,
             State::Cut => return Poll::Ready(Some(Err(Cut))),
         }
-        this.quiet.follow(cx);
-        let mut driving = Context::from_waker(this.quiet.waker());
+        this.body_waker.follow(cx);
+        let mut driving = Context::from_waker(this.body_waker.waker());
         loop {
             let mut driven = match &mut this.connection {
                 Some(connection) => connection.http.drive(&mut driving),
                 None => Context::from_waker(Waker::noop()),
             };
-            let (polled, woken) = this.quiet.poll(|| Pin::new(&mut *body).poll_frame(&mut driven));
+            let (polled, woken) = this.body_waker.poll(|| Pin::new(&mut *body).poll_frame(&mut driven));
             let Poll::Ready(frame) = polled else {
                 if woken {
                     continue;

@@ -127,7 +127,7 @@ impl Responses {
         self.open.len() >= RESPONSES_MAX && self.dispensable().is_none()
     }
 
-    /// The response that makes room for another one: the server may never begin or continue it.
+    /// Returns the response that is given up when there are too many: the server may never begin or continue it.
     fn dispensable(&self) -> Option<usize> {
         let failed = self.position(|response| response.failed_at.is_some());
         failed.or_else(|| self.position(|response| response.kind == Kind::Asked))
@@ -155,7 +155,7 @@ impl Responses {
             MessageKind::Session => self.learn(message, Side::Server),
             MessageKind::TurnEnd => self.turn_end = Some(at),
             MessageKind::Created => {
-                // In a lane one response follows another.
+                // In a stream, one response follows another: a failed one has ended.
                 while let Some(place) = self
                     .position(|response| response.failed_at.is_some() && response.stream == envelope.stream)
                 {
@@ -215,7 +215,7 @@ impl Responses {
             }
             MessageKind::Error => {
                 let place = self.failed(message);
-                // The error may be that of another message of the client, and the response go on.
+                // The error may belong to another message of the client; then the response goes on.
                 let may_go_on = place.is_some_and(|place| self.open[place].kind == Kind::Response);
                 self.pass(place, message, !may_go_on, at);
                 if let Some(place) = place.filter(|_| may_go_on) {

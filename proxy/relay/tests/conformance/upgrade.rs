@@ -66,7 +66,7 @@ fn websocket_with_a_body_or_another_method_is_not_asked_for() {
 }
 
 #[test]
-fn client_that_leaves_is_seen_while_the_upstream_reads_nothing() {
+fn leaving_client_is_noticed_while_upstream_reads_nothing() {
     let (ended, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);
     let upstream = Upstream::start(move |peer, _| {

@@ -245,7 +245,7 @@ fn whole_answer_is_complete_before_its_stream_ends() {
 
 /// The end of the stream comes in a frame of its own, or the connection breaks off before.
 #[test]
-fn answer_without_a_body_is_complete_with_its_head() {
+fn bodyless_answer_is_complete_with_its_head() {
     // `:status`, as 204, 304, and 200 with `content-length: 0`.
     for (block, status) in [(&b"\x89"[..], 204), (b"\x8b", 304), (b"\x88\x0f\x0d\x010", 200)] {
         for ends in [true, false] {
@@ -328,7 +328,7 @@ fn long_head_cuts_no_streams_of_others() {
 
 /// A request may be the cause of the error even if it is short.
 #[test]
-fn request_after_a_connection_error_is_sent_again_alone_and_once() {
+fn request_is_resent_once_alone_after_connection_error() {
     let server = touchy(4000);
     let proxy = proxy(server.address);
     let mut poster = proxy.connect();
@@ -341,7 +341,7 @@ fn request_after_a_connection_error_is_sent_again_alone_and_once() {
 }
 
 #[test]
-fn request_without_a_part_in_a_connection_error_succeeds() {
+fn request_unrelated_to_connection_error_succeeds() {
     let server = Http2Server::start(|mut frames, number| async move {
         frames.begin(&[]).await;
         let (stream, _) = frames.request().await.unwrap();

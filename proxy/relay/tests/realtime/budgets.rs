@@ -120,7 +120,7 @@ fn answer_in_progress_ends_before_the_session() {
 
 /// A server with turn detection answers audio that the client sent beside an earlier answer.
 #[test]
-fn answer_that_the_server_begins_over_budget_is_the_last() {
+fn server_begun_answer_over_budget_is_last() {
     let (go, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);
     let (server, heard, seen) = listening(move |socket| {

@@ -94,7 +94,7 @@ fn client_that_stays_after_the_upstream_loses_its_connection() {
 }
 
 #[test]
-fn client_that_closes_is_seen_while_the_upstream_reads_nothing() {
+fn closing_client_is_noticed_while_upstream_reads_nothing() {
     let (ended, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);
     let server = Server::start(move |_| {

@@ -1,4 +1,4 @@
-//! The ids by which a request of Responses or of Gemini's interactions continues earlier ones: no content. The client chooses
+//! The ids by which a request of Responses or of Gemini's interactions continues earlier ones. The client chooses
 //! them, so a value that is longer than a name, or has characters other than visible ASCII, is no id.
 
 use crate::json::Value;

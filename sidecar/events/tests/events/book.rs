@@ -39,14 +39,14 @@ impl Book {
         row
     }
 
-    /// Enters so many more rows, and waits until they are on the disk.
+    /// Enters this many more rows, and waits until they are on the disk.
     pub(crate) fn enter(&mut self, rows: u64) {
         (self.entered..self.entered + rows).for_each(|number| self.ledger.enter(Self::row(number)));
         self.entered += rows;
         until("the rows are on the disk", || self.ledger.status().rows_total == self.entered - self.before);
     }
 
-    /// Stops the writer, has something done to the file of the open month, and starts it again.
+    /// Stops the writer, changes the file of the open month by a function, and starts it again.
     pub(crate) fn meanwhile(&mut self, done: impl FnOnce(&Path)) {
         assert!(self.ledger.shutdown(Duration::from_secs(60)));
         done(&self.place.ledger());
@@ -88,7 +88,7 @@ impl Drop for Book {
 
 fn opened(path: &Path) -> Ledger {
     let plan = ledger::Plan::new(path);
-    // It is the end of October for good.
+    // The clock stays at the end of October.
     ledger::start(ledger::Plan { clock: Arc::new(|| NOON_US + 10 * DAY_US), ..plan })
 }
 

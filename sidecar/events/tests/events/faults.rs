@@ -156,7 +156,7 @@ fn unreadable_file_does_not_stop_the_others() {
 }
 
 #[test]
-fn unwritable_cursor_is_an_error_and_events_go_on() {
+fn unwritable_cursor_is_reported_and_events_continue() {
     let receiver = Receiver::start(|_, _| Answer::Accept);
     let mut book = Book::new();
     // A folder of this name can be neither removed as a file nor replaced.

@@ -65,7 +65,7 @@ fn dropped(value: &str) -> Option<&'static str> {
         "frame_unparsed" => "the meter could not parse a frame of a stream to its end",
         "panic" => "a bug: the connection was closed, or its metering ended; please report it",
         "accept" => "a connection could not be accepted, as without free file descriptors",
-        "handshake" => "a client failed the TLS handshake, stalled in it, or spoke HTTP instead",
+        "handshake" => "a client failed the TLS handshake, stalled in it, or sent HTTP instead",
         "proxy_header" => {
             "a connection without the header of the PROXY protocol that its listener expects, or from a peer that is not trusted"
         }
@@ -90,7 +90,7 @@ fn dropped(value: &str) -> Option<&'static str> {
         }
         "admin_connection" => "a connection to the metrics page was closed so that another is served",
         "admin_handshake" => {
-            "a client of the metrics page failed the TLS handshake, stalled in it, or spoke HTTP instead"
+            "a client of the metrics page failed the TLS handshake, stalled in it, or sent HTTP instead"
         }
         _ => return None,
     })

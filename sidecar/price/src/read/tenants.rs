@@ -33,7 +33,7 @@ impl Reader {
         let factors = terms.factors();
         let rates = factors.len() * drafts.iter().map(|draft| draft.sheets.len()).sum::<usize>();
         if rates > RATES_MAX {
-            let message = format!("`tenants` makes {rates} rates of their own, more than {RATES_MAX}");
+            let message = format!("`tenants` adds {rates} rates, more than {RATES_MAX}");
             self.error(
                 node.line,
                 message,
@@ -47,7 +47,7 @@ impl Reader {
                 let prices = self.multiplied(first.line, &place, &sheet.prices, factor);
                 sheet.by_factor.push(prices);
             }
-            // One for all of its prices.
+            // One warning for all prices of the entry.
             self.warnings.dedup();
             self.errors.dedup();
         }
@@ -60,7 +60,7 @@ impl Reader {
             (Some(node), None) => ("discount", node),
             (None, Some(node)) => ("markup", node),
             (None, None) | (Some(_), Some(_)) => {
-                let message = format!("`{}` does not have one of `discount` and `markup`", quoted(name));
+                let message = format!("`{}` must have either `discount` or `markup`", quoted(name));
                 self.error(line, message, "write one, as in `discount: 10%`");
                 return None;
             }
@@ -83,5 +83,5 @@ impl Reader {
     }
 }
 
-/// The most rates of tenants' terms, of a few hundred bytes each.
+/// Maximum rates of tenants' terms, of a few hundred bytes each.
 const RATES_MAX: usize = 100_000;

@@ -30,7 +30,7 @@ pub(super) struct Charge {
     pub(super) publisher: Option<Arc<str>>,
     /// The tenant's attributes.
     pub(super) attributes: Option<Arc<Entry>>,
-    /// The split of GPU cost without an exchange that it is a part of.
+    /// The split of which this charge is a part, if it is GPU cost without an exchange.
     pub(super) split: Option<Split>,
     pub(super) currency: Currency,
     pub(super) kind: Kind,
@@ -57,7 +57,7 @@ pub(super) struct Charge {
 pub(super) struct Split {
     /// The id of the method.
     pub(super) method: &'static str,
-    /// The part of the whole, which is 1.
+    /// The ratio of this part to the whole.
     pub(super) ratio: Decimal,
 }
 

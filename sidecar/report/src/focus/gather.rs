@@ -143,7 +143,7 @@ pub(super) fn charges(
         }
         Ok(())
     })?;
-    // GPU use without an exchange that filters exclude: ratios are to the whole.
+    // GPU use without an exchange that filters exclude; ratios are relative to the whole.
     let mut excluded = BTreeMap::new();
     if by_gpu {
         let to = (&mut sums, &mut excluded);

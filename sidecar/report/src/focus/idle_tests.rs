@@ -166,7 +166,7 @@ fn metadata_describes_columns_and_months() {
 
 /// Without a price, the time is allocated, and the ratios are those of the time.
 #[test]
-fn ratios_without_a_price_are_those_of_the_quantity() {
+fn ratios_without_a_price_are_of_the_quantity() {
     let mut memory = crate::allocation::tests::by_hand();
     memory.rows.iter_mut().for_each(|(_, _, used)| used.as_mut().expect("known").gpu_hours_pico = 0);
     memory.devices.truncate(1);

@@ -16,7 +16,7 @@ use crate::query::Query;
 const PRECISION: u32 = 38;
 const SCALE: u32 = 15;
 
-/// Writes the metadata of a dataset beside which a report made these notes.
+/// Writes the metadata of a dataset, from the notes of its report.
 ///
 /// # Errors
 /// Returns the writer's error.
@@ -53,7 +53,7 @@ pub fn write(query: &Query, options: &Options, notes: &Notes, to: &mut dyn Write
                 })
             })
             .collect();
-        // A collection of sectors has one at least.
+        // FOCUS requires at least one sector in a collection.
         if !sectors.is_empty() {
             metadata["Recency"] = json!([{
                 "DatasetInstanceId": instance,

@@ -1,5 +1,5 @@
-//! Closing a month at the store: of all ledger files of the month, also of those that are lost. What arrives for it later
-//! is billed in the first open month.
+//! Closing a month at the store, with all its ledger files, also those that are lost. Rows that arrive for it later are
+//! billed in the first open month.
 //!
 //! Laws: a month is closed once, after those before it, and only if it verifies. A crash at any point leaves it open or
 //! closed; closing it again completes the sign-off.
@@ -61,7 +61,7 @@ pub fn close(address: &Address, wanted: Month, who: &str) -> Result<SignOff, Sou
     let mut client = connect(address)?;
     schema::check(&mut client)?;
     let name = month::name(wanted);
-    // Once without an effect, because a month that cannot be closed need not be verified.
+    // A rehearsal without an effect, because a month that cannot be closed need not be verified.
     let mut rehearsal = client.transaction().map_err(ShipError::from)?;
     freeze(&mut rehearsal, &name, who)?;
     rehearsal.rollback().map_err(ShipError::from)?;
@@ -107,7 +107,7 @@ impl Computed {
         self.files.get(file).map(|file| &file.digest[..])
     }
 
-    /// Writes the sign-off, if another process did not.
+    /// Writes the sign-off, unless another process did.
     fn write(&self, client: &mut Client, month: Month) -> Result<(), ShipError> {
         let mut transaction = client.transaction()?;
         let (digest, document) = (&self.digest[..], self.document.to_string());
@@ -319,7 +319,7 @@ impl Central {
 }
 
 impl ClosedFile {
-    /// Takes the parts of rows that were deleted since, if there are such rows.
+    /// Replaces the parts of tables whose rows were deleted since by those of the sign-off.
     fn replace_forgotten(&self, of: Month, forgotten: &[Month], parts: &mut [PartDigest]) {
         if !forgotten.iter().any(|month| (self.rows_since..=of).contains(month)) {
             return;

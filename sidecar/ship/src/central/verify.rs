@@ -118,12 +118,12 @@ impl Central {
         for (file, signed) in &signed {
             if computed.file(file).is_none_or(|computed| computed != &signed.digest[..]) {
                 differences
-                    .push(format!("the ledger file {} is not as it was when it was closed", uuid(file)));
+                    .push(format!("the ledger file {} has changed since its month was closed", uuid(file)));
             }
         }
         let others = computed.files().filter(|file| !signed.contains_key(*file)).map(uuid);
         differences
-            .extend(others.map(|file| format!("the ledger file {file} came after the month was closed")));
+            .extend(others.map(|file| format!("the ledger file {file} arrived after the month was closed")));
         if computed.digest[..] != digest[..] {
             differences.push("its digest is not that of its sign-off".to_owned());
         }

@@ -115,8 +115,8 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Leaves out a late row that its ledger file, or late rows of it, have in a closed month already: the key of these tables
--- is the file and the column that the trigger names.
+-- Leaves out a late row that is already in a closed month, under its ledger file or under late rows of that file. The
+-- key of these tables is the file and the column that the trigger names.
 CREATE FUNCTION tokenmeter.leave_out_known() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -431,10 +431,10 @@ DECLARE
 BEGIN
   PERFORM tokenmeter.require_schema_owner('close');
   IF month !~ '^[0-9]{4}-(0[1-9]|1[0-2])$' THEN
-    RAISE EXCEPTION 'no month: %', month USING ERRCODE = 'TM003', HINT = 'Write it as 2026-10.';
+    RAISE EXCEPTION 'not a month: %', month USING ERRCODE = 'TM003', HINT = 'Write it as 2026-10.';
   END IF;
   first := to_date(month, 'YYYY-MM');
-  -- Waits for running batches, and blocks new ones: a batch is in the month, or late.
+  -- Waits for running batches, and blocks new ones: each batch is entered before the closing, or is late.
   PERFORM pg_advisory_xact_lock(7954884599196870001);
   SELECT * INTO c FROM tokenmeter.closing x WHERE x.month = first;
   IF FOUND THEN

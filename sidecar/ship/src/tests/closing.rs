@@ -73,7 +73,7 @@ fn copied(ledger: &Path, to: &Place) -> PathBuf {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn digest_of_a_file_is_what_its_own_close_says() {
+fn digest_of_a_file_equals_its_own_closing() {
     let database = shared().database();
     let url = shared().url(&database);
     let mut book = TestLedger::new();
@@ -145,7 +145,7 @@ fn digest_of_a_file_is_what_its_own_close_says() {
         owner.batch_execute(back).unwrap();
         well(&database);
     }
-    // Not even its own role enters anything in it.
+    // Not even the schema's owner can enter rows in a closed month.
     let entered = "INSERT INTO tokenmeter.gap SELECT instance, 99, now(), now(), 'x', 1, true FROM tokenmeter.closed_file";
     let error = owner.batch_execute(entered).unwrap_err();
     assert_eq!(error.code().unwrap().code(), "TM004");
@@ -202,7 +202,7 @@ fn late_rows_are_billed_in_next_open_month() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn months_are_closed_in_their_order_after_their_end() {
+fn months_are_closed_in_order_after_their_end() {
     let database = shared().database();
     let url = shared().url(&database);
     let mut owner = shared().client(&database).unwrap();

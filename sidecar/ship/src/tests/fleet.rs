@@ -1,6 +1,6 @@
-//! A fleet: five ledgers and one store, two of them killed for good, one restored from a backup, one late by days. The
-//! months closed at the store plus what came late are the sum of all that was entered, but for what the killed ones had
-//! not shipped, which the reports name as gaps.
+//! A fleet: five ledgers and one store, two of them killed and never restarted, one restored from a backup, one late by
+//! days. The months closed at the store plus the late rows are the sum of all entered rows, except those that the
+//! killed ones had not shipped, which the reports name as gaps.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn total(database: &str) -> (u64, i128) {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn closed_fleet_is_the_sum_of_what_was_entered() {
+fn closed_months_sum_to_all_entered_rows() {
     let database = shared().database();
     let url = shared().url(&database);
     let mut owner = shared().client(&database).unwrap();

@@ -1,5 +1,5 @@
-//! Commands of the store that are cut off after any of their messages, as by a kill: done again, they leave what one run
-//! leaves.
+//! Commands on the store whose connection breaks after any of their messages, as by a kill. Run again, they leave the
+//! same rows as a single run.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -15,13 +15,13 @@ use super::ledgers::TestLedger;
 use super::server::{PASSWORD, shared};
 use crate::{Address, close};
 
-/// A way to the server that breaks after a number of messages from the client, over all connections.
-struct Wire {
+/// A forwarder to the server that breaks after a number of messages from the client, over all connections.
+struct Forwarder {
     port: u16,
     left: Arc<AtomicI64>,
 }
 
-impl Wire {
+impl Forwarder {
     fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -56,8 +56,13 @@ fn forward(mut from: TcpStream, mut to: TcpStream, left: &AtomicI64) {
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }
 
-/// Runs a command, cut off after each of its messages (`--long`, else after some), and then as a whole. Returns its result, and the number of cuts.
-fn cut_everywhere<T>(wire: &Wire, stride: &mut Chance, run: impl Fn() -> Result<T, SourceError>) -> (T, i64) {
+/// Runs a command, cut off after each of its messages (`--long`, else after some), and then as a whole. Returns its
+/// result, and the number of cuts.
+fn cut_everywhere<T>(
+    wire: &Forwarder,
+    stride: &mut Chance,
+    run: impl Fn() -> Result<T, SourceError>,
+) -> (T, i64) {
     let mut messages = 0;
     loop {
         messages += if chance::is_long() { 1 } else { 1 + stride.below(9) as i64 };
@@ -77,7 +82,7 @@ fn cut_everywhere<T>(wire: &Wire, stride: &mut Chance, run: impl Fn() -> Result<
 #[ignore = "needs PostgreSQL"]
 fn commands_cut_off_anywhere_lose_and_double_nothing() {
     let (plain, cut) = (shared().database(), shared().database());
-    let (wire, mut stride) = (Wire::new(), Chance::new(20_261_127));
+    let (wire, mut stride) = (Forwarder::new(), Chance::new(20_261_127));
     let mut found = Vec::new();
     for database in [&plain, &cut] {
         let url = shared().url(database);

@@ -55,14 +55,18 @@ fn tenant_name(text: &str) -> Result<String, String> {
 
 fn amount(text: &str) -> Result<i128, String> {
     price::exact_pico(text).ok_or_else(|| {
-        format!("`{}` is no decimal number of at most 12 places, or is too large", text.escape_debug())
+        format!(
+            "`{}` is not a decimal number with at most 12 decimal places, or is too large",
+            text.escape_debug()
+        )
     })
 }
 
 fn currency(text: &str) -> Result<Currency, String> {
     let code = text.as_bytes().try_into().map(Currency).ok();
-    code.filter(Currency::is_known)
-        .ok_or_else(|| format!("`{}` is no currency in use; write one as USD", text.escape_debug()))
+    code.filter(Currency::is_known).ok_or_else(|| {
+        format!("`{}` is not a currency in use; write a code such as USD", text.escape_debug())
+    })
 }
 
 /// Enters the adjustment. Returns the text to print.
@@ -82,8 +86,8 @@ pub(crate) fn run(args: &AdjustArgs) -> Result<String, LedgerError> {
     Ok(match is_new {
         true => format!("{amount} {code} were entered for {tenant} in {month}"),
         false => format!(
-            "{amount} {code} were entered for {tenant} in {month} for this reason before: nothing changed; another \
-             adjustment needs another reason"
+            "{amount} {code} had already been entered for {tenant} in {month} for this reason: nothing changed; give \
+             another adjustment another reason"
         ),
     })
 }
@@ -97,7 +101,7 @@ Examples:
 
 Reports show it as a charge of the tenant with the model __adjustment__ and the
 class correction; the key `entry` is the reason. In a closed month it is billed
-in the open one. The same command again enters nothing.";
+in the open one. Repeating the command enters nothing.";
 
 #[cfg(test)]
 mod tests {
@@ -118,10 +122,10 @@ mod tests {
         let found = args("--amount -50.000000000001 --currency USD --month 2026-10 --ledger x.db").unwrap();
         assert_eq!((found.amount, found.month), (-50_000_000_000_001, 681));
         for (line, part) in [
-            ("--amount fifty --currency USD --month 2026-10", "`fifty` is no decimal number"),
-            ("--amount 0.0000000000001 --currency USD --month 2026-10", "at most 12 places"),
+            ("--amount fifty --currency USD --month 2026-10", "`fifty` is not a decimal number"),
+            ("--amount 0.0000000000001 --currency USD --month 2026-10", "at most 12 decimal places"),
             ("--amount 1 --currency USD --month october", "write one as 2026-10"),
-            ("--amount 1 --month 2026-10 --currency XYZ", "no currency in use"),
+            ("--amount 1 --month 2026-10 --currency XYZ", "not a currency in use"),
         ] {
             let error = args(line).unwrap_err();
             assert!(error.contains(part), "{line}: {error}");

@@ -91,7 +91,7 @@ pub(crate) fn central_summary(sign_off: &SignOff, store: &str, now_us: i64) -> S
     if lacking > 0 {
         let lacking = group_thousands(&lacking.to_string());
         of_files.push_str(&format!(
-            ", {lacking} of them not shipped to their end: rows that arrive later are billed in the open month"
+            ", {lacking} of them not completely shipped: rows that arrive later are billed in the open month"
         ));
     }
     let place = [("store", store.to_owned()), ("ledger files", of_files)];

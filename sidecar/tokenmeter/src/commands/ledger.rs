@@ -300,8 +300,8 @@ Examples:
 
 A file becomes read-only, and its sign-off is written beside it. A ledger that
 is shipped is closed at the central store, for all ledgers at once: the role in
-the URL must own the schema tokenmeter. What is shipped later for a closed month
-is billed in the first open one. Closing a month again changes nothing.";
+the URL must own the schema tokenmeter. Rows that arrive later for a closed
+month are billed in the first open one. Closing a month again changes nothing.";
 
 const FORGET: &str = "\
 Example:
@@ -316,7 +316,7 @@ the proxy that writes it applies.";
 pub(crate) enum LedgerError {
     NoLedger(NoLedger),
     Store(SourceError),
-    /// A central store has a backup of its own.
+    /// The backup of a central store is PostgreSQL's own.
     StoreBackup(String, PathBuf),
     Ledger(Error),
     Reprice(RepriceError),

@@ -83,10 +83,14 @@ fn show_prints_the_prices_of_a_tenant() {
          - {name: m, input: 1, output: 2, per_request: 0.01}\n",
     );
     for (line, tenant, output) in [
-        ("m", "tenants  `acme` discount 10%, `x-*` markup 50%; --tenant shows one's prices\n", "2.00"),
+        (
+            "m",
+            "tenants  `acme` discount 10%, `x-*` markup 50%; --tenant NAME shows the prices of one\n",
+            "2.00",
+        ),
         ("m --tenant acme", "tenant   `acme`: `acme` discount 10%\n", "1.80"),
         ("m --tenant x-1", "tenant   `x-1`: `x-*` markup 50%\n", "3.00"),
-        ("m --tenant other", "tenant   `other`: the prices of all\n", "2.00"),
+        ("m --tenant other", "tenant   `other`: no terms of its own\n", "2.00"),
     ] {
         let args = show(&format!("{line} --at 2026-10-01"));
         let at_us = args.at.expect("a date");

@@ -72,11 +72,11 @@ pub struct SpendArgs {
     #[arg(
         long,
         value_name = "FILE",
-        help = with_variable("Attributes of tenants, for their keys and for FOCUS tags", "attributes"),
+        help = with_variable("Attributes file of tenants, for report keys and FOCUS tags", "attributes"),
         help_heading = ROWS
     )]
     attributes: Option<String>,
-    /// Charge the exchanges again by this price file, beside their actual cost; nothing is entered.
+    /// Also show what the exchanges would cost by this price file; nothing is entered.
     #[arg(long = "what-if", value_name = "FILE", help_heading = ROWS)]
     what_if: Option<String>,
     /// Order of the rows; by default by keys, or by cost with --top.
@@ -91,8 +91,8 @@ pub struct SpendArgs {
     /// Only with table and csv: columns after the keys, or `all`; by default the usual ones of a bill.
     #[arg(long, value_name = "NAME,…", help_heading = OUTPUT)]
     columns: Option<String>,
-    /// Add what prompt caches saved, and what aborted, failed and repeated exchanges and idle GPUs cost; reads rows. JSON
-    /// has it always, without repetitions unless this is set.
+    /// Add what prompt caches saved and what aborted, failed and repeated exchanges and idle GPUs cost; reads rows.
+    /// JSON always has it, but repetitions only with this flag.
     #[arg(long, help_heading = OUTPUT)]
     savings: bool,
     /// Round money to N decimal places, half to even, each row and the total by itself; CSV then has rows of totals,
@@ -468,7 +468,7 @@ fn write_error(args: &SpendArgs, error: io::Error) -> Result<(), SpendError> {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Ok(()),
         _ => {
-            let path = args.output.clone().unwrap_or_else(|| "the screen".into());
+            let path = args.output.clone().unwrap_or_else(|| "standard output".into());
             Err(SpendError::Write(path, "--output", error))
         }
     }

@@ -324,7 +324,7 @@ fn webhook_and_secret_are_checked_and_hidden() {
         [
             &*short_error,
             "--budget-webhook: the webhook's URL is invalid: it contains a user name or a password; \
-             remove them, and name a file with the secret in the setting beside the URL",
+             remove them, put the secret into a file, and name the file in its own setting",
         ]
     );
     assert!(errors_of(&with("https://example.com/", "/nonexistent"))[0].contains("No such file"));

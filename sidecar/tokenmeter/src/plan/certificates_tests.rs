@@ -124,7 +124,7 @@ fn certificate_rule_without_verified_clients_is_a_warning() {
 }
 
 #[test]
-fn pipe_in_place_of_a_reloaded_file_is_an_error() {
+fn pipe_as_a_reloaded_file_is_an_error() {
     let pair = PairFolder::new("pipe");
     let made = std::process::Command::new("mkfifo").arg(pair.text("@/pipe")).status().unwrap();
     assert!(made.success());

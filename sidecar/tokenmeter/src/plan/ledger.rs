@@ -40,7 +40,7 @@ impl Reader<'_> {
         if path.text.is_empty() {
             let events = self.value(EVENTS);
             if !events.text.is_empty() {
-                let problem = "there is no ledger whose rows are the events";
+                let problem = "usage events come from the ledger, which is not set";
                 self.errors.push(Diagnostic::at(&events.origin, problem, "set `ledger` to a file"));
             }
             if !store.text.is_empty() {
@@ -86,7 +86,7 @@ impl Reader<'_> {
         let token = (!token.text.is_empty()).then(|| {
             let file = TokenFile::at(&token.text);
             if let Err(error) = file.read() {
-                let problem = format!("no token is in `{}`: {error}", token.text.escape_debug());
+                let problem = format!("no token can be read from `{}`: {error}", token.text.escape_debug());
                 let remedy = "put the token there, on one line, or remove the setting";
                 self.errors.push(Diagnostic::at(&token.origin, problem, remedy));
             }

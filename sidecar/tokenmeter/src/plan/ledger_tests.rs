@@ -121,7 +121,7 @@ fn errors_have_remedies() {
         ),
         (
             &[("usage_events", "https://events.example/")],
-            "--usage-events: there is no ledger whose rows are the events; set `ledger` to a file",
+            "--usage-events: usage events come from the ledger, which is not set; set `ledger` to a file",
         ),
         (
             &[("ledger", "spend.db"), ("usage_events", "events.example")],
@@ -143,7 +143,7 @@ fn errors_have_remedies() {
                 ("usage_events", "https://events.example/"),
                 ("usage_events_token_file", "/nonexistent"),
             ],
-            "--usage-events-token-file: no token is in `/nonexistent`: No such file or directory (os error 2); put the \
+            "--usage-events-token-file: no token can be read from `/nonexistent`: No such file or directory (os error 2); put the \
              token there, on one line, or remove the setting",
         ),
         (

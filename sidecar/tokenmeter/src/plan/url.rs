@@ -110,8 +110,8 @@ fn scheme(text: &str) -> Result<(bool, &str), UrlError> {
     }
 }
 
-/// Returns the path of a Unix socket, the text after `unix:`. As of all files, it is absolute or relative to the directory
-/// in which the process is started.
+/// Returns the path of a Unix socket, the text after `unix:`. Like all paths, it is absolute or relative to the
+/// directory in which the process is started.
 pub(super) fn socket_path(path: &str) -> Result<Arc<Path>, UrlError> {
     let remedy = "write unix:PATH, as in unix:/run/vllm.sock";
     if path.starts_with("//") {

@@ -1,5 +1,5 @@
-//! Reloads the files of TLS towards upstreams: trusted roots, client certificates and their keys. New connections use the
-//! new ones; open ones stay.
+//! Reloads the TLS files of upstreams: trusted roots, client certificates and their keys. New connections use the new
+//! files; open connections stay.
 
 use std::path::PathBuf;
 use std::time::Instant;

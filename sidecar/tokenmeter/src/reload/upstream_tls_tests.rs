@@ -16,7 +16,7 @@ fn pair() -> (String, String) {
 }
 
 #[test]
-fn changed_files_are_loaded_once_and_broken_ones_refused() {
+fn changed_files_load_once_and_broken_files_never() {
     let folder = Folder::new("upstream-tls");
     let write = |(certificate, key): (String, String)| {
         fs::write(folder.at("crt"), certificate).unwrap();

@@ -1,5 +1,5 @@
-//! Closing, repricing, adjusting and backups, killed at each system call and at random, and repeated: the result equals that of an
-//! uninterrupted run. Needs strace.
+//! Closing, repricing, adjusting and backups, killed at each system call and at random, and repeated: the result equals
+//! that of an uninterrupted run. Needs strace.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -451,8 +451,8 @@ impl Client {
         }
     }
 
-    /// Returns once the client of a tunnel has left while nothing is read from it: its socket is reset or, of a session,
-    /// has been closed for [`limits::CLIENT_CLOSE`]. Another tunnel may have a closed half.
+    /// Returns once the client of a tunnel has left while nothing is read from it: its socket is reset or, in a
+    /// session, has been closed for [`limits::CLIENT_CLOSE`]. Clients of other tunnels may close their half.
     pub(crate) async fn left_tunnel(&self, is_session: bool) {
         let closed = async {
             self.gone(!is_session).await;

@@ -24,7 +24,7 @@ pub(crate) struct UpstreamIo<S> {
 }
 
 /// Copies bytes until each side has closed its half, or one of them fails, or the session ends the connection. `left`
-/// ends once the client has left; it counts while the upstream takes no bytes, because the client is not read then.
+/// ends once the client has left; it matters while the upstream takes no bytes, because the client is not read then.
 /// `first`: the bytes that were read from the client after its request.
 pub(crate) async fn run<C, U>(
     (mut client, left): (C, impl Future<Output = ()>),

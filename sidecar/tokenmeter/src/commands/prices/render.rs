@@ -149,9 +149,9 @@ pub(super) fn show(book: &Book, entry: &Entry, args: &Show, at_us: i64) -> Strin
     let all: Vec<String> = book.tenants().iter().map(named).collect();
     match (&args.tenant, terms) {
         (Some(tenant), Some(terms)) => line("tenant", &format!("{}: {}", shown(tenant), named(terms))),
-        (Some(tenant), None) => line("tenant", &format!("{}: the prices of all", shown(tenant))),
+        (Some(tenant), None) => line("tenant", &format!("{}: no terms of its own", shown(tenant))),
         (None, _) if all.is_empty() => {}
-        (None, _) => line("tenants", &format!("{}; --tenant shows one's prices", all.join(", "))),
+        (None, _) => line("tenants", &format!("{}; --tenant NAME shows the prices of one", all.join(", "))),
     }
     for offer in &offers {
         let rate = offer.rate_for(terms);

@@ -21,11 +21,11 @@ pub(crate) struct Http2Body {
 }
 
 impl Http2Body {
-    /// The response with its body. `is_head`: it answers a `HEAD`.
+    /// Returns the response with its body. `is_head`: it answers a `HEAD`.
     pub(super) fn of(response: Response<RecvStream>, is_head: bool) -> Response<Self> {
         let length =
             response.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        // RFC 9110 §6.4.1.
+        // These have no content (RFC 9110 §6.4.1).
         let is_empty = is_head
             || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
             || length == Some(0);

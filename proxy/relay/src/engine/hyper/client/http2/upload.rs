@@ -96,7 +96,7 @@ impl<B: UpstreamBody> Upload<B> {
                             self.sent = None;
                             let trailers = head::fields(&frame.into_trailers().unwrap_or_default());
                             if list_bytes(&trailers) > limits::H2_SHARED_LIST_BYTES {
-                                // The server may close the connection for them.
+                                // The server may close the connection because of their length.
                                 self.out.send_reset(Reason::CANCEL);
                                 self.state = State::Failed(BodyError::Malformed);
                                 continue;

@@ -1,14 +1,15 @@
 //! The waker with which a body drives its upstream connection.
 //!
-//! An engine's channel between connection and body wakes the connection whenever a frame is taken from it. Both belong to
-//! the same task here: that wake would poll the whole client connection once more per frame, after the frame was sent.
+//! An engine's channel between connection and body wakes the connection whenever a frame is taken from it. Here, both
+//! belong to the same task, so that wake would poll the whole client connection once more per frame, after the frame
+//! was sent.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
 
 /// Forwards wakes to the task that polls the body, except those that arrive while the body is polled.
-pub(super) struct Quiet {
+pub(super) struct BodyWaker {
     state: Arc<State>,
     /// The same at every poll, so that engines need not clone it.
     waker: Waker,
@@ -35,7 +36,7 @@ impl Wake for State {
     }
 }
 
-impl Quiet {
+impl BodyWaker {
     pub(super) fn new() -> Self {
         let state = Arc::new(State {
             task: Mutex::new(Waker::noop().clone()),
@@ -53,13 +54,13 @@ impl Quiet {
         }
     }
 
-    /// The waker to drive the connection with.
+    /// Returns the waker with which the connection is driven.
     pub(super) fn waker(&self) -> &Waker {
         &self.waker
     }
 
-    /// Polls the body. Returns true, too, if a wake was kept back: the connection can go on, and has to be driven again
-    /// before the task waits.
+    /// Polls the body. Also returns whether a wake was withheld: then the connection can go on, and has to be driven
+    /// again before the task waits.
     pub(super) fn poll<T>(&self, poll: impl FnOnce() -> T) -> (T, bool) {
         self.state.polling.store(true, Relaxed);
         let polled = poll();
@@ -84,20 +85,20 @@ mod tests {
     }
 
     #[test]
-    fn wakes_reach_the_last_task_except_while_the_body_is_polled() {
+    fn wakes_pass_except_while_body_is_polled() {
         let tasks = [Arc::new(Count::default()), Arc::new(Count::default())];
         let counts = || tasks.each_ref().map(|task| task.0.load(Relaxed));
-        let quiet = Quiet::new();
+        let waker_of_body = BodyWaker::new();
         // Without a task.
-        quiet.waker().wake_by_ref();
-        quiet.follow(&Context::from_waker(&Waker::from(Arc::clone(&tasks[0]))));
-        quiet.waker().wake_by_ref();
+        waker_of_body.waker().wake_by_ref();
+        waker_of_body.follow(&Context::from_waker(&Waker::from(Arc::clone(&tasks[0]))));
+        waker_of_body.waker().wake_by_ref();
         assert_eq!(counts(), [1, 0]);
-        assert_eq!(quiet.poll(|| quiet.waker().wake_by_ref()), ((), true));
-        assert_eq!(quiet.poll(|| 7), (7, false));
+        assert_eq!(waker_of_body.poll(|| waker_of_body.waker().wake_by_ref()), ((), true));
+        assert_eq!(waker_of_body.poll(|| 7), (7, false));
         assert_eq!(counts(), [1, 0]);
-        quiet.follow(&Context::from_waker(&Waker::from(Arc::clone(&tasks[1]))));
-        quiet.waker().wake_by_ref();
+        waker_of_body.follow(&Context::from_waker(&Waker::from(Arc::clone(&tasks[1]))));
+        waker_of_body.waker().wake_by_ref();
         assert_eq!(counts(), [1, 1]);
     }
 }
