@@ -89,11 +89,7 @@ async fn closed_and_late_rows_equal_client_usage() {
         end(healthy);
 
         // The month of the test is not over.
-        let close = "SELECT pg_get_functiondef('tokenmeter.close(text, text)'::regprocedure)";
-        let close: String = owner.query_one(close, &[]).expect("SQL").get(0);
-        let is_over = "first + interval '1 month' > now() AT TIME ZONE 'UTC'";
-        assert!(close.contains(is_over), "{close}");
-        owner.batch_execute(&close.replace(is_over, "false")).expect("SQL");
+        let_open_months_be_closed(&mut owner);
         let months = "SELECT to_char(max(month), 'YYYY-MM'), to_char(max(month) + interval '1 month', 'YYYY-MM') \
                       FROM tokenmeter.file";
         let months = owner.query_one(months, &[]).expect("SQL");
@@ -131,4 +127,13 @@ async fn closed_and_late_rows_equal_client_usage() {
         assert_eq!(owner.query_one(unshipped, &[]).expect("SQL").get::<_, i64>(0), 2, "the killed");
         command(&["ledger", "verify", "--ledger", &url]);
     });
+}
+
+/// Lets a store close months that are not over: its clock cannot be changed.
+pub(super) fn let_open_months_be_closed(owner: &mut postgres::Client) {
+    let close = "SELECT pg_get_functiondef('tokenmeter.close(text, text)'::regprocedure)";
+    let close: String = owner.query_one(close, &[]).expect("SQL").get(0);
+    let is_over = "first + interval '1 month' > now() AT TIME ZONE 'UTC'";
+    assert!(close.contains(is_over), "{close}");
+    owner.batch_execute(&close.replace(is_over, "false")).expect("SQL");
 }
