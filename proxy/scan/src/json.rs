@@ -71,8 +71,6 @@ pub(crate) struct Json {
     deeper: u32,
     /// Bit d: the container at depth d is an object.
     objects: u128,
-    /// The innermost open container is an object.
-    in_object: bool,
     /// Nodes of the open containers, to the depth of the paths.
     path: [u8; PATH_LEVELS],
     /// Elements seen in them.
@@ -132,7 +130,6 @@ impl Json {
             depth: 0,
             deeper: 0,
             objects: 0,
-            in_object: false,
             path: [NOWHERE; PATH_LEVELS],
             items: [0; PATH_LEVELS],
             node: 0,
@@ -151,7 +148,6 @@ impl Json {
     pub(crate) fn restart(&mut self) {
         self.expects = Expects::Value;
         self.depth = 0;
-        self.in_object = false;
         self.node = 0;
         self.root_is_null = false;
         self.member_spans = [(0, 0); MEMBERS];
@@ -233,19 +229,16 @@ impl Json {
                             b'{' | b'[' => self.open(fields, byte == b'{', visit),
                             b'"' => {
                                 let field = fields.field(self.node);
+                                if let Some(buffer) = &mut self.text_buffer {
+                                    buffer.begin(field);
+                                }
+                                // Most texts that no field needs are whole in their slice.
                                 if field == Field::Intermediate
                                     && let Some(len) = string::plain_len(&bytes[at + 1..])
                                 {
-                                    // Most texts that no field needs are whole in their slice.
-                                    if let Some(buffer) = &mut self.text_buffer {
-                                        buffer.begin(field);
-                                    }
                                     at += len + 2;
                                     self.after_value();
                                     continue;
-                                }
-                                if let Some(buffer) = &mut self.text_buffer {
-                                    buffer.begin(field);
                                 }
                                 self.begin_string(match field {
                                     Field::Intermediate => Role::Skip,
@@ -259,11 +252,6 @@ impl Json {
                                 self.carry.clear();
                                 self.expects = Expects::Bare;
                                 began = at;
-                                let end = at + bare_len(&bytes[at..]);
-                                if end < bytes.len() {
-                                    self.end_bare(fields, &bytes[began..end], base + began, visit);
-                                    at = end;
-                                }
                                 continue;
                             }
                             _ => self.expects = Expects::Broken,
@@ -293,7 +281,7 @@ impl Json {
                 Expects::Colon => {
                     self.expects = if byte == b':' { Expects::Value } else { Expects::Broken };
                 }
-                Expects::CommaOrEnd => match (byte, self.in_object) {
+                Expects::CommaOrEnd => match (byte, self.in_object()) {
                     (b',', true) => self.expects = Expects::Key,
                     (b',', false) => self.expects = Expects::Value,
                     (b'}', true) | (b']', false) => self.close(fields, base + at, visit),
@@ -322,7 +310,7 @@ impl Json {
 
     /// Starts a value: finds its node. In an object the key has set it.
     fn begin_value(&mut self, fields: &Fields) {
-        if self.depth > 0 && !self.in_object {
+        if self.depth > 0 && !self.in_object() {
             let level = self.depth as usize - 1;
             self.node = NOWHERE;
             if level < PATH_LEVELS {
@@ -347,7 +335,6 @@ impl Json {
         // `level` is below `MAX_DEPTH`, the number of bits.
         let bit = 1_u128 << level;
         self.objects = if object { self.objects | bit } else { self.objects & !bit };
-        self.in_object = object;
         self.depth += 1;
         self.expects = if object { Expects::KeyOrEnd } else { Expects::ValueOrEnd };
         let field = fields.field(self.node);
@@ -399,7 +386,6 @@ impl Json {
     fn close(&mut self, fields: &Fields, at: usize, visit: &mut impl Visit) {
         self.depth -= 1;
         let level = self.depth as usize;
-        self.in_object = level > 0 && self.objects & (1 << (level - 1)) != 0;
         if level < PATH_LEVELS {
             let field = fields.field(self.path[level]);
             let end = self.origin + at as u64 + 1;
@@ -539,6 +525,10 @@ impl Json {
             visit.value(field, value, span);
         }
         self.after_value();
+    }
+
+    fn in_object(&self) -> bool {
+        self.depth > 0 && self.objects & (1 << (self.depth - 1)) != 0
     }
 
     /// The node of the innermost object's member.

@@ -1,6 +1,6 @@
 //! The instructions of tokenmeter per frame and per request, counted by valgrind's callgrind. The ends send in turn
-//! ([`crate::lockstep`]), so that the counts of two runs differ by less than a percent, on a busy machine too: a budget
-//! can fail. Times and system calls are not in them.
+//! ([`crate::lockstep`]), so that the counts of two runs differ by about a percent, on a busy machine too, and can have a
+//! budget. Times and system calls are not in them.
 
 use std::fs;
 use std::net::TcpStream;
@@ -188,7 +188,7 @@ impl<'a> Profile<'a> {
 
     /// Returns the events since the last call.
     fn part(&mut self) -> Result<Part, Failure> {
-        // Until then, the records of the last exchange reach the other threads.
+        // By then, the other threads have taken the record of the last exchange.
         std::thread::sleep(Duration::from_millis(500));
         self.parts += 1;
         let id = self.child.tree()[0].to_string();

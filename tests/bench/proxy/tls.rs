@@ -1,4 +1,5 @@
-//! TLS of the benchmark's ends and of the peers: one self-signed certificate of 127.0.0.1 and localhost, made at the start.
+//! TLS of the benchmark's ends and of the peers: one self-signed certificate of 127.0.0.1 and localhost, made at the
+//! start.
 
 use std::fs;
 use std::path::{Path, PathBuf};
