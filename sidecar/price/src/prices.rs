@@ -117,6 +117,9 @@ pub(crate) struct Factor {
 /// Decimal places of a factor.
 const FACTOR_PLACES: i32 = 9;
 
+/// The factor 1, in billionths.
+const ONE: i128 = 10_i128.pow(FACTOR_PLACES.unsigned_abs());
+
 /// The largest factor.
 const FACTOR_MAX: i128 = 100;
 
@@ -124,20 +127,17 @@ impl Factor {
     /// Reads a number from 0 to 100 of at most nine decimals.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let Parts { whole, exact } = parts(text, FACTOR_PLACES).ok()?;
-        let one = 10_i128.pow(FACTOR_PLACES.unsigned_abs());
-        (exact && (0..=FACTOR_MAX * one).contains(&whole)).then_some(Self { billionths: whole })
+        (exact && (0..=FACTOR_MAX * ONE).contains(&whole)).then_some(Self { billionths: whole })
     }
 
     /// Reads a percentage like `12.5%` that is taken off a price, above 0 and up to 100 %.
     pub(crate) fn of_discount(text: &str) -> Option<Self> {
-        let one = 10_i128.pow(FACTOR_PLACES.unsigned_abs());
-        Self::percent(text, one).map(|billionths| Self { billionths: one - billionths })
+        Self::percent(text, ONE).map(|billionths| Self { billionths: ONE - billionths })
     }
 
     /// Reads a percentage that is added to a price; the factor is at most that of a tier.
     pub(crate) fn of_markup(text: &str) -> Option<Self> {
-        let one = 10_i128.pow(FACTOR_PLACES.unsigned_abs());
-        Self::percent(text, (FACTOR_MAX - 1) * one).map(|billionths| Self { billionths: one + billionths })
+        Self::percent(text, (FACTOR_MAX - 1) * ONE).map(|billionths| Self { billionths: ONE + billionths })
     }
 
     fn percent(text: &str, most: i128) -> Option<i128> {

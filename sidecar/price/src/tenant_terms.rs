@@ -4,6 +4,7 @@
 //! A name applies before a pattern, a pattern with more literal characters before one with fewer, then the first in
 //! alphabetical order.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use text::Glob;
@@ -28,20 +29,22 @@ pub struct TenantTerm {
 /// The terms of a book, by precedence.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TenantTerms {
+    /// The names, in alphabetical order, and then the patterns.
     terms: Vec<TenantTerm>,
-    /// The different factors, in the order of [`TenantTerm::at`].
-    factors: Vec<Factor>,
+    /// The number of names.
+    names: usize,
 }
 
 impl TenantTerms {
     /// Orders terms, and gives those with equal factors the same place.
     pub(crate) fn new(mut terms: Vec<TenantTerm>) -> Self {
-        let key = |term: &TenantTerm| {
+        let is_pattern = |term: &TenantTerm| term.tenants.text().contains(['*', '?']);
+        terms.sort_by_cached_key(|term| {
             let text = term.tenants.text();
-            let is_pattern = text.contains(['*', '?']);
-            (is_pattern, std::cmp::Reverse(pattern::literal_chars(text)), text.to_owned())
-        };
-        terms.sort_by_cached_key(key);
+            // Names come first; at most one of them matches a tenant.
+            let literal_chars = if is_pattern(term) { pattern::literal_chars(text) } else { usize::MAX };
+            (Reverse(literal_chars), text.to_owned())
+        });
         let mut factors: Vec<Factor> = Vec::new();
         for term in &mut terms {
             term.at = factors.iter().position(|factor| *factor == term.factor).unwrap_or(factors.len());
@@ -49,22 +52,31 @@ impl TenantTerms {
                 factors.push(term.factor);
             }
         }
-        Self { terms, factors }
+        let names = terms.partition_point(|term| !is_pattern(term));
+        Self { terms, names }
     }
 
-    /// Returns the terms of a tenant.
+    /// Returns the terms of a tenant. Runs for each exchange, so names are found by a binary search.
     pub(crate) fn find(&self, tenant: &str) -> Option<&TenantTerm> {
-        self.terms.iter().find(|term| term.tenants.matches(tenant))
+        let (names, patterns) = self.terms.split_at(self.names);
+        match names.binary_search_by(|term| term.tenants.text().cmp(tenant)) {
+            Ok(at) => names.get(at),
+            Err(_) => patterns.iter().find(|term| term.tenants.matches(tenant)),
+        }
     }
 
     pub(crate) fn all(&self) -> &[TenantTerm] {
         &self.terms
     }
 
-    /// Returns the different factors, each with the first of its terms.
-    pub(crate) fn factors(&self) -> Vec<(Factor, &TenantTerm)> {
-        let first = |at| self.terms.iter().find(|term| term.at == at);
-        let factors = self.factors.iter().enumerate();
-        factors.filter_map(|(at, factor)| Some((*factor, first(at)?))).collect()
+    /// Returns the first term of each factor, in the order of [`TenantTerm::at`].
+    pub(crate) fn first_of_factors(&self) -> Vec<&TenantTerm> {
+        let mut first = Vec::new();
+        for term in &self.terms {
+            if term.at == first.len() {
+                first.push(term);
+            }
+        }
+        first
     }
 }

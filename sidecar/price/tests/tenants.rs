@@ -62,10 +62,14 @@ fn every_price_is_multiplied() {
 
 #[test]
 fn names_precede_patterns_and_longer_patterns_shorter_ones() {
-    let tenants = "tenants:\n  '*': {markup: 1%}\n  ac*: {discount: 2%}\n  acm*: {discount: 3%}\n  acme: {discount: 4%}\n";
+    let tenants = "tenants:\n  '*': {markup: 1%}\n  ac*: {discount: 2%}\n  acm*: {discount: 3%}\n  acme: {discount: 4%}\n  \
+                   zo: {discount: 5%}\n  a: {discount: 6%}\n  acme-longer: {discount: 7%}\n";
     let book = read(tenants).expect("it is right");
     for (tenant, terms) in [
         ("acme", "discount 4%"),
+        ("a", "discount 6%"),
+        ("acme-longer", "discount 7%"),
+        ("zo", "discount 5%"),
         ("acmo", "discount 3%"),
         ("acid", "discount 2%"),
         ("x", "markup 1%"),
@@ -145,7 +149,10 @@ fn wrong_terms_are_errors() {
         ),
         ("tenants: {a: {discount: 1%, markup: 1%}}\n", "3: `a` must have either "),
         ("tenants: {a: {rebate: 1%}}\n", "3: there is no key `rebate`"),
-        ("tenants:\n  a: {discount: 1%}\n  a: {discount: 2%}\n", "5: "),
+        (
+            "tenants:\n  a: {discount: 1%}\n  a: {discount: 2%}\n",
+            "5: `a` has terms already, on line 4; remove",
+        ),
         (
             "tenants: {a: {discount: 10}}\n",
             "3: `discount`: `10` is not a percentage; write it as in 12.5%: above 0 and at most 100",

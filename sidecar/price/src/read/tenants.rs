@@ -1,5 +1,7 @@
 //! The terms of tenants: `tenants: {acme: {discount: 10%}}`.
 
+use std::collections::HashMap;
+
 use text::Glob;
 use yaml::{Node, Shape};
 
@@ -20,17 +22,18 @@ impl Reader {
             self.error(node.line, "`tenants` is not a list of tenants", remedy);
             return TenantTerms::default();
         };
-        let mut terms: Vec<TenantTerm> = Vec::new();
+        let mut lines: HashMap<&str, u64> = HashMap::new();
+        let mut terms = Vec::new();
         for (name, line, node) in entries {
-            if let Some(first) = terms.iter().find(|term| term.tenants.text() == name.as_str()) {
-                let message = format!("`{}` has terms already, on line {}", quoted(name), first.line);
+            if let Some(first) = lines.insert(name, *line) {
+                let message = format!("`{}` has terms already, on line {first}", quoted(name));
                 self.error(*line, message, "remove one of them");
-            } else if let Some(term) = self.term(name, *line, node) {
-                terms.push(term);
+            } else {
+                terms.extend(self.term(name, *line, node));
             }
         }
         let terms = TenantTerms::new(terms);
-        let factors = terms.factors();
+        let factors = terms.first_of_factors();
         let rates = factors.len() * drafts.iter().map(|draft| draft.sheets.len()).sum::<usize>();
         if rates > RATES_MAX {
             let message = format!("`tenants` adds {rates} rates, more than {RATES_MAX}");
@@ -41,10 +44,10 @@ impl Reader {
             );
             return TenantTerms::default();
         }
-        for (factor, first) in factors {
+        for first in factors {
             let place = format!("tenant `{}`", quoted(first.tenants.text()));
             for sheet in drafts.iter_mut().flat_map(|draft| &mut draft.sheets) {
-                let prices = self.multiplied(first.line, &place, &sheet.prices, factor);
+                let prices = self.multiplied(first.line, &place, &sheet.prices, first.factor);
                 sheet.by_factor.push(prices);
             }
             // One warning for all prices of the entry.
