@@ -2,9 +2,8 @@
 //! ledger, replaced atomically. A thread writes it, so that a hanging disk does not delay evaluations.
 //! Without the file, alerts may repeat.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::thread;
@@ -34,9 +33,7 @@ impl BudgetStateFile {
 
     /// Persists beside the ledger at `path`.
     pub(crate) fn beside(path: &Path) -> Self {
-        let mut path = path.as_os_str().to_owned();
-        path.push(".budgets.json");
-        Self { path: Some(path.into()), writer: None }
+        Self { path: Some(ledger::beside(path, ".budgets.json")), writer: None }
     }
 
     /// Returns the persisted alerts: none without a file; `None` if the file is unreadable or damaged.
@@ -94,7 +91,7 @@ fn start(path: PathBuf) -> Option<Writer> {
         let _ended = ended;
         let mut warned = false;
         for text in written {
-            if let Err(error) = write(&path, &text)
+            if let Err(error) = ledger::replace(&path, text.as_bytes())
                 && !std::mem::replace(&mut warned, true)
             {
                 tracing::warn!(
@@ -116,18 +113,6 @@ fn text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let new = PathBuf::from(new);
-    // The file names tenants, like the ledger beside it, so it has the same permissions.
-    let _ = fs::remove_file(&new);
-    let mut file = File::options().write(true).create_new(true).mode(0o640).open(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&new, path)
-}
-
 /// The maximum size in bytes; each tenant, budget and period takes a hundred.
 const FILE_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -136,6 +121,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

@@ -5,9 +5,8 @@
 //! Without the file, or with an older one, events are sent again, with the same ids.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ledger::export::Origin;
@@ -37,9 +36,7 @@ impl Cursors {
     /// # Errors
     /// If the file exists and cannot be read.
     pub(crate) fn of(ledger: &Path) -> io::Result<Self> {
-        let mut path = ledger.as_os_str().to_owned();
-        path.push(".usage-events.json");
-        let path = PathBuf::from(path);
+        let path = ledger::beside(ledger, ".usage-events.json");
         let positions = match read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => HashMap::new(),
             read => read?,
@@ -80,14 +77,7 @@ impl Cursors {
             })
             .collect();
         let text = json!({ "version": VERSION, "files": files }).to_string();
-        let mut new = self.path.as_os_str().to_owned();
-        new.push(".new");
-        let new = PathBuf::from(new);
-        let _ = fs::remove_file(&new);
-        let mut file = File::options().write(true).create_new(true).mode(0o640).open(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, &self.path)
+        ledger::replace(&self.path, text.as_bytes())
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::month;
 use crate::source::Month;
 
 /// Returns the path with a suffix: `X.db-wal` for `X.db` and `-wal`.
-pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
@@ -97,6 +97,21 @@ pub(crate) fn month_in(path: &Path, name: &str) -> Option<Month> {
 /// when, and at what cost.
 pub(crate) fn make(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(MODE).open(path)
+}
+
+/// Replaces a small file beside a ledger, completely or not at all. It has the permissions of a ledger, because it names
+/// tenants or exchanges.
+///
+/// # Errors
+/// If the disk or the permissions do not allow it.
+pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let new = beside(path, ".new");
+    // One that a killed process left may have any mode.
+    let _ = fs::remove_file(&new);
+    let mut file = make(&new)?;
+    file.write_all(contents)?;
+    file.sync_all()?;
+    fs::rename(&new, path)
 }
 
 /// Returns the months that were signed off, by the names of their sign-offs.

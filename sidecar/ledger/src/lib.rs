@@ -81,6 +81,7 @@ pub use close::{close, close_with};
 pub use daily_total::DailyTotal;
 pub use energy::{Energy, EnergyRow};
 pub use error::{Error, Fault};
+pub use files::{beside, replace};
 pub use lock::writer_on_this_host;
 pub use overview::{Facts, Overview, Part, overview};
 pub use path_problem::PathProblem;
