@@ -32,13 +32,6 @@ pub fn event(row: &Row) -> Option<Value> {
 }
 
 fn data(row: &Row) -> Value {
-    let tokens = |is_input| {
-        TokenType::ALL
-            .into_iter()
-            .zip(row.tokens.by_type)
-            .filter(move |(kind, _)| kind.is_input() == is_input)
-    };
-    let sum = |is_input| tokens(is_input).fold(0_u64, |sum, (_, count)| sum.saturating_add(count));
     let by_type: Map<String, Value> = TokenType::ALL
         .into_iter()
         .zip(row.tokens.by_type)
@@ -64,8 +57,8 @@ fn data(row: &Row) -> Value {
         "started_at": utc(row.started_us),
         "duration_us": row.duration_us,
         "first_token_us": row.first_token_us,
-        "input_tokens": sum(true),
-        "output_tokens": sum(false),
+        "input_tokens": row.tokens.input(),
+        "output_tokens": row.tokens.output(),
         "tokens": by_type,
         "input_provenance": row.tokens.input_provenance.name(),
         "output_provenance": row.tokens.output_provenance.name(),

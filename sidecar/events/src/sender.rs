@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ledger::export::{ExportReader, Opened};
+use ledger::export::{Cursor, ExportReader, Opened, Origin};
 use post::{Endpoint, Failure, Post, jittered};
 use serde_json::Value;
 
@@ -160,7 +160,7 @@ struct Worker {
     plan: Plan,
     post: Post,
     reader: ExportReader,
-    /// The cursors; `None` until their file was read.
+    /// The cursors; `None` until their file was read, and during a poll, so that a panic has them read again.
     cursors: Option<Cursors>,
     /// The error of the last attempt to write them.
     unsaved: Option<String>,
@@ -200,6 +200,7 @@ struct Batch {
     exchanges: usize,
     /// The position after them.
     next: Position,
+    /// The number of exchanges before them that retention deleted.
     taken: u64,
     /// True if the file has no more exchanges.
     is_last: bool,
@@ -241,18 +242,25 @@ impl Worker {
 
     /// Sends everything new, file by file, the oldest first. A file that cannot be read does not stop the others.
     fn poll(&mut self) -> Result<(), Error> {
-        if self.cursors.is_none() {
-            self.cursors = Some(Cursors::of(&self.plan.ledger).map_err(|error| {
+        let mut cursors = match self.cursors.take() {
+            Some(cursors) => cursors,
+            None => Cursors::of(&self.plan.ledger).map_err(|error| {
                 Error::local(format!(
                     "the cursor of usage events cannot be read: {error}; remove its file to send all events again"
                 ))
-            })?);
-        }
+            })?,
+        };
+        let polled = self.poll_from(&mut cursors);
+        self.cursors = Some(cursors);
+        polled
+    }
+
+    fn poll_from(&mut self, cursors: &mut Cursors) -> Result<(), Error> {
         let files = self.reader.files().map_err(Error::local)?;
-        self.count_pending(&files);
+        self.count_pending(&files, cursors);
         let (mut there, mut complete, mut unreadable) = (Vec::new(), Vec::new(), None);
         for path in &files {
-            match self.send_file(path, &mut there) {
+            match self.send_file(path, cursors, &mut there) {
                 Ok(()) => complete.push(path.clone()),
                 Err(error) if error.reason == Reason::Local => {
                     unreadable.get_or_insert(error);
@@ -260,9 +268,7 @@ impl Worker {
                 Err(error) => return Err(error),
             }
         }
-        if unreadable.is_none()
-            && let Some(cursors) = &mut self.cursors
-        {
+        if unreadable.is_none() {
             cursors.keep(&there);
         }
         lock(&self.shared).complete = complete;
@@ -277,7 +283,12 @@ impl Worker {
     }
 
     /// Sends everything new of one file.
-    fn send_file(&mut self, path: &Path, there: &mut Vec<ledger::export::Origin>) -> Result<(), Error> {
+    fn send_file(
+        &mut self,
+        path: &Path,
+        cursors: &mut Cursors,
+        there: &mut Vec<Origin>,
+    ) -> Result<(), Error> {
         loop {
             let opened = match self.reader.open(path) {
                 Ok(opened) => opened,
@@ -286,12 +297,11 @@ impl Worker {
                 Err(error) => return Err(Error::local(error)),
             };
             let origin = opened.origin();
-            let batch = self.batch(&opened).map_err(Error::local)?;
+            let batch = self.batch(&opened, cursors.get(origin)).map_err(Error::local)?;
             drop(opened);
             if !there.contains(&origin) {
                 there.push(origin);
             }
-            let is_moved = self.cursors.as_ref().is_some_and(|cursors| cursors.get(origin) != batch.next);
             if !batch.events.is_empty() {
                 self.deliver(&batch.events)?;
             }
@@ -307,7 +317,7 @@ impl Worker {
                     path.display()
                 );
             }
-            if let Some(cursors) = self.cursors.as_mut().filter(|_| is_moved) {
+            if cursors.get(origin) != batch.next {
                 cursors.set(origin, batch.next);
                 // Skipped exchanges need no durable cursor: they would be skipped again.
                 if !batch.events.is_empty() || batch.is_last {
@@ -320,9 +330,8 @@ impl Worker {
         }
     }
 
-    /// Reads the next exchanges of a file.
-    fn batch(&self, opened: &Opened) -> Result<Batch, ledger::Error> {
-        let mut at = self.cursors.as_ref().map(|cursors| cursors.get(opened.origin())).unwrap_or_default();
+    /// Reads the exchanges of a file after a position.
+    fn batch(&self, opened: &Opened, mut at: Position) -> Result<Batch, ledger::Error> {
         let is_other = opened.at(at.exchange)?.is_some_and(|id| at.id.is_some_and(|last| last != id));
         if is_other || at.exchange > opened.end()?.exchange {
             tracing::warn!(
@@ -373,17 +382,12 @@ impl Worker {
     }
 
     /// Counts the exchanges after the cursors. A file that cannot be read is reported when it is sent.
-    fn count_pending(&self, files: &[PathBuf]) {
-        let Some(cursors) = &self.cursors else { return };
+    fn count_pending(&self, files: &[PathBuf], cursors: &Cursors) {
         let waiting = |path: &PathBuf| {
             let opened = self.reader.open(path).ok()?;
-            let at = cursors.get(opened.origin());
-            Some(
-                opened
-                    .waiting(ledger::export::Cursor { exchange: at.exchange, ..Default::default() })
-                    .ok()?
-                    .0,
-            )
+            let Position { exchange, .. } = cursors.get(opened.origin());
+            let (exchanges, _) = opened.waiting(Cursor { exchange, ..Cursor::default() }).ok()?;
+            Some(exchanges)
         };
         lock(&self.shared).pending = files.iter().filter_map(waiting).sum();
     }
