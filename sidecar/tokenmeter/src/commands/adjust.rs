@@ -146,14 +146,12 @@ mod tests {
 
     #[test]
     fn adjustment_is_entered_once() {
-        let folder = std::env::temp_dir().join(format!("adjust-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("x.db");
+        let folder = crate::folder::Folder::new("adjust");
+        let path = folder.at("x.db");
         let ledger = ledger::start(ledger::Plan::new(&path));
         assert!(ledger.shutdown(std::time::Duration::from_secs(30)), "{:?}", ledger.status());
         let line = format!("--amount -50 --currency USD --month 2026-10 --ledger {}", path.display());
         let said = [(); 2].map(|()| run(&args(&line).unwrap()).unwrap());
-        std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(said[0], "-50.00 USD were entered for acme in 2026-10");
         assert!(said[1].contains("nothing changed"), "{}", said[1]);
     }
