@@ -222,7 +222,14 @@ fn prices(statement: &Statement) -> Markup {
     };
     html! {
         table {
-            thead { tr { th { "Price of" } th { "Tier" } th { "Price list" } th { "Prices of a million tokens, and of a request (per_request)" } } }
+            thead {
+                tr {
+                    th { "Price of" }
+                    th { "Tier" }
+                    th { "Price list" }
+                    th { "Prices of a million tokens, and of a request (per_request)" }
+                }
+            }
             tbody {
                 @for rate in &statement.rates {
                     tr {
