@@ -1,7 +1,7 @@
 //! Adjustments in reports: money of a tenant in a month, in every form and in every total, also beside rows.
 
 use ledger::testing::NOON_US;
-use ledger::{Adjustment, Store, adjust, close, month};
+use ledger::{Adjustment, Source, Store, adjust, close, month};
 use price::Currency;
 
 use crate::focus::{self, Billing, Options, Version};
@@ -21,6 +21,28 @@ fn forms(report: &Report) -> [String; 3] {
         text(|to| sheet::write(report, &Column::usual(&report.query), None, to).unwrap()),
         text(|to| json::write(report, None, to).unwrap()),
     ]
+}
+
+fn dataset(source: &dyn Source) -> String {
+    let options = Options {
+        version: Version::V1_2,
+        billing: Billing::Chargeback,
+        issuer: "platform".into(),
+        service: "LLM Inference".into(),
+    };
+    let asked = Query { now_us: NOON_US, ..query(&[]) };
+    text(|to| drop(focus::write(source, &asked, &options, None, to).unwrap()))
+}
+
+#[test]
+fn model_named_as_adjustments_is_none_in_focus() {
+    let (mut memory, _) = crate::disk_tests::book(5);
+    let name = || adjust::MODEL.into();
+    memory.rows.iter_mut().for_each(|(_, row, _)| row.model = name());
+    memory.corrections.iter_mut().for_each(|(_, made)| made.line.key.model = name());
+    let dataset = dataset(&memory);
+    assert!(dataset.contains("Price of __adjustment__ changed"), "{dataset}");
+    assert!(!dataset.contains("Adjustment: "), "{dataset}");
 }
 
 /// An adjustment gives no exchange another price, and it has no row that could be missing.
@@ -71,15 +93,7 @@ fn adjustment_is_in_every_form_and_total() {
         close(&path, month, "ann", now_us).unwrap();
     }
     enter(-1_000_000_000_000, Currency::USD, "late");
-    let options = Options {
-        version: Version::V1_2,
-        billing: Billing::Chargeback,
-        issuer: "platform".into(),
-        service: "LLM Inference".into(),
-    };
-    let asked = Query { now_us: NOON_US, ..query(&[]) };
-    let store = Store::open_read(&path).unwrap();
-    let dataset = text(|to| drop(focus::write(&store, &asked, &options, None, to).unwrap()));
+    let dataset = dataset(&Store::open_read(&path).unwrap());
     let mut rows = csv::Reader::from_reader(dataset.as_bytes());
     let header = rows.headers().unwrap().clone();
     let of = |row: &csv::StringRecord, name: &str| {

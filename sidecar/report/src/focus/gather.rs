@@ -452,7 +452,8 @@ fn of_usage(row: &Charge, priced: &Priced<'_>, usage: &Usage, charges: &mut Vec<
 }
 
 fn of_correction(row: Charge, rate: &Rate, sum: &Sums) -> Charge {
-    if row.model.as_deref() == Some(adjust::MODEL) {
+    // A client chooses the name of a model, but not that of a provider.
+    if row.provider.as_deref() == Some(adjust::MODEL) {
         let kind = if row.kind == Kind::Correction { Kind::LateAdjustment } else { row.kind };
         let description = format!("Adjustment: {}", rate.entry);
         return Charge { kind, description, cost_pico: sum.cost_pico, model: None, provider: None, ..row };
