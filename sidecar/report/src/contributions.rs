@@ -45,7 +45,12 @@ pub(crate) enum Detail<'a> {
     Row(&'a Row, &'a [ChargeChange]),
 }
 
-impl Contribution<'_> {
+impl<'a> Contribution<'a> {
+    /// Returns a contribution without detail.
+    pub(crate) fn new(line: &'a DailyTotal, billed: Month) -> Self {
+        Self { line, billed, detail: Detail::None, first_price: false, is_mixed: false, with_counts: false }
+    }
+
     /// Returns the value of a key.
     pub(crate) fn value(&self, key: Key, rate: Option<&Rate>, attributes: &Attributes) -> Value {
         let line = self.line;
@@ -126,14 +131,7 @@ pub(crate) fn each(
         if first_prices.take(billed, line) {
             return Ok(());
         }
-        to(Contribution {
-            line,
-            billed,
-            detail: Detail::None,
-            first_price: false,
-            is_mixed: false,
-            with_counts: false,
-        })
+        to(Contribution::new(line, billed))
     })?;
     first_prices.settle(source, &query.range, false, &mut to)?;
     Ok(None)
@@ -176,27 +174,14 @@ pub(crate) fn from_rows(
         }
         line.key.rate = line.key.rate.and_then(|rate| view.rate_in(at, &made).or(Some(rate)));
         let first_price = first.is_some();
-        to(Contribution {
-            line: &line,
-            billed: at,
-            detail,
-            first_price,
-            is_mixed: false,
-            with_counts: false,
-        })?;
+        to(Contribution { detail, first_price, ..Contribution::new(&line, at) })?;
         for correction in &made {
             let billed = correction.billed;
             let mut line = correction.line(row);
             add(&mut days, billed, day.of(&line.key), &line.sums);
             line.key.rate = view.rate_in(billed, &made);
-            to(Contribution {
-                line: &line,
-                billed,
-                detail,
-                first_price,
-                is_mixed: false,
-                with_counts: billed == at,
-            })?;
+            let with_counts = billed == at;
+            to(Contribution { detail, first_price, with_counts, ..Contribution::new(&line, billed) })?;
         }
         Ok(())
     })?;
@@ -248,14 +233,7 @@ pub(crate) fn from_rows(
     let mut waiting: HashMap<Place, Sums> = HashMap::new();
     let mut settled =
         |billed: Month, line: &DailyTotal, first_price: bool, first_prices: &mut FirstPrices| {
-            let contribution = Contribution {
-                line,
-                billed,
-                detail: Detail::None,
-                first_price,
-                is_mixed: false,
-                with_counts: false,
-            };
+            let contribution = Contribution { first_price, ..Contribution::new(line, billed) };
             // For a part of a day, only rows have the time within it. A correction of an exchange without a row is left
             // out together with its exchange.
             match (whole.contains(&line.key.day), line.key.class) {

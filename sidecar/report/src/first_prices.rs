@@ -213,37 +213,18 @@ impl PendingTotals {
                     moved.line.sums.add(&rest.sums);
                     moved.is_mixed &= !is_only;
                 }
-                None => to(Contribution {
-                    line: rest,
-                    billed: *billed,
-                    detail: Detail::None,
-                    first_price: false,
-                    is_mixed: false,
-                    with_counts: false,
-                })?,
+                None => to(Contribution::new(rest, *billed))?,
             }
         }
         for MovedCounts { corrected, line, is_mixed, .. } in &self.moved {
-            to(Contribution {
-                line,
-                billed: *corrected,
-                detail: Detail::None,
-                first_price: true,
-                is_mixed: *is_mixed,
-                with_counts: false,
-            })?;
+            let is_mixed = *is_mixed;
+            to(Contribution { first_price: true, is_mixed, ..Contribution::new(line, *corrected) })?;
         }
         for (corrected, line) in &self.given {
             let mut line = line.clone();
             line.sums.exchanges = 0;
-            to(Contribution {
-                line: &line,
-                billed: *corrected,
-                detail: Detail::None,
-                first_price: true,
-                is_mixed: false,
-                with_counts: true,
-            })?;
+            let moved = Contribution::new(&line, *corrected);
+            to(Contribution { first_price: true, with_counts: true, ..moved })?;
         }
         Ok(())
     }
