@@ -99,8 +99,9 @@ impl Group {
             Basis::Price => self.sums.priced.then_some(self.sums.cost_pico),
             Basis::Gpu => {
                 // Prefill legs use GPUs and are not counted as exchanges.
-                let is_known = self.share.is_some() || self.sums.measured > 0 || self.sums.gpu_pico() != 0;
-                is_known.then(|| self.sums.gpu_pico())
+                let is_known =
+                    self.share.is_some() || self.sums.measured > 0 || self.sums.gpu.cost_pico() != 0;
+                is_known.then(|| self.sums.gpu.cost_pico())
             }
         }
     }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use ledger::Class;
 use meter::ExchangeId;
-use price::{Currency, Rate};
+use price::Rate;
 
 use super::contributions::{Contribution, Detail};
 use super::query::Basis;
-use super::sums::{In, went_well};
+use super::sums::{In, cost, went_well};
 
 /// Maximum requests with an id: ids are arbitrary, so memory would have no limit.
 const REQUESTS_MAX: usize = 1_000_000;
@@ -42,11 +42,7 @@ impl Repeats {
             return;
         };
         let Some(id) = row.request_id.as_ref().filter(|_| row.role.is_counted()) else { return };
-        let (currency, cost_pico) = match basis {
-            Basis::Price => (rate.map(|rate| rate.currency), line.sums.cost_pico),
-            Basis::Gpu if is_correction => return,
-            Basis::Gpu => (Some(Currency::USD), line.sums.gpu.cost_pico()),
-        };
+        let Some((currency, cost_pico)) = cost(line, rate, basis) else { return };
         let key = (Arc::clone(&row.tenant), Arc::clone(id));
         let is_full = self.kept.len() >= REQUESTS_MAX;
         match self.kept.get_mut(&key) {

@@ -11,7 +11,7 @@ use price::{Currency, Rate};
 use text::{Decimal, quotient};
 
 use super::query::Basis;
-use super::sums::In;
+use super::sums::{self, In};
 
 /// Amounts of one currency, pico-units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,17 +91,13 @@ pub const UNKNOWN: [(&str, &str); 2] = [
 /// The savings of a report, by currency.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SavingsSums {
-    by: BTreeMap<Option<Currency>, Savings>,
+    by: BTreeMap<In, Savings>,
 }
 
 impl SavingsSums {
     /// Adds a daily total, charged by a rate if it has a price.
     pub(crate) fn add(&mut self, line: &DailyTotal, rate: Option<&Rate>, basis: Basis) {
-        let (currency, cost_pico) = match basis {
-            Basis::Price => (rate.map(|rate| rate.currency), line.sums.cost_pico),
-            Basis::Gpu if line.key.class == Class::Correction => return,
-            Basis::Gpu => (Some(Currency::USD), line.sums.gpu.cost_pico()),
-        };
+        let Some((currency, cost_pico)) = sums::cost(line, rate, basis) else { return };
         let sum = self.by.entry(currency).or_default();
         sum.cost_pico += cost_pico;
         let mut add = |kind, pico| *sum.amounts.entry(kind).or_default() += pico;

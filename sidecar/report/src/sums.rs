@@ -1,10 +1,11 @@
 //! The sums of a group, and the provenance of its counts.
 
 use ledger::source::DeviceTotal;
-use ledger::{DailyTotal, GpuSums};
+use ledger::{Class, DailyTotal, GpuSums};
 use meter::{Provenance, TokenType};
 use price::{Currency, Rate};
 
+use super::query::Basis;
 use super::units::UnitSums;
 use super::what_if::WhatIfSums;
 
@@ -144,11 +145,6 @@ impl Sums {
         let of_it = TokenType::ALL.iter().filter(|kind| kind.is_input() == input);
         of_it.map(|kind| self.tokens[*kind as usize]).sum()
     }
-
-    /// Returns the cost of GPU time and energy, pico-dollars.
-    pub fn gpu_pico(&self) -> i128 {
-        self.gpu.cost_pico()
-    }
 }
 
 /// Returns true if the exchanges of a total succeeded.
@@ -196,6 +192,15 @@ pub fn shares(counts: &[i128; PROVENANCES]) -> Vec<(Provenance, u32)> {
 
 /// The currency of a row of a report; `None` if it has no price.
 pub type In = Option<Currency>;
+
+/// Returns the currency and the cost of a daily total, pico-units; `None` for a correction by GPU, which is no GPU cost.
+pub(crate) fn cost(line: &DailyTotal, rate: Option<&Rate>, basis: Basis) -> Option<(In, i128)> {
+    match basis {
+        Basis::Price => Some((rate.map(|rate| rate.currency), line.sums.cost_pico)),
+        Basis::Gpu if line.key.class == Class::Correction => None,
+        Basis::Gpu => Some((Some(Currency::USD), line.sums.gpu.cost_pico())),
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -118,10 +118,10 @@ proptest! {
             .chain(memory.shed.iter().map(|(_, line)| line.clone()))
             .map(|line| line.sums.gpu.gpu_hours_pico + line.sums.gpu.gpu_energy_pico).sum();
         let of_devices: i128 = memory.devices.iter().map(|line| line.sums.gpu_hours_pico + line.sums.gpu_energy_pico).sum();
-        let sum: i128 = report.groups.iter().map(|group| group.sums.gpu_pico()).sum();
+        let sum: i128 = report.groups.iter().map(|group| group.sums.gpu.cost_pico()).sum();
         prop_assert_eq!(sum, of_rows + of_devices);
         prop_assert_eq!(report.totals.len(), 1);
-        prop_assert_eq!(report.totals[0].sums.gpu_pico(), sum);
+        prop_assert_eq!(report.totals[0].sums.gpu.cost_pico(), sum);
         for mark in ["__idle__", "__unattributed__"] {
             prop_assert!(report.groups.iter().any(|group| group.values[1].to_string() == mark));
         }
