@@ -8,13 +8,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use ledger::digest::{self, Digest, PartDigest};
 use ledger::source::{Month, Range, Source, SourceError};
-use ledger::{MonthSums, SignOff, month, utc};
+use ledger::{AuditEvent, MonthSums, SignOff, month, utc};
 use postgres::Client;
 use postgres::types::Type;
 use serde_json::{Value, json};
 
 use super::Central;
-use super::parts::Closed;
 use crate::address::Address;
 use crate::connect::connect;
 use crate::error::{ShipError, uuid};
@@ -30,6 +29,14 @@ pub(super) struct Closing {
     role: String,
     /// The digest and the document of the sign-off, once it is complete.
     pub(super) signed: Option<(Vec<u8>, Value)>,
+}
+
+impl Closing {
+    /// Returns the event that closes each file of the month.
+    fn event(&self) -> AuditEvent {
+        let who = self.who.as_str().into();
+        AuditEvent { at_us: self.at_us, what: "closed".into(), who, detail: "{}".into() }
+    }
 }
 
 /// The sign-off of a month, computed from its rows, and the files that it covers.
@@ -205,7 +212,6 @@ impl Central {
         forgotten: &[Month],
     ) -> Result<Computed, SourceError> {
         let wanted = closing.month;
-        let closed = Closed { at_us: closing.at_us, who: &closing.who };
         let (mut files, mut about) = (Vec::new(), Vec::new());
         let sql = format!(
             "SELECT x.instance, x.host, x.late_of, x.is_central, x.ended, p.digest AS previous, \
@@ -234,7 +240,7 @@ impl Central {
             about.push((file.0, described, previous, row.try_get::<_, i32>("rows_since")?));
             Ok(())
         })?;
-        let mut parts = self.parts(&files, &closed)?;
+        let mut parts = self.parts(&files, closing.event())?;
         let (mut computed, mut digests, mut described) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
         for (file, mut about, previous, rows_since) in about {

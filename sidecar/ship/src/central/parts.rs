@@ -21,35 +21,21 @@ use crate::values::Id;
 /// The parts of the digests of files, by the file.
 pub(super) type Parts = HashMap<[u8; 16], Vec<PartDigest>>;
 
-/// The event that closes a file, which its digest covers.
-#[derive(Debug)]
-pub(super) struct Closed<'c> {
-    pub(super) at_us: i64,
-    pub(super) who: &'c str,
-}
-
 impl Central {
-    /// Computes the parts of the digests of files that are closed by an event.
-    pub(super) fn parts(&self, files: &[Id], closed: &Closed<'_>) -> Result<Parts, SourceError> {
+    /// Computes the parts of the digests of files that are closed by an event, which the digests cover.
+    pub(super) fn parts(&self, files: &[Id], closed: AuditEvent) -> Result<Parts, SourceError> {
         let mut parts = Parts::new();
         let rates = self.rates_by_id()?;
         let mut with_rates = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
-        self.part::<Row>(files, &mut parts, &mut with_rates, "true", None)?;
+        self.part::<Row>(files, &mut parts, &mut with_rates, None)?;
         let mut reader = RowReader::new();
-        self.part::<Energy>(files, &mut parts, &mut reader, "true", None)?;
-        self.part::<MadeCorrection>(files, &mut parts, &mut reader, "true", None)?;
-        self.part::<Rate>(files, &mut parts, &mut reader, "true", None)?;
-        self.part::<DailyTotal>(files, &mut parts, &mut reader, "true", None)?;
-        self.part::<DeviceTotal>(files, &mut parts, &mut reader, "true", None)?;
-        let event = AuditEvent {
-            at_us: closed.at_us,
-            what: "closed".into(),
-            who: closed.who.into(),
-            detail: "{}".into(),
-        };
-        self.part(files, &mut parts, &mut reader, "true", Some(event))?;
-        // Gaps below zero were found while the file was shipped, and are not in it.
-        self.part::<Gap>(files, &mut parts, &mut reader, "x.seq > 0", None)?;
+        self.part::<Energy>(files, &mut parts, &mut reader, None)?;
+        self.part::<MadeCorrection>(files, &mut parts, &mut reader, None)?;
+        self.part::<Rate>(files, &mut parts, &mut reader, None)?;
+        self.part::<DailyTotal>(files, &mut parts, &mut reader, None)?;
+        self.part::<DeviceTotal>(files, &mut parts, &mut reader, None)?;
+        self.part(files, &mut parts, &mut reader, Some(closed))?;
+        self.part::<Gap>(files, &mut parts, &mut reader, None)?;
         Ok(parts)
     }
 
@@ -59,7 +45,6 @@ impl Central {
         files: &[Id],
         parts: &mut Parts,
         reader: &mut RowReader<'_>,
-        condition: &str,
         last: Option<T>,
     ) -> Result<(), SourceError> {
         let Some(mut hasher) = PartHasher::of::<T>() else { return Ok(()) };
@@ -73,7 +58,7 @@ impl Central {
             Ok(())
         };
         let mut unseen: HashSet<[u8; 16]> = files.iter().map(|file| file.0).collect();
-        self.each(&select::<T>(condition), &[(&files.to_vec(), Type::UUID_ARRAY)], |row| {
+        self.each(&select::<T>(), &[(&files.to_vec(), Type::UUID_ARRAY)], |row| {
             let file = row.try_get::<_, Id>("file")?.0;
             if of.is_none_or(|(of, _)| of != file) {
                 unseen.remove(&file);
@@ -90,7 +75,7 @@ impl Central {
 }
 
 /// Returns the SQL of all rows of a table in some files, in their order.
-fn select<T: Stored>(condition: &str) -> String {
+fn select<T: Stored>() -> String {
     // Of two columns with one name the first is read.
     let mut first = String::new();
     for column in T::columns() {
@@ -109,13 +94,15 @@ fn select<T: Stored>(condition: &str) -> String {
             .to_owned(),
         table if T::KEYS > 0 => format!(
             "SELECT x.instance AS file, {first} x.* FROM tokenmeter.{table} x \
-             WHERE x.instance = ANY ($1) AND {condition} ORDER BY 1"
+             WHERE x.instance = ANY ($1) ORDER BY 1"
         ),
         table => {
             let unnumbered = if matches!(table, "exchange" | "energy") { ", x.ended_at, x.id" } else { "" };
+            // Gaps below zero were found while the file was shipped, and are not in it.
+            let condition = if table == "gap" { " AND x.seq > 0" } else { "" };
             format!(
                 "SELECT x.instance AS file, x.seq AS number, {first} x.* FROM tokenmeter.{table} x \
-                 WHERE x.instance = ANY ($1) AND {condition} ORDER BY 1, 2 NULLS FIRST{unnumbered}"
+                 WHERE x.instance = ANY ($1){condition} ORDER BY 1, 2 NULLS FIRST{unnumbered}"
             )
         }
     }
