@@ -48,7 +48,7 @@ pub(super) struct Computed {
 
 struct ComputedFile {
     digest: Digest,
-    rows_since: i32,
+    rows_since: Month,
     parts: Vec<PartDigest>,
 }
 
@@ -121,8 +121,8 @@ impl Computed {
         let previous = self.document["previous_digest"].as_str().unwrap_or_default();
         let signed = transaction.execute_typed(
             "UPDATE tokenmeter.closing SET digest = $2, previous = decode(nullif($3, ''), 'hex'), document = $4::text::jsonb \
-             WHERE month = (date '1970-01-01' + make_interval(months => $1))::date AND digest IS NULL",
-            &[(&month, Type::INT4), (&digest, Type::BYTEA), (&previous, Type::TEXT), (&document, Type::TEXT)],
+             WHERE month = date '1970-01-01' + $1 AND digest IS NULL",
+            &[(&first_day(month), Type::INT4), (&digest, Type::BYTEA), (&previous, Type::TEXT), (&document, Type::TEXT)],
         )?;
         if signed == 0 {
             return Ok(());
@@ -134,13 +134,12 @@ impl Computed {
                 .collect();
             transaction.execute_typed(
                 "INSERT INTO tokenmeter.closed_file (instance, month, digest, rows_since, parts) \
-                 VALUES ($1, (date '1970-01-01' + make_interval(months => $2))::date, $3, \
-                 (date '1970-01-01' + make_interval(months => $4))::date, $5::text::jsonb)",
+                 VALUES ($1, date '1970-01-01' + $2, $3, date '1970-01-01' + $4, $5::text::jsonb)",
                 &[
                     (&Id(*file), Type::UUID),
-                    (&month, Type::INT4),
+                    (&first_day(month), Type::INT4),
                     (&&digest[..], Type::BYTEA),
-                    (rows_since, Type::INT4),
+                    (&first_day(*rows_since), Type::INT4),
                     (&parts.to_string(), Type::TEXT),
                 ],
             )?;
@@ -153,9 +152,9 @@ impl Central {
     /// Returns the last closed month.
     pub(super) fn closed_until(&self) -> Result<Option<Month>, SourceError> {
         let mut last = None;
-        let sql = format!("SELECT {MONTH} AS month FROM tokenmeter.closing x ORDER BY x.month DESC LIMIT 1");
-        self.each(&sql, &[], |row| {
-            last = Some(row.try_get("month")?);
+        let sql = "SELECT max(month) - date '1970-01-01' AS day FROM tokenmeter.closing";
+        self.each(sql, &[], |row| {
+            last = row.try_get::<_, Option<i32>>("day")?.map(month::of_day);
             Ok(())
         })?;
         Ok(last)
@@ -164,11 +163,9 @@ impl Central {
     /// Returns a closed month.
     pub(super) fn closing(&self, wanted: Month) -> Result<Option<Closing>, SourceError> {
         let mut found = None;
-        let sql = format!(
-            "SELECT closed_at, closed_by, role::text AS role, digest, document::text AS document \
-             FROM tokenmeter.closing x WHERE {MONTH} = $1"
-        );
-        self.each(&sql, &[(&wanted, Type::INT4)], |row| {
+        let sql = "SELECT closed_at, closed_by, role::text AS role, digest, document::text AS document \
+                   FROM tokenmeter.closing WHERE month = date '1970-01-01' + $1";
+        self.each(sql, &[(&first_day(wanted), Type::INT4)], |row| {
             let digest: Option<Vec<u8>> = row.try_get("digest")?;
             let document =
                 row.try_get::<_, Option<&str>>("document")?.map(serde_json::from_str).transpose()?;
@@ -187,11 +184,9 @@ impl Central {
     /// Returns the files of a closed month, as they were then.
     pub(super) fn closed_files(&self, wanted: Month) -> Result<HashMap<[u8; 16], ClosedFile>, SourceError> {
         let mut files = HashMap::new();
-        let sql = format!(
-            "SELECT instance, digest, rows_since - date '1970-01-01' AS rows_since, parts::text AS parts \
-             FROM tokenmeter.closed_file x WHERE {MONTH} = $1"
-        );
-        self.each(&sql, &[(&wanted, Type::INT4)], |row| {
+        let sql = "SELECT instance, digest, rows_since - date '1970-01-01' AS rows_since, parts::text AS parts \
+                   FROM tokenmeter.closed_file WHERE month = date '1970-01-01' + $1";
+        self.each(sql, &[(&first_day(wanted), Type::INT4)], |row| {
             let file = ClosedFile {
                 digest: row.try_get("digest")?,
                 rows_since: month::of_day(row.try_get("rows_since")?),
@@ -213,14 +208,13 @@ impl Central {
     ) -> Result<Computed, SourceError> {
         let wanted = closing.month;
         let (mut files, mut about) = (Vec::new(), Vec::new());
-        let sql = format!(
-            "SELECT x.instance, x.host, x.late_of, x.is_central, x.ended, p.digest AS previous, \
-             coalesce((SELECT {first} FROM tokenmeter.line l WHERE l.instance = x.instance AND l.class = 'usage'), $1) AS rows_since \
-             FROM tokenmeter.file x LEFT JOIN tokenmeter.closed_file p ON p.instance = x.previous AND p.month < x.month \
-             WHERE {MONTH} = $1 ORDER BY x.instance",
-            first = MONTH.replace("x.month", "min(l.day)"),
-        );
-        self.each(&sql, &[(&wanted, Type::INT4)], |row| {
+        let sql = "SELECT x.instance, x.host, x.late_of, x.is_central, x.ended, p.digest AS previous, \
+                   coalesce((SELECT min(l.day) FROM tokenmeter.line l WHERE l.instance = x.instance AND l.class = 'usage'), \
+                   x.month) - date '1970-01-01' AS rows_since \
+                   FROM tokenmeter.file x \
+                   LEFT JOIN tokenmeter.closed_file p ON p.instance = x.previous AND p.month < x.month \
+                   WHERE x.month = date '1970-01-01' + $1 ORDER BY x.instance";
+        self.each(sql, &[(&first_day(wanted), Type::INT4)], |row| {
             let file: Id = row.try_get("instance")?;
             let previous: Option<Vec<u8>> = row.try_get("previous")?;
             let previous = previous.and_then(|previous| Digest::try_from(previous).ok());
@@ -237,7 +231,7 @@ impl Central {
                 "kind": kind,
                 "is_shipped_to_its_end": late_of.is_some() || row.try_get("is_central")? || row.try_get("ended")?,
             });
-            about.push((file.0, described, previous, row.try_get::<_, i32>("rows_since")?));
+            about.push((file.0, described, previous, month::of_day(row.try_get("rows_since")?)));
             Ok(())
         })?;
         let mut parts = self.parts(&files, closing.event())?;
@@ -290,11 +284,9 @@ impl Central {
     /// Returns the digest of the last month closed before another.
     fn previous_digest(&self, wanted: Month) -> Result<Option<Digest>, SourceError> {
         let mut found = None;
-        let sql = format!(
-            "SELECT digest, to_char(x.month, 'YYYY-MM') AS name FROM tokenmeter.closing x WHERE {MONTH} < $1 \
-             ORDER BY x.month DESC LIMIT 1"
-        );
-        self.each(&sql, &[(&wanted, Type::INT4)], |row| {
+        let sql = "SELECT digest, to_char(month, 'YYYY-MM') AS name FROM tokenmeter.closing \
+                   WHERE month < date '1970-01-01' + $1 ORDER BY month DESC LIMIT 1";
+        self.each(sql, &[(&first_day(wanted), Type::INT4)], |row| {
             let name: &str = row.try_get("name")?;
             let digest =
                 row.try_get::<_, Option<Vec<u8>>>("digest")?.and_then(|digest| Digest::try_from(digest).ok());
@@ -340,5 +332,7 @@ impl ClosedFile {
     }
 }
 
-/// SQL of the month of `x.month`, counted from January 1970.
-const MONTH: &str = "(extract(year FROM x.month)::int * 12 + extract(month FROM x.month)::int - 23641)";
+/// Returns the first day of a month, since 1970: the store's value of the month.
+fn first_day(of: Month) -> i32 {
+    month::day(month::begin_us(of))
+}
