@@ -55,54 +55,25 @@ async fn killed_store_commands_lose_and_double_nothing() {
         let month: String = owner.query_one(month, &[]).expect("SQL").get(0);
         let month = month.as_str();
         let (ledger, prices) = (place.text("x.db"), place.text("prices.yaml"));
-        let adjust = |ledger: &str| {
-            ["ledger", "adjust", "--tenant", "acme", "--amount", "-50", "--currency", "USD", "--month", month]
-                .into_iter()
-                .chain(["--reason", "outage", "--ledger"])
-                .map(str::to_owned)
-                .chain([ledger.to_owned()])
-                .collect::<Vec<_>>()
-        };
-        let reprice = |ledger: &str| {
-            [
-                "ledger", "reprice", "--since", month, "--until", "2999-01", "--prices", &prices, "--ledger",
-                ledger,
-            ]
-            .map(str::to_owned)
-            .to_vec()
-        };
-        let close = |ledger: &str| ["ledger", "close", month, "--ledger", ledger].map(str::to_owned).to_vec();
-        let words = |text: &[String]| -> Vec<String> { text.to_vec() };
+        let adjust = ["adjust", "--tenant", "acme", "--amount", "-50", "--currency", "USD", "--month", month];
+        let adjust = [&adjust[..], &["--reason", "outage"]].concat();
+        let reprice = ["reprice", "--since", month, "--until", "2999-01", "--prices", &prices];
         let mut chance = Chance::new(20_261_127);
         let kills = if chance::is_long() { 100 } else { 6 };
-        for (name, on) in
-            [("adjust", &adjust as &dyn Fn(&str) -> Vec<String>), ("reprice", &reprice), ("close", &close)]
-        {
-            let of_file = words(&on(&ledger));
-            let said = refusal(&of_file.iter().map(String::as_str).collect::<Vec<_>>());
-            assert!(said.contains(&format!("`tokenmeter ledger {name}")), "{said}");
+        for words in [&adjust[..], &reprice, &["close", month]] {
+            let of = |ledger| [&["ledger"], words, &["--ledger", ledger]].concat();
+            let said = refusal(&of(&ledger));
+            assert!(said.contains(&format!("`tokenmeter ledger {}", words[0])), "{said}");
             assert!(said.contains("--ledger postgres://") && !said.contains(postgresql::PASSWORD), "{said}");
-            let of_store = words(&on(&url));
-            let of_store: Vec<&str> = of_store.iter().map(String::as_str).collect();
             for _ in 0..kills {
-                killed(&of_store, chance.below(120));
+                killed(&of(&url), chance.below(120));
             }
-            command(&of_store);
+            command(&of(&url));
         }
         let said = command(&["ledger", "close", month, "--ledger", &url]);
         assert!(said.contains("was already closed"), "{said}");
-        let csv = [
-            "spend",
-            "--ledger",
-            &url,
-            "--month",
-            month,
-            "--by",
-            "tenant,model,entry,class",
-            "--format",
-            "csv",
-        ];
-        let spend = command(&csv);
+        let by = ["--by", "tenant,model,entry,class", "--format", "csv"];
+        let spend = command(&[&["spend", "--ledger", &url, "--month", month], &by[..]].concat());
         let adjustments: Vec<&str> = spend.lines().filter(|line| line.contains("__adjustment__")).collect();
         assert!(
             adjustments[0].starts_with("acme,__adjustment__,outage,correction,0,0,0,-50.00,USD"),
