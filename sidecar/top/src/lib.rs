@@ -5,8 +5,8 @@
 //! keys ────────────────┴→ dashboard → parts → screen · plain
 //! ```
 //!
-//! Laws: names are untrusted, and [`name`] makes them harmless before they are drawn. The terminal is restored at every
-//! end: by a key, a signal, an error or a panic.
+//! Laws: names are untrusted, and [`text::printable`] makes them harmless before they are drawn. The terminal is
+//! restored at every end: by a key, a signal, an error or a panic.
 
 // Input.
 mod admin;
@@ -20,10 +20,10 @@ mod dashboard;
 mod trend;
 
 // Text.
-mod name;
 mod number;
 mod style;
 mod table;
+mod width;
 
 // Sections.
 mod headline;

@@ -2,8 +2,8 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::name::{columns, shorten};
 use crate::style::Tone;
+use crate::width::{columns, shorten};
 
 /// A cell.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -31,9 +31,9 @@ fn drawn(dashboard: &Dashboard, width: u16, height: u16) -> String {
                 continue;
             }
             text.push_str(cell.symbol());
-            covered = crate::name::columns(cell.symbol()).saturating_sub(1);
+            covered = crate::width::columns(cell.symbol()).saturating_sub(1);
         }
-        assert_eq!(crate::name::columns(&text), usize::from(width), "{text:?}");
+        assert_eq!(crate::width::columns(&text), usize::from(width), "{text:?}");
         format!("{}\n", text.trim_end())
     });
     rows.collect()

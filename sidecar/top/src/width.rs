@@ -32,5 +32,5 @@ fn columns_of(c: char) -> usize {
 }
 
 #[cfg(test)]
-#[path = "name_tests.rs"]
+#[path = "width_tests.rs"]
 mod tests;
