@@ -123,8 +123,7 @@ impl Exchange {
         if let Some(dialect) = self.speaks.settle(&facts) {
             self.dialect = dialect;
         }
-        let has_links = matches!(self.dialect, Dialect::OpenaiResponses | Dialect::GeminiInteractions);
-        let links = if has_links { reader.links() } else { Links::default() };
+        let links = if self.dialect.stores_answers() { reader.links() } else { Links::default() };
         self.request = RequestState::Read(RequestFacts { tier: reader.service_tier(), links });
         self.role.settle(&facts, self.dialect);
         self.tenant.give_body(facts.whole.then_some(reader));

@@ -205,14 +205,15 @@ impl Dialect {
         !matches!(self, Self::Sglang)
     }
 
+    /// Returns true if servers store its answers: a request may continue an earlier one or run in the background, and
+    /// each answer has a status, inside the last frame and in an unstreamed answer.
+    pub fn stores_answers(self) -> bool {
+        matches!(self, Self::OpenaiResponses | Self::GeminiInteractions)
+    }
+
     /// Returns true if a count is computed from more than one number of the frame.
     pub(crate) fn adds_counts(self) -> bool {
         matches!(self, Self::Gemini | Self::GeminiInteractions | Self::Tgi)
-    }
-
-    /// Returns true if its answers have a status, inside the last frame and in an unstreamed answer.
-    pub(crate) fn has_status(self) -> bool {
-        matches!(self, Self::OpenaiResponses | Self::GeminiInteractions)
     }
 
     /// Returns true for the two OpenAI dialects, which most servers imitate.

@@ -131,9 +131,7 @@ async fn admit_attached<B: ClientBody>(
     (mut gathered, terms): Admitted,
     is_batch: bool,
 ) -> Result<Admitted, Stop> {
-    let may_detach = in_flight.metered.borrow_mut().with(|exchange| {
-        matches!(exchange.core.dialect(), Dialect::OpenaiResponses | Dialect::GeminiInteractions)
-    });
+    let may_detach = in_flight.metered.borrow_mut().with(|exchange| exchange.core.dialect().stores_answers());
     if gathered.is_none() && may_detach == Some(true) {
         gathered = Some(gather(in_flight, upload).await?);
     }

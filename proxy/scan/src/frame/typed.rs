@@ -315,7 +315,7 @@ impl Frame {
         if self.dialect == Dialect::Realtime {
             return self.end_realtime(default, sink);
         }
-        let inner = self.dialect.has_status();
+        let inner = self.dialect.stores_answers();
         let choice = self.body.ended;
         self.body.ended = self.body.ended.saturating_add(u32::from(inner));
         self.facts.typed.verdict.done = self.body.ended >= self.body.begun;
@@ -347,7 +347,7 @@ impl Frame {
         self.facts.typed.verdict.is_final = true;
         self.facts.typed.verdict.has_times = true;
         let mut finish = self.facts.typed.whole_finish;
-        if self.dialect.has_status() {
+        if self.dialect.stores_answers() {
             let (status, why) = self.facts.typed.outcome(0, None);
             finish = why;
             match status {
