@@ -445,12 +445,9 @@ impl Frame {
     /// Ends the part of one modality: its tokens go to the field that `of` returns.
     fn close_modality(&mut self, of: fn(Modality) -> Field) {
         let slot = self.facts.extra.modality.and_then(|modality| usage::slot(of(modality)));
-        let counts = match self.facts.typed.counts_inner {
-            true => &mut self.facts.typed.inner,
-            false => &mut self.facts.usage,
-        };
-        if let (Some(slot), Some(counts)) = (slot, counts) {
-            *slot(counts) = self.facts.extra.ranks[1];
+        let tokens = self.facts.extra.ranks[1];
+        if let (Some(slot), Some(counts)) = (slot, self.facts.counts()) {
+            *slot(counts) = tokens;
         }
     }
 

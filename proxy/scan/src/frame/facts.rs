@@ -35,6 +35,14 @@ impl FrameFacts {
         self.subject = self.subject.max(subject);
     }
 
+    /// Returns the counts to which a number belongs: those inside an answer while their object is open.
+    pub(crate) fn counts(&mut self) -> Option<&mut Counts> {
+        match self.typed.counts_inner {
+            true => self.typed.inner.as_mut(),
+            false => self.usage.as_mut(),
+        }
+    }
+
     /// Returns true if the frame reports an error.
     pub(crate) fn is_error(&self) -> bool {
         self.subject == Subject::Error

@@ -65,7 +65,7 @@ impl Frame {
             Field::Element if value == Value::Object => self.facts.nesting = Nesting::Element,
             Field::Element => self.facts.nesting = Nesting::List,
             Field::Root => self.facts.nesting = self.facts.nesting.at_root(value),
-            Field::InnerUsage if self.dialect == Dialect::GeminiInteractions => {
+            Field::InnerUsage => {
                 self.facts.extra.ranks[..2].fill(None);
                 self.facts.typed.take(self.dialect, field, value);
             }
@@ -91,11 +91,7 @@ impl Frame {
         if matches!(self.dialect.form(), Form::Native | Form::Prompt | Form::Opaque) || is_foreign {
             self.facts.usage.get_or_insert_default();
         }
-        let counts = match self.facts.typed.counts_inner {
-            true => &mut self.facts.typed.inner,
-            false => &mut self.facts.usage,
-        };
-        let Some(counts) = counts else { return };
+        let Some(counts) = self.facts.counts() else { return };
         match (number, slot, field) {
             (None, _, _) => counts.rejected += 1,
             (_, Some(slot), _) => *slot(counts) = number,
