@@ -147,12 +147,12 @@ fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
     }
     let (parent, model_and_method) = split_last(path, "/models/")?;
     if let Some((model, method)) = model_and_method.split_once(':') {
-        let runs = ends_with(parent, "/publishers/anthropic") && !model.eq_ignore_ascii_case(VERTEX_COUNT);
-        return Some((named(method, &PREDICT).filter(|_| runs)?, model));
+        let is_run = ends_with(parent, "/publishers/anthropic") && !model.eq_ignore_ascii_case(VERTEX_COUNT);
+        return is_run.then_some((named(method, &PREDICT)?, model));
     }
     let (model, rest) = model_and_method.split_once('/')?;
-    let method = match split_last(rest, "versions/") {
-        Some(("", versioned)) => versioned.split_once('/')?.1,
+    let method = match rest.split_once('/') {
+        Some((first, versioned)) if first.eq_ignore_ascii_case("versions") => versioned.split_once('/')?.1,
         _ => rest,
     };
     Some((named(method, &TRITON)?, model))
@@ -420,6 +420,7 @@ mod tests {
             ("/V1beta/Models/g-2:streamgeneratecontent", Some((Dialect::Gemini, "g-2"))),
             ("/V2/Models/ens/Versions/3/Generate", Some((Dialect::Triton, "ens"))),
             ("/v2/models/ens/x/../generate", Some((Dialect::Triton, "ens"))),
+            ("/v2/models/ens/versions/versions/generate", Some((Dialect::Triton, "ens"))),
             ("/v1beta/models/a:b:streamGenerateContent", Some((Dialect::Gemini, "a:b"))),
             ("/v1/projects/p/locations/l/endpoints/12:streamGenerateContent", Some((Dialect::Gemini, "12"))),
             ("/v1/projects/p/publishers/anthropic/models/c-5:rawPredict", Some((Dialect::Anthropic, "c-5"))),
