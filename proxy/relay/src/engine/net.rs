@@ -3,6 +3,7 @@
 pub(crate) mod client;
 pub(crate) mod client_stream;
 pub(crate) mod deadlines;
+pub(crate) mod header_list;
 pub(crate) mod pace;
 pub(crate) mod pool;
 pub(crate) mod shared_pool;

@@ -30,14 +30,6 @@ pub(crate) fn for_client(headers: HeaderMap, upgrade: bool) -> HeaderMap {
     strip(headers, upgrade, |name, value| if *name == TE { None } else { Some(value) })
 }
 
-/// Returns the size of a header list as HTTP/2 limits it (RFC 9113 §6.5.2), in bytes.
-pub(crate) fn list_bytes(fields: &HeaderMap) -> usize {
-    fields.iter().map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES).sum()
-}
-
-/// Bytes that a field counts in addition to its name and value.
-const FIELD_BYTES: usize = 32;
-
 /// Joins the `Cookie` fields of an HTTP/2 request, because HTTP/1.1 allows one field only (RFC 9113 §8.2.3).
 pub(crate) fn join_cookies(headers: &mut HeaderMap) {
     let Entry::Occupied(mut crumbs) = headers.entry(COOKIE) else { return };

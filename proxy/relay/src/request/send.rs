@@ -11,10 +11,10 @@ use meter::Tick;
 
 use super::answer::Answer;
 use super::body::Upload;
-use super::headers::list_bytes;
 use super::in_flight::{InFlight, UploadState};
 use super::reject::Stop;
 use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
+use crate::engine::net::header_list::list_bytes;
 use crate::engine::net::pool::Need;
 use crate::engine::{Connection, Engine, SendError, SendFailure};
 use crate::response::interim::Interim;
@@ -26,8 +26,8 @@ pub(crate) struct Sent<E: Engine> {
     pub(crate) response: Response<UpstreamResponse<E>>,
 }
 
-/// Sends `request`, which the client began at `begun`. A further attempt follows only if nothing
-/// was sent, or the server says that it processed nothing.
+/// Sends `request`, which the client began at `begun`. A further attempt follows only if nothing was sent, or the server
+/// says that it processed nothing.
 pub(crate) async fn send<E: Engine>(
     connections: &Connections<E>,
     in_flight: &InFlight,
@@ -44,7 +44,8 @@ pub(crate) async fn send<E: Engine>(
         }
     };
     let (mut since, mut refusals) = (begun, 0);
-    let mut is_unshared = has_long_head(&request);
+    // Without TLS there is no HTTP/2, and no connection is shared.
+    let mut is_unshared = upstream.target.is_secure() && has_long_head(&request);
     loop {
         // HTTP/2 cannot switch protocols.
         let need = if request.headers().contains_key(UPGRADE) || pool.needs_http1.get() {

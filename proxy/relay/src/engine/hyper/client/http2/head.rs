@@ -8,6 +8,7 @@ use http::request::Parts;
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderMap, Request, Uri, Version};
 
+use crate::engine::net::header_list::text_bytes;
 use crate::limits;
 
 /// Returns the head of a request, whose parts are as for HTTP/1.1.
@@ -36,8 +37,7 @@ pub(super) fn fields(headers: &HeaderMap) -> HeaderMap {
 
 /// Returns true if a response head exceeds the limits of HTTP/1.1's heads.
 pub(super) fn is_too_large(headers: &HeaderMap) -> bool {
-    let bytes: usize =
-        headers.iter().map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES).sum();
+    let bytes = text_bytes(headers) + headers.len() * FIELD_BYTES;
     headers.len() > limits::HEAD_FIELDS || bytes > limits::BUFFER_BYTES
 }
 

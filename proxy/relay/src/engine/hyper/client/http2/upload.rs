@@ -10,9 +10,9 @@ use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 
 use super::head;
+use crate::engine::net::header_list::list_bytes;
 use crate::engine::{BodyError, UpstreamBody};
 use crate::limits;
-use crate::request::headers::list_bytes;
 
 /// Returns true if nothing of a body is left. An HTTP/2 client may leave its stream open after the last byte of a known
 /// length.
