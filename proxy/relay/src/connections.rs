@@ -137,10 +137,11 @@ impl<E: Engine> Connections<E> {
     /// with the slowest uploads is closed, unless `asking` exceeds its share itself; without uploads, the tunnel of a
     /// holder above its share whose client has sent nothing for longest.
     pub(crate) fn make_place(&self, asking: &Client) -> bool {
-        if self.worker.capacities.sockets.is_short(clock::now()) {
+        let now = clock::now();
+        if self.worker.capacities.sockets.is_short(now) {
             self.pools.iter().for_each(Pool::clear);
         }
-        let (is_greedy, now) = (self.is_greedy(asking), clock::now());
+        let is_greedy = self.is_greedy(asking);
         let clients = self.clients.borrow();
         let candidates = clients.values().filter_map(|(client, _)| {
             let is_above = self.is_greedy(client);

@@ -455,12 +455,12 @@ impl Client {
     /// session, has been closed for [`limits::CLIENT_CLOSE`]. Clients of other tunnels may close their half.
     pub(crate) async fn left_tunnel(&self, is_session: bool) {
         let closed = async {
-            self.gone(!is_session).await;
+            self.gone(false).await;
             tokio::time::sleep(limits::CLIENT_CLOSE).await;
         };
         tokio::select! {
             () = self.gone(true) => {}
-            () = closed => {}
+            () = closed, if is_session => {}
         }
     }
 
