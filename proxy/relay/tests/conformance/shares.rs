@@ -342,7 +342,6 @@ fn silent_connections_leave_places_for_others() {
     assert!(proxy.seen().lost.contains(&Dropped::Connection));
 }
 
-/// Connections with HTTP/2's preface and no request, or with a byte of a head, are treated like silent ones.
 /// A connection whose first request is on its way is closed for no other client within its share.
 #[test]
 fn new_connection_stays_for_its_request() {
@@ -386,6 +385,7 @@ fn new_connection_stays_for_its_request() {
     drop(held);
 }
 
+/// Connections with HTTP/2's preface and no request, or with a byte of a head, are treated like silent ones.
 #[test]
 fn half_open_connections_leave_places_for_others() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
