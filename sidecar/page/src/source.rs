@@ -44,7 +44,7 @@ pub trait Source: Send + 'static {
     }
     /// Called when a connection to the admin address is evicted.
     fn evicted(&self) {}
-    /// Called when a connection to the listener with TLS fails its handshake, stalls in it, or speaks HTTP without TLS.
+    /// Called when a connection to the listener with TLS fails its handshake, stalls in it, or sends HTTP without TLS.
     fn handshake_failed(&self) {}
 }
 
