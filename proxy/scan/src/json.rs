@@ -232,16 +232,21 @@ impl Json {
                                 if let Some(buffer) = &mut self.text_buffer {
                                     buffer.begin(field);
                                 }
-                                // Most texts that no field needs are whole in their slice.
-                                if field == Field::Intermediate
-                                    && let Some(len) = string::plain_len(&bytes[at + 1..])
-                                {
-                                    at += len + 2;
-                                    self.after_value();
+                                if field == Field::Intermediate {
+                                    // Most texts that no field needs are whole in their slice.
+                                    began = at + 1;
+                                    let stop = string::stop(&bytes[began..]);
+                                    if let Some(len) = stop
+                                        && bytes[began + len] == b'"'
+                                    {
+                                        at = began + len + 1;
+                                        self.after_value();
+                                    } else {
+                                        at = self.begin_searched(Role::Skip, bytes, began, stop);
+                                    }
                                     continue;
                                 }
                                 self.begin_string(match field {
-                                    Field::Intermediate => Role::Skip,
                                     f if f.is_measured() => Role::Measure,
                                     f if f.is_presence_only() => Role::Presence,
                                     _ => Role::Capture,
@@ -263,7 +268,10 @@ impl Json {
                         self.key_from = self.origin + (base + at) as u64;
                         began = at + 1;
                         // Most keys are whole in their slice, and a colon follows at once.
-                        if let Some(len) = string::plain_len(&bytes[began..]) {
+                        let stop = string::stop(&bytes[began..]);
+                        if let Some(len) = stop
+                            && bytes[began + len] == b'"'
+                        {
                             self.node = self.member(fields, &bytes[began..began + len.min(CARRY_BYTES)]);
                             at = began + len + 1;
                             self.expects = Expects::Colon;
@@ -271,9 +279,10 @@ impl Json {
                                 self.expects = Expects::Value;
                                 at += 1;
                             }
-                            continue;
+                        } else {
+                            at = self.begin_searched(Role::Key, bytes, began, stop);
                         }
-                        self.begin_string(Role::Key);
+                        continue;
                     }
                     b'}' if self.expects == Expects::KeyOrEnd => self.close(fields, base + at, visit),
                     _ => self.expects = Expects::Broken,
@@ -407,6 +416,20 @@ impl Json {
         self.text = Text::default();
         self.carry.clear();
         self.expects = Expects::String(role);
+    }
+
+    /// Begins a string whose bytes were searched for its first quote or backslash. Returns the offset from which to read
+    /// on, so that each byte is searched once.
+    fn begin_searched(&mut self, role: Role, bytes: &[u8], began: usize, stop: Option<usize>) -> usize {
+        self.begin_string(role);
+        match stop {
+            Some(stop) => began + stop,
+            None => {
+                // Stores what the next slice continues.
+                self.read_string(role, bytes, bytes.len(), began);
+                bytes.len()
+            }
+        }
     }
 
     /// Reads on inside a string. Returns the offset of its closing quote, if it is in this slice; otherwise

@@ -22,12 +22,6 @@ pub(super) fn stop(bytes: &[u8]) -> Option<usize> {
     memchr2(b'"', b'\\', &bytes[at..]).map(|offset| at + offset)
 }
 
-/// Returns the length of a string without escapes that ends in these bytes, which begin after its first quote.
-#[inline]
-pub(super) fn plain_len(bytes: &[u8]) -> Option<usize> {
-    stop(bytes).filter(|&stop| bytes[stop] == b'"')
-}
-
 const fn repeated(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; BYTES])
 }
@@ -39,7 +33,7 @@ const fn zeros(word: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{plain_len, stop};
+    use super::stop;
 
     #[test]
     fn stop_is_the_first_quote_or_backslash() {
@@ -48,12 +42,11 @@ mod tests {
         for len in 0..80 {
             for seed in 0..12 {
                 let mut bytes: Vec<u8> = (0..len).map(|at| others[(at * 7 + seed) % others.len()]).collect();
-                assert_eq!((stop(&bytes), plain_len(&bytes)), (None, None));
+                assert_eq!(stop(&bytes), None);
                 for at in (0..len).rev() {
                     let (mark, other) = if at % 2 == 0 { (b'"', b'\\') } else { (b'\\', b'"') };
                     bytes[at] = mark;
                     assert_eq!(stop(&bytes), Some(at));
-                    assert_eq!(plain_len(&bytes), (mark == b'"').then_some(at));
                     bytes[at] = other;
                 }
             }
