@@ -131,5 +131,6 @@ fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
         request_id: Some(format!("{tenant}-{model}-{}", n / 2).into()),
         upstream_attempts: 1,
         cached_excess: 0,
+        day: None,
     }
 }

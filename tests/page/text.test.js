@@ -140,7 +140,14 @@ test("month to date is never below the spend since the start", async () => {
     { day: "2026-11-03", cost: "2.50", tenants: [tenant("a", "2.50")] },
     { day: "2026-11-27", cost: "1.25", tenants: [tenant("a", "1.25")] },
   ];
-  const read = { month: "2026-11", currency: "USD", cost: "3.75", days, included: { all: 0.25, tenants: { a: 0.25 } } };
+  const november = {
+    month: "2026-11",
+    time_zone: "Europe/Berlin",
+    since_unix_ms: Date.UTC(2026, 9, 31, 23),
+    until_unix_ms: Date.UTC(2026, 10, 30, 23),
+    today: "2026-11-27",
+  };
+  const read = { ...november, currency: "USD", cost: "3.75", days, included: { all: 0.25, tenants: { a: 0.25 } } };
   const month = new MonthToDate(
     read,
     now(0.5, [
@@ -157,13 +164,15 @@ test("month to date is never below the spend since the start", async () => {
     ["a", 3.875],
     ["__proto__", 0.125],
   ]);
-  const nothing = { month: "2026-11", currency: null, cost: "0", days: [], included: null };
+  const nothing = { ...november, currency: null, cost: "0", days: [], included: null };
   const young = new MonthToDate(nothing, now(0.5, [["a", 0.5]]));
   assert.deepEqual([young.sum(null), young.sum("a"), young.currency], [0.5, 0.5, "USD"]);
   const behind = new MonthToDate({ ...read, included: null }, now(9, [["a", 9]]));
   assert.deepEqual([behind.sum(null), behind.sum("a")], [9, 9], "rows wait for the disk");
   const old = new MonthToDate({ ...read, included: null }, now(9, [], Date.UTC(2026, 9, 3)));
   assert.equal(old.sum(null), 3.75, "its spend may be of the month before");
+  const over = new MonthToDate({ ...read, until_unix_ms: at }, now(9, []));
+  assert.equal(over.sum(null), 3.75, "what came later is of the next month");
   const other = new MonthToDate({ ...read, currency: "EUR" }, now(9, []));
   assert.deepEqual([other.sum(null), other.currency], [3.75, "EUR"]);
 });

@@ -326,5 +326,15 @@ export function spend(world) {
     return { day: `2026-11-${String(at + 1).padStart(2, "0")}`, cost: (0.8 + 0.5 * Math.sin(at)).toFixed(9), tenants };
   });
   const cost = days.reduce((sum, day) => sum + Number(day.cost), 0).toFixed(9);
-  return { month: "2026-11", currency: world.currency, cost, days: world.currency ? days : [], included: null };
+  return {
+    month: "2026-11",
+    time_zone: "UTC",
+    since_unix_ms: Date.UTC(2026, 10, 1),
+    until_unix_ms: Date.UTC(2026, 11, 1),
+    today: "2026-11-24",
+    currency: world.currency,
+    cost,
+    days: world.currency ? days : [],
+    included: null,
+  };
 }

@@ -180,7 +180,11 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-origin", &["tokenmeter-yaml"]),
     ("tokenmeter-rules", &["tokenmeter-origin", "tokenmeter-tenant", "tokenmeter-text"]),
     ("tokenmeter-price", &["tokenmeter-meter", "tokenmeter-text", "tokenmeter-yaml"]),
-    ("tokenmeter-ledger", &["tokenmeter-meter", "tokenmeter-price", "tokenmeter-text"]),
+    ("tokenmeter-calendar", &[]),
+    (
+        "tokenmeter-ledger",
+        &["tokenmeter-calendar", "tokenmeter-meter", "tokenmeter-price", "tokenmeter-text"],
+    ),
     (
         "tokenmeter-report",
         &[
@@ -198,7 +202,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-ship", &["tokenmeter-ledger", "tokenmeter-meter", "tokenmeter-price"]),
     ("tokenmeter-post", &[]),
     ("tokenmeter-events", &["tokenmeter-ledger", "tokenmeter-meter", "tokenmeter-post"]),
-    ("tokenmeter-budget", &["tokenmeter-post", "tokenmeter-text"]),
+    ("tokenmeter-budget", &["tokenmeter-calendar", "tokenmeter-post", "tokenmeter-text"]),
     (
         "tokenmeter-otlp",
         &[

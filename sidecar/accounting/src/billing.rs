@@ -90,6 +90,7 @@ impl Billing {
                         Some(path) => budget_restore::in_ledger(&path, currency.code(), since),
                         None => Ok(Sums::new()),
                     }),
+                    calendar: plan.ledger.ledger.as_ref().map(ledger::Plan::calendar).unwrap_or_default(),
                     state_file,
                     refuse: Box::new(move |tenants| {
                         if let Some(gate) = &shut {

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ledger::Store;
-use ledger::source::DAY_US;
 use ledger::{Range, Source, SourceError};
 
 use crate::budgets::Sums;
@@ -49,7 +48,7 @@ pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums
     let rates = source.rates()?;
     let ours: HashMap<[u8; 16], bool> =
         rates.iter().map(|rate| (rate.id, rate.currency.code() == currency)).collect();
-    let range = Range { since_us: i64::from(since) * DAY_US, ..Range::ALL };
+    let range = Range { since_us: source.calendar().begin_us(since), ..Range::ALL };
     let mut sums: HashMap<(Arc<str>, i32), i128> = HashMap::new();
     source.daily_totals(&range, &mut |_, line| {
         if line.key.rate.is_some_and(|rate| ours.get(&rate) == Some(&true)) {
@@ -63,8 +62,8 @@ pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums
 
 #[cfg(test)]
 mod tests {
-    use ledger::source::{Closure, Correction, DeviceTotal, Gap, Month, Used};
-    use ledger::{Class, DailyTotal, Row, Sums, TotalKey};
+    use ledger::source::{Closure, Correction, DAY_US, DeviceTotal, Gap, Month, Used};
+    use ledger::{Calendar, Class, DailyTotal, Row, Sums, TotalKey};
     use meter::Provenance;
     use price::{Currency, Rate};
 
@@ -74,6 +73,10 @@ mod tests {
     struct FakeStore(Vec<DailyTotal>);
 
     impl Source for FakeStore {
+        fn calendar(&self) -> Calendar {
+            Calendar::default()
+        }
+
         fn daily_totals(
             &self,
             range: &Range,

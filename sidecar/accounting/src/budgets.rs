@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{io, mem};
 
-use budget::{Budget, Budgets, Notice, Observed, Rejection, Webhook, day_of, tightest};
+use budget::{Budget, Budgets, Calendar, Notice, Observed, Rejection, Webhook, day_of, tightest};
 use ledger::now_us;
 use metrics::{BudgetReading, Metrics};
 use relay::Terms;
@@ -32,6 +32,8 @@ pub struct BudgetsPlan {
 pub(crate) struct Hooks {
     /// Reads the ledger's sums by tenant and day, from a day on. Called once, before the first charge.
     pub(crate) restore: Box<dyn FnOnce(i32) -> Result<Sums, String> + Send>,
+    /// The calendar of the ledger.
+    pub(crate) calendar: Calendar,
     /// Persists which alerts were sent.
     pub(crate) state_file: BudgetStateFile,
     /// Rejects tenants.
@@ -46,7 +48,10 @@ pub(crate) type Sums = Vec<(Arc<str>, i32, i128)>;
 
 /// The queue of charges. A clone shares the queue.
 #[derive(Clone, Default)]
-pub(crate) struct Charges(Arc<Mutex<Pending>>);
+pub(crate) struct Charges {
+    pending: Arc<Mutex<Pending>>,
+    calendar: Calendar,
+}
 
 /// Charges and observations since the last evaluation.
 #[derive(Default)]
@@ -60,7 +65,7 @@ impl Charges {
     pub(crate) fn charge(&self, tenant: &Arc<str>, ended_us: i64, pico: i64) {
         let mut pending = self.lock();
         let full = pending.charged.len() >= QUEUE_MAX_ITEMS;
-        let mut key = (Arc::clone(tenant), day_of(ended_us));
+        let mut key = (Arc::clone(tenant), day_of(&self.calendar, ended_us));
         if full && !pending.charged.contains_key(&key) {
             key.0 = budget::OTHER.into();
         }
@@ -78,7 +83,7 @@ impl Charges {
     }
 
     fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -95,9 +100,9 @@ pub(crate) fn start(
     metrics: &Metrics,
     hooks: Hooks,
 ) -> io::Result<(Charges, Running)> {
-    let charges = Charges::default();
+    let charges = Charges { pending: Arc::default(), calendar: hooks.calendar.clone() };
     let webhook = plan.webhook.map(Webhook::start).transpose()?;
-    let budgets = Budgets::new(plan.budgets, currency);
+    let budgets = Budgets::new(plan.budgets, currency).by_calendar(hooks.calendar);
     let mut thread_state = BudgetThread {
         budgets,
         charges: charges.clone(),
@@ -178,7 +183,7 @@ impl BudgetThread {
         match sums {
             Ok(mut sums) => {
                 if late {
-                    sums.retain(|(_, day, _)| *day < day_of(now_us));
+                    sums.retain(|(_, day, _)| *day < day_of(&self.charges.calendar, now_us));
                 }
                 self.is_unsaved = told.is_none();
                 self.budgets.restore(now_us, &sums, told.as_ref());

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, mpsc};
 
-use budget::{Budget, DAY_US, Observed, Period, Rejection, Webhook};
+use budget::{Budget, Calendar, DAY_US, Observed, Period, Rejection, Webhook};
 use metrics::{Format, Metrics};
 
 use super::{BudgetThread, Charges, Hooks, QUEUE_MAX_ITEMS, Refuse, Sums, start};
@@ -275,7 +275,7 @@ fn late_sums_count_for_earlier_days_only() {
     let mut bench = bench(vec![budget("b", 10)], BudgetStateFile::none());
     let (ready, receiver) = mpsc::sync_channel(0);
     drop(receiver);
-    let today = budget::day_of(at(3, 2));
+    let today = budget::day_of(&Calendar::default(), at(3, 2));
     let sums = vec![
         (tenant("acme"), today - 1, 6 * i128::from(UNIT)),
         (tenant("acme"), today, 3 * i128::from(UNIT)),
@@ -310,7 +310,12 @@ fn queue_is_bounded_and_loses_nothing() {
 fn thread_evaluates_the_last_charges_at_its_end() {
     let (gate, refuse) = gate();
     let metrics = Metrics::new(metrics::Options::default());
-    let hooks = Hooks { restore: Box::new(|_| Ok(Vec::new())), state_file: BudgetStateFile::none(), refuse };
+    let hooks = Hooks {
+        restore: Box::new(|_| Ok(Vec::new())),
+        calendar: Calendar::default(),
+        state_file: BudgetStateFile::none(),
+        refuse,
+    };
     let plan = BudgetsPlan { budgets: vec![budget("b", 1)], ..BudgetsPlan::default() };
     let (charges, running) = start(plan, "USD", &metrics, hooks).unwrap();
     charges.charge(&tenant("acme"), super::now_us(), UNIT);
@@ -329,6 +334,7 @@ fn panic_ends_all_rejections() {
     let metrics = Metrics::new(metrics::Options::default());
     let hooks = Hooks {
         restore: Box::new(|_| Ok(Vec::new())),
+        calendar: Calendar::default(),
         state_file: BudgetStateFile::none(),
         refuse: Box::new(failing),
     };

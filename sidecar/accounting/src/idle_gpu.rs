@@ -44,8 +44,7 @@ impl IdleGpu {
     }
 
     fn enter(&mut self) {
-        let today = ledger::now_us().div_euclid(ledger::source::DAY_US);
-        let Ok(day) = i32::try_from(today) else { return };
+        let day = self.ledger.calendar().day(ledger::now_us());
         let lines: Vec<DeviceTotal> = self
             .latest
             .iter()

@@ -1,4 +1,4 @@
-//! The spend of this month of UTC from the ledger's daily totals, by day and tenant, for the live page. It is not a bill.
+//! The spend of this month from the ledger's daily totals, by day and tenant, for the live page. It is not a bill.
 //! The law: sums are exact, and names are labels as on the metrics page. The spend of this process that they include is
 //! stated, so that a reader can add what came later.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ledger::{Ledger, Range, Source, SourceError, Store, period};
+use ledger::{Calendar, Ledger, Range, Source, SourceError, Store, period};
 use live::{DailySpend, IncludedSpend, MonthSpend, TenantSpend};
 use metrics::{Metrics, units};
 use page::Cached;
@@ -35,11 +35,11 @@ pub(crate) fn cached(path: &Path, currency: Currency, metrics: &Metrics, ledger:
         let spend = match Store::open_read(&path) {
             Ok(store) => of(&store, currency, &metrics, now_us),
             // Its first row creates it.
-            Err(_) if !path.exists() => Ok(MonthSpend {
-                month: period::month(period::month_at(period::day_at(now_us))),
-                cost: text::money(0).to_string(),
-                ..MonthSpend::default()
-            }),
+            Err(_) if !path.exists() => {
+                let calendar = ledger.as_ref().map(Ledger::calendar).unwrap_or_default();
+                let cost = text::money(0).to_string();
+                Ok(MonthSpend { cost, ..without_spend(&calendar, now_us) })
+            }
             Err(error) => Err(error.into()),
         };
         let spend = spend.map_err(|error| {
@@ -49,6 +49,20 @@ pub(crate) fn cached(path: &Path, currency: Currency, metrics: &Metrics, ledger:
         })?;
         Ok(serde_json::to_string(&MonthSpend { included, ..spend })?)
     })
+}
+
+/// Returns the month of an instant, and the day in it.
+fn without_spend(calendar: &Calendar, now_us: i64) -> MonthSpend {
+    let month = calendar.month(now_us);
+    let range = Range::of_month(calendar, month);
+    MonthSpend {
+        month: period::month(month),
+        time_zone: calendar.zone(month).name().to_owned(),
+        since_unix_ms: range.since_us / 1000,
+        until_unix_ms: range.until_us / 1000,
+        today: period::day(calendar.day(now_us)),
+        ..MonthSpend::default()
+    }
 }
 
 /// Returns the spend so far, once all its rows are on the disk; `None` if that takes too long. A ledger that is read
@@ -85,9 +99,10 @@ fn of(
     metrics: &Metrics,
     now_us: i64,
 ) -> Result<MonthSpend, SourceError> {
-    let month = period::month_at(period::day_at(now_us));
+    let calendar = source.calendar();
+    let month = calendar.month(now_us);
     let query = Query {
-        range: Range { since_us: period::month_start_us(month), until_us: period::month_start_us(month + 1) },
+        range: Range::of_month(&calendar, month),
         by: vec![Key::Day, Key::Tenant],
         ..Query::all(now_us)
     };
@@ -112,7 +127,6 @@ fn of(
     };
     let is_priced = report.groups.iter().any(|group| group.currency == Some(currency));
     Ok(MonthSpend {
-        month: period::month(month),
         currency: is_priced.then(|| currency.code().to_owned()),
         cost: cost(&mut sums.iter().map(|(.., sum)| sum)),
         days: days
@@ -123,7 +137,7 @@ fn of(
                 tenants: shown(tenants),
             })
             .collect(),
-        included: None,
+        ..without_spend(&calendar, now_us)
     })
 }
 

@@ -11,7 +11,7 @@ const DAY_US: i64 = 86_400_000_000;
 
 fn month_of(rows: impl Iterator<Item = Row>) -> Place {
     let place = Place::new();
-    let month = period::month_at(period::day_at(NOON_US));
+    let month = ledger::month::of(NOON_US);
     let rows: Vec<_> = rows.map(|row| (month, row, None)).collect();
     let rates = [rate(0), rate(1)].map(|charge| match charge {
         Charge::Priced { rate, .. } => rate,
@@ -25,6 +25,18 @@ fn month_of(rows: impl Iterator<Item = Row>) -> Place {
 fn spend(place: &Place, metrics: &Metrics) -> MonthSpend {
     let store = Store::open_read(&place.ledger()).unwrap();
     of(&store, Currency::USD, metrics, NOON_US + DAY_US).unwrap()
+}
+
+#[test]
+fn month_is_that_of_the_ledgers_time_zone() {
+    let berlin = Calendar::of(ledger::Zone::named("Europe/Berlin").unwrap());
+    let [begin_us, end_us] = [681, 682].map(|month| berlin.month_begin_us(month));
+    let last = without_spend(&berlin, end_us - 1);
+    assert_eq!((&*last.month, &*last.today, &*last.time_zone), ("2026-10", "2026-10-31", "Europe/Berlin"));
+    assert_eq!([last.since_unix_ms, last.until_unix_ms], [begin_us / 1000, end_us / 1000]);
+    // 23:00 in UTC.
+    let next = without_spend(&berlin, end_us);
+    assert_eq!((&*next.month, &*next.today), ("2026-11", "2026-11-01"));
 }
 
 #[test]

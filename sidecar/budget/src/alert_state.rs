@@ -5,6 +5,8 @@
 //! before some day, without that day, held less. A rolling forecast is sent once in
 //! thirty days.
 
+use calendar::Calendar;
+
 use crate::budget::{Budget, Threshold};
 use crate::forecast::forecast;
 use crate::period::{DAY_US, Period, ROLLING_DAYS, Span};
@@ -45,6 +47,7 @@ pub(crate) struct Crossed {
 pub(crate) struct Evaluation<'a> {
     pub(crate) budget: &'a Budget,
     pub(crate) spend: &'a Spend,
+    pub(crate) calendar: &'a Calendar,
     pub(crate) now_us: i64,
     /// The day of `now_us`.
     pub(crate) today: i32,
@@ -60,7 +63,7 @@ impl Evaluation<'_> {
     }
 
     pub(crate) fn forecast(&self) -> Option<i128> {
-        forecast(self.spend, self.budget.period, self.span, self.now_us.div_euclid(1_000_000))
+        forecast(self.spend, self.budget.period, self.span, self.calendar, self.now_us.div_euclid(1_000_000))
     }
 
     fn rolling(&self) -> bool {

@@ -6,13 +6,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use calendar::Calendar;
 use text::money;
 
 use crate::alert_state::{AlertState, Crossed, Evaluation, SentAlert};
 use crate::budget::{Budget, Threshold};
 use crate::fleet::Observed;
 use crate::notice::{Notice, shared_label};
-use crate::period::{DAY_US, Period, ROLLING_DAYS, Span, day_of};
+use crate::period::{Period, ROLLING_DAYS, Span, day_of, time};
 use crate::sent_alerts::{SentAlerts, SentEntry, limits_text};
 use crate::spend::Spend;
 use crate::state::{BudgetState, Rejection};
@@ -22,6 +23,7 @@ use crate::state::{BudgetState, Rejection};
 pub struct Budgets {
     budgets: Vec<Budget>,
     currency: Arc<str>,
+    calendar: Calendar,
     tenants: HashMap<Arc<str>, Tenant>,
     /// By budget: the spend and alerts of the tenants that share its limit.
     shared_states: Vec<Option<(Spend, AlertState)>>,
@@ -43,13 +45,20 @@ struct Tenant {
 }
 
 impl Budgets {
-    /// Returns budgets in a currency, without spend.
+    /// Returns the budgets with the days of a calendar.
+    #[must_use]
+    pub fn by_calendar(self, calendar: Calendar) -> Self {
+        Self { calendar, ..self }
+    }
+
+    /// Returns budgets in a currency, without spend, by the days of UTC.
     pub fn new(budgets: Vec<Budget>, currency: &str) -> Self {
         let shared_states = budgets.iter().map(|budget| budget.shared.then(Default::default)).collect();
         let named: Vec<Arc<str>> = budgets.iter().flat_map(Budget::named).map(Into::into).collect();
         let mut all = Self {
             budgets,
             currency: currency.into(),
+            calendar: Calendar::default(),
             tenants: HashMap::new(),
             shared_states,
             untracked: 0,
@@ -69,7 +78,7 @@ impl Budgets {
     /// Returns the first day whose sums are needed: the first day of the earliest previous period, or
     /// thirty days before the last thirty.
     pub fn since(&self, now_us: i64) -> i32 {
-        let today = day_of(now_us);
+        let today = day_of(&self.calendar, now_us);
         let starts = self.budgets.iter().map(|budget| {
             let period = budget.period;
             period.before(today).unwrap_or_else(|| period.span(period.span(today).start)).start
@@ -91,7 +100,7 @@ impl Budgets {
 
     /// Adds the cost of an exchange that ended at `at_us`; a correction is negative.
     pub fn charge(&mut self, tenant: &str, at_us: i64, pico: i64) {
-        self.add(tenant, day_of(at_us), pico.into());
+        self.add(tenant, day_of(&self.calendar, at_us), pico.into());
     }
 
     /// Adds the sum of a day's exchanges.
@@ -117,7 +126,7 @@ impl Budgets {
 
     /// Returns the notices that are due: each threshold once for each budget, tenant and period.
     pub fn tick(&mut self, now_us: i64) -> Vec<Notice> {
-        let today = day_of(now_us);
+        let today = day_of(&self.calendar, now_us);
         if self.today != today {
             (self.today, self.evicted_today) = (today, false);
         }
@@ -150,7 +159,7 @@ impl Budgets {
                 rejections.insert(Arc::clone(tenant), reason);
             }
         };
-        let spans = Spans::at(now_us);
+        let spans = Spans::at(&self.calendar, now_us);
         let shared_states: Vec<_> = (self.shared_states.iter().enumerate())
             .map(|(at, shared_state)| {
                 self.rejection(&spans.evaluation(&self.budgets[at], &shared_state.as_ref()?.0))
@@ -171,7 +180,7 @@ impl Budgets {
 
     /// Returns the state of every budget, ordered by tenant and then by budget.
     pub fn states(&self, now_us: i64) -> Vec<BudgetState> {
-        let spans = Spans::at(now_us);
+        let spans = Spans::at(&self.calendar, now_us);
         let mut tenants: Vec<_> = self.tenants.iter().collect();
         tenants.sort_unstable_by_key(|(name, _)| *name);
         let own = tenants.into_iter().flat_map(|(name, tenant)| {
@@ -200,7 +209,7 @@ impl Budgets {
 
     /// Returns the alerts sent for periods that can still send one, for the next process.
     pub fn sent_alerts(&self, now_us: i64) -> SentAlerts {
-        let spans = Spans::at(now_us);
+        let spans = Spans::at(&self.calendar, now_us);
         let mut entries = Vec::new();
         let mut note = |at: usize, tenant: Option<&Arc<str>>, state: &AlertState| {
             let budget = &self.budgets[at];
@@ -324,7 +333,7 @@ impl Budgets {
         now_us: i64,
         mut evaluate: impl FnMut(&Evaluation<'_>, Option<&Arc<str>>, &mut AlertState),
     ) {
-        let spans = Spans::at(now_us);
+        let spans = Spans::at(&self.calendar, now_us);
         for (name, tenant) in &mut self.tenants {
             for (at, state) in &mut tenant.alert_states {
                 evaluate(&spans.evaluation(&self.budgets[*at], &tenant.spend), Some(name), state);
@@ -350,8 +359,9 @@ impl Budgets {
             }
             _ => evaluation.span.end,
         };
-        let left_us = i64::from(end).saturating_mul(DAY_US).saturating_sub(evaluation.now_us);
-        let (limit, until) = (money(hard), Span { start: end, end }.start_text());
+        let end_us = self.calendar.begin_us(end);
+        let left_us = end_us.saturating_sub(evaluation.now_us);
+        let (limit, until) = (money(hard), time(end_us));
         let period = match evaluation.budget.period {
             Period::Rolling => "any 30 days",
             period => &format!("a {}", period.name()),
@@ -383,6 +393,7 @@ fn notice(
         tenant: tenant.cloned(),
         period: evaluation.budget.period,
         span: crossed.span,
+        span_us: crossed.span.instants_us(evaluation.calendar),
         threshold: crossed.threshold,
         limit: crossed.limit,
         used: crossed.used,
@@ -400,20 +411,30 @@ fn notice(
 
 /// The current periods, calculated once for all tenants.
 struct Spans {
+    calendar: Calendar,
     now_us: i64,
     today: i32,
     spans: [(Span, Option<Span>); Period::ALL.len()],
 }
 
 impl Spans {
-    fn at(now_us: i64) -> Self {
-        let today = day_of(now_us);
-        Self { now_us, today, spans: Period::ALL.map(|period| (period.span(today), period.before(today))) }
+    fn at(calendar: &Calendar, now_us: i64) -> Self {
+        let today = day_of(calendar, now_us);
+        let spans = Period::ALL.map(|period| (period.span(today), period.before(today)));
+        Self { calendar: calendar.clone(), now_us, today, spans }
     }
 
-    fn evaluation<'a>(&self, budget: &'a Budget, spend: &'a Spend) -> Evaluation<'a> {
+    fn evaluation<'a>(&'a self, budget: &'a Budget, spend: &'a Spend) -> Evaluation<'a> {
         let (span, before) = self.spans[budget.period as usize];
-        Evaluation { budget, spend, now_us: self.now_us, today: self.today, span, before }
+        Evaluation {
+            budget,
+            spend,
+            calendar: &self.calendar,
+            now_us: self.now_us,
+            today: self.today,
+            span,
+            before,
+        }
     }
 }
 

@@ -5,18 +5,27 @@
 //! Both use the daily sums alone: yesterday counts by the fraction of it that is less than 24 hours
 //! ago, as if it had been spent evenly. So the forecast is the same after a restart.
 
+use calendar::Calendar;
+
 use crate::period::{DAY_S, Period, Span, day_of};
 use crate::spend::Spend;
 
 /// Returns the forecast in pico-units, or `None` while too little of the period is over. For the rolling period it is
 /// the sum of its thirty days thirty days from now.
-pub(crate) fn forecast(spend: &Spend, period: Period, span: Span, now_s: i64) -> Option<i128> {
-    let length_s = span.seconds();
+pub(crate) fn forecast(
+    spend: &Spend,
+    period: Period,
+    span: Span,
+    calendar: &Calendar,
+    now_s: i64,
+) -> Option<i128> {
+    let begin_s = |day| calendar.begin_us(day) / 1_000_000;
+    let length_s = begin_s(span.end) - begin_s(span.start);
     let start = match period {
         Period::Rolling => spend.first(span.start, span.end)?,
         _ => span.start,
     };
-    let elapsed_s = now_s - i64::from(start) * DAY_S;
+    let elapsed_s = now_s - begin_s(start);
     if elapsed_s < (length_s / MIN_ELAPSED_DIVISOR).max(MIN_ELAPSED_S) || elapsed_s > length_s {
         return None;
     }
@@ -26,7 +35,11 @@ pub(crate) fn forecast(spend: &Spend, period: Period, span: Span, now_s: i64) ->
         _ => length_s - elapsed_s,
     };
     let so_far = scaled(used, ahead_s, elapsed_s);
-    let lately = scaled(last_day_seconds(spend, now_s), ahead_s, DAY_S * DAY_S);
+    let today = day_of(calendar, now_s.saturating_mul(1_000_000));
+    // A day has no length if the calendar skips it.
+    let yesterday_s = (begin_s(today) - begin_s(today - 1)).max(1);
+    let last_day = last_day_seconds(spend, today, yesterday_s, now_s - begin_s(today));
+    let lately = scaled(last_day, ahead_s, DAY_S * yesterday_s);
     let more = so_far.saturating_add(lately) / 2;
     Some(match period {
         Period::Rolling => more,
@@ -34,12 +47,12 @@ pub(crate) fn forecast(spend: &Spend, period: Period, span: Span, now_s: i64) ->
     })
 }
 
-/// Returns the spend of the last 24 hours, times the seconds of a day, so that nothing is rounded yet.
-fn last_day_seconds(spend: &Spend, now_s: i64) -> i128 {
-    let today = day_of(now_s.saturating_mul(1_000_000));
-    let still_s = DAY_S - now_s.rem_euclid(DAY_S);
+/// Returns the spend of the last 24 hours, times the seconds of yesterday, so that nothing is rounded yet. `elapsed_s` is
+/// the time since today began.
+fn last_day_seconds(spend: &Spend, today: i32, yesterday_s: i64, elapsed_s: i64) -> i128 {
+    let still_s = (DAY_S - elapsed_s).clamp(0, yesterday_s);
     let yesterday = spend.between(today - 1, today).saturating_mul(i128::from(still_s));
-    let today = spend.between(today, today + 1).saturating_mul(i128::from(DAY_S));
+    let today = spend.between(today, today + 1).saturating_mul(i128::from(yesterday_s));
     yesterday.saturating_add(today)
 }
 

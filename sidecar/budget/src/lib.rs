@@ -26,6 +26,7 @@ mod webhook;
 
 pub use budget::{Budget, Threshold};
 pub use budgets::{Budgets, OTHER, TRACKED_MAX_TENANTS};
+pub use calendar::{Calendar, Zone};
 pub use fleet::Observed;
 pub use notice::Notice;
 pub use period::{DAY_US, Period, Span, day_of};

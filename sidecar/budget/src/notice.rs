@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use text::money;
 
 use crate::budget::Threshold;
-use crate::period::{Period, Span};
+use crate::period::{Period, Span, time};
 
 /// A crossed threshold. Money is in pico-units of the currency.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +20,8 @@ pub struct Notice {
     pub period: Period,
     /// The period in which the threshold was crossed.
     pub span: Span,
+    /// The start and the end of that period, microseconds since 1970-01-01.
+    pub span_us: (i64, i64),
     /// The threshold.
     pub threshold: Threshold,
     /// The limit that the threshold refers to.
@@ -100,8 +101,8 @@ impl Notice {
             "budget": &*self.budget,
             "tenant": self.tenant.as_deref(),
             "period": self.period.name(),
-            "period_start": self.span.start_text(),
-            "period_end": self.span.end_text(),
+            "period_start": time(self.span_us.0),
+            "period_end": time(self.span_us.1),
             "threshold": self.threshold.name(),
             "used": decimal(self.used),
             "limit": decimal(self.limit),
@@ -110,7 +111,7 @@ impl Notice {
             "forecast": self.forecast.map(decimal),
             "currency": &*self.currency,
             "refusing": self.refusing,
-            "at": Timestamp::from_microsecond(self.at_us).unwrap_or_default().to_string(),
+            "at": time(self.at_us),
         })
     }
 }

@@ -1,8 +1,9 @@
-//! Periods as UTC days: a day, a week from Monday, a month, or the thirty days up to today.
+//! Periods as days of the ledger's calendar: a day, a week from Monday, a month, or the thirty days up to today.
 //! A charge belongs to the day on which its exchange ended.
 
-use jiff::ToSpan;
+use calendar::Calendar;
 use jiff::civil::{Date, date};
+use jiff::{Timestamp, ToSpan};
 
 /// The period of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,19 +69,9 @@ impl Period {
 }
 
 impl Span {
-    /// Returns its length in seconds.
-    pub(crate) fn seconds(self) -> i64 {
-        i64::from(self.end - self.start) * DAY_S
-    }
-
-    /// Returns the start of its first day, in RFC 3339.
-    pub fn start_text(self) -> String {
-        midnight(self.start)
-    }
-
-    /// Returns the end of its last day, in RFC 3339.
-    pub fn end_text(self) -> String {
-        midnight(self.end)
+    /// Returns the start of its first day and the end of its last one by a calendar, microseconds since 1970-01-01.
+    pub(crate) fn instants_us(self, calendar: &Calendar) -> (i64, i64) {
+        (calendar.begin_us(self.start), calendar.begin_us(self.end))
     }
 
     /// Returns its first day, as `2026-11-01`.
@@ -89,11 +80,10 @@ impl Span {
     }
 }
 
-/// Returns the UTC day of a time in microseconds since 1970-01-01. Earlier times, and times after 9999-12-30,
-/// are clamped to the first and the last day.
-pub fn day_of(at_us: i64) -> i32 {
-    let day = at_us.div_euclid(DAY_US).clamp(0, i64::from(LAST_DAY));
-    i32::try_from(day).unwrap_or(LAST_DAY)
+/// Returns the day of a time in microseconds since 1970-01-01. Earlier times, and times after 9999-12-30, are clamped to
+/// the first and the last day.
+pub fn day_of(calendar: &Calendar, at_us: i64) -> i32 {
+    calendar.day(at_us).clamp(0, LAST_DAY)
 }
 
 /// Parses a date; `None` outside the range of [`day_of`].
@@ -102,8 +92,9 @@ pub(crate) fn day_named(text: &str) -> Option<i32> {
     (0..=LAST_DAY).contains(&day).then_some(day)
 }
 
-fn midnight(day: i32) -> String {
-    format!("{}T00:00:00Z", date_of(day))
+/// Returns an instant in microseconds since 1970-01-01 in RFC 3339. jiff's last one is some hours before the year 10000.
+pub(crate) fn time(us: i64) -> String {
+    Timestamp::from_microsecond(us).unwrap_or(Timestamp::MAX).to_string()
 }
 
 fn date_of(day: i32) -> Date {
@@ -171,11 +162,9 @@ mod tests {
 
     #[test]
     fn out_of_range_times_are_clamped() {
-        assert_eq!(day_of(i64::MIN), 0);
-        assert_eq!(day_of(-1), 0);
-        assert_eq!(day_of(DAY_US - 1), 0);
-        assert_eq!(day_of(DAY_US), 1);
-        assert_eq!(day_of(i64::MAX), LAST_DAY);
-        assert_eq!(Period::Month.span(day_of(i64::MAX)).end_text(), "9999-12-31T00:00:00Z");
+        let utc = Calendar::default();
+        let days = [i64::MIN, -1, DAY_US - 1, DAY_US, i64::MAX].map(|us| day_of(&utc, us));
+        assert_eq!(days, [0, 0, 0, 1, LAST_DAY]);
+        assert_eq!(time(Period::Month.span(LAST_DAY).instants_us(&utc).1), "9999-12-30T22:00:00.999999999Z");
     }
 }

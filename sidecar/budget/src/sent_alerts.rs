@@ -9,7 +9,7 @@ use text::money;
 
 use crate::budget::{Budget, Threshold};
 use crate::notice::Notice;
-use crate::period::{Period, Span, day_named, day_of};
+use crate::period::{Period, Span, day_named};
 
 /// All alerts sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl SentAlerts {
     pub fn without(mut self, undelivered: &[Notice]) -> Self {
         for notice in undelivered {
             let at = match notice.period {
-                Period::Rolling => day_of(notice.at_us),
+                Period::Rolling => notice.span.end - 1,
                 _ => notice.span.start,
             };
             let sent = self.0.iter_mut().filter(|entry| {

@@ -59,9 +59,9 @@ impl AbsentMonths {
     pub(crate) fn read(&mut self, file: &File) {
         self.seen(file.month);
         // An adjustment is of no exchange: its month may never have had a file.
-        let days = file
-            .connection
-            .prepare("SELECT DISTINCT ended_us / 86400000000 FROM correction WHERE exchange <> id");
+        let days = file.connection.prepare(
+            "SELECT DISTINCT ifnull(day, ended_us / 86400000000) FROM correction WHERE exchange <> id",
+        );
         let days =
             days.and_then(|mut days| days.query_map([], |row| row.get(0))?.collect::<Result<Vec<i32>, _>>());
         for day in days.unwrap_or_default() {

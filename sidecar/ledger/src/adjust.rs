@@ -17,7 +17,7 @@ use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::source::{Correction, Month};
 use crate::table::CORRECTION;
-use crate::{Class, DailyTotal, Sums, TotalKey, files, month, ships_to};
+use crate::{Calendar, Class, DailyTotal, Sums, TotalKey, files, month, ships_to, time_zone};
 
 /// The model, upstream and provider of an adjustment in reports.
 pub const MODEL: &str = "__adjustment__";
@@ -80,11 +80,11 @@ impl Adjustment {
     }
 
     /// Returns the correction. Its id is also the id of its exchange, which does not exist.
-    pub fn correction(&self, at_us: i64) -> Correction {
-        let begin_us = month::begin_us(self.month);
+    pub fn correction(&self, calendar: &Calendar, at_us: i64) -> Correction {
+        let begin_us = calendar.month_begin_us(self.month);
         let id = self.id(begin_us);
         let key = TotalKey {
-            day: month::day(begin_us),
+            day: month::first_day(self.month),
             tenant: self.tenant.as_str().into(),
             upstream: MODEL.into(),
             provider: MODEL.into(),
@@ -116,15 +116,16 @@ impl Adjustment {
     /// If its month has not begun, or the function's error.
     pub fn enter<E: From<Error>>(
         &self,
+        calendar: &Calendar,
         who: &str,
         at_us: i64,
         amend: impl FnOnce(&Amendment<'_>) -> Result<u64, E>,
     ) -> Result<bool, E> {
-        if self.month > month::of(at_us) {
+        if self.month > calendar.month(at_us) {
             let why = format!("nothing was entered: {} has not begun", month::name(self.month));
             return Err(Error::new(Fault::Other, why).into());
         }
-        let (rate, corrections) = (self.rate(), [self.correction(at_us)]);
+        let (rate, corrections) = (self.rate(), [self.correction(calendar, at_us)]);
         let (detail, rates) = (self.detail(), [&rate]);
         let amendment = Amendment {
             what: "adjusted",
@@ -138,10 +139,10 @@ impl Adjustment {
     }
 
     /// Returns true if a ledger has the adjustment, in any of its files.
-    fn is_in(&self, path: &Path) -> Result<bool, Error> {
+    fn is_in(&self, path: &Path, calendar: &Calendar) -> Result<bool, Error> {
         for name in files::list(path)? {
             let file = File::open_read(&name).map_err(|error| error.of(name.display()))?;
-            if file::has(&file.connection, &CORRECTION, &self.id(month::begin_us(self.month)).0)? {
+            if file::has(&file.connection, &CORRECTION, &self.id(calendar.month_begin_us(self.month)).0)? {
                 return Ok(true);
             }
         }
@@ -168,10 +169,11 @@ impl Adjustment {
 pub fn adjust(path: &Path, adjustment: &Adjustment, who: &str, at_us: i64) -> Result<bool, Error> {
     ships_to::require_unshipped(path, "tokenmeter ledger adjust …")?;
     // If its month was closed, it is in a later one.
-    if adjustment.is_in(path)? {
+    let calendar = time_zone::calendar(path)?;
+    if adjustment.is_in(path, &calendar)? {
         return Ok(false);
     }
-    adjustment.enter(who, at_us, |amendment| amend(path, amendment))
+    adjustment.enter(&calendar, who, at_us, |amendment| amend(path, amendment))
 }
 
 #[cfg(test)]

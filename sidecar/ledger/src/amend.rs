@@ -12,12 +12,11 @@ use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::files;
 use crate::lock::Lock;
-use crate::month;
 use crate::quarantine;
 use crate::source::{Correction, Month};
 use crate::table::CORRECTION;
 use crate::txn::{Txn, closed};
-use crate::{check, overview};
+use crate::{Calendar, check, month, overview, time_zone};
 
 /// A manual change of a ledger.
 #[derive(Clone, Copy, Debug)]
@@ -43,10 +42,11 @@ pub struct Amendment<'a> {
 /// # Errors
 /// If that month cannot be written, or none is open and another process is about to create one.
 pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Error> {
-    let Some(month) = own_month(amendment) else { return into_open(path, amendment) };
+    let calendar = time_zone::calendar(path)?;
+    let Some(month) = own_month(amendment, &calendar) else { return into_open(path, amendment, &calendar) };
     let past = files::of_month(path, month);
     if !past.try_exists()? {
-        return into_open(path, amendment);
+        return into_open(path, amendment, &calendar);
     }
     let named = |error: Error| error.of(past.display());
     if let Some(new) = into_past(&past, amendment).map_err(named)? {
@@ -54,14 +54,14 @@ pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Error> {
     }
     // The month was closed. It may have some of them, from another process that entered the same corrections.
     let corrections = not_in(&past, amendment.corrections).map_err(named)?;
-    into_open(path, &Amendment { corrections: &corrections, ..*amendment })
+    into_open(path, &Amendment { corrections: &corrections, ..*amendment }, &calendar)
 }
 
 /// Returns the month that all corrections are of, if it has begun.
-fn own_month(amendment: &Amendment<'_>) -> Option<Month> {
-    let mut months = amendment.corrections.iter().map(|correction| month::of(correction.ended_us));
+fn own_month(amendment: &Amendment<'_>, calendar: &Calendar) -> Option<Month> {
+    let mut months = amendment.corrections.iter().map(|correction| month::of_day(correction.line.key.day));
     let first = months.next()?;
-    (first <= month::of(amendment.at_us) && months.all(|month| month == first)).then_some(first)
+    (first <= calendar.month(amendment.at_us) && months.all(|month| month == first)).then_some(first)
 }
 
 /// Enters an amendment into the file of a past month. Returns `None` if that is closed.
@@ -87,9 +87,9 @@ fn not_in(past: &Path, corrections: &[Correction]) -> Result<Vec<Correction>, Er
     Ok(missing)
 }
 
-fn into_open(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Error> {
+fn into_open(path: &Path, amendment: &Amendment<'_>, calendar: &Calendar) -> Result<u64, Error> {
     let named = |error: Error| error.of(path.display());
-    let now = month::of(amendment.at_us);
+    let now = calendar.month(amendment.at_us);
     let here = files::of_month(path, now);
     let mut lock = None;
     let before = files::node(path).ok();
@@ -109,7 +109,7 @@ fn into_open(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Error> {
         });
         lock = Some(taken.map_err(named)?);
         let file = if early.is_some() { &here } else { path };
-        quarantine::create(path, file, now, amendment.who, amendment.at_us).map(|(file, _)| file)
+        quarantine::create(path, file, now, calendar, amendment.who, amendment.at_us).map(|(file, _)| file)
     }
     .map_err(named)?;
     // After a crash of the writer, closing the file empties its log. Only this fact records that no row is missing.

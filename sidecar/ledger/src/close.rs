@@ -18,7 +18,7 @@ use crate::source::Month;
 use crate::table::Digest;
 use crate::txn::Txn;
 use crate::verify::verify_with;
-use crate::{digest, files, month, restored, ships_to};
+use crate::{Calendar, digest, files, month, restored, ships_to, time_zone};
 
 /// Closes a month and signs it off. If the month is closed already, its sign-off is written again, unchanged.
 ///
@@ -44,21 +44,22 @@ pub fn close_with(
     let name = month::name(wanted);
     ships_to::require_unshipped(path, &format!("tokenmeter ledger close {name}"))?;
     let refused = |why: String| Error::new(Fault::Other, format!("{name} cannot be closed: {why}"));
-    if wanted >= month::of(now_us) {
-        let over = utc(month::begin_us(wanted + 1));
+    let calendar = time_zone::calendar(path)?;
+    if wanted >= calendar.month(now_us) {
+        let over = utc(calendar.month_begin_us(wanted + 1));
         return Err(refused(format!(
             "it is not over; it can be closed from {over} on (now: {})",
             utc(now_us)
         )));
     }
-    move_out(path, wanted, who, now_us).map_err(|error| refused(error.message))?;
+    move_out(path, wanted, &calendar, who, now_us).map_err(|error| refused(error.message))?;
     let to = files::of_month(path, wanted);
     if !to.try_exists()? {
         return Err(refused(format!("there is no file of it beside {}", path.display())));
     }
     let previous = previous(path, wanted)?;
     // No proxy may have opened the month since it was restored from a copy, so the gap is entered here.
-    restored::past_gap(&to, now_us).map_err(|error| error.of(to.display()))?;
+    restored::past_gap(&to, &calendar, now_us).map_err(|error| error.of(to.display()))?;
     for verdict in verify_with(path, Some(wanted), on_progress)? {
         // The sign-off of an interrupted close is written below.
         let differences: Vec<_> =
@@ -94,11 +95,11 @@ const NOT_MOVED: &str = "the proxy that writes this ledger has not moved the mon
                          a minute, and if that does not help, end the process that reads the file";
 
 /// Moves the month out of the open file if no running proxy does.
-fn move_out(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<(), Error> {
+fn move_out(path: &Path, wanted: Month, calendar: &Calendar, who: &str, now_us: i64) -> Result<(), Error> {
     if !path.try_exists()? || File::open_read(path)?.month != wanted {
         return Ok(());
     }
-    let mut month_files = MonthFiles::new(path.to_owned(), who.to_owned());
+    let mut month_files = MonthFiles::new(path.to_owned(), who.to_owned(), calendar.clone());
     month_files.ready(now_us).map_err(|error| match error.fault {
         Fault::Locked => Error::new(Fault::Locked, NOT_MOVED),
         _ => error,

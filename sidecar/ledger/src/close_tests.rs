@@ -353,7 +353,10 @@ fn totals_are_compared_with_their_rows() {
 /// Lets retention read the clock for the first time, when it cannot trust it yet.
 #[track_caller]
 fn read_clock(place: &Place, now_us: i64) {
-    assert_eq!(retain::step(&place.ledger(), 20, &|_| true, "test", now_us).unwrap(), Next::Nothing);
+    assert_eq!(
+        retain::step(&place.ledger(), &crate::Calendar::default(), 20, &|_| true, "test", now_us).unwrap(),
+        Next::Nothing
+    );
 }
 
 #[test]
@@ -463,8 +466,17 @@ fn unshipped_rows_are_kept() {
         };
         (count("exchange"), count("energy"))
     };
-    let step =
-        |may: bool| retain::step(&place.ledger(), 20, &|file| file == month && may, "test", later).unwrap();
+    let step = |may: bool| {
+        retain::step(
+            &place.ledger(),
+            &crate::Calendar::default(),
+            20,
+            &|file| file == month && may,
+            "test",
+            later,
+        )
+        .unwrap()
+    };
     assert_eq!((step(false), rows()), (Next::Wait, (100, 50)));
     assert_eq!((step(true), rows()), (Next::Step, (0, 0)));
     while step(true) == Next::Step {}
@@ -480,7 +492,7 @@ fn unreadable_month_keeps_no_other() {
     assert!(at(later - DAY_US, &place, 0).0.shutdown(LONG));
     read_clock(&place, later - DAY_US);
     std::fs::write(place.path("x-2026-09.db"), vec![0xA5; 8_192]).unwrap();
-    let step = || retain::step(&place.ledger(), 20, &|_| true, "test", later);
+    let step = || retain::step(&place.ledger(), &crate::Calendar::default(), 20, &|_| true, "test", later);
     let mut steps = 0;
     let error = loop {
         match step() {
@@ -511,7 +523,9 @@ fn clock_jump_deletes_nothing() {
     }
     assert_eq!(rows(), 100);
     hours(wrong, 24).for_each(|now| read_clock(&place, now));
-    let believed = retain::step(&place.ledger(), 20, &|_| true, "test", wrong + 24 * hour).unwrap();
+    let believed =
+        retain::step(&place.ledger(), &crate::Calendar::default(), 20, &|_| true, "test", wrong + 24 * hour)
+            .unwrap();
     assert_eq!((believed, rows()), (Next::Step, 0));
 }
 

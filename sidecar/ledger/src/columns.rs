@@ -13,11 +13,12 @@ use price::{Charge, Currency, Rate, Unpriced};
 use crate::audit_event::AuditEvent;
 use crate::column::{Absent, Column, Field, Sql, Stored, Value, invalid};
 use crate::energy::Energy;
+use crate::row::other_day;
 use crate::source::{Correction, DeviceTotal, Gap, MadeCorrection, Share, Used};
 use crate::{Class, DailyTotal, GpuSums, Row, Sums, TotalKey, month};
 
 /// The version of the ledger's schema: the highest of its columns.
-pub const VERSION: i64 = 2;
+pub const VERSION: i64 = 3;
 
 /// Columns of a type, each a path of fields, an SQL type, and methods of [`Column`] after `=>`.
 macro_rules! columns {
@@ -125,6 +126,7 @@ impl Stored for Row {
                 cached_excess: Sql::Integer => usual(0) => since(2),
             }));
             all.extend(later_types!(Row, tokens.by_type).map(|column| column.usual(0).since(2)));
+            all.extend(columns!(Row { day: Sql::Day => since(3) => of_file() }));
             all
         });
         &COLUMNS
@@ -284,6 +286,23 @@ impl Stored for Energy {
                 rate: Sql::Id
             ));
             all.extend(columns!(Energy { role: Sql::Text => since(2) }));
+            all.push(
+                Column::made(
+                    "day",
+                    Sql::Day,
+                    Absent::Null,
+                    |row: &Energy| Field::value(&row.day),
+                    |row, value, reader| {
+                        row.day = Field::read(value, reader)?;
+                        if let (Some(day), Some(key)) = (row.day, &mut row.key) {
+                            key.day = day;
+                        }
+                        Ok(())
+                    },
+                )
+                .since(3)
+                .of_file(),
+            );
             all
         });
         &COLUMNS
@@ -297,6 +316,7 @@ impl Stored for Energy {
             class: Class::Usage,
             key: None,
             role: Role::Whole,
+            day: None,
         }
     }
 }
@@ -434,6 +454,27 @@ impl Stored for MadeCorrection {
                         Ok(())
                     },
                 ),
+                // The day of its exchange; NULL: the UTC day of `ended_us`.
+                Column::made(
+                    "day",
+                    Sql::Day,
+                    Absent::Null,
+                    |row: &MadeCorrection| match other_day(
+                        row.correction.line.key.day,
+                        row.correction.ended_us,
+                    ) {
+                        Some(day) => Value::Number(day.into()),
+                        None => Value::Null,
+                    },
+                    |row, value, reader| {
+                        if let Some(day) = Field::read(value, reader)? {
+                            row.correction.line.key.day = day;
+                        }
+                        Ok(())
+                    },
+                )
+                .since(3)
+                .of_file(),
             ]);
             all
         });

@@ -4,10 +4,10 @@
 //! Law: rows that were acknowledged into a file that was removed or replaced, and rows for which no file could be
 //! opened, leave a gap.
 
+use crate::Calendar;
 use crate::error::Error;
 use crate::file::{self, File};
 use crate::lock::Lock;
-use crate::month;
 use crate::source::Gap;
 
 /// The end of a writer that did not close its file: its last heartbeat, and the reason of the gap that follows.
@@ -56,8 +56,14 @@ impl Continuity {
     }
 
     /// Returns the gaps for the file that is opened now. `left`: its last writer did not close it.
-    pub(crate) fn gaps(&self, file: &File, left: Option<UncleanEnd>, now_us: i64) -> Result<Vec<Gap>, Error> {
-        let replaced_us = self.replaced_us(file)?;
+    pub(crate) fn gaps(
+        &self,
+        file: &File,
+        calendar: &Calendar,
+        left: Option<UncleanEnd>,
+        now_us: i64,
+    ) -> Result<Vec<Gap>, Error> {
+        let replaced_us = self.replaced_us(file, calendar)?;
         if replaced_us.is_some() {
             tracing::error!(
                 file = %file.path.display(),
@@ -83,14 +89,18 @@ impl Continuity {
     }
 
     /// Returns the time from which rows were entered into another file; `None` if this is the file written before.
-    fn replaced_us(&self, file: &File) -> Result<Option<i64>, Error> {
+    fn replaced_us(&self, file: &File, calendar: &Calendar) -> Result<Option<i64>, Error> {
         let Some(written) = &self.written else { return Ok(None) };
         if file::bytes(&file.connection, "instance")?.as_ref() == Some(&written.instance) {
             return Ok(None);
         }
         // A file created since then lacks the whole month; an older one may be a restored copy with its earlier rows.
         let is_new = file::number(&file.connection, "created_us")?.is_some_and(|us| us >= written.since_us);
-        Ok(Some(if is_new { month::begin_us(file.month).min(written.since_us) } else { written.since_us }))
+        Ok(Some(if is_new {
+            calendar.month_begin_us(file.month).min(written.since_us)
+        } else {
+            written.since_us
+        }))
     }
 
     /// Notes that the file is open and has its gaps.

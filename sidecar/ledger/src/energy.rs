@@ -5,9 +5,9 @@ use std::sync::Arc;
 use meter::{ExchangeId, Role};
 use price::{Charge, Rate};
 
-use crate::row::cut;
+use crate::row::{cut, other_day};
 use crate::source::Used;
-use crate::{Class, Row, TotalKey};
+use crate::{Calendar, Class, Row, TotalKey};
 
 /// The GPU use of an exchange, a row of the table `energy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct Energy {
     pub key: Option<TotalKey>,
     /// The leg of the request that the exchange is.
     pub role: Role,
+    /// The day of the exchange, as in [`Row::day`].
+    pub day: Option<i32>,
 }
 
 /// The GPU use of an exchange that is to be entered, with the key of its daily total.
@@ -59,6 +61,12 @@ impl EnergyRow {
         }
     }
 
+    /// Sets the day by the calendar of the ledger that it is entered into, as that of its exchange.
+    pub(crate) fn dated(mut self, calendar: &Calendar) -> Self {
+        self.key.day = calendar.day(self.ended_us);
+        self
+    }
+
     /// Returns the use with its texts cut as those of its exchange's row are.
     pub(crate) fn bounded(mut self) -> Self {
         let key = &mut self.key;
@@ -76,6 +84,7 @@ impl EnergyRow {
             class,
             key: with_key.then(|| self.key(class)),
             role: self.role,
+            day: other_day(self.key.day, self.ended_us),
         }
     }
 

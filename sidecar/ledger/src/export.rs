@@ -16,13 +16,13 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::audit_event::AuditEvent;
 use crate::column::RowReader;
 use crate::energy::Energy;
-use crate::error::Error;
+use crate::error::{Error, Fault};
 use crate::file::{self, File};
 use crate::files;
 use crate::source::{DeviceTotal, Gap, MadeCorrection, Month};
 use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 use crate::values;
-use crate::{Class, DailyTotal, Row, month};
+use crate::{Class, DailyTotal, Row, month, time_zone};
 
 /// The files of a ledger, for the shipper.
 #[derive(Clone, Debug)]
@@ -255,6 +255,14 @@ impl Opened {
     fn snapshot(&self, after: Cursor, limit: usize, forgotten: &BTreeSet<Month>) -> Result<ShipBatch, Error> {
         let snapshot = self.file.connection.unchecked_transaction()?;
         let mut reader = Reader { snapshot: &snapshot, limit, forgotten, rates: BTreeMap::new() };
+        let calendar = time_zone::of(&snapshot)?;
+        if !calendar.is_utc() {
+            let message = format!(
+                "its days are those of {calendar}, and a central store has the days of UTC: no row of it is shipped; to \
+                 ship, write another ledger with `ledger_time_zone: UTC`"
+            );
+            return Err(Error::new(Fault::Other, message));
+        }
         let mut batch = ShipBatch { after, next: after, ..ShipBatch::default() };
         self.skip_taken(&mut reader, &mut batch)?;
         let begin = batch.next;

@@ -36,7 +36,7 @@ fn with_october() -> Place {
 
 /// One step of retention, long after.
 fn step(place: &Place, now_us: i64) -> retain::Next {
-    retain::step(&place.ledger(), 20, &|_| true, "test", now_us).unwrap()
+    retain::step(&place.ledger(), &crate::Calendar::default(), 20, &|_| true, "test", now_us).unwrap()
 }
 
 fn batch(place: &Place, exchange: i64) -> ShipBatch {

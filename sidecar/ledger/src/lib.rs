@@ -35,7 +35,6 @@ mod legs_tests;
 mod lock;
 #[cfg(test)]
 mod model_tests;
-pub mod month;
 mod month_files;
 #[cfg(test)]
 mod one_by_one_tests;
@@ -65,6 +64,7 @@ mod table;
 mod temporary;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod time_zone;
 pub mod total_key;
 mod txn;
 mod values;
@@ -76,6 +76,7 @@ pub use adjust::{Adjustment, adjust};
 pub use amend::{Amendment, amend};
 pub use audit_event::AuditEvent;
 pub use backup::{CopyOutcome, MonthCopy, backup, backup_with};
+pub use calendar::{Calendar, Zone, month};
 pub use check::LACKS_LOG;
 pub use close::{close, close_with};
 pub use daily_total::DailyTotal;
@@ -95,5 +96,6 @@ pub use source::{Closure, Range, Source, SourceError};
 pub use status::Status;
 pub use store::Store;
 pub use sums::{GpuSums, Sums};
+pub use time_zone::calendar;
 pub use total_key::{Class, TotalKey};
 pub use verify::{Verdict, line_difference, verify, verify_with};

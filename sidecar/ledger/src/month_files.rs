@@ -17,8 +17,8 @@ use crate::lock::Lock;
 use crate::ships_to::SHIPS_TO;
 use crate::source::{DAY_US, Gap, Month};
 use crate::status::StatusUpdate;
-use crate::txn::Txn;
-use crate::{check, files, month, quarantine, restored};
+use crate::txn::{Txn, set_clean};
+use crate::{Calendar, check, files, month, quarantine, restored, time_zone};
 
 /// The time for which the file of a past month stays open after its last row.
 const IDLE_TIME: Duration = Duration::from_secs(30);
@@ -53,6 +53,8 @@ struct Held {
 pub(crate) struct MonthFiles {
     path: PathBuf,
     who: String,
+    /// The ledger's calendar.
+    pub calendar: Calendar,
     ships_to: Option<Arc<str>>,
     lock: Option<Lock>,
     files: HashMap<Month, Held>,
@@ -77,8 +79,9 @@ pub(crate) struct MonthFiles {
 }
 
 impl MonthFiles {
-    pub(crate) fn new(path: PathBuf, who: String) -> Self {
-        Self { open_path: path.clone(), path, who, ..Self::default() }
+    /// Returns the files of a ledger, none of them open, with its calendar as known so far.
+    pub(crate) fn new(path: PathBuf, who: String, calendar: Calendar) -> Self {
+        Self { open_path: path.clone(), path, who, calendar, ..Self::default() }
     }
 
     /// Returns the files with the central store to which their rows are shipped.
@@ -107,7 +110,7 @@ impl MonthFiles {
             self.lock = Some(lock);
         }
         if let Some(open) = self.open {
-            if is_over(open, now_us) {
+            if self.is_over(open, now_us) {
                 return self.turn(now_us);
             }
             self.fault_message = None;
@@ -125,6 +128,7 @@ impl MonthFiles {
     fn open_ledger(&mut self, now_us: i64) -> Result<(), Error> {
         if self.continuity.is_first() {
             self.recover_past_months(now_us);
+            time_zone::read_again(&mut self.calendar, &self.path, now_us)?;
         }
         let mut left = None;
         let path = self.path.clone();
@@ -135,7 +139,7 @@ impl MonthFiles {
             left = disorder;
             self.hold(file, true)?;
         } else {
-            let now = month::of(now_us);
+            let now = self.calendar.month(now_us);
             let early = files::of_month(&path, now);
             if early.try_exists()? {
                 // Its first rows came while the file of the month before could not be renamed.
@@ -149,14 +153,14 @@ impl MonthFiles {
                 left = disorder;
                 self.hold(file, true)?;
             } else {
-                let (file, gaps) = quarantine::create(&path, &path, now, &self.who, now_us)?;
+                let (file, gaps) = quarantine::create(&path, &path, now, &self.calendar, &self.who, now_us)?;
                 self.update.gaps += gaps;
                 self.hold(file, true)?;
             }
         }
         self.begin(left, now_us)?;
         let open = self.open;
-        if open.is_some_and(|open| is_over(open, now_us)) { self.turn(now_us) } else { Ok(()) }
+        if open.is_some_and(|open| self.is_over(open, now_us)) { self.turn(now_us) } else { Ok(()) }
     }
 
     /// Opens a file for writing, checks it and checkpoints its log. Returns the last heartbeat of a writer that did
@@ -190,13 +194,14 @@ impl MonthFiles {
         let (who, ships_to) = (self.who.clone(), self.ships_to.clone());
         let held = self.open.and_then(|month| self.files.get_mut(&month));
         let file = &mut held.ok_or_else(not_open)?.file;
-        let gaps = self.continuity.gaps(file, left, now_us)?;
+        let gaps = self.continuity.gaps(file, &self.calendar, left, now_us)?;
         let mut txn = Txn::begin(file)?;
         gaps.iter().try_for_each(|gap| txn.gap(gap))?;
         if self.continuity.is_first() {
             txn.audit(now_us, "opened", &who, "{}")?;
         }
         restored::unmark(&txn)?;
+        time_zone::record(&mut txn, &self.calendar, &who, now_us)?;
         let ships_to = ships_to.as_ref().map_or(ValueRef::Null, |store| ValueRef::Text(store.as_bytes()));
         txn.fact(SHIPS_TO, ships_to)?;
         txn.fact("clean", ValueRef::Integer(0))?;
@@ -270,7 +275,8 @@ impl MonthFiles {
                 }
                 file
             } else {
-                let (file, gaps) = quarantine::create(&self.path, &path, month, &self.who, now_us)?;
+                let (file, gaps) =
+                    quarantine::create(&self.path, &path, month, &self.calendar, &self.who, now_us)?;
                 self.update.gaps += gaps;
                 file
             };
@@ -385,6 +391,12 @@ impl MonthFiles {
         self.fault_message.as_deref()
     }
 
+    /// Returns true if a month is not the current one: it is past, or begins so late that the clock was wrong.
+    fn is_over(&self, open: Month, now_us: i64) -> bool {
+        open < self.calendar.month(now_us)
+            || self.calendar.month_begin_us(open) > now_us.saturating_add(AHEAD_MAX_US)
+    }
+
     /// Renames the file of a month that is over and opens the next; not while other processes have it open, because
     /// theirs would go on under the old name: SQLite finds the log by the name, and two logs would damage the file.
     fn turn(&mut self, now_us: i64) -> Result<(), Error> {
@@ -406,7 +418,7 @@ impl MonthFiles {
             );
             return Ok(());
         }
-        let now = month::of(now_us);
+        let now = self.calendar.month(now_us);
         if now < open && self.is_closed_or_unreadable(now)? {
             self.stay(
                 Fault::Other,
@@ -450,7 +462,7 @@ impl MonthFiles {
         }
         tracing::info!(file = %to.display(), "the ledger's open month is over; its file was renamed");
         self.tried_to_move = None;
-        if let Some(mut held) = self.files.remove(&month::of(now_us)) {
+        if let Some(mut held) = self.files.remove(&self.calendar.month(now_us)) {
             // Rows of the new month came while the old file could not be renamed: their file becomes the open one.
             set_clean(&mut held.file, now_us)?;
             held.file.rest()?;
@@ -501,12 +513,12 @@ impl MonthFiles {
         let path = std::mem::replace(&mut self.open_path, self.path.clone());
         let named = path.file_name().and_then(|name| files::month_in(&self.path, name.to_str()?));
         self.continuity.forget_file();
-        self.replace(&path, named.or(open).unwrap_or(month::of(now_us)), error, now_us)
+        self.replace(&path, named.or(open).unwrap_or(self.calendar.month(now_us)), error, now_us)
     }
 
     fn replace(&mut self, path: &Path, month: Month, error: &Error, now_us: i64) -> Result<(), Error> {
         self.update.faults.push(Fault::Corrupt);
-        let gaps = quarantine::replace(&self.path, path, month, error, &self.who, now_us)?;
+        let gaps = quarantine::replace(&self.path, path, month, error, &self.calendar, &self.who, now_us)?;
         self.update.quarantined += 1;
         self.update.gaps += gaps;
         Ok(())
@@ -552,7 +564,7 @@ impl MonthFiles {
                 continue;
             }
             let left = ["-wal", "-journal"].iter().any(|suffix| files::beside(&path, suffix).exists());
-            let settled = restored::past_gap(&path, now_us).and_then(|gaps| {
+            let settled = restored::past_gap(&path, &self.calendar, now_us).and_then(|gaps| {
                 self.update.gaps += gaps;
                 if !left {
                     return Ok(());
@@ -569,11 +581,6 @@ impl MonthFiles {
     }
 }
 
-/// Returns true if a month is not the current one: it is past, or begins so late that the clock was wrong.
-fn is_over(open: Month, now_us: i64) -> bool {
-    open < month::of(now_us) || month::begin_us(open) > now_us.saturating_add(AHEAD_MAX_US)
-}
-
 /// Returns the error of a file that was removed or replaced while it was written.
 pub(crate) fn gone(path: &Path) -> Error {
     Error::new(Fault::Io, format!("{} was removed or replaced while it was open", path.display()))
@@ -581,17 +588,6 @@ pub(crate) fn gone(path: &Path) -> Error {
 
 fn not_open() -> Error {
     Error::new(Fault::Other, "no month is open")
-}
-
-/// Records that the writer closed a file in order, so that the next one enters no gap.
-fn set_clean(file: &mut File, now_us: i64) -> Result<(), Error> {
-    let txn = Txn::begin(file)?;
-    if txn.is_closed()? {
-        return Ok(());
-    }
-    txn.fact("clean", ValueRef::Integer(1))?;
-    txn.fact("alive_us", ValueRef::Integer(now_us))?;
-    txn.commit()
 }
 
 #[cfg(test)]

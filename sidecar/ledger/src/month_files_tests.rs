@@ -20,7 +20,7 @@ fn october() -> Month {
 }
 
 fn ready(place: &Place, now_us: i64) -> MonthFiles {
-    let mut month_files = MonthFiles::new(place.ledger(), "test".into());
+    let mut month_files = MonthFiles::new(place.ledger(), "test".into(), crate::Calendar::default());
     month_files.ready(now_us).unwrap();
     month_files
 }

@@ -12,12 +12,15 @@ use crate::file::{self, File};
 use crate::files;
 use crate::source::Month;
 use crate::table::{CORRECTION, EXCHANGE, GAP};
+use crate::{Calendar, time_zone};
 
 /// The state of a ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overview {
     /// The process that holds the writer's lock; `None` if no process does.
     pub writer: Option<String>,
+    /// Its calendar; `None` if it cannot be read.
+    pub calendar: Option<Calendar>,
     /// Its files, the open month last.
     pub files: Vec<Part>,
     /// Files in quarantine.
@@ -87,7 +90,7 @@ pub fn overview(path: &Path) -> Result<Overview, Error> {
             path,
         })
         .collect();
-    Ok(Overview { writer: writer(path), files, quarantined })
+    Ok(Overview { writer: writer(path), calendar: time_zone::calendar(path).ok(), files, quarantined })
 }
 
 fn facts(path: &Path) -> Result<Facts, Error> {

@@ -1,32 +1,61 @@
-//! Days, weeks, months and times as text, all in UTC.
+//! Days, weeks, months and times as text. Days are those of a ledger's calendar; times are written in UTC.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use crate::month;
-use crate::source::{DAY_US, Month};
+use crate::source::Month;
+use crate::{Calendar, month};
 
-/// Returns the first instant of a month (`2026-10`) or a day (`2026-10-05`), or the instant of an RFC 3339 time, in
-/// microseconds since 1970.
+/// A written time: a month (`2026-10`), a day (`2026-10-05`) or an instant (RFC 3339).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Time {
+    /// The begin of a month.
+    Month(Month),
+    /// The begin of a day, in days since 1970-01-01.
+    Day(i32),
+    /// An instant, microseconds since 1970.
+    Instant(i64),
+}
+
+impl Time {
+    /// Reads a time.
+    ///
+    /// # Errors
+    /// If the text is none; the message names the forms.
+    pub fn read(text: &str) -> Result<Self, String> {
+        if let Some(month) = month_of(text) {
+            return Ok(Self::Month(month));
+        }
+        if let Ok(date) = text.parse::<Date>()
+            && text.len() == "2026-10-05".len()
+        {
+            return Ok(Self::Day(days_of(date)));
+        }
+        text.parse::<Timestamp>().map(|at| Self::Instant(at.as_microsecond())).map_err(|_| {
+            format!(
+                "`{}` is no time; write a month (2026-10), a day (2026-10-05) or a time in UTC (2026-10-05T12:00:00Z)",
+                text.escape_debug()
+            )
+        })
+    }
+
+    /// Returns the instant by a calendar, microseconds since 1970.
+    pub fn instant_us(self, calendar: &Calendar) -> i64 {
+        match self {
+            Self::Month(month) => calendar.month_begin_us(month),
+            Self::Day(day) => calendar.begin_us(day),
+            Self::Instant(us) => us,
+        }
+    }
+}
+
+/// Returns the instant of a written time, microseconds since 1970, with months and days of UTC.
 ///
 /// # Errors
-/// If the text is none of these; the message names the forms.
+/// If the text is no [`Time`].
 pub fn instant(text: &str) -> Result<i64, String> {
-    if let Some(month) = month_of(text) {
-        return Ok(month_start_us(month));
-    }
-    if let Ok(date) = text.parse::<Date>()
-        && text.len() == "2026-10-05".len()
-    {
-        return Ok(i64::from(days_of(date)) * DAY_US);
-    }
-    text.parse::<Timestamp>().map(Timestamp::as_microsecond).map_err(|_| {
-        format!(
-            "`{}` is no time; write a month (2026-10), a day (2026-10-05) or a time in UTC (2026-10-05T12:00:00Z)",
-            text.escape_debug()
-        )
-    })
+    Time::read(text).map(|time| time.instant_us(&Calendar::default()))
 }
 
 /// Returns the month of a text like `2026-10`.
@@ -34,19 +63,9 @@ pub fn month_of(text: &str) -> Option<Month> {
     month::read(text)
 }
 
-/// Returns the day of an instant, in days since 1970.
-pub fn day_at(us: i64) -> i32 {
-    month::day(us)
-}
-
 /// Returns the month of a day.
 pub fn month_at(day: i32) -> Month {
     month::of_day(day)
-}
-
-/// Returns the first instant of a month, microseconds since 1970.
-pub fn month_start_us(month: Month) -> i64 {
-    month::begin_us(month)
 }
 
 /// Returns a day as `2026-10-05`.
@@ -83,8 +102,9 @@ fn days_of(date: Date) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{day, day_at, instant, month, month_at, month_of, time, week};
+    use super::{Time, day, instant, month, month_at, month_of, time, week};
     use crate::source::DAY_US;
+    use crate::{Calendar, Zone};
 
     #[test]
     fn written_times_are_read() {
@@ -109,8 +129,19 @@ mod tests {
     }
 
     #[test]
+    fn months_and_days_are_those_of_the_calendar() {
+        let calendar = Calendar::of(Zone::named("Europe/Berlin").unwrap());
+        for (text, expected) in [
+            ("2026-11", "2026-10-31T23:00:00Z"),
+            ("2026-10-05", "2026-10-04T22:00:00Z"),
+            ("2026-10-05T12:00:00Z", "2026-10-05T12:00:00Z"),
+        ] {
+            assert_eq!(time(Time::read(text).unwrap().instant_us(&calendar)), expected);
+        }
+    }
+
+    #[test]
     fn days_and_months_have_numbers_and_names() {
-        assert_eq!([-1, 0, 2 * DAY_US - 1, 2 * DAY_US].map(day_at), [-1, 0, 1, 2]);
         assert_eq!((month_at(19_782), month(681).as_str()), (649, "2026-10"));
         // Days that no date can name are the first and the last.
         assert_eq!([i32::MIN, i32::MAX].map(day), ["-009999-01-01", "9999-12-31"]);

@@ -28,7 +28,7 @@ impl PlannedCorrections {
     /// # Errors
     /// If the temporary file cannot be created.
     pub fn new() -> Result<Self, Error> {
-        let file = temporary::open(&schema::first_version())?;
+        let file = temporary::open(&schema::newest_version())?;
         Ok(Self { file, rates: HashMap::new(), count: 0, scratch: Vec::new() })
     }
 

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use crate::absent_months::{self, AbsentMonths};
 use crate::error::Error;
 use crate::file::File;
-use crate::source::{Gap, Month};
+use crate::source::{Gap, Month, Range};
 use crate::txn::Txn;
-use crate::{files, month};
+use crate::{Calendar, files, month, time_zone};
 
 /// The suffix of the names of quarantined files; the time at which the damage was found follows.
 const DAMAGED: &str = ".corrupt-";
@@ -27,6 +27,7 @@ pub(crate) fn replace(
     path: &Path,
     month: Month,
     reason: &Error,
+    calendar: &Calendar,
     who: &str,
     now_us: i64,
 ) -> Result<u64, Error> {
@@ -36,7 +37,7 @@ pub(crate) fn replace(
         "a file of the ledger is damaged and quarantined; a new one takes its place"
     );
     let moved = Moved { name: name(&to), reason: Some(&reason.message) };
-    begin(ledger, path, month, Some(moved), who, now_us).map(|(_, gaps)| gaps)
+    begin(ledger, path, month, Some(moved), calendar, who, now_us).map(|(_, gaps)| gaps)
 }
 
 /// Creates the file of a month that has none. Returns the file and the number of its gaps.
@@ -47,10 +48,11 @@ pub(crate) fn create(
     ledger: &Path,
     path: &Path,
     month: Month,
+    calendar: &Calendar,
     who: &str,
     now_us: i64,
 ) -> Result<(File, u64), Error> {
-    begin(ledger, path, month, None, who, now_us)
+    begin(ledger, path, month, None, calendar, who, now_us)
 }
 
 /// A quarantined file, and the reason if that is known.
@@ -64,6 +66,7 @@ fn begin(
     path: &Path,
     month: Month,
     now_moved: Option<Moved<'_>>,
+    calendar: &Calendar,
     who: &str,
     now_us: i64,
 ) -> Result<(File, u64), Error> {
@@ -76,10 +79,11 @@ fn begin(
     }
     let why =
         if moved.is_empty() { AbsentMonths::of(ledger, month)?.map(|_| "gone") } else { Some("corrupt") };
+    let whole = Range::of_month(calendar, month);
     let gap = why.map(|why| Gap {
         // The contents of the lost file are not known, so the gap is the whole month.
-        from_us: month::begin_us(month),
-        until_us: now_us.min(month::begin_us(month + 1)).max(month::begin_us(month)),
+        from_us: whole.since_us,
+        until_us: now_us.min(whole.until_us).max(whole.since_us),
         why: why.into(),
         lost_rows: None,
         totals_kept: false,
@@ -87,6 +91,7 @@ fn begin(
     let file = File::create(path, month, now_us, |file| {
         let mut txn = Txn::begin(file)?;
         absent_months::follow(&txn, ledger, month)?;
+        time_zone::write(&txn, calendar)?;
         gap.iter().try_for_each(|gap| txn.gap(gap))?;
         for Moved { name, reason } in &moved {
             let detail = serde_json::json!({ "file": name, "reason": reason }).to_string();

@@ -8,9 +8,9 @@ use rusqlite::types::ValueRef;
 
 use crate::error::Error;
 use crate::file::{self, File};
-use crate::source::Gap;
+use crate::source::{Gap, Range};
 use crate::txn::Txn;
-use crate::{check, month};
+use crate::{Calendar, check};
 
 /// The time of a copy made by `tokenmeter ledger backup`, microseconds since 1970. The first writer of the file removes
 /// it.
@@ -43,12 +43,12 @@ pub(crate) fn is_copy(file: &File, has_log: bool) -> Result<bool, Error> {
 
 /// Enters the gap into the file of a past month that was restored from a copy and is not closed. Returns the number of
 /// gaps. A file that cannot be read is skipped: its own readers report it.
-pub(crate) fn past_gap(path: &Path, now_us: i64) -> Result<u64, Error> {
+pub(crate) fn past_gap(path: &Path, calendar: &Calendar, now_us: i64) -> Result<u64, Error> {
     let Some(copied_us) = File::open_read(path).and_then(|file| copied_us(&file)).ok().flatten() else {
         return Ok(0);
     };
     let mut file = File::open(path)?;
-    let (begin_us, end_us) = (month::begin_us(file.month), month::begin_us(file.month + 1));
+    let Range { since_us: begin_us, until_us: end_us } = Range::of_month(calendar, file.month);
     let gap = Gap {
         // Rows entered after the month's end may be of any of its days.
         from_us: if copied_us < end_us { copied_us } else { begin_us },

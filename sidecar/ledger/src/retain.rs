@@ -15,10 +15,10 @@ use crate::close::read_only;
 use crate::error::Error;
 use crate::file::{self, File};
 use crate::files;
-use crate::month;
 use crate::source::DAY_US;
 use crate::table::{ENERGY, EXCHANGE};
 use crate::txn::Txn;
+use crate::{Calendar, month};
 
 /// The most rows of each table that one step deletes.
 const STEP_ROWS: i64 = 2_000;
@@ -46,12 +46,12 @@ pub(crate) enum Next {
 /// Takes a step. `may_forget` returns false for a file whose rows are not shipped yet.
 pub(crate) fn step(
     path: &Path,
+    calendar: &Calendar,
     keep_days: u32,
     may_forget: &dyn Fn(&Path) -> bool,
     who: &str,
     now_us: i64,
 ) -> Result<Next, Error> {
-    let kept_us = now_us.saturating_sub(i64::from(keep_days) * DAY_US);
     if !is_steady(path, now_us).map_err(|error| error.of(path.display()))? {
         return Ok(Next::Nothing);
     }
@@ -61,7 +61,7 @@ pub(crate) fn step(
         if name == path {
             continue;
         }
-        match of_file(path, &name, keep_days, kept_us, may_forget, who, now_us) {
+        match of_file(path, &name, calendar, keep_days, may_forget, who, now_us) {
             Ok(Next::Step) => return Ok(Next::Step),
             Ok(Next::Wait) => next = Next::Wait,
             Ok(Next::Nothing) => {}
@@ -98,8 +98,8 @@ fn is_steady(path: &Path, now_us: i64) -> Result<bool, Error> {
 fn of_file(
     path: &Path,
     name: &Path,
+    calendar: &Calendar,
     keep_days: u32,
-    kept_us: i64,
     may_forget: &dyn Fn(&Path) -> bool,
     who: &str,
     now_us: i64,
@@ -109,7 +109,8 @@ fn of_file(
         let closed = file::number(&file.connection, "closed_us")?.is_some();
         (file.month, closed, left(&file)?)
     };
-    if month::begin_us(month + 1) > kept_us || !left {
+    let kept_us = now_us.saturating_sub(i64::from(keep_days) * DAY_US);
+    if calendar.month_begin_us(month + 1) > kept_us || !left {
         return Ok(Next::Nothing);
     }
     if !may_forget(name) {

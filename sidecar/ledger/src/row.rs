@@ -10,6 +10,8 @@ use std::sync::Arc;
 use meter::{ExchangeId, Record, Role, Tokens};
 use price::{Book, Charge, Facts, Unpriced};
 
+use crate::{Calendar, month};
+
 /// One exchange. The columns of the table `exchange` have the names of these fields; `crate::columns` lists them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
@@ -18,7 +20,7 @@ pub struct Row {
     /// The arrival of the request's head, microseconds since 1970.
     pub started_us: i64,
     /// The end of the exchange, microseconds since 1970. It decides the day and the month that the exchange is billed
-    /// in.
+    /// in, by the ledger's calendar.
     pub ended_us: i64,
     /// The tenant that the exchange is charged to.
     pub tenant: Arc<str>,
@@ -66,6 +68,8 @@ pub struct Row {
     pub upstream_attempts: u8,
     /// The cached tokens that the server reported beyond those of the prompt. They are not in `tokens`.
     pub cached_excess: u64,
+    /// The day of the ledger's calendar, in days since 1970-01-01; `None`: the UTC day of `ended_us`.
+    pub day: Option<i32>,
 }
 
 /// The row of an exchange without any data.
@@ -97,6 +101,7 @@ impl Default for Row {
             request_id: None,
             upstream_attempts: 1,
             cached_excess: 0,
+            day: None,
         }
     }
 }
@@ -180,7 +185,18 @@ impl Row {
             request_id: identity.request_id.clone(),
             upstream_attempts: record.upstream_attempts,
             cached_excess: record.cached_excess,
+            day: None,
         }
+    }
+
+    /// Returns the day that the exchange is of, in days since 1970-01-01.
+    pub fn day(&self) -> i32 {
+        self.day.unwrap_or_else(|| month::day(self.ended_us))
+    }
+
+    /// Sets the day by the calendar of the ledger that the row is entered into.
+    pub(crate) fn dated(self, calendar: &Calendar) -> Self {
+        Self { day: other_day(calendar.day(self.ended_us), self.ended_us), ..self }
     }
 
     /// Returns the id of the rate; `None` without a price.
@@ -190,6 +206,11 @@ impl Row {
             Charge::Unpriced(_) => None,
         }
     }
+}
+
+/// Returns a day as a row has it: `None` if it is the UTC day of the instant.
+pub(crate) fn other_day(day: i32, ended_us: i64) -> Option<i32> {
+    (day != month::day(ended_us)).then_some(day)
 }
 
 /// The longest text of a row, bytes. The relay's own bounds are lower; this one holds for any other caller.

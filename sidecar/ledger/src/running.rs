@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::Row;
 use crate::audit_event::AuditEvent;
 use crate::energy::EnergyRow;
 use crate::error::Fault;
@@ -17,7 +16,9 @@ use crate::queue::{End, Item};
 use crate::row::bounded;
 use crate::source::DeviceTotal;
 use crate::status::Status;
+use crate::time_zone;
 use crate::writer::{Shared, Writer};
+use crate::{Calendar, Row, Zone};
 
 /// A clock: microseconds since 1970.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -36,6 +37,9 @@ pub struct Plan {
     pub may_forget: Option<MayForget>,
     /// The central store to which the rows are shipped, without a password. If there is one, months are closed there.
     pub ships_to: Option<Arc<str>>,
+    /// The time zone of days and months; one that the ledger does not have yet begins with the next month. `None`: that
+    /// of the ledger, or UTC in a new one.
+    pub time_zone: Option<Zone>,
     /// The actor of automatic events in the audit trail.
     pub who: Arc<str>,
     /// The time of day.
@@ -50,9 +54,22 @@ impl Plan {
             keep_days: 0,
             may_forget: None,
             ships_to: None,
+            time_zone: None,
             who: format!("tokenmeter {}", env!("CARGO_PKG_VERSION")).into(),
             clock: Arc::new(now_us),
         }
+    }
+}
+
+impl Plan {
+    /// Returns the calendar that a ledger has from a start now on. It is also the one by which rows get their days until
+    /// the writer has opened the ledger.
+    pub fn calendar(&self) -> Calendar {
+        time_zone::planned(&self.path, self.time_zone.as_ref(), (self.clock)()).unwrap_or_else(|error| {
+            let zone = self.time_zone.clone().unwrap_or_default();
+            tracing::warn!(reason = %error, "the ledger's time zones cannot be read yet: its days are those of {zone}");
+            Calendar::of(zone)
+        })
     }
 }
 
@@ -83,6 +100,7 @@ pub struct Ledger {
 /// result.
 pub fn start(plan: Plan) -> Ledger {
     let shared = Arc::new(Shared::default());
+    *shared.calendar() = plan.calendar();
     let its = Arc::clone(&shared);
     let who = Arc::clone(&plan.who);
     let thread = std::thread::Builder::new().name("ledger".into()).spawn(move || keep_writing(&plan, &its));
@@ -127,6 +145,11 @@ fn keep_writing(plan: &Plan, shared: &Arc<Shared>) {
 const RESTART_PAUSE: Duration = Duration::from_secs(1);
 
 impl Ledger {
+    /// Returns the calendar of the ledger, with the change that begins with the next month, if there is one.
+    pub fn calendar(&self) -> Calendar {
+        self.shared.calendar().clone()
+    }
+
     /// Counts exchanges that were lost before they reached the ledger; a gap records them.
     pub fn lost(&self, at_us: i64, rows: u64) {
         self.shared.queue.lose_unseen(at_us, rows);
@@ -134,12 +157,12 @@ impl Ledger {
 
     /// Enters an exchange. It is on the disk once [`Status::rows_total`] counts it.
     pub fn enter(&self, row: Row) {
-        self.shared.queue.put(Item::Row(Box::new(bounded(row))));
+        self.shared.queue.put(Item::Row(Box::new(bounded(row).dated(&self.calendar()))));
     }
 
     /// Enters the GPU use of an exchange, preferably after the exchange itself.
     pub fn energy(&self, row: EnergyRow) {
-        self.shared.queue.put(Item::Energy(Box::new(row.bounded())));
+        self.shared.queue.put(Item::Energy(Box::new(row.bounded().dated(&self.calendar()))));
     }
 
     /// Adds GPU use without an exchange.

@@ -25,6 +25,9 @@ const VIEWS: &str = include_str!("schema/views.sql");
 /// The place in [`VIEWS`] of the columns of `exchange` that came after version 2.
 const LATER_COLUMNS: &str = "/* later columns */";
 
+/// The later column that the view `exchanges` has in its `day`.
+const DAY: &str = "day";
+
 /// The columns of a type's table.
 struct Columns {
     table: &'static str,
@@ -130,8 +133,13 @@ fn tables() -> [Columns; 8] {
     ]
 }
 
+/// Returns the SQL that creates the tables of [`VERSION`].
+pub(crate) fn newest_version() -> String {
+    [first_version()].into_iter().chain((2..=VERSION).map(step)).collect()
+}
+
 /// Returns the SQL that creates the tables of version 1.
-pub(crate) fn first_version() -> String {
+fn first_version() -> String {
     tables().iter().map(Columns::create).chain([OF_FILE.to_owned()]).collect()
 }
 
@@ -142,7 +150,7 @@ fn step(to: i64) -> String {
 
 /// Returns the SQL that creates or replaces the views.
 fn views() -> String {
-    let later = Row::columns().iter().filter(|column| column.version > 2);
+    let later = Row::columns().iter().filter(|column| column.version > 2 && column.name != DAY);
     let later: String = later.map(|column| format!(",\n  exchange.{0} AS {0}", column.name)).collect();
     VIEWS.replace(LATER_COLUMNS, &later)
 }
@@ -162,8 +170,7 @@ pub(crate) enum Kind {
 
 /// Creates tables and views in an empty file.
 pub(crate) fn create(connection: &Connection) -> Result<(), Error> {
-    connection.execute_batch(&first_version())?;
-    (2..=VERSION).try_for_each(|version| connection.execute_batch(&step(version)))?;
+    connection.execute_batch(&newest_version())?;
     connection.execute_batch(&views())?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", VERSION)?;

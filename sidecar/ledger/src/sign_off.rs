@@ -20,7 +20,7 @@ use crate::file;
 use crate::files;
 use crate::source::Month;
 use crate::table::{CORRECTION, ENERGY, EXCHANGE, GAP, LINE, RATE};
-use crate::{Class, DailyTotal, GpuSums, digest, month, values};
+use crate::{Class, DailyTotal, GpuSums, digest, month, time_zone, values};
 
 /// A sign-off.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +57,10 @@ impl SignOff {
             "correction_rows": entered(&CORRECTION)?,
             "gaps": entered(&GAP)?,
         });
+        let zone = time_zone::of(connection)?.zone(month).clone();
+        if !zone.is_utc() {
+            document["time_zone"] = zone.name().into();
+        }
         if let (Some(document), Value::Object(sums)) = (document.as_object_mut(), sums(connection, month)?) {
             document.extend(sums);
         }

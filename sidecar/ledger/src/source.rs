@@ -8,19 +8,14 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use calendar::{DAY_US, Month};
 use meter::ExchangeId;
 use price::Rate;
 
-use crate::{DailyTotal, GpuSums, Row};
+use crate::{Calendar, DailyTotal, GpuSums, Row};
 
 /// The error of a store that cannot be read, with the remedy; or the callback's own error.
 pub type SourceError = Box<dyn Error + Send + Sync>;
-
-/// A month, counted from January 1970.
-pub type Month = i32;
-
-/// The length of a day, microseconds.
-pub const DAY_US: i64 = 86_400_000_000;
 
 /// A range of time: from an instant, inclusive, to another, exclusive. Microseconds since 1970 in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,37 +30,51 @@ impl Range {
     /// All of time.
     pub const ALL: Self = Self { since_us: i64::MIN, until_us: i64::MAX };
 
+    /// Returns the range of a month.
+    pub fn of_month(calendar: &Calendar, month: Month) -> Self {
+        Self { since_us: calendar.month_begin_us(month), until_us: calendar.month_begin_us(month + 1) }
+    }
+
     /// Returns true if an instant lies within the range.
     pub fn holds(&self, us: i64) -> bool {
         self.since_us <= us && us < self.until_us
     }
 
-    /// Returns the days that the range covers from midnight to midnight, as `first..end` since 1970.
-    pub fn whole_days(&self) -> std::ops::Range<i32> {
-        let first = self.since_us.div_euclid(DAY_US) + i64::from(self.since_us.rem_euclid(DAY_US) != 0);
-        day(first)..day(self.until_us.div_euclid(DAY_US))
+    /// Returns the days that the range touches.
+    pub fn days(&self, calendar: &Calendar) -> std::ops::RangeInclusive<i32> {
+        calendar.day_from(self.since_us).0..=calendar.day(self.until_us.saturating_sub(1))
     }
 
-    /// Returns the range extended to midnight on both sides, so that it holds every day that it touches as a whole.
+    /// Returns the days that the range covers from their begin to their end, as `first..end` since 1970.
+    pub fn whole_days(&self, calendar: &Calendar) -> std::ops::Range<i32> {
+        let (first, begins) = calendar.day_from(self.since_us);
+        first + i32::from(!begins)..calendar.day_from(self.until_us).0
+    }
+
+    /// Returns the range extended to the begin and the end of the days that it touches.
     #[must_use]
-    pub fn to_whole_days(&self) -> Self {
-        let up = |us: i64| us.saturating_add(DAY_US - 1).div_euclid(DAY_US).saturating_mul(DAY_US);
+    pub fn to_whole_days(&self, calendar: &Calendar) -> Self {
+        let up = |us: i64| match calendar.day_from(us) {
+            (_, true) => us,
+            (day, false) => calendar.begin_us(day + 1),
+        };
         Self {
-            since_us: self.since_us.div_euclid(DAY_US).saturating_mul(DAY_US),
+            since_us: if self.since_us == i64::MIN {
+                i64::MIN
+            } else {
+                calendar.begin_us(calendar.day(self.since_us))
+            },
             until_us: if self.until_us == i64::MAX { i64::MAX } else { up(self.until_us) },
         }
     }
 
-    /// Returns true if each side is at midnight or unbounded: then daily totals suffice, and no row has to be read.
-    pub fn is_whole_days(&self) -> bool {
+    /// Returns true if each side is the begin of a day or unbounded: then daily totals suffice, and no row has to be
+    /// read.
+    pub fn is_whole_days(&self, calendar: &Calendar) -> bool {
         [self.since_us, self.until_us]
             .iter()
-            .all(|&us| us == i64::MIN || us == i64::MAX || us.rem_euclid(DAY_US) == 0)
+            .all(|&us| us == i64::MIN || us == i64::MAX || calendar.day_from(us).1)
     }
-}
-
-fn day(days: i64) -> i32 {
-    i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX })
 }
 
 /// The GPU use of an exchange, and its cost in US dollars.
@@ -84,7 +93,7 @@ pub struct Used {
 /// The use of one GPU on one day that belongs to no known exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceTotal {
-    /// Days since 1970-01-01, UTC.
+    /// Days since 1970-01-01, of the ledger's calendar.
     pub day: i32,
     /// The GPU, as OpenTelemetry's `hw.id`.
     pub hw_id: Arc<str>,
@@ -249,6 +258,9 @@ pub struct MadeCorrection {
 /// arrived, the month that was open then.
 #[expect(clippy::type_complexity, reason = "an alias would hide the callback's arguments")]
 pub trait Source {
+    /// Returns the calendar by which the store's totals have days and its exchanges months.
+    fn calendar(&self) -> Calendar;
+
     /// Reads every daily total of the days that the range touches, in any order. One key may come several times; the
     /// caller adds them up. A total of class `correction` is of the day of the corrected exchanges.
     fn daily_totals(

@@ -26,7 +26,7 @@ use crate::source::{
 };
 use crate::table::{CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values;
-use crate::{Class, DailyTotal, Row, check, digest, month, overview};
+use crate::{Calendar, Class, DailyTotal, Row, check, digest, month, overview, time_zone};
 
 /// The number of attempts to open files that are renamed meanwhile.
 const OPEN_ATTEMPTS: usize = 5;
@@ -38,6 +38,7 @@ pub struct Store {
     path: Option<PathBuf>,
     files: Vec<File>,
     unread: Vec<Unread>,
+    calendar: Calendar,
 }
 
 /// A file of a month that cannot be read.
@@ -56,7 +57,9 @@ impl Store {
     /// one file is there under two names.
     pub fn open_read(path: &Path) -> Result<Self, Error> {
         let (mut files, mut unread, mut once) = (Vec::new(), Vec::new(), SeenFiles::default());
-        for (name, opened) in open_each(path)? {
+        let found = open_each(path)?;
+        let calendar = time_zone::of_files(path, &found)?;
+        for (name, opened) in found {
             if let Ok(file) = &opened {
                 once.see(file)?;
             }
@@ -72,7 +75,7 @@ impl Store {
                 (Err(error), None) => return Err(error),
             }
         }
-        Ok(Self { path: Some(path.to_owned()), files, unread })
+        Ok(Self { path: Some(path.to_owned()), files, unread, calendar })
     }
 
     /// Opens each file of a ledger by itself, for a caller that uses the readable files without the others.
@@ -80,14 +83,22 @@ impl Store {
     /// # Errors
     /// If there is no such ledger.
     pub fn open_each(path: &Path) -> Result<Vec<Result<Self, Error>>, Error> {
-        let alone = |file| Self { path: None, files: vec![file], unread: Vec::new() };
-        Ok(open_each(path)?.into_iter().map(|(_, opened)| opened.map(alone)).collect())
+        let found = open_each(path)?;
+        // No file that can be read has days of another calendar.
+        let calendar = time_zone::of_files(path, &found)?;
+        let alone =
+            |file| Self { path: None, files: vec![file], unread: Vec::new(), calendar: calendar.clone() };
+        Ok(found.into_iter().map(|(_, opened)| opened.map(alone)).collect())
     }
 
     /// Checks that no unreadable file may have something of a range: a month's file has the days of its month, and
     /// late rows and corrections of earlier months.
     fn has_all(&self, range: &Range) -> Result<(), Error> {
-        match self.unread.iter().find(|unread| range.since_us < month::begin_us(unread.month + 1)) {
+        match self
+            .unread
+            .iter()
+            .find(|unread| range.since_us < self.calendar.month_begin_us(unread.month + 1))
+        {
             Some(unread) => Err(unread.error.clone()),
             None => Ok(()),
         }
@@ -114,7 +125,7 @@ impl Store {
                 Err(error)
                     if error.is::<Error>()
                         && !handed_over.get()
-                        && month::begin_us(file.month + 1) <= range.since_us =>
+                        && self.calendar.month_begin_us(file.month + 1) <= range.since_us =>
                 {
                     tracing::warn!("a file of an earlier month is left out of a report: {error}");
                 }
@@ -132,7 +143,7 @@ impl Store {
         handed_over: &Cell<bool>,
         mut each: impl FnMut(Month, &Connection) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let wanted = days(range);
+        let wanted = range.days(&self.calendar);
         self.within_range(range, handed_over, |month, connection| match file::days(connection)? {
             Some(has) if has.end() < wanted.start() || wanted.end() < has.start() => Ok(()),
             _ => each(month, connection),
@@ -145,7 +156,7 @@ impl Store {
         correction: &Correction,
         reader: &mut RowReader<'_>,
     ) -> Result<Option<(Month, Row, Option<Used>)>, Error> {
-        let own = month::of(correction.ended_us);
+        let own = month::of_day(correction.line.key.day);
         // A row that came late is in the file of another month.
         let (of_it, others): (Vec<_>, Vec<_>) = self.files.iter().partition(|file| file.month == own);
         for file in of_it.into_iter().chain(others) {
@@ -197,9 +208,9 @@ fn named(path: &Path, error: impl Into<Error>) -> Error {
 }
 
 /// A file's path, and the file or the error in opening it.
-type Found = (PathBuf, Result<File, Error>);
+pub(crate) type Found = (PathBuf, Result<File, Error>);
 
-fn open_each(path: &Path) -> Result<Vec<Found>, Error> {
+pub(crate) fn open_each(path: &Path) -> Result<Vec<Found>, Error> {
     let mut tries = 0;
     loop {
         tries += 1;
@@ -237,11 +248,6 @@ fn left_out(error: Error) -> Error {
         error.message
     );
     Error { message, ..error }
-}
-
-/// Returns the days that a range touches.
-fn days(range: &Range) -> std::ops::RangeInclusive<i32> {
-    month::day(range.since_us)..=month::day(range.until_us.saturating_sub(1))
 }
 
 /// A callback whose error passes through functions that return [`Error`] and comes out unchanged.
@@ -294,12 +300,17 @@ fn used_of(
 }
 
 impl Source for Store {
+    fn calendar(&self) -> Calendar {
+        self.calendar.clone()
+    }
+
     fn daily_totals(
         &self,
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (days, mut reader, handed_over) = (days(range), RowReader::new(), Cell::new(false));
+        let (days, mut reader, handed_over) =
+            (range.days(&self.calendar), RowReader::new(), Cell::new(false));
         self.within_days(range, &handed_over, |month, connection| {
             let mut call = Call { each: &mut *each, handed_over: &handed_over, error: None };
             // The whole table is read even for one day: only its digest shows that a total is absent.
@@ -374,7 +385,8 @@ impl Source for Store {
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (days, mut reader, handed_over) = (days(range), RowReader::new(), Cell::new(false));
+        let (days, mut reader, handed_over) =
+            (range.days(&self.calendar), RowReader::new(), Cell::new(false));
         self.within_days(range, &handed_over, |month, connection| {
             let mut call = Call { each: &mut *each, handed_over: &handed_over, error: None };
             let first = format!("WHERE class = '{}' AND exchanges > 0", Class::Correction.name());
@@ -411,7 +423,7 @@ impl Source for Store {
     }
 
     fn devices(&self, range: &Range) -> Result<Vec<DeviceTotal>, SourceError> {
-        let (days, mut reader, mut devices) = (days(range), RowReader::new(), Vec::new());
+        let (days, mut reader, mut devices) = (range.days(&self.calendar), RowReader::new(), Vec::new());
         let handed_over = Cell::new(false);
         self.within_range(range, &handed_over, |_, connection| {
             file::whole(connection, &DEVICE, |values| {
@@ -455,7 +467,9 @@ impl Source for Store {
     fn without_log(&self, range: &Range) -> Result<Vec<PathBuf>, SourceError> {
         let Some(path) = &self.path else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        for file in self.files.iter().filter(|file| range.since_us < month::begin_us(file.month + 1)) {
+        for file in
+            self.files.iter().filter(|file| range.since_us < self.calendar.month_begin_us(file.month + 1))
+        {
             if check::lacks_log(file).map_err(|error| named(&file.path, error))? {
                 found.push(file.path.clone());
             }

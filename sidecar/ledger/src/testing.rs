@@ -14,7 +14,7 @@ use crate::source::{Correction, DeviceTotal, Gap, Month, Used};
 #[cfg(test)]
 use crate::source::{Range, Source};
 use crate::txn::Txn;
-use crate::{DailyTotal, EnergyRow, Row, files};
+use crate::{Calendar, DailyTotal, EnergyRow, Row, files, time_zone};
 #[cfg(test)]
 use crate::{Store, month};
 
@@ -121,6 +121,8 @@ pub struct Contents<'c> {
     pub devices: Vec<&'c DeviceTotal>,
     /// Gaps.
     pub gaps: &'c [Gap],
+    /// The ledger's calendar.
+    pub calendar: Calendar,
 }
 
 /// Writes the file of a month in one transaction.
@@ -128,6 +130,7 @@ pub fn write_month(ledger: &Path, month: Month, is_open: bool, contents: &Conten
     let path = if is_open { ledger.to_owned() } else { files::of_month(ledger, month) };
     let mut file = File::create(&path, month, 1, |_| Ok(())).unwrap();
     let mut txn = Txn::begin(&mut file).unwrap();
+    time_zone::write(&txn, &contents.calendar).unwrap();
     txn.rates(contents.rates.iter().map(|rate| &**rate)).unwrap();
     txn.exchanges(contents.rows.iter().map(|(_, row, _)| row)).unwrap();
     let used = contents.rows.iter().filter_map(|(_, row, used)| Some(EnergyRow::of(row, (*used)?)));
@@ -150,7 +153,7 @@ pub fn add_total(ledger: &Path, line: &DailyTotal) {
 
 /// Takes the steps of retention that are due at an instant, for rows of closed months older than one day.
 pub fn retain(ledger: &Path, now_us: i64) {
-    crate::retain::step(ledger, 1, &|_| true, "test", now_us).unwrap();
+    crate::retain::step(ledger, &Calendar::default(), 1, &|_| true, "test", now_us).unwrap();
 }
 
 /// A charge by the rate of a number.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use meter::Provenance;
 
-use crate::{Row, month};
+use crate::Row;
 
 /// The key of a daily total: all that its exchanges have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TotalKey {
-    /// Days since 1970-01-01, UTC.
+    /// Days since 1970-01-01, of the ledger's calendar.
     pub day: i32,
     /// The tenant.
     pub tenant: Arc<str>,
@@ -79,7 +79,7 @@ impl TotalKey {
     /// Returns the key of the total that a row is added to.
     pub fn of_row(row: &Row, class: Class) -> Self {
         Self {
-            day: month::day(row.ended_us),
+            day: row.day(),
             tenant: Arc::clone(&row.tenant),
             principal: row.principal.clone(),
             upstream: Arc::clone(&row.upstream),

@@ -59,6 +59,11 @@ impl<'f> Txn<'f> {
         file::number(&self.transaction, name)
     }
 
+    /// Returns a fact that is text.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, Error> {
+        file::text(&self.transaction, name)
+    }
+
     fn table_digest(&mut self, table: &'static Table) -> Result<TableDigest, Error> {
         if let Some((_, table_digest)) = self.table_digests.get(table.name) {
             return Ok(*table_digest);
@@ -122,7 +127,7 @@ impl<'f> Txn<'f> {
             let here = file::has(&self.transaction, &EXCHANGE, &row.id.0)?;
             // An exchange of another month is in the file of that month, which was closed meanwhile. One of this month
             // that is not here is in the overflow totals.
-            let kept = here || month::of(row.ended_us) != self.month;
+            let kept = here || month::of_day(row.key.day) != self.month;
             let class = if kept { Class::Usage } else { Class::Shed };
             let entered = row.row(class, !here);
             let values = values::numbered(table_digest.entered + 1, &entered)?;
@@ -280,6 +285,17 @@ impl<'f> Txn<'f> {
         self.set_table_digest(&LINE, table_digest);
         days.map_or(Ok(()), |(first, last)| file::extend_days(&self.transaction, first..=last))
     }
+}
+
+/// Records that the writer closed a file in order, so that the next one enters no gap.
+pub(crate) fn set_clean(file: &mut File, now_us: i64) -> Result<(), Error> {
+    let txn = Txn::begin(file)?;
+    if txn.is_closed()? {
+        return Ok(());
+    }
+    txn.fact("clean", ValueRef::Integer(1))?;
+    txn.fact("alive_us", ValueRef::Integer(now_us))?;
+    txn.commit()
 }
 
 /// Returns the error for entering something into a closed month.

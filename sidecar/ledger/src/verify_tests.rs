@@ -23,7 +23,7 @@ fn enter(file: &mut File, rows: std::ops::Range<u64>) {
 }
 
 fn written(place: &Place) -> MonthFiles {
-    let mut month_files = MonthFiles::new(place.ledger(), "test".into());
+    let mut month_files = MonthFiles::new(place.ledger(), "test".into(), crate::Calendar::default());
     month_files.ready(NOON_US).unwrap();
     enter(month_files.open_file().unwrap(), 0..ROWS);
     month_files

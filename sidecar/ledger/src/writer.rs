@@ -23,7 +23,7 @@ use crate::status::Status;
 use crate::table::{ENERGY, EXCHANGE};
 use crate::txn::Txn;
 use crate::yield_policy::YieldPolicy;
-use crate::{Clock, Plan, Row, month};
+use crate::{Calendar, Clock, Plan, Row, month};
 use crate::{file, files};
 
 /// The interval of heartbeats (fact `alive_us`) while there is nothing else to write.
@@ -43,12 +43,18 @@ const UNSHIPPED_PAUSE: (Duration, u32) = (Duration::from_secs(60), 10);
 pub(crate) struct Shared {
     pub queue: Queue,
     status: Mutex<Status>,
+    calendar: Mutex<Calendar>,
 }
 
 impl Shared {
     pub(crate) fn status(&self) -> MutexGuard<'_, Status> {
         // The status is whole after each statement, so that a panic under the lock leaves nothing to repair.
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The calendar of the ledger.
+    pub(crate) fn calendar(&self) -> MutexGuard<'_, Calendar> {
+        self.calendar.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -85,9 +91,11 @@ impl Writer {
         let seed = format!("{} {} {:?}", (plan.clock)(), std::process::id(), Instant::now());
         let mut nonce = [0; 8];
         nonce.copy_from_slice(&blake3::hash(seed.as_bytes()).as_bytes()[..8]);
+        let calendar = shared.calendar().clone();
         Self {
             shared,
-            month_files: MonthFiles::new(plan.path, plan.who.to_string()).shipping_to(plan.ships_to),
+            month_files: MonthFiles::new(plan.path, plan.who.to_string(), calendar)
+                .shipping_to(plan.ships_to),
             yield_policy: YieldPolicy::new(Duration::ZERO),
             who: plan.who,
             keep_days: plan.keep_days,
@@ -166,6 +174,7 @@ impl Writer {
     fn step(&mut self, pending: &mut Option<PendingBatch>, end: bool) -> Result<(), Error> {
         let now_us = (self.clock)();
         self.month_files.ready(now_us)?;
+        self.publish_calendar();
         if end {
             return self.month_files.end(now_us);
         }
@@ -181,6 +190,18 @@ impl Writer {
         drop(status);
         // After the acknowledgement, which a checkpoint would only delay: the rows are on the disk, in the log.
         self.month_files.checkpoint_long_logs(now_us)
+    }
+
+    /// Publishes the calendar of the files, if it is not the one that was read when this process began.
+    fn publish_calendar(&self) {
+        let mut calendar = self.shared.calendar();
+        if *calendar != self.month_files.calendar {
+            *calendar = self.month_files.calendar.clone();
+            tracing::warn!(
+                "the days of the ledger are those of {calendar} from now on: another process changed its time zones, or \
+                 they could not be read before; restart this process, so that budgets go by them too"
+            );
+        }
     }
 
     /// Enters a pending batch into its months and acknowledges the rows. A batch with an item that no file can hold is
@@ -260,12 +281,11 @@ impl Writer {
         };
         let mut parts: BTreeMap<Month, Part<'_>> = BTreeMap::new();
         for item in &batch.items {
-            let month = if matches!(item, Item::Audit(_)) { open } else { month::of(ended_us(item)) };
             match item {
-                Item::Audit(act) => parts.entry(month).or_default().audit.push(act),
-                Item::Row(row) => parts.entry(month).or_default().rows.push(row),
-                Item::Energy(row) => parts.entry(month).or_default().energies.push(row),
-                Item::Device(line) => parts.entry(month).or_default().devices.push(line),
+                Item::Audit(act) => parts.entry(open).or_default().audit.push(act),
+                Item::Row(row) => parts.entry(month::of_day(row.day())).or_default().rows.push(row),
+                Item::Energy(row) => parts.entry(month::of_day(row.key.day)).or_default().energies.push(row),
+                Item::Device(line) => parts.entry(month::of_day(line.day)).or_default().devices.push(line),
             }
         }
         for (key, sums) in batch.shed.totals() {
@@ -469,7 +489,9 @@ impl Writer {
         let now_us = (self.clock)();
         let plan = self.may_forget.as_deref();
         let may_forget = |file: &Path| plan.is_none_or(|may_forget| may_forget(file));
-        let next = retain::step(self.month_files.path(), self.keep_days, &may_forget, &self.who, now_us);
+        let calendar = &self.month_files.calendar;
+        let next =
+            retain::step(self.month_files.path(), calendar, self.keep_days, &may_forget, &self.who, now_us);
         let held_back = std::mem::take(&mut self.held_back);
         match next {
             Ok(Next::Step) => RETAIN_PAUSE.0,
@@ -541,15 +563,6 @@ fn item_token(token: &[u8; 16], kind: u8, place: usize) -> [u8; 16] {
     token[0] ^= kind;
     token[1..5].copy_from_slice(&u32::try_from(place).unwrap_or(0).to_le_bytes());
     token
-}
-
-fn ended_us(item: &Item) -> i64 {
-    match item {
-        Item::Row(row) => row.ended_us,
-        Item::Audit(act) => act.at_us,
-        Item::Energy(row) => row.ended_us,
-        Item::Device(line) => i64::from(line.day) * crate::source::DAY_US,
-    }
 }
 
 #[cfg(test)]

@@ -4,12 +4,20 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The spend of a month of UTC, from the ledger. It is not a bill. Money is an exact decimal number in a string.
+/// The spend of a month of the ledger's calendar, from the ledger. It is not a bill. Money is an exact decimal number in a string.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MonthSpend {
     /// `2026-11`.
     pub month: String,
+    /// The time zone of the month's days, as in `Europe/Berlin`.
+    pub time_zone: String,
+    /// The first instant of the month, milliseconds since 1970.
+    pub since_unix_ms: i64,
+    /// The first instant after it.
+    pub until_unix_ms: i64,
+    /// The day of the reading, as in `2026-11-24`.
+    pub today: String,
     /// ISO 4217 code; `null` without a price.
     pub currency: Option<String>,
     /// The month's sum.
@@ -31,7 +39,7 @@ pub struct IncludedSpend {
     pub tenants: BTreeMap<String, f64>,
 }
 
-/// The spend of a day of UTC.
+/// The spend of a day.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DailySpend {

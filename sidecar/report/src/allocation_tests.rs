@@ -95,7 +95,7 @@ fn naive(memory: &Memory, idle: Idle) -> BTreeMap<String, [i128; 4]> {
 fn with_a_free_day(seed: u64) -> Memory {
     let mut memory = Memory::of_chance(seed, 80).with_legs();
     let free = FIRST_DAY + 1;
-    memory.rows.retain(|(_, row, _)| period::day_at(row.ended_us) != free);
+    memory.rows.retain(|(_, row, _)| row.day() != free);
     memory.shed.retain(|(_, line)| line.key.day != free);
     let kept: Vec<_> = memory.rows.iter().map(|(_, row, _)| row.id).collect();
     memory.corrections.retain(|(_, made)| kept.contains(&made.exchange));

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ledger::month;
 use ledger::period;
 use ledger::source::DAY_US;
 use origin::fields::{self, Fields};
@@ -185,10 +186,14 @@ impl Reader {
     fn day(&mut self, node: Node) -> Option<i32> {
         let (text, origin) = fields::text("valid_from", node, &mut self.errors)?;
         match period::instant(&text) {
-            Ok(us) if us.rem_euclid(DAY_US) == 0 => Some(period::day_at(us)),
+            Ok(us) if us.rem_euclid(DAY_US) == 0 => Some(month::day(us)),
             _ => {
                 let problem = format!("`valid_from`: `{}` is not a day", text.escape_debug());
-                self.error(&origin, problem, "write it as in 2026-10-01; a day begins at midnight, UTC");
+                self.error(
+                    &origin,
+                    problem,
+                    "write it as in 2026-10-01; a day begins at midnight of the ledger's time zone",
+                );
                 None
             }
         }
@@ -203,7 +208,7 @@ mod tests {
     use crate::Key;
 
     fn day(text: &str) -> i32 {
-        period::day_at(period::instant(text).expect("a day"))
+        ledger::month::day(period::instant(text).expect("a day"))
     }
 
     fn value(attributes: &Attributes, tenant: &str, at: &str, key: &str) -> Option<String> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ledger::corrections::{ChargeChange, Corrections};
 use ledger::period;
 use ledger::source::{Month, Range, Source, SourceError};
-use ledger::{Class, DailyTotal, Row, Sums, TotalKey};
+use ledger::{Calendar, Class, DailyTotal, Row, Sums, TotalKey};
 use meter::Provenance;
 use price::{Charge, Rate, Unpriced};
 
@@ -23,6 +23,8 @@ pub(crate) struct Contribution<'a> {
     pub(crate) line: &'a DailyTotal,
     /// The month of its bill.
     pub(crate) billed: Month,
+    /// The day that it is reported on: of another time zone if the query has one and its row exists.
+    pub(crate) day: i32,
     /// The facts that only rows have.
     pub(crate) detail: Detail<'a>,
     /// True for a contribution without detail that was first charged without a price: moved counts, and the money of
@@ -48,7 +50,15 @@ pub(crate) enum Detail<'a> {
 impl<'a> Contribution<'a> {
     /// Returns a contribution without detail.
     pub(crate) fn new(line: &'a DailyTotal, billed: Month) -> Self {
-        Self { line, billed, detail: Detail::None, first_price: false, is_mixed: false, with_counts: false }
+        Self {
+            line,
+            billed,
+            day: line.key.day,
+            detail: Detail::None,
+            first_price: false,
+            is_mixed: false,
+            with_counts: false,
+        }
     }
 
     /// Returns the value of a key.
@@ -68,9 +78,9 @@ impl<'a> Contribution<'a> {
             Key::Version => Value::maybe(rate.map(|rate| &rate.version)),
             Key::Entry => Value::maybe(rate.map(|rate| &rate.entry)),
             Key::Currency => rate.map_or(Value::Null, |rate| Value::Text(rate.currency.code().into())),
-            Key::Day => Value::Day(line.key.day),
-            Key::Week => Value::week_of(line.key.day),
-            Key::Month => Value::Month(period::month_at(line.key.day)),
+            Key::Day => Value::Day(self.day),
+            Key::Week => Value::week_of(self.day),
+            Key::Month => Value::Month(period::month_at(self.day)),
             Key::Billed => Value::Month(self.billed),
             Key::Class => Value::Word(line.key.class.name()),
             Key::InputProvenance => Value::Word(line.key.input_provenance.name()),
@@ -117,13 +127,14 @@ pub(crate) fn each(
         Class::Correction if view != CorrectionView::Charged => to(contribution),
         _ => Ok(()),
     };
-    let rows_for = match query.rows_for() {
+    let calendar = source.calendar();
+    let rows_for = match query.rows_for(&calendar) {
         // A daily total does not distinguish its exchanges that were repriced.
         None if view.is_by_rate(query) && source.has_repriced(&query.range)? => Some(RowsFor::Rates),
         rows_for => rows_for,
     };
     if rows_for.is_some() {
-        from_rows(source, &query.range, view, left_out, &mut to)?;
+        from_rows(source, &query.range, query.other_calendar(&calendar).as_ref(), view, left_out, &mut to)?;
         return Ok(rows_for);
     }
     let mut first_prices = FirstPrices::read(source, &query.range, view)?;
@@ -140,10 +151,11 @@ pub(crate) fn each(
 /// The key of a daily total of rows or corrections, and the month of its bill.
 type Place = (Month, TotalKey);
 
-/// Passes on each row as a contribution; leaves out as [`each`].
+/// Passes on each row as a contribution, on its day by another calendar if there is one; leaves out as [`each`].
 pub(crate) fn from_rows(
     source: &dyn Source,
     range: &Range,
+    other: Option<&Calendar>,
     view: CorrectionView,
     left_out: &mut Sink<'_>,
     to: &mut Sink<'_>,
@@ -153,7 +165,9 @@ pub(crate) fn from_rows(
     // The sums of rows of whole days and of their corrections, by day: there are many more daily totals than days.
     let mut days: HashMap<Place, Sums> = HashMap::new();
     let day = Day::default();
-    source.rows(&range.to_whole_days(), &mut |billed, row, used| {
+    let calendar = source.calendar();
+    source.rows(&range.to_whole_days(&calendar), &mut |billed, row, used| {
+        let reported = other.map_or(row.day(), |other| other.day(row.ended_us));
         let mut line = DailyTotal::of_row(row, used);
         add(&mut days, billed, day.of(&line.key), &line.sums);
         if !range.holds(row.ended_us) {
@@ -174,14 +188,20 @@ pub(crate) fn from_rows(
         }
         line.key.rate = line.key.rate.and_then(|rate| view.rate_in(at, &made).or(Some(rate)));
         let first_price = first.is_some();
-        to(Contribution { detail, first_price, ..Contribution::new(&line, at) })?;
+        to(Contribution { day: reported, detail, first_price, ..Contribution::new(&line, at) })?;
         for correction in &made {
             let billed = correction.billed;
             let mut line = correction.line(row);
             add(&mut days, billed, day.of(&line.key), &line.sums);
             line.key.rate = view.rate_in(billed, &made);
             let with_counts = billed == at;
-            to(Contribution { detail, first_price, with_counts, ..Contribution::new(&line, billed) })?;
+            to(Contribution {
+                day: reported,
+                detail,
+                first_price,
+                with_counts,
+                ..Contribution::new(&line, billed)
+            })?;
         }
         Ok(())
     })?;
@@ -213,7 +233,7 @@ pub(crate) fn from_rows(
     let is_beyond = |billed: Month, line: &DailyTotal| beyond.contains_key(&(billed, day.of(&line.key)));
     let mut summed: HashMap<Place, Sums> = HashMap::new();
     if beyond.keys().any(|place| days.contains_key(place)) {
-        source.rows(&range.to_whole_days(), &mut |billed, row, used| {
+        source.rows(&range.to_whole_days(&calendar), &mut |billed, row, used| {
             let line = DailyTotal::of_row(row, used);
             if is_beyond(billed, &line) {
                 add(&mut summed, billed, line.key, &line.sums);
@@ -228,7 +248,7 @@ pub(crate) fn from_rows(
             Ok(())
         })?;
     }
-    let whole = range.whole_days();
+    let whole = range.whole_days(&calendar);
     // A total without rows is passed on unchanged; one with rows waits, because a store may return it in parts.
     let mut waiting: HashMap<Place, Sums> = HashMap::new();
     let mut settled =

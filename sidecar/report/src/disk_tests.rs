@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use ledger::source::{DAY_US, Gap, Month, Range};
 use ledger::testing::{Contents, Place, add_total, write_month};
-use ledger::{Closure, Source, Store, month, period};
+use ledger::{Calendar, Closure, Source, Store, month, period};
 use price::Charge;
 use rusqlite::Connection;
 use text::{Decimal, money};
 
 use super::focus::{self, Billing, Options, Version};
 use super::memory::{DAYS, FIRST_DAY, Memory};
-use super::{Basis, Filter, Idle, Key, Query, make, tests::query};
+use super::tests::{calendar, query};
+use super::{Basis, Filter, Idle, Key, Query, make};
 
 /// Writes a book into the files of a ledger: its last month is the open one.
 fn put(memory: &Memory, path: &Path) {
@@ -37,13 +38,18 @@ fn put(memory: &Memory, path: &Path) {
                 .collect(),
             devices: memory.devices.iter().filter(|line| month::of_day(line.day) == here).collect(),
             gaps: &memory.gaps,
+            calendar: memory.calendar.clone(),
         };
         write_month(path, here, here == open, &contents);
     }
 }
 
 pub(crate) fn book(seed: u64) -> (Memory, Place) {
-    let (place, mut memory) = (Place::new(), Memory::of_chance(seed, 300));
+    book_of(Calendar::default(), seed)
+}
+
+fn book_of(days: Calendar, seed: u64) -> (Memory, Place) {
+    let (place, mut memory) = (Place::new(), Memory::of_calendar(days, seed, 300));
     memory.kept_since_us = i64::MIN;
     put(&memory, &place.ledger());
     (memory, place)
@@ -51,8 +57,8 @@ pub(crate) fn book(seed: u64) -> (Memory, Place) {
 
 #[test]
 fn report_from_disk_equals_report_from_memory() {
-    for seed in [1, 2, 3] {
-        let (memory, place) = book(seed);
+    for (seed, zone) in [(1, 0), (2, 1), (3, 2), (4, 3)] {
+        let (memory, place) = book_of(calendar(zone), seed);
         let store = Store::open_read(&place.ledger()).unwrap();
         let part = Range {
             since_us: i64::from(FIRST_DAY) * DAY_US + 7,
@@ -312,7 +318,7 @@ fn store_is_one_snapshot_while_rows_are_entered() {
 #[test]
 fn report_reads_only_files_of_its_days() {
     let of_range = |range: Range| Query { range, ..query(&[Key::Tenant]) };
-    let november_us = period::month_start_us(period::month_of("2026-11").unwrap());
+    let november_us = month::begin_us(period::month_of("2026-11").unwrap());
     let october = of_range(Range { since_us: i64::MIN, until_us: november_us });
     let november = of_range(Range { since_us: november_us, until_us: i64::MAX });
     let spoiled = |late: bool, month: &str, sql: &str| {

@@ -118,4 +118,6 @@ fn put(charges: &[charge::Charge], options: &Options, to: &mut dyn Write) -> io:
 #[cfg(test)]
 mod idle_tests;
 #[cfg(test)]
+mod period_tests;
+#[cfg(test)]
 mod tests;

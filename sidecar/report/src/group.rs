@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ledger::Class;
 use ledger::adjust;
 use ledger::period;
 use ledger::source::{DeviceTotal, Share, Source, SourceError};
+use ledger::{Calendar, Class};
 use meter::Provenance;
 use price::{Currency, Rate};
 use text::{Decimal, money};
@@ -123,10 +123,10 @@ type Parts = Vec<((In, Option<Share>), Sums)>;
 /// # Errors
 /// If the store cannot be read, or there are more than [`GROUPS`].
 pub fn make(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
-    whole_days_if_gpu(query)?;
+    whole_days_if_gpu(query, &source.calendar())?;
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
     let mut groups: HashMap<Box<[Value]>, Parts> = HashMap::new();
-    let mut notes = Notes::default();
+    let mut notes = Notes { calendar: source.calendar(), ..Notes::default() };
     let mut left_out = 0;
     let mut savings = SavingsSums::default();
     let mut repeats = query.repeats.then(Repeats::default);
@@ -211,8 +211,8 @@ pub fn make(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
 
 /// Checks that a query by GPU cost covers whole days: GPU use without an exchange is stored by day, and a part of a day
 /// has no conserved sum.
-pub(crate) fn whole_days_if_gpu(query: &Query) -> Result<(), SourceError> {
-    if query.basis == Basis::Gpu && !query.range.is_whole_days() {
+pub(crate) fn whole_days_if_gpu(query: &Query, calendar: &Calendar) -> Result<(), SourceError> {
+    if query.basis == Basis::Gpu && !query.range.is_whole_days(calendar) {
         return Err("what idle GPUs cost is kept by day: give --since and --until as days or months".into());
     }
     Ok(())
@@ -311,9 +311,14 @@ pub(crate) fn note_rows_gone(
             && !contribution.with_counts
             && (view == CorrectionView::Used || contribution.billed == period::month_at(line.key.day))
             && filters.all(|filter| filter.accepts(&value(query, contribution, filter.key, rate)));
-    } else if !is_selected(query, contribution, rate)
-        && may_be_selected(&query.filters, (query.basis, &query.attributes), contribution, rate)
-    {
+        return;
+    }
+    let is_selected = is_selected(query, contribution, rate);
+    let is_other = query.other_calendar(&notes.calendar).is_some();
+    if is_selected && is_other && query.is_by_day() {
+        notes.other_days += i128::from(line.sums.exchanges);
+    }
+    if !is_selected && may_be_selected(&query.filters, (query.basis, &query.attributes), contribution, rate) {
         notes.left_out += i128::from(line.sums.exchanges);
     }
 }

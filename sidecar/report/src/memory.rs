@@ -9,7 +9,7 @@ use ledger::period;
 use ledger::source::{
     Closure, Correction, DAY_US, DeviceTotal, Gap, Month, Range, Share, Source, SourceError, Used,
 };
-use ledger::{Class, DailyTotal, GpuSums, Row, Sums, TotalKey};
+use ledger::{Calendar, Class, DailyTotal, GpuSums, Row, Sums, TotalKey};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
@@ -27,15 +27,20 @@ pub(crate) struct Memory {
     pub(crate) corrections: Vec<(Month, Correction)>,
     pub(crate) devices: Vec<DeviceTotal>,
     pub(crate) gaps: Vec<Gap>,
+    pub(crate) calendar: Calendar,
 }
 
 impl Source for Memory {
+    fn calendar(&self) -> Calendar {
+        self.calendar.clone()
+    }
+
     fn daily_totals(
         &self,
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let days = range.to_whole_days().whole_days();
+        let days = range.to_whole_days(&self.calendar).whole_days(&self.calendar);
         let mut sums: HashMap<String, (Month, DailyTotal)> = HashMap::new();
         let rows =
             self.rows.iter().map(|(billed, row, used)| (*billed, DailyTotal::of_row(row, used.as_ref())));
@@ -123,7 +128,7 @@ impl Source for Memory {
     }
 
     fn devices(&self, range: &Range) -> Result<Vec<DeviceTotal>, SourceError> {
-        let days = range.to_whole_days().whole_days();
+        let days = range.to_whole_days(&self.calendar).whole_days(&self.calendar);
         Ok(self.devices.iter().filter(|line| days.contains(&line.day)).cloned().collect())
     }
 
@@ -184,15 +189,22 @@ pub(crate) fn cost(rate: &Rate, tokens: &Tokens) -> i64 {
 impl Memory {
     /// A random book: some rows without detail, some as overflow totals, some corrected, in two currencies.
     pub(crate) fn of_chance(seed: u64, count: u64) -> Self {
+        Self::of_calendar(Calendar::default(), seed, count)
+    }
+
+    /// As [`Self::of_chance`], with the days of a calendar.
+    pub(crate) fn of_calendar(calendar: Calendar, seed: u64, count: u64) -> Self {
         let mut chance = Chance::new(seed);
         let rates = vec![
             rate("2026-10", "llama*", b"USD", 150_000, 0),
             rate("2026-11", "llama*", b"USD", 170_000, 3),
             rate("2026-11", "qwen*", b"EUR", 90_000, 1_000_000),
         ];
-        let mut memory = Self { rates: rates.clone(), ..Self::default() };
+        let mut memory = Self { rates: rates.clone(), calendar, ..Self::default() };
         for _ in 0..count {
-            let row = row(&mut chance, &rates);
+            let mut row = row(&mut chance, &rates);
+            let day = memory.calendar.day(row.ended_us);
+            row.day = Some(day).filter(|day| *day != row.day());
             let used = (chance.below(4) > 0).then(|| Used {
                 energy_nj: Some(chance.below(5_000_000_000)),
                 gpu_ns: Some(chance.below(3_000_000_000)),
@@ -200,7 +212,7 @@ impl Memory {
                 gpu_energy_pico: i64::try_from(chance.below(100_000_000)).expect("small"),
             });
             // Rows that arrive after their month was closed are billed in the next.
-            let own = period::month_at(period::day_at(row.ended_us));
+            let own = period::month_at(row.day());
             let billed = own + i32::from(chance.below(10) == 0);
             match chance.below(8) {
                 0 => memory.shed.push((

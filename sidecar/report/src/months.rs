@@ -1,7 +1,8 @@
 //! The months of a report and whether each is closed, so that a bill shows if it can still change.
 
+use ledger::Calendar;
 use ledger::period;
-use ledger::source::Month;
+use ledger::source::{Month, Range};
 
 /// The state of a month.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,12 +22,13 @@ pub enum MonthState {
 
 impl MonthState {
     /// Returns the state of a month at an instant, microseconds since 1970; `is_closed` as known by the source.
-    pub fn at(month: Month, now_us: i64, is_closed: Option<bool>) -> Self {
+    pub fn at(calendar: &Calendar, month: Month, now_us: i64, is_closed: Option<bool>) -> Self {
+        let Range { since_us, until_us } = Range::of_month(calendar, month);
         match is_closed {
-            _ if now_us < period::month_start_us(month) => Self::Future,
+            _ if now_us < since_us => Self::Future,
             None => Self::Unknown,
             Some(true) => Self::Closed,
-            Some(false) if now_us < period::month_start_us(month + 1) => Self::Open,
+            Some(false) if now_us < until_us => Self::Open,
             Some(false) => Self::Ended,
         }
     }
@@ -83,13 +85,13 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::{MonthState, sentence};
-    use ledger::period;
+    use ledger::{Calendar, month};
 
     #[test]
     fn month_is_closed_ended_open_or_future() {
         let october = 681;
-        let within = period::month_start_us(october) + 1;
-        let after = period::month_start_us(october + 1);
+        let within = month::begin_us(october) + 1;
+        let after = month::begin_us(october + 1);
         for (now_us, is_closed, state) in [
             (within, Some(false), MonthState::Open),
             (after, Some(false), MonthState::Ended),
@@ -98,7 +100,11 @@ mod tests {
             (within - 2, Some(false), MonthState::Future),
             (within - 2, None, MonthState::Future),
         ] {
-            assert_eq!(MonthState::at(october, now_us, is_closed), state, "{now_us} {is_closed:?}");
+            assert_eq!(
+                MonthState::at(&Calendar::default(), october, now_us, is_closed),
+                state,
+                "{now_us} {is_closed:?}"
+            );
         }
     }
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ledger::GpuSums;
 use ledger::LACKS_LOG;
 use ledger::period;
 use ledger::source::{Gap, Gone, Month, Range, Source, SourceError};
+use ledger::{Calendar, GpuSums};
 use text::{group_thousands, money};
 
 use super::months::{self, MonthState};
@@ -31,6 +31,8 @@ pub struct Notes {
     pub shed: i128,
     /// Exchanges without rows that a report from rows left out and the query may select.
     pub left_out: i128,
+    /// Exchanges without rows that are on a day of the ledger's calendar although the query has another time zone.
+    pub other_days: i128,
     /// Exchanges without a price, by model.
     pub unpriced: BTreeMap<Arc<str>, i128>,
     /// Exchanges without a price, of further models.
@@ -54,6 +56,10 @@ pub struct Notes {
     pub without_attributes: BTreeSet<Arc<str>>,
     /// Rows beyond the limit.
     pub not_listed: usize,
+    /// The ledger's calendar.
+    pub calendar: Calendar,
+    /// The time zones of the report's days, unless all are of UTC.
+    pub time_zone: Option<String>,
     /// The flag that names the current price file for `tokenmeter prices show`, if needed; `None` if it is unknown.
     pub prices_flag: Option<String>,
 }
@@ -95,21 +101,23 @@ impl Notes {
 
     /// Adds the gaps and absent months of a query.
     pub(crate) fn missing(&mut self, source: &dyn Source, query: &Query) -> Result<(), SourceError> {
+        self.time_zone = match &query.time_zone {
+            Some(zone) => Some(zone.to_string()),
+            None => (!self.calendar.is_utc()).then(|| self.calendar.to_string()),
+        };
         self.gaps = source.gaps(&query.range)?;
-        let billed = query.billed.map_or(query.range, |month| Range {
-            since_us: period::month_start_us(month),
-            until_us: period::month_start_us(month + 1),
-        });
+        let billed = query.billed.map_or(query.range, |month| Range::of_month(&self.calendar, month));
         self.gaps.retain(|gap| gap.concerns(&billed));
         self.without_log = source.without_log(&billed)?;
         for (month, state) in &mut self.months {
-            *state = MonthState::at(*month, query.now_us, source.closure(*month)?.is_closed());
+            *state =
+                MonthState::at(&self.calendar, *month, query.now_us, source.closure(*month)?.is_closed());
         }
         self.gaps.sort_by_key(|gap| (gap.from_us, gap.until_us));
         self.gone = source.gone()?;
         self.gone.retain(|gone| {
             query.billed.is_none_or(|month| month == gone.month)
-                && query.range.since_us < period::month_start_us(gone.month + 1)
+                && query.range.since_us < self.calendar.month_begin_us(gone.month + 1)
         });
         Ok(())
     }
@@ -128,7 +136,7 @@ impl Notes {
 
     /// Returns them as sentences.
     pub fn sentences(&self, range: &Range) -> Vec<String> {
-        let mut said: Vec<_> = self.gone.iter().map(|gone| of_gone(gone, range)).collect();
+        let mut said: Vec<_> = self.gone.iter().map(|gone| of_gone(gone, &self.calendar, range)).collect();
         said.extend(self.without_log.iter().map(|file| format!("{}: {LACKS_LOG}", file.display())));
         for gap in self.gaps.iter().take(NAMED_MAX) {
             said.push(of_gap(gap, range));
@@ -152,6 +160,13 @@ impl Notes {
                 "{} left out: {} not kept, and daily totals do not have this detail",
                 exchanges_are(self.left_out),
                 if self.left_out == 1 { "its row is" } else { "their rows are" }
+            ));
+        }
+        if self.other_days > 0 {
+            said.push(format!(
+                "{} on a day of the ledger's time zone and not of the one asked for: {} not kept",
+                exchanges_are(self.other_days),
+                if self.other_days == 1 { "its row is" } else { "their rows are" }
             ));
         }
         said.extend(self.of_unpriced());
@@ -185,6 +200,7 @@ impl Notes {
                 RowsFor::Time => "the time asked for is not of whole days",
                 RowsFor::Keys => "a key that was asked for is not in the daily totals",
                 RowsFor::Rates => "exchanges were given another price, and daily totals do not say which",
+                RowsFor::TimeZone => "daily totals have the days of the ledger's time zone",
                 RowsFor::Repeats => "daily totals do not tell which requests were repeated",
                 RowsFor::WhatIf => "daily totals do not have all that another price depends on",
             };
@@ -195,6 +211,7 @@ impl Notes {
             let more = group_thousands(&self.not_listed.to_string());
             said.push(format!("{more} more {rows} {are} not listed; the total includes them"));
         }
+        said.extend(self.time_zone.iter().map(|zone| format!("the days and months are those of {zone}")));
         said.extend(months::sentence(self.months.iter()));
         said
     }
@@ -298,9 +315,9 @@ fn exchanges_are(count: i128) -> String {
     format!("{} {}", exchanges(count), if count == 1 { "is" } else { "are" })
 }
 
-fn of_gone(gone: &Gone, range: &Range) -> String {
+fn of_gone(gone: &Gone, calendar: &Calendar, range: &Range) -> String {
     let month = period::month(gone.month);
-    let lacks = match period::month_start_us(gone.month) < range.until_us {
+    let lacks = match calendar.month_begin_us(gone.month) < range.until_us {
         true => "what is in it is not in the sums",
         false => "what came late or was corrected in it is not in the sums",
     };
@@ -341,7 +358,6 @@ mod tests {
     use crate::Query;
     use crate::memory::Memory;
     use crate::tests::query;
-    use ledger::period;
     use ledger::source::{Gap, Range};
 
     fn unpriced(models: usize) -> String {
@@ -385,7 +401,7 @@ mod tests {
     #[test]
     fn gaps_are_those_of_the_billed_month() {
         let october = 681;
-        let last_us = period::month_start_us(october + 1) - 2;
+        let last_us = ledger::month::begin_us(october + 1) - 2;
         let of = |from_us| Gap {
             from_us,
             until_us: from_us + 1,

@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use ledger::source::{Month, Range};
+use ledger::{Calendar, Zone};
 use text::Glob;
 
 use super::attributes::Attributes;
@@ -33,6 +34,8 @@ pub struct Query {
     pub what_if: Option<WhatIf>,
     /// The order of groups.
     pub order: Order,
+    /// Another time zone for the days, weeks and months of exchanges; `None`: those of the ledger's calendar.
+    pub time_zone: Option<Zone>,
     /// The time of the query, microseconds since 1970: later months are in the future.
     pub now_us: i64,
 }
@@ -51,6 +54,7 @@ impl Query {
             repeats: false,
             what_if: None,
             order: Order::Keys,
+            time_zone: None,
             now_us,
         }
     }
@@ -61,14 +65,25 @@ impl Query {
     }
 
     /// Returns the reason why rows must be read: daily totals lack a key, or the range has parts of days.
-    pub(crate) fn rows_for(&self) -> Option<RowsFor> {
+    pub(crate) fn rows_for(&self, calendar: &Calendar) -> Option<RowsFor> {
         match () {
             () if self.what_if.is_some() => Some(RowsFor::WhatIf),
+            () if self.other_calendar(calendar).is_some() => Some(RowsFor::TimeZone),
             () if self.repeats => Some(RowsFor::Repeats),
-            () if !self.range.is_whole_days() => Some(RowsFor::Time),
+            () if !self.range.is_whole_days(calendar) => Some(RowsFor::Time),
             () if self.keys().any(|key| !key.in_lines()) => Some(RowsFor::Keys),
             () => None,
         }
+    }
+
+    /// Returns the calendar of the other time zone, if it has other days than the ledger's.
+    pub(crate) fn other_calendar(&self, of_ledger: &Calendar) -> Option<Calendar> {
+        self.time_zone.clone().map(Calendar::of).filter(|calendar| calendar != of_ledger)
+    }
+
+    /// Returns true if the report distinguishes days, weeks or months of use.
+    pub(crate) fn is_by_day(&self) -> bool {
+        self.keys().any(|key| key.is_time() && key != Key::Billed)
     }
 
     /// Returns true if the report distinguishes rates.
@@ -95,6 +110,8 @@ pub enum RowsFor {
     WhatIf,
     /// Repeated requests are determined.
     Repeats,
+    /// The days are those of another time zone.
+    TimeZone,
 }
 
 /// The basis of an exchange's cost.

@@ -134,7 +134,7 @@ pub fn reprice_by(
         Ok(())
     };
     planned.each(|correction, rate| {
-        let waiting = waiting.entry(month::of(correction.ended_us)).or_default();
+        let waiting = waiting.entry(month::of_day(correction.line.key.day)).or_default();
         waiting.add(correction, rate);
         if waiting.corrections.len() == TXN_MAX_CORRECTIONS { enter(waiting) } else { Ok(()) }
     })?;
@@ -254,7 +254,7 @@ fn each(
         };
         Ok(())
     };
-    from_rows(source, &request.range, CorrectionView::Used, &mut leave_out, &mut |contribution| {
+    from_rows(source, &request.range, None, CorrectionView::Used, &mut leave_out, &mut |contribution| {
         let line = contribution.line;
         if line.key.class == Class::Correction {
             return Ok(());

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::source::{DAY_US, Gap};
+use ledger::{Calendar, Range, Zone, month, period};
 use ledger::{Class, DailyTotal};
-use ledger::{Range, period};
 use meter::{Provenance, TokenType};
 use price::Charge;
 use proptest::prelude::*;
@@ -45,12 +45,25 @@ fn line_keys() -> Vec<Key> {
     Key::ALL.into_iter().filter(|key| key.in_lines()).chain([tag]).collect()
 }
 
+/// Returns one of several calendars. In the last, the zone changes within the book.
+pub(crate) fn calendar(at: usize) -> Calendar {
+    let zone = |name| Zone::named(name).expect("a zone");
+    match at {
+        0 => Calendar::default(),
+        1 => Calendar::of(zone("Europe/Berlin")),
+        2 => Calendar::of(zone("America/Los_Angeles")),
+        _ => Calendar::default().changed(zone("Pacific/Kiritimati"), month::of_day(FIRST_DAY)),
+    }
+}
+
 proptest! {
     #![proptest_config(chance::cases(48))]
 
     #[test]
-    fn report_equals_naive_twin(seed in any::<u64>(), chosen in prop::collection::vec(0_usize..21, 0..4)) {
-        let memory = Memory::of_chance(seed, 150);
+    fn report_equals_naive_twin(
+        zone in 0_usize..4, seed in any::<u64>(), chosen in prop::collection::vec(0_usize..21, 0..4),
+    ) {
+        let memory = Memory::of_calendar(calendar(zone), seed, 150);
         let mut by: Vec<Key> = chosen.into_iter().map(|at| line_keys()[at]).collect();
         by.dedup();
         prop_assume!(!has_tokens_that_stay(&memory));
@@ -60,8 +73,10 @@ proptest! {
     }
 
     #[test]
-    fn rows_and_totals_give_the_same_report(seed in any::<u64>(), chosen in 0_usize..21, detail in 0_usize..3) {
-        let memory = Memory::of_chance(seed, 150);
+    fn rows_and_totals_give_the_same_report(
+        zone in 0_usize..4, seed in any::<u64>(), chosen in 0_usize..21, detail in 0_usize..3,
+    ) {
+        let memory = Memory::of_calendar(calendar(zone), seed, 150);
         let by = [line_keys()[chosen]];
         let from_lines = report(&memory, &query(&by));
         // A filter that matches everything, by a key that daily totals do not have: rows must be read.
@@ -84,15 +99,17 @@ proptest! {
     /// Whole days are complete; of parts of days, the report has the remaining rows only.
     #[test]
     fn part_of_a_day_is_made_from_rows(
-        seed in any::<u64>(), since in 0_i64..DAY_US, long in 1_i64..4 * DAY_US, kept in -DAY_US..4 * DAY_US,
+        zone in 0_usize..4, seed in any::<u64>(), since in 0_i64..DAY_US, long in 1_i64..4 * DAY_US,
+        kept in -DAY_US..4 * DAY_US,
     ) {
         let first_us = i64::from(FIRST_DAY) * DAY_US;
-        let memory = Memory { kept_since_us: first_us + kept, ..Memory::of_chance(seed, 150) };
+        let memory = Memory::of_calendar(calendar(zone), seed, 150);
+        let memory = Memory { kept_since_us: first_us + kept, ..memory };
         prop_assume!(!has_tokens_that_stay(&memory));
         let range = Range { since_us: first_us + since, until_us: first_us + since + long };
         let part = report(&memory, &Query { range, ..query(&[Key::Tenant, Key::Version]) });
-        let whole = |day: i32| range.whole_days().contains(&day);
-        let touched = |day: i32| range.to_whole_days().whole_days().contains(&day);
+        let whole = |day: i32| range.whole_days(&memory.calendar).contains(&day);
+        let touched = |day: i32| range.days(&memory.calendar).contains(&day);
         let (mut only, mut left_out) = (memory.clone(), 0);
         only.rows.retain(|(_, row, _)| {
             let (day, kept) = (DailyTotal::of_row(row, None).key.day, row.ended_us >= memory.kept_since_us);
@@ -107,6 +124,29 @@ proptest! {
         only.corrections.retain(|(_, made)| whole(made.line.key.day) || there.contains(&made.exchange.0));
         prop_assert_eq!(seen(&part), twin(&only, &[Key::Tenant, Key::Version], |_| true));
         prop_assert_eq!(part.notes.left_out, left_out);
+    }
+
+    /// As a ledger of that time zone, while all rows are kept; of others, the report says how many are elsewhere.
+    #[test]
+    fn days_of_another_time_zone_are_made_from_rows(zone in 0_usize..4, other in 1_usize..3, seed in any::<u64>()) {
+        let by = [Key::Day, Key::Tenant];
+        let [ledger, wanted] = [calendar(zone), calendar(other)].map(|calendar| {
+            let memory = Memory::of_calendar(calendar, seed, 150);
+            Memory { kept_since_us: i64::MIN, shed: Vec::new(), ..memory }
+        });
+        let time_zone = Some(wanted.calendar.last_zone().clone());
+        let asked = Query { time_zone, ..query(&by) };
+        let report_of = |memory: &Memory| report(memory, &asked);
+        prop_assert_eq!(seen(&report_of(&ledger)), seen(&report(&wanted, &query(&by))));
+        prop_assert_eq!(report_of(&ledger).notes.rows_for, (zone != other).then_some(RowsFor::TimeZone));
+        let gone = Memory { kept_since_us: i64::MAX, ..ledger.clone() };
+        let from_totals = report_of(&gone);
+        prop_assert_eq!(seen(&from_totals), seen(&report(&ledger, &query(&by))), "the days of the ledger");
+        let all = i128::try_from(ledger.rows.len()).expect("small");
+        prop_assert_eq!(from_totals.notes.other_days, if zone == other { 0 } else { all });
+        let sentence = format!("{all} exchanges are on a day of the ledger's time zone and not of the one asked for");
+        let said = from_totals.sentences(None).iter().any(|said| said.contains(&sentence));
+        prop_assert_eq!(said, zone != other);
     }
 
     #[test]
@@ -281,7 +321,7 @@ fn top_groups_keep_the_total_of_all() {
 #[test]
 fn report_notes_state_of_its_months() {
     let memory = Memory::of_chance(3, 200);
-    let october_ended_us = period::month_start_us(682);
+    let october_ended_us = month::begin_us(682);
     let report = report(&memory, &Query { now_us: october_ended_us, ..query(&[Key::Tenant]) });
     let json = text(|to| json::write(&report, None, to).expect("memory takes it"));
     let json: Json = serde_json::from_str(&json).expect("it is JSON");

@@ -165,6 +165,11 @@ impl std::fmt::Debug for Central {
 }
 
 impl Source for Central {
+    /// The store has the days of UTC.
+    fn calendar(&self) -> ledger::Calendar {
+        ledger::Calendar::default()
+    }
+
     fn daily_totals(
         &self,
         range: &Range,

@@ -96,7 +96,7 @@ pub(crate) fn read<T: Stored>(row: &Row, reader: &mut RowReader<'_>) -> Result<T
         let is_there = column.version == 1 || row.columns().iter().any(|there| there.name() == name);
         let (id, digits);
         let value = match column.sql {
-            _ if !is_there => Value::Null,
+            _ if !is_there || !column.in_store => Value::Null,
             Sql::Time => of(row.try_get::<_, Option<Instant>>(name)?.map(|at| at.0)),
             Sql::Integer => of(row.try_get::<_, Option<i64>>(name)?),
             Sql::Day | Sql::Small => of(row.try_get::<_, Option<i32>>(name)?),

@@ -34,7 +34,7 @@ pub(crate) const COMMENTS: &str = include_str!("schema/comments.sql");
 
 /// The columns of `exchange` that [`STEPS`] do not create.
 pub(crate) fn later_columns() -> impl Iterator<Item = &'static Column<Row>> {
-    Row::columns().iter().filter(|column| column.version > COLUMNS_OF_STEPS)
+    Row::columns().iter().filter(|column| column.in_store && column.version > COLUMNS_OF_STEPS)
 }
 
 /// Creates the schema or upgrades it to this version.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use ledger::period;
 use ledger::source::Month;
+use ledger::{month, period};
 use maud::{Markup, html};
 use price::Currency;
 
@@ -22,8 +22,7 @@ const BELOW: i128 = 60;
 
 /// Draws the cost of the days of a month, pico-units. `None` if every day costs 0.
 pub(crate) fn chart(month: Month, currency: Currency, cost: &BTreeMap<i32, i128>) -> Option<Markup> {
-    let day_of = |month| period::day_at(period::month_start_us(month));
-    let days: Vec<i32> = (day_of(month)..day_of(month + 1)).collect();
+    let days: Vec<i32> = (month::first_day(month)..month::first_day(month + 1)).collect();
     let of = |day: &i32| cost.get(day).copied().unwrap_or(0);
     let most = days.iter().map(of).max()?.max(0);
     let least = days.iter().map(of).min()?.min(0);

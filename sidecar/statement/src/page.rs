@@ -1,7 +1,7 @@
 //! The page: HTML with its style, without script, images or links.
 
 use ledger::Closure;
-use ledger::{adjust, period};
+use ledger::{adjust, month, period};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use price::Rate;
 use report::table::known;
@@ -56,7 +56,7 @@ pub(crate) fn page(statement: &Statement) -> Markup {
 
 fn head(statement: &Statement) -> Markup {
     let month = period::month(statement.month);
-    let last = period::day(period::day_at(period::month_start_us(statement.month + 1)) - 1);
+    let last = period::day(month::first_day(statement.month + 1) - 1);
     html! {
         h1 { "Statement of LLM usage" }
         @match &statement.closure {
@@ -73,7 +73,7 @@ fn head(statement: &Statement) -> Markup {
             dt { "Number" } dd { (statement.number) }
             dt { "Issued by" } dd { (printable(&statement.issuer)) }
             dt { "Issued to" } dd { (printable(&statement.tenant)) }
-            dt { "Billing period" } dd { (month) "-01 to " (last) ", UTC" }
+            dt { "Billing period" } dd { (month) "-01 to " (last) ", " (statement.zone().name()) }
             dt { "Total" }
             dd {
                 @for total in &statement.charges.totals {
@@ -203,7 +203,7 @@ fn days(statement: &Statement) -> Markup {
                 @if let Some(chart) = chart(statement.month, currency, &statement.days_of(total)) { (chart) }
             }
         }
-        (usage(&statement.by_day, "Day (UTC)"))
+        (usage(&statement.by_day, &format!("Day ({})", statement.zone())))
     }
 }
 

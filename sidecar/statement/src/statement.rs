@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use ledger::source::Month;
-use ledger::{Closure, Range, Source, SourceError, adjust, period};
+use ledger::{Closure, Range, Source, SourceError, Zone, adjust, period};
 use price::{Currency, Rate};
 use report::{Basis, Column, Filter, Group, Key, Query, Report, make, sheet};
 use text::{Glob, nearest};
@@ -92,6 +92,11 @@ impl Statement {
         &self.number
     }
 
+    /// Returns the time zone of the month's days.
+    pub(crate) fn zone(&self) -> &Zone {
+        self.charges.notes.calendar.zone(self.month)
+    }
+
     /// Returns the page.
     pub fn html(&self) -> String {
         page::page(self).into_string()
@@ -109,8 +114,10 @@ impl Statement {
     /// neither how later corrections make the reports read the ledger, nor which later files are incomplete.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = self.charges.notes.clone();
-        let end_us = period::month_start_us(self.month + 1);
+        let end_us = self.charges.notes.calendar.month_begin_us(self.month + 1);
         notes.rows_for = None;
+        // It may change after the month is closed; the page has the zone of the month.
+        notes.time_zone = None;
         notes.gaps.retain(|gap| gap.from_us < end_us);
         if self.closure.digest().is_some() {
             notes.without_log.clear();

@@ -524,6 +524,11 @@ pub static SETTINGS: &[Setting] = &[
         help: "Retention of ledger rows after the end of their month; 0 keeps rows forever. Daily totals are always kept",
     },
     Setting::spend_text(
+        "ledger_time_zone",
+        "NAME",
+        "Time zone of ledger and budgets, as in Europe/Berlin, by default UTC; a change begins with the next month",
+    ),
+    Setting::spend_text(
         "usage_events",
         "URL",
         "URL that receives an event of each exchange in the ledger, as CloudEvents, https://HOST[:PORT]/PATH",
@@ -536,8 +541,7 @@ pub static SETTINGS: &[Setting] = &[
     Setting::spend_text(
         "usage_events_since",
         "TIME",
-        "Start of usage events: a month (2026-10), a day or a time in UTC; without it, all rows of the ledger \
-         are sent",
+        "Start of usage events: a month (2026-10), a day or a time in UTC; by default all rows are sent",
     ),
     Setting::spend_text(
         "budget_webhook",

@@ -8,6 +8,7 @@ mod forecast;
 mod rejections;
 mod restart;
 mod tenants;
+mod time_zone;
 mod twin;
 mod webhook;
 
@@ -65,5 +66,6 @@ const UNIT: i64 = 1_000_000_000_000;
 
 #[test]
 fn test_days_match_the_calendar() {
-    assert_eq!(budget::Span { start: day(1), end: day(31) }.start_text(), "2026-11-01T00:00:00Z");
+    assert_eq!(Period::Month.span(day(30)).start_date(), "2026-11-01");
+    assert_eq!(Period::Month.span(day(30)).end, day(31));
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use budget::{Budget, Budgets, DAY_US, Period, SentAlerts, Threshold, day_of};
+use budget::{Budget, Budgets, Calendar, DAY_US, Period, SentAlerts, Threshold, day_of};
 use jiff::ToSpan;
 use jiff::civil::Date;
 use num_bigint::BigInt;
@@ -251,9 +251,13 @@ fn agree(steps: Vec<Step>) -> Result<(), TestCaseError> {
             Step::Restart { now_us } => {
                 let told = SentAlerts::from_json(&ours.sent_alerts(now_us).to_json()).unwrap();
                 ours = Budgets::new(all.clone(), "USD");
-                let kept = twin.charges.iter().filter(|(_, at_us, _)| day_of(*at_us) >= ours.since(now_us));
-                let sums =
-                    kept.map(|(name, at_us, pico)| ((*name).into(), day_of(*at_us), i128::from(*pico)));
+                let kept = twin
+                    .charges
+                    .iter()
+                    .filter(|(_, at_us, _)| day_of(&Calendar::default(), *at_us) >= ours.since(now_us));
+                let sums = kept.map(|(name, at_us, pico)| {
+                    ((*name).into(), day_of(&Calendar::default(), *at_us), i128::from(*pico))
+                });
                 let sums: Vec<_> = sums.collect();
                 ours.restore(now_us, &sums, Some(&told));
             }

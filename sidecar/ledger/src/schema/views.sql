@@ -4,7 +4,7 @@
 --
 -- Money is decimal text, exact to twelve digits, because SQLite's numbers are not. To sum it, add `cost_millionths`
 -- and `cost_rest` (10^-12) separately, as `spend_monthly` does. Other numbers are whole, or decimal text where noted.
--- Times are UTC, as text that sorts.
+-- Times are UTC, as text that sorts; days and months are those of the ledger's time zone.
 
 -- A migrated file has some of them already.
 DROP VIEW IF EXISTS requests;
@@ -108,7 +108,7 @@ SELECT
     printf('.%06dZ', exchange.started_us % 1000000)     AS started,
   strftime('%Y-%m-%dT%H:%M:%S', exchange.ended_us / 1000000, 'unixepoch') ||
     printf('.%06dZ', exchange.ended_us % 1000000)       AS ended,
-  date(exchange.ended_us / 1000000, 'unixepoch')        AS day,
+  date(ifnull(exchange.day * 86400, exchange.ended_us / 1000000), 'unixepoch') AS day,
   exchange.tenant                                       AS tenant,
   exchange.principal                                    AS principal,
   exchange.consumer                                     AS consumer,
@@ -166,7 +166,7 @@ SELECT
   lower(substr(hex(id), 1, 8) || '-' || substr(hex(id), 9, 4) || '-' || substr(hex(id), 13, 4) || '-' ||
         substr(hex(id), 17, 4) || '-' || substr(hex(id), 21)) AS id,
   strftime('%Y-%m-%dT%H:%M:%S', ended_us / 1000000, 'unixepoch') || printf('.%06dZ', ended_us % 1000000) AS ended,
-  date(ended_us / 1000000, 'unixepoch')                 AS day,
+  date(ifnull(day * 86400, ended_us / 1000000), 'unixepoch') AS day,
   tenant                                                AS tenant,
   upstream                                              AS upstream,
   model                                                 AS model,
@@ -203,7 +203,7 @@ WITH part AS (
   FROM ranked LEFT JOIN energy ON energy.id = ranked.id
 )
 SELECT
-  date(max(ended_us) / 1000000, 'unixepoch')            AS day,
+  date(max(ifnull(day * 86400, ended_us / 1000000)), 'unixepoch') AS day,
   tenant                                                AS tenant,
   request                                               AS request,  -- 'id:', 'trace:' or 'exchange:' and which
   max(model)                                            AS model,
@@ -227,7 +227,7 @@ CREATE VIEW gpu_use AS
 SELECT
   lower(substr(hex(id), 1, 8) || '-' || substr(hex(id), 9, 4) || '-' || substr(hex(id), 13, 4) || '-' ||
         substr(hex(id), 17, 4) || '-' || substr(hex(id), 21)) AS id,  -- the exchange's
-  date(ended_us / 1000000, 'unixepoch')                 AS day,
+  date(ifnull(day * 86400, ended_us / 1000000), 'unixepoch') AS day,
   CASE WHEN energy_nj IS NOT NULL THEN printf('%d.%09d', energy_nj / 1000000000, energy_nj % 1000000000) END
                                                         AS energy_joules,  -- NULL: not known
   CASE WHEN gpu_ns IS NOT NULL THEN printf('%d.%09d', gpu_ns / 1000000000, gpu_ns % 1000000000) END
@@ -291,7 +291,7 @@ SELECT
   lower(substr(hex(correction.exchange), 1, 8) || '-' || substr(hex(correction.exchange), 9, 4) || '-' ||
         substr(hex(correction.exchange), 13, 4) || '-' || substr(hex(correction.exchange), 17, 4) || '-' ||
         substr(hex(correction.exchange), 21))           AS exchange,
-  date(correction.ended_us / 1000000, 'unixepoch')      AS day,  -- of the exchange: the period of the charge
+  date(ifnull(correction.day * 86400, correction.ended_us / 1000000), 'unixepoch') AS day,  -- of the exchange: the period of the charge
   correction.tenant                                     AS tenant,
   correction.model                                      AS model,
   rate.version                                          AS price_version,

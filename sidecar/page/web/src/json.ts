@@ -208,6 +208,12 @@ export interface TenantSpend {
 
 export interface MonthSpend {
   month: string;
+  /** The time zone of its days. */
+  time_zone: string;
+  since_unix_ms: number;
+  until_unix_ms: number;
+  /** The day of the reading. */
+  today: string;
   currency: string | null;
   cost: string;
   days: { day: string; cost: string; tenants: TenantSpend[] }[];

@@ -13,13 +13,11 @@ export class MonthToDate {
     readonly read: MonthSpend,
     now: Now,
   ) {
-    const at = new Date(now.at_unix_ms).toISOString();
-    const isThisMonth = at.startsWith(read.month);
+    const isThisMonth = now.at_unix_ms < read.until_unix_ms;
     const isSameCurrency = read.currency === null || read.currency === now.currency;
-    this.#today = Number(at.slice(8, 10)) - 1;
+    this.#today = Number(read.today.slice(8)) - 1;
     if (isThisMonth && isSameCurrency) {
-      const began = new Date(now.started_unix_ms).toISOString();
-      const isYoung = began.startsWith(read.month);
+      const isYoung = now.started_unix_ms >= read.since_unix_ms;
       const add = (tenant: string | null, total: number | null, included: number | null): void => {
         // Without it, the sum is at least the spend of a process that began in this month.
         const least = isYoung ? (total ?? 0) - sumOf(this.#read(tenant)) : 0;

@@ -28,7 +28,8 @@ export class Month implements View {
       lines: [{ label: "", role: "accent", shape: "bars" }],
       value: (v) => money(v, this.#month?.currency ?? null),
       tick: (v) => (v === 0 ? "0" : String(+v.toPrecision(2))),
-      where: (x) => `${this.#month?.read.month ?? ""}-${String(x).padStart(2, "0")} (UTC)`,
+      where: (x) =>
+        `${this.#month?.read.month ?? ""}-${String(x).padStart(2, "0")} (${this.#month?.read.time_zone ?? ""})`,
       floor: 0.000001,
       ticks: { at: () => [1, 8, 15, 22, 29], text: String, range: () => [0.5, 31.5] },
     });
@@ -41,7 +42,7 @@ export class Month implements View {
       make(
         "p",
         { class: "note" },
-        "From the ledger and, since its last reading, from this process; by day in UTC. Not a bill.",
+        "From the ledger and, since its last reading, from this process; by day in its time zone. Not a bill.",
       ),
     );
     this.#section.controls.append(button("CSV", "Save the month’s spend as a CSV file", () => this.#save()));
@@ -73,7 +74,7 @@ export class Month implements View {
   }
 
   #save(): void {
-    const head: Cell[] = ["day_utc", "tenant", "cost", "currency", "exchanges", "unpriced_exchanges"];
+    const head: Cell[] = ["day", "tenant", "cost", "currency", "exchanges", "unpriced_exchanges"];
     const rows = (this.#month?.read.days ?? []).flatMap(({ day, tenants }) =>
       tenants.map((tenant): Cell[] => [
         day,

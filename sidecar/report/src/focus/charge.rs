@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ledger::source::Month;
+use ledger::source::{Month, Range};
 use meter::Provenance;
 use price::Currency;
 use text::Decimal;
@@ -16,6 +16,8 @@ use crate::sums::{self, PROVENANCES};
 pub(super) struct Charge {
     /// The month of the bill.
     pub(super) billed: Month,
+    /// That month as a range of time.
+    pub(super) billing: Range,
     /// The period of use: start, and end (exclusive), microseconds since 1970.
     pub(super) period_us: (i64, i64),
     /// The tenant; `None` for GPU use without an exchange.

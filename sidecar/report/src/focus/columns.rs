@@ -73,8 +73,8 @@ columns! {
     BillingAccountId, ALL, NEVER, "--issuer", |_, options| options.issuer.clone();
     BillingAccountName, ALL, NULL, "--issuer", |_, options| options.issuer.clone();
     BillingCurrency, ALL, NEVER, "currency of the price book, or USD by GPU", |charge, _| charge.currency.code().to_owned();
-    BillingPeriodEnd, ALL, NEVER, "end of the month it is billed in", |charge, _| at(period::month_start_us(charge.billed + 1));
-    BillingPeriodStart, ALL, NEVER, "month it is billed in", |charge, _| at(period::month_start_us(charge.billed));
+    BillingPeriodEnd, ALL, NEVER, "end of the month it is billed in", |charge, _| at(charge.billing.until_us);
+    BillingPeriodStart, ALL, NEVER, "month it is billed in", |charge, _| at(charge.billing.since_us);
     ChargeCategory, ALL, NEVER, "Usage; Adjustment for another price in an open month, and for `ledger adjust`", |charge, _| match charge.kind {
         Kind::Usage | Kind::Correction => "Usage".to_owned(),
         Kind::Adjustment | Kind::LateAdjustment => "Adjustment".to_owned(),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ledger::period;
-use ledger::source::{DAY_US, Month, Share, Source, SourceError};
-use ledger::{Class, adjust};
+use ledger::source::{Month, Range, Share, Source, SourceError};
+use ledger::{Calendar, Class, adjust, month};
 use meter::TokenType;
 use price::{About, Book, Currency, Rate};
 use serde_json::json;
@@ -100,9 +100,10 @@ pub(super) fn charges(
         .into());
     }
     let by_gpu = query.basis == Basis::Gpu;
-    group::whole_days_if_gpu(query)?;
+    let calendar = source.calendar();
+    group::whole_days_if_gpu(query, &calendar)?;
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
-    let mut notes = Notes::default();
+    let mut notes = Notes { calendar: source.calendar(), ..Notes::default() };
     let (mut left_out, mut sums): (_, BTreeMap<Place, Usage>) = (0, BTreeMap::new());
     let mut leave_out =
         |contribution: Contribution<'_>| group::leave_out(query, &contribution, &rates, &mut left_out);
@@ -166,7 +167,7 @@ pub(super) fn charges(
             }
         };
         let rate = place.rate.and_then(|id| rates.get(&id));
-        let row = row(query, place, rate, digest);
+        let row = row(query, &calendar, place, rate, digest);
         match rate {
             _ if by_gpu => of_gpu(&row, &usage.sums, &mut charges),
             Some(rate) if place.correction => charges.push(of_correction(row, rate, &usage.sums)),
@@ -183,7 +184,7 @@ pub(super) fn charges(
     if query.idle != Idle::None {
         let shown = charges.len();
         for (place, usage) in &excluded {
-            of_gpu(&row(query, place, None, None), &usage.sums, &mut charges);
+            of_gpu(&row(query, &calendar, place, None, None), &usage.sums, &mut charges);
         }
         set_ratios(query.idle, &mut charges);
         charges.truncate(shown);
@@ -248,7 +249,7 @@ const UNKNOWN: &str = "unknown";
 fn first_day(query: &Query, day: i32) -> i32 {
     match query.by.contains(&Key::Day) {
         true => day,
-        false => period::day_at(period::month_start_us(period::month_at(day))),
+        false => month::first_day(period::month_at(day)),
     }
 }
 
@@ -309,10 +310,16 @@ fn name(value: &Value) -> Option<Arc<str>> {
 }
 
 /// Returns a row with the columns that all rows of a place share.
-fn row(query: &Query, place: &Place, rate: Option<&Arc<Rate>>, digest: Option<Arc<str>>) -> Charge {
-    let start = i64::from(place.day) * DAY_US;
+fn row(
+    query: &Query,
+    calendar: &Calendar,
+    place: &Place,
+    rate: Option<&Arc<Rate>>,
+    digest: Option<Arc<str>>,
+) -> Charge {
     let own = period::month_at(place.day);
-    let end = if query.by.contains(&Key::Day) { start + DAY_US } else { period::month_start_us(own + 1) };
+    let after = if query.by.contains(&Key::Day) { place.day + 1 } else { month::first_day(own + 1) };
+    let [start, end] = [place.day, after].map(|day| calendar.begin_us(day));
     let kind = match (place.billed == own, place.correction) {
         (true, false) => Kind::Usage,
         (true, true) => Kind::Adjustment,
@@ -324,6 +331,7 @@ fn row(query: &Query, place: &Place, rate: Option<&Arc<Rate>>, digest: Option<Ar
     };
     Charge {
         billed: place.billed,
+        billing: Range::of_month(calendar, place.billed),
         period_us: (start, end),
         tenant: name(&place.tenant),
         principal: name(&place.principal),

@@ -46,8 +46,8 @@ pub fn write(query: &Query, options: &Options, notes: &Notes, to: &mut dyn Write
             .iter()
             .map(|(month, state)| {
                 json!({
-                    "TimeSectorStart": period::time(period::month_start_us(*month)),
-                    "TimeSectorEnd": period::time(period::month_start_us(*month + 1)),
+                    "TimeSectorStart": period::time(notes.calendar.month_begin_us(*month)),
+                    "TimeSectorEnd": period::time(notes.calendar.month_begin_us(*month + 1)),
                     "TimeSectorComplete": *state == MonthState::Closed,
                     "TimeSectorLastUpdated": now,
                 })

@@ -291,7 +291,7 @@ pub(super) fn adjustment(reason: &str, month: &str) -> Adjustment {
 pub(super) fn adjust(address: &Address, adjustment: &Adjustment) -> Result<bool, ledger::SourceError> {
     let mut store = Amender::open(address)?;
     let at_us = NOON_US + 10 * ledger::source::DAY_US;
-    adjustment.enter("finance", at_us, |amendment| Ok(store.amend(amendment)?))
+    adjustment.enter(&ledger::Calendar::default(), "finance", at_us, |amendment| Ok(store.amend(amendment)?))
 }
 
 /// Also of ledgers that are lost.

@@ -107,6 +107,7 @@ pub(crate) fn energy(row: &Row, number: u64) -> Option<Energy> {
         class: Class::Usage,
         key: None,
         role: row.role,
+        day: row.day,
     })
 }
 

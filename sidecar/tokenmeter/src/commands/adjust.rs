@@ -77,7 +77,11 @@ pub(crate) fn run(args: &AdjustArgs) -> Result<String, LedgerError> {
     let now_us = ledger::now_us();
     let is_new = if is_postgres(&named) {
         let mut store = Amender::open(&address(&named)?).map_err(|error| LedgerError::Store(error.into()))?;
-        adjustment.enter(&who, now_us, |amendment| Ok(store.amend(amendment)?)).map_err(LedgerError::Store)?
+        // The store has the days of UTC.
+        let calendar = ledger::Calendar::default();
+        adjustment
+            .enter(&calendar, &who, now_us, |amendment| Ok(store.amend(amendment)?))
+            .map_err(LedgerError::Store)?
     } else {
         ledger::adjust(Path::new(&named), &adjustment, &who, now_us)?
     };

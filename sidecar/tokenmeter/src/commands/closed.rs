@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use ledger::{Range, Source, period};
+use ledger::{Range, Source};
 use ledger::{SignOff, Store, utc};
 use report::notes::{Notes, shell_word};
 use text::group_thousands;
@@ -104,9 +104,9 @@ pub(crate) fn central_summary(sign_off: &SignOff, store: &str, now_us: i64) -> S
 
 /// Returns the month's gaps, one per line; `None` if the ledger cannot be read.
 fn gaps_of(month: i32, ledger: &Path) -> Option<String> {
-    let range =
-        Range { since_us: period::month_start_us(month), until_us: period::month_start_us(month + 1) };
-    let gaps = Store::open_read(ledger).ok()?.gaps(&range).ok()?;
+    let store = Store::open_read(ledger).ok()?;
+    let range = Range::of_month(&store.calendar(), month);
+    let gaps = store.gaps(&range).ok()?;
     let sentences = Notes { gaps, ..Notes::default() }.sentences(&range);
     (!sentences.is_empty()).then(|| sentences.join(&format!("\n  {:<12} ", "")))
 }

@@ -243,6 +243,9 @@ fn state(path: &Path, overview: &Overview) -> String {
         Some(process) => format!("{} is written by process {process}", path.display()),
         None => format!("no process has {} open for writing", path.display()),
     };
+    if let Some(calendar) = &overview.calendar {
+        text.push_str(&format!("\n  time zone: {calendar}"));
+    }
     for part in &overview.files {
         let state = match &part.facts {
             Err(error) => format!("cannot be read: {error}"),
@@ -494,6 +497,7 @@ mod tests {
         };
         let error = ledger::Store::open_read(Path::new("/nowhere/x.db")).map(|_| ()).unwrap_err();
         let overview = Overview {
+            calendar: Some(ledger::Calendar::default()),
             writer: Some("12".into()),
             files: vec![
                 Part { path: "x-2026-10.db".into(), bytes: 5, facts: Ok(facts) },

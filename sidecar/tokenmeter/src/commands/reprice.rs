@@ -9,7 +9,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ledger::Store;
-use ledger::{Amendment, Progress, Range, SourceError, period};
+use ledger::period::Time;
+use ledger::{Amendment, Calendar, Progress, Range, SourceError};
 use price::{Book, LineError};
 use report::{Change, Outcome, Reprice};
 use report::{Filter, Key};
@@ -30,11 +31,11 @@ pub struct RepriceArgs {
     #[command(flatten)]
     ledger: LedgerFlags,
     /// Start of the range, by the end of exchanges: a month (2026-10), a day or a time in UTC.
-    #[arg(long, value_name = "TIME", value_parser = period::instant, help_heading = EXCHANGES)]
-    since: i64,
+    #[arg(long, value_name = "TIME", value_parser = Time::read, help_heading = EXCHANGES)]
+    since: Time,
     /// End of the range, exclusive.
-    #[arg(long, value_name = "TIME", value_parser = period::instant, help_heading = EXCHANGES)]
-    until: i64,
+    #[arg(long, value_name = "TIME", value_parser = Time::read, help_heading = EXCHANGES)]
+    until: Time,
     /// Price file to charge by.
     #[arg(long, value_name = "FILE")]
     prices: PathBuf,
@@ -72,6 +73,10 @@ impl RepriceArgs {
 /// Reprices, and prints the result.
 pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
     let ledger = args.ledger.named().map_err(RepriceError::NoLedger)?;
+    let calendar = match is_postgres(&ledger) {
+        true => Calendar::default(),
+        false => ledger::calendar(Path::new(&ledger)).map_err(|error| RepriceError::Ledger(error.into()))?,
+    };
     let store = match is_postgres(&ledger) {
         true => Some(super::ledger::address(&ledger).map_err(|error| RepriceError::Store(Box::new(error)))?),
         false => None,
@@ -81,7 +86,10 @@ pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
     let who = operator::name(args.who.as_deref(), &ThisMachine);
     let filters = args.filters();
     let request = Reprice {
-        range: Range { since_us: args.since, until_us: args.until },
+        range: Range {
+            since_us: args.since.instant_us(&calendar),
+            until_us: args.until.instant_us(&calendar),
+        },
         filters: &filters,
         unpriced_only: args.unpriced_only,
         book: &book,

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use ledger::period::Time;
+
 use super::super::ledger::LedgerArgs;
 use super::super::parse;
 use super::{RepriceArgs, run, summary};
@@ -18,8 +20,8 @@ fn args(line: &str) -> Result<RepriceArgs, String> {
 fn flags_are_parsed() {
     let line = "reprice --since 2026-10 --until 2026-11 --prices p.yaml --model llama* --where tenant!=acme";
     let args = args(&format!("{line} --unpriced-only --dry-run")).unwrap();
-    assert_eq!(args.since, 1_790_812_800_000_000);
-    assert_eq!(args.until, 1_793_491_200_000_000);
+    assert_eq!(args.since, Time::Month(681));
+    assert_eq!(args.until, Time::Month(682));
     let filters = ["tenant!=acme", "model=llama*"].map(|text| report::Filter::read(text).unwrap());
     assert_eq!(args.filters(), filters);
     assert!(args.dry_run && args.unpriced_only);

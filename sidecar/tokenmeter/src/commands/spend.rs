@@ -9,8 +9,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use ledger::Store;
+use ledger::period::{self, Time};
 use ledger::source::Month;
-use ledger::{Range, Source, SourceError, period};
+use ledger::{Calendar, Range, Source, SourceError, Zone};
 use origin::{Diagnostic, Diagnostics, Origin};
 use price::Book;
 use report::focus::{self, Billing, Options, Version};
@@ -119,17 +120,20 @@ const OUTPUT: &str = "Output";
 #[command(next_help_heading = "Period")]
 struct PeriodFlags {
     /// Start of the range: a month (2026-10), a day or a time in UTC; by default the first row.
-    #[arg(long, value_name = "TIME", value_parser = period::instant)]
-    since: Option<i64>,
+    #[arg(long, value_name = "TIME", value_parser = Time::read)]
+    since: Option<Time>,
     /// End of the range, exclusive: 2026-11 includes all of October; by default the last row.
-    #[arg(long, value_name = "TIME", value_parser = period::instant)]
-    until: Option<i64>,
+    #[arg(long, value_name = "TIME", value_parser = Time::read)]
+    until: Option<Time>,
     /// Usage of a month: 2026-10, this or last.
     #[arg(long, value_name = "MONTH", value_parser = month, conflicts_with_all = ["since", "until"])]
     month: Option<MonthArg>,
     /// Charges billed in a month (2026-10, this or last): its usage, and late charges of closed months before it.
     #[arg(long, value_name = "MONTH", value_parser = month)]
     billed: Option<MonthArg>,
+    /// Days, weeks and months of another time zone, as in Europe/Berlin, made from rows; by default those of the ledger.
+    #[arg(long, value_name = "NAME", value_parser = Zone::named, conflicts_with = "billed")]
+    time_zone: Option<Zone>,
 }
 
 /// The flags of FOCUS.
@@ -185,9 +189,11 @@ impl fmt::Display for Format {
 }
 
 impl SpendArgs {
-    /// Builds the query of the report. Months are relative to `now_us`.
-    fn query(&self, now_us: i64) -> Query {
-        let this = period::month_at(period::day_at(now_us));
+    /// Builds the query of the report of a ledger with a calendar. Months are relative to `now_us`.
+    fn query(&self, calendar: &Calendar, now_us: i64) -> Query {
+        let other = self.period.time_zone.clone().map(Calendar::of);
+        let calendar = other.as_ref().unwrap_or(calendar);
+        let this = calendar.month(now_us);
         let mut by: Vec<Key> = Vec::new();
         for key in &self.by {
             if !by.contains(key) {
@@ -195,7 +201,8 @@ impl SpendArgs {
             }
         }
         Query {
-            range: self.period.range(this),
+            range: self.period.range(calendar, this),
+            time_zone: self.period.time_zone.clone(),
             billed: self.period.billed.map(|month| month.relative_to(this)),
             by,
             filters: self.filters.clone(),
@@ -231,15 +238,15 @@ impl SpendArgs {
 }
 
 impl PeriodFlags {
-    /// Returns the range, relative to the current month `this`.
-    fn range(&self, this: Month) -> Range {
+    /// Returns the range by a calendar, relative to the current month `this`.
+    fn range(&self, calendar: &Calendar, this: Month) -> Range {
+        let instant_us = |time: Option<Time>, none| time.map_or(none, |time| time.instant_us(calendar));
         match self.month.map(|month| month.relative_to(this)) {
-            Some(month) => {
-                Range { since_us: period::month_start_us(month), until_us: period::month_start_us(month + 1) }
-            }
-            None => {
-                Range { since_us: self.since.unwrap_or(i64::MIN), until_us: self.until.unwrap_or(i64::MAX) }
-            }
+            Some(month) => Range::of_month(calendar, month),
+            None => Range {
+                since_us: instant_us(self.since, i64::MIN),
+                until_us: instant_us(self.until, i64::MAX),
+            },
         }
     }
 }
@@ -303,6 +310,12 @@ fn check_flags(args: &SpendArgs) -> Result<(), SpendError> {
         () if args.focus.metadata.is_some() && format != Format::Focus => {
             Some(("--focus-metadata", "--format focus"))
         }
+        () if args.period.time_zone.is_some() && args.format == Format::Focus => {
+            Some(("--time-zone", "--format table, csv or json"))
+        }
+        () if args.period.time_zone.is_some() && args.basis == Basis::Gpu => {
+            Some(("--time-zone", "--basis price"))
+        }
         () if args.idle != Idle::None && args.basis != Basis::Gpu => Some(("--idle", "--basis gpu")),
         () => None,
     };
@@ -334,14 +347,18 @@ fn key(text: &str) -> Result<Key, String> {
 /// Prints the report.
 pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
     let ledger = args.ledger.named().map_err(SpendError::NoLedger)?;
-    let query = args.query(ledger::now_us());
+    check_flags(args)?;
+    // What is wrong with the flags is reported before what is wrong with the ledger.
+    let now_us = ledger::now_us();
+    let query = args.query(&Calendar::default(), now_us);
     if query.range.since_us >= query.range.until_us {
         return Err(SpendError::NoTime);
     }
-    check_flags(args)?;
     let query = args.with_files(query)?;
     progress::begin("reading");
     let source = Watched(open(&ledger)?);
+    let Query { range, billed, .. } = args.query(&source.calendar(), now_us);
+    let query = Query { range, billed, ..query };
     match &args.output {
         Some(path) => {
             let mut file = BufWriter::new(LazyFile { path, file: None });
@@ -543,6 +560,7 @@ Examples:
   tokenmeter spend --ledger tokenmeter.db --by day --where tenant=acme \\
     --since 2026-10-01 --until 2026-10-08
   tokenmeter spend --ledger tokenmeter.db --month last --by tenant --top 5
+  tokenmeter spend --ledger tokenmeter.db --by day --time-zone Asia/Tokyo
   tokenmeter spend --ledger tokenmeter.db --by month,tenant --basis gpu \\
     --idle proportional
   tokenmeter spend --ledger tokenmeter.db --by cost_center \\
@@ -556,8 +574,9 @@ Examples:
     --where 'unpriced!='
 
 The keys consumer, response_model, dialect and unpriced, and parts of a day,
-need rows; all else comes from daily totals. An exchange belongs to the UTC day
-in which it ended. Exit codes: 1 the ledger cannot be read, 2 invalid flags.";
+need rows; all else comes from daily totals. An exchange belongs to the day in
+which it ended, by the ledger's time zone. Exit codes: 1 the ledger cannot be
+read, 2 invalid flags.";
 
 #[cfg(test)]
 #[path = "spend_tests.rs"]

@@ -1,6 +1,6 @@
 //! The flags of `spend`, and the errors of invalid ones.
 
-use ledger::Range;
+use ledger::{Calendar, Range, Zone};
 use report::focus::{Billing, Version};
 use report::{Basis, Column, Key, Order, Query};
 use text::Glob;
@@ -21,7 +21,7 @@ fn valid(line: &str) -> SpendArgs {
 }
 
 fn query(line: &str) -> Query {
-    valid(line).query(ledger::now_us())
+    valid(line).query(&Calendar::default(), ledger::now_us())
 }
 
 #[test]
@@ -45,6 +45,27 @@ fn months_days_and_times_are_parsed() {
         assert_eq!(query(line).range, october, "{line}");
     }
     assert_eq!(query("spend --billed 2026-10").billed, Some(681));
+}
+
+#[test]
+fn range_goes_by_the_time_zone() {
+    let [berlin, tokyo] =
+        ["Europe/Berlin", "Asia/Tokyo"].map(|name| Calendar::of(Zone::named(name).unwrap()));
+    for (line, calendar) in [
+        ("spend --month 2026-10", &berlin),
+        ("spend --since 2026-10-01 --until 2026-11-01", &berlin),
+        ("spend --month 2026-10 --time-zone asia/tokyo", &tokyo),
+        ("spend --since 2026-10 --until 2026-11-01 --time-zone Asia/Tokyo", &tokyo),
+    ] {
+        let query = valid(line).query(&berlin, 0);
+        assert_eq!(query.range, Range::of_month(calendar, 681), "{line}");
+    }
+    let at_us = 1_793_491_200_000_000 - 3_600_000_000; // 2026-11-01 00:00 in Berlin
+    assert_eq!(valid("spend --billed this").query(&berlin, at_us).billed, Some(682));
+    assert_eq!(valid("spend --billed this").query(&Calendar::default(), at_us).billed, Some(681));
+    let error = args("spend --time-zone Berlin").unwrap_err();
+    assert!(error.contains("write an IANA name such as Europe/Berlin"), "{error}");
+    assert!(args("spend --time-zone UTC --billed 2026-10").is_err());
 }
 
 #[test]
@@ -106,6 +127,8 @@ fn flags_are_rejected_where_they_do_not_apply() {
         ("spend --format focus --what-if p.yaml", "--what-if is only for --format table, csv or json"),
         ("spend --focus-metadata m.json", "--focus-metadata is only for --format focus"),
         ("spend --idle even", "--idle is only for --basis gpu"),
+        ("spend --time-zone UTC --basis gpu", "--time-zone is only for --basis price"),
+        ("spend --time-zone UTC --format focus", "--time-zone is only for --format table, csv or json"),
     ] {
         let error = check_flags(&valid(line)).expect_err(line).to_string();
         assert!(error.starts_with(said), "{line}: {error}");
@@ -127,7 +150,7 @@ fn attributes_need_their_file() {
     std::fs::write(&path, "tenants:\n- {tenant: a, cost_center: 007}\n").unwrap();
     let with = |line: &str| {
         let args = valid(line);
-        args.with_files(args.query(0)).map(|query| query.attributes.entries().count())
+        args.with_files(args.query(&Calendar::default(), 0)).map(|query| query.attributes.entries().count())
     };
     assert_eq!(with(&format!("spend --by cost_center --attributes {path}")).unwrap(), 1);
     assert_eq!(with("spend --by tenant").unwrap(), 0);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use ledger::{SourceError, period};
+use ledger::{Source, SourceError};
 use statement::{Bill, Statement};
 
 use super::ledger_path::{LedgerFlags, NoLedger};
@@ -39,9 +39,9 @@ pub struct StatementArgs {
 pub(crate) fn run(args: &StatementArgs) -> Result<ExitCode, StatementError> {
     let ledger = args.ledger.named().map_err(StatementError::NoLedger)?;
     let now_us = ledger::now_us();
-    let month = args.month.relative_to(period::month_at(period::day_at(now_us)));
     progress::begin("reading");
     let source = Watched(spend::open(&ledger).map_err(StatementError::Open)?);
+    let month = args.month.relative_to(source.calendar().month(now_us));
     let bill = Bill { tenant: &args.tenant, month, issuer: &args.issuer };
     let statement = Statement::of(&source, bill, now_us).map_err(StatementError::Make)?;
     let mut csv = Vec::new();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ledger::source::{Correction, DeviceTotal, Gap, Gone, Month, Used};
-use ledger::{Class, Closure, DailyTotal, Progress, Range, Row, Source, SourceError};
+use ledger::{Calendar, Class, Closure, DailyTotal, Progress, Range, Row, Source, SourceError};
 use price::Rate;
 
 use super::progress;
@@ -37,6 +37,10 @@ fn count(progress: &mut Progress) {
 }
 
 impl Source for Watched {
+    fn calendar(&self) -> Calendar {
+        self.0.calendar()
+    }
+
     fn daily_totals(
         &self,
         range: &Range,

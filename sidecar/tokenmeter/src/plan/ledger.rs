@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ::ledger::{PathProblem, period};
+use ::ledger::{PathProblem, Zone, period};
 use ::ship::address::is_postgres;
 use ::ship::redact;
 use accounting::LedgerPlan;
@@ -15,6 +15,7 @@ use crate::plan::machine::Machine;
 use crate::settings::Value;
 use crate::token_file::TokenFile;
 
+const TIME_ZONE: &str = "ledger_time_zone";
 const EVENTS: &str = "usage_events";
 const TOKEN_FILE: &str = "usage_events_token_file";
 const SINCE: &str = "usage_events_since";
@@ -43,12 +44,18 @@ impl Reader<'_> {
                 let problem = "usage events come from the ledger, which is not set";
                 self.errors.push(Diagnostic::at(&events.origin, problem, "set `ledger` to a file"));
             }
+            let zone = self.value(TIME_ZONE);
+            if !zone.text.is_empty() {
+                let problem = "has no effect without `ledger`";
+                self.warnings.push(Diagnostic::at(&zone.origin, problem, "set `ledger`, or remove it"));
+            }
             if !store.text.is_empty() {
                 let problem = "there is no ledger to ship from";
                 self.errors.push(Diagnostic::at(&store.origin, problem, "set `ledger` to a file"));
             }
             return LedgerPlan::default();
         }
+        let time_zone = Some(self.time_zone(&store));
         let path = self.ledger_path(&path);
         let password = self.value(PASSWORD);
         let address = (!store.text.is_empty()).then(|| self.store(&store, &password, machine)).flatten();
@@ -58,8 +65,29 @@ impl Reader<'_> {
             ship: address.map(|address| ::ship::Plan::new(&path, address, &host)),
             events: self.usage_events(&path),
             wait: self.switch("ledger_wait"),
-            ledger: Some(::ledger::Plan { keep_days, ..::ledger::Plan::new(path) }),
+            ledger: Some(::ledger::Plan { keep_days, time_zone, ..::ledger::Plan::new(path) }),
         }
+    }
+
+    /// Plans the time zone of the ledger, which has days of UTC if it is shipped to a store.
+    fn time_zone(&mut self, store: &Value) -> Zone {
+        let written = self.value(TIME_ZONE);
+        let name = if written.text.is_empty() { "UTC" } else { &written.text };
+        let zone = match Zone::named(name) {
+            Ok(zone) => zone,
+            Err(error) => {
+                let (problem, remedy) = error.split_once("; ").unwrap_or((&error, ""));
+                self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
+                return Zone::UTC;
+            }
+        };
+        if !zone.is_utc() && !store.text.is_empty() {
+            let problem =
+                format!("the ledger is shipped ({}), and a central store has the days of UTC", store.origin);
+            let remedy = "remove the setting, or do not ship the ledger";
+            self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
+        }
+        zone
     }
 
     /// Plans the usage events of the ledger at `path`.

@@ -48,6 +48,33 @@ fn store_without_a_file_has_a_spool() {
 }
 
 #[test]
+fn time_zone_is_an_iana_name_without_a_store() {
+    let zone = |flags: &[(&'static str, &str)]| {
+        let ledger = plan(&[flags, &[("ledger", "spend.db")]].concat()).ledger.expect("it is named");
+        ledger.time_zone.expect("the setting has a default").name().to_owned()
+    };
+    assert_eq!(zone(&[]), "UTC");
+    assert_eq!(zone(&[("ledger_time_zone", "europe/berlin")]), "Europe/Berlin");
+    let errors = |flags: &[(&'static str, &str)]| try_plan(flags, Alone(&[])).unwrap_err();
+    assert_eq!(
+        errors(&[("ledger", "spend.db"), ("ledger_time_zone", "Berlin")]),
+        [
+            "--ledger-time-zone: there is no time zone `Berlin`; write an IANA name such as Europe/Berlin, or UTC"
+        ]
+    );
+    for store in [
+        &[("ledger", "postgres://meter@db/spend")][..],
+        &[("ledger", "spend.db"), ("ledger_ship", "postgres://meter@db/spend")],
+    ] {
+        let errors = errors(&[store, &[("ledger_time_zone", "Europe/Berlin")]].concat());
+        assert!(errors[0].starts_with("--ledger-time-zone: the ledger is shipped (--ledger"), "{errors:?}");
+        assert!(try_plan(&[store, &[("ledger_time_zone", "UTC")]].concat(), Alone(&[])).is_ok());
+    }
+    let plan = whole_plan(&[("ledger_time_zone", "Asia/Tokyo")], Alone(&[])).expect("it is right");
+    assert!(plan.warnings.iter().any(|warning| warning.to_string().contains("no effect without `ledger`")));
+}
+
+#[test]
 fn password_comes_from_the_environment() {
     let machine = Alone(&[("PGPASSWORD", "secret")]);
     let ledger = try_plan(&[("ledger", "postgres://meter@db/spend")], machine).expect("it is right");

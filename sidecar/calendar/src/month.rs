@@ -1,4 +1,4 @@
-//! Months of UTC, counted from January 1970. A file of the ledger holds one.
+//! Months, counted from January 1970, and the days and instants of those of UTC. A file of the ledger holds one month.
 //!
 //! Law: every instant has a month. An instant before 1970 or after 9999, from a wrong clock, counts as the first or the
 //! last one.
@@ -6,14 +6,17 @@
 use jiff::SignedDuration;
 use jiff::civil::{Date, date};
 
-use crate::source::{DAY_US, Month};
+use crate::DAY_US;
+
+/// A month, counted from January 1970.
+pub type Month = i32;
 
 /// December 9999.
 const LAST: Month = (9999 - 1970) * 12 + 11;
 
-const FIRST_DAY: Date = date(1970, 1, 1);
+pub(crate) const FIRST_DAY: Date = date(1970, 1, 1);
 
-/// Returns the day of an instant, in days since 1970-01-01.
+/// Returns the UTC day of an instant, in days since 1970-01-01.
 pub fn day(us: i64) -> i32 {
     // An instant is at most 106,751,991 days away.
     i32::try_from(us.div_euclid(DAY_US)).unwrap_or(i32::MAX)
@@ -25,14 +28,19 @@ pub fn of_day(day: i32) -> Month {
     (Month::from(date.year()) - 1970) * 12 + Month::from(date.month()) - 1
 }
 
-/// Returns the month of an instant.
+/// Returns the month of UTC of an instant.
 pub fn of(us: i64) -> Month {
     of_day(day(us))
 }
 
-/// Returns the first instant of a month, microseconds since 1970. A month after the last one begins at the last one's
-/// end.
+/// Returns the first instant of a month of UTC, microseconds since 1970. A month after the last one begins at the last
+/// one's end.
 pub fn begin_us(month: Month) -> i64 {
+    i64::from(first_day(month)) * DAY_US
+}
+
+/// Returns the first day of a month. A month after the last one begins at the last one's end.
+pub fn first_day(month: Month) -> i32 {
     let month = month.clamp(0, LAST + 1);
     let (year, of_year) = (1970 + month / 12, 1 + month % 12);
     let date = i16::try_from(year).ok().zip(i8::try_from(of_year).ok());
@@ -40,7 +48,8 @@ pub fn begin_us(month: Month) -> i64 {
         Some(Ok(date)) => date.duration_since(FIRST_DAY).as_hours() / 24,
         _ => Date::MAX.duration_since(FIRST_DAY).as_hours() / 24 + 1,
     };
-    days * DAY_US
+    // At most the days of 8,030 years.
+    i32::try_from(days).unwrap_or(i32::MAX)
 }
 
 /// Returns the name of a month: `2026-10`.
@@ -62,7 +71,7 @@ pub fn read(name: &str) -> Option<Month> {
 #[cfg(test)]
 mod tests {
     use super::{LAST, begin_us, name, of, read};
-    use crate::source::DAY_US;
+    use crate::DAY_US;
 
     #[test]
     fn instants_names_and_numbers() {

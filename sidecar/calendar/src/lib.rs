@@ -1,0 +1,15 @@
+//! The days and months of a ledger, by a time zone that may change with a month.
+//!
+//! Law: every instant is of one day and one month, and later instants are of no earlier day. A month begins where the
+//! month before it ends, also when the zone changes between them.
+
+mod calendar;
+pub mod month;
+mod zone;
+
+pub use calendar::Calendar;
+pub use month::Month;
+pub use zone::Zone;
+
+/// The length of a day of UTC, microseconds.
+pub const DAY_US: i64 = 86_400_000_000;
