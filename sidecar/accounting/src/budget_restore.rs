@@ -63,6 +63,7 @@ pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums
 #[cfg(test)]
 mod tests {
     use ledger::source::{Closure, Correction, DAY_US, DeviceTotal, Gap, Month, Used};
+    use ledger::testing::{NOON_US, Place, row};
     use ledger::{Calendar, Class, DailyTotal, Row, Sums, TotalKey};
     use meter::Provenance;
     use price::{Currency, Rate};
@@ -177,6 +178,24 @@ mod tests {
         let mut sums = of(&store, "USD", 10).unwrap();
         sums.sort();
         assert_eq!(sums, [("a".into(), 10, 108), ("a".into(), 11, 7), ("b".into(), 10, 5)]);
+    }
+
+    /// The days of charges are those of the sums that a later process starts from.
+    #[test]
+    fn sums_have_the_days_of_the_ledgers_time_zone() {
+        let place = Place::new();
+        let time_zone = Some(ledger::Zone::named("Europe/Berlin").unwrap());
+        let plan = ledger::Plan { time_zone, ..ledger::Plan::new(place.ledger()) };
+        let calendar = plan.calendar();
+        let ledger = ledger::start(plan);
+        // 22:30 in UTC, 00:30 of the next day in Berlin.
+        let ended_us = NOON_US + DAY_US / 48 * 21;
+        ledger.enter(Row { ended_us, ..row(2) });
+        assert!(ledger.shutdown(std::time::Duration::from_secs(30)));
+        let day = budget::day_of(&calendar, ended_us);
+        assert_eq!(day, ledger::month::day(ended_us) + 1);
+        assert_eq!(in_ledger(&place.ledger(), "USD", day), Ok(vec![("tenant-2".into(), day, 1)]));
+        assert_eq!(in_ledger(&place.ledger(), "USD", day + 1), Ok(Vec::new()));
     }
 
     /// October's file is damaged; the spend of the open month counts.
