@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ledger::corrections::{ChargeChange, id_of};
 use ledger::source::{Correction, DAY_US, Gap, Month};
 use ledger::testing::{Contents, NOON_US, Place, rate, row, write_month};
-use ledger::{Adjustment, Range, Row, Source, Store, month};
+use ledger::{Adjustment, Calendar, Range, Row, Source, Store, Zone, month};
 use meter::TokenType;
 use price::{Charge, Currency, Rate};
 
@@ -262,4 +262,31 @@ fn unknown_tenants_are_errors() {
         let said = statement(&place.ledger(), tenant, of).unwrap_err();
         assert!(said.starts_with(error), "{said}");
     }
+}
+
+#[test]
+fn days_are_those_of_the_ledgers_time_zone() {
+    let place = Place::new();
+    let berlin = Calendar::of(Zone::named("Europe/Berlin").unwrap());
+    let first_us = berlin.month_begin_us(OCTOBER);
+    let rows = [(2, first_us), (4, berlin.month_begin_us(OCTOBER + 1) - 1)].map(|(n, ended_us)| {
+        let (_, row, used) = exchange(n, 0, ACME);
+        (OCTOBER, Row { ended_us, day: Some(berlin.day(ended_us)), ..row }, used)
+    });
+    assert_eq!(month::of(first_us), OCTOBER - 1, "22:00 on September 30 in UTC");
+    let rates = rates();
+    // A zone that is to begin later is no part of a closed month's page.
+    let calendar = berlin.changed(Zone::UTC, OCTOBER);
+    let contents = Contents { rates: &rates, rows: rows.iter().collect(), calendar, ..Contents::default() };
+    write_month(&place.ledger(), OCTOBER, true, &contents);
+    let page = text(&statement(&place.ledger(), ACME, OCTOBER).unwrap().html());
+    for part in [
+        "Billing period: 2026-10-01 to 2026-10-31, Europe/Berlin\n",
+        "Day (Europe/Berlin) | Exchanges",
+        "2026-10-01 | 1 | ",
+        "2026-10-31 | 1 | ",
+    ] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
+    assert!(!page.contains("2026-11"), "{page}");
 }
