@@ -89,6 +89,12 @@ fn columns(kind: Kind) -> Vec<Column> {
     let rate: fn(&Run, &Round<'_>) -> Option<f64> =
         |run, _| Some(run.seen.frames as f64 / run.seen.seconds / 1000.0);
     let cpu: fn(&Run, &Round<'_>) -> Option<f64> = |run, _| run.proxy.map(|_| cpu_us(run));
+    let added_p50: Column = ("p50 added µs", |run, round| added(run, round, |run| run.seen.frame_p50), 0);
+    let added_p99: Column = ("p99 added µs", |run, round| added(run, round, |run| run.seen.frame_p99), 0);
+    let p99_against_haproxy: fn(&Run, &Round<'_>) -> Option<f64> = |run, round| {
+        run.proxy?;
+        Some(run.seen.frame_p99? / round.of(Some(Proxy::Haproxy))?.seen.frame_p99?)
+    };
     match kind {
         Kind::Paced => vec![
             ("CPU µs/frame", cpu, 1),
@@ -96,8 +102,8 @@ fn columns(kind: Kind) -> Vec<Column> {
             against_nginx,
             against_floor,
             ("TTFT added µs", |run, round| added(run, round, |run| run.seen.first_p50), 0),
-            ("p50 added µs", |run, round| added(run, round, |run| run.seen.frame_p50), 0),
-            ("p99 added µs", |run, round| added(run, round, |run| run.seen.frame_p99), 0),
+            added_p50,
+            added_p99,
         ],
         Kind::Full => vec![
             ("CPU µs/frame", cpu, 2),
@@ -106,6 +112,9 @@ fn columns(kind: Kind) -> Vec<Column> {
             against_floor,
             ("1,000 frames/s", rate, 0),
             ("× direct", throughput, 2),
+            added_p50,
+            added_p99,
+            ("p99 × haproxy-http", p99_against_haproxy, 1),
         ],
         Kind::Requests => vec![
             ("CPU µs/request", cpu, 1),
