@@ -21,6 +21,10 @@ pub const TRACESTATE_BYTES: usize = 512;
 /// Bytes taken from a client's socket in one read, into a buffer that all connections of a worker share.
 pub const CLIENT_READ_BYTES: usize = 16 * 1024;
 
+/// Bytes that one connection reads in a turn of its task, so that the others wait for 16 KiB of it at most: a frame of
+/// one stream must not wait until the backlog of another one is forwarded.
+pub const TURN_READ_BYTES: usize = 16 * 1024;
+
 /// Bytes taken from a client's socket in one read during the handshake of TLS. A client's whole part is below 2 KiB,
 /// but for large certificates.
 pub const HANDSHAKE_READ_BYTES: usize = 4 * 1024;

@@ -15,6 +15,7 @@ use meter::Load;
 
 use crate::capacity::Capacity;
 use crate::drain::Leaving;
+use crate::engine::net::read_budget::Turn;
 use crate::holder::Holders;
 use crate::outbox::Outbox;
 use crate::rejection::{Known, Rejection};
@@ -45,6 +46,8 @@ pub(crate) struct WorkerState {
     pub(crate) cutting: Cell<bool>,
     /// True from the start of the drain: each HTTP/1 response then ends its connection.
     pub(crate) draining: Cell<bool>,
+    /// The current turn of its tasks.
+    pub(crate) turn: Turn,
     /// The signal to every connection to end.
     pub(crate) leaving: Leaving,
     /// Requests without a complete answer so far. Only this thread writes it.
@@ -133,10 +136,11 @@ impl WorkerState {
     }
 }
 
-/// Limits a panic to the task in which it happened, and counts it (law 3).
+/// Counts the turns of a task. Limits a panic to the task in which it happened, and counts it (law 3).
 pub(crate) async fn contain(worker: Rc<WorkerState>, task: impl Future<Output = ()>) {
     let mut task = pin!(task);
     std::future::poll_fn(|cx| {
+        worker.turn.begin();
         catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx))).unwrap_or_else(|_panic| {
             worker.dropped(Dropped::Panic);
             Poll::Ready(())

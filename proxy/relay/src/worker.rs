@@ -22,6 +22,7 @@ use crate::drain::{Leaving, Phase};
 use crate::engine::hyper::Hyper;
 use crate::engine::net::client::Client;
 use crate::engine::net::client_stream::ClientStream;
+use crate::engine::net::read_budget::Turn;
 use crate::engine::net::socket::Socket;
 use crate::engine::net::tls::Tls;
 use crate::engine::net::tunnel;
@@ -91,6 +92,7 @@ async fn serve<E: Engine>(start: Start) -> io::Result<()> {
         texts,
         cutting: Cell::new(false),
         draining: Cell::new(false),
+        turn: Turn::default(),
         leaving: Leaving::default(),
         in_flight,
     });

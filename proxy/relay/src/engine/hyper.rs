@@ -102,7 +102,7 @@ impl Engine for Hyper {
         place: Permit,
     ) -> io::Result<Opened<HyperConnection<B>>> {
         match stream.protocol() {
-            Protocol::Http1 => client::http1(&self.upstream, stream, place).await,
+            Protocol::Http1 => client::http1(&self.upstream, &self.worker.turn, stream, place).await,
             Protocol::Http2 => client::http2(&self.worker, stream, place).await,
         }
     }

@@ -6,6 +6,7 @@ pub(crate) mod deadlines;
 pub(crate) mod header_list;
 pub(crate) mod pace;
 pub(crate) mod pool;
+pub(crate) mod read_budget;
 pub(crate) mod shared_pool;
 pub(crate) mod socket;
 pub(crate) mod stream;

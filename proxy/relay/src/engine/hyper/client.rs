@@ -21,6 +21,7 @@ use self::body::UpstreamAnswer;
 use self::http1::Http1Connection;
 use self::http2::{Http2Connection, Http2Sending, Http2Stream, OnInterim};
 use crate::capacity::Permit;
+use crate::engine::net::read_budget::Turn;
 use crate::engine::{Connection, Opened, SendError, UpstreamBody};
 use crate::state::WorkerState;
 
@@ -62,13 +63,14 @@ where
     }
 }
 
-/// Starts HTTP/1.1 on a stream. `place`: its place among all sockets.
+/// Starts HTTP/1.1 on a stream. `turn`: the turn of the worker's tasks; `place`: its place among all sockets.
 pub(super) async fn http1<B: UpstreamBody>(
     builder: &Builder,
+    turn: &Turn,
     stream: Stream,
     place: Permit,
 ) -> io::Result<Opened<HyperConnection<B>>> {
-    Ok(Opened::Exclusive(HyperConnection::Http1(Http1Connection::new(builder, stream).await?), place))
+    Ok(Opened::Exclusive(HyperConnection::Http1(Http1Connection::new(builder, turn, stream).await?), place))
 }
 
 /// Starts HTTP/2 on a stream, in a task of the worker. `place`: its place among all sockets.

@@ -9,23 +9,26 @@ use hyper::rt::ReadBufCursor;
 
 use super::Hyper;
 use crate::engine::net::client::Client;
+use crate::engine::net::read_budget::ReadBudget;
 use crate::engine::net::socket::Output;
 
 /// A client's socket with hyper's traits.
 pub(crate) struct ClientIo {
     client: Rc<Client>,
     engine: Rc<Hyper>,
+    budget: ReadBudget,
 }
 
 impl ClientIo {
     pub(crate) fn new(client: &Rc<Client>, engine: &Rc<Hyper>) -> Self {
-        Self { client: Rc::clone(client), engine: Rc::clone(engine) }
+        let budget = ReadBudget::new(&engine.worker.turn);
+        Self { client: Rc::clone(client), engine: Rc::clone(engine), budget }
     }
 }
 
 impl hyper::rt::Read for ClientIo {
     fn poll_read(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         mut into: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
@@ -33,10 +36,13 @@ impl hyper::rt::Read for ClientIo {
             into.put_slice(&first);
             return Poll::Ready(Ok(()));
         }
-        let mut buffer = self.engine.read_buffer.borrow_mut();
-        let len = buffer.len().min(into.remaining());
-        let read = ready!(self.client.poll_read(cx, &mut buffer[..len]))?;
+        let Self { client, engine, budget } = &mut *self;
+        let limit = ready!(budget.poll(cx));
+        let mut buffer = engine.read_buffer.borrow_mut();
+        let len = buffer.len().min(into.remaining()).min(limit);
+        let read = ready!(client.poll_read(cx, &mut buffer[..len]))?;
         into.put_slice(&buffer[..read]);
+        budget.spend(read);
         Poll::Ready(Ok(()))
     }
 }

@@ -7,7 +7,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use connect::{Stream, TlsFault};
@@ -17,7 +17,9 @@ use hyper::client::conn::{TrySendError, http1};
 use hyper::rt::ReadBufCursor;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWrite, Take};
 
+use crate::engine::net::read_budget::{ReadBudget, Turn};
 use crate::engine::{BodyError, SendError, SendFailure, UpstreamBody};
 
 /// One connection to an upstream.
@@ -31,8 +33,8 @@ pub(crate) struct Http1Connection<B: UpstreamBody> {
 
 impl<B: UpstreamBody> Http1Connection<B> {
     /// Starts HTTP/1.1 on a socket.
-    pub(super) async fn new(builder: &http1::Builder, stream: Stream) -> io::Result<Self> {
-        let socket = Socket(Rc::new(RefCell::new(TokioIo::new(stream))));
+    pub(super) async fn new(builder: &http1::Builder, turn: &Turn, stream: Stream) -> io::Result<Self> {
+        let socket = Socket::new(stream, turn);
         let (sender, protocol) = builder.handshake(socket.clone()).await.map_err(io::Error::other)?;
         Ok(Self { sender, protocol: Some(protocol), socket, closed: false })
     }
@@ -73,7 +75,7 @@ impl<B: UpstreamBody> Http1Connection<B> {
     /// Returns true if the idle connection can still be used.
     pub(super) fn is_alive(&mut self, cx: &mut Context<'_>) -> bool {
         self.drive(cx);
-        self.is_reusable() && self.socket.0.borrow_mut().inner_mut().is_alive()
+        self.is_reusable() && self.socket.0.borrow_mut().stream().is_alive()
     }
 
     /// Takes the stream after the upstream switched protocols, with the bytes read after the 101.
@@ -87,7 +89,7 @@ impl<B: UpstreamBody> Http1Connection<B> {
         drop(sender);
         let parts = protocol?.into_parts();
         drop(parts.io);
-        let stream = Rc::into_inner(socket.0)?.into_inner().into_inner();
+        let stream = Rc::into_inner(socket.0)?.into_inner().io.into_inner().into_inner();
         Some((stream, parts.read_buf))
     }
 }
@@ -112,7 +114,26 @@ fn tls_fault(error: &hyper::Error) -> Option<TlsFault> {
 
 /// The socket, shared so that the pool can check if its peer is still connected.
 #[derive(Clone)]
-struct Socket(Rc<RefCell<TokioIo<Stream>>>);
+struct Socket(Rc<RefCell<Limited>>);
+
+/// A stream from which a limited number of bytes is read in one turn.
+struct Limited {
+    io: TokioIo<Take<Stream>>,
+    budget: ReadBudget,
+}
+
+impl Socket {
+    fn new(stream: Stream, turn: &Turn) -> Self {
+        let io = TokioIo::new(stream.take(0));
+        Self(Rc::new(RefCell::new(Limited { io, budget: ReadBudget::new(turn) })))
+    }
+}
+
+impl Limited {
+    fn stream(&mut self) -> &mut Stream {
+        self.io.inner_mut().get_mut()
+    }
+}
 
 impl hyper::rt::Read for Socket {
     fn poll_read(
@@ -120,13 +141,18 @@ impl hyper::rt::Read for Socket {
         cx: &mut Context<'_>,
         into: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.0.borrow_mut()).poll_read(cx, into)
+        let Limited { io, budget } = &mut *self.0.borrow_mut();
+        let limit = ready!(budget.poll(cx));
+        io.inner_mut().set_limit(limit as u64);
+        ready!(Pin::new(&mut *io).poll_read(cx, into))?;
+        budget.spend(limit - io.inner().limit() as usize);
+        Poll::Ready(Ok(()))
     }
 }
 
 impl hyper::rt::Write for Socket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.0.borrow_mut()).poll_write(cx, bytes)
+        Pin::new(self.0.borrow_mut().stream()).poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
@@ -134,7 +160,7 @@ impl hyper::rt::Write for Socket {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *self.0.borrow_mut()).poll_write_vectored(cx, slices)
+        Pin::new(self.0.borrow_mut().stream()).poll_write_vectored(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -142,10 +168,61 @@ impl hyper::rt::Write for Socket {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.0.borrow_mut()).poll_flush(cx)
+        Pin::new(self.0.borrow_mut().stream()).poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *self.0.borrow_mut()).poll_shutdown(cx)
+        Pin::new(self.0.borrow_mut().stream()).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::io::Write as _;
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    use connect::{Address, Offer, Target};
+    use hyper::rt::{Read as _, ReadBuf};
+
+    use super::*;
+    use crate::limits;
+
+    #[test]
+    fn backlog_is_read_in_several_turns() {
+        const BACKLOG: usize = 4 * limits::TURN_READ_BYTES;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let sending = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(&[b'x'; BACKLOG]).unwrap();
+            stream
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let target = Target::new(Address::host("127.0.0.1", port), None);
+            let stream = target.connect(Offer::Http1, Duration::from_secs(20)).await.unwrap();
+            // All of it has arrived, or waits in the server's socket.
+            let _server = sending.join().unwrap();
+            let turn = Turn::default();
+            let mut socket = Socket::new(stream, &turn);
+            let mut left = BACKLOG;
+            while left > 0 {
+                let before = left;
+                poll_fn(|cx| {
+                    turn.begin();
+                    let mut bytes = [0; BACKLOG];
+                    let mut into = ReadBuf::new(&mut bytes);
+                    while Pin::new(&mut socket).poll_read(cx, into.unfilled()).map(Result::unwrap).is_ready()
+                    {
+                    }
+                    left -= into.filled().len();
+                    if left == before { Poll::Pending } else { Poll::Ready(()) }
+                })
+                .await;
+                assert!(before - left <= limits::TURN_READ_BYTES, "{} bytes in a turn", before - left);
+            }
+        });
     }
 }

@@ -1,0 +1,94 @@
+//! Fairness among the connections of a worker: none reads again while others wait.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use crate::limits;
+
+/// The number of the turn: each poll of one of the worker's tasks is one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Turn(Rc<Cell<u64>>);
+
+impl Turn {
+    /// The number of the current turn.
+    pub(crate) fn number(&self) -> u64 {
+        self.0.get()
+    }
+
+    /// Begins the next turn.
+    pub(crate) fn begin(&self) {
+        self.0.set(self.0.get().wrapping_add(1));
+    }
+}
+
+/// The bytes that a socket may still read in a turn.
+#[derive(Debug)]
+pub(crate) struct ReadBudget {
+    turn: Turn,
+    /// The turn to which the rest of the budget belongs.
+    last: u64,
+    left_bytes: usize,
+}
+
+impl ReadBudget {
+    pub(crate) fn new(turn: &Turn) -> Self {
+        Self { turn: turn.clone(), last: turn.number(), left_bytes: limits::TURN_READ_BYTES }
+    }
+
+    /// The bytes that may be read now. If there are none, the task is woken for another turn, after the tasks that are
+    /// ready by now.
+    pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<usize> {
+        let turn = self.turn.number();
+        if self.last != turn {
+            self.last = turn;
+            self.left_bytes = limits::TURN_READ_BYTES;
+        }
+        if self.left_bytes == 0 {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(self.left_bytes)
+    }
+
+    /// Subtracts bytes that were read.
+    pub(crate) fn spend(&mut self, bytes: usize) {
+        self.left_bytes = self.left_bytes.saturating_sub(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use std::task::{Wake, Waker};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicU32);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    #[test]
+    fn socket_reads_again_in_the_next_turn() {
+        let wakes = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&wakes));
+        let cx = Context::from_waker(&waker);
+        let turn = Turn::default();
+        let mut budget = ReadBudget::new(&turn);
+        assert_eq!(budget.poll(&cx), Poll::Ready(limits::TURN_READ_BYTES));
+        budget.spend(limits::TURN_READ_BYTES - 1);
+        assert_eq!(budget.poll(&cx), Poll::Ready(1));
+        budget.spend(1);
+        assert_eq!(wakes.0.load(Relaxed), 0);
+        assert_eq!(budget.poll(&cx), Poll::Pending);
+        assert_eq!(wakes.0.load(Relaxed), 1, "it gets another turn");
+        turn.begin();
+        assert_eq!(budget.poll(&cx), Poll::Ready(limits::TURN_READ_BYTES));
+    }
+}
