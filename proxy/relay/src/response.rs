@@ -1,6 +1,5 @@
 //! The response to the client: its head, and the body that continues to read the upstream.
 
-mod body_waker;
 mod edit;
 pub(crate) mod interim;
 mod rest;

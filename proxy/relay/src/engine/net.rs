@@ -1,5 +1,6 @@
 //! Sockets and deadlines, common to all engines.
 
+pub(crate) mod body_waker;
 pub(crate) mod client;
 pub(crate) mod client_stream;
 pub(crate) mod deadlines;

@@ -186,7 +186,12 @@ impl<B: ClientBody> Upload<B> {
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let Self { body: source, resolver, in_flight, .. } = self;
         let Some(body) = source else { return Poll::Ready(None) };
-        let Poll::Ready(polled) = Pin::new(&mut *body).poll_frame(cx) else {
+        let (polled, woken) = in_flight.client.waker.poll(|| Pin::new(&mut *body).poll_frame(cx));
+        if woken && !(matches!(polled, Poll::Ready(Some(Ok(_)))) && body.is_end_stream()) {
+            // The engine can read on; after the last frame there is nothing to read.
+            in_flight.client.waker.waker().wake_by_ref();
+        }
+        let Poll::Ready(polled) = polled else {
             in_flight.uploading.wait_in(cx.waker());
             in_flight.watch();
             return match in_flight.uploading.verdict() {

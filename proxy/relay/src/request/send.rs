@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use connect::{ConnectError, Offer};
 use http::header::UPGRADE;
@@ -83,7 +83,11 @@ pub(crate) async fn send<E: Engine>(
         let mut waiting = pin!(connection.http.send(request));
         let mut is_sent = false;
         let received = std::future::poll_fn(|cx| {
-            let mut driven = connection.http.drive(cx);
+            let UpstreamConnection::<E> { http, waker, .. } = &mut *connection;
+            // The wake of taking the first frame from a body that arrived with its head is withheld later.
+            waker.follow(cx);
+            let mut driving = Context::from_waker(waker.waker());
+            let mut driven = http.drive(&mut driving);
             if !is_sent && let UploadState::Complete(at) = in_flight.upload.get() {
                 is_sent = true;
                 count();

@@ -14,7 +14,6 @@ use http_body::{Body, Frame, SizeHint};
 use meter::Tick;
 use usage::Cuts;
 
-use super::body_waker::BodyWaker;
 use super::edit::Edit;
 use super::rest::Rest;
 use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
@@ -29,7 +28,8 @@ pub(crate) struct Tee<E: Engine> {
     body: Option<UpstreamResponse<E>>,
     // Before `in_flight`: the upstream's socket is closed, or its stream reset, when the exchange ends.
     connection: Option<Box<UpstreamConnection<E>>>,
-    body_waker: BodyWaker,
+    /// The turn in which nothing more could be read. Until its end the runtime learns of no further bytes.
+    drained: Option<u64>,
     connections: Rc<Connections<E>>,
     /// True if the length of the body was unknown at its beginning.
     streamed: bool,
@@ -73,7 +73,7 @@ impl<E: Engine> Tee<E> {
             streamed: body.size_hint().exact().is_none(),
             body: Some(body),
             connection: Some(connection),
-            body_waker: BodyWaker::new(),
+            drained: None,
             connections,
             state: State::Open,
             slices: 0,
@@ -116,18 +116,26 @@ impl<E: Engine> Body for Tee<E> {
             State::Cut if in_flight.is_http1 && in_flight.client.is_blocked() => return Poll::Pending,
             State::Cut => return Poll::Ready(Some(Err(Cut))),
         }
-        this.body_waker.follow(cx);
-        let mut driving = Context::from_waker(this.body_waker.waker());
+        let turn = in_flight.worker.turn.number();
+        if this.drained == Some(turn) {
+            // The engine asks once more after it has sent a frame. Any event since has woken this task.
+            return Poll::Pending;
+        }
         loop {
-            let mut driven = match &mut this.connection {
-                Some(connection) => connection.http.drive(&mut driving),
-                None => Context::from_waker(Waker::noop()),
+            let (polled, woken) = match this.connection.as_deref_mut() {
+                Some(UpstreamConnection::<E> { http, waker, .. }) => {
+                    waker.follow(cx);
+                    let mut driving = Context::from_waker(waker.waker());
+                    let mut driven = http.drive(&mut driving);
+                    waker.poll(|| Pin::new(&mut *body).poll_frame(&mut driven))
+                }
+                None => (Pin::new(&mut *body).poll_frame(&mut Context::from_waker(Waker::noop())), false),
             };
-            let (polled, woken) = this.body_waker.poll(|| Pin::new(&mut *body).poll_frame(&mut driven));
             let Poll::Ready(frame) = polled else {
                 if woken {
                     continue;
                 }
+                this.drained = Some(turn);
                 return match this.edit.as_mut().and_then(|edit| edit.poll_overdue(cx)) {
                     Some(bytes) => {
                         Poll::Ready(Some(Ok(Frame::data(piece(in_flight, bytes, &mut this.ahead)))))

@@ -106,6 +106,8 @@ where
     let half_close = engine.worker.plan.half_close;
     let mut gone = pin!(client.gone(half_close));
     let served = std::future::poll_fn(|cx| {
+        client.waker.follow(cx);
+        let cx = &mut Context::from_waker(client.waker.waker());
         loop {
             if let Poll::Ready(served) = connection.poll_without_shutdown(cx) {
                 return Poll::Ready(Some(served));

@@ -18,6 +18,7 @@ use meter::Tick;
 use tenant::CertificateNames;
 use tokio::io::Interest;
 
+use super::body_waker::BodyWaker;
 use super::pace::Pace;
 use super::socket::{Output, Socket};
 use super::tls::{HandshakeError, Tls};
@@ -48,6 +49,8 @@ type Switched = (UpstreamIo<Stream>, Option<Box<Session>>);
 /// One client connection.
 pub(crate) struct Client {
     socket: Socket,
+    /// The waker with which the engine reads requests from it, with HTTP/1.
+    pub(crate) waker: BodyWaker,
     /// Its session, if the listener has TLS. Boxed: it is large, and most connections do not have it.
     tls: Option<Box<Tls>>,
     /// The address at its other end, or the one that a trusted load balancer named there.
@@ -105,6 +108,7 @@ impl Client {
         counted.add(1);
         Self {
             socket,
+            waker: BodyWaker::default(),
             tls,
             peer: Cell::new(peer),
             awaits_header: Cell::new(awaits_header),

@@ -17,6 +17,7 @@ use std::time::Duration;
 use connect::Stream;
 use meter::Tick;
 
+use super::body_waker::BodyWaker;
 use super::shared_pool::SharedPool;
 use super::tunnel::UpstreamIo;
 use crate::capacity::Permit;
@@ -57,6 +58,8 @@ struct Idle<C> {
 /// A connection to an upstream, or a stream of a shared one, with its reserved places.
 pub(crate) struct PooledConnection<C> {
     pub(crate) http: C,
+    /// The waker with which it is driven for a request.
+    pub(crate) waker: BodyWaker,
     /// True if the connection may have carried a request before this one.
     pub(crate) is_reused: bool,
     /// Its reserved place among the upstream's active connections, while it carries a request.
@@ -68,7 +71,7 @@ pub(crate) struct PooledConnection<C> {
 impl<C: Connection> PooledConnection<C> {
     /// A connection for its first request, with its place among all sockets.
     fn new(http: C, place: Option<Permit>) -> Box<Self> {
-        Box::new(Self { http, is_reused: false, slot: None, place })
+        Box::new(Self { http, waker: BodyWaker::default(), is_reused: false, slot: None, place })
     }
 
     /// Returns true if it has a socket of its own.
@@ -86,6 +89,7 @@ impl<C: Connection> PooledConnection<C> {
 
     /// Charges it to no holder while it is idle.
     fn release(&mut self) {
+        self.waker.leave();
         self.slot = None;
         if let Some(place) = &mut self.place {
             place.charge(None);

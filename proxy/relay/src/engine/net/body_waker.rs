@@ -1,18 +1,21 @@
-//! The waker with which a body drives its upstream connection.
+//! The waker of a task that reads a body, and of the connection from which it reads.
 //!
 //! An engine's channel between connection and body wakes the connection whenever a frame is taken from it. Here, both
 //! belong to the same task, so that wake would poll the whole client connection once more per frame, after the frame
 //! was sent.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Wake, Waker};
 
-/// Forwards wakes to the task that polls the body, except those that arrive while the body is polled.
-pub(super) struct BodyWaker {
+/// Forwards wakes to a task, except those that arrive while the body is polled.
+pub(crate) struct BodyWaker {
     state: Arc<State>,
     /// The same at every poll, so that engines need not clone it.
     waker: Waker,
+    /// The task, without a lock.
+    task: RefCell<Waker>,
 }
 
 struct State {
@@ -36,32 +39,44 @@ impl Wake for State {
     }
 }
 
-impl BodyWaker {
-    pub(super) fn new() -> Self {
+impl Default for BodyWaker {
+    fn default() -> Self {
         let state = Arc::new(State {
             task: Mutex::new(Waker::noop().clone()),
             polling: AtomicBool::new(false),
             woken: AtomicBool::new(false),
         });
-        Self { waker: Waker::from(Arc::clone(&state)), state }
+        Self { waker: Waker::from(Arc::clone(&state)), state, task: RefCell::new(Waker::noop().clone()) }
+    }
+}
+
+impl BodyWaker {
+    /// Wakes the task of `cx` from now on.
+    pub(crate) fn follow(&self, cx: &Context<'_>) {
+        self.set_task(cx.waker());
     }
 
-    /// Wakes the task of `cx` from now on.
-    pub(super) fn follow(&self, cx: &Context<'_>) {
-        let mut task = self.state.task.lock().unwrap_or_else(PoisonError::into_inner);
-        if !task.will_wake(cx.waker()) {
-            task.clone_from(cx.waker());
+    /// Wakes no task from now on.
+    pub(crate) fn leave(&self) {
+        self.set_task(Waker::noop());
+    }
+
+    fn set_task(&self, waker: &Waker) {
+        let mut task = self.task.borrow_mut();
+        if !task.will_wake(waker) {
+            task.clone_from(waker);
+            self.state.task.lock().unwrap_or_else(PoisonError::into_inner).clone_from(waker);
         }
     }
 
     /// Returns the waker with which the connection is driven.
-    pub(super) fn waker(&self) -> &Waker {
+    pub(crate) fn waker(&self) -> &Waker {
         &self.waker
     }
 
     /// Polls the body. Also returns whether a wake was withheld: then the connection can go on, and has to be driven
     /// again before the task waits.
-    pub(super) fn poll<T>(&self, poll: impl FnOnce() -> T) -> (T, bool) {
+    pub(crate) fn poll<T>(&self, poll: impl FnOnce() -> T) -> (T, bool) {
         self.state.polling.store(true, Relaxed);
         let polled = poll();
         self.state.polling.store(false, Relaxed);
@@ -88,7 +103,7 @@ mod tests {
     fn wakes_pass_except_while_body_is_polled() {
         let tasks = [Arc::new(Count::default()), Arc::new(Count::default())];
         let counts = || tasks.each_ref().map(|task| task.0.load(Relaxed));
-        let waker_of_body = BodyWaker::new();
+        let waker_of_body = BodyWaker::default();
         // Without a task.
         waker_of_body.waker().wake_by_ref();
         waker_of_body.follow(&Context::from_waker(&Waker::from(Arc::clone(&tasks[0]))));
@@ -98,6 +113,9 @@ mod tests {
         assert_eq!(waker_of_body.poll(|| 7), (7, false));
         assert_eq!(counts(), [1, 0]);
         waker_of_body.follow(&Context::from_waker(&Waker::from(Arc::clone(&tasks[1]))));
+        waker_of_body.waker().wake_by_ref();
+        assert_eq!(counts(), [1, 1]);
+        waker_of_body.leave();
         waker_of_body.waker().wake_by_ref();
         assert_eq!(counts(), [1, 1]);
     }
