@@ -88,6 +88,13 @@ pub const SWEEP: Duration = Duration::from_secs(1);
 /// so within a few milliseconds; the rest allows for a busy machine.
 pub const REST_AFTER_STREAM_NS: u64 = 250_000_000;
 
+/// The same for a server that has kept [`KEPT_CONNECTIONS`] of them open: a few milliseconds, in case that another server
+/// behind the same address closes its connections.
+pub const SHORT_REST_NS: u64 = 10_000_000;
+
+/// Connections that a server keeps open after streams before the next ones rest for a short time only.
+pub const KEPT_CONNECTIONS: u32 = 3;
+
 /// The time for which the proxy remembers that a server closes connections after streams.
 pub const CLOSING_REMEMBERED_NS: u64 = 600_000_000_000;
 

@@ -11,5 +11,6 @@ pub(crate) mod read_budget;
 pub(crate) mod shared_pool;
 pub(crate) mod socket;
 pub(crate) mod stream;
+pub(crate) mod stream_rest;
 pub(crate) mod tls;
 pub(crate) mod tunnel;

@@ -108,6 +108,57 @@ fn connection_is_reused_after_its_rest() {
 }
 
 #[test]
+fn server_that_keeps_connections_needs_no_long_rest() {
+    let upstream = Upstream::answering(STREAM);
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    let mut stream = |rest_ms| {
+        client.send(GET);
+        client.head();
+        client.until("0\r\n\r\n");
+        std::thread::sleep(Duration::from_millis(rest_ms));
+    };
+    for _ in 0..3 {
+        stream(300);
+    }
+    for _ in 0..5 {
+        stream(50);
+    }
+    assert_eq!(upstream.connections(), 1);
+}
+
+#[test]
+fn server_that_closes_idle_connections_does_not_close_after_streams() {
+    let (closed, known) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, number| {
+        while peer.head().is_some() {
+            peer.send(STREAM);
+            if number == 0 {
+                // Longer than a rest and a sweep.
+                std::thread::sleep(Duration::from_millis(1600));
+                closed.send(()).unwrap();
+                return;
+            }
+        }
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    let mut stream = || {
+        client.send(GET);
+        client.head();
+        client.until("0\r\n\r\n");
+    };
+    stream();
+    known.recv().unwrap();
+    // The proxy has seen the close.
+    std::thread::sleep(Duration::from_millis(1100));
+    stream();
+    std::thread::sleep(Duration::from_millis(300));
+    stream();
+    assert_eq!(upstream.connections(), 2, "the second one is used again");
+}
+
+#[test]
 fn sent_request_is_never_sent_twice() {
     let served = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&served);

@@ -1,10 +1,6 @@
 //! Idle connections to one upstream, of one worker. The most recently used is taken first, so that the others reach
 //! their maximum age. An idle connection is not polled: it is checked when it is taken, and by the sweep.
-//!
-//! Some servers (llama.cpp) close a connection after each stream without announcing it, and a request sent on the
-//! closing socket is lost. A connection therefore rests after a stream, long enough for the close to arrive; for a
-//! server that did so recently, each stream gets a new connection. A new connection costs 0.1 ms, a stream lasts
-//! seconds.
+//! After a stream, it rests first ([`StreamRest`]).
 //!
 //! Beside them are the shared connections, which need no rest: HTTP/2 announces the end of a connection, and requests
 //! that meet it are sent again.
@@ -19,6 +15,7 @@ use meter::Tick;
 
 use super::body_waker::BodyWaker;
 use super::shared_pool::SharedPool;
+use super::stream_rest::StreamRest;
 use super::tunnel::UpstreamIo;
 use crate::capacity::Permit;
 use crate::engine::{Connection, Opened};
@@ -31,8 +28,7 @@ pub(crate) struct Pool<C: Connection> {
     pub(crate) shared: SharedPool<C::Shared>,
     size: usize,
     age_max_ns: u64,
-    /// The last time that the server closed a connection after a stream.
-    closed_after_stream: Cell<Option<Tick>>,
+    rest: StreamRest,
     /// True once the server demanded HTTP/1.1 although it had agreed on HTTP/2.
     pub(crate) needs_http1: Cell<bool>,
 }
@@ -51,7 +47,7 @@ pub(crate) enum Need {
 struct Idle<C> {
     connection: Box<PooledConnection<C>>,
     since: Tick,
-    /// Its last response was a stream.
+    /// Its last response was a stream, and the server may close it for that.
     streamed: bool,
 }
 
@@ -112,7 +108,7 @@ impl<C: Connection> Pool<C> {
             shared: SharedPool::new(),
             size,
             age_max_ns,
-            closed_after_stream: Cell::new(None),
+            rest: StreamRest::default(),
             needs_http1: Cell::new(false),
         }
     }
@@ -143,9 +139,9 @@ impl<C: Connection> Pool<C> {
         let now = clock::now();
         loop {
             let mut idle = self.idle.borrow_mut();
-            let rested = idle.iter().rposition(|entry| {
-                !entry.streamed || now.since(entry.since) >= limits::REST_AFTER_STREAM_NS
-            })?;
+            let rest_ns = self.rest.rest_ns();
+            let rested =
+                idle.iter().rposition(|entry| !entry.streamed || now.since(entry.since) >= rest_ns)?;
             let mut entry = idle.remove(rested);
             drop(idle);
             if self.is_usable(&mut entry, now) {
@@ -160,9 +156,7 @@ impl<C: Connection> Pool<C> {
     pub(crate) fn give(&self, mut connection: Box<PooledConnection<C>>, streamed: bool) {
         connection.release();
         let now = clock::now();
-        let closes = self.closed_after_stream.get();
-        let closes = closes.is_some_and(|seen| now.since(seen) < limits::CLOSING_REMEMBERED_NS);
-        if self.size == 0 || streamed && closes {
+        if self.size == 0 || streamed && self.rest.is_pointless(now) {
             return;
         }
         let mut idle = self.idle.borrow_mut();
@@ -196,8 +190,12 @@ impl<C: Connection> Pool<C> {
             return false;
         }
         let alive = entry.connection.http.is_alive(&mut Context::from_waker(Waker::noop()));
-        if !alive && entry.streamed {
-            self.closed_after_stream.set(Some(now));
+        if entry.streamed && !alive {
+            self.rest.note_closed(now);
+        } else if entry.streamed && now.since(entry.since) >= limits::REST_AFTER_STREAM_NS {
+            // A later close is that of an idle connection.
+            entry.streamed = false;
+            self.rest.note_kept();
         }
         alive
     }
