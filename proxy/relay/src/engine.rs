@@ -156,8 +156,11 @@ pub(crate) trait Connection: Sized + 'static {
     /// the connection open.
     fn is_reusable(&self) -> bool;
 
-    /// Returns true if an idle connection can still be used. Checks with the kernel, because the runtime only has the
-    /// socket's state of its last poll.
+    /// Returns true if an idle connection can still be used, as far as the runtime knows: it has the socket's state of
+    /// its last poll of all sockets.
+    fn is_open(&mut self, cx: &mut Context<'_>) -> bool;
+
+    /// The same, but checks with the kernel.
     fn is_alive(&mut self, cx: &mut Context<'_>) -> bool;
 
     /// Takes the socket after the upstream switched protocols, with the bytes read after the 101.

@@ -142,6 +142,13 @@ impl<B: UpstreamBody> Connection for HyperConnection<B> {
         }
     }
 
+    fn is_open(&mut self, cx: &mut Context<'_>) -> bool {
+        match self {
+            Self::Http1(connection) => connection.is_open(cx),
+            Self::Http2(_) => false,
+        }
+    }
+
     fn is_alive(&mut self, cx: &mut Context<'_>) -> bool {
         match self {
             Self::Http1(connection) => connection.is_alive(cx),

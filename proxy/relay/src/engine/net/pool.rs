@@ -189,7 +189,13 @@ impl<C: Connection> Pool<C> {
         if now.since(entry.since) >= self.age_max_ns {
             return false;
         }
-        let alive = entry.connection.http.is_alive(&mut Context::from_waker(Waker::noop()));
+        let mut unawaited = Context::from_waker(Waker::noop());
+        let http = &mut entry.connection.http;
+        let alive = if !entry.streamed && now.since(entry.since) < limits::CHECK_AFTER_NS {
+            http.is_open(&mut unawaited)
+        } else {
+            http.is_alive(&mut unawaited)
+        };
         if entry.streamed && !alive {
             self.rest.note_closed(now);
         } else if entry.streamed && now.since(entry.since) >= limits::REST_AFTER_STREAM_NS {

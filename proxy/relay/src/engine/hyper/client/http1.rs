@@ -72,10 +72,15 @@ impl<B: UpstreamBody> Http1Connection<B> {
         !self.closed && self.sender.is_ready()
     }
 
-    /// Returns true if the idle connection can still be used.
-    pub(super) fn is_alive(&mut self, cx: &mut Context<'_>) -> bool {
+    /// Returns true if the idle connection can still be used, as far as the runtime knows.
+    pub(super) fn is_open(&mut self, cx: &mut Context<'_>) -> bool {
         self.drive(cx);
-        self.is_reusable() && self.socket.0.borrow_mut().stream().is_alive()
+        self.is_reusable()
+    }
+
+    /// Returns true if the idle connection can still be used, also by the kernel's knowledge.
+    pub(super) fn is_alive(&mut self, cx: &mut Context<'_>) -> bool {
+        self.is_open(cx) && self.socket.0.borrow_mut().stream().is_alive()
     }
 
     /// Takes the stream after the upstream switched protocols, with the bytes read after the 101.
