@@ -45,7 +45,7 @@ where
 {
     let mut deadlines = pin!(Deadlines::new(&engine.worker, &client));
     let is_http2 = {
-        let mut protocol = pin!(open(&engine.worker, &client));
+        let mut protocol = pin!(open(&engine, &client));
         std::future::poll_fn(|cx| match protocol.as_mut().poll(cx) {
             Poll::Ready(known) => Poll::Ready(known),
             Poll::Pending => deadlines.as_mut().poll_waiting(cx).map(|_overdue| {
@@ -72,7 +72,8 @@ where
 
 /// Reads the header of a load balancer, and establishes the session of a listener with TLS. Returns true if the client
 /// uses HTTP/2; `None` if it left, or if there is no session.
-async fn open(worker: &WorkerState, client: &Client) -> Option<bool> {
+async fn open(engine: &Hyper, client: &Client) -> Option<bool> {
+    let worker = &engine.worker;
     if let Err(error) = client.read_proxy_header(worker).await {
         worker.dropped(Dropped::ProxyHeader);
         tracing::debug!(peer = %client.peer(), %error, "the header of the PROXY protocol is missing");
@@ -87,7 +88,7 @@ async fn open(worker: &WorkerState, client: &Client) -> Option<bool> {
             return None;
         }
     }
-    client.speaks_http2().await.ok().flatten()
+    client.speaks_http2(&engine.read_buffer).await.ok().flatten()
 }
 
 async fn http1<F, R, B>(

@@ -408,30 +408,34 @@ impl Client {
 
     /// Returns true if the client uses HTTP/2 from its first byte; `None` if it left before that was known. The
     /// session tells, or else the first bytes: the result is returned as soon as one byte differs, so a short HTTP/1
-    /// request does not wait.
-    pub(crate) async fn speaks_http2(&self) -> io::Result<Option<bool>> {
+    /// request does not wait. `buffer`: receives them, and is used within one poll only.
+    pub(crate) async fn speaks_http2(&self, buffer: &RefCell<Box<[u8]>>) -> io::Result<Option<bool>> {
         if let Some(agreed) = self.tls.as_ref().and_then(|tls| tls.is_http2()) {
             self.http2.set(agreed);
             return Ok(Some(agreed));
         }
-        let mut first = [0; PREFACE.len()];
-        let mut filled = 0;
+        let mut first = BytesMut::new();
         let http2 = loop {
-            match poll_fn(|cx| self.poll_read(cx, &mut first[filled..])).await? {
-                0 => return Ok(None),
-                read => filled += read,
+            let read = poll_fn(|cx| {
+                let mut buffer = buffer.borrow_mut();
+                let read = ready!(self.poll_read(cx, &mut buffer))?;
+                first.extend_from_slice(&buffer[..read]);
+                Poll::Ready(io::Result::Ok(read))
+            });
+            if read.await? == 0 {
+                return Ok(None);
             }
-            if !PREFACE.starts_with(&first[..filled]) {
-                break false;
-            } else if filled == first.len() {
+            if first.starts_with(PREFACE) {
                 break true;
+            } else if !PREFACE.starts_with(&first) {
+                break false;
             }
         };
-        if first[..filled].starts_with(TLS_RECORD) && self.tls.is_none() {
+        if first.starts_with(TLS_RECORD) && self.tls.is_none() {
             tracing::debug!(peer = %self.peer(), "a client speaks TLS on a listener without TLS: use http://");
         }
         self.http2.set(http2);
-        self.first.replace(Bytes::copy_from_slice(&first[..filled]));
+        self.first.replace(first.freeze());
         Ok(Some(http2))
     }
 
