@@ -65,6 +65,9 @@ pub const REST_IDLE: Duration = Duration::from_secs(5);
 /// the answer in progress.
 pub const REST_TIME: Duration = Duration::from_secs(60);
 
+/// Bytes discarded by one read while lingering.
+pub const LINGER_READ_BYTES: usize = 4 * 1024;
+
 /// Bytes read and discarded while lingering.
 pub const LINGER_BYTES: usize = 1024 * 1024;
 

@@ -487,7 +487,8 @@ impl Client {
                 return;
             }
             let mut left = limits::LINGER_BYTES;
-            let mut away = [0; 4096];
+            // On the heap: every connection has room for this future, and few linger.
+            let mut away = vec![0; limits::LINGER_READ_BYTES];
             while left > 0 {
                 match poll_fn(|cx| self.poll_clear(cx, &mut away)).await {
                     Ok(0) | Err(_) => break,
