@@ -16,8 +16,7 @@ use crate::{Failure, cpu, quantile, rounds};
 /// Sixteen streams at a time, 128 in all, fifty frames each, 10 ms between two: the frames of some six
 /// seconds, and an export of each signal a second: as log records have it by default, and 5 and 60 times as
 /// often as spans and metrics.
-const LOAD: Load =
-    Load { connections: 16, requests: 8, ask: Ask::Stream { text: 50, pause_us: 10_000, pad: 0 } };
+const LOAD: Load = Load::new(16, 8, Ask::Stream { text: 50, pause_us: 10_000, pad: 0 });
 
 /// A part of this program: a collector in a process of its own, which ends with its parent.
 pub(crate) fn serve(fault: &str) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
+use tokio::sync::Semaphore;
 use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
@@ -27,13 +28,21 @@ pub(crate) struct Load {
     pub(crate) requests: u32,
     /// The reply that each request asks for.
     pub(crate) ask: Ask,
+    /// The time that connections stay open after the last reply; then they are opened a few at a time. 0 is none.
+    pub(crate) idle_ms: u32,
 }
 
-/// The line that reports the first text of every connection.
+/// The line that reports the first text of every connection, or that all of them are idle.
 pub(crate) const FLOWING: &str = "flowing";
 
 /// Maximum time of a reply beyond its pauses.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Connections that are opened at a time if they become idle: their replies shall not need more memory than they do.
+const LANES: usize = 16;
+
+/// The time from the first text of a held stream to its client's end: the proxy has nothing left to do.
+const HOLD: Duration = Duration::from_millis(5);
 
 /// Minimum time between the starts of paced streams.
 const A_START: Duration = Duration::from_millis(1);
@@ -63,16 +72,24 @@ pub(crate) struct Seen {
     pub(crate) whole_p50: Option<f64>,
     /// The 99th percentile.
     pub(crate) whole_p99: Option<f64>,
+    /// When clients left held streams, as [`wire::now_us`] counts, in order.
+    pub(crate) left_at_us: Vec<u32>,
 }
 
 impl Load {
+    /// A load whose connections are closed after their last reply.
+    pub(crate) const fn new(connections: u32, requests: u32, ask: Ask) -> Self {
+        Self { connections, requests, ask, idle_ms: 0 }
+    }
+
     /// The arguments that [`run`] reads.
     pub(crate) fn words(&self, target: &Target<'_>) -> Vec<String> {
         let (kind, text, pause_us, pad) = match self.ask {
             Ask::Json => ("json", 0, 0, 0),
+            Ask::Held => ("held", 0, 0, 0),
             Ask::Stream { text, pause_us, pad } => ("stream", text, pause_us, pad),
         };
-        let numbers = [self.connections, self.requests, text, pause_us, pad];
+        let numbers = [self.connections, self.requests, text, pause_us, pad, self.idle_ms];
         let folder = target.tls.map_or_else(|| CLEAR.to_owned(), Certificate::folder);
         let words = ["load".to_owned(), target.address.to_owned(), folder, kind.to_owned()];
         words.into_iter().chain(numbers.iter().map(u32::to_string)).collect()
@@ -101,14 +118,18 @@ const CLEAR: &str = "clear";
 /// Sends requests, checks the replies, and prints the results.
 pub(crate) fn run(words: &[&str]) -> Result<(), Failure> {
     let [target, folder, kind, numbers @ ..] = words else {
-        return Err("load TARGET clear|FOLDER json|stream …".into());
+        return Err("load TARGET clear|FOLDER json|stream|held …".into());
     };
     let numbers = numbers.iter().map(|word| word.parse()).collect::<Result<Vec<u32>, _>>()?;
-    let [connections, requests, text, pause_us, pad] = numbers[..] else {
-        return Err("load TARGET FOLDER KIND CONNECTIONS REQUESTS TEXT PAUSE_US PAD".into());
+    let [connections, requests, text, pause_us, pad, idle_ms] = numbers[..] else {
+        return Err("load TARGET FOLDER KIND CONNECTIONS REQUESTS TEXT PAUSE_US PAD IDLE_MS".into());
     };
-    let ask = if *kind == "json" { Ask::Json } else { Ask::Stream { text, pause_us, pad } };
-    let load = Load { connections, requests, ask };
+    let ask = match *kind {
+        "json" => Ask::Json,
+        "held" => Ask::Held,
+        _ => Ask::Stream { text, pause_us, pad },
+    };
+    let load = Load { connections, requests, ask, idle_ms };
     let tls = (*folder != CLEAR).then(|| Certificate::of(folder).connector()).transpose()?;
     let mut seen = LocalSet::new().block_on(&socket::runtime()?, all(load, target, tls))?;
     seen.cpu_ns = cpu::on_cpu_ns(&[std::process::id()]);
@@ -126,6 +147,9 @@ struct Own {
     frame_us: Vec<f64>,
     first_us: Vec<f64>,
     whole_us: Vec<f64>,
+    left_at_us: Vec<u32>,
+    /// The connection, until all are idle.
+    stream: Option<Stream>,
 }
 
 /// The state common to all connections.
@@ -136,6 +160,7 @@ struct Shared {
     frames: Frames,
     request: Vec<u8>,
     to_flow: Cell<u32>,
+    lanes: Semaphore,
 }
 
 async fn all(load: Load, target: &str, tls: Option<TlsConnector>) -> Result<Seen, Failure> {
@@ -147,6 +172,7 @@ async fn all(load: Load, target: &str, tls: Option<TlsConnector>) -> Result<Seen
         frames: Frames::new(pad),
         request: load.ask.request(target),
         to_flow: Cell::new(load.connections),
+        lanes: Semaphore::new(if load.idle_ms > 0 { LANES } else { load.connections as usize }),
     });
     let began = Instant::now();
     let tasks: Vec<_> = (0..load.connections)
@@ -156,6 +182,7 @@ async fn all(load: Load, target: &str, tls: Option<TlsConnector>) -> Result<Seen
         })
         .collect();
     let mut sum = Own::default();
+    let mut idle = Vec::new();
     for task in tasks {
         let own = task.await?;
         sum.frames += own.frames;
@@ -165,19 +192,28 @@ async fn all(load: Load, target: &str, tls: Option<TlsConnector>) -> Result<Seen
         sum.frame_us.extend(own.frame_us);
         sum.first_us.extend(own.first_us);
         sum.whole_us.extend(own.whole_us);
+        sum.left_at_us.extend(own.left_at_us);
+        idle.extend(own.stream);
     }
+    let seconds = began.elapsed().as_secs_f64();
+    if load.idle_ms > 0 {
+        child::say(FLOWING)?;
+        sleep(Duration::from_millis(load.idle_ms.into())).await;
+    }
+    drop(idle);
     Ok(Seen {
         frames: sum.frames,
         replies: sum.replies,
         failed: sum.failed,
         wrong: sum.wrong,
-        seconds: began.elapsed().as_secs_f64(),
+        seconds,
         cpu_ns: 0,
         frame_p50: quantile::of(&mut sum.frame_us, 0.5),
         frame_p99: quantile::of(&mut sum.frame_us, 0.99),
         first_p50: quantile::of(&mut sum.first_us, 0.5),
         whole_p50: quantile::of(&mut sum.whole_us, 0.5),
         whole_p99: quantile::of(&mut sum.whole_us, 0.99),
+        left_at_us: sum.left_at_us,
     })
 }
 
@@ -192,6 +228,8 @@ async fn one(index: u32, shared: &Shared) -> Own {
             sleep(pause.max(A_START * shared.load.connections) * index / shared.load.connections).await;
         }
     }
+    // The semaphore is never closed.
+    let _lane = shared.lanes.acquire().await;
     let mut stream = None;
     for _ in 0..shared.load.requests {
         let done = match timeout(longest, exchange(&mut stream, shared, &mut own)).await {
@@ -207,17 +245,18 @@ async fn one(index: u32, shared: &Shared) -> Own {
             }
         }
     }
+    own.stream = stream.filter(|_| shared.load.idle_ms > 0);
     own
 }
 
 /// One request and its reply.
-async fn exchange(stream: &mut Option<Stream>, shared: &Shared, own: &mut Own) -> Result<(), String> {
+async fn exchange(slot: &mut Option<Stream>, shared: &Shared, own: &mut Own) -> Result<(), String> {
     let said = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
-    let stream = match stream {
+    let stream = match &mut *slot {
         Some(stream) => stream,
         None => {
             let opened = Stream::connect(&shared.target, shared.tls.as_ref()).await;
-            stream.insert(opened.map_err(said("connect"))?)
+            slot.insert(opened.map_err(said("connect"))?)
         }
     };
     let began = Instant::now();
@@ -225,7 +264,8 @@ async fn exchange(stream: &mut Option<Stream>, shared: &Shared, own: &mut Own) -
     stream.flush().await.map_err(said("send"))?;
     let mut reply = Reply::new(shared.load.ask, &shared.frames);
     let mut first = None;
-    while !reply.is_whole() {
+    let is_held = shared.load.ask == Ask::Held;
+    while !(reply.is_whole() || is_held && first.is_some()) {
         let checked = socket::read(stream, |bytes| {
             if bytes.is_empty() {
                 return Err(format!("cut off after {} frames", reply.frames()));
@@ -244,6 +284,11 @@ async fn exchange(stream: &mut Option<Stream>, shared: &Shared, own: &mut Own) -
     own.frames += reply.frames();
     own.first_us.extend(first.map(micros));
     own.whole_us.push(micros(began.elapsed()));
+    if is_held {
+        sleep(HOLD).await;
+        own.left_at_us.push(wire::now_us());
+        *slot = None;
+    }
     Ok(())
 }
 

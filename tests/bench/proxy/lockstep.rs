@@ -108,7 +108,7 @@ impl<'a> Client<'a> {
         self.stream.write_all(&request["POST ".len() + wire::PATH.len()..])?;
         let mut reply = Reply::new(ask, &self.frames);
         let mut turns = match ask {
-            Ask::Json => 0,
+            Ask::Json | Ask::Held => 0,
             Ask::Stream { text, .. } => text,
         };
         let mut buffer = [0; 16 * 1024];

@@ -1,16 +1,19 @@
 //! The upstream: sends each request the reply it asks for, one write per frame. Everything except a frame's stamp is
-//! built before the first byte is sent.
+//! built before the first byte is sent. When the client of a held stream has left, it prints the time on stdout.
 
 use std::io;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::socket::Stream;
 use crate::tls::Certificate;
 use crate::wire::{self, Ask, Frames};
 use crate::{Failure, child, socket};
+
+/// The pause between two frames of a held stream.
+const HELD_PAUSE: Duration = Duration::from_millis(10);
 
 /// Maximum bytes of a request.
 const MAX_REQUEST_BYTES: usize = 64 * 1024;
@@ -42,6 +45,11 @@ async fn serve(mut stream: Stream) -> io::Result<()> {
             Ask::Json => {
                 stream.write_all(json.as_bytes()).await?;
                 stream.flush().await?;
+            }
+            Ask::Held => {
+                // An error is an end, too: a proxy may reset the connection.
+                let _ = hold(&mut stream, &Frames::new(0)).await;
+                return child::say(&wire::now_us().to_string());
             }
             Ask::Stream { text, pause_us, pad } => {
                 let pause = Duration::from_micros(pause_us.into());
@@ -100,6 +108,24 @@ pub(crate) fn request(inbox: &[u8]) -> io::Result<Option<(Ask, usize)>> {
 
 fn odd(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// Writes text frames until the client has left.
+async fn hold(stream: &mut Stream, frames: &Frames) -> io::Result<()> {
+    stream.write_all(STREAM_HEAD.as_bytes()).await?;
+    stream.write_all(&wire::chunk(&frames.role)).await?;
+    let mut text = frames.text.clone();
+    loop {
+        wire::stamp(&mut text[frames.stamp.clone()], wire::now_us());
+        stream.write_all(&wire::chunk(&text)).await?;
+        stream.flush().await?;
+        // Some proxies notice that their client has left only when they send.
+        if let Ok(read) = timeout(HELD_PAUSE, socket::read(stream, <[u8]>::len)).await
+            && read? == 0
+        {
+            return Ok(());
+        }
+    }
 }
 
 /// Writes a stream. The role and the first text are sent back to back, as real servers do: a proxy that waits for an

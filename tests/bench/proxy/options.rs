@@ -18,7 +18,8 @@ bench-proxy instructions [--tokenmeter PATH] [--budget FILE] [--profiles FOLDER]
 bench-proxy --ledger[=DIR] [--rounds N] [--scenarios a,b] [--tokenmeter PATH]
 
   --rounds N         alternating rounds, 1 to 100 (default 5)
-  --scenarios a,b    of slow1000, sat, sat4k, short, brief, lat16, lat64, memory (default all)
+  --scenarios a,b    of slow1000, sat, sat4k, short, brief, lat16, lat64, memory, idle,
+                     cancel (default all)
   --proxies a,b      of floor, nginx, haproxy-http, tokenmeter (default all)
   --tls a,b          of off, client, upstream, both: the connections that use TLS, each a table of its
                      own (default off); floor has none and is left out with it

@@ -105,6 +105,8 @@ pub(crate) struct Running {
     pub(crate) address: String,
     /// The address of tokenmeter's metrics.
     pub(crate) admin: Option<String>,
+    /// From the start of its process to the first accepted connection.
+    pub(crate) start: Duration,
     tls: Option<Certificate>,
 }
 
@@ -163,17 +165,18 @@ impl Running {
         let environment: Vec<String> =
             environment.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let before: Vec<&str> = ["env"].into_iter().chain(environment.iter().map(String::as_str)).collect();
+        let began = Instant::now();
         let child = Child::start(PROXY_CORE, &before, &program, &words, Some(&log))?;
         let tls = tls.of_clients().then(|| certificate.clone());
-        let mut running = Self { child, address, admin, tls };
-        let began = Instant::now();
+        let mut running = Self { child, address, admin, start: Duration::ZERO, tls };
         while TcpStream::connect(&running.address).is_err() {
             if running.child.has_ended() || began.elapsed() > TO_START {
                 let said = fs::read_to_string(&log).unwrap_or_default();
                 return Err(format!("{} did not start: {said}", proxy.name()).into());
             }
-            std::thread::sleep(Duration::from_millis(10));
+            std::thread::sleep(Duration::from_millis(1));
         }
+        running.start = began.elapsed();
         Ok(running)
     }
 

@@ -175,8 +175,10 @@ impl<'a> Reply<'a> {
 
     /// The expected frame, and true if it is a text frame.
     fn expected(&self) -> Option<(&'a [u8], bool)> {
-        let Ask::Stream { text, .. } = self.ask else {
-            return (self.frame == 0).then_some((wire::JSON_REPLY.as_bytes(), false));
+        let text = match self.ask {
+            Ask::Json => return (self.frame == 0).then_some((wire::JSON_REPLY.as_bytes(), false)),
+            Ask::Held => u32::MAX - 3,
+            Ask::Stream { text, .. } => text,
         };
         let (finish, done) = (u64::from(text) + 1, u64::from(text) + 2);
         match self.frame {

@@ -62,7 +62,7 @@ fn table(out: &mut String, scenario: &Scenario, proxies: &[Proxy], runs: &[&Run]
     let titles: Vec<&str> = columns.iter().map(|(title, ..)| *title).collect();
     let _ = writeln!(out, "| proxy | {} | failed |", titles.join(" | "));
     let _ = writeln!(out, "|---|{}", "--:|".repeat(columns.len() + 1));
-    let direct = (scenario.kind != Kind::Memory).then_some(None);
+    let direct = (!scenario.kind.is_memory()).then_some(None);
     for proxy in direct.into_iter().chain(proxies.iter().copied().map(Some)) {
         let own: Vec<&&Run> = runs.iter().filter(|run| run.proxy == proxy).collect();
         let cells = columns.iter().map(|(_, value, digits)| {
@@ -88,6 +88,7 @@ fn columns(kind: Kind) -> Vec<Column> {
     };
     let rate: fn(&Run, &Round<'_>) -> Option<f64> =
         |run, _| Some(run.seen.frames as f64 / run.seen.seconds / 1000.0);
+    let idle_mib: Column = ("idle MiB", |run, _| Some(*run.resident_kib.first()? as f64 / 1024.0), 1);
     let cpu: fn(&Run, &Round<'_>) -> Option<f64> = |run, _| run.proxy.map(|_| cpu_us(run));
     let added_p50: Column = ("p50 added µs", |run, round| added(run, round, |run| run.seen.frame_p50), 0);
     let added_p99: Column = ("p99 added µs", |run, round| added(run, round, |run| run.seen.frame_p99), 0);
@@ -122,20 +123,36 @@ fn columns(kind: Kind) -> Vec<Column> {
             against_nginx,
             against_floor,
             ("p50 added µs", |run, round| added(run, round, |run| run.seen.whole_p50), 0),
+            ("p99 added µs", |run, round| added(run, round, |run| run.seen.whole_p99), 0),
             ("1,000 requests/s", rate, 1),
             ("× direct", throughput, 2),
         ],
         Kind::Memory => vec![
-            ("idle MiB", |run, _| Some(*run.resident_kib.first()? as f64 / 1024.0), 1),
-            ("KiB/stream at 100", |run, _| per_stream(run, 1, 100.0), 1),
-            ("KiB/stream at 1,000", |run, _| per_stream(run, 2, 1000.0), 1),
+            ("start ms", |run, _| Some(run.start?.as_secs_f64() * 1e3), 0),
+            idle_mib,
+            ("KiB/stream at 100", |run, _| added_kib(run, 1, 100.0), 1),
+            ("KiB/stream at 1,000", |run, _| added_kib(run, 2, 1000.0), 1),
+        ],
+        Kind::Idle => vec![
+            idle_mib,
+            ("KiB/connection at 1,000", |run, _| added_kib(run, 1, 1000.0), 1),
+            ("KiB/connection at 8,000", |run, _| added_kib(run, 2, 8000.0), 1),
+        ],
+        Kind::Cancel => vec![
+            ("p50 added µs", |run, round| added(run, round, |run| ended_after(run, 0.5)), 0),
+            ("p99 added µs", |run, round| added(run, round, |run| ended_after(run, 0.99)), 0),
         ],
     }
 }
 
-fn per_stream(run: &Run, at: usize, streams: f64) -> Option<f64> {
+/// The memory that each of these streams or connections added.
+fn added_kib(run: &Run, at: usize, count: f64) -> Option<f64> {
     let idle = *run.resident_kib.first()?;
-    Some((*run.resident_kib.get(at)? as f64 - idle as f64) / streams)
+    Some((*run.resident_kib.get(at)? as f64 - idle as f64) / count)
+}
+
+fn ended_after(run: &Run, share: f64) -> Option<f64> {
+    quantile::of(&mut run.ended_after_us.clone(), share).map(f64::from)
 }
 
 fn cpu_us(run: &Run) -> f64 {

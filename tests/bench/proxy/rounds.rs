@@ -10,18 +10,18 @@ use crate::options::Options;
 use crate::peers::{Proxy, RunDir, Running};
 use crate::scenario::{Kind, Scenario};
 use crate::tls::Tls;
-use crate::wire::Ask;
+use crate::wire::{self, Ask};
 use crate::{Failure, cpu, report};
 
 /// The pause before a reading, in which sockets close and heaps settle.
 const SETTLE: Duration = Duration::from_millis(100);
 /// The pause before memory is read, in which a second frame passes.
 const A_FRAME_LATER: Duration = Duration::from_millis(1200);
+/// A worker of tokenmeter accepts 4,096 connections by default; the scenario `idle` has more.
+const MANY: [(&str, &str); 1] = [("TOKENMETER_CONNECTIONS", "10000")];
 /// The warm-up load of every proxy.
-pub(crate) const WARM_UP: [Load; 2] = [
-    Load { connections: 4, requests: 50, ask: Ask::Json },
-    Load { connections: 4, requests: 5, ask: Ask::Stream { text: 100, pause_us: 0, pad: 0 } },
-];
+pub(crate) const WARM_UP: [Load; 2] =
+    [Load::new(4, 50, Ask::Json), Load::new(4, 5, Ask::Stream { text: 100, pause_us: 0, pad: 0 })];
 
 /// One scenario, once, through one proxy.
 pub(crate) struct Run {
@@ -39,6 +39,10 @@ pub(crate) struct Run {
     pub(crate) others: f64,
     /// Memory without streams, then at each load of a memory scenario, KiB.
     pub(crate) resident_kib: Vec<u64>,
+    /// From the start of the proxy's process to its first accepted connection.
+    pub(crate) start: Option<Duration>,
+    /// From the client's end of a held stream to the upstream's, microseconds.
+    pub(crate) ended_after_us: Vec<u32>,
 }
 
 /// Runs all selected scenarios and prints the report.
@@ -66,7 +70,7 @@ fn measure(options: &Options, tls: Tls) -> Result<(), Failure> {
             let mut turns: Vec<_> = proxies.iter().copied().map(Some).collect();
             let first = round as usize % turns.len().max(1);
             turns.rotate_left(first);
-            if scenario.kind != Kind::Memory {
+            if !scenario.kind.is_memory() {
                 turns.insert(0, None);
             }
             for proxy in turns {
@@ -130,7 +134,7 @@ impl<'a> Bench<'a> {
         let running = match proxy {
             Some(proxy) => {
                 let tokenmeter = &self.options.tokenmeter;
-                Some(Running::start(proxy, tokenmeter, &self.upstream, &self.folder, &[], self.tls)?)
+                Some(Running::start(proxy, tokenmeter, &self.upstream, &self.folder, &MANY, self.tls)?)
             }
             None => None,
         };
@@ -139,7 +143,7 @@ impl<'a> Bench<'a> {
         let target = running.as_ref().map_or(direct, Running::target);
         let mut tokens = 0;
         let mut resident_kib = Vec::new();
-        if scenario.kind == Kind::Memory {
+        if scenario.kind.is_memory() {
             std::thread::sleep(SETTLE);
             resident_kib.extend(running.as_ref().map(|running| cpu::resident_kib(&running.child.tree())));
         } else {
@@ -156,7 +160,7 @@ impl<'a> Bench<'a> {
         let mut sum = Seen::default();
         for &load in scenario.loads {
             let seen = self::load(load, &target, || {
-                if scenario.kind == Kind::Memory {
+                if scenario.kind.is_memory() {
                     std::thread::sleep(A_FRAME_LATER);
                     resident_kib.push(cpu::resident_kib(&tree));
                 }
@@ -164,16 +168,31 @@ impl<'a> Bench<'a> {
             tokens += seen.replies * load.ask.tokens();
             sum = add(sum, seen);
         }
+        let mut ended_after_us = Vec::new();
+        for left in &sum.left_at_us {
+            ended_after_us.push(wire::since_us(*left, self.mock.line()?.parse()?));
+        }
         std::thread::sleep(SETTLE);
         let proxy_cpu_ns = cpu::on_cpu_ns(&tree).saturating_sub(proxy_before);
         let ours = self.ours_ns().saturating_sub(ours) + proxy_cpu_ns + sum.cpu_ns;
         let busy = cpu::machine_busy_ns().saturating_sub(busy);
         let cores = std::thread::available_parallelism()?.get() as f64;
         let others = busy.saturating_sub(ours) as f64 / (began.elapsed().as_nanos() as f64 * cores);
-        if let (Some(running), 0) = (&running, sum.failed) {
+        // The client of a held stream leaves at any frame.
+        if let (Some(running), 0, false) = (&running, sum.failed, scenario.kind == Kind::Cancel) {
             running.check_counted(tokens)?;
         }
-        Ok(Run { round, scenario: scenario.name, proxy, seen: sum, proxy_cpu_ns, others, resident_kib })
+        Ok(Run {
+            round,
+            scenario: scenario.name,
+            proxy,
+            seen: sum,
+            proxy_cpu_ns,
+            others,
+            resident_kib,
+            start: running.map(|running| running.start),
+            ended_after_us,
+        })
     }
 
     /// CPU time of processes that outlive a run: the mock and the spinners.

@@ -27,16 +27,31 @@ pub(crate) enum Kind {
     Requests,
     /// Memory per stream.
     Memory,
+    /// Memory per idle connection.
+    Idle,
+    /// The time from the client's end to the upstream's.
+    Cancel,
+}
+
+impl Kind {
+    /// Returns true if the scenario measures memory. Then it has no direct run and no warm-up.
+    pub(crate) fn is_memory(self) -> bool {
+        matches!(self, Self::Memory | Self::Idle)
+    }
 }
 
 const fn stream(connections: u32, requests: u32, text: u32, pause_us: u32) -> Load {
-    Load { connections, requests, ask: Ask::Stream { text, pause_us, pad: 0 } }
+    Load::new(connections, requests, Ask::Stream { text, pause_us, pad: 0 })
+}
+
+const fn idle(connections: u32) -> Load {
+    Load { connections, requests: 1, ask: Ask::Json, idle_ms: 2000 }
 }
 
 const FOUR_KIB: Ask = Ask::Stream { text: 1000, pause_us: 0, pad: 4096 - FRAME_BYTES as u32 };
 
 /// All of them.
-pub(crate) const ALL: [Scenario; 8] = [
+pub(crate) const ALL: [Scenario; 10] = [
     Scenario {
         name: "slow1000",
         what: "1,000 streams, 200 frames each, 50 ms between two",
@@ -53,13 +68,13 @@ pub(crate) const ALL: [Scenario; 8] = [
         name: "sat4k",
         what: "32 streams at a time, 64 in all, 1,000 frames of 4 KiB each, no pause",
         kind: Kind::Full,
-        loads: &[Load { connections: 32, requests: 2, ask: FOUR_KIB }],
+        loads: &[Load::new(32, 2, FOUR_KIB)],
     },
     Scenario {
         name: "short",
         what: "16 clients, 1,500 requests each, a JSON reply of 16 tokens",
         kind: Kind::Requests,
-        loads: &[Load { connections: 16, requests: 1500, ask: Ask::Json }],
+        loads: &[Load::new(16, 1500, Ask::Json)],
     },
     Scenario {
         name: "brief",
@@ -84,5 +99,17 @@ pub(crate) const ALL: [Scenario; 8] = [
         what: "no stream, then 100, then 1,000, each a frame a second",
         kind: Kind::Memory,
         loads: &[stream(100, 1, 4, 1_000_000), stream(1000, 1, 4, 1_000_000)],
+    },
+    Scenario {
+        name: "idle",
+        what: "no connection, then 1,000, then 8,000, each idle after one JSON reply",
+        kind: Kind::Idle,
+        loads: &[idle(1000), idle(8000)],
+    },
+    Scenario {
+        name: "cancel",
+        what: "300 streams, one after another, whose client leaves after the first text frame",
+        kind: Kind::Cancel,
+        loads: &[Load::new(1, 300, Ask::Held)],
     },
 ];

@@ -41,6 +41,8 @@ pub(crate) enum Ask {
         /// Bytes of padding in each.
         pad: u32,
     },
+    /// A stream of a text frame every 10 ms, until the client closes the connection.
+    Held,
 }
 
 impl Ask {
@@ -51,6 +53,7 @@ impl Ask {
             Self::Stream { text, pause_us, pad } => {
                 format!(r#""max_tokens":{text},"pause_us":{pause_us},"pad":{pad},"stream":true"#)
             }
+            Self::Held => r#""max_tokens":1,"held":true,"stream":true"#.to_owned(),
         };
         let body = format!(
             r#"{{"model":"tiny","messages":[{{"role":"system","content":"You are a careful clerk."}},{{"role":"user","content":"Tell me in one sentence what a meter does, please."}}],"temperature":0.7,{wish}}}"#
@@ -68,6 +71,9 @@ impl Ask {
         if !body.contains(r#""stream":true"#) {
             return Some(Self::Json);
         }
+        if body.contains(r#""held":true"#) {
+            return Some(Self::Held);
+        }
         let number = |key: &str| {
             let (_, value) = body.split_once(key)?;
             value.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
@@ -83,6 +89,7 @@ impl Ask {
     pub(crate) fn frames(&self) -> u64 {
         match self {
             Self::Json => 1,
+            Self::Held => u64::MAX,
             // The role, the finish and `[DONE]`.
             Self::Stream { text, .. } => u64::from(*text) + 3,
         }
@@ -92,6 +99,8 @@ impl Ask {
     pub(crate) fn tokens(&self) -> u64 {
         match self {
             Self::Json => JSON_TOKENS,
+            // The client leaves after the first; a frame that is sent meanwhile may be counted.
+            Self::Held => 1,
             Self::Stream { text, .. } => u64::from(*text),
         }
     }
@@ -165,11 +174,16 @@ pub(crate) fn stamp(to: &mut [u8], mut us: u32) {
     }
 }
 
+/// Returns the microseconds from a time to a later one.
+pub(crate) fn since_us(earlier: u32, later: u32) -> u32 {
+    later.wrapping_sub(earlier) % STAMP_MODULUS
+}
+
 /// The age of a stamp; `None` if it is invalid.
 pub(crate) fn age_us(stamp: &[u8], now: u32) -> Option<u32> {
     let digit = |byte: &u8| DIGITS.iter().position(|digit| digit == byte);
     let sent = stamp.iter().try_fold(0, |us, byte| Some(us * 64 + digit(byte)? as u32))?;
-    Some(now.wrapping_sub(sent) % STAMP_MODULUS)
+    Some(since_us(sent, now))
 }
 
 #[cfg(test)]
@@ -192,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_request_round_trips() {
-        for ask in [Ask::Json, Ask::Stream { text: 7, pause_us: 50_000, pad: 3 }] {
+        for ask in [Ask::Json, Ask::Stream { text: 7, pause_us: 50_000, pad: 3 }, Ask::Held] {
             let request = String::from_utf8(ask.request("h")).unwrap();
             let (_, body) = request.split_once("\r\n\r\n").unwrap();
             assert_eq!(Ask::read(body), Some(ask));
