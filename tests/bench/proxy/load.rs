@@ -89,7 +89,8 @@ impl Load {
             Ask::Held => ("held", 0, 0, 0),
             Ask::Stream { text, pause_us, pad } => ("stream", text, pause_us, pad),
         };
-        let numbers = [self.connections, self.requests, text, pause_us, pad, self.idle_ms];
+        let rewrites = u32::from(target.rewrites);
+        let numbers = [self.connections, self.requests, text, pause_us, pad, self.idle_ms, rewrites];
         let folder = target.tls.map_or_else(|| CLEAR.to_owned(), Certificate::folder);
         let words = ["load".to_owned(), target.address.to_owned(), folder, kind.to_owned()];
         words.into_iter().chain(numbers.iter().map(u32::to_string)).collect()
@@ -103,12 +104,14 @@ pub(crate) struct Target<'a> {
     pub(crate) address: &'a str,
     /// Its certificate, if it speaks TLS.
     pub(crate) tls: Option<&'a Certificate>,
+    /// True if its responses have other bytes than the upstream's.
+    pub(crate) rewrites: bool,
 }
 
 impl<'a> Target<'a> {
     /// A server without TLS.
     pub(crate) fn clear(address: &'a str) -> Self {
-        Self { address, tls: None }
+        Self { address, tls: None, rewrites: false }
     }
 }
 
@@ -121,8 +124,8 @@ pub(crate) fn run(words: &[&str]) -> Result<(), Failure> {
         return Err("load TARGET clear|FOLDER json|stream|held …".into());
     };
     let numbers = numbers.iter().map(|word| word.parse()).collect::<Result<Vec<u32>, _>>()?;
-    let [connections, requests, text, pause_us, pad, idle_ms] = numbers[..] else {
-        return Err("load TARGET FOLDER KIND CONNECTIONS REQUESTS TEXT PAUSE_US PAD IDLE_MS".into());
+    let [connections, requests, text, pause_us, pad, idle_ms, rewrites] = numbers[..] else {
+        return Err("load TARGET FOLDER KIND CONNECTIONS REQUESTS TEXT PAUSE_US PAD IDLE_MS REWRITES".into());
     };
     let ask = match *kind {
         "json" => Ask::Json,
@@ -131,7 +134,7 @@ pub(crate) fn run(words: &[&str]) -> Result<(), Failure> {
     };
     let load = Load { connections, requests, ask, idle_ms };
     let tls = (*folder != CLEAR).then(|| Certificate::of(folder).connector()).transpose()?;
-    let mut seen = LocalSet::new().block_on(&socket::runtime()?, all(load, target, tls))?;
+    let mut seen = LocalSet::new().block_on(&socket::runtime()?, all(load, target, tls, rewrites == 1))?;
     seen.cpu_ns = cpu::on_cpu_ns(&[std::process::id()]);
     Ok(child::say(&serde_json::to_string(&seen)?)?)
 }
@@ -161,9 +164,10 @@ struct Shared {
     request: Vec<u8>,
     to_flow: Cell<u32>,
     lanes: Semaphore,
+    rewrites: bool,
 }
 
-async fn all(load: Load, target: &str, tls: Option<TlsConnector>) -> Result<Seen, Failure> {
+async fn all(load: Load, target: &str, tls: Option<TlsConnector>, rewrites: bool) -> Result<Seen, Failure> {
     let pad = if let Ask::Stream { pad, .. } = load.ask { pad } else { 0 };
     let shared = Rc::new(Shared {
         load,
@@ -173,6 +177,7 @@ async fn all(load: Load, target: &str, tls: Option<TlsConnector>) -> Result<Seen
         request: load.ask.request(target),
         to_flow: Cell::new(load.connections),
         lanes: Semaphore::new(if load.idle_ms > 0 { LANES } else { load.connections as usize }),
+        rewrites,
     });
     let began = Instant::now();
     let tasks: Vec<_> = (0..load.connections)
@@ -262,7 +267,10 @@ async fn exchange(slot: &mut Option<Stream>, shared: &Shared, own: &mut Own) -> 
     let began = Instant::now();
     stream.write_all(&shared.request).await.map_err(said("send"))?;
     stream.flush().await.map_err(said("send"))?;
-    let mut reply = Reply::new(shared.load.ask, &shared.frames);
+    let mut reply = match shared.rewrites {
+        false => Reply::new(shared.load.ask, &shared.frames),
+        true => Reply::rewritten(shared.load.ask, &shared.frames),
+    };
     let mut first = None;
     let is_held = shared.load.ask == Ask::Held;
     while !(reply.is_whole() || is_held && first.is_some()) {

@@ -2,7 +2,7 @@
 //! tokenmeter with full metering beside nginx, HAProxy and a relay that only receives and sends.
 //!
 //! `tests/bench/run` installs the peers and runs it; `tests/bench/performance.md` explains the numbers. In reading
-//! order: [`wire`] has the bytes, [`mock`] sends them, [`load`] requests and checks them ([`reply`]), [`floor`] is the
+//! order: [`wire`] has the bytes, [`mock`] sends them, [`load`] requests and checks them ([`reply`], [`rewritten`]), [`floor`] is the
 //! lower bound of a proxy, [`peers`] starts the others, [`scenario`] lists the loads, [`rounds`] alternates, [`report`]
 //! compares. [`instructions`] counts instead of measuring time.
 
@@ -21,6 +21,7 @@ mod peers;
 mod quantile;
 mod reply;
 mod report;
+mod rewritten;
 mod rounds;
 mod scenario;
 mod scrape;

@@ -76,6 +76,12 @@ pub(crate) const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\nserver: uvicorn\r\n\
 /// The next whole request; `None` at the end.
 async fn next(stream: &mut Stream, inbox: &mut Vec<u8>) -> io::Result<Option<Ask>> {
     loop {
+        if inbox.starts_with(b"GET ") && inbox.ends_with(b"\r\n\r\n") {
+            // Routers ask whether the server is healthy.
+            inbox.clear();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await?;
+            stream.flush().await?;
+        }
         if let Some((ask, bytes)) = request(inbox)? {
             inbox.drain(..bytes);
             return Ok(Some(ask));

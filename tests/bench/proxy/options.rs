@@ -20,7 +20,8 @@ bench-proxy --ledger[=DIR] [--rounds N] [--scenarios a,b] [--tokenmeter PATH]
   --rounds N         alternating rounds, 1 to 100 (default 5)
   --scenarios a,b    of slow1000, sat, sat4k, short, brief, lat16, lat64, memory, idle,
                      cancel (default all)
-  --proxies a,b      of floor, nginx, haproxy-http, tokenmeter (default all)
+  --proxies a,b      of floor, nginx, haproxy-http, tokenmeter (default), litellm, vllm-router;
+                     litellm writes frames anew, so only their texts are compared
   --tls a,b          of off, client, upstream, both: the connections that use TLS, each a table of its
                      own (default off); floor has none and is left out with it
   --tokenmeter PATH  the binary to measure (default: the one beside this one)
@@ -65,7 +66,7 @@ impl Options {
         let mut options = Self {
             rounds: 5,
             scenarios: scenario::ALL.to_vec(),
-            proxies: Proxy::ALL.to_vec(),
+            proxies: Proxy::DEFAULT.to_vec(),
             tls: vec![Tls::Off],
             tokenmeter: beside,
             collectors: Vec::new(),

@@ -1,9 +1,10 @@
 //! The measured proxies: each is started on the proxies' core, with one worker.
 
 use std::fs;
+use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use crate::child::{Child, PROXY_CORE};
@@ -14,8 +15,11 @@ use crate::{Failure, scrape};
 const NGINX: &str = include_str!("../peers/nginx.conf");
 const HAPROXY: &str = include_str!("../peers/haproxy-http.cfg");
 
-/// Maximum time until a proxy accepts.
-const TO_START: Duration = Duration::from_secs(5);
+/// LiteLLM's start, with its settings, as the tests of engines have it.
+const START_LITELLM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../engines/start-litellm");
+
+/// Maximum time until a proxy accepts; LiteLLM needs most of it.
+const TO_START: Duration = Duration::from_secs(120);
 
 /// A measured proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +32,19 @@ pub(crate) enum Proxy {
     Haproxy,
     /// tokenmeter, metering.
     Tokenmeter,
+    /// LiteLLM's proxy, which writes every frame anew.
+    Litellm,
+    /// vLLM's router.
+    VllmRouter,
 }
 
 impl Proxy {
     /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Floor, Self::Nginx, Self::Haproxy, Self::Tokenmeter];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Floor, Self::Nginx, Self::Haproxy, Self::Tokenmeter, Self::Litellm, Self::VllmRouter];
+
+    /// Those that are measured unless others are named.
+    pub(crate) const DEFAULT: [Self; 4] = [Self::Floor, Self::Nginx, Self::Haproxy, Self::Tokenmeter];
 
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
@@ -41,12 +53,19 @@ impl Proxy {
             Self::Nginx => "nginx",
             Self::Haproxy => "haproxy-http",
             Self::Tokenmeter => "tokenmeter",
+            Self::Litellm => "litellm",
+            Self::VllmRouter => "vllm-router",
         }
     }
 
     /// True if it can use TLS.
     pub(crate) fn has_tls(self) -> bool {
-        self != Self::Floor
+        matches!(self, Self::Nginx | Self::Haproxy | Self::Tokenmeter)
+    }
+
+    /// True if its responses have other bytes than the upstream's.
+    pub(crate) fn rewrites(self) -> bool {
+        self == Self::Litellm
     }
 
     /// Its version, as it reports it.
@@ -56,6 +75,8 @@ impl Proxy {
             Self::Nginx => Command::new(nginx()).arg("-v").output(),
             Self::Haproxy => Command::new(haproxy()).arg("-v").output(),
             Self::Tokenmeter => Command::new(tokenmeter).arg("--version").output(),
+            Self::Litellm => pip_version("engines/litellm", "litellm"),
+            Self::VllmRouter => pip_version("bench/vllm-router", "vllm-router"),
         };
         let output = output.map_err(|error| format!("{} does not run: {error}", self.name()))?;
         let said = [output.stdout, output.stderr].concat();
@@ -71,6 +92,18 @@ fn nginx() -> &'static str {
 
 fn haproxy() -> &'static str {
     if Path::new("/usr/sbin/haproxy").exists() { "/usr/sbin/haproxy" } else { "haproxy" }
+}
+
+/// The version of a package of a Python environment that `tests/bench/run` installs.
+fn pip_version(environment: &str, package: &str) -> io::Result<Output> {
+    let says = format!("import importlib.metadata as m; print(m.version('{package}'))");
+    Command::new(installed(&format!("{environment}/bin/python"))).args(["-c", &says]).output()
+}
+
+/// A program that `tests/bench/run` installs.
+fn installed(path: &str) -> String {
+    let home = std::env::var("HOME").unwrap_or_default();
+    format!("{home}/.cache/tokenmeter/{path}")
 }
 
 /// A folder for files of the peers, removed at the end.
@@ -99,6 +132,7 @@ impl Drop for RunDir {
 
 /// A proxy that accepts connections.
 pub(crate) struct Running {
+    proxy: Proxy,
     /// Its processes.
     pub(crate) child: Child,
     /// Its address.
@@ -161,6 +195,15 @@ impl Running {
                 }
                 (tokenmeter.to_string_lossy().into_owned(), own(&words))
             }
+            Proxy::Litellm => (START_LITELLM.to_owned(), own(&[port(&address), port(upstream)])),
+            Proxy::VllmRouter => {
+                let worker = format!("http://{upstream}");
+                let words = ["--host", "127.0.0.1", "--port", port(&address), "--worker-urls", &worker];
+                let metrics = free_address()?;
+                let words =
+                    words.into_iter().chain(["--prometheus-port", port(&metrics), "--log-level", "error"]);
+                (installed("bench/vllm-router/bin/vllm-router"), own(&words.collect::<Vec<_>>()))
+            }
         };
         let environment: Vec<String> =
             environment.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -168,7 +211,7 @@ impl Running {
         let began = Instant::now();
         let child = Child::start(PROXY_CORE, &before, &program, &words, Some(&log))?;
         let tls = tls.of_clients().then(|| certificate.clone());
-        let mut running = Self { child, address, admin, start: Duration::ZERO, tls };
+        let mut running = Self { proxy, child, address, admin, start: Duration::ZERO, tls };
         while TcpStream::connect(&running.address).is_err() {
             if running.child.has_ended() || began.elapsed() > TO_START {
                 let said = fs::read_to_string(&log).unwrap_or_default();
@@ -182,7 +225,7 @@ impl Running {
 
     /// The proxy as its clients reach it.
     pub(crate) fn target(&self) -> Target<'_> {
-        Target { address: &self.address, tls: self.tls.as_ref() }
+        Target { address: &self.address, tls: self.tls.as_ref(), rewrites: self.proxy.rewrites() }
     }
 
     /// Checks that the proxy counted the traffic, if it counts.
@@ -206,8 +249,12 @@ fn peer_tls(proxy: Proxy) -> (&'static str, &'static str) {
         Proxy::Haproxy => {
             ("ssl crt RUNDIR/both.pem alpn http/1.1", "ssl verify required ca-file RUNDIR/cert.pem")
         }
-        Proxy::Floor | Proxy::Tokenmeter => ("", ""),
+        Proxy::Floor | Proxy::Tokenmeter | Proxy::Litellm | Proxy::VllmRouter => ("", ""),
     }
+}
+
+fn port(address: &str) -> &str {
+    address.rsplit(':').next().unwrap_or(address)
 }
 
 /// An unused address. Another process could take it before its user does; then the user reports that.

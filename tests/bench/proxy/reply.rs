@@ -1,6 +1,7 @@
 //! The check of one reply: parses its head, decodes its chunks, and compares every byte of its body with the mock's. A
 //! proxy may frame the body differently; it must not change it.
 
+use crate::rewritten::Rewritten;
 use crate::wire::{self, Ask, Frames};
 
 /// Maximum bytes of a head.
@@ -17,6 +18,8 @@ pub(crate) struct Reply<'a> {
     stamp: [u8; 5],
     head: Vec<u8>,
     state: State,
+    /// The check of the body in place of the comparison of every byte.
+    rewritten: Option<Rewritten>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +44,21 @@ pub(crate) type Wrong = String;
 impl<'a> Reply<'a> {
     /// The reply to `ask` before its first byte.
     pub(crate) fn new(ask: Ask, frames: &'a Frames) -> Self {
-        Self { ask, frames, frame: 0, seen: 0, stamp: [0; 5], head: Vec::new(), state: State::Head }
+        Self {
+            ask,
+            frames,
+            frame: 0,
+            seen: 0,
+            stamp: [0; 5],
+            head: Vec::new(),
+            state: State::Head,
+            rewritten: None,
+        }
+    }
+
+    /// A reply that a proxy writes anew.
+    pub(crate) fn rewritten(ask: Ask, frames: &'a Frames) -> Self {
+        Self { rewritten: Some(Rewritten::new(ask)), ..Self::new(ask, frames) }
     }
 
     /// Returns true once the reply is complete.
@@ -141,6 +158,11 @@ impl<'a> Reply<'a> {
 
     /// Compares bytes with the expected ones.
     fn body(&mut self, mut bytes: &[u8], now: u32, aged: &mut impl FnMut(u32)) -> Result<(), Wrong> {
+        if let Some(rewritten) = &mut self.rewritten {
+            rewritten.feed(bytes, now, self.frames, aged)?;
+            self.frame = rewritten.texts().into();
+            return Ok(());
+        }
         while !bytes.is_empty() {
             let (expected, is_text) = self.expected().ok_or("more than was sent")?;
             let taken = (expected.len() - self.seen).min(bytes.len());
@@ -190,7 +212,13 @@ impl<'a> Reply<'a> {
         }
     }
 
-    fn end(&self) -> Result<State, Wrong> {
+    fn end(&mut self) -> Result<State, Wrong> {
+        if let Some(rewritten) = &self.rewritten {
+            rewritten.end()?;
+            // As many as were sent, however many the proxy made of them.
+            self.frame = self.ask.frames();
+            return Ok(State::Whole);
+        }
         if self.frame != self.ask.frames() || self.seen != 0 {
             return Err(format!("ended after {} of {} frames", self.frame, self.ask.frames()));
         }

@@ -34,10 +34,15 @@ pub(crate) fn tables(scenarios: &[Scenario], proxies: &[Proxy], runs: &[Run]) ->
         // Writing to a string does not fail.
         let _ = writeln!(
             out,
-            "\n### {}: {}\n\n{} frames in all, every byte compared. Others on the machine: median {:.0} %, at most {worst:.0} %.\n",
+            "\n### {}: {}\n\n{} frames in all, every byte compared{}. Others on the machine: median {:.0} %, at most {worst:.0} %.\n",
             scenario.name,
             scenario.what,
             frames,
+            if proxies.iter().any(|proxy| proxy.rewrites()) {
+                ", or every text where a proxy rewrites"
+            } else {
+                ""
+            },
             quantile::of(&mut others, 0.5).unwrap_or(0.0)
         );
         table(&mut out, scenario, proxies, &of);

@@ -139,7 +139,7 @@ impl<'a> Bench<'a> {
             None => None,
         };
         let direct = self.tls.of_upstream().then_some(&self.folder.certificate);
-        let direct = Target { address: &self.upstream, tls: direct };
+        let direct = Target { tls: direct, ..Target::clear(&self.upstream) };
         let target = running.as_ref().map_or(direct, Running::target);
         let mut tokens = 0;
         let mut resident_kib = Vec::new();
