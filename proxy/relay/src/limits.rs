@@ -40,6 +40,10 @@ pub const CONTENT_LENGTH_MAX: u64 = i64::MAX as u64;
 /// the longest default; most are at 5 to 60 s), so that clients close first and no request meets a closing socket.
 pub const CLIENT_IDLE: Duration = Duration::from_secs(95);
 
+/// The time after which an idle HTTP/1 connection releases its buffers: 16 KiB, which the next request allocates
+/// within microseconds.
+pub const RELEASE_AFTER: Duration = Duration::from_millis(200);
+
 /// The time for which an HTTP/1 connection may be idle at the end of the drain's delay, and later: a client in a dialog
 /// sends its next request within it, and learns from the response that the connection ends.
 pub const LAST_IDLE: Duration = Duration::from_secs(1);

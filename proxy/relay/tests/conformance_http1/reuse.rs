@@ -159,6 +159,29 @@ fn server_that_closes_idle_connections_does_not_close_after_streams() {
 }
 
 #[test]
+fn connection_without_buffers_serves_requests_however_they_arrive() {
+    let upstream = Upstream::answering(OK);
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    let long = format!("GET /x HTTP/1.1\r\nHost: h\r\nX: {}\r\n\r\n", "x".repeat(20_000));
+    for (text, cut) in
+        [(GET, 0), (GET, 1), (GET, GET.len() - 1), (&long, 10_000), (&GET.repeat(3), GET.len() + 1)]
+    {
+        for piece in [&text[..cut], &text[cut..]] {
+            // An idle connection releases its buffers; one in the middle of a head does not.
+            std::thread::sleep(Duration::from_millis(300));
+            client.send(piece);
+        }
+        for _ in 0..text.matches("GET").count() {
+            let head = client.head().expect("a response").to_ascii_lowercase();
+            assert!(head.starts_with("http/1.1 200") && !head.contains("connection:"), "{cut}: {head}");
+            assert_eq!(client.exactly(2), b"ok");
+        }
+    }
+    assert_eq!(proxy.seen().refused, []);
+}
+
+#[test]
 fn sent_request_is_never_sent_twice() {
     let served = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&served);

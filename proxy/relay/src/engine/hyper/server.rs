@@ -102,46 +102,77 @@ where
     R: Future<Output = Option<Response<B>>> + 'static,
     B: Body<Data = Bytes, Error = Cut> + 'static,
 {
-    let service = service_fn(move |request| forwarding(&forward, request));
-    let mut connection = engine.http1.serve_connection(ClientIo::new(client, engine), service);
     let half_close = engine.worker.plan.half_close;
     let mut gone = pin!(client.gone(half_close));
-    let served = std::future::poll_fn(|cx| {
-        client.waker.follow(cx);
-        let cx = &mut Context::from_waker(client.waker.waker());
-        loop {
-            if let Poll::Ready(served) = connection.poll_without_shutdown(cx) {
-                return Poll::Ready(Some(served));
+    let mut io = ClientIo::new(client, engine);
+    let mut service = service_fn(move |request| forwarding(&forward, request));
+    loop {
+        // Boxed: a connection without buffers has none.
+        let mut connection = Box::new(engine.http1.serve_connection(io, service));
+        let mut is_releasing = false;
+        let served = std::future::poll_fn(|cx| {
+            client.waker.follow(cx);
+            let cx = &mut Context::from_waker(client.waker.waker());
+            loop {
+                if let Poll::Ready(served) = connection.poll_without_shutdown(cx) {
+                    return Poll::Ready(Some(served));
+                }
+                is_releasing = false;
+                if client.stage().0 == Stage::Busy && gone.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(None);
+                }
+                match deadlines.as_mut().poll_due(cx) {
+                    Poll::Ready(Due::Release) => {
+                        // An idle connection ends at once and says nothing to its client.
+                        is_releasing = true;
+                        Pin::new(&mut *connection).graceful_shutdown();
+                    }
+                    Poll::Ready(Due::Leave) => Pin::new(&mut *connection).graceful_shutdown(),
+                    Poll::Ready(Due::Cut) => return Poll::Ready(None),
+                    Poll::Pending => return Poll::Pending,
+                }
             }
-            if client.stage().0 == Stage::Busy && gone.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(None);
+        })
+        .await;
+        match served {
+            Some(Ok(())) => {
+                let parts = connection.into_parts();
+                if client.has_switched() {
+                    return Served::Switched(parts.read_buf);
+                }
+                if is_releasing && readable(client, parts.read_buf, deadlines.as_mut()).await {
+                    (io, service) = (parts.io, parts.service);
+                    continue;
+                }
+                client.linger().await;
             }
-            match deadlines.as_mut().poll_due(cx) {
-                Poll::Ready(Due::Leave) => Pin::new(&mut connection).graceful_shutdown(),
-                Poll::Ready(Due::Cut) => return Poll::Ready(None),
-                Poll::Pending => return Poll::Pending,
+            Some(Err(error)) if error.is_parse() => {
+                // hyper has answered it; it still has to be counted.
+                engine.worker.refuse(Refusal::Framing);
+                drop(connection);
+                client.leave_unread();
+                client.linger().await;
             }
+            Some(Err(_)) | None => {}
         }
-    })
-    .await;
-    match served {
-        Some(Ok(())) => {
-            let parts = connection.into_parts();
-            if client.has_switched() {
-                return Served::Switched(parts.read_buf);
-            }
-            client.linger().await;
-        }
-        Some(Err(error)) if error.is_parse() => {
-            // hyper has answered it; it still has to be counted.
-            engine.worker.refuse(Refusal::Framing);
-            drop(connection);
-            client.leave_unread();
-            client.linger().await;
-        }
-        Some(Err(_)) | None => {}
+        return Served::Ended;
     }
-    Served::Ended
+}
+
+/// Waits for the next bytes of an idle connection; `read` are those that hyper has read. Returns false if the
+/// connection must end.
+async fn readable(client: &Client, read: Bytes, mut deadlines: Pin<&mut Deadlines>) -> bool {
+    if !read.is_empty() {
+        client.return_first(read);
+        return true;
+    }
+    std::future::poll_fn(|cx| {
+        if client.poll_readable(cx).is_ready() {
+            return Poll::Ready(true);
+        }
+        deadlines.as_mut().poll_due(cx).map(|_end| false)
+    })
+    .await
 }
 
 async fn http2<F, R, B>(
@@ -164,7 +195,8 @@ async fn http2<F, R, B>(
             }
             match deadlines.as_mut().poll_due(cx) {
                 Poll::Ready(Due::Leave) => connection.as_mut().graceful_shutdown(),
-                Poll::Ready(Due::Cut) => return Poll::Ready(()),
+                // Only HTTP/1 releases buffers.
+                Poll::Ready(Due::Cut | Due::Release) => return Poll::Ready(()),
                 Poll::Pending => return Poll::Pending,
             }
         }

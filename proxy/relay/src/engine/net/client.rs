@@ -255,6 +255,16 @@ impl Client {
         (!first.is_empty()).then(|| first.split_to(taken))
     }
 
+    /// Returns bytes that the engine has read and not used; it receives them again.
+    pub(crate) fn return_first(&self, read: Bytes) {
+        self.first.replace(read);
+    }
+
+    /// Ready when the socket has bytes, has ended or has failed.
+    pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.socket.poll_read_ready(cx).map(|_ready| ())
+    }
+
     /// Reads from the socket, or from its session, into `buffer`.
     pub(crate) fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let read = match &self.tls {

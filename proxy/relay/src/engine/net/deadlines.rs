@@ -15,14 +15,16 @@ use crate::state::WorkerState;
 
 /// The action that is due for a connection.
 pub(crate) enum Due {
+    /// Release the engine's buffers until the client sends its next request.
+    Release,
     /// End after the current request.
     Leave,
     /// End now.
     Cut,
 }
 
-/// The deadlines of one connection, and the worker's signal to end. Each action is due once: first to end after the
-/// current request, then, if the connection is still open, to be closed.
+/// The deadlines of one connection, and the worker's signal to end. Each end is due once: first to end after the
+/// current request, then, if the connection is still open, to be closed. Before that, an idle HTTP/1 connection releases its buffers.
 #[pin_project::pin_project]
 pub(crate) struct Deadlines {
     worker: Rc<WorkerState>,
@@ -31,6 +33,8 @@ pub(crate) struct Deadlines {
     deadline: Sleep,
     /// The stage that the deadline belongs to, and true if the worker's signal was sent.
     turn: Option<(u64, bool)>,
+    /// The stage in which the connection has released its buffers.
+    released_in: Option<u64>,
     #[pin]
     leaving: OwnedNotified,
     is_listening: bool,
@@ -45,6 +49,7 @@ impl Deadlines {
             client: Rc::clone(client),
             deadline: tokio::time::sleep(worker.plan.head_timeout),
             turn: None,
+            released_in: None,
             leaving: worker.leaving.ordered(),
             is_listening: false,
             is_leaving: false,
@@ -71,9 +76,12 @@ impl Deadlines {
             return Poll::Ready(Due::Leave);
         }
         let (stage, turn) = this.client.stage();
+        let holds_buffers =
+            *this.released_in != Some(turn) && !this.client.is_http2() && !this.client.is_blocked();
         let limit: Duration = match stage {
             Stage::Busy => return Poll::Pending,
             Stage::Fresh | Stage::Idle if is_ordered => limits::LAST_IDLE,
+            Stage::Idle if holds_buffers => limits::RELEASE_AFTER,
             Stage::Idle => limits::CLIENT_IDLE,
             Stage::Fresh | Stage::Head => this.worker.plan.head_timeout,
         };
@@ -85,6 +93,10 @@ impl Deadlines {
             return Poll::Pending;
         }
         *this.turn = None;
+        if stage == Stage::Idle && holds_buffers && !is_ordered {
+            *this.released_in = Some(turn);
+            return Poll::Ready(Due::Release);
+        }
         // A connection with an incomplete head is closed; an idle one ends gracefully first.
         if stage == Stage::Idle && !*this.is_leaving {
             *this.is_leaving = true;
