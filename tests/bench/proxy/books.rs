@@ -9,7 +9,7 @@ use crate::child::{self, Child};
 use crate::load::Seen;
 use crate::load::Target;
 use crate::options::Options;
-use crate::peers::{Proxy, RunDir, Running};
+use crate::peers::{RunDir, Running};
 use crate::scenario::{Kind, Scenario};
 use crate::tls::Tls;
 use crate::{Failure, cpu, quantile, rounds};
@@ -82,7 +82,7 @@ pub(crate) fn run(options: &Options, folder: &Path) -> Result<(), Failure> {
         }
     }
     println!("- Machine: {}", cpu::machine());
-    println!("- {} rounds, {}", options.rounds, Proxy::Tokenmeter.version(&options.tokenmeter)?);
+    println!("- {} rounds, {}", options.rounds, options.tokenmeter()?.version()?);
     print!("{}", table(&scenarios, &runs));
     match runs.iter().map(|run| run.seen.failed).sum() {
         0 => Ok(()),
@@ -122,18 +122,17 @@ fn measure(
         ("TOKENMETER_TENANTS", &tenants),
     ];
     let environment = if books { &all[..] } else { &[] };
-    let running =
-        Running::start(Proxy::Tokenmeter, &options.tokenmeter, upstream, place, environment, Tls::Off)?;
+    let running = Running::start(options.tokenmeter()?, upstream, place, environment, Tls::Off)?;
     let mut tokens = 0;
     for load in rounds::WARM_UP {
-        tokens += rounds::load(load, &Target::clear(&running.address), || {})?.replies * load.ask.tokens();
+        tokens += rounds::load(load, &Target::clear(&running.address), || {})?.replies * load.tokens();
     }
     let tree = running.child.tree();
     let before = cpu::on_cpu_ns(&tree);
     let &[load] = scenario.loads else { return Err("a scenario of one load".into()) };
     let seen = rounds::load(load, &Target::clear(&running.address), || {})?;
     let cpu_us = (cpu::on_cpu_ns(&tree) - before) as f64 / 1e3 / units(scenario, &seen);
-    tokens += seen.replies * load.ask.tokens();
+    tokens += seen.replies * load.tokens();
     if seen.failed == 0 {
         running.check_counted(tokens)?;
     }

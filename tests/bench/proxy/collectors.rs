@@ -8,7 +8,7 @@ use crate::child::{self, Child};
 use crate::load::Target;
 use crate::load::{Load, Seen};
 use crate::options::Options;
-use crate::peers::{Proxy, RunDir, Running};
+use crate::peers::{RunDir, Running};
 use crate::tls::Tls;
 use crate::wire::Ask;
 use crate::{Failure, cpu, quantile, rounds};
@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
         }
     }
     println!("- Machine: {}", cpu::machine());
-    println!("- {} rounds, {}", options.rounds, Proxy::Tokenmeter.version(&options.tokenmeter)?);
+    println!("- {} rounds, {}", options.rounds, options.tokenmeter()?.version()?);
     print!("{}", table(&options.collectors, &pairs));
     match pairs.iter().map(|pair| pair.healthy.failed + pair.faulty.failed).sum() {
         0 => Ok(()),
@@ -84,8 +84,7 @@ fn measure(options: &Options, folder: &RunDir, upstream: &str, fault: Fault) -> 
         ("OTEL_BLRP_SCHEDULE_DELAY", "1000"),
         ("TOKENMETER_OTLP_SIGNALS", "metrics,traces,logs"),
     ];
-    let running =
-        Running::start(Proxy::Tokenmeter, &options.tokenmeter, upstream, folder, &environment, Tls::Off)?;
+    let running = Running::start(options.tokenmeter()?, upstream, folder, &environment, Tls::Off)?;
     for load in rounds::WARM_UP {
         rounds::load(load, &Target::clear(&running.address), || {})?;
     }

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::child::{self, Child};
 use crate::options::Options;
-use crate::peers::{Proxy, RunDir, Running};
+use crate::peers::{RunDir, Running};
 use crate::reply::Reply;
 use crate::tls::Tls;
 use crate::wire::{self, Ask, Frames};
@@ -183,7 +183,7 @@ impl Times {
 
 /// Runs the second client, with requests and probes.
 fn ask(address: &str, admin: &str) -> Result<Times, Failure> {
-    let (frames, request) = (Frames::new(0), ASK.request(address));
+    let (frames, request) = (Frames::new(0), ASK.request(wire::PATH, address));
     let mut times = Times::default();
     socket::runtime()?.block_on(async {
         for n in 0..REQUESTS {
@@ -241,7 +241,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let mut mock = Child::ourselves(child::ENDS_CORE, &["mock".to_owned()])?;
     let upstream = mock.line()?;
     println!("- Machine: {}", cpu::machine());
-    println!("- {} rounds, {}", options.rounds, Proxy::Tokenmeter.version(&options.tokenmeter)?);
+    println!("- {} rounds, {}", options.rounds, options.tokenmeter()?.version()?);
     println!("- Load average before: {}", cpu::load_average());
     let mut pairs = Vec::new();
     for round in 0..options.rounds {
@@ -275,8 +275,7 @@ fn measure(
     upstream: &str,
     (attack, is_under): (&Attack, bool),
 ) -> Result<Times, Failure> {
-    let running =
-        Running::start(Proxy::Tokenmeter, &options.tokenmeter, upstream, place, &[attack.limit], Tls::Off)?;
+    let running = Running::start(options.tokenmeter()?, upstream, place, &[attack.limit], Tls::Off)?;
     let admin = running.admin.as_deref().ok_or("tokenmeter has an admin address")?;
     let _attacker = match is_under {
         true => {

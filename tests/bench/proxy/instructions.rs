@@ -12,7 +12,7 @@ use crate::Failure;
 use crate::child::{Child, PROXY_CORE};
 use crate::lockstep::{BYTES_PATH, Client, Server};
 use crate::options::Options;
-use crate::peers::{RunDir, free_address};
+use crate::peers::{Binary, RunDir, free_address};
 use crate::wire::{self, Ask};
 
 /// Maximum time until tokenmeter accepts under callgrind.
@@ -67,7 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     fs::create_dir_all(folder)?;
     let server = Server::start()?;
     let address = free_address()?;
-    let mut profile = Profile::start(&options.tokenmeter, &address, &server, folder)?;
+    let mut profile = Profile::start(options.binary()?, &address, &server, folder)?;
     let mut client = Client::connect(&address, &server)?;
     let mut costs = Vec::new();
     for (path, frame, request) in [
@@ -159,7 +159,7 @@ struct Profile<'a> {
 }
 
 impl<'a> Profile<'a> {
-    fn start(tokenmeter: &Path, listen: &str, server: &Server, folder: &'a Path) -> Result<Self, Failure> {
+    fn start(tokenmeter: Binary, listen: &str, server: &Server, folder: &'a Path) -> Result<Self, Failure> {
         let file = format!("--callgrind-out-file={}", folder.join("out").display());
         let before =
             ["valgrind", "-q", "--tool=callgrind", "--cache-sim=yes", "--separate-threads=yes", &file];
@@ -168,13 +168,8 @@ impl<'a> Profile<'a> {
         let words =
             words.iter().chain(&["--workers", "1", "--engine-metrics", "off"]).map(|word| (*word).to_owned());
         let log = folder.join("log");
-        let mut child = Child::start(
-            PROXY_CORE,
-            &before,
-            &tokenmeter.to_string_lossy(),
-            &words.collect::<Vec<_>>(),
-            Some(&log),
-        )?;
+        let mut child =
+            Child::start(PROXY_CORE, &before, tokenmeter.path, &words.collect::<Vec<_>>(), Some(&log))?;
         let began = Instant::now();
         while TcpStream::connect(listen).is_err() {
             if child.has_ended() || began.elapsed() > TO_START {

@@ -30,6 +30,8 @@ pub(crate) struct Load {
     pub(crate) ask: Ask,
     /// The time that connections stay open after the last reply; then they are opened a few at a time. 0 is none.
     pub(crate) idle_ms: u32,
+    /// Their path.
+    pub(crate) path: &'static str,
 }
 
 /// The line that reports the first text of every connection, or that all of them are idle.
@@ -77,9 +79,14 @@ pub(crate) struct Seen {
 }
 
 impl Load {
-    /// A load whose connections are closed after their last reply.
+    /// A load of metered requests, whose connections are closed after their last reply.
     pub(crate) const fn new(connections: u32, requests: u32, ask: Ask) -> Self {
-        Self { connections, requests, ask, idle_ms: 0 }
+        Self { connections, requests, ask, idle_ms: 0, path: wire::PATH }
+    }
+
+    /// Output tokens of one reply, for a meter.
+    pub(crate) fn tokens(&self) -> u64 {
+        if self.path == wire::UNMETERED_PATH { 0 } else { self.ask.tokens() }
     }
 
     /// The arguments that [`run`] reads.
@@ -92,7 +99,8 @@ impl Load {
         let rewrites = u32::from(target.rewrites);
         let numbers = [self.connections, self.requests, text, pause_us, pad, self.idle_ms, rewrites];
         let folder = target.tls.map_or_else(|| CLEAR.to_owned(), Certificate::folder);
-        let words = ["load".to_owned(), target.address.to_owned(), folder, kind.to_owned()];
+        let words =
+            ["load".to_owned(), target.address.to_owned(), folder, self.path.to_owned(), kind.to_owned()];
         words.into_iter().chain(numbers.iter().map(u32::to_string)).collect()
     }
 }
@@ -120,19 +128,24 @@ const CLEAR: &str = "clear";
 
 /// Sends requests, checks the replies, and prints the results.
 pub(crate) fn run(words: &[&str]) -> Result<(), Failure> {
-    let [target, folder, kind, numbers @ ..] = words else {
-        return Err("load TARGET clear|FOLDER json|stream|held …".into());
+    let [target, folder, path, kind, numbers @ ..] = words else {
+        return Err("load TARGET clear|FOLDER PATH json|stream|held …".into());
     };
+    let paths = [wire::PATH, wire::UNMETERED_PATH];
+    let path =
+        paths.into_iter().find(|known| known == path).ok_or_else(|| format!("PATH: one of {paths:?}"))?;
     let numbers = numbers.iter().map(|word| word.parse()).collect::<Result<Vec<u32>, _>>()?;
     let [connections, requests, text, pause_us, pad, idle_ms, rewrites] = numbers[..] else {
-        return Err("load TARGET FOLDER KIND CONNECTIONS REQUESTS TEXT PAUSE_US PAD IDLE_MS REWRITES".into());
+        return Err(
+            "load TARGET FOLDER PATH KIND CONNECTIONS REQUESTS TEXT PAUSE_US PAD IDLE_MS REWRITES".into()
+        );
     };
     let ask = match *kind {
         "json" => Ask::Json,
         "held" => Ask::Held,
         _ => Ask::Stream { text, pause_us, pad },
     };
-    let load = Load { connections, requests, ask, idle_ms };
+    let load = Load { path, idle_ms, ..Load::new(connections, requests, ask) };
     let tls = (*folder != CLEAR).then(|| Certificate::of(folder).connector()).transpose()?;
     let mut seen = LocalSet::new().block_on(&socket::runtime()?, all(load, target, tls, rewrites == 1))?;
     seen.cpu_ns = cpu::on_cpu_ns(&[std::process::id()]);
@@ -174,7 +187,7 @@ async fn all(load: Load, target: &str, tls: Option<TlsConnector>, rewrites: bool
         target: target.to_owned(),
         tls,
         frames: Frames::new(pad),
-        request: load.ask.request(target),
+        request: load.ask.request(load.path, target),
         to_flow: Cell::new(load.connections),
         lanes: Semaphore::new(if load.idle_ms > 0 { LANES } else { load.connections as usize }),
         rewrites,

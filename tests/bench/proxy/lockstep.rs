@@ -103,9 +103,7 @@ impl<'a> Client<'a> {
 
     /// Sends a request to a path and receives its reply, whose every byte is compared.
     pub(crate) fn exchange(&mut self, ask: Ask, path: &str) -> Result<(), Failure> {
-        let request = ask.request("proxy");
-        self.stream.write_all(format!("POST {path}").as_bytes())?;
-        self.stream.write_all(&request["POST ".len() + wire::PATH.len()..])?;
+        self.stream.write_all(&ask.request(path, "proxy"))?;
         let mut reply = Reply::new(ask, &self.frames);
         let mut turns = match ask {
             Ask::Json | Ask::Held => 0,

@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_request_is_read_only_when_whole() {
         let ask = Ask::Stream { text: 3, pause_us: 0, pad: 0 };
-        let whole = ask.request("upstream");
+        let whole = ask.request(wire::PATH, "upstream");
         for end in 0..whole.len() {
             assert!(request(&whole[..end]).unwrap().is_none());
         }

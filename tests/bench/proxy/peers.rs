@@ -31,20 +31,26 @@ pub(crate) enum Proxy {
     /// HAProxy, reading HTTP.
     Haproxy,
     /// tokenmeter, metering.
-    Tokenmeter,
+    Tokenmeter(Binary),
     /// LiteLLM's proxy, which writes every frame anew.
     Litellm,
     /// vLLM's router.
     VllmRouter,
 }
 
-impl Proxy {
-    /// All of them.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Floor, Self::Nginx, Self::Haproxy, Self::Tokenmeter, Self::Litellm, Self::VllmRouter];
+/// A binary of tokenmeter. Its texts live as long as the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Binary {
+    /// Its name in the tables.
+    pub(crate) name: &'static str,
+    /// Its path.
+    pub(crate) path: &'static str,
+}
 
-    /// Those that are measured unless others are named.
-    pub(crate) const DEFAULT: [Self; 4] = [Self::Floor, Self::Nginx, Self::Haproxy, Self::Tokenmeter];
+impl Proxy {
+    /// Those that are not tokenmeter.
+    pub(crate) const PEERS: [Self; 5] =
+        [Self::Floor, Self::Nginx, Self::Haproxy, Self::Litellm, Self::VllmRouter];
 
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
@@ -52,7 +58,7 @@ impl Proxy {
             Self::Floor => "floor",
             Self::Nginx => "nginx",
             Self::Haproxy => "haproxy-http",
-            Self::Tokenmeter => "tokenmeter",
+            Self::Tokenmeter(binary) => binary.name,
             Self::Litellm => "litellm",
             Self::VllmRouter => "vllm-router",
         }
@@ -60,7 +66,12 @@ impl Proxy {
 
     /// True if it can use TLS.
     pub(crate) fn has_tls(self) -> bool {
-        matches!(self, Self::Nginx | Self::Haproxy | Self::Tokenmeter)
+        matches!(self, Self::Nginx | Self::Haproxy | Self::Tokenmeter(_))
+    }
+
+    /// True if it is measured unless others are named.
+    pub(crate) fn is_default(self) -> bool {
+        !matches!(self, Self::Litellm | Self::VllmRouter)
     }
 
     /// True if its responses have other bytes than the upstream's.
@@ -69,12 +80,12 @@ impl Proxy {
     }
 
     /// Its version, as it reports it.
-    pub(crate) fn version(self, tokenmeter: &Path) -> Result<String, Failure> {
+    pub(crate) fn version(self) -> Result<String, Failure> {
         let output = match self {
             Self::Floor => return Ok("floor: this program's own relay".into()),
             Self::Nginx => Command::new(nginx()).arg("-v").output(),
             Self::Haproxy => Command::new(haproxy()).arg("-v").output(),
-            Self::Tokenmeter => Command::new(tokenmeter).arg("--version").output(),
+            Self::Tokenmeter(binary) => Command::new(binary.path).arg("--version").output(),
             Self::Litellm => pip_version("engines/litellm", "litellm"),
             Self::VllmRouter => pip_version("bench/vllm-router", "vllm-router"),
         };
@@ -148,7 +159,6 @@ impl Running {
     /// Starts a proxy in front of `upstream`, with these further environment variables and TLS.
     pub(crate) fn start(
         proxy: Proxy,
-        tokenmeter: &Path,
         upstream: &str,
         folder: &RunDir,
         environment: &[(&str, &str)],
@@ -179,7 +189,7 @@ impl Running {
             }
             Proxy::Nginx => (nginx().to_owned(), own(&["-c", &fill(NGINX, "nginx.conf")?])),
             Proxy::Haproxy => (haproxy().to_owned(), own(&["-q", "-f", &fill(HAPROXY, "haproxy-http.cfg")?])),
-            Proxy::Tokenmeter => {
+            Proxy::Tokenmeter(binary) => {
                 let metrics = admin.insert(free_address()?);
                 let scheme = if tls.of_upstream() { "https" } else { "http" };
                 let upstream = format!("{scheme}://{upstream}");
@@ -193,7 +203,7 @@ impl Running {
                 if tls.of_upstream() {
                     words.extend(["--upstream-ca", &chain]);
                 }
-                (tokenmeter.to_string_lossy().into_owned(), own(&words))
+                (binary.path.to_owned(), own(&words))
             }
             Proxy::Litellm => (START_LITELLM.to_owned(), own(&[port(&address), port(upstream)])),
             Proxy::VllmRouter => {
@@ -249,7 +259,7 @@ fn peer_tls(proxy: Proxy) -> (&'static str, &'static str) {
         Proxy::Haproxy => {
             ("ssl crt RUNDIR/both.pem alpn http/1.1", "ssl verify required ca-file RUNDIR/cert.pem")
         }
-        Proxy::Floor | Proxy::Tokenmeter | Proxy::Litellm | Proxy::VllmRouter => ("", ""),
+        Proxy::Floor | Proxy::Tokenmeter(_) | Proxy::Litellm | Proxy::VllmRouter => ("", ""),
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct Run {
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     require_two_cores()?;
     let versions: Vec<String> =
-        options.proxies.iter().map(|proxy| proxy.version(&options.tokenmeter)).collect::<Result<_, _>>()?;
+        options.proxies.iter().map(|proxy| proxy.version()).collect::<Result<_, _>>()?;
     println!("- Machine: {}", cpu::machine());
     println!("- {}", versions.join("; "));
     for tls in &options.tls {
@@ -103,8 +103,7 @@ fn require_two_cores() -> Result<(), Failure> {
 }
 
 /// The state common to all runs.
-struct Bench<'a> {
-    options: &'a Options,
+struct Bench {
     tls: Tls,
     folder: RunDir,
     mock: Child,
@@ -112,8 +111,8 @@ struct Bench<'a> {
     spinners: Vec<Child>,
 }
 
-impl<'a> Bench<'a> {
-    fn new(options: &'a Options, tls: Tls) -> Result<Self, Failure> {
+impl Bench {
+    fn new(options: &Options, tls: Tls) -> Result<Self, Failure> {
         let folder = RunDir::new()?;
         let mut words = vec!["mock".to_owned()];
         words.extend(tls.of_upstream().then(|| folder.certificate.folder()));
@@ -127,15 +126,12 @@ impl<'a> Bench<'a> {
                 spinners.push(Child::start(core, &idle, &program, &["spin".to_owned()], None)?);
             }
         }
-        Ok(Self { options, tls, folder, mock, upstream, spinners })
+        Ok(Self { tls, folder, mock, upstream, spinners })
     }
 
     fn measure(&mut self, round: u32, scenario: &Scenario, proxy: Option<Proxy>) -> Result<Run, Failure> {
         let running = match proxy {
-            Some(proxy) => {
-                let tokenmeter = &self.options.tokenmeter;
-                Some(Running::start(proxy, tokenmeter, &self.upstream, &self.folder, &MANY, self.tls)?)
-            }
+            Some(proxy) => Some(Running::start(proxy, &self.upstream, &self.folder, &MANY, self.tls)?),
             None => None,
         };
         let direct = self.tls.of_upstream().then_some(&self.folder.certificate);
@@ -149,7 +145,7 @@ impl<'a> Bench<'a> {
         } else {
             for load in WARM_UP {
                 let seen = self::load(load, &target, || {})?;
-                tokens += seen.replies * load.ask.tokens();
+                tokens += seen.replies * load.tokens();
             }
             std::thread::sleep(SETTLE);
         }
@@ -165,7 +161,7 @@ impl<'a> Bench<'a> {
                     resident_kib.push(cpu::resident_kib(&tree));
                 }
             })?;
-            tokens += seen.replies * load.ask.tokens();
+            tokens += seen.replies * load.tokens();
             sum = add(sum, seen);
         }
         let mut ended_after_us = Vec::new();

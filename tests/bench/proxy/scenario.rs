@@ -1,7 +1,7 @@
 //! The scenarios. Each is bounded in count, and so in time.
 
 use crate::load::Load;
-use crate::wire::{Ask, FRAME_BYTES};
+use crate::wire::{Ask, FRAME_BYTES, UNMETERED_PATH};
 
 /// A scenario.
 #[derive(Clone, Copy, Debug)]
@@ -45,18 +45,24 @@ const fn stream(connections: u32, requests: u32, text: u32, pause_us: u32) -> Lo
 }
 
 const fn idle(connections: u32) -> Load {
-    Load { connections, requests: 1, ask: Ask::Json, idle_ms: 2000 }
+    Load { idle_ms: 2000, ..Load::new(connections, 1, Ask::Json) }
 }
 
 const FOUR_KIB: Ask = Ask::Stream { text: 1000, pause_us: 0, pad: 4096 - FRAME_BYTES as u32 };
 
 /// All of them.
-pub(crate) const ALL: [Scenario; 10] = [
+pub(crate) const ALL: [Scenario; 11] = [
     Scenario {
         name: "slow1000",
         what: "1,000 streams, 200 frames each, 50 ms between two",
         kind: Kind::Paced,
         loads: &[stream(1000, 1, 200, 50_000)],
+    },
+    Scenario {
+        name: "unmetered",
+        what: "as slow1000, to a path that tokenmeter does not meter",
+        kind: Kind::Paced,
+        loads: &[Load { path: UNMETERED_PATH, ..stream(1000, 1, 200, 50_000) }],
     },
     Scenario {
         name: "sat",

@@ -7,8 +7,11 @@
 use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The path of every request.
+/// The path of every metered request.
 pub(crate) const PATH: &str = "/v1/chat/completions";
+
+/// A path that tokenmeter knows and does not meter.
+pub(crate) const UNMETERED_PATH: &str = "/v1/messages/count_tokens";
 
 /// Bytes of a text frame without padding, its blank line included.
 pub(crate) const FRAME_BYTES: usize = 217;
@@ -46,8 +49,8 @@ pub(crate) enum Ask {
 }
 
 impl Ask {
-    /// The request, head and body. The mock reads the parameters from the body, which every proxy forwards unchanged.
-    pub(crate) fn request(&self, host: &str) -> Vec<u8> {
+    /// The request to a path, head and body. The mock reads the parameters from the body, which every proxy forwards unchanged.
+    pub(crate) fn request(&self, path: &str, host: &str) -> Vec<u8> {
         let wish = match self {
             Self::Json => r#""max_tokens":16"#.to_owned(),
             Self::Stream { text, pause_us, pad } => {
@@ -59,7 +62,7 @@ impl Ask {
             r#"{{"model":"tiny","messages":[{{"role":"system","content":"You are a careful clerk."}},{{"role":"user","content":"Tell me in one sentence what a meter does, please."}}],"temperature":0.7,{wish}}}"#
         );
         format!(
-            "POST {PATH} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\n\r\n{body}",
             body.len()
         )
@@ -207,7 +210,7 @@ mod tests {
     #[test]
     fn a_request_round_trips() {
         for ask in [Ask::Json, Ask::Stream { text: 7, pause_us: 50_000, pad: 3 }, Ask::Held] {
-            let request = String::from_utf8(ask.request("h")).unwrap();
+            let request = String::from_utf8(ask.request(PATH, "h")).unwrap();
             let (_, body) = request.split_once("\r\n\r\n").unwrap();
             assert_eq!(Ask::read(body), Some(ask));
         }
