@@ -91,7 +91,7 @@ pub unsafe extern "C" fn tm_exchange_begin_described(
         // As with a header, another text is no id: the client chooses it, and must not prevent the metering.
         let request_id = checked_request_id(request_id).map(Into::into);
         let facts = Request {
-            model: Name::cut(model.as_bytes()),
+            model: Name::cut(model.as_bytes()).shared(),
             stream: Some(begin.stream != 0),
             answers: begin.answers.max(1),
             prompts: 1,

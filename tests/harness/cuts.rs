@@ -29,9 +29,9 @@ pub fn scan_slices<'a>(dialect: Dialect, framing: Framing, slices: impl Iterator
         scanner.feed(slice, &mut seen);
     }
     seen.tail = Some(scanner.end(&mut seen));
-    seen.model = scanner.model().as_str().to_owned();
-    seen.id = scanner.id().as_str().to_owned();
-    seen.tier = scanner.service_tier().as_str().to_owned();
+    seen.model = scanner.names().model().to_owned();
+    seen.id = scanner.names().id().to_owned();
+    seen.tier = scanner.names().tier().to_owned();
     let work = scanner.work();
     assert_eq!(work.fed, fed);
     // One byte more: the end of a data line is read as a line end and walked as white space.
@@ -47,9 +47,9 @@ fn says_again(dialect: Dialect, framing: Framing, body: &[u8], at: usize, seen: 
     scanner.feed(&body[at..], &mut again);
     let tail = scanner.end(&mut again);
     let same = again.is_same() && Some(tail) == seen.tail;
-    same && scanner.model().as_str() == seen.model
-        && scanner.id().as_str() == seen.id
-        && scanner.service_tier().as_str() == seen.tier
+    same && scanner.names().model() == seen.model
+        && scanner.names().id() == seen.id
+        && scanner.names().tier() == seen.tier
 }
 
 /// Returns the first difference between scanning `body` whole and in any other way: in steps, at the given cuts, and

@@ -1,7 +1,5 @@
 //! Passes a recorded exchange through scanner and meter, as the proxy does.
 
-use std::sync::Arc;
-
 use meter::{Body, Close, Meter, Record, Tick};
 use scan::{Event, Extent, Framing, RequestScanner, Scanner, Sink, Tail, Work};
 
@@ -51,6 +49,7 @@ pub fn run<'a>(
     let mut request = RequestScanner::new();
     request.feed(&transcript.request);
     let request = request.end();
+    let asked = request.model.clone();
     meter.requested(request, Tick(0));
     let body = if transcript.framing == Framing::Json { Body::Whole } else { Body::Frames };
     meter.answered(transcript.status, body);
@@ -65,12 +64,11 @@ pub fn run<'a>(
         (false, true) => Close::ClientGone { whole: false },
         (false, false) => Close::Cut,
     };
-    let response_model = scanner.model();
-    let name = |name: &scan::Name| (!name.is_empty()).then(|| Arc::from(name.as_str()));
-    let model = name(&request.model).or_else(|| name(response_model)).unwrap_or_else(|| "_unknown".into());
+    let names = scanner.names().clone();
+    let model = asked.or_else(|| names.model.clone()).unwrap_or_else(|| "_unknown".into());
     let identity = meter::Identity {
-        response_model: name(response_model),
-        response_id: name(scanner.id()),
+        response_model: names.model,
+        response_id: names.id,
         ..meter::Identity::new("recorded", "recorded", transcript.dialect, model)
     };
     Ran { record: meter.end(identity, close, meter::LoadSpan::single(), ended), tail, work: scanner.work() }

@@ -59,9 +59,9 @@ fn decoded(dialect: Dialect, framing: Framing, encoded: &[u8], encoding: Encodin
     }
     decoder.end().expect("the body is complete");
     seen.tail = Some(scanner.end(&mut seen));
-    seen.model = scanner.model().as_str().to_owned();
-    seen.id = scanner.id().as_str().to_owned();
-    seen.tier = scanner.service_tier().as_str().to_owned();
+    seen.model = scanner.names().model().to_owned();
+    seen.id = scanner.names().id().to_owned();
+    seen.tier = scanner.names().tier().to_owned();
     seen
 }
 

@@ -20,7 +20,7 @@ fn check(name: &str, body: &[u8]) -> Option<()> {
     let asked = naive::read_request(body)?;
     assert!(whole.whole, "{name}");
     let expected = naive::RequestFacts {
-        model: whole.model.as_str().to_owned(),
+        model: whole.model().to_owned(),
         stream: whole.stream,
         answers: whole.answers,
         prompt_ids: whole.prompt_ids,

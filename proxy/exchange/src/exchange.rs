@@ -11,11 +11,10 @@ mod usage_filter;
 use decode::{Codings, DecodeError};
 use http::HeaderMap;
 use meter::{Body, Meter, Passthrough, ServerKind, Tick};
-use scan::{Dialect, Framing, Links};
+use scan::{Dialect, Framing};
 use usage::{AddedOptions, Cuts, UsageFilter};
 
 pub use self::end::{CallerFacts, Ended, UsageHabits};
-pub use self::session::AnswerNames;
 use crate::header_facts;
 use crate::model::RequestedModel;
 use crate::request_reader::RequestReader;
@@ -118,13 +117,13 @@ impl Exchange {
     /// [`end`](Self::end) does so for an exchange that ends before.
     pub fn request_complete(&mut self, at: Tick) {
         let Some(mut reader) = self.request.stop() else { return };
-        let facts = reader.end();
-        self.model.settle(facts.model, reader.other_model(), facts.whole && !facts.is_model_invalid);
+        let mut facts = reader.end();
+        self.model.settle(facts.model.take(), reader.other_model(), facts.whole && !facts.is_model_invalid);
         if let Some(dialect) = self.speaks.settle(&facts) {
             self.dialect = dialect;
         }
-        let links = if self.dialect.stores_answers() { reader.links() } else { Links::default() };
-        self.request = RequestState::Read(RequestFacts { tier: reader.service_tier(), links });
+        let links = if self.dialect.stores_answers() { reader.links() } else { None };
+        self.request = RequestState::Read(RequestFacts { tier: reader.service_tier().shared(), links });
         self.role.settle(&facts, self.dialect);
         self.tenant.give_body(facts.whole.then_some(reader));
         if let Some(meter) = &mut self.meter {
@@ -166,11 +165,9 @@ impl Exchange {
         kind: Option<ServerKind>,
         at: Tick,
     ) -> Option<Head> {
-        if self.model.name.is_empty()
-            && let Some(model) = self.request.model()
-        {
+        if self.model.name.is_none() {
             // A server may answer before it has read the whole request.
-            self.model.name = model;
+            self.model.name = self.request.model();
         }
         let (readable, codings) = Readable::of(self.dialect, headers);
         if self.dialect == Dialect::Unknown

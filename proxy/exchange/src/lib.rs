@@ -86,7 +86,7 @@ mod gauges;
 mod ids;
 mod names;
 
-pub use self::exchange::{AnswerNames, CallerFacts, Ended, Exchange, Head, Setup, UsageHabits};
+pub use self::exchange::{CallerFacts, Ended, Exchange, Head, Setup, UsageHabits};
 pub use decode::DecodeError;
 pub use gauges::Gauges;
 pub use ids::IdSource;

@@ -1,13 +1,15 @@
 //! The model that a request asks for.
 
+use std::sync::Arc;
+
 use scan::Name;
 
 /// The model of a request, as far as it is known.
 pub(crate) struct RequestedModel {
-    /// Its name; empty if there is none, or none was read by now.
-    pub(crate) name: Name,
-    /// The name by the other of two readings of the body; empty if there is no other.
-    other: Name,
+    /// Its name; `None` if there is none, or none was read by now.
+    pub(crate) name: Option<Arc<str>>,
+    /// The name by the other of two readings of the body, if there is another.
+    other: Option<Arc<str>>,
     source: Source,
 }
 
@@ -26,14 +28,14 @@ impl RequestedModel {
     /// The model that the path names; empty if the body names it.
     pub(crate) fn in_path(name: Name) -> Self {
         let source = if name.is_empty() { Source::Uncertain } else { Source::Path };
-        Self { name, other: Name::default(), source }
+        Self { name: name.shared(), other: None, source }
     }
 
     /// Takes the names of a body by two readings, unless the path names the model.
-    pub(crate) fn settle(&mut self, name: Name, other: Name, is_certain: bool) {
+    pub(crate) fn settle(&mut self, name: Option<Arc<str>>, other: Name, is_certain: bool) {
         if self.source != Source::Path {
             let source = if is_certain { Source::Body } else { Source::Uncertain };
-            *self = Self { name, other, source };
+            *self = Self { name, other: other.shared(), source };
         }
     }
 
@@ -44,11 +46,11 @@ impl RequestedModel {
 
     /// The names that it may have.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        [&self.name, &self.other].into_iter().map(Name::as_str).filter(|name| !name.is_empty())
+        [&self.name, &self.other].into_iter().flatten().map(|name| &**name)
     }
 
     /// Returns true if the answer names the model by the other reading: that was the server's.
-    pub(crate) fn is_other(&self, answered: &Name) -> bool {
-        !self.other.is_empty() && *answered == self.other
+    pub(crate) fn is_other(&self, answered: &Option<Arc<str>>) -> bool {
+        self.other.is_some() && *answered == self.other
     }
 }

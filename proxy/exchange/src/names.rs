@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use scan::Name;
-
 /// Returns the name of a model for labels and records. `_unknown` stands for no name and `_other` for all names
 /// beyond a cap, so that a model of such a name has U+FFFD in place of `_`.
 pub fn recorded(name: &str) -> &str {
@@ -15,7 +13,11 @@ pub fn recorded(name: &str) -> &str {
     }
 }
 
-/// Returns a name for a record, if it is one.
-pub(crate) fn named(name: &Name) -> Option<Arc<str>> {
-    (!name.is_empty()).then(|| name.as_str().into())
+/// Returns the same in the name's own allocation, if it stays as it is.
+pub(crate) fn shared(name: Option<Arc<str>>) -> Arc<str> {
+    let Some(name) = name else { return recorded("").into() };
+    match recorded(&name) {
+        same if same.len() == name.len() => name,
+        other => other.into(),
+    }
 }

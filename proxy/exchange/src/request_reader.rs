@@ -51,7 +51,7 @@ impl RequestReader {
         match self {
             Self::Json(scanner) => scanner.end(),
             Self::Form(fields) => Request {
-                model: fields.model(),
+                model: fields.model().shared(),
                 stream: fields.stream(),
                 answers: 1,
                 prompts: 1,
@@ -80,10 +80,10 @@ impl RequestReader {
     }
 
     /// Returns the ids by which the request continues earlier ones.
-    pub(crate) fn links(&self) -> Links {
+    pub(crate) fn links(&self) -> Option<Box<Links>> {
         match self {
-            Self::Json(scanner) => scanner.links(),
-            Self::Form(_) => Links::default(),
+            Self::Json(scanner) => scanner.links().map(|links| Box::new(*links)),
+            Self::Form(_) => None,
         }
     }
 
@@ -96,10 +96,10 @@ impl RequestReader {
     }
 
     /// The model named so far.
-    pub(crate) fn model(&self) -> Name {
+    pub(crate) fn model(&self) -> Option<Arc<str>> {
         match self {
-            Self::Json(scanner) => *scanner.model(),
-            Self::Form(fields) => fields.model(),
+            Self::Json(scanner) => scanner.model().cloned(),
+            Self::Form(fields) => fields.model().shared(),
         }
     }
 }

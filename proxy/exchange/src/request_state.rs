@@ -1,12 +1,13 @@
 //! The request of an exchange, as far as it was read, and what of it went upstream.
 
-use scan::{Links, Name, Tier};
+use std::sync::Arc;
+
+use scan::Links;
 use usage::AddedOptions;
 
 use crate::request_reader::RequestReader;
 
 /// The request by the progress of its body.
-#[expect(clippy::large_enum_variant, reason = "each exchange has one, in the exchange's own allocation")]
 pub(crate) enum RequestState {
     /// The body passes.
     Reading(RequestReader),
@@ -18,9 +19,9 @@ pub(crate) enum RequestState {
 #[derive(Default)]
 pub(crate) struct RequestFacts {
     /// The service tier that the request asks for.
-    pub(crate) tier: Tier,
+    pub(crate) tier: Option<Arc<str>>,
     /// The ids by which the request continues earlier ones, where its dialect has them.
-    pub(crate) links: Links,
+    pub(crate) links: Option<Box<Links>>,
 }
 
 impl RequestState {
@@ -33,9 +34,9 @@ impl RequestState {
     }
 
     /// The model that the body named so far, while it is read.
-    pub(crate) fn model(&self) -> Option<Name> {
+    pub(crate) fn model(&self) -> Option<Arc<str>> {
         match self {
-            Self::Reading(reader) => Some(reader.model()),
+            Self::Reading(reader) => reader.model(),
             Self::Read(_) => None,
         }
     }

@@ -5,7 +5,7 @@ use decode::{Codings, DecodeError, Decoder};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use meter::Body;
-use scan::{Dialect, Framing, Name, Scanner, Sink, Tail, Tier};
+use scan::{Dialect, Framing, Names, Scanner, Sink, Tail};
 
 use meter::Passthrough;
 
@@ -33,12 +33,8 @@ enum BodyFraming {
 pub(crate) struct BodySummary {
     /// The end that the scanner found.
     pub(crate) tail: Tail,
-    /// The first model it named.
-    pub(crate) model: Name,
-    /// The first id by which it called its answer.
-    pub(crate) id: Name,
-    /// The last service tier it told.
-    pub(crate) tier: Tier,
+    /// The names in it.
+    pub(crate) names: Names,
     /// Of an answer of no known dialect: the one that it says it is of.
     pub(crate) answered: Option<Dialect>,
     /// Frames that could not be read.
@@ -149,9 +145,8 @@ impl ResponseReader {
     pub(crate) fn end(self, sink: &mut impl Sink) -> BodySummary {
         let BodyFraming::Known(mut scanner) = self.sight else { return BodySummary::default() };
         let tail = scanner.end(sink);
-        let (model, id, tier) = (*scanner.model(), *scanner.id(), *scanner.service_tier());
         let (answered, unparsed) = (scanner.response_dialect(), scanner.work().unparsed);
-        BodySummary { tail, model, id, tier, answered, unparsed, text: scanner.take_text() }
+        BodySummary { tail, names: scanner.take_names(), answered, unparsed, text: scanner.take_text() }
     }
 }
 

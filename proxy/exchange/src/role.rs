@@ -102,7 +102,7 @@ impl ExchangeRole {
 }
 
 fn asks_for_one_token(request: &Request, dialect: Dialect) -> bool {
-    request.output_limits.is_one_token(dialect) && request.of(dialect).answers <= 1
+    request.output_limits.is_one_token(dialect) && request.clone().of(dialect).answers <= 1
 }
 
 /// The id that the client gave a request: the value of `X-Request-Id`, which routers set for both legs, else of

@@ -59,7 +59,7 @@ fn end(exchange: &mut Exchange, close: Close) -> Option<Ended> {
 #[test]
 fn exchange_has_a_fixed_size() {
     let size = size_of::<Exchange>();
-    assert!(size <= 2512, "{size} bytes");
+    assert!(size <= 1280, "{size} bytes");
 }
 
 #[test]

@@ -59,7 +59,8 @@ pub struct Meter {
     resolver: UsageResolver,
     /// The counts of the engine, if it is their source; without it, the frames of the body are.
     engine: Option<Box<EngineCounts>>,
-    server: ServerReport,
+    /// The server's report of its own work, if there is one.
+    server: Option<Box<ServerReport>>,
 }
 
 /// The request.
@@ -94,7 +95,7 @@ impl Meter {
             client_wait_ns: 0,
             resolver: UsageResolver::new(TOKENS_MAX),
             engine: None,
-            server: ServerReport::default(),
+            server: None,
         }
     }
 
@@ -106,7 +107,7 @@ impl Meter {
     /// Sets the dialect once the request's body determines it.
     pub fn set_dialect(&mut self, dialect: Dialect) {
         self.dialect = dialect;
-        self.sent.facts = self.sent.facts.of(dialect);
+        self.sent.facts.count_as(Some(dialect));
     }
 
     /// Returns true if the response head has a status of success.
@@ -213,7 +214,7 @@ impl Meter {
 
     /// Merges the server's report of its own work; the last value of each field counts.
     fn merge_report(&mut self, report: ServerReport) {
-        let server = &mut self.server;
+        let server = self.server.get_or_insert_default();
         server.queue_ns = report.queue_ns.or(server.queue_ns);
         server.prefill_ns = report.prefill_ns.or(server.prefill_ns);
         server.decode_ns = report.decode_ns.or(server.decode_ns);

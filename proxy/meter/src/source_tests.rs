@@ -92,29 +92,33 @@ fn each_count_is_rejected_separately() {
 #[test]
 fn prompt_is_taken_from_the_best_source() {
     let ids = Request { prompt_ids: Some(8), ..request(1, 1) };
-    let beams = Request { beam_search: true, ..ids };
+    let beams = Request { beam_search: true, ..ids.clone() };
     let (whole, running) = (Scope::Whole, Scope::Running(0));
     let choice = Scope::Choice(Some(0));
     let no_input = Counts { output: Some(5), ..NONE };
     for (usages, request, expected) in [
-        (&[(whole, counts(7, 5)), (choice, counts(6, 5))][..], ids, (Provenance::Reported, 7)),
+        (&[(whole, counts(7, 5)), (choice, counts(6, 5))][..], ids.clone(), (Provenance::Reported, 7)),
         (&[(whole, counts(7, 5))], beams, (Provenance::Running, 7)),
         (
             &[(choice, counts(6, 5)), (running, counts(4, 5))],
-            Request { answers: 2, ..ids },
+            Request { answers: 2, ..ids.clone() },
             (Provenance::Reported, 6),
         ),
-        (&[(choice, counts(6, 5))], Request { answers: 3, prompts: 2, ..ids }, (Provenance::Running, 6)),
+        (
+            &[(choice, counts(6, 5))],
+            Request { answers: 3, prompts: 2, ..ids.clone() },
+            (Provenance::Running, 6),
+        ),
         (
             &[(choice, no_input), (running, counts(4, 5))],
-            Request { answers: 2, ..ids },
+            Request { answers: 2, ..ids.clone() },
             (Provenance::Running, 4),
         ),
-        (&[(running, counts(1, 5))], ids, (Provenance::Running, 1)),
-        (&[(running, counts(0, 5))], ids, (Provenance::Ids, 8)),
-        (&[(running, no_input)], ids, (Provenance::Ids, 8)),
-        (&[], ids, (Provenance::Ids, 8)),
-        (&[], Request { prompt_ids: None, ..ids }, (Provenance::None, 0)),
+        (&[(running, counts(1, 5))], ids.clone(), (Provenance::Running, 1)),
+        (&[(running, counts(0, 5))], ids.clone(), (Provenance::Ids, 8)),
+        (&[(running, no_input)], ids.clone(), (Provenance::Ids, 8)),
+        (&[], ids.clone(), (Provenance::Ids, 8)),
+        (&[], Request { prompt_ids: None, ..ids.clone() }, (Provenance::None, 0)),
     ] {
         let tokens = resolver_with(usages).tokens(1, &request, true, 0);
         assert_eq!(input(&tokens), expected, "{usages:?}");
@@ -300,8 +304,8 @@ fn usage_event(scope: Scope, counts: Counts) -> Event {
 #[test]
 fn body_without_a_count_is_uncounted() {
     let ids = Request { prompt_ids: Some(8), ..request(1, 1) };
-    for asked in [request(1, 1), ids] {
-        assert_eq!(body(asked, &[text(0), stop(0)], ENTIRE), Tokens::NONE);
+    for asked in [request(1, 1), ids.clone()] {
+        assert_eq!(body(asked.clone(), &[text(0), stop(0)], ENTIRE), Tokens::NONE);
         assert_eq!(body(asked, &[text(0)], Close::ClientGone { whole: false }), Tokens::NONE);
     }
     let prompt_alone = usage_event(Scope::Choice(Some(0)), Counts { input: Some(7), ..NONE });
@@ -313,7 +317,7 @@ fn body_without_a_count_is_uncounted() {
     let listed = Event::Text(Delta { choice: 0, chars: 90, tokens: Some(30) });
     assert_eq!(output(&body(request(1, 1), &[listed], ENTIRE)), (Provenance::Ids, 30));
     // No answer arrived, but the prompt was computed.
-    assert_eq!(input(&body(ids, &[], Close::ClientGone { whole: false })), (Provenance::Ids, 8));
+    assert_eq!(input(&body(ids.clone(), &[], Close::ClientGone { whole: false })), (Provenance::Ids, 8));
 }
 
 /// vLLM's usage of a beam search covers neither one choice nor all.
@@ -321,7 +325,7 @@ fn body_without_a_count_is_uncounted() {
 fn usage_of_a_beam_search_is_running() {
     let beams = Request { beam_search: true, ..request(1, 1) };
     for scope in [Scope::Whole, Scope::Choice(Some(0))] {
-        let tokens = body(beams, &[text(0), stop(0), usage_event(scope, counts(3, 4))], ENTIRE);
+        let tokens = body(beams.clone(), &[text(0), stop(0), usage_event(scope, counts(3, 4))], ENTIRE);
         assert_eq!(output(&tokens), (Provenance::Running, 4), "{scope:?}");
     }
 }
@@ -332,7 +336,7 @@ fn incomplete_usage_of_a_body_is_no_count() {
     let some = usage_event(Scope::Choice(None), counts(16, 20));
     let four = [text(0), text(1), text(2), text(3), some];
     for asked in [request(1, 4), request(4, 4), request(1, 1)] {
-        assert_eq!(body(asked, &four, ENTIRE), Tokens::NONE, "{asked:?}");
+        assert_eq!(body(asked.clone(), &four, ENTIRE), Tokens::NONE, "{asked:?}");
     }
     let listed = |choice| Event::Text(Delta { choice, chars: 90, tokens: Some(30) });
     let logged = [listed(0), listed(1), some];

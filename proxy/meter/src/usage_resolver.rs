@@ -16,14 +16,12 @@ use crate::tokens::{Provenance, TokenType, Tokens};
 pub(crate) struct UsageResolver {
     /// The limit of one count; a higher one is rejected.
     max_tokens: u64,
-    /// The last usage of the whole exchange.
-    last_whole: Option<Counts>,
-    /// The sum of those usages. TensorRT-LLM sends one for each prompt of a list.
-    whole_sum: UsageSum,
+    /// The usages of the whole exchange. Boxed like the next two, because most streams have none until their end.
+    whole: Option<Box<WholeUsage>>,
     /// The sum of the usages of one choice each.
-    choice_sum: UsageSum,
+    choice_sum: Option<Box<UsageSum>>,
     /// The last running usage. The meter keeps its output per choice; the rest describes the prompt.
-    running: Option<Counts>,
+    running: Option<Box<Counts>>,
     /// The prompts by choice; present once a second choice has a usage.
     prompts: Option<Box<ChoicePrompts>>,
     /// True if the answer is an unstreamed body.
@@ -38,6 +36,14 @@ pub(crate) struct UsageResolver {
     /// Frames with content, and those of them with reasoning.
     pub(crate) frames: u64,
     pub(crate) frames_reasoning: u64,
+}
+
+/// The usages of a whole exchange.
+#[derive(Clone, Copy, Debug, Default)]
+struct WholeUsage {
+    last: Counts,
+    /// TensorRT-LLM sends one for each prompt of a list.
+    sum: UsageSum,
 }
 
 /// The sum of several usages.
@@ -161,9 +167,8 @@ impl UsageResolver {
     pub(crate) fn new(max_tokens: u64) -> Self {
         Self {
             max_tokens,
-            last_whole: None,
-            whole_sum: UsageSum::default(),
-            choice_sum: UsageSum::default(),
+            whole: None,
+            choice_sum: None,
             running: None,
             prompts: None,
             is_body: false,
@@ -198,18 +203,19 @@ impl UsageResolver {
         let counts = self.plausible(usage.counts);
         match usage.scope {
             Scope::Whole => {
-                self.last_whole = Some(counts);
-                self.whole_sum.add(&counts);
+                let whole = self.whole.get_or_insert_default();
+                whole.last = counts;
+                whole.sum.add(&counts);
             }
             Scope::Running(choice) => {
                 self.record_prompt(choice, &counts);
-                self.running = Some(counts);
+                **self.running.get_or_insert_default() = counts;
             }
             Scope::Choice(choice) => {
                 if let Some(choice) = choice {
                     self.record_prompt(choice, &counts);
                 }
-                self.choice_sum.add(&counts);
+                self.choice_sum.get_or_insert_default().add(&counts);
             }
         }
         counts
@@ -223,30 +229,26 @@ impl UsageResolver {
         if request.beam_search {
             return None;
         }
-        let counts = match self.last_whole {
-            Some(last) => self.whole_usage(last, request, is_finished)?,
-            None if self.choice_sum.usages > 0
-                && self.choice_sum.usages >= self.expected(choices, request) =>
-            {
-                let Prompt { input, cached, cache_write, audio, image, video } =
-                    self.choice_sum.prompt(request);
+        let counts = match (&self.whole, &self.choice_sum) {
+            (Some(whole), _) => whole.usage(request, is_finished)?,
+            (None, Some(sum)) if sum.usages >= self.expected(choices, request) => {
+                let Prompt { input, cached, cache_write, audio, image, video } = sum.prompt(request);
                 Counts {
-                    input: (self.choice_sum.inputs > 0).then_some(input),
+                    input: (sum.inputs > 0).then_some(input),
                     input_cached: Some(cached),
                     input_cache_write: Some(cache_write),
                     input_audio: Some(audio),
                     input_image: Some(image),
                     input_video: Some(video),
-                    output: (self.choice_sum.outputs == self.choice_sum.usages)
-                        .then_some(self.choice_sum.output),
-                    output_reasoning: Some(self.choice_sum.reasoning),
-                    output_audio: Some(self.choice_sum.output_audio),
-                    output_image: Some(self.choice_sum.output_image),
-                    output_video: Some(self.choice_sum.output_video),
+                    output: (sum.outputs == sum.usages).then_some(sum.output),
+                    output_reasoning: Some(sum.reasoning),
+                    output_audio: Some(sum.output_audio),
+                    output_image: Some(sum.output_image),
+                    output_video: Some(sum.output_video),
                     rejected: 0,
                 }
             }
-            None => return None,
+            (None, _) => return None,
         };
         self.is_credible(&counts).then_some(counts)
     }
@@ -257,23 +259,16 @@ impl UsageResolver {
         if self.is_entire { choices } else { choices.max(request.answers) }
     }
 
-    /// Returns the usage of all prompts. Several prompts have one usage in all, at the end, or one each (TensorRT-LLM).
-    /// Before the end the two cases cannot be distinguished, and some usages are not all.
-    fn whole_usage(&self, last: Counts, request: &Request, is_finished: bool) -> Option<Counts> {
-        match self.whole_sum.usages {
-            _ if request.prompts <= 1 => Some(last),
-            1 => is_finished.then_some(last),
-            seen if seen < request.prompts => None,
-            seen if seen == request.prompts => Some(self.whole_sum.sum()),
-            _ => Some(last),
-        }
+    /// The last usage of the whole exchange.
+    fn last_whole(&self) -> Option<&Counts> {
+        self.whole.as_ref().map(|whole| &whole.last)
     }
 
     /// Returns the counts of usages that do not cover everything.
     fn partial_usage(&self, request: &Request) -> Option<Counts> {
-        match self.last_whole {
-            Some(last) if request.beam_search => Some(last),
-            Some(_) if request.prompts > 1 => Some(self.whole_sum.sum()),
+        match &self.whole {
+            Some(whole) if request.beam_search => Some(whole.last),
+            Some(whole) if request.prompts > 1 => Some(whole.sum.sum()),
             _ => None,
         }
     }
@@ -288,10 +283,11 @@ impl UsageResolver {
                 // In a complete body, the counts of some choices are no running counts. A beam search
                 // reports all it returns.
                 let is_part = self.is_entire && !request.beam_search;
-                let running = if is_part { part } else { running.max(self.choice_sum.output).max(part) };
-                let reasoning = self.running.and_then(|c| c.output_reasoning).unwrap_or(0);
+                let ended = self.choice_sum.as_deref().copied().unwrap_or_default();
+                let running = if is_part { part } else { running.max(ended.output).max(part) };
+                let reasoning = self.running.as_ref().and_then(|c| c.output_reasoning).unwrap_or(0);
                 [
-                    (Provenance::Running, running, reasoning.max(self.choice_sum.reasoning)),
+                    (Provenance::Running, running, reasoning.max(ended.reasoning)),
                     (Provenance::Ids, self.ids, self.ids_reasoning),
                     (Provenance::Frames, self.frames, self.frames_reasoning),
                 ]
@@ -320,7 +316,7 @@ impl UsageResolver {
 
     /// Returns the trusted counts of a dialect without generated tokens.
     pub(crate) fn prompt(&self) -> Tokens {
-        let Some(Counts { input: Some(input), input_cached, output, .. }) = self.last_whole else {
+        let Some(&Counts { input: Some(input), input_cached, output, .. }) = self.last_whole() else {
             return Tokens::NONE;
         };
         let cached = input_cached.unwrap_or(0).min(input);
@@ -358,7 +354,7 @@ impl UsageResolver {
     /// Returns true if the answer is a body without its length. A usage of the whole without output and
     /// without content belongs to an embedding.
     fn is_uncounted(&self, tokens: &Tokens) -> bool {
-        let is_answer = self.frames > 0 || self.is_entire && self.last_whole.is_none();
+        let is_answer = self.frames > 0 || self.is_entire && self.whole.is_none();
         self.is_body && is_answer && tokens.output_provenance == Provenance::None
     }
 
@@ -366,7 +362,7 @@ impl UsageResolver {
     pub(crate) fn cached_excess(&self, choices: u32, request: &Request, is_finished: bool) -> u64 {
         let reported = self.reported(choices, request, is_finished);
         let prompt = match self.input(reported, request) {
-            (Provenance::None, _) => self.last_whole.as_ref().and_then(Prompt::of).unwrap_or_default(),
+            (Provenance::None, _) => self.last_whole().and_then(Prompt::of).unwrap_or_default(),
             (_, prompt) => prompt,
         };
         prompt.cached_excess()
@@ -384,16 +380,16 @@ impl UsageResolver {
         // Every choice shares the one prompt, so one choice's usage has its length. With several prompts, a
         // complete body that does not count each choice counts some of them.
         let is_part = self.is_entire && request.prompts > 1;
-        if self.choice_sum.input > 0 && !is_part {
+        if let Some(sum) = self.choice_sum.as_ref().filter(|sum| sum.input > 0 && !is_part) {
             let provenance = if request.prompts <= 1 { Provenance::Reported } else { Provenance::Running };
-            let ended = self.choice_sum.prompt(request);
+            let ended = sum.prompt(request);
             // Of several prompts, some may not have ended.
             return (provenance, listed.filter(|listed| listed.input > ended.input).unwrap_or(ended));
         }
         if let Some(prompt) = listed.filter(|prompt| prompt.input > 0) {
             return (Provenance::Running, prompt);
         }
-        if let Some(prompt) = self.running.as_ref().and_then(Prompt::of)
+        if let Some(prompt) = self.running.as_deref().and_then(Prompt::of)
             && prompt.input > 0
         {
             return (Provenance::Running, prompt);
@@ -410,7 +406,7 @@ impl UsageResolver {
             return;
         }
         // Before a second choice has a usage, the running one belongs to the first.
-        let first = self.running.as_ref().and_then(Prompt::of).unwrap_or_default();
+        let first = self.running.as_deref().and_then(Prompt::of).unwrap_or_default();
         let prompts = self.prompts.get_or_insert_with(|| Box::new(ChoicePrompts::starting_with(first)));
         if let (Some(slot), Some(prompt)) = (prompts.0.get_mut(choice as usize), Prompt::of(counts)) {
             *slot = prompt;
@@ -458,6 +454,20 @@ impl UsageResolver {
         }
         self.rejected = self.rejected.saturating_add(counts.rejected);
         counts
+    }
+}
+
+impl WholeUsage {
+    /// Returns the usage of all prompts. Several prompts have one usage in all, at the end, or one each (TensorRT-LLM).
+    /// Before the end the two cases cannot be distinguished, and some usages are not all.
+    fn usage(&self, request: &Request, is_finished: bool) -> Option<Counts> {
+        match self.sum.usages {
+            _ if request.prompts <= 1 => Some(self.last),
+            1 => is_finished.then_some(self.last),
+            seen if seen < request.prompts => None,
+            seen if seen == request.prompts => Some(self.sum.sum()),
+            _ => Some(self.last),
+        }
     }
 }
 

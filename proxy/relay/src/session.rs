@@ -269,7 +269,7 @@ impl Session {
     /// Returns the refusal of this message of the client; `None` stands for a message that cannot be read.
     fn refused(&self, message: Option<Message<'_>>) -> Option<Refused> {
         let session = &self.responses.model;
-        let asked = message.map(|message| *message.model).filter(|model| !model.is_empty());
+        let asked = message.map(|message| message.model()).filter(|model| !model.is_empty());
         // The server may accept the model that the client proposed for the session, or not.
         let proposed = Some(session.proposed).filter(|model| asked.is_none() && !model.is_empty());
         [Some(asked.unwrap_or(session.name())), proposed]

@@ -22,14 +22,14 @@ use crate::event::{Counts, Delta, Event, Finish, Scope, ServerReport, Sink, Usag
 use crate::extent::Extent;
 use crate::field::Field;
 use crate::json::{Value, Visit};
-use crate::name::Name;
-use crate::scanner::Framing;
+use crate::name::{self, Name};
 use crate::shape::VariableSpans;
 use choice::Choice;
-use facts::{BodyFacts, FrameFacts, Nesting, Subject};
+use facts::{FrameFacts, Nesting, Subject};
 use pending::{ChoiceFacts, PendingEvents};
 use usage::Modality;
 
+pub(crate) use facts::BodyFacts;
 pub(crate) use kind::{Chars, Kind};
 pub(crate) use times::Unit;
 pub(crate) use usage::{FOREIGN_INPUT, FOREIGN_OUTPUT, count};
@@ -59,24 +59,22 @@ pub(crate) struct Reader<'a, S> {
 }
 
 impl Frame {
-    pub(crate) fn new(dialect: Dialect, framing: Framing) -> Self {
+    /// A frame of no body.
+    pub(crate) fn new() -> Self {
         Self {
-            dialect,
-            unstreamed: framing == Framing::Json,
+            dialect: Dialect::Unknown,
+            unstreamed: false,
             body: BodyFacts::default(),
             facts: FrameFacts::default(),
             pending: PendingEvents::new(),
             variable_spans: VariableSpans::default(),
-            envelope: (framing == Framing::Messages).then(Box::default),
+            envelope: None,
         }
     }
 
-    /// Forgets the facts of earlier messages.
-    pub(crate) fn begin_message(&mut self) {
-        self.body = BodyFacts::default();
-        if let Some(envelope) = &mut self.envelope {
-            **envelope = Envelope::default();
-        }
+    /// Makes it a frame of a body in `dialect`.
+    pub(crate) fn begin(&mut self, dialect: Dialect, unstreamed: bool) {
+        (self.dialect, self.unstreamed) = (dialect, unstreamed);
     }
 
     /// Marks the frame as an error from outside its payload (`event: error`).
@@ -161,7 +159,9 @@ impl Frame {
                 if whole {
                     sink.event(Event::Text(Delta::default()));
                 }
-                self.body.earlier = usage.map_or(self.body.earlier, |usage| usage.counts);
+                if let Some(usage) = usage {
+                    self.body.set_earlier(usage.counts);
+                }
             }
             Subject::Answers if self.facts.choices.closed == 0 && usage.is_none() => {
                 sink.event(if self.facts.choices.listed.is_some() { Event::Meta } else { Event::Other });
@@ -207,7 +207,7 @@ impl Frame {
             Form::Opaque => {
                 let scope = if self.unstreamed { Scope::Whole } else { Scope::Running(0) };
                 let counts = usage::non_empty(usage::of_any(facts.usage?, &facts.extra))?;
-                (scope, usage::merged(&self.body.earlier, &counts))
+                (scope, usage::merged(&self.body.earlier(), &counts))
             }
             _ if self.dialect == Dialect::Gemini => {
                 let is_last =
@@ -280,7 +280,8 @@ impl Frame {
         if self.dialect == Dialect::Sglang && !self.unstreamed {
             let text = &mut choice.chars[Kind::Text as usize];
             let total = usage.and_then(|counts| counts.output);
-            (*text, tokens) = self.body.cumulative.new_in(index, *text, tokens, total);
+            (*text, tokens) =
+                self.body.cumulative.get_or_insert_default().new_in(index, *text, tokens, total);
         }
         let finish = choice.native_finish(self.dialect);
         if self.dialect.is_ollama() && choice.is_load && finish.is_some() {
@@ -316,15 +317,17 @@ impl<S: Sink> Visit for Reader<'_, S> {
             (Field::Model, value) => {
                 let Value::Word(word) = value else { return };
                 frame.facts.is_nameless = word.is_empty();
-                if frame.body.model.is_empty() {
-                    frame.body.model = Name::cut(word);
-                } else if let Some(envelope) = &mut frame.envelope {
-                    envelope.has_two_models |= frame.body.model != Name::cut(word);
+                match (&frame.body.names.model, &mut frame.envelope) {
+                    (None, _) => frame.body.names.model = name::shared(Name::cut_str(word)),
+                    (Some(model), Some(envelope)) => {
+                        envelope.has_two_models |= **model != *Name::cut_str(word);
+                    }
+                    (Some(_), None) => {}
                 }
             }
             (Field::Id, Value::Word(word)) => {
-                if frame.body.id.is_empty() {
-                    frame.body.id = Name::whole(word).unwrap_or_default();
+                if frame.body.names.id.is_none() {
+                    frame.body.names.id = Name::whole_str(word).and_then(name::shared);
                 }
             }
             (Field::Id, _) => {}

@@ -178,9 +178,9 @@ impl Json {
         self.member_spans.get(member_index(field)?).copied().filter(|(_, to)| *to > 0)
     }
 
-    /// Bytes read so far, over all values.
-    pub(crate) fn scanned(&self) -> u64 {
-        self.scanned
+    /// Returns the bytes read since the last call.
+    pub(crate) fn take_scanned(&mut self) -> u64 {
+        std::mem::take(&mut self.scanned)
     }
 
     /// Reads a slice at offset `base` of the caller's buffer.

@@ -36,6 +36,7 @@ mod multipart;
 mod name;
 mod request;
 mod scanner;
+mod scratch;
 mod shape;
 mod short;
 mod sse;
@@ -47,7 +48,7 @@ pub use envelope::{Envelope, MessageKind};
 pub use event::{Counts, Delta, Event, Finish, Scope, ServerReport, Sink, Usage};
 pub use extent::{Extent, Timings};
 pub use multipart::MultipartFields;
-pub use name::{BoundedText, Name, Tier};
+pub use name::{BoundedText, Name, Names, Tier};
 pub use request::{
     Casing, ENCODING_FORMATS, KvTransfer, Links, Member, OutputLimits, OutputType, ReasoningLevel, Request,
     RequestScanner, RequestedCounts, Sampling, SelectedMembers, Shape,

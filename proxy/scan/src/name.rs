@@ -1,11 +1,40 @@
 //! Short text from the wire, kept without allocation: untrusted, bounded, valid UTF-8.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::limits::{MODEL_BYTES, TIER_BYTES};
 
 /// A model's name, an answer's id, or the client's identifier of a user.
 pub type Name = BoundedText<MODEL_BYTES>;
+
+/// The names in a body, in allocations that its record shares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// The first model name, cut to a [`Name`].
+    pub model: Option<Arc<str>>,
+    /// The first id that fits a name.
+    pub id: Option<Arc<str>>,
+    /// The last service tier that fits a tier: a Responses stream begins with the requested one.
+    pub tier: Option<Arc<str>>,
+}
+
+impl Names {
+    /// The model; empty if there is none.
+    pub fn model(&self) -> &str {
+        self.model.as_deref().unwrap_or_default()
+    }
+
+    /// The id; empty if there is none.
+    pub fn id(&self) -> &str {
+        self.id.as_deref().unwrap_or_default()
+    }
+
+    /// The service tier; empty if there is none.
+    pub fn tier(&self) -> &str {
+        self.tier.as_deref().unwrap_or_default()
+    }
+}
 
 /// A service tier.
 pub type Tier = BoundedText<TIER_BYTES>;
@@ -20,18 +49,30 @@ pub struct BoundedText<const MAX: usize> {
 impl<const MAX: usize> BoundedText<MAX> {
     /// The longest prefix of `bytes` that fits and is UTF-8.
     pub fn cut(bytes: &[u8]) -> Self {
-        let head = &bytes[..bytes.len().min(MAX)];
-        let valid = head.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
+        let text = Self::cut_str(bytes);
         let mut name = Self::default();
-        name.bytes[..valid].copy_from_slice(&head[..valid]);
-        name.len = u8::try_from(valid).expect("MAX is below 256");
+        name.bytes[..text.len()].copy_from_slice(text.as_bytes());
+        name.len = u8::try_from(text.len()).expect("MAX is below 256");
         name
+    }
+
+    /// The same prefix in place.
+    pub(crate) fn cut_str(bytes: &[u8]) -> &str {
+        let head = &bytes[..bytes.len().min(MAX)];
+        match str::from_utf8(head) {
+            Ok(text) => text,
+            Err(_) => head.utf8_chunks().next().map_or("", |chunk| chunk.valid()),
+        }
     }
 
     /// All of `bytes`, if they fit and are UTF-8: half an id is another id.
     pub fn whole(bytes: &[u8]) -> Option<Self> {
-        let name = Self::cut(bytes);
-        (name.as_str().len() == bytes.len()).then_some(name)
+        Self::whole_str(bytes).map(|text| Self::cut(text.as_bytes()))
+    }
+
+    /// The same in place.
+    pub(crate) fn whole_str(bytes: &[u8]) -> Option<&str> {
+        Some(Self::cut_str(bytes)).filter(|text| text.len() == bytes.len())
     }
 
     /// Returns the text.
@@ -43,13 +84,28 @@ impl<const MAX: usize> BoundedText<MAX> {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
+
+    /// Returns the text in an allocation that a record can share; `None` if it is empty.
+    pub fn shared(&self) -> Option<Arc<str>> {
+        shared(self.as_str())
+    }
+}
+
+/// Returns the text in an allocation that a record can share; `None` if it is empty.
+pub(crate) fn shared(text: &str) -> Option<Arc<str>> {
+    (!text.is_empty()).then(|| text.into())
 }
 
 impl Tier {
     /// A service tier, limited to letters, digits, `-`, `_` and `.`, so that no free text enters the ledger.
     pub(crate) fn of(word: &[u8]) -> Option<Self> {
+        Self::str_of(word).map(|tier| Self::cut(tier.as_bytes()))
+    }
+
+    /// The same in place.
+    pub(crate) fn str_of(word: &[u8]) -> Option<&str> {
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-        Self::whole(word).filter(|tier| !tier.is_empty() && word.iter().all(is_word))
+        Self::whole_str(word).filter(|tier| !tier.is_empty() && word.iter().all(is_word))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::field::{Field, Fields};
 use crate::flag;
 use crate::frame::count;
 use crate::json::{End, Json, Value};
-use crate::name::{Name, Tier};
+use crate::name::{self, Name, Tier};
 
 pub use casing::Casing;
 use casing::Readings;
@@ -34,10 +34,10 @@ pub(crate) use transfer::LimitName;
 pub use transfer::{KvTransfer, OutputLimits};
 
 /// The facts of a request. Absent members have their dialect's default.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The model's name; empty if it is absent, or if its last value is no name.
-    pub model: Name,
+    /// The model's name, cut to a [`Name`]; `None` if it is absent, or if its last value is no name.
+    pub model: Option<Arc<str>>,
     /// True if the model's last value is neither a string nor `null`: some servers convert it to a name,
     /// others use their default.
     pub is_model_invalid: bool,
@@ -92,8 +92,14 @@ pub struct Request {
 impl Request {
     /// The same request to a server of `dialect`: only that dialect's members count prompts and answers.
     #[must_use]
-    pub fn of(self, dialect: Dialect) -> Self {
-        self.asking(Some(dialect))
+    pub fn of(mut self, dialect: Dialect) -> Self {
+        self.count_as(Some(dialect));
+        self
+    }
+
+    /// The model's name; empty if there is none.
+    pub fn model(&self) -> &str {
+        self.model.as_deref().unwrap_or_default()
     }
 
     /// Returns true if every server reads it as a request for a stream.
@@ -107,10 +113,14 @@ impl Request {
         self.counts.map_or(1, |counts| counts.named_answers())
     }
 
-    fn asking(self, dialect: Option<Dialect>) -> Self {
-        let Some(counts) = self.counts else { return self };
-        let requested_counts::CountTotals { prompts, answers, prompt_ids } = counts.totals(dialect);
-        Self { prompts, answers, prompt_ids, ..self }
+    /// Counts prompts and answers by the members of this dialect, or of any.
+    pub fn count_as(&mut self, dialect: Option<Dialect>) {
+        let Some(counts) = self.counts else { return };
+        requested_counts::CountTotals {
+            prompts: self.prompts,
+            answers: self.answers,
+            prompt_ids: self.prompt_ids,
+        } = counts.totals(dialect);
     }
 }
 
@@ -322,16 +332,18 @@ impl RequestScanner {
             _ if encoding.is_broken() => End::Broken,
             end => end,
         };
-        casing.request(facts, cased.as_deref(), end).asking(None)
+        let mut request = casing.request(facts, cased.as_deref(), end);
+        request.count_as(None);
+        request
     }
 
     /// The model that a server in Go reads, if the server may be one and reads another name than others do;
     /// else empty.
     pub fn other_model(&self) -> Name {
-        let exact = self.facts.request.model;
-        let cased = self.cased.as_ref().map(|facts| facts.request.model);
-        let is_other = |name: &Name| self.casing == Casing::Either && !exact.is_empty() && *name != exact;
-        cased.filter(is_other).unwrap_or_default()
+        let exact = &self.facts.request.model;
+        let cased = self.cased.as_ref().and_then(|facts| facts.request.model.as_ref());
+        let is_other = self.casing == Casing::Either && exact.is_some() && cased != exact.as_ref();
+        cased.filter(|_| is_other).map(|name| Name::cut(name.as_bytes())).unwrap_or_default()
     }
 
     /// The requested service tier; empty if it is absent or too long.
@@ -340,8 +352,8 @@ impl RequestScanner {
     }
 
     /// The ids by which the request continues earlier ones, in the Responses API.
-    pub fn links(&self) -> Links {
-        self.facts.links.as_deref().copied().unwrap_or_default()
+    pub fn links(&self) -> Option<&Links> {
+        self.facts.links.as_deref()
     }
 
     /// The values of the configured members, in the order of [`SelectedMembers::members`]; empty where one is absent,
@@ -351,8 +363,8 @@ impl RequestScanner {
     }
 
     /// The model named so far.
-    pub fn model(&self) -> &Name {
-        &self.facts.request.model
+    pub fn model(&self) -> Option<&Arc<str>> {
+        self.facts.request.model.as_ref()
     }
 }
 
@@ -418,13 +430,13 @@ impl Facts {
                 ..self.request.sampling
             },
             // The server may parse this body differently, so its model is unknown.
-            model: if end == End::Broken { Name::default() } else { self.request.model },
+            model: self.request.model.clone().filter(|_| end != End::Broken),
             // An empty list or another value requests all members.
             hides_counts: self
                 .response_fields
                 .is_some_and(|(elements, named)| elements > 0 && named != [true; 2]),
             whole: end == End::Whole,
-            ..self.request
+            ..self.request.clone()
         }
     }
 
@@ -435,8 +447,8 @@ impl Facts {
             // server uses its default, not a cheap model that was named first.
             (Field::Model, value) => {
                 self.request.model = match value {
-                    Value::Word(word) => Name::cut(word),
-                    _ => Name::default(),
+                    Value::Word(word) => name::shared(Name::cut_str(word)),
+                    _ => None,
                 };
                 self.request.is_model_invalid = !matches!(value, Value::Word(_) | Value::Null);
             }

@@ -8,9 +8,10 @@ use crate::envelope::Envelope;
 use crate::event::{Event, Scope, Sink, Usage};
 use crate::extent::Extent;
 use crate::field::Fields;
-use crate::frame::{Frame, Reader};
-use crate::json::{End, Json};
-use crate::name::{Name, Tier};
+use crate::frame::{BodyFacts, Reader};
+use crate::json::End;
+use crate::name::Names;
+use crate::scratch::Scratch;
 use crate::shape::Shape;
 use crate::sse::{Sse, Step};
 use crate::text_buffer::TextBuffer;
@@ -72,10 +73,17 @@ pub struct Work {
 #[derive(Debug)]
 pub struct Scanner {
     lines: Lines,
+    dialect: Dialect,
     fields: &'static Fields,
     payload: Payload,
-    json: Json,
-    frame: Frame,
+    /// The state inside the current frame; `None` between two frames. While it is here, it has the facts of the body,
+    /// the envelope and the text.
+    scratch: Option<Box<Scratch>>,
+    body: BodyFacts,
+    /// The envelope of the last message, if the frames are messages.
+    envelope: Option<Box<Envelope>>,
+    /// The answer's text, if it is kept.
+    text_buffer: Option<Box<TextBuffer>>,
     shape: Shape,
     /// The body is not edited, so frames need not be walked to locate their usage.
     may_match: bool,
@@ -118,10 +126,13 @@ impl Scanner {
                 Framing::Json => Lines::Json,
                 Framing::Messages => Lines::Messages,
             },
+            dialect,
             fields: dialect.fields(),
             payload: Payload::Fresh,
-            json: Json::new(),
-            frame: Frame::new(dialect, framing),
+            scratch: None,
+            body: BodyFacts::default(),
+            envelope: (framing == Framing::Messages).then(Box::default),
+            text_buffer: None,
             shape: Shape::new(),
             may_match: true,
             position: 0,
@@ -136,46 +147,56 @@ impl Scanner {
         self.may_match = false;
     }
 
-    /// Keeps the answer's text, up to `max_bytes` as they stand in the frames. Disables shape matching, too.
+    /// Keeps the answer's text, up to `max_bytes` as they stand in the frames. Disables shape matching, too. Must be
+    /// called before the body's first slice.
     pub fn keep_text(&mut self, max_bytes: usize) {
         self.may_match = false;
-        self.json.text_buffer = Some(Box::new(TextBuffer::new(max_bytes)));
+        self.text_buffer = Some(Box::new(TextBuffer::new(max_bytes)));
     }
 
     /// Takes the kept text: the insides of JSON strings, joined, with their escapes. `None` if no text was
     /// kept, or it was too long.
     pub fn take_text(&mut self) -> Option<Vec<u8>> {
-        self.json.text_buffer.take()?.into_bytes()
+        self.text_buffer.take()?.into_bytes()
     }
 
     /// Reads the next slice of the body.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         self.position = self.work.fed;
-        self.json.origin = self.position;
         self.work.fed += bytes.len() as u64;
         match self.lines {
             Lines::Sse(_) => self.feed_sse(bytes, sink),
             Lines::Ndjson => self.feed_ndjson(bytes, sink),
             Lines::Json | Lines::Messages => self.payload(bytes, (0, bytes.len()), sink),
         }
+        if self.payload == Payload::Fresh {
+            self.leave_frame();
+        }
     }
 
     /// Begins a message of [`Framing::Messages`]: the facts of earlier ones are forgotten.
     pub fn begin_message(&mut self) {
         self.begun = self.work.fed;
-        self.frame.begin_message();
+        self.leave_frame();
+        self.payload = Payload::Fresh;
+        self.body = BodyFacts::default();
+        if let Some(envelope) = &mut self.envelope {
+            **envelope = Envelope::default();
+        }
     }
 
     /// Ends a message of [`Framing::Messages`]; returns false if it is empty or not JSON. Until the next one begins,
-    /// [`envelope`](Self::envelope), [`model`](Self::model), [`id`](Self::id) and [`service_tier`](Self::service_tier)
-    /// are its own.
+    /// [`envelope`](Self::envelope) and [`names`](Self::names) are its own.
     pub fn end_message(&mut self, sink: &mut impl Sink) -> bool {
-        self.payload != Payload::Fresh && self.end_frame(self.work.fed, (true, true, false), sink)
+        let is_read =
+            self.payload != Payload::Fresh && self.end_frame(self.work.fed, (true, true, false), sink);
+        self.leave_frame();
+        is_read
     }
 
     /// The envelope of the last message; `None` for another framing.
     pub fn envelope(&self) -> Option<&Envelope> {
-        self.frame.envelope.as_deref()
+        self.envelope.as_deref()
     }
 
     /// Ends the body.
@@ -190,33 +211,30 @@ impl Scanner {
                 (self.payload != Payload::Fresh).then_some((true, true, false))
             }
         };
-        match whole {
+        let tail = match whole {
             Some((whole, data, error)) => {
                 let read = self.end_frame(self.work.fed, (whole, data, error), sink);
                 Tail { torn: !whole || !read, whole: whole && read }
             }
             None => Tail { torn: false, whole: false },
-        }
+        };
+        self.leave_frame();
+        tail
     }
 
-    /// The first model name in the body.
-    pub fn model(&self) -> &Name {
-        &self.frame.body.model
+    /// The names in the body so far.
+    pub fn names(&self) -> &Names {
+        &self.facts().names
     }
 
-    /// The first id in the body that fits a name.
-    pub fn id(&self) -> &Name {
-        &self.frame.body.id
+    /// Takes the names at the end of the body.
+    pub fn take_names(&mut self) -> Names {
+        std::mem::take(&mut self.body.names)
     }
 
     /// The dialect that an answer scanned as [`Dialect::Unknown`] names in `object`.
     pub fn response_dialect(&self) -> Option<Dialect> {
-        self.frame.body.response_dialect
-    }
-
-    /// The last service tier in the body that fits a tier.
-    pub fn service_tier(&self) -> &Tier {
-        &self.frame.body.tier
+        self.facts().response_dialect
     }
 
     /// The start of an unfinished SSE block in the body.
@@ -229,7 +247,38 @@ impl Scanner {
 
     /// The bytes by kind of processing.
     pub fn work(&self) -> Work {
-        Work { walked: self.json.scanned(), ..self.work }
+        self.work
+    }
+
+    /// The facts of the body.
+    fn facts(&self) -> &BodyFacts {
+        self.scratch.as_ref().map_or(&self.body, |scratch| &scratch.frame.body)
+    }
+
+    /// The state inside the current frame.
+    fn scratch(&mut self) -> &mut Scratch {
+        let Self { scratch, body, envelope, text_buffer, dialect, lines, .. } = self;
+        scratch.get_or_insert_with(|| {
+            let mut scratch = Scratch::take();
+            let Scratch { json, frame } = &mut *scratch;
+            frame.begin(*dialect, matches!(lines, Lines::Json));
+            frame.body = std::mem::take(body);
+            frame.envelope = envelope.take();
+            json.text_buffer = text_buffer.take();
+            scratch
+        })
+    }
+
+    /// Gives the state inside a frame back to the thread, if it is empty.
+    fn leave_frame(&mut self) {
+        let Some(mut scratch) = self.scratch.take() else { return };
+        let Scratch { json, frame } = &mut *scratch;
+        self.body = std::mem::take(&mut frame.body);
+        self.envelope = frame.envelope.take();
+        self.text_buffer = json.text_buffer.take();
+        if self.payload == Payload::Fresh {
+            scratch.give_back();
+        }
     }
 
     fn feed_sse(&mut self, bytes: &[u8], sink: &mut impl Sink) {
@@ -269,11 +318,12 @@ impl Scanner {
                     if let Some(from) = block.take()
                         && self.may_match
                         && self.payload == Payload::Json
-                        && self.json.is_whole()
+                        && let Some(scratch) = &self.scratch
+                        && scratch.json.is_whole()
                         && !error
-                        && let Some(delta) = self.frame.single_delta()
+                        && let Some(delta) = scratch.frame.single_delta()
                     {
-                        self.shape.store(bytes, (from, at), &self.frame.variable_spans, delta);
+                        self.shape.store(bytes, (from, at), &scratch.frame.variable_spans, delta);
                     }
                     self.end_frame(self.position + at as u64, (true, data, error), sink);
                 }
@@ -337,50 +387,62 @@ impl Scanner {
     }
 
     fn walk(&mut self, bytes: &[u8], (from, to): (usize, usize), sink: &mut impl Sink) {
-        let mut reader = Reader { frame: &mut self.frame, sink };
-        self.json.feed(self.fields, &bytes[from..to], from, &mut reader);
+        let (fields, position) = (self.fields, self.position);
+        let Scratch { json, frame } = self.scratch();
+        json.origin = position;
+        json.feed(fields, &bytes[from..to], from, &mut Reader { frame, sink });
+        let walked = json.take_scanned();
+        self.work.walked += walked;
     }
 
     /// Ends the current frame; returns false if its payload was unreadable.
     fn end_frame(&mut self, to: u64, (whole, data, error): (bool, bool, bool), sink: &mut impl Sink) -> bool {
         let extent = self.extent(to, whole);
-        let payload = std::mem::replace(&mut self.payload, Payload::Fresh);
-        if error {
-            self.frame.mark_error();
-        }
-        let mut read = true;
-        match payload {
+        let read = match std::mem::replace(&mut self.payload, Payload::Fresh) {
             Payload::Done => {
                 sink.event(Event::Done);
                 sink.frame(extent);
+                return true;
             }
             Payload::Fresh if data && !error => {
                 sink.event(Event::Ping);
                 sink.frame(extent);
+                return true;
             }
-            Payload::Fresh => self.frame.end(extent, sink),
-            Payload::MaybeDone(seen) => {
-                read = self.end_json(extent, error, &DONE[..seen], sink);
+            Payload::Fresh => {
+                let frame = &mut self.scratch().frame;
+                if error {
+                    frame.mark_error();
+                }
+                frame.end(extent, sink);
+                true
             }
-            Payload::Json => read = self.end_json(extent, error, b"", sink),
-        }
-        self.frame.forget();
-        if let Some(buffer) = &mut self.json.text_buffer {
+            Payload::MaybeDone(seen) => self.end_json(extent, error, &DONE[..seen], sink),
+            Payload::Json => self.end_json(extent, error, b"", sink),
+        };
+        let Scratch { json, frame } = self.scratch();
+        frame.forget();
+        if let Some(buffer) = &mut json.text_buffer {
             buffer.end_frame(read && whole);
         }
-        self.json.restart();
+        json.restart();
         read
     }
 
     fn end_json(&mut self, mut extent: Extent, error: bool, rest: &[u8], sink: &mut impl Sink) -> bool {
         self.walk(rest, (0, rest.len()), sink);
-        let mut reader = Reader { frame: &mut self.frame, sink };
-        match self.json.end(self.fields, &mut reader) {
+        let (fields, may_match) = (self.fields, self.may_match);
+        let Scratch { json, frame } = self.scratch();
+        if error {
+            frame.mark_error();
+        }
+        let end = json.end(fields, &mut Reader { frame, sink });
+        match end {
             End::Whole => {
-                if !self.may_match {
-                    (extent.usage, extent.timings) = (self.json.usage_member(), self.json.timings());
+                if !may_match {
+                    (extent.usage, extent.timings) = (json.usage_member(), json.timings());
                 }
-                self.frame.end(extent, sink);
+                frame.end(extent, sink);
                 return true;
             }
             End::Empty | End::Null if !error => {
@@ -388,10 +450,10 @@ impl Scanner {
                 sink.frame(extent);
                 return true;
             }
-            End::Broken | End::Torn if extent.whole => self.work.unparsed += 1,
             _ => {}
         }
-        let unread = self.frame.unread(extent.whole);
+        let unread = frame.unread(extent.whole);
+        self.work.unparsed += u64::from(extent.whole && matches!(end, End::Broken | End::Torn));
         sink.event(if error { Event::Error } else { unread });
         sink.frame(extent);
         false

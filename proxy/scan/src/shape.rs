@@ -31,14 +31,15 @@ struct VariableSpan {
 /// The last complete frame, without its variable values.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    bytes: [u8; SHAPE_BYTES],
-    /// Its length; zero if there is none.
-    len: usize,
+    /// Empty if there is none. Allocated for the first one, so that an unstreamed body has none.
+    bytes: Vec<u8>,
     slots: [Slot; SHAPE_MAX_SPANS],
     slots_len: usize,
     kind: Kind,
     delta: Delta,
-    usage: Option<Counts>,
+    has_usage: bool,
+    /// Its usage, or that of an earlier one. Boxed, because few streams have a usage in each frame.
+    usage: Option<Box<Counts>>,
 }
 
 /// A variable value of the stored frame.
@@ -117,12 +118,12 @@ impl VariableSpans {
 impl Shape {
     pub(crate) fn new() -> Self {
         Self {
-            bytes: [0; SHAPE_BYTES],
-            len: 0,
+            bytes: Vec::new(),
             slots: [Slot { after: 0, target: Target::Nothing }; SHAPE_MAX_SPANS],
             slots_len: 0,
             kind: Kind::Text,
             delta: Delta::default(),
+            has_usage: false,
             usage: None,
         }
     }
@@ -136,7 +137,7 @@ impl Shape {
         (kind, delta, usage): (Kind, Delta, Option<Counts>),
     ) {
         // A frame that cannot be stored removes the earlier shape: the stream has moved on to other frames.
-        self.len = 0;
+        self.bytes.clear();
         let spans = &variable_spans.list[..variable_spans.len];
         let fixed = (to - from) - spans.iter().map(|h| h.to - h.from).sum::<usize>();
         let texts = spans.iter().filter(|h| h.field.is_measured()).count();
@@ -149,34 +150,35 @@ impl Shape {
         {
             return;
         }
-        let (mut at, mut len) = (from, 0);
+        self.bytes.reserve_exact(fixed);
+        let mut at = from;
         for (slot, span) in self.slots.iter_mut().zip(spans) {
-            let part = &buffer[at..span.from];
-            self.bytes[len..len + part.len()].copy_from_slice(part);
-            len += part.len();
+            self.bytes.extend_from_slice(&buffer[at..span.from]);
             *slot = Slot {
-                after: u16::try_from(len).expect("SHAPE_BYTES is below 65536"),
+                after: u16::try_from(self.bytes.len()).expect("SHAPE_BYTES is below 65536"),
                 target: Target::of(span.field),
             };
             at = span.to;
         }
-        let rest = &buffer[at..to];
-        self.bytes[len..len + rest.len()].copy_from_slice(rest);
+        self.bytes.extend_from_slice(&buffer[at..to]);
         self.slots_len = spans.len();
         self.kind = kind;
         self.delta = delta;
-        self.usage = usage;
-        self.len = len + rest.len();
+        self.has_usage = usage.is_some();
+        if let Some(usage) = usage {
+            **self.usage.get_or_insert_default() = usage;
+        }
     }
 
     /// Reads the frame at the start of `bytes`, if it is complete and has this shape.
     #[inline]
     pub(crate) fn read(&self, bytes: &[u8]) -> Option<Match> {
         // A complete frame has at least the fixed bytes; a split one takes the ordinary path.
-        if self.len == 0 || bytes.len() < self.len {
+        if self.bytes.is_empty() || bytes.len() < self.bytes.len() {
             return None;
         }
-        let mut found = Match { len: 0, kind: self.kind, delta: self.delta, usage: self.usage };
+        let usage = self.usage.as_deref().copied().filter(|_| self.has_usage);
+        let mut found = Match { len: 0, kind: self.kind, delta: self.delta, usage };
         let (mut at, mut done) = (0, 0);
         for &Slot { after, target } in &self.slots[..self.slots_len] {
             let part = &self.bytes[done..usize::from(after)];
@@ -187,7 +189,7 @@ impl Shape {
                 _ => number(bytes, at, target, &mut found)?,
             };
         }
-        found.len = skip(bytes, at, &self.bytes[done..self.len])?;
+        found.len = skip(bytes, at, &self.bytes[done..])?;
         Some(found)
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use meter::{
     Close, Dropped, ExchangeId, Identity, LoadSpan, Meter, Observer, Provenance, Record, Tick, Trace,
 };
-use scan::Dialect;
+use scan::{Dialect, Names};
 use usage::UsageFilter;
 
 use super::Exchange;
-use crate::names::{named, recorded};
+use crate::names::shared;
 use crate::response_reader::BodySummary;
 
 /// The facts in a record that only the caller knows.
@@ -92,12 +92,13 @@ impl Exchange {
             meter.set_dialect(dialect);
         }
         // Of two readings of the request, the answer says which was the server's.
-        let is_named = self.model.name.is_empty() && !body.model.is_empty();
-        let is_renamed = is_named || self.model.is_other(&body.model);
+        let answered = &body.names.model;
+        let is_named = self.model.name.is_none() && answered.is_some();
+        let is_renamed = is_named || self.model.is_other(answered);
         if is_renamed {
-            self.model.name = body.model;
+            self.model.name.clone_from(answered);
         }
-        let identity = self.identity(&body, caller);
+        let identity = self.identity(std::mem::take(&mut body.names), caller);
         let mut record = meter.end(identity, close, load, at);
         record.upstream_attempts = self.sent.attempts;
         self.role.end(record.tokens.output());
@@ -125,28 +126,27 @@ impl Exchange {
         (close, body)
     }
 
-    /// The identity of the record of an exchange whose response has this body.
-    fn identity(&mut self, body: &BodySummary, caller: CallerFacts) -> Identity {
+    /// The identity of the record of an exchange whose response has these names.
+    fn identity(&mut self, names: Names, caller: CallerFacts) -> Identity {
         let who = self.tenant.take();
         let asked = self.request.take_facts();
-        let tier = [body.tier, asked.tier].into_iter().find(|tier| !tier.is_empty());
         Identity {
             exchange: caller.id,
             tenant: who.tenant,
             principal: who.principal,
             consumer: who.consumer,
-            service_tier: tier.map(|tier| tier.as_str().into()),
-            is_tier_reported: !body.tier.is_empty(),
+            is_tier_reported: names.tier.is_some(),
+            service_tier: names.tier.or(asked.tier),
             upstream: caller.upstream,
             provider: caller.provider,
             role: self.role.get(),
             request_id: caller.request_id,
             dialect: self.dialect,
-            model: recorded(self.model.name.as_str()).into(),
-            response_model: (!body.model.is_empty()).then(|| recorded(body.model.as_str()).into()),
-            response_id: named(&body.id),
-            previous_response_id: named(&asked.links.previous_response),
-            conversation_id: named(&asked.links.conversation),
+            model: shared(self.model.name.clone()),
+            response_model: names.model.map(|model| shared(Some(model))),
+            response_id: names.id,
+            previous_response_id: asked.links.as_ref().and_then(|links| links.previous_response.shared()),
+            conversation_id: asked.links.as_ref().and_then(|links| links.conversation.shared()),
             trace: caller.trace,
             started_unix_ns: caller.started_unix_ns,
         }

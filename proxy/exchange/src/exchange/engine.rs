@@ -39,12 +39,12 @@ impl Exchange {
 
     /// Records a complete request by its facts, in place of its body. t0 is `at`. If it asks for a stream, the steps of
     /// the engine are the stream, until there is a response.
-    pub fn request_known(&mut self, facts: Request, at: Tick) {
+    pub fn request_known(&mut self, mut facts: Request, at: Tick) {
         if self.request.stop().is_none() {
             return;
         }
         let is_streamed = facts.stream == Some(true);
-        self.model.settle(facts.model, scan::Name::default(), true);
+        self.model.settle(facts.model.take(), scan::Name::default(), true);
         self.request = RequestState::Read(RequestFacts::default());
         self.role.settle(&facts, self.dialect);
         if let Some(meter) = &mut self.meter {

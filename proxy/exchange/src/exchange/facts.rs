@@ -45,7 +45,7 @@ impl Exchange {
 
     /// The name of its model, as far as it is known; empty if it is not.
     pub fn model_name(&self) -> &str {
-        self.model.name.as_str()
+        self.model.name.as_deref().unwrap_or_default()
     }
 
     /// The models that the request may name: two where the server's kind decides between two readings, and is not

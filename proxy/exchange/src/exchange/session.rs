@@ -2,25 +2,12 @@
 //! only their content tells to which answer they belong, and hands in what they say.
 
 use meter::{Body, Tick};
-use scan::{Event, Extent, Links, Name, Request, Sink, Tier};
+use scan::{Event, Extent, Links, Name, Names, Request, Sink};
 
 use super::Exchange;
 use crate::request_state::{RequestFacts, RequestState};
 use crate::response::{Form, Response};
 use crate::response_reader::BodySummary;
-
-/// The names that an answer of a session has, as far as a message states them; empty where it does not.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AnswerNames {
-    /// The id of the answer.
-    pub id: Name,
-    /// The model.
-    pub model: Name,
-    /// The conversation that the answer belongs to.
-    pub conversation: Name,
-    /// The service tier.
-    pub tier: Tier,
-}
 
 impl Exchange {
     /// Records that the client asked for the answer at `at`, which is t0, or that the server began it by itself. `status`
@@ -29,10 +16,10 @@ impl Exchange {
         if self.request.stop().is_none() {
             return;
         }
-        let facts =
-            Request { model, stream: Some(true), answers: 1, prompts: 1, whole: true, ..Request::default() };
-        self.model.settle(facts.model, Name::default(), true);
-        self.request = RequestState::Read(RequestFacts { tier: Tier::default(), links });
+        let facts = Request { stream: Some(true), answers: 1, prompts: 1, whole: true, ..Request::default() };
+        self.model.settle(model.shared(), Name::default(), true);
+        let links = (links != Links::default()).then(|| Box::new(links));
+        self.request = RequestState::Read(RequestFacts { tier: None, links });
         self.response = Some(Response::new(Form::Frames));
         self.role.settle(&facts, self.dialect);
         if let Some(meter) = &mut self.meter {
@@ -41,22 +28,23 @@ impl Exchange {
         }
     }
 
-    /// Reads the names in a message of the answer. Those that are stated already stay.
-    pub fn name_answer(&mut self, names: &AnswerNames) {
+    /// Reads the names in a message of the answer, and its conversation, empty if the message states none. Those that are
+    /// stated already stay.
+    pub fn name_answer(&mut self, names: &Names, conversation: Name) {
         if let RequestState::Read(facts) = &mut self.request
-            && !names.conversation.is_empty()
+            && !conversation.is_empty()
         {
-            facts.links.conversation = names.conversation;
+            facts.links.get_or_insert_default().conversation = conversation;
         }
         let Some(response) = &mut self.response else { return };
-        let summary = response.summary.get_or_insert_default();
-        for (known, stated) in [(&mut summary.id, names.id), (&mut summary.model, names.model)] {
-            if known.is_empty() {
-                *known = stated;
+        let known = &mut response.summary.get_or_insert_default().names;
+        for (known, stated) in [(&mut known.id, &names.id), (&mut known.model, &names.model)] {
+            if known.is_none() {
+                known.clone_from(stated);
             }
         }
-        if !names.tier.is_empty() {
-            summary.tier = names.tier;
+        if names.tier.is_some() {
+            known.tier.clone_from(&names.tier);
         }
     }
 

@@ -121,10 +121,13 @@ impl Meter {
             stalled_ns: self.pace.stalls.ns,
             client_wait_ns: self.client_wait_ns,
             concurrency: load.concurrency(),
-            server: match self.choices.count {
-                0 | 1 => self.server,
+            server: match (self.server.as_deref(), self.choices.count) {
+                (None, _) => ServerReport::default(),
+                (Some(report), 0 | 1) => *report,
                 // Each of several answers has its own drafts, and the last report covers one.
-                _ => ServerReport { draft_tokens: None, accepted_draft_tokens: None, ..self.server },
+                (Some(report), _) => {
+                    ServerReport { draft_tokens: None, accepted_draft_tokens: None, ..*report }
+                }
             },
         }
     }

@@ -1,6 +1,6 @@
 //! The messages of one direction: frames, and the JSON in them.
 
-use scan::{Dialect, Envelope, Event, Extent, Framing, Name, Scanner, Sink, Tier};
+use scan::{Dialect, Envelope, Event, Extent, Framing, Name, Names, Scanner, Sink};
 use websocket::{Control, FrameReader, Step, Violation};
 
 /// Reads the messages of one direction.
@@ -31,9 +31,14 @@ pub(super) struct Message<'a> {
     pub(super) envelope: &'a Envelope,
     pub(super) events: &'a [Event],
     pub(super) extent: Option<Extent>,
-    pub(super) id: &'a Name,
-    pub(super) model: &'a Name,
-    pub(super) tier: &'a Tier,
+    pub(super) names: &'a Names,
+}
+
+impl Message<'_> {
+    /// The model that it names; empty if it names none.
+    pub(super) fn model(&self) -> Name {
+        Name::cut(self.names.model().as_bytes())
+    }
 }
 
 impl Messages {
@@ -76,9 +81,7 @@ impl Messages {
             envelope: self.scanner.envelope()?,
             events: &self.facts.events,
             extent: self.facts.extent,
-            id: self.scanner.id(),
-            model: self.scanner.model(),
-            tier: self.scanner.service_tier(),
+            names: self.scanner.names(),
         })
     }
 }

@@ -3,10 +3,10 @@
 
 use std::rc::Rc;
 
-use exchange::{AnswerNames, RoleSource};
+use exchange::RoleSource;
 use http::HeaderMap;
 use meter::Tick;
-use scan::{Dialect, Event, Links, MessageKind, Name};
+use scan::{Dialect, Event, Links, MessageKind, Name, Names};
 use tenant::TenantIdentity;
 
 use super::messages::Message;
@@ -138,7 +138,8 @@ impl Responses {
         let envelope = message.envelope;
         match envelope.kind {
             MessageKind::Create => {
-                let model = if message.model.is_empty() { self.model.name() } else { *message.model };
+                let model =
+                    Some(message.model()).filter(|model| !model.is_empty()).unwrap_or(self.model.name());
                 self.begin(Kind::Asked, message, model, at);
             }
             MessageKind::Commit => self.turn_end = Some(at),
@@ -179,17 +180,25 @@ impl Responses {
                     let stated = self.model.stated;
                     let response = &mut self.open[place];
                     response.stream = envelope.stream;
-                    (response.kind, response.id) = (Kind::Response, *message.id);
+                    (response.kind, response.id) = (Kind::Response, Name::cut(message.names.id().as_bytes()));
                     response.read(message, at);
                     response.answered_by(&stated);
                     response.metered.with(Exchange::accept);
                 }
             }
             MessageKind::Part | MessageKind::Done => {
-                let id = if envelope.response.is_empty() { message.id } else { &envelope.response };
+                let id = if envelope.response.is_empty() {
+                    message.names.id()
+                } else {
+                    envelope.response.as_str()
+                };
                 let is_one = |response: &PendingResponse| {
                     response.kind == Kind::Response
-                        && if id.is_empty() { response.stream == envelope.stream } else { response.id == *id }
+                        && if id.is_empty() {
+                            response.stream == envelope.stream
+                        } else {
+                            response.id.as_str() == id
+                        }
                 };
                 let place = self.position(is_one);
                 self.pass(place, message, envelope.kind == MessageKind::Done, at);
@@ -350,7 +359,7 @@ impl Responses {
 
     /// Reads the session's models.
     fn learn(&mut self, message: Message<'_>, by: Side) {
-        self.model.learn(message.model, by);
+        self.model.learn(&message.model(), by);
         self.transcription_model.learn(&message.envelope.transcription_model, by);
     }
 }
@@ -363,14 +372,8 @@ impl Drop for Responses {
 
 impl PendingResponse {
     fn read(&mut self, message: Message<'_>, at: Tick) {
-        let names = AnswerNames {
-            id: *message.id,
-            model: *message.model,
-            conversation: message.envelope.conversation,
-            tier: *message.tier,
-        };
         self.metered.with(|exchange| {
-            exchange.core.name_answer(&names);
+            exchange.core.name_answer(message.names, message.envelope.conversation);
             exchange.message(message.events, message.extent, at);
             exchange.spent(clock::now().since(at));
         });
@@ -378,8 +381,8 @@ impl PendingResponse {
 
     /// Records the model that the server states for the session, where the response itself names none.
     fn answered_by(&mut self, model: &Name) {
-        let names = AnswerNames { model: *model, ..AnswerNames::default() };
-        self.metered.with(|exchange| exchange.core.name_answer(&names));
+        let names = Names { model: model.shared(), ..Names::default() };
+        self.metered.with(|exchange| exchange.core.name_answer(&names, Name::default()));
     }
 
     /// Ends the response because no more of it will be read.

@@ -7,7 +7,7 @@ use crate::frame::cumulative::Cumulative;
 use crate::frame::typed::Typed;
 use crate::frame::usage::{Extra, Timings};
 use crate::json::Value;
-use crate::name::{Name, Tier};
+use crate::name::Names;
 
 /// The facts of one frame. The next one starts with the default.
 #[derive(Debug, Default)]
@@ -86,22 +86,30 @@ impl Nesting {
     }
 }
 
-/// The facts of a body, over all its frames.
+/// The facts of a body, over all its frames. What few dialects need is boxed, because each stream has these facts as
+/// long as it lasts.
 #[derive(Debug, Default)]
 pub(crate) struct BodyFacts {
-    /// The first model name in any frame.
-    pub(crate) model: Name,
-    /// The first id in any frame that fits a name.
-    pub(crate) id: Name,
-    /// The last service tier in any frame: a Responses stream begins with the requested one.
-    pub(crate) tier: Tier,
+    pub(crate) names: Names,
     /// In an answer of unknown dialect: the dialect that it names.
     pub(crate) response_dialect: Option<Dialect>,
     /// Counts of earlier frames: Anthropic's, and those of a stream of unknown dialect.
-    pub(crate) earlier: Counts,
+    pub(crate) earlier: Option<Box<Counts>>,
     /// The earlier frames of SGLang.
-    pub(crate) cumulative: Cumulative,
+    pub(crate) cumulative: Option<Box<Cumulative>>,
     /// Answers of a Responses body that began, and that ended.
     pub(crate) begun: u32,
     pub(crate) ended: u32,
+}
+
+impl BodyFacts {
+    /// The counts of earlier frames.
+    pub(crate) fn earlier(&self) -> Counts {
+        self.earlier.as_deref().copied().unwrap_or_default()
+    }
+
+    /// Sets the counts of earlier frames.
+    pub(crate) fn set_earlier(&mut self, counts: Counts) {
+        **self.earlier.get_or_insert_default() = counts;
+    }
 }

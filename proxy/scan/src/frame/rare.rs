@@ -33,8 +33,11 @@ impl Frame {
                 }
             }
             Field::ServiceTier => {
-                if let Value::Word(word) = value {
-                    self.body.tier = Tier::of(word).unwrap_or(self.body.tier);
+                if let Value::Word(word) = value
+                    && let Some(tier) = Tier::str_of(word)
+                    && self.body.names.tier.as_deref() != Some(tier)
+                {
+                    self.body.names.tier = Some(tier.into());
                 }
             }
             Field::Stop => self.facts.choice.stopped = value == Value::Bool(true),

@@ -225,7 +225,7 @@ impl Frame {
             Type::Begin => {
                 self.add_choice(ChoiceFacts { role: true, ..ChoiceFacts::default() }, sink);
                 if self.dialect == Dialect::Anthropic {
-                    self.body.earlier = self.facts.typed.inner.unwrap_or_default();
+                    self.body.set_earlier(self.facts.typed.inner.unwrap_or_default());
                     let counts = self.facts.typed.inner.map(with_cache);
                     let counts = counts.filter(|counts| counts.input.is_some() || counts.rejected > 0);
                     self.add_usage(Scope::Running(0), counts, sink);
@@ -277,8 +277,10 @@ impl Frame {
     fn add_counts(&mut self, sink: &mut impl Sink) {
         let counts = match self.dialect {
             Dialect::Anthropic => {
-                let counts = self.facts.usage.map(|later| merged(&self.body.earlier, &later));
-                self.body.earlier = counts.unwrap_or(self.body.earlier);
+                let counts = self.facts.usage.map(|later| merged(&self.body.earlier(), &later));
+                if let Some(counts) = counts {
+                    self.body.set_earlier(counts);
+                }
                 counts.map(with_cache)
             }
             _ => self.facts.typed.inner,

@@ -56,7 +56,7 @@ impl Casing {
             Self::Exact => request,
             Self::Any => cased,
             Self::Either => Request {
-                model: if request.model.is_empty() { cased.model } else { request.model },
+                model: request.model.or(cased.model),
                 is_model_invalid: request.is_model_invalid || cased.is_model_invalid,
                 stream: match cased.stream {
                     Some(true) => cased.stream,

@@ -1,7 +1,7 @@
 //! Messages of a WebSocket: each is one value with an envelope, and forgets the one before it.
 
 use super::{Seen, short};
-use crate::{Dialect, Envelope, Framing, MessageKind, Scanner};
+use crate::{Dialect, Envelope, Framing, MessageKind, Names, Scanner};
 
 /// Reads messages, each in steps of this many bytes, and returns the envelope of the last, if that was read.
 fn read(dialect: Dialect, messages: &[&str], step: usize) -> (Scanner, Seen, bool) {
@@ -87,11 +87,11 @@ fn ids_are_bounded_visible_words() {
 fn a_message_forgets_the_one_before_it() {
     let first = r#"{"type":"response.done","response_id":"r1","model":"m","response":{"id":"r1"}}"#;
     let (scanner, ..) = read(Dialect::Realtime, &[first], usize::MAX);
-    assert_eq!((scanner.model().as_str(), scanner.id().as_str()), ("m", "r1"));
+    assert_eq!((scanner.names().model(), scanner.names().id()), ("m", "r1"));
     for next in [r#"{"type":"x"}"#, "no JSON", "", "[DONE]", "{\"type\":\"response.create\""] {
         let (scanner, _, is_read) = read(Dialect::Realtime, &[first, next], 2);
         let envelope = scanner.envelope().expect("messages have envelopes");
-        assert!(envelope.response.is_empty() && scanner.model().is_empty() && scanner.id().is_empty());
+        assert!(envelope.response.is_empty() && *scanner.names() == Names::default());
         assert_eq!(is_read, next == r#"{"type":"x"}"#, "{next}");
     }
 }
@@ -121,5 +121,23 @@ fn events_are_those_of_the_message() {
             assert!(is_read, "{message}");
             assert_eq!(short(&seen), expected, "{message} in steps of {step}");
         }
+    }
+}
+
+#[test]
+fn message_that_never_ended_leaves_nothing_behind() {
+    let mut scanner = Scanner::new(Dialect::Realtime, Framing::Messages);
+    scanner.begin_message();
+    scanner.feed(
+        br#"{"type":"response.done","response":{"id":"r1","usage":{"input_tokens":9"#,
+        &mut Seen::default(),
+    );
+    let whole = r#"{"type":"session.created","session":{"model":"m"}}"#;
+    for mut scanner in [scanner, Scanner::new(Dialect::Realtime, Framing::Messages)] {
+        let mut seen = Seen::default();
+        scanner.begin_message();
+        scanner.feed(whole.as_bytes(), &mut seen);
+        assert!(scanner.end_message(&mut seen));
+        assert_eq!((scanner.names().model(), scanner.names().id()), ("m", ""));
     }
 }

@@ -78,9 +78,9 @@ fn scan_with<'a>(mut scanner: Scanner, slices: impl Iterator<Item = &'a [u8]>) -
         scanner.feed(slice, &mut seen);
     }
     seen.tail = Some(scanner.end(&mut seen));
-    seen.model = scanner.model().as_str().to_owned();
-    seen.id = scanner.id().as_str().to_owned();
-    seen.tier = scanner.service_tier().as_str().to_owned();
+    seen.model = scanner.names().model().to_owned();
+    seen.id = scanner.names().id().to_owned();
+    seen.tier = scanner.names().tier().to_owned();
     let work = scanner.work();
     assert_eq!(work.fed, fed);
     assert!(work.walked + work.matched <= work.fed + 8, "a byte was read twice: {work:?}");

@@ -23,7 +23,7 @@ fn values(body: &str) -> ([String; 4], String) {
         let request = scanner.end();
         let words: Vec<String> =
             scanner.selected_values().iter().map(|name| name.as_str().to_owned()).collect();
-        let model = request.model.as_str().to_owned();
+        let model = request.model().to_owned();
         (
             words.try_into().expect("four members are configured"),
             scanner.service_tier().as_str().to_owned(),
@@ -73,7 +73,7 @@ fn configured_members_are_read() {
 fn nothing_is_kept_without_configured_members() {
     let mut scanner = RequestScanner::new();
     scanner.feed(br#"{"user":"u1","metadata":{"user_id":"m1"},"model":"m"}"#);
-    assert_eq!(scanner.end().model.as_str(), "m");
+    assert_eq!(scanner.end().model(), "m");
     assert!(scanner.selected_values().is_empty());
 }
 
