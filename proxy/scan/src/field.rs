@@ -292,6 +292,8 @@ pub(crate) struct Fields {
 struct Node {
     field: Field,
     element: u8,
+    /// The bits of all names in the next two lists.
+    name_bits: u64,
     keys: Vec<Member>,
     /// Names in any letter case, used if no entry of `keys` matches.
     cased: Vec<(&'static str, u8)>,
@@ -320,6 +322,21 @@ fn beginning(name: &[u8]) -> u64 {
         }
         _ => name.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
     }
+}
+
+/// Returns the bit of the names with this beginning, in any letter case: most names that a server adds lead nowhere, and
+/// are told by a missing bit.
+#[inline]
+fn name_bit(beginning: u64) -> u64 {
+    const LOWER_CASE: u64 = u64::from_ne_bytes([0x20; 8]);
+    1 << ((beginning | LOWER_CASE).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
+}
+
+/// Returns true if no name of these bits begins so. A letter outside ASCII may stand for one of a name.
+#[inline]
+fn is_missing(name_bits: u64, beginning: u64) -> bool {
+    const NOT_ASCII: u64 = u64::from_ne_bytes([0x80; 8]);
+    name_bits & name_bit(beginning) == 0 && beginning & NOT_ASCII == 0
 }
 
 impl Fields {
@@ -367,7 +384,15 @@ impl Fields {
     pub(crate) fn member(&self, node: u8, key: &[u8]) -> u8 {
         let Some(node) = self.nodes.get(usize::from(node)) else { return NOWHERE };
         let beginning = beginning(key);
-        let is_equal = |member: &&Member| member.beginning == beginning && member.name.as_bytes() == key;
+        if is_missing(node.name_bits, beginning) {
+            return NOWHERE;
+        }
+        let is_equal = |member: &&Member| {
+            member.beginning == beginning
+                && member.name.len() == key.len()
+                // A name of up to eight bytes is its beginning.
+                && (key.len() <= size_of::<u64>() || member.name.as_bytes() == key)
+        };
         let exact = node.keys.iter().find(is_equal).map(|member| member.to);
         let cased = || node.cased.iter().find(|(name, _)| is_folded(name, key));
         exact.or_else(|| cased().map(|&(_, to)| to)).unwrap_or(NOWHERE)
@@ -408,7 +433,9 @@ impl Fields {
         }
         let to = self.add();
         for node in [Some(exact), cased].into_iter().flatten() {
-            self.nodes[usize::from(node)].cased.push((key, to));
+            let node = &mut self.nodes[usize::from(node)];
+            node.cased.push((key, to));
+            node.name_bits |= name_bit(beginning(key.as_bytes()));
         }
         to
     }
@@ -425,7 +452,9 @@ impl Fields {
             NOWHERE => {
                 let to = self.add();
                 let member = Member { beginning: beginning(key.as_bytes()), name: key.into(), to };
-                self.nodes[usize::from(node)].keys.push(member);
+                let node = &mut self.nodes[usize::from(node)];
+                node.name_bits |= name_bit(member.beginning);
+                node.keys.push(member);
                 to
             }
             to => to,
@@ -440,7 +469,13 @@ impl Fields {
 
 impl Node {
     fn new() -> Self {
-        Self { field: Field::Intermediate, element: NOWHERE, keys: Vec::new(), cased: Vec::new() }
+        Self {
+            field: Field::Intermediate,
+            element: NOWHERE,
+            name_bits: 0,
+            keys: Vec::new(),
+            cased: Vec::new(),
+        }
     }
 }
 

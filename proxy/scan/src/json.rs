@@ -11,8 +11,9 @@ use crate::carry::Carry;
 use crate::extent::Timings;
 use crate::field::{Field, Fields, NOWHERE};
 use crate::limits::{CARRY_BYTES, MAX_DEPTH, PATH_LEVELS};
-use crate::text::{Escape, Text};
+use crate::text::Text;
 use crate::text_buffer::TextBuffer;
+use string::Role;
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,11 +67,15 @@ pub(crate) enum End {
 #[derive(Debug)]
 pub(crate) struct Json {
     expects: Expects,
+    /// The use of the current string.
+    role: Role,
     depth: u32,
     /// Open brackets below [`MAX_DEPTH`], of either kind.
     deeper: u32,
     /// Bit d: the container at depth d is an object.
     objects: u128,
+    /// The innermost container is an object.
+    in_object: bool,
     /// Nodes of the open containers, to the depth of the paths.
     path: [u8; PATH_LEVELS],
     /// Elements seen in them.
@@ -101,8 +106,8 @@ enum Expects {
     Key,
     Colon,
     CommaOrEnd,
-    /// Inside a string.
-    String(Role),
+    /// Inside a string of [`Json::role`].
+    String,
     /// Inside a number or a bare word.
     Bare,
     /// Below [`MAX_DEPTH`]: the bracket that returns above it.
@@ -111,25 +116,15 @@ enum Expects {
     Broken,
 }
 
-/// The use of a string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    Key,
-    Capture,
-    Measure,
-    Presence,
-    Skip,
-    /// Like [`Role::Skip`], below [`MAX_DEPTH`].
-    Deeper,
-}
-
 impl Json {
     pub(crate) fn new() -> Self {
         Self {
             expects: Expects::Value,
+            role: Role::Skip,
             depth: 0,
             deeper: 0,
             objects: 0,
+            in_object: false,
             path: [NOWHERE; PATH_LEVELS],
             items: [0; PATH_LEVELS],
             node: 0,
@@ -148,6 +143,7 @@ impl Json {
     pub(crate) fn restart(&mut self) {
         self.expects = Expects::Value;
         self.depth = 0;
+        self.in_object = false;
         self.node = 0;
         self.root_is_null = false;
         self.member_spans = [(0, 0); MEMBERS];
@@ -191,7 +187,8 @@ impl Json {
         while at < bytes.len() {
             let byte = bytes[at];
             match self.expects {
-                Expects::String(role) => {
+                Expects::String => {
+                    let role = self.role;
                     let Some(end) = self.read_string(role, bytes, at, began) else {
                         at = bytes.len();
                         continue;
@@ -232,31 +229,35 @@ impl Json {
                                 if let Some(buffer) = &mut self.text_buffer {
                                     buffer.begin(field);
                                 }
-                                if field == Field::Intermediate {
-                                    // Most texts that no field needs are whole in their slice.
-                                    began = at + 1;
-                                    let stop = string::stop(&bytes[began..]);
-                                    if let Some(len) = stop
-                                        && bytes[began + len] == b'"'
-                                    {
-                                        at = began + len + 1;
-                                        self.after_value();
-                                    } else {
-                                        at = self.begin_searched(Role::Skip, bytes, began, stop);
-                                    }
-                                    continue;
-                                }
-                                self.begin_string(match field {
-                                    f if f.is_measured() => Role::Measure,
-                                    f if f.is_presence_only() => Role::Presence,
-                                    _ => Role::Capture,
-                                });
                                 began = at + 1;
+                                // Most strings are whole in their slice, and have no escape.
+                                let stop = string::stop(&bytes[began..]);
+                                if let Some(len) = stop
+                                    && bytes[began + len] == b'"'
+                                {
+                                    at = began + len + 1;
+                                    self.whole_string(field, &bytes[began..began + len], base + began, visit);
+                                } else {
+                                    at = self.begin_searched(Role::of(field), bytes, began, stop);
+                                }
+                                continue;
+                            }
+                            // Most values that a server adds.
+                            b'n' if is_whole_null(&bytes[at..]) => {
+                                self.null(fields.field(self.node), visit);
+                                at += NULL.len();
+                                continue;
                             }
                             b if is_bare(b) => {
                                 self.carry.clear();
-                                self.expects = Expects::Bare;
                                 began = at;
+                                at += bare_len(&bytes[at..]);
+                                if at < bytes.len() {
+                                    self.end_bare(fields, &bytes[began..at], base + began, visit);
+                                } else {
+                                    self.carry.push(&bytes[began..]);
+                                    self.expects = Expects::Bare;
+                                }
                                 continue;
                             }
                             _ => self.expects = Expects::Broken,
@@ -265,23 +266,8 @@ impl Json {
                 },
                 Expects::KeyOrEnd | Expects::Key => match byte {
                     b'"' => {
-                        self.key_from = self.origin + (base + at) as u64;
                         began = at + 1;
-                        // Most keys are whole in their slice, and a colon follows at once.
-                        let stop = string::stop(&bytes[began..]);
-                        if let Some(len) = stop
-                            && bytes[began + len] == b'"'
-                        {
-                            self.node = self.member(fields, &bytes[began..began + len.min(CARRY_BYTES)]);
-                            at = began + len + 1;
-                            self.expects = Expects::Colon;
-                            if bytes.get(at) == Some(&b':') {
-                                self.expects = Expects::Value;
-                                at += 1;
-                            }
-                        } else {
-                            at = self.begin_searched(Role::Key, bytes, began, stop);
-                        }
+                        at = self.read_key(fields, bytes, began, base);
                         continue;
                     }
                     b'}' if self.expects == Expects::KeyOrEnd => self.close(fields, base + at, visit),
@@ -290,7 +276,12 @@ impl Json {
                 Expects::Colon => {
                     self.expects = if byte == b':' { Expects::Value } else { Expects::Broken };
                 }
-                Expects::CommaOrEnd => match (byte, self.in_object()) {
+                Expects::CommaOrEnd => match (byte, self.in_object) {
+                    (b',', true) if bytes.get(at + 1) == Some(&b'"') => {
+                        began = at + 2;
+                        at = self.read_key(fields, bytes, began, base);
+                        continue;
+                    }
                     (b',', true) => self.expects = Expects::Key,
                     (b',', false) => self.expects = Expects::Value,
                     (b'}', true) | (b']', false) => self.close(fields, base + at, visit),
@@ -317,9 +308,26 @@ impl Json {
         }
     }
 
+    /// Reads a key, of which `from` is the offset after its quote. Returns the offset from which to read on.
+    #[inline]
+    fn read_key(&mut self, fields: &Fields, bytes: &[u8], from: usize, base: usize) -> usize {
+        self.key_from = self.origin + (base + from) as u64 - 1;
+        // Most keys are whole in their slice, and a colon follows at once.
+        match string::stop(&bytes[from..]) {
+            Some(len) if bytes[from + len] == b'"' => {
+                self.node = self.member(fields, &bytes[from..from + len.min(CARRY_BYTES)]);
+                let end = from + len + 1;
+                let has_colon = bytes.get(end) == Some(&b':');
+                self.expects = if has_colon { Expects::Value } else { Expects::Colon };
+                end + usize::from(has_colon)
+            }
+            stop => self.begin_searched(Role::Key, bytes, from, stop),
+        }
+    }
+
     /// Starts a value: finds its node. In an object the key has set it.
     fn begin_value(&mut self, fields: &Fields) {
-        if self.depth > 0 && !self.in_object() {
+        if self.depth > 0 && !self.in_object {
             let level = self.depth as usize - 1;
             self.node = NOWHERE;
             if level < PATH_LEVELS {
@@ -345,6 +353,7 @@ impl Json {
         let bit = 1_u128 << level;
         self.objects = if object { self.objects | bit } else { self.objects & !bit };
         self.depth += 1;
+        self.in_object = object;
         self.expects = if object { Expects::KeyOrEnd } else { Expects::ValueOrEnd };
         let field = fields.field(self.node);
         let key_from = self.key_from;
@@ -394,6 +403,7 @@ impl Json {
 
     fn close(&mut self, fields: &Fields, at: usize, visit: &mut impl Visit) {
         self.depth -= 1;
+        self.in_object = self.depth > 0 && self.objects & (1 << (self.depth - 1)) != 0;
         let level = self.depth as usize;
         if level < PATH_LEVELS {
             let field = fields.field(self.path[level]);
@@ -412,106 +422,12 @@ impl Json {
         self.expects = if self.depth == 0 { Expects::Nothing } else { Expects::CommaOrEnd };
     }
 
-    fn begin_string(&mut self, role: Role) {
-        self.text = Text::default();
-        self.carry.clear();
-        self.expects = Expects::String(role);
-    }
-
-    /// Begins a string whose bytes were searched for its first quote or backslash. Returns the offset from which to read
-    /// on, so that each byte is searched once.
-    fn begin_searched(&mut self, role: Role, bytes: &[u8], began: usize, stop: Option<usize>) -> usize {
-        self.begin_string(role);
-        match stop {
-            Some(stop) => began + stop,
-            None => {
-                // Stores what the next slice continues.
-                self.read_string(role, bytes, bytes.len(), began);
-                bytes.len()
-            }
+    fn null(&mut self, field: Field, visit: &mut impl Visit) {
+        self.root_is_null = self.depth == 0;
+        if field != Field::Intermediate {
+            visit.value(field, Value::Null, None);
         }
-    }
-
-    /// Reads on inside a string. Returns the offset of its closing quote, if it is in this slice; otherwise
-    /// buffers the part that is needed.
-    fn read_string(&mut self, role: Role, bytes: &[u8], mut at: usize, began: usize) -> Option<usize> {
-        while at < bytes.len() {
-            if self.text.escape == Escape::No {
-                let stop = string::stop(&bytes[at..]).map_or(bytes.len(), |n| at + n);
-                if role == Role::Measure && stop > at {
-                    self.text.plain(&bytes[at..stop]);
-                }
-                match bytes.get(stop) {
-                    Some(b'"') => return Some(stop),
-                    Some(_) => {
-                        self.text.escape = Escape::Begun;
-                        self.text.escaped = true;
-                        at = stop + 1;
-                    }
-                    None => break,
-                }
-            } else if self.text.escape_byte(bytes[at]) {
-                at += 1;
-            }
-        }
-        if matches!(role, Role::Key | Role::Capture) {
-            self.carry.push(&bytes[began..]);
-        }
-        self.keep(role, &bytes[began..]);
-        self.text.torn = true;
-        None
-    }
-
-    fn keep(&mut self, role: Role, piece: &[u8]) {
-        if role == Role::Measure
-            && let Some(buffer) = &mut self.text_buffer
-        {
-            buffer.push(piece);
-        }
-    }
-
-    /// Ends a string. `tail` is its part in this slice; the rest is in the carry buffer.
-    fn end_string(
-        &mut self,
-        fields: &Fields,
-        role: Role,
-        tail: &[u8],
-        tail_at: usize,
-        visit: &mut impl Visit,
-    ) {
-        let span = (!self.text.torn).then_some((tail_at, tail_at + tail.len()));
-        match role {
-            Role::Skip => self.after_value(),
-            Role::Deeper => self.expects = Expects::Deeper,
-            // A string of which only the presence matters has no character count.
-            Role::Measure | Role::Presence => {
-                self.keep(role, tail);
-                let chars = self.text.chars;
-                visit.value(fields.field(self.node), Value::Text { chars }, span);
-                self.after_value();
-            }
-            Role::Key | Role::Capture => {
-                let word = if self.text.torn || self.text.escaped {
-                    self.carry.push(tail);
-                    self.carry.unescape();
-                    self.carry.word()
-                } else {
-                    &tail[..tail.len().min(CARRY_BYTES)]
-                };
-                if role == Role::Capture {
-                    let field = fields.field(self.node);
-                    let value = match self.carry.cut && field.is_exact() {
-                        true => Value::Null,
-                        false => Value::Word(word),
-                    };
-                    visit.value(field, value, span);
-                    self.after_value();
-                } else {
-                    self.node = if self.carry.cut { NOWHERE } else { self.member(fields, word) };
-                    self.expects = Expects::Colon;
-                }
-            }
-        }
+        self.after_value();
     }
 
     fn end_bare(&mut self, fields: &Fields, tail: &[u8], tail_at: usize, visit: &mut impl Visit) {
@@ -523,12 +439,15 @@ impl Json {
             // The same limit as for a split one.
             &tail[..tail.len().min(CARRY_BYTES)]
         };
+        let field = fields.field(self.node);
         let value = match word {
             b"null" => Some(Value::Null),
             b"true" => Some(Value::Bool(true)),
             b"false" => Some(Value::Bool(false)),
             b"NaN" | b"Infinity" | b"-Infinity" => Some(Value::Number(word)),
-            [b'-' | b'0'..=b'9', ..] if number::is_number(word) => Some(Value::Number(word)),
+            [b'-' | b'0'..=b'9', ..] if field == Field::Intermediate || number::is_number(word) => {
+                Some(Value::Number(word))
+            }
             [b'-' | b'0'..=b'9', ..] => Some(Value::Malformed),
             _ => None,
         };
@@ -537,7 +456,6 @@ impl Json {
             return;
         };
         self.root_is_null = self.depth == 0 && value == Value::Null;
-        let field = fields.field(self.node);
         if field == Field::VerboseSetting && value == Value::Bool(true) {
             let end = self.origin + (tail_at + tail.len()) as u64;
             self.member_spans[SETTING] = (end - b"true".len() as u64, end);
@@ -548,10 +466,6 @@ impl Json {
             visit.value(field, value, span);
         }
         self.after_value();
-    }
-
-    fn in_object(&self) -> bool {
-        self.depth > 0 && self.objects & (1 << (self.depth - 1)) != 0
     }
 
     /// The node of the innermost object's member.
@@ -591,6 +505,14 @@ fn is_bare(byte: u8) -> bool {
         }
     };
     BARE[usize::from(byte)]
+}
+
+const NULL: &[u8] = b"null";
+
+/// Returns true if the bytes begin with `null` and the end of it.
+#[inline]
+fn is_whole_null(bytes: &[u8]) -> bool {
+    bytes.starts_with(NULL) && bytes.get(NULL.len()).is_some_and(|&byte| !is_bare(byte))
 }
 
 /// The length of the number or bare word at the start.

@@ -1,7 +1,173 @@
-//! The end of a string. Most keys and values are shorter than the call of a vectorised search is worth, so the first
-//! bytes are compared eight at a time.
+//! Strings: their use and their end. Most keys and values are shorter than the call of a vectorised search is worth, so
+//! the first bytes are compared eight at a time.
 
 use memchr::memchr2;
+
+use super::{Expects, Json, Value, Visit};
+use crate::field::{Field, Fields, NOWHERE};
+use crate::limits::CARRY_BYTES;
+use crate::text::{Escape, Text, chars};
+
+/// The use of a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Key,
+    Capture,
+    Measure,
+    Presence,
+    Skip,
+    /// Like [`Role::Skip`], below [`MAX_DEPTH`].
+    Deeper,
+}
+
+impl Role {
+    /// The use of a string value of this field.
+    #[inline]
+    pub(super) fn of(field: Field) -> Self {
+        match field {
+            Field::Intermediate => Self::Skip,
+            field if field.is_measured() => Self::Measure,
+            field if field.is_presence_only() => Self::Presence,
+            _ => Self::Capture,
+        }
+    }
+}
+
+impl Json {
+    pub(super) fn begin_string(&mut self, role: Role) {
+        self.text = Text::default();
+        self.carry.clear();
+        (self.expects, self.role) = (Expects::String, role);
+    }
+
+    /// Begins a string whose bytes were searched for its first quote or backslash. Returns the offset from which to read
+    /// on, so that each byte is searched once.
+    pub(super) fn begin_searched(
+        &mut self,
+        role: Role,
+        bytes: &[u8],
+        began: usize,
+        stop: Option<usize>,
+    ) -> usize {
+        self.begin_string(role);
+        let end = stop.map_or(bytes.len(), |stop| began + stop);
+        if role == Role::Measure && began < end {
+            self.text.plain(&bytes[began..end]);
+        }
+        if stop.is_none() {
+            // Stores what the next slice continues.
+            self.read_string(role, bytes, end, began);
+        }
+        end
+    }
+
+    /// Takes a string value that is whole in its slice and has no escape. `at` is its offset in the caller's buffer.
+    #[inline]
+    pub(super) fn whole_string(&mut self, field: Field, text: &[u8], at: usize, visit: &mut impl Visit) {
+        let role = Role::of(field);
+        if role != Role::Skip {
+            let value = match role {
+                Role::Measure => {
+                    self.keep(role, text);
+                    Value::Text { chars: chars(text) }
+                }
+                // A string of which only the presence matters has no character count.
+                Role::Presence => Value::Text { chars: 0 },
+                _ => Value::Word(&text[..text.len().min(CARRY_BYTES)]),
+            };
+            visit.value(field, value, Some((at, at + text.len())));
+        }
+        self.after_value();
+    }
+
+    /// Reads on inside a string. Returns the offset of its closing quote, if it is in this slice; otherwise
+    /// buffers the part that is needed.
+    pub(super) fn read_string(
+        &mut self,
+        role: Role,
+        bytes: &[u8],
+        mut at: usize,
+        began: usize,
+    ) -> Option<usize> {
+        while at < bytes.len() {
+            if self.text.escape == Escape::No {
+                let stop = stop(&bytes[at..]).map_or(bytes.len(), |n| at + n);
+                if role == Role::Measure && stop > at {
+                    self.text.plain(&bytes[at..stop]);
+                }
+                match bytes.get(stop) {
+                    Some(b'"') => return Some(stop),
+                    Some(_) => {
+                        self.text.escape = Escape::Begun;
+                        self.text.escaped = true;
+                        at = stop + 1;
+                    }
+                    None => break,
+                }
+            } else if self.text.escape_byte(bytes[at]) {
+                at += 1;
+            }
+        }
+        if matches!(role, Role::Key | Role::Capture) {
+            self.carry.push(&bytes[began..]);
+        }
+        self.keep(role, &bytes[began..]);
+        self.text.torn = true;
+        None
+    }
+
+    fn keep(&mut self, role: Role, piece: &[u8]) {
+        if role == Role::Measure
+            && let Some(buffer) = &mut self.text_buffer
+        {
+            buffer.push(piece);
+        }
+    }
+
+    /// Ends a string. `tail` is its part in this slice; the rest is in the carry buffer.
+    pub(super) fn end_string(
+        &mut self,
+        fields: &Fields,
+        role: Role,
+        tail: &[u8],
+        tail_at: usize,
+        visit: &mut impl Visit,
+    ) {
+        let span = (!self.text.torn).then_some((tail_at, tail_at + tail.len()));
+        match role {
+            Role::Skip => self.after_value(),
+            Role::Deeper => self.expects = Expects::Deeper,
+            // A string of which only the presence matters has no character count.
+            Role::Measure | Role::Presence => {
+                self.keep(role, tail);
+                let chars = self.text.chars;
+                visit.value(fields.field(self.node), Value::Text { chars }, span);
+                self.after_value();
+            }
+            Role::Key | Role::Capture => {
+                let word = if self.text.torn || self.text.escaped {
+                    self.carry.push(tail);
+                    self.carry.unescape();
+                    self.carry.word()
+                } else {
+                    &tail[..tail.len().min(CARRY_BYTES)]
+                };
+                if role == Role::Capture {
+                    let field = fields.field(self.node);
+                    let value = match self.carry.cut && field.is_exact() {
+                        true => Value::Null,
+                        false => Value::Word(word),
+                    };
+                    visit.value(field, value, span);
+                    self.after_value();
+                } else {
+                    self.node = if self.carry.cut { NOWHERE } else { self.member(fields, word) };
+                    self.expects = Expects::Colon;
+                }
+            }
+        }
+    }
+}
 
 /// Words that are compared before the vectorised search.
 const WORDS: usize = 4;
