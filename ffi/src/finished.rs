@@ -1,5 +1,7 @@
 //! A finished exchange: its record and its charge.
 
+use std::sync::Arc;
+
 use meter::{Record, TokenType};
 use price::Charge;
 use serde_json::{Map, Value, json};
@@ -9,7 +11,7 @@ use crate::values::{Number, RateKind, TextKind};
 
 /// The record of an ended exchange, and its charge.
 pub(crate) struct Finished {
-    pub(crate) record: Record,
+    pub(crate) record: Arc<Record>,
     pub(crate) charge: Charge,
 }
 

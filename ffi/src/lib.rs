@@ -35,5 +35,5 @@ pub mod record;
 /// Returns the values of a record without a charge as one JSON object, as `tm_record_json` writes them.
 pub fn record_json(record: &::meter::Record) -> String {
     let charge = price::Charge::Unpriced(price::Unpriced::NoBook);
-    finished::Finished { record: record.clone(), charge }.json().to_string()
+    finished::Finished { record: std::sync::Arc::new(record.clone()), charge }.json().to_string()
 }

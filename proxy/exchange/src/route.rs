@@ -121,14 +121,20 @@ fn endpoint(kind: Option<ServerKind>, path: &str) -> Option<Route> {
 
 /// Returns true if the path has this end, in any letter case.
 fn ends_with(path: &str, end: &str) -> bool {
-    let at = path.len().checked_sub(end.len());
-    at.is_some_and(|at| path.as_bytes()[at..].eq_ignore_ascii_case(end.as_bytes()))
+    let Some(at) = path.len().checked_sub(end.len()) else { return false };
+    let (tail, end) = (&path.as_bytes()[at..], end.as_bytes());
+    // Most paths have the usual letter case, and most differ in their last letter.
+    let may_be = tail.last().map(u8::to_ascii_lowercase) == end.last().map(u8::to_ascii_lowercase);
+    tail == end || may_be && tail.eq_ignore_ascii_case(end)
 }
 
-/// Splits a path at the last occurrence of this ASCII text, in any letter case.
+/// Splits a path at the last occurrence of this ASCII text, which begins with a slash, in any letter case.
 fn split_last<'a>(path: &'a str, text: &str) -> Option<(&'a str, &'a str)> {
-    let is_at = |at: &usize| path.as_bytes()[*at..at + text.len()].eq_ignore_ascii_case(text.as_bytes());
-    let at = (0..=path.len().checked_sub(text.len())?).rev().find(is_at)?;
+    let is_at = |(at, _): &(usize, &str)| {
+        let part = path.as_bytes().get(*at..at + text.len());
+        part.is_some_and(|part| part.eq_ignore_ascii_case(text.as_bytes()))
+    };
+    let (at, _) = path.rmatch_indices('/').find(is_at)?;
     Some((&path[..at], &path[at + text.len()..]))
 }
 

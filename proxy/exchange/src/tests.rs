@@ -67,7 +67,7 @@ fn record_has_the_callers_facts() {
     let mut exchange = requested(CHAT, r#"{"model":"m","service_tier":"flex"}"#);
     answer(&mut exchange, "application/json", ANSWER);
     let ended = end(&mut exchange, CLEAN).unwrap();
-    let identity = ended.record.identity;
+    let identity = ended.record.identity.clone();
     assert_eq!((&*identity.upstream, &*identity.provider, &*identity.tenant), ("u", "p", "default"));
     assert_eq!(identity.request_id.as_deref(), Some("r-1"));
     assert_eq!((identity.exchange, identity.started_unix_ns), (ExchangeId::new(7, 7), 7));

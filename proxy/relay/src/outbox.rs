@@ -40,7 +40,7 @@ pub struct ReportedRejection {
 /// A finished exchange.
 pub struct Finished {
     /// Its record.
-    pub record: Record,
+    pub record: Arc<Record>,
     /// The answer's text, if its server reports no count and a tokenizer can count it.
     pub text: Option<Text>,
 }
@@ -110,7 +110,7 @@ impl Outbox {
     /// # Errors
     ///
     /// Returns the exchange if the queue is full or has no receiver.
-    pub fn put(&self, record: Record, text: Option<Text>) -> Result<(), Box<Finished>> {
+    pub fn put(&self, record: Arc<Record>, text: Option<Text>) -> Result<(), Box<Finished>> {
         let finished = Notice::Finished(Box::new(Finished { record, text }));
         self.sender.try_send(finished).map_err(|refused| {
             self.missed.0.fetch_add(1, Ordering::Relaxed);

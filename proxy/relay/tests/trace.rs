@@ -57,7 +57,7 @@ impl Bench {
     }
 
     fn record(&self) -> Record {
-        self.proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record
+        Arc::unwrap_or_clone(self.proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record)
     }
 
     fn trace(&self) -> Trace {

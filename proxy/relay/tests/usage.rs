@@ -113,7 +113,7 @@ pub(crate) fn ask(address: SocketAddr, request: &str) -> (String, String) {
 }
 
 pub(crate) fn record<E>(proxy: &ProxyOn<E>) -> Record {
-    proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record
+    Arc::unwrap_or_clone(proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record)
 }
 
 pub(crate) fn steps<E: Engine>(proxy: &ProxyOn<E>) -> Vec<UsageStep> {

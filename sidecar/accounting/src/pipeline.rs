@@ -53,7 +53,7 @@ impl Pipeline {
 
     /// Accounts for an exchange whose tokens are counted and in the metrics, and returns its charge. Never waits. A record
     /// with a text to count passes [`crate::tokenizer_stage`] and [`Self::enter_uncounted`] first.
-    pub fn enter(&self, record: Record) -> Charge {
+    pub fn enter(&self, record: Arc<Record>) -> Charge {
         let identity = &record.identity;
 
         // Totals: the server's own counters include the tokens of prefill legs, too.
@@ -79,7 +79,7 @@ impl Pipeline {
         }
 
         // GPU attribution, which exports the exchange when its share is known; else the export.
-        if let Err((record, charge)) = self.gpus.submit(Arc::new(record), charge.clone()) {
+        if let Err((record, charge)) = self.gpus.submit(record, charge.clone()) {
             self.exports.submit(record, &charge, None);
         }
         charge
@@ -87,7 +87,7 @@ impl Pipeline {
 
     /// Updates the metrics for a record that its worker left out, with `output` tokens if a tokenizer counted them, and
     /// enters it.
-    pub fn enter_uncounted(&self, mut record: Record, output: Option<u64>) {
+    pub fn enter_uncounted(&self, mut record: Arc<Record>, output: Option<u64>) {
         let mut locked = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
         let cells = locked.get_or_insert_with(|| self.metrics.worker());
         let model = match &*record.identity.model {
@@ -99,7 +99,7 @@ impl Pipeline {
                 // The worker's live counter holds the estimate.
                 let estimate = record.tokens.output();
                 cells.live(model, output.saturating_sub(estimate), estimate.saturating_sub(output));
-                record.recount(output);
+                Arc::make_mut(&mut record).recount(output);
             }
             None => cells.dropped(Dropped::Tokenizing, 1),
         }

@@ -22,7 +22,7 @@ pub enum Error {
 pub struct TokenizerStage {
     pipeline: Arc<Pipeline>,
     #[cfg(feature = "tokenizer")]
-    counting: Option<tokenizer::Counting<Box<Record>>>,
+    counting: Option<tokenizer::Counting<Arc<Record>>>,
 }
 
 impl TokenizerStage {
@@ -37,8 +37,8 @@ impl TokenizerStage {
         let tokenizers = Tokenizers::load(files.into_iter())
             .map_err(|errors| Error::Tokenizers(errors.iter().map(ToString::to_string).collect()))?;
         let uncounted = Arc::clone(&pipeline);
-        let counting = Counting::start(Arc::new(tokenizers), move |record: Box<Record>, tokens| {
-            uncounted.enter_uncounted(*record, tokens);
+        let counting = Counting::start(Arc::new(tokenizers), move |record: Arc<Record>, tokens| {
+            uncounted.enter_uncounted(record, tokens);
         })
         .map_err(Error::Thread)?;
         Ok(Self { pipeline, counting: Some(counting) })
@@ -52,23 +52,23 @@ impl TokenizerStage {
 
     /// Counts a record's text. The record enters the pipeline even if it cannot be counted.
     #[cfg(feature = "tokenizer")]
-    pub fn submit(&self, record: Record, text: relay::Text) {
+    pub fn submit(&self, record: Arc<Record>, text: relay::Text) {
         let text = plain(text.as_bytes()).and_then(tokenizer::Text::new);
         let refused = match (&self.counting, text) {
             (Some(counting), Some(text)) => {
                 let model = Arc::clone(&record.identity.model);
-                counting.submit(Box::new(record), model, text).err()
+                counting.submit(record, model, text).err()
             }
-            _ => Some(Box::new(record)),
+            _ => Some(record),
         };
         if let Some(record) = refused {
-            self.pipeline.enter_uncounted(*record, None);
+            self.pipeline.enter_uncounted(record, None);
         }
     }
 
     /// Enters a record without counting its text.
     #[cfg(not(feature = "tokenizer"))]
-    pub fn submit(&self, record: Record, _text: relay::Text) {
+    pub fn submit(&self, record: Arc<Record>, _text: relay::Text) {
         self.pipeline.enter_uncounted(record, None);
     }
 }

@@ -85,7 +85,10 @@ impl ModelCells {
     }
 
     fn gen_ai(&self, attributes: &GenAiAttributes) -> &GenAi {
-        if self.gen_ai.get(attributes).is_some() || self.gen_ai.iter().count() < MAX_ATTRIBUTE_SETS {
+        if let Some(known) = self.gen_ai.get(attributes) {
+            return known;
+        }
+        if self.gen_ai.iter().count() < MAX_ATTRIBUTE_SETS {
             return self.gen_ai.make(attributes);
         }
         let operation = attributes.operation;

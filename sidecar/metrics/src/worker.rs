@@ -1,7 +1,6 @@
 //! One worker's cells. Invariant: one writer. Only the worker writes its cells, and a scrape on another thread reads
 //! them; neither waits for the other.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -45,6 +44,9 @@ pub struct WorkerCells {
     free: Vec<ModelSlot>,
 }
 
+/// The slot of the label that is opened first and never evicted.
+const UNKNOWN_SLOT: ModelSlot = ModelSlot(0);
+
 #[derive(Debug)]
 struct Slot {
     cells: Arc<ModelCells>,
@@ -69,7 +71,8 @@ impl WorkerCells {
             draining: Vec::new(),
             free: Vec::new(),
         };
-        worker.reserved(UNKNOWN);
+        let unknown = worker.reserved(UNKNOWN);
+        debug_assert_eq!(unknown, UNKNOWN_SLOT);
         worker
     }
 
@@ -123,7 +126,7 @@ impl WorkerCells {
         let unused: Vec<ModelSlot> = unused;
         for slot in unused {
             // Dropping the block lets the registry merge it; a free slot refers to the block of `_unknown`.
-            let unknown = Arc::clone(&self.slots[0].cells);
+            let unknown = Arc::clone(&self.slots[index(&self.slots, UNKNOWN_SLOT)].cells);
             let Slot { overcount, .. } =
                 std::mem::replace(&mut self.slots[slot.0 as usize], Slot { cells: unknown, overcount: 0 });
             let other = self.reserved(OTHER);
@@ -145,17 +148,17 @@ impl WorkerCells {
         Some(self.slot(label, cells))
     }
 
-    /// Counts a tenant beyond the cap and returns true if it replaced the least used label.
-    fn replace_tenant(&mut self, name: &str) -> bool {
+    /// Counts a tenant beyond the cap and returns its cells if it replaced the least used label.
+    fn replace_tenant(&mut self, name: &str) -> Option<Arc<TenantCells>> {
         let exchanges = self.tenants_beyond_cap.count(name);
         if exchanges < 2 || !exchanges.is_power_of_two() {
-            return false;
+            return None;
         }
-        let Some((label, cells)) = self.registry.replace_tenant(name, exchanges) else { return false };
+        let (label, cells) = self.registry.replace_tenant(name, exchanges)?;
         self.tenants_beyond_cap.remove(name);
         self.sync_labels();
-        self.tenants.insert(label, cells);
-        true
+        self.tenants.insert(label, Arc::clone(&cells));
+        Some(cells)
     }
 
     /// Returns true if the registry may have a label for a name without a slot here.
@@ -182,43 +185,43 @@ impl WorkerCells {
     }
 
     /// Returns a tenant's cells. A name beyond the cap adds one `label_overflow`, as a model's.
-    fn tenant_cells(&mut self, name: &str) -> &TenantCells {
-        let label = self.tenant_label(name);
-        if label.is_none() {
+    fn tenant_cells(&mut self, name: &str) -> Arc<TenantCells> {
+        let cells = self.own_tenant_cells(name);
+        if cells.is_none() {
             self.proxy.overflow();
         }
-        &self.tenants[label.as_deref().unwrap_or(OTHER)]
+        cells.unwrap_or_else(|| self.other_tenant_cells())
     }
 
-    /// Returns the label of a tenant, with its cells created; `None` for `_other` because of the cap.
-    fn tenant_label<'a>(&mut self, name: &'a str) -> Option<Cow<'a, str>> {
+    /// Returns a tenant's cells; `None` if they are those of `_other` because of the cap.
+    fn own_tenant_cells(&mut self, name: &str) -> Option<Arc<TenantCells>> {
         let name = names::label(name);
-        let name = if name.is_empty() { Cow::Borrowed(UNKNOWN) } else { name };
+        let name = if name.is_empty() { UNKNOWN } else { &*name };
         self.sync_labels();
-        if self.open_tenant(&name) || self.replace_tenant(&name) {
-            return Some(name);
-        }
-        self.open_tenant(OTHER);
-        None
+        self.open_tenant(name).or_else(|| self.replace_tenant(name))
     }
 
-    /// Returns true if the tenant has a label, created below the cap.
-    fn open_tenant(&mut self, name: &str) -> bool {
-        if self.tenants.contains_key(name) {
-            return true;
+    fn other_tenant_cells(&mut self) -> Arc<TenantCells> {
+        self.open_tenant(OTHER).expect("the cap does not count reserved labels")
+    }
+
+    /// Returns the cells of a tenant that has a label, created below the cap.
+    fn open_tenant(&mut self, name: &str) -> Option<Arc<TenantCells>> {
+        if let Some(cells) = self.tenants.get(name) {
+            return Some(Arc::clone(cells));
         }
         let at_cap = self.tenants_at_cap.as_ref();
         if name != OTHER && at_cap.is_some_and(|labels| !labels.contains(name)) {
-            return false;
+            return None;
         }
         match self.registry.open_tenant(name) {
             Ok((label, cells)) => {
-                self.tenants.insert(label, cells);
-                true
+                self.tenants.insert(label, Arc::clone(&cells));
+                Some(cells)
             }
             Err(labels) => {
                 self.tenants_at_cap = Some(labels);
-                false
+                None
             }
         }
     }
@@ -233,7 +236,7 @@ impl Observer for WorkerCells {
             return *slot;
         }
         match &*name {
-            "" => return self.reserved(UNKNOWN),
+            "" => return UNKNOWN_SLOT,
             OTHER => return self.reserved(OTHER),
             _ => {}
         }
@@ -264,7 +267,7 @@ impl Observer for WorkerCells {
     }
 
     fn unknown_model(&mut self) -> ModelSlot {
-        self.reserved(UNKNOWN)
+        UNKNOWN_SLOT
     }
 
     fn begin(&mut self, model: ModelSlot) {
@@ -316,8 +319,8 @@ impl Observer for WorkerCells {
     }
 
     fn reject(&mut self, tenant: &str, reason: Refusal) {
-        let label = self.tenant_label(tenant);
-        self.tenants[label.as_deref().unwrap_or(OTHER)].refused[reason as usize].add(1);
+        let cells = self.own_tenant_cells(tenant).unwrap_or_else(|| self.other_tenant_cells());
+        cells.refused[reason as usize].add(1);
     }
 
     fn tenant(&mut self, rule: RuleKind) {

@@ -2,6 +2,7 @@
 //! outbox.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use exchange::{CallerFacts, UsageHabits};
 use meter::{Close, Record, Tick};
@@ -71,7 +72,7 @@ impl Exchange {
     /// Gives the record to the observer and to the outbox.
     fn publish(
         &self,
-        record: Record,
+        record: Arc<Record>,
         text: Option<Text>,
         refusal: Option<Refusal>,
         mut guard: InFlightGuard,

@@ -93,8 +93,10 @@ impl GenAi {
 
     /// Returns the cells of an `error.type`, or those of `_OTHER` beyond [`MAX_ERROR_TYPES`].
     fn operation(&self, error: Option<ErrorType>) -> &Operations {
-        let is_known = self.operations.get(&error).is_some();
-        if is_known || error.is_none() || self.operations.iter().count() < MAX_ERROR_TYPES {
+        if let Some(known) = self.operations.get(&error) {
+            return known;
+        }
+        if error.is_none() || self.operations.iter().count() < MAX_ERROR_TYPES {
             return self.operations.make(&error);
         }
         self.operations.make(&Some(ErrorType::Other))
