@@ -166,7 +166,7 @@ enum tm_token_type
   TM_TOKEN_TYPE_INPUT = 0,
   // Prompt tokens served from a cache.
   TM_TOKEN_TYPE_INPUT_CACHED = 1,
-  // Prompt tokens computed and written to a cache.
+  // Prompt tokens computed and written to a cache for five minutes, or for a lifetime that is not stated.
   TM_TOKEN_TYPE_INPUT_CACHE_WRITE = 2,
   // Computed prompt tokens of audio.
   TM_TOKEN_TYPE_INPUT_AUDIO = 3,
@@ -184,6 +184,8 @@ enum tm_token_type
   TM_TOKEN_TYPE_OUTPUT_IMAGE = 9,
   // Generated video tokens.
   TM_TOKEN_TYPE_OUTPUT_VIDEO = 10,
+  // Prompt tokens computed and written to a cache for one hour.
+  TM_TOKEN_TYPE_INPUT_CACHE_WRITE_1H = 11,
   // All prompt tokens: the sum of the types of the prompt.
   TM_TOKEN_TYPE_INPUT_ALL = 100,
   // All generated tokens: the sum of the types of the output.

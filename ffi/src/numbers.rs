@@ -11,7 +11,7 @@ pub enum TokenKind {
     Input = 0,
     /// Prompt tokens served from a cache.
     InputCached = 1,
-    /// Prompt tokens computed and written to a cache.
+    /// Prompt tokens computed and written to a cache for five minutes, or for a lifetime that is not stated.
     InputCacheWrite = 2,
     /// Computed prompt tokens of audio.
     InputAudio = 3,
@@ -29,6 +29,9 @@ pub enum TokenKind {
     OutputImage = 9,
     /// Generated video tokens.
     OutputVideo = 10,
+    /// Prompt tokens computed and written to a cache for one hour.
+    #[expect(non_camel_case_types, reason = "the underscore is in C's name, INPUT_CACHE_WRITE_1H")]
+    InputCacheWrite_1h = 11,
     /// All prompt tokens: the sum of the types of the prompt.
     InputAll = 100,
     /// All generated tokens: the sum of the types of the output.
@@ -82,6 +85,7 @@ impl TokenKind {
             TokenType::Input => Self::Input,
             TokenType::InputCached => Self::InputCached,
             TokenType::InputCacheWrite => Self::InputCacheWrite,
+            TokenType::InputCacheWrite1h => Self::InputCacheWrite_1h,
             TokenType::InputAudio => Self::InputAudio,
             TokenType::InputImage => Self::InputImage,
             TokenType::InputVideo => Self::InputVideo,

@@ -3,6 +3,7 @@
 use scan::{Event, Extent, Sink, Tail};
 
 /// One call of a [`Sink`].
+#[allow(clippy::large_enum_variant, reason = "most calls are events")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SinkCall {
     /// An event.

@@ -3,7 +3,7 @@ but to a pico-unit at the end.
 
 usage: twin.py MAP < OURS
 Lines of OURS, fields separated by tabs:
-  rate  MODEL TIER ABOVE  and twelve prices in pico-units, "-" for none
+  rate  MODEL TIER ABOVE  and thirteen prices in pico-units, "-" for none
   round MODEL FIELD WRITTEN TAKEN
 Says on stdout how much it compared; exits 1 if anything differs, with the first differences.
 """
@@ -16,13 +16,14 @@ from decimal import ROUND_HALF_EVEN, Decimal, getcontext
 getcontext().prec = 200
 
 KEYS = [
-    "input", "cached_input", "cache_write", "input_audio", "input_image", "input_video",
+    "input", "cached_input", "cache_write", "cache_write_1h", "input_audio", "input_image", "input_video",
     "output", "reasoning", "output_audio", "output_image", "output_video", "per_request",
 ]
 FIELDS = {
     "input_cost_per_token": "input",
     "cache_read_input_token_cost": "cached_input",
     "cache_creation_input_token_cost": "cache_write",
+    "cache_creation_input_token_cost_above_1hr": "cache_write_1h",
     "input_cost_per_audio_token": "input_audio",
     "input_cost_per_image_token": "input_image",
     "input_cost_per_video_token": "input_video",

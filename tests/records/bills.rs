@@ -11,6 +11,7 @@ use scan::{Dialect, Framing, Request, Scanner};
 const INPUT: i64 = 2_000_003;
 const CACHED: i64 = 300_007;
 const WRITE: i64 = 5_000_011;
+const WRITE_1H: i64 = 6_000_023;
 const INPUT_AUDIO: i64 = 7_000_003;
 const INPUT_IMAGE: i64 = 8_000_009;
 const INPUT_VIDEO: i64 = 9_000_011;
@@ -21,11 +22,12 @@ const OUTPUT_IMAGE: i64 = 19_000_013;
 
 fn every_price_apart() -> Book {
     book(&format!(
-        "input: {}, cached_input: {}, cache_write: {}, input_audio: {}, input_image: {}, input_video: {}, output: {}, \
-         reasoning: {}, output_audio: {}, output_image: {}",
+        "input: {}, cached_input: {}, cache_write: {}, cache_write_1h: {}, input_audio: {}, input_image: {}, \
+         input_video: {}, output: {}, reasoning: {}, output_audio: {}, output_image: {}",
         text::per_million(INPUT.into()),
         text::per_million(CACHED.into()),
         text::per_million(WRITE.into()),
+        text::per_million(WRITE_1H.into()),
         text::per_million(INPUT_AUDIO.into()),
         text::per_million(INPUT_IMAGE.into()),
         text::per_million(INPUT_VIDEO.into()),
@@ -99,6 +101,24 @@ fn each_dialects_counts_are_charged_once() {
             r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn",
             "usage":{"input_tokens":60,"cache_read_input_tokens":40,"cache_creation_input_tokens":30,"output_tokens":50}}"#,
             60 * INPUT + 40 * CACHED + 30 * WRITE + 50 * OUTPUT,
+        ),
+        (
+            // The lifetimes are parts of the written tokens.
+            Dialect::Anthropic,
+            r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn",
+            "usage":{"input_tokens":60,"cache_read_input_tokens":40,"cache_creation_input_tokens":30,"output_tokens":50,
+            "cache_creation":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20}}}"#,
+            60 * INPUT + 40 * CACHED + 10 * WRITE + 20 * WRITE_1H + 50 * OUTPUT,
+        ),
+        (
+            // LiteLLM counts them within the prompt.
+            Dialect::OpenaiChat,
+            r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],
+            "usage":{"prompt_tokens":130,"completion_tokens":50,"prompt_tokens_details":{"cached_tokens":40,
+            "cache_write_tokens":30,"cache_creation_tokens":30,
+            "cache_creation_token_details":{"ephemeral_5m_input_tokens":10,"ephemeral_1h_input_tokens":20}},
+            "cache_creation_input_tokens":30,"cache_read_input_tokens":40}}"#,
+            60 * INPUT + 40 * CACHED + 10 * WRITE + 20 * WRITE_1H + 50 * OUTPUT,
         ),
         (
             // Thoughts are separate from the candidates, cached tokens are part of the prompt.

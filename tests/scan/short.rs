@@ -75,6 +75,7 @@ fn counts(counts: &Counts) -> String {
         ("in", counts.input),
         ("cached", counts.input_cached),
         ("written", counts.input_cache_write),
+        ("written_1h", counts.input_cache_write_1h),
         ("heard", counts.input_audio),
         ("image", counts.input_image),
         ("video", counts.input_video),

@@ -157,7 +157,7 @@ fn prompts_of_several_generations_add_up() {
     fixture.0.engine_prompt(prompt(101, 0));
     fixture.0.engine_prompt(prompt(10, 101));
     let record = fixture.end(LEFT, 230);
-    assert_eq!(record.tokens.by_type[..6], [50, 30, 0, 0, 20, 0]);
+    assert_eq!(record.tokens.by_type[..7], [50, 30, 0, 0, 0, 20, 0]);
     assert_eq!(record.cached_excess, 10, "of the first prompt, though the sum has room");
     assert_eq!(record.usage_rejected, 3, "two prompts and a part");
 }
@@ -396,7 +396,7 @@ proptest! {
         }
         let record = fixture.end(LEFT, 230);
         let [cached, write, audio, text] = sums;
-        prop_assert_eq!(&record.tokens.by_type[..6], &[text, cached, write, audio, 0, 0]);
+        prop_assert_eq!(&record.tokens.by_type[..7], &[text, cached, write, 0, audio, 0, 0]);
         prop_assert_eq!((record.cached_excess, record.usage_rejected as usize), (excess, rejected));
         prop_assert_eq!(record.tokens.input_provenance == Provenance::Engine, known);
     }

@@ -12,6 +12,7 @@ const NONE: Counts = Counts {
     input: None,
     input_cached: None,
     input_cache_write: None,
+    input_cache_write_1h: None,
     input_audio: None,
     input_image: None,
     input_video: None,
@@ -74,6 +75,7 @@ fn each_count_is_rejected_separately() {
         input: above,
         input_cached: above,
         input_cache_write: above,
+        input_cache_write_1h: above,
         input_audio: above,
         input_image: above,
         input_video: above,
@@ -85,8 +87,8 @@ fn each_count_is_rejected_separately() {
         rejected: 1,
     };
     let plausible = resolver.usage(&Usage { scope: Scope::Whole, counts: all });
-    assert_eq!(plausible, Counts { output: Some(1000), rejected: 11, ..NONE });
-    assert_eq!(resolver.rejected, 11);
+    assert_eq!(plausible, Counts { output: Some(1000), rejected: 12, ..NONE });
+    assert_eq!(resolver.rejected, 12);
 }
 
 #[test]
@@ -222,9 +224,9 @@ fn usages_of_several_prompts_are_summed() {
         assert_eq!(got, expected, "{seen} {over}");
     }
     let sum = resolver_with(&usages[..3]).tokens(3, &three, true, 0);
-    assert_eq!(sum.by_type, [48, 12, 0, 0, 0, 0, 174, 6, 0, 0, 0]);
+    assert_eq!(sum.by_type, [48, 12, 0, 0, 0, 0, 0, 174, 6, 0, 0, 0]);
     let last = resolver_with(&usages).tokens(3, &three, true, 0);
-    assert_eq!(last.by_type, [54, 6, 0, 0, 0, 0, 174, 6, 0, 0, 0], "one for all, after running ones");
+    assert_eq!(last.by_type, [54, 6, 0, 0, 0, 0, 0, 174, 6, 0, 0, 0], "one for all, after running ones");
 }
 
 #[test]
@@ -276,11 +278,14 @@ fn cached_tokens_beyond_the_prompt_are_excess() {
 fn embeddings_use_the_reported_counts() {
     let cached = Counts { input_cached: Some(4), ..counts(10, 3) };
     let tokens = resolver_with(&[(Scope::Whole, cached)]).prompt();
-    assert_eq!(tokens.by_type, [6, 4, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
+    assert_eq!(tokens.by_type, [6, 4, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
     assert_eq!(tokens.input_provenance, Provenance::Reported);
     assert_eq!(tokens.output_provenance, Provenance::Reported);
     let above = Counts { input_cached: Some(40), ..counts(10, 3) };
-    assert_eq!(resolver_with(&[(Scope::Whole, above)]).prompt().by_type, [0, 10, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
+    assert_eq!(
+        resolver_with(&[(Scope::Whole, above)]).prompt().by_type,
+        [0, 10, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0]
+    );
     assert_eq!(resolver_with(&[(Scope::Whole, Counts { output: Some(3), ..NONE })]).prompt(), Tokens::NONE);
     assert_eq!(resolver_with(&[]).prompt(), Tokens::NONE);
 }

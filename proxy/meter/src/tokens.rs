@@ -51,8 +51,10 @@ pub enum TokenType {
     Input,
     /// Prompt tokens served from a cache.
     InputCached,
-    /// Prompt tokens computed and written to a cache.
+    /// Prompt tokens computed and written to a cache for five minutes, or for a lifetime that is not stated.
     InputCacheWrite,
+    /// Prompt tokens computed and written to a cache for one hour.
+    InputCacheWrite1h,
     /// Computed prompt tokens of audio: neither from a cache nor written to one.
     InputAudio,
     /// Computed prompt tokens of images.
@@ -73,10 +75,11 @@ pub enum TokenType {
 
 impl TokenType {
     /// Every type, input before output.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Input,
         Self::InputCached,
         Self::InputCacheWrite,
+        Self::InputCacheWrite1h,
         Self::InputAudio,
         Self::InputImage,
         Self::InputVideo,
@@ -93,6 +96,7 @@ impl TokenType {
             Self::Input => "input",
             Self::InputCached => "input_cached",
             Self::InputCacheWrite => "input_cache_write",
+            Self::InputCacheWrite1h => "input_cache_write_1h",
             Self::InputAudio => "input_audio",
             Self::InputImage => "input_image",
             Self::InputVideo => "input_video",
@@ -111,6 +115,7 @@ impl TokenType {
             Self::Input
                 | Self::InputCached
                 | Self::InputCacheWrite
+                | Self::InputCacheWrite1h
                 | Self::InputAudio
                 | Self::InputImage
                 | Self::InputVideo

@@ -58,6 +58,7 @@ struct UsageSum {
     cached: u64,
     cached_max: u64,
     cache_write_max: u64,
+    cache_write_1h_max: u64,
     audio_max: u64,
     image_max: u64,
     video_max: u64,
@@ -73,7 +74,9 @@ struct UsageSum {
 pub(crate) struct Prompt {
     pub(crate) input: u64,
     cached: u64,
+    /// For any lifetime.
     cache_write: u64,
+    cache_write_1h: u64,
     audio: u64,
     image: u64,
     video: u64,
@@ -108,7 +111,8 @@ impl Prompt {
         Some(Self {
             input: counts.input?,
             cached: counts.input_cached.unwrap_or(0),
-            cache_write: counts.input_cache_write.unwrap_or(0),
+            cache_write: counts.cache_writes(),
+            cache_write_1h: counts.input_cache_write_1h.unwrap_or(0),
             audio: counts.input_audio.unwrap_or(0),
             image: counts.input_image.unwrap_or(0),
             video: counts.input_video.unwrap_or(0),
@@ -122,7 +126,9 @@ impl Prompt {
         // earlier types here are taken in full.
         let parts = [
             (TokenType::InputCached, self.cached),
-            (TokenType::InputCacheWrite, self.cache_write),
+            // The dearer lifetime first: if the counts exceed the prompt, it is taken in full.
+            (TokenType::InputCacheWrite1h, self.cache_write_1h),
+            (TokenType::InputCacheWrite, self.cache_write.saturating_sub(self.cache_write_1h)),
             (TokenType::InputAudio, self.audio),
             (TokenType::InputImage, self.image),
             (TokenType::InputVideo, self.video),
@@ -232,11 +238,13 @@ impl UsageResolver {
         let counts = match (&self.whole, &self.choice_sum) {
             (Some(whole), _) => whole.usage(request, is_finished)?,
             (None, Some(sum)) if sum.usages >= self.expected(choices, request) => {
-                let Prompt { input, cached, cache_write, audio, image, video } = sum.prompt(request);
+                let Prompt { input, cached, cache_write, cache_write_1h, audio, image, video } =
+                    sum.prompt(request);
                 Counts {
                     input: (sum.inputs > 0).then_some(input),
                     input_cached: Some(cached),
                     input_cache_write: Some(cache_write),
+                    input_cache_write_1h: Some(cache_write_1h),
                     input_audio: Some(audio),
                     input_image: Some(image),
                     input_video: Some(video),
@@ -438,6 +446,7 @@ impl UsageResolver {
             &mut counts.input,
             &mut counts.input_cached,
             &mut counts.input_cache_write,
+            &mut counts.input_cache_write_1h,
             &mut counts.input_audio,
             &mut counts.output,
             &mut counts.output_reasoning,
@@ -481,7 +490,8 @@ impl UsageSum {
         self.input_max = self.input_max.max(input);
         self.cached = self.cached.saturating_add(cached);
         self.cached_max = self.cached_max.max(cached);
-        self.cache_write_max = self.cache_write_max.max(counts.input_cache_write.unwrap_or(0));
+        self.cache_write_max = self.cache_write_max.max(counts.cache_writes());
+        self.cache_write_1h_max = self.cache_write_1h_max.max(counts.input_cache_write_1h.unwrap_or(0));
         self.audio_max = self.audio_max.max(counts.input_audio.unwrap_or(0));
         self.image_max = self.image_max.max(counts.input_image.unwrap_or(0));
         self.video_max = self.video_max.max(counts.input_video.unwrap_or(0));
@@ -513,6 +523,7 @@ impl UsageSum {
                 input: self.input_max,
                 cached: self.cached_max,
                 cache_write: self.cache_write_max,
+                cache_write_1h: self.cache_write_1h_max,
                 audio: self.audio_max,
                 image: self.image_max,
                 video: self.video_max,

@@ -24,6 +24,7 @@ const EVERY_PART: Counts = Counts {
     input: Some(100),
     input_cached: Some(40),
     input_cache_write: Some(10),
+    input_cache_write_1h: Some(4),
     input_audio: Some(20),
     input_image: Some(7),
     input_video: Some(3),
@@ -39,13 +40,13 @@ const EVERY_PART: Counts = Counts {
 fn every_scope_keeps_every_part() {
     for scope in [Scope::Whole, Scope::Choice(Some(0)), Scope::Choice(None)] {
         let tokens = tokens_of(scope, EVERY_PART);
-        assert_eq!(tokens.by_type, [20, 40, 10, 20, 7, 3, 20, 5, 20, 4, 1], "{scope:?}");
+        assert_eq!(tokens.by_type, [20, 40, 6, 4, 20, 7, 3, 20, 5, 20, 4, 1], "{scope:?}");
         assert_eq!(tokens.input_provenance, Provenance::Reported, "{scope:?}");
     }
     // The client leaves after Anthropic's first frame: the whole prompt is known.
     let counts = Counts { output: None, output_reasoning: None, output_audio: None, ..EVERY_PART };
     let tokens = tokens_of(Scope::Running(0), counts);
-    assert_eq!(tokens.by_type, [20, 40, 10, 20, 7, 3, 0, 0, 0, 0, 0]);
+    assert_eq!(tokens.by_type, [20, 40, 6, 4, 20, 7, 3, 0, 0, 0, 0, 0]);
     assert_eq!(tokens.input_provenance, Provenance::Running);
 }
 
@@ -53,7 +54,32 @@ fn every_scope_keeps_every_part() {
 fn cached_tokens_reduce_the_audio_tokens() {
     // OpenAI counts cached audio in both details; at most ten tokens of audio are uncached here.
     let tokens = tokens_of(Scope::Whole, Counts { input_cached: Some(80), ..EVERY_PART });
-    assert_eq!(tokens.by_type[..6], [0, 80, 10, 10, 0, 0]);
+    assert_eq!(tokens.by_type[..7], [0, 80, 6, 4, 10, 0, 0]);
+}
+
+/// The lifetimes are disjoint, and none of the written tokens is lost, whichever counts a server states.
+#[test]
+fn cache_writes_are_split_by_lifetime() {
+    for (written, hour, expected) in [
+        (Some(10), None, [10, 0]),
+        (Some(10), Some(0), [10, 0]),
+        (Some(10), Some(4), [6, 4]),
+        (Some(10), Some(10), [0, 10]),
+        (None, Some(4), [0, 4]),
+        // A running total may come without the lifetimes; less than all of one hour is not written.
+        (Some(3), Some(4), [0, 4]),
+        // At most the prompt, and the dearer lifetime first.
+        (Some(90), Some(50), [10, 50]),
+        (Some(90), Some(80), [0, 60]),
+    ] {
+        let counts = Counts { input_cache_write: written, input_cache_write_1h: hour, ..EVERY_PART };
+        for scope in [Scope::Whole, Scope::Choice(Some(0)), Scope::Running(0)] {
+            let tokens = tokens_of(scope, counts);
+            let split =
+                [TokenType::InputCacheWrite, TokenType::InputCacheWrite1h].map(|kind| tokens.of(kind));
+            assert_eq!((split, tokens.input()), (expected, 100), "{written:?} {hour:?} {scope:?}");
+        }
+    }
 }
 
 /// Gemini and vLLM split a prompt by modality; the parts and the text are disjoint.
@@ -139,13 +165,14 @@ proptest! {
     /// The parts add up to the total, for any counts of a server.
     #[test]
     fn parts_add_up_to_the_total(
-        parts in proptest::array::uniform11(proptest::option::of(0_u64..200)),
+        parts in proptest::array::uniform12(proptest::option::of(0_u64..200)),
         scope in prop_oneof![Just(Scope::Whole), Just(Scope::Choice(Some(0))), Just(Scope::Running(0))],
     ) {
-        let [input, input_cached, input_cache_write, input_audio, input_image, input_video, ..] = parts;
+        let [input, input_cached, input_cache_write, input_cache_write_1h, ..] = parts;
+        let [.., input_audio, input_image, input_video, _, _, _, _, _] = parts;
         let [.., output, output_reasoning, output_audio, output_image, output_video] = parts;
         let counts = Counts {
-            input, input_cached, input_cache_write, input_audio, input_image, input_video,
+            input, input_cached, input_cache_write, input_cache_write_1h, input_audio, input_image, input_video,
             output, output_reasoning, output_audio, output_image, output_video,
             rejected: 0,
         };
@@ -160,6 +187,7 @@ proptest! {
         for (kind, max) in [
             (TokenType::InputCached, input_cached),
             (TokenType::InputCacheWrite, input_cache_write),
+            (TokenType::InputCacheWrite1h, input_cache_write_1h),
             (TokenType::InputAudio, input_audio),
             (TokenType::InputImage, input_image),
             (TokenType::InputVideo, input_video),

@@ -90,8 +90,10 @@ pub struct Counts {
     pub input: Option<u64>,
     /// Prompt tokens served from a cache.
     pub input_cached: Option<u64>,
-    /// Prompt tokens written to a cache.
+    /// Prompt tokens written to a cache, for any lifetime.
     pub input_cache_write: Option<u64>,
+    /// Those of them that are written for one hour.
+    pub input_cache_write_1h: Option<u64>,
     /// Prompt tokens of audio; cached ones may be among them.
     pub input_audio: Option<u64>,
     /// Prompt tokens of images; cached ones may be among them.
@@ -110,6 +112,14 @@ pub struct Counts {
     pub output_video: Option<u64>,
     /// Numbers that cannot be a count (negative, fractional, beyond 2^53) and were rejected.
     pub rejected: u32,
+}
+
+impl Counts {
+    /// Returns the prompt tokens written to a cache, for any lifetime. A server that states those of one hour alone has
+    /// written at least them.
+    pub fn cache_writes(&self) -> u64 {
+        self.input_cache_write.max(self.input_cache_write_1h).unwrap_or(0)
+    }
 }
 
 /// A server's report of its own work on a request. The file of each dialect has the server's names for these

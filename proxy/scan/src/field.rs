@@ -56,6 +56,8 @@ pub(crate) enum Field {
     CachedTokens,
     /// Number: prompt tokens written to a cache.
     CacheWriteTokens,
+    /// Number: those of them that are written for one hour.
+    CacheWrite1hTokens,
     /// Number: prompt tokens of audio.
     InputAudioTokens,
     /// Number: prompt tokens of images.

@@ -402,6 +402,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 Field::InputTokens
                 | Field::CachedTokens
                 | Field::CacheWriteTokens
+                | Field::CacheWrite1hTokens
                 | Field::InputAudioTokens
                 | Field::OutputTokens
                 | Field::ReasoningTokens

@@ -127,6 +127,7 @@ impl Stored for Row {
             }));
             all.extend(later_types!(Row, tokens.by_type).map(|column| column.usual(0).since(2)));
             all.extend(columns!(Row { day: Sql::Day => since(3) => of_file() }));
+            all.push(of_type!(Row, InputCacheWrite1h, tokens.by_type).usual(0).since(3));
             all
         });
         &COLUMNS
@@ -211,6 +212,7 @@ impl Stored for Rate {
             all.extend(first_types!(Rate, per_token));
             all.extend(columns!(Rate { per_request: Sql::Integer }));
             all.extend(later_types!(Rate, per_token).map(|column| column.since(2)));
+            all.push(of_type!(Rate, InputCacheWrite1h, per_token).since(3));
             all
         });
         &COLUMNS
@@ -352,6 +354,7 @@ impl Stored for DailyTotal {
                 sums.gpu.gpu_energy_pico: Sql::Sum("gpu_energy"),
             }));
             all.extend(later_types!(DailyTotal, sums.tokens).map(|column| column.usual(0).since(2)));
+            all.push(of_type!(DailyTotal, InputCacheWrite1h, sums.tokens).usual(0).since(3));
             all
         });
         &COLUMNS

@@ -1,16 +1,17 @@
-//! Legs and repetitions of a request, and files from before the ledger had columns for them.
+//! Legs and repetitions of a request, cache writes by lifetime, and files from before the ledger had columns for them.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use meter::{Provenance, Role, TokenType};
-use price::{Charge, Unpriced};
+use price::{Charge, Rate, Unpriced};
 use rusqlite::Connection;
 
+use crate::schema::downgrade;
 use crate::source::{Range, Source, Used};
-use crate::testing::{NOON_US, Place, rate, row};
-use crate::{DailyTotal, EnergyRow, Plan, Row, Store, start, verify};
+use crate::testing::{Contents, NOON_US, Place, rate, row, write_month};
+use crate::{DailyTotal, EnergyRow, Plan, Row, Store, close, files, month, start, verify};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -140,6 +141,87 @@ fn file_of_version_1_takes_engine_counts() {
             format!("SELECT {exchanges} WHERE input_provenance = 'engine' AND output_provenance = 'engine'");
         assert_eq!(connection.query_row(&text, [], |row| row.get::<_, i64>(0)).unwrap(), 1, "{text}");
     }
+}
+
+/// Returns a row with cache writes of both lifetimes, and a price for each.
+fn written(n: u64) -> Row {
+    let Charge::Priced { rate, cost } = rate(1) else { panic!("it has a price") };
+    let mut priced = Rate::clone(&rate);
+    priced.per_token[TokenType::InputCacheWrite1h as usize] = Some(6_000_000);
+    priced.id = priced.identify();
+    let mut row = Row { charge: Charge::Priced { rate: Arc::new(priced), cost }, ..row(n) };
+    row.tokens.by_type[TokenType::InputCacheWrite as usize] = 4;
+    row.tokens.by_type[TokenType::InputCacheWrite1h as usize] = 8;
+    row
+}
+
+#[test]
+fn files_of_earlier_versions_take_cache_writes_of_one_hour() {
+    let older = Place::of_version_1();
+    let newer = Place::new();
+    enter(&newer.ledger(), &(0..24).map(|n| (row(n), None)).collect::<Vec<_>>());
+    downgrade(&Connection::open(newer.ledger()).unwrap(), 2);
+    for (place, before) in [(&older, 1), (&newer, 2)] {
+        assert_eq!(rows(&place.ledger()), (0..24).map(row).collect::<Vec<_>>(), "{before}");
+        assert_eq!((differences(&place.ledger()), version(&place.ledger())), (Vec::new(), before));
+        let sums = sum(&place.ledger()).sums;
+        enter(&place.ledger(), &[(written(1_000), None)]);
+        assert_eq!(version(&place.ledger()), crate::columns::VERSION);
+        assert_eq!(differences(&place.ledger()), Vec::<String>::new());
+        let found = rows(&place.ledger());
+        assert_eq!(
+            (&found[..24], &found[24..]),
+            (&(0..24).map(row).collect::<Vec<_>>()[..], &[written(1_000)][..])
+        );
+        let after = sum(&place.ledger()).sums;
+        let of = |kind: TokenType| after.tokens[kind as usize] - sums.tokens[kind as usize];
+        assert_eq!([TokenType::InputCacheWrite, TokenType::InputCacheWrite1h].map(of), [4, 8]);
+        let connection = Connection::open(place.ledger()).unwrap();
+        let input = written(1_000).tokens.input();
+        for (sql, expected) in [
+            ("SELECT input_cache_write_1h FROM exchanges ORDER BY ended DESC LIMIT 1", 8),
+            ("SELECT input_tokens FROM exchanges ORDER BY ended DESC LIMIT 1", input),
+            ("SELECT sum(input_cache_write_1h) FROM spend_daily", 8),
+            ("SELECT sum(input_tokens) FROM spend_daily", sums.tokens[0] + input),
+            ("SELECT count(*) FROM prices WHERE input_cache_write_1h = '6.000000'", 1),
+        ] {
+            let number = connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+            assert_eq!(number.unsigned_abs(), expected, "{sql}");
+        }
+    }
+}
+
+/// The digest covers a column of a later version only where it has a value.
+#[test]
+fn closed_month_of_version_2_keeps_its_digest() {
+    let place = Place::new();
+    let month = month::of(NOON_US);
+    let exchanges: Vec<_> = (0..24).map(|n| (month, row(n), None)).collect();
+    let rates = [0, 1].map(|n| match rate(n) {
+        Charge::Priced { rate, .. } => rate,
+        Charge::Unpriced(_) => panic!("it has a price"),
+    });
+    write_month(
+        &place.ledger(),
+        month,
+        false,
+        &Contents { rates: &rates, rows: exchanges.iter().collect(), ..Contents::default() },
+    );
+    let after_us = month::begin_us(month + 1);
+    let sign_off = close(&place.ledger(), month, "ann", after_us).unwrap();
+    let file = files::of_month(&place.ledger(), month);
+    set_read_only(&file, false);
+    downgrade(&Connection::open(&file).unwrap(), 2);
+    set_read_only(&file, true);
+    assert_eq!(differences(&place.ledger()), Vec::<String>::new());
+    assert_eq!(close(&place.ledger(), month, "ann", after_us).unwrap(), sign_off);
+    assert_eq!(version(&file), 2, "it is not written");
+}
+
+fn set_read_only(path: &Path, is_read_only: bool) {
+    let mut permissions = std::fs::metadata(path).unwrap().permissions();
+    permissions.set_readonly(is_read_only);
+    std::fs::set_permissions(path, permissions).unwrap();
 }
 
 #[test]

@@ -22,11 +22,8 @@ const OF_FILE: &str = include_str!("schema/file.sql");
 /// The views for SQL.
 const VIEWS: &str = include_str!("schema/views.sql");
 
-/// The place in [`VIEWS`] of the columns of `exchange` that came after version 2.
+/// The place in [`VIEWS`] of the columns of `exchange` that came after version 3.
 const LATER_COLUMNS: &str = "/* later columns */";
-
-/// The later column that the view `exchanges` has in its `day`.
-const DAY: &str = "day";
 
 /// The columns of a type's table.
 struct Columns {
@@ -150,7 +147,7 @@ fn step(to: i64) -> String {
 
 /// Returns the SQL that creates or replaces the views.
 fn views() -> String {
-    let later = Row::columns().iter().filter(|column| column.version > 2 && column.name != DAY);
+    let later = Row::columns().iter().filter(|column| column.version > 3);
     let later: String = later.map(|column| format!(",\n  exchange.{0} AS {0}", column.name)).collect();
     VIEWS.replace(LATER_COLUMNS, &later)
 }
@@ -221,6 +218,23 @@ pub(crate) fn read_as_newest(connection: &Connection) -> Result<(), Error> {
         connection.execute_batch(&format!("PRAGMA temp_store = MEMORY;\n{views}"))?;
     }
     Ok(())
+}
+
+/// Makes a file one of an earlier version, which it equals if it has nothing in the later columns.
+#[cfg(test)]
+pub(crate) fn downgrade(connection: &Connection, to: i64) {
+    let mut sql = String::new();
+    let views = "SELECT name FROM sqlite_master WHERE type = 'view'";
+    let mut statement = connection.prepare(views).expect("it is SQL");
+    for name in statement.query_map([], |row| row.get::<_, String>(0)).expect("it has views") {
+        sql.push_str(&format!("DROP VIEW {};\n", name.expect("a view has a name")));
+    }
+    for table in tables() {
+        for (name, _) in (to + 1..=VERSION).flat_map(|version| table.added(version)) {
+            sql.push_str(&format!("ALTER TABLE {} DROP COLUMN {name};\n", table.table));
+        }
+    }
+    connection.execute_batch(&format!("{sql}PRAGMA user_version = {to}")).expect("the columns are there");
 }
 
 /// Migrates a file to [`VERSION`], each step in a transaction of its own.
@@ -346,7 +360,7 @@ mod tests {
         connection
             .execute_batch(
                 "INSERT INTO rate VALUES (x'00000000000000000000000000000001', 'v', 'b', 'e', 'standard', 0, 'USD', 1, 1,
-                 1, 1, 1, 1, 1, 0, 0, NULL, NULL, NULL, NULL)",
+                 1, 1, 1, 1, 1, 0, 0, NULL, NULL, NULL, NULL, NULL)",
             )
             .unwrap();
         for (pico, day) in [
@@ -362,7 +376,7 @@ mod tests {
                 .execute_batch(&format!(
                     "INSERT INTO line VALUES ({day}, 't', '', 'u', 'p', 'm', 'e', 'none', 'none',
                      x'00000000000000000000000000000001', 'correction', 0, 0,0,0,0,0,0,0, {high}, {low}, 0,0,0,0,0,0,0,0,0,0,
-                     NULL, NULL, NULL, NULL)"
+                     NULL, NULL, NULL, NULL, NULL)"
                 ))
                 .unwrap();
             let sql = "SELECT cost FROM spend_daily WHERE day = date(?1 * 86400, 'unixepoch')";

@@ -155,14 +155,16 @@ fn usage(record: &Record, list: &mut Attributes) {
     if is_counted(tokens.input_provenance) {
         list.count("gen_ai.usage.input_tokens", tokens.input());
         subset(record, TokenType::InputCached, "gen_ai.usage.cache_read.input_tokens", list);
-        subset(record, TokenType::InputCacheWrite, "gen_ai.usage.cache_write.input_tokens", list);
+        let written = [TokenType::InputCacheWrite, TokenType::InputCacheWrite1h];
+        if sum(record, written) > 0 {
+            list.count("gen_ai.usage.cache_write.input_tokens", sum(record, written));
+        }
         subset(record, TokenType::InputAudio, "gen_ai.usage.audio.input_tokens", list);
         subset(record, TokenType::InputImage, "gen_ai.usage.image.input_tokens", list);
         subset(record, TokenType::InputVideo, "tokenmeter.usage.video.input_tokens", list);
         let named = [TokenType::InputAudio, TokenType::InputImage, TokenType::InputVideo];
         // No server reports the modality of cached tokens; with them the tokens of text are unknown.
-        let cached = [TokenType::InputCached, TokenType::InputCacheWrite];
-        if sum(record, cached) == 0 {
+        if tokens.of(TokenType::InputCached) + sum(record, written) == 0 {
             text(tokens.input(), sum(record, named), "gen_ai.usage.text.input_tokens", list);
         }
     }

@@ -6,6 +6,7 @@
 //! | `cached_input`, `cache_write` | `input`    |
 //! | `reasoning`                   | `output`   |
 //! | `input_image`, `input_video`  | `input`    |
+//! | `cache_write_1h`              | unpriced: it costs more than `cache_write` |
 //! | `input_audio`                 | unpriced: audio costs a multiple of text |
 //! | `output_audio`, `output_image`, `output_video` | unpriced, for the same reason |
 //! | `per_request`                 | nothing    |
@@ -23,6 +24,7 @@ pub(crate) const KEYS: [(&str, TokenType); TYPES] = [
     ("input", TokenType::Input),
     ("cached_input", TokenType::InputCached),
     ("cache_write", TokenType::InputCacheWrite),
+    ("cache_write_1h", TokenType::InputCacheWrite1h),
     ("input_audio", TokenType::InputAudio),
     ("input_image", TokenType::InputImage),
     ("input_video", TokenType::InputVideo),

@@ -97,6 +97,7 @@ const ENTRY_KEYS: &[&str] = &[
     "input",
     "cached_input",
     "cache_write",
+    "cache_write_1h",
     "input_audio",
     "input_image",
     "input_video",

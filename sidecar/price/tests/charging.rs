@@ -78,6 +78,7 @@ fn each_token_is_charged_once_by_its_price() {
             &[(T::Input, 1), (T::InputCached, 1), (T::InputCacheWrite, 1), (T::Output, 1)],
             "0.00002205",
         ),
+        ("claude-sonnet-4-6", &[(T::InputCacheWrite, 1_000_000), (T::InputCacheWrite1h, 1_000_000)], "19.50"),
         ("text-embedding-3-small", &[(T::Input, 1)], "0.00000002"),
     ] {
         let tokens = tokens(counts);
@@ -92,6 +93,7 @@ fn missing_price_is_unpriced_not_free() {
     let huge = tokens(&[(T::Output, u64::MAX), (T::Input, u64::MAX)]);
     let audio = tokens(&[(T::Output, 5), (T::OutputAudio, 1)]);
     let drawn = tokens(&[(T::Output, 5), (T::OutputImage, 1)]);
+    let hour = tokens(&[(T::Output, 5), (T::InputCacheWrite1h, 1)]);
     let some = tokens(&[(T::Input, 1)]);
     for (model, tokens, why) in [
         ("gpt-5", &some, Unpriced::Model),
@@ -102,6 +104,8 @@ fn missing_price_is_unpriced_not_free() {
         ("qwen3-8b", &some, Unpriced::Model),
         ("claude-sonnet-4", &audio, Unpriced::TokenType),
         ("gpt-4o", &drawn, Unpriced::TokenType),
+        // Neither the price of an ordinary write nor that of the prompt: both are lower.
+        ("gpt-4o", &hour, Unpriced::TokenType),
         ("gpt-4o", &huge, Unpriced::Overflow),
     ] {
         assert_eq!(cost(&book, &usage(model, tokens)), Err(why), "{model}");

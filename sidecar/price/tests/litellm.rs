@@ -218,6 +218,27 @@ fn cached(fields: &str) -> Option<i64> {
 }
 
 #[test]
+fn one_hour_cache_writes_have_their_own_price() {
+    let (import, book) = imported(
+        r#"{"m": {"input_cost_per_token": 3e-6, "cache_creation_input_token_cost": 3.75e-6,
+        "cache_creation_input_token_cost_above_1hr": 6e-6, "cache_creation_input_token_cost_above_200k_tokens": 7.5e-6,
+        "cache_creation_input_token_cost_above_1hr_above_200k_tokens": 12e-6,
+        "cache_creation_input_token_cost_above_12hr": 9e-6}}"#,
+    );
+    let prices = book.rates().map(|rate| {
+        let of = |kind: TokenType| rate.per_token[kind as usize];
+        (rate.above_input_tokens, of(TokenType::InputCacheWrite), of(TokenType::InputCacheWrite1h))
+    });
+    let expected = [(0, Some(3_750_000), Some(6_000_000)), (200_000, Some(7_500_000), Some(12_000_000))];
+    assert_eq!(prices.collect::<Vec<_>>(), expected);
+    assert!(
+        import.uncharged.contains_key("cache_creation_input_token_cost_above_12hr"),
+        "{:?}",
+        import.uncharged
+    );
+}
+
+#[test]
 fn older_cache_read_name_counts_only_alone() {
     let (input, read, hit) = (
         r#""input_cost_per_token": 4e-6"#,

@@ -144,7 +144,7 @@ fn price() -> impl Strategy<Value = Option<u64>> {
 
 /// Boxed prices: nested arrays of them do not fit on a test's stack.
 fn prices() -> BoxedStrategy<Written> {
-    proptest::array::uniform11(price()).boxed()
+    proptest::array::uniform12(price()).boxed()
 }
 
 fn some(prices: Written, key: u64) -> Written {
@@ -188,7 +188,7 @@ proptest! {
 
     #[test]
     fn charge_agrees_with_exact_rationals(
-        model in model(), tokens in proptest::array::uniform11(count()), tier in 0..3_usize, success: bool,
+        model in model(), tokens in proptest::array::uniform12(count()), tier in 0..3_usize, success: bool,
         requested_tier in 0..3_usize, says_tier: bool, named: bool, answered in 0..3_usize, counted: bool, processed: bool,
     ) {
         let text = file(&model);

@@ -322,9 +322,14 @@ fn row(chance: &mut Chance, rates: &[Arc<Rate>]) -> Row {
     };
     let [input_provenance, output_provenance] = [provenance(chance), provenance(chance)];
     let mut by_type = [0; TokenType::ALL.len()];
-    for (kind, count) in TokenType::ALL.iter().zip(&mut by_type) {
+    for kind in TokenType::ALL {
         let known = if kind.is_input() { input_provenance } else { output_provenance };
-        *count = if known == Provenance::None { 0 } else { chance.below(5000) };
+        by_type[kind as usize] = match kind {
+            _ if known == Provenance::None => 0,
+            // Not by chance, so that a seed gives all else as before the type was counted.
+            TokenType::InputCacheWrite1h => by_type[TokenType::InputCacheWrite as usize] / 3,
+            _ => chance.below(5000),
+        };
     }
     let tokens = Tokens { input_provenance, output_provenance, by_type };
     let model = chance.pick(&["llama-3", "llama-3-70b", "qwen-3", "unlisted/model"]);

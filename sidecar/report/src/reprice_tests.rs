@@ -19,9 +19,10 @@ version: second
 currency: USD
 unit: per_million
 models:
-  - {pattern: 'llama-*', input: 0.31, cached_input: 0.02, output: 0.77, input_audio: 3, output_audio: 4,
-     output_image: 5, output_video: 6}
-  - {name: unlisted/model, input: 0, output: 0, input_audio: 0, output_audio: 0, output_image: 0, output_video: 0}
+  - {pattern: 'llama-*', input: 0.31, cached_input: 0.02, output: 0.77, cache_write_1h: 2, input_audio: 3,
+     output_audio: 4, output_image: 5, output_video: 6}
+  - {name: unlisted/model, input: 0, output: 0, cache_write_1h: 0, input_audio: 0, output_audio: 0, output_image: 0,
+     output_video: 0}
 ";
 
 fn prices(text: &str) -> Book {
@@ -39,8 +40,8 @@ fn of_model(pattern: &str) -> [Filter; 1] {
 
 #[test]
 fn tier_lowers_price_only_with_server_tiers() {
-    let text = "version: v\ncurrency: USD\nmodels:\n  - {pattern: '*', input: 1, output: 1, input_audio: 1, \
-                output_audio: 1, output_image: 1, output_video: 1, tiers: {flex: {multiply: 0.5}, priority: {multiply: 2}}}\n";
+    let text = "version: v\ncurrency: USD\nmodels:\n  - {pattern: '*', input: 1, output: 1, cache_write_1h: 1, \
+                input_audio: 1, output_audio: 1, output_image: 1, output_video: 1, tiers: {flex: {multiply: 0.5}, priority: {multiply: 2}}}\n";
     let book = prices(text);
     for (provider, tier, times) in [
         ("openai", "flex", 0.5),
@@ -165,7 +166,7 @@ fn unpriced_and_absent_rows_are_reported() {
         + memory.rows.iter().filter(|(_, row, _)| !kept(row) && row.model.contains('a')).count();
     assert_eq!(not_qwen.gone.values().sum::<u64>(), u64::try_from(gone).unwrap());
     let euros = prices(
-        "version: v\ncurrency: EUR\nmodels:\n  - {pattern: 'llama*', input: 1, output: 2, input_audio: 1, output_audio: 1, output_image: 1, output_video: 1}\n",
+        "version: v\ncurrency: EUR\nmodels:\n  - {pattern: 'llama*', input: 1, output: 2, cache_write_1h: 1, input_audio: 1, output_audio: 1, output_image: 1, output_video: 1}\n",
     );
     let error = rehearse(&memory, &request(&euros, &[])).unwrap_err().to_string();
     assert!(error.contains("USD") && error.contains("EUR"), "{error}");

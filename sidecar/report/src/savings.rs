@@ -112,9 +112,11 @@ impl SavingsSums {
         let price = |kind| i128::from(rate.price_of(kind).unwrap_or(0));
         let dearer = |kind| price(kind) - price(TokenType::Input);
         if line.key.class != Class::Correction {
-            let [read, write] = [TokenType::InputCached, TokenType::InputCacheWrite];
+            let read = TokenType::InputCached;
             add(Kind::CacheReads, -tokens(read) * dearer(read));
-            add(Kind::CacheWrites, tokens(write) * dearer(write));
+            for write in [TokenType::InputCacheWrite, TokenType::InputCacheWrite1h] {
+                add(Kind::CacheWrites, tokens(write) * dearer(write));
+            }
         }
     }
 

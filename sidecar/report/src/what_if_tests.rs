@@ -14,7 +14,7 @@ use crate::{Basis, Column, Key, Query, Report, Reprice, json, make, rehearse, ta
 fn book(currency: &str, output: u32) -> WhatIf {
     let text = format!(
         "version: other\ncurrency: {currency}\nmodels:\n\
-         - {{pattern: 'llama*', input: 0.2, cached_input: 0.1, output: {output}, reasoning: 1, cache_write: 1, \
+         - {{pattern: 'llama*', input: 0.2, cached_input: 0.1, output: {output}, reasoning: 1, cache_write: 1, cache_write_1h: 1, \
          input_audio: 1, input_image: 1, input_video: 1, output_audio: 1, output_image: 1, output_video: 1}}\n"
     );
     WhatIf { book: Book::read(&text).expect("a book").0.into() }

@@ -11,12 +11,13 @@ use crate::columns;
 use crate::error::ShipError;
 
 /// The statements of each version's tables, in order; the first creates version 1.
-pub(crate) const STEPS: [&str; 5] = [
+pub(crate) const STEPS: [&str; 6] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
     include_str!("schema/5.sql"),
+    include_str!("schema/6.sql"),
 ];
 
 /// The views, created or replaced after the last version's tables.
@@ -24,7 +25,7 @@ pub(crate) const VIEWS: &str = include_str!("schema/views.sql");
 
 /// The version of the ledger's schema whose columns [`STEPS`] create. Columns of `exchange` that later versions add may
 /// be NULL, so the store gets them without a version of its own: an older tokenmeter neither reads nor writes them.
-const COLUMNS_OF_STEPS: i64 = 2;
+const COLUMNS_OF_STEPS: i64 = 3;
 
 /// The statements that add such columns.
 pub(crate) const COLUMNS: &str = include_str!("schema/columns.sql");

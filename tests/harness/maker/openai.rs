@@ -126,6 +126,9 @@ impl Maker<'_, '_> {
                 m.object(&[
                     ("cached_tokens", |m| m.number()),
                     ("cache_write_tokens", |m| m.number()),
+                    ("cache_creation_token_details", |m| {
+                        m.object(&[("ephemeral_1h_input_tokens", |m| m.number())]);
+                    }),
                     ("created_cache_tokens", |m| m.number()),
                     ("audio_tokens", |m| m.number()),
                     ("image_tokens", |m| m.number()),

@@ -11,9 +11,10 @@ use super::memory::Memory;
 use super::words::{self, ANTHROPIC};
 use super::{Frame, counts};
 
-const PLACES: [(&str, &str); 5] = [
+const PLACES: [(&str, &str); 6] = [
     ("input", "/input_tokens"),
     ("written", "/cache_creation_input_tokens"),
+    ("written_1h", "/cache_creation/ephemeral_1h_input_tokens"),
     ("cached", "/cache_read_input_tokens"),
     ("output", "/output_tokens"),
     ("thought", "/output_tokens_details/thinking_tokens"),
@@ -107,12 +108,13 @@ fn take(usage: &Value, memory: &mut Memory) -> u32 {
 /// The counts so far. `None` if their sum exceeds a count.
 fn merged(memory: &Memory) -> Option<Counts> {
     let count = |name: &str| memory.anthropic.get(name).copied();
-    let (cached, written) = (count("cached"), count("written"));
-    let input = count("input").map(|n| n + cached.unwrap_or(0) + written.unwrap_or(0));
+    let (cached, written, hour) = (count("cached"), count("written"), count("written_1h"));
+    let input = count("input").map(|n| n + cached.unwrap_or(0) + written.max(hour).unwrap_or(0));
     input.is_none_or(|n| n <= 1 << 53).then_some(Counts {
         input,
         input_cached: cached,
         input_cache_write: written,
+        input_cache_write_1h: hour,
         output: count("output"),
         output_reasoning: count("thought"),
         ..Counts::default()

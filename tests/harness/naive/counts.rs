@@ -53,6 +53,10 @@ pub(crate) const OPENAI: &[Place] = &[
     ("/prompt_tokens_details/cached_tokens", |c| &mut c.input_cached),
     ("/prompt_tokens_details/cache_write_tokens", |c| &mut c.input_cache_write),
     ("/prompt_tokens_details/created_cache_tokens", |c| &mut c.input_cache_write),
+    ("/prompt_tokens_details/cache_creation_tokens", |c| &mut c.input_cache_write),
+    ("/prompt_tokens_details/cache_creation_token_details/ephemeral_1h_input_tokens", |c| {
+        &mut c.input_cache_write_1h
+    }),
     ("/prompt_tokens_details/audio_tokens", |c| &mut c.input_audio),
     ("/prompt_tokens_details/image_tokens", |c| &mut c.input_image),
     ("/prompt_tokens_details/video_tokens", |c| &mut c.input_video),

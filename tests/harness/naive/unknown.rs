@@ -48,6 +48,7 @@ fn usage(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Option<Us
         input: counts.input.or(earlier.input),
         input_cached: counts.input_cached.or(earlier.input_cached),
         input_cache_write: counts.input_cache_write.or(earlier.input_cache_write),
+        input_cache_write_1h: counts.input_cache_write_1h.or(earlier.input_cache_write_1h),
         output: counts.output.or(earlier.output),
         ..counts
     };
@@ -68,18 +69,20 @@ fn of_object(usage: &Value) -> Option<Counts> {
             ("/output_tokens", |c| &mut c.output),
             ("/prompt_tokens_details/cached_tokens", |c| &mut c.input_cached),
             ("/input_tokens_details/cached_tokens", |c| &mut c.input_cached),
+            ("/cache_creation/ephemeral_1h_input_tokens", |c| &mut c.input_cache_write_1h),
         ],
     )?;
     let one = |path: &'static str| counts::at(usage, &[(path, |c| &mut c.input)]);
     let total = one("/total_tokens")?;
     let (read, written) = (one("/cache_read_input_tokens")?, one("/cache_creation_input_tokens")?);
     counts.rejected += total.rejected + read.rejected + written.rejected;
+    let written = written.input.max(counts.input_cache_write_1h);
     counts.input = match (counts.input, counts.output) {
         (None, None) => total.input,
-        (input, _) => input.map(|n| n + read.input.unwrap_or(0) + written.input.unwrap_or(0)),
+        (input, _) => input.map(|n| n + read.input.unwrap_or(0) + written.unwrap_or(0)),
     };
     counts.input_cached = counts.input_cached.or(read.input);
-    counts.input_cache_write = written.input;
+    counts.input_cache_write = written;
     // A rejected number may hide one of another name.
     (counts.rejected == 0 || counts.input.is_none() && counts.output.is_none()).then_some(counts)
 }

@@ -182,10 +182,11 @@ impl Told {
 }
 
 /// The columns of tokens.
-const TYPES: [&str; 11] = [
+const TYPES: [&str; 12] = [
     "input",
     "input_cached",
     "input_cache_write",
+    "input_cache_write_1h",
     "input_audio",
     "input_image",
     "input_video",

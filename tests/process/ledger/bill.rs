@@ -83,7 +83,7 @@ fn sum(group: &serde_json::Value, side: &str) -> Option<u64> {
 }
 
 /// The report's columns and notes, exactly.
-const MEMBERS: [&str; 25] = [
+const MEMBERS: [&str; 26] = [
     "tenant",
     "model",
     "exchanges",
@@ -92,6 +92,7 @@ const MEMBERS: [&str; 25] = [
     "input",
     "input_cached",
     "input_cache_write",
+    "input_cache_write_1h",
     "input_audio",
     "input_image",
     "input_video",

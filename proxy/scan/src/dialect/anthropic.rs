@@ -27,6 +27,7 @@ const FRAME: &[(&str, Field)] = &[
     ("message.usage.service_tier", Field::ServiceTier),
     ("message.usage.input_tokens", Field::InputTokens),
     ("message.usage.cache_creation_input_tokens", Field::CacheWriteTokens),
+    ("message.usage.cache_creation.ephemeral_1h_input_tokens", Field::CacheWrite1hTokens),
     ("message.usage.cache_read_input_tokens", Field::CachedTokens),
 ];
 
@@ -43,6 +44,7 @@ const WHOLE: &[(&str, Field)] = &[
     ("usage.service_tier", Field::ServiceTier),
     ("usage.input_tokens", Field::InputTokens),
     ("usage.cache_creation_input_tokens", Field::CacheWriteTokens),
+    ("usage.cache_creation.ephemeral_1h_input_tokens", Field::CacheWrite1hTokens),
     ("usage.cache_read_input_tokens", Field::CachedTokens),
     ("usage.output_tokens", Field::OutputTokens),
     ("usage.output_tokens_details.thinking_tokens", Field::ReasoningTokens),

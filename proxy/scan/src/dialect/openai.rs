@@ -37,6 +37,12 @@ pub(crate) const COMMON: &[(&str, Field)] = &[
     ("usage.prompt_tokens_details.cached_tokens", Field::CachedTokens),
     ("usage.prompt_tokens_details.cache_write_tokens", Field::CacheWriteTokens),
     ("usage.prompt_tokens_details.created_cache_tokens", Field::CacheWriteTokens),
+    // LiteLLM, for Anthropic's models.
+    ("usage.prompt_tokens_details.cache_creation_tokens", Field::CacheWriteTokens),
+    (
+        "usage.prompt_tokens_details.cache_creation_token_details.ephemeral_1h_input_tokens",
+        Field::CacheWrite1hTokens,
+    ),
     ("usage.prompt_tokens_details.audio_tokens", Field::InputAudioTokens),
     ("usage.prompt_tokens_details.image_tokens", Field::InputImageTokens),
     ("usage.prompt_tokens_details.video_tokens", Field::InputVideoTokens),

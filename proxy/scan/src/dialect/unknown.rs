@@ -20,6 +20,7 @@ const USAGE: &[(&str, Field)] = &[
     ("usage.total_tokens", Field::Extra(0)),
     ("usage.cache_read_input_tokens", Field::Extra(1)),
     ("usage.cache_creation_input_tokens", Field::Extra(2)),
+    ("usage.cache_creation.ephemeral_1h_input_tokens", Field::CacheWrite1hTokens),
     ("usage.prompt_tokens_details.cached_tokens", Field::CachedTokens),
     ("usage.input_tokens_details.cached_tokens", Field::CachedTokens),
     ("response.usage", Field::Usage),
@@ -30,6 +31,7 @@ const USAGE: &[(&str, Field)] = &[
     ("message.usage.input_tokens", Field::InputTokens),
     ("message.usage.cache_read_input_tokens", Field::Extra(1)),
     ("message.usage.cache_creation_input_tokens", Field::Extra(2)),
+    ("message.usage.cache_creation.ephemeral_1h_input_tokens", Field::CacheWrite1hTokens),
     ("prompt_eval_count", Field::InputTokens),
     ("eval_count", Field::OutputTokens),
 ];

@@ -96,6 +96,7 @@ pub(crate) fn slot(field: Field) -> Option<fn(&mut Counts) -> &mut Option<u64>> 
         Field::InputTokens => |c| &mut c.input,
         Field::CachedTokens => |c| &mut c.input_cached,
         Field::CacheWriteTokens => |c| &mut c.input_cache_write,
+        Field::CacheWrite1hTokens => |c| &mut c.input_cache_write_1h,
         Field::InputAudioTokens => |c| &mut c.input_audio,
         Field::OutputTokens => |c| &mut c.output,
         Field::ReasoningTokens => |c| &mut c.output_reasoning,
@@ -114,6 +115,7 @@ pub(crate) fn merged(earlier: &Counts, later: &Counts) -> Counts {
         input: later.input.or(earlier.input),
         input_cached: later.input_cached.or(earlier.input_cached),
         input_cache_write: later.input_cache_write.or(earlier.input_cache_write),
+        input_cache_write_1h: later.input_cache_write_1h.or(earlier.input_cache_write_1h),
         input_audio: later.input_audio.or(earlier.input_audio),
         input_image: later.input_image.or(earlier.input_image),
         input_video: later.input_video.or(earlier.input_video),
@@ -125,7 +127,7 @@ pub(crate) fn merged(earlier: &Counts, later: &Counts) -> Counts {
 
 /// Adds the cached tokens, which Anthropic's input excludes.
 pub(crate) fn with_cache(counts: Counts) -> Counts {
-    let cache = counts.input_cached.unwrap_or(0) + counts.input_cache_write.unwrap_or(0);
+    let cache = counts.input_cached.unwrap_or(0) + counts.cache_writes();
     Counts { input: counts.input.map(|n| n + cache), ..counts }
 }
 
@@ -150,6 +152,7 @@ pub(crate) fn or_foreign(counts: Counts, extra: &Extra) -> Counts {
 /// are added to the prompt.
 pub(crate) fn of_any(counts: Counts, extra: &Extra) -> Counts {
     let [total, read, written, ..] = extra.ranks;
+    let written = written.max(counts.input_cache_write_1h);
     let input = match (counts.input, counts.output) {
         (None, None) => total,
         (input, _) => input.map(|n| n.saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0))),

@@ -32,6 +32,7 @@ pub(crate) struct Seen {
 }
 
 /// An event, or the end of a frame.
+#[allow(clippy::large_enum_variant, reason = "most outputs are events")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Output {
     Event(Event),

@@ -2,9 +2,10 @@
 
 use super::{scan_every_way, short, stream, whole};
 use crate::Dialect::{
-    Anthropic, Cohere, Gemini, GeminiInteractions, OpenaiResponses as Responses, Transcription,
+    Anthropic, Cohere, Gemini, GeminiInteractions, OpenaiChat, OpenaiResponses as Responses, Transcription,
+    Unknown,
 };
-use crate::Framing::Sse;
+use crate::Framing::{Json, Sse};
 
 #[test]
 fn the_type_decides_the_kind_of_a_delta() {
@@ -124,7 +125,7 @@ fn responses_in_an_array_are_counted_separately() {
         whole(Responses, &both),
         "reasoning0/2 stop0 choice(in 16 cached 3 out 20) reasoning1/1 stop1 choice(in 16 cached 3 out 4) |"
     );
-    assert_eq!(scan_every_way(Responses, crate::Framing::Json, &both).model, "tiny");
+    assert_eq!(scan_every_way(Responses, Json, &both).model, "tiny");
     let one = format!("[{}]", answer("ab", 20));
     assert_eq!(whole(Responses, &one), "reasoning0/2 stop0 choice(in 16 cached 3 out 20) |");
     assert_eq!(whole(Responses, "[]"), "other |");
@@ -240,6 +241,47 @@ fn anthropic_frames_yield_their_events() {
     for (frame, expected) in cases {
         assert_eq!(stream(Anthropic, &[frame]), expected, "{frame}");
     }
+}
+
+/// The first event states the lifetimes, and the last the total alone. `scan_every_way` cuts at every byte.
+#[test]
+fn anthropic_cache_writes_have_a_lifetime() {
+    let start = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","stop_reason":null,"usage":{"input_tokens":5,"cache_creation_input_tokens":12,"cache_read_input_tokens":90,"cache_creation":{"ephemeral_5m_input_tokens":4,"ephemeral_1h_input_tokens":8},"output_tokens":1,"service_tier":"standard"}}}"#;
+    let end = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"input_tokens":5,"cache_creation_input_tokens":12,"cache_read_input_tokens":90,"output_tokens":12}}"#;
+    let seen =
+        scan_every_way(Anthropic, Sse, &format!("event: message_start\ndata: {start}\n\ndata: {end}\n\n"));
+    assert_eq!(
+        short(&seen),
+        "role0 running0(in 107 cached 90 cache_write 12 cache_write_1h 8) | \
+         stop0 whole(in 107 cached 90 cache_write 12 cache_write_1h 8 out 12) |"
+    );
+    let whole = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":5,"cache_creation_input_tokens":12,"cache_read_input_tokens":0,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":12},"output_tokens":2}}"#;
+    let seen = scan_every_way(Anthropic, Json, whole);
+    let counts = "whole(in 17 cached 0 cache_write 12 cache_write_1h 12 out 2)";
+    assert!(short(&seen).contains(counts), "{}", short(&seen));
+    // An unknown path, as Bedrock's or a gateway's.
+    let seen = scan_every_way(Unknown, Json, whole);
+    let counts = "whole(in 17 cached 0 cache_write 12 cache_write_1h 12 out 2)";
+    assert!(short(&seen).contains(counts), "{}", short(&seen));
+    // A server that states the hour alone has written at least that.
+    let hour = whole.replace(r#""cache_creation_input_tokens":12,"#, "");
+    let seen = scan_every_way(Anthropic, Json, &hour);
+    assert!(short(&seen).contains("whole(in 17 cached 0 cache_write_1h 12 out 2)"), "{}", short(&seen));
+}
+
+/// LiteLLM's chat counts the writes within the prompt, by two names.
+#[test]
+fn litellm_cache_writes_have_a_lifetime() {
+    let usage = r#"{"prompt_tokens":107,"completion_tokens":2,"total_tokens":109,"prompt_tokens_details":{"cached_tokens":90,"text_tokens":5,"cache_write_tokens":12,"cache_creation_tokens":12,"cache_creation_token_details":{"ephemeral_5m_input_tokens":4,"ephemeral_1h_input_tokens":8}},"cache_creation_input_tokens":12,"cache_read_input_tokens":90}"#;
+    let whole = format!(
+        r#"{{"id":"chatcmpl-1","object":"chat.completion","model":"m","choices":[{{"index":0,"message":{{"role":"assistant","content":"Hi"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
+    );
+    let counts = "(in 107 cached 90 cache_write 12 cache_write_1h 8 out 2)";
+    let seen = scan_every_way(OpenaiChat, Json, &whole);
+    assert!(short(&seen).contains(counts), "{}", short(&seen));
+    let older = whole.replace(r#""cache_write_tokens":12,"#, "");
+    let seen = scan_every_way(OpenaiChat, Json, &older);
+    assert!(short(&seen).contains(counts), "{}", short(&seen));
 }
 
 #[test]

@@ -40,7 +40,7 @@ SELECT
   CASE line.class WHEN 'correction' THEN 0 ELSE line.exchanges END AS exchanges,
   CASE WHEN line.class = 'correction' THEN -line.exchanges
        WHEN rate.id IS NULL THEN line.exchanges ELSE 0 END        AS unpriced_exchanges,
-  line.input + line.input_cached + line.input_cache_write + line.input_audio +
+  line.input + line.input_cached + line.input_cache_write + ifnull(line.input_cache_write_1h, 0) + line.input_audio +
     ifnull(line.input_image, 0) + ifnull(line.input_video, 0)      AS input_tokens,
   line.output + line.output_reasoning + line.output_audio +
     ifnull(line.output_image, 0) + ifnull(line.output_video, 0)    AS output_tokens,
@@ -75,7 +75,8 @@ SELECT
       line.ending IN ('complete', 'length') OR
       0 < line.output + line.output_reasoning + line.output_audio +
         ifnull(line.output_image, 0) + ifnull(line.output_video, 0)
-    ) THEN line.exchanges ELSE 0 END                    AS uncounted_prompts
+    ) THEN line.exchanges ELSE 0 END                    AS uncounted_prompts,
+  ifnull(line.input_cache_write_1h, 0)                  AS input_cache_write_1h
 FROM line LEFT JOIN rate ON rate.id = line.rate;
 
 -- The monthly spend by tenant, model, currency and class, summed exactly. NULL as currency: no price.
@@ -122,8 +123,8 @@ SELECT
   exchange.ending                                       AS ending,
   exchange.status                                       AS status,
   exchange.streamed                                     AS streamed,
-  exchange.input + exchange.input_cached + exchange.input_cache_write + exchange.input_audio +
-    ifnull(exchange.input_image, 0) + ifnull(exchange.input_video, 0) AS input_tokens,
+  exchange.input + exchange.input_cached + exchange.input_cache_write + ifnull(exchange.input_cache_write_1h, 0) +
+    exchange.input_audio + ifnull(exchange.input_image, 0) + ifnull(exchange.input_video, 0) AS input_tokens,
   exchange.output + exchange.output_reasoning + exchange.output_audio +
     ifnull(exchange.output_image, 0) + ifnull(exchange.output_video, 0) AS output_tokens,
   exchange.input                                        AS input,
@@ -154,7 +155,8 @@ SELECT
   ifnull(exchange.role, 'whole')                        AS role,
   exchange.request_id                                   AS request_id,
   ifnull(exchange.upstream_attempts, 1)                 AS upstream_attempts,
-  ifnull(exchange.cached_excess, 0)                     AS cached_excess  -- cached tokens beyond the prompt
+  ifnull(exchange.cached_excess, 0)                     AS cached_excess,  -- cached tokens beyond the prompt
+  ifnull(exchange.input_cache_write_1h, 0)              AS input_cache_write_1h
   /* later columns */
 FROM exchange LEFT JOIN rate ON rate.id = exchange.rate
 WHERE exchange.role IS NOT 'prefill';
@@ -173,8 +175,8 @@ SELECT
   role                                                  AS role,
   ending                                                AS ending,
   status                                                AS status,
-  input + input_cached + input_cache_write + input_audio + ifnull(input_image, 0) + ifnull(input_video, 0)
-                                                        AS prompt_tokens,
+  input + input_cached + input_cache_write + ifnull(input_cache_write_1h, 0) + input_audio +
+    ifnull(input_image, 0) + ifnull(input_video, 0)     AS prompt_tokens,
   duration_us                                           AS duration_us,
   request_id                                            AS request_id,
   lower(hex(trace))                                     AS trace
@@ -278,7 +280,10 @@ SELECT
   CASE WHEN output_image IS NOT NULL THEN printf('%d.%06d', output_image / 1000000, output_image % 1000000) END
                                                         AS output_image,
   CASE WHEN output_video IS NOT NULL THEN printf('%d.%06d', output_video / 1000000, output_video % 1000000) END
-                                                        AS output_video
+                                                        AS output_video,
+  CASE WHEN input_cache_write_1h IS NOT NULL
+       THEN printf('%d.%06d', input_cache_write_1h / 1000000, input_cache_write_1h % 1000000) END
+                                                        AS input_cache_write_1h
 FROM rate;
 
 -- Later corrections of charges, with the actor.

@@ -39,13 +39,14 @@ impl Usage {
     pub(crate) fn end(&self, tokens: &Tokens) {
         let [input, output] = reported(tokens);
         if let Some(all) = input {
+            let written =
+                tokens.of(TokenType::InputCacheWrite).saturating_add(tokens.of(TokenType::InputCacheWrite1h));
             // No server reports the modality of cached tokens.
-            let cached =
-                tokens.of(TokenType::InputCached).saturating_add(tokens.of(TokenType::InputCacheWrite));
+            let cached = tokens.of(TokenType::InputCached).saturating_add(written);
             let named = [TokenType::InputAudio, TokenType::InputImage, TokenType::InputVideo];
             split(&self.input, all, cached, named.map(|kind| tokens.of(kind)));
             self.cache_read.add(tokens.of(TokenType::InputCached));
-            self.cache_write.add(tokens.of(TokenType::InputCacheWrite));
+            self.cache_write.add(written);
         }
         if let Some(all) = output {
             let named = [TokenType::OutputAudio, TokenType::OutputImage, TokenType::OutputVideo];

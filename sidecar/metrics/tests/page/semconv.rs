@@ -107,6 +107,25 @@ fn modality_needs_report_of_server() {
     assert_eq!(of("output"), expected(&[("unknown", 0), ("text", 10), ("image", 1290)]));
 }
 
+/// The convention has one counter of cache writes, for all lifetimes.
+#[test]
+fn cache_writes_of_each_lifetime_are_counted() {
+    let metrics = Metrics::new(Options::default());
+    let mut worker = metrics.worker();
+    let model = worker.model("m");
+    let mut seen = plain("m");
+    seen.tokens.by_type =
+        types(&[(TokenType::Input, 10), (TokenType::InputCacheWrite, 5), (TokenType::InputCacheWrite1h, 7)]);
+    worker.begin(model);
+    worker.end(model, &seen);
+    let page = openmetrics::read(&metrics.text());
+    let name = "gen_ai_client_inference_usage_cache_write_input_tokens_total";
+    let written: f64 = page.samples.iter().filter(|(series, _)| series.name == name).map(|(_, n)| *n).sum();
+    assert_eq!(written, 12.0);
+    let labels = [("model", "m"), ("type", "input_cache_write_1h"), ("provenance", "reported")];
+    assert_eq!(page.get("tokenmeter_tokens_total", &labels), Some(7.0));
+}
+
 /// The share of failures: counts with an `error_type` over all counts.
 #[test]
 fn error_rate_follows_from_request_duration() {

@@ -278,11 +278,12 @@ impl Twin {
         let (asked, answered) =
             (by_server(record.tokens.input_provenance), by_server(record.tokens.output_provenance));
         if asked && !embeds {
-            let cached = count(&[TokenType::InputCached, TokenType::InputCacheWrite]);
+            let written = [TokenType::InputCacheWrite, TokenType::InputCacheWrite1h];
+            let cached = count(&[TokenType::InputCached]) + count(&written);
             let reported = [TokenType::InputAudio, TokenType::InputImage, TokenType::InputVideo];
             modalities(&mut add, "input", input, cached, reported.map(|kind| count(&[kind])));
             add("cache_read_input", "unknown", count(&[TokenType::InputCached]));
-            add("cache_write_input", "unknown", count(&[TokenType::InputCacheWrite]));
+            add("cache_write_input", "unknown", count(&written));
         }
         if answered && !embeds {
             add("reasoning_output", "unknown", count(&[TokenType::OutputReasoning]));

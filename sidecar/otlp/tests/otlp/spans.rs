@@ -210,6 +210,16 @@ fn tokens_of_each_modality_are_attributes() {
 }
 
 #[test]
+fn cache_writes_of_each_lifetime_are_one_attribute() {
+    let mut record = chat();
+    for (kind, n) in [(TokenType::InputCacheWrite, 5), (TokenType::InputCacheWrite1h, 7)] {
+        record.tokens.by_type[kind as usize] = n;
+    }
+    let written = said(&client(record).attributes, "gen_ai.usage.cache_write.input_tokens");
+    assert_eq!(written.as_deref(), Some("12"));
+}
+
+#[test]
 fn answer_without_finish_reason_is_error() {
     let mut record = chat();
     record.answers = 3;

@@ -11,10 +11,11 @@ pub(super) const CACHE_READ: &str = "cache_read_input_token_cost";
 /// An older name of [`CACHE_READ`], used if that field is missing.
 const CACHE_HIT: &str = "input_cost_per_token_cache_hit";
 
-/// Prefixes of field names, each with the key of the price file.
-const BASES: [(&str, &str); 12] = [
+/// Prefixes of field names, each with the key of the price file; a longer one before its own beginning.
+const BASES: [(&str, &str); 13] = [
     (CACHE_HIT, "cached_input"),
     (CACHE_READ, "cached_input"),
+    ("cache_creation_input_token_cost_above_1hr", "cache_write_1h"),
     ("cache_creation_input_token_cost", "cache_write"),
     ("output_cost_per_reasoning_token", "reasoning"),
     ("input_cost_per_audio_token", "input_audio"),
@@ -116,8 +117,13 @@ mod tests {
             ("input_cost_per_image_token", Some(("input_image", "", 0))),
             ("output_cost_per_image_token_batches", Some(("output_image", "batch", 0))),
             ("input_cost_per_token_cache_hit", Some(("cached_input", "", 0))),
-            ("cache_creation_input_token_cost_above_1hr", None),
-            ("cache_creation_input_token_cost_above_1hr_above_200k_tokens", None),
+            ("cache_creation_input_token_cost", Some(("cache_write", "", 0))),
+            ("cache_creation_input_token_cost_above_1hr", Some(("cache_write_1h", "", 0))),
+            (
+                "cache_creation_input_token_cost_above_1hr_above_200k_tokens",
+                Some(("cache_write_1h", "", 200_000)),
+            ),
+            ("cache_creation_input_token_cost_above_12hr", None),
             ("input_cost_per_token_above_0k_tokens", None),
             ("input_cost_per_token_above_99999999999999999999k_tokens", None),
             ("input_cost_per_token_batches_flex", None),

@@ -25,6 +25,7 @@ const CONTEXT_KEYS: &[&str] = &[
     "input",
     "cached_input",
     "cache_write",
+    "cache_write_1h",
     "input_audio",
     "input_image",
     "input_video",
@@ -42,6 +43,7 @@ const TIER_KEYS: &[&str] = &[
     "input",
     "cached_input",
     "cache_write",
+    "cache_write_1h",
     "input_audio",
     "input_image",
     "input_video",
@@ -63,7 +65,7 @@ struct Layers {
 
 enum Tier {
     Multiplied(u64, Factor),
-    Named(Layers),
+    Named(Box<Layers>),
 }
 
 impl Reader {
@@ -108,7 +110,7 @@ impl Reader {
                         let place = format!("in the tier `{name}` above {above} input tokens");
                         self.warn_inherited(line, title, &place, prices, &own);
                     }
-                    let of_tier = resolve(name, &entry, Some(&layers));
+                    let of_tier = resolve(name, &entry, Some(&*layers));
                     self.warn_cheaper(title, &layers, &of_tier);
                     sheets.extend(of_tier);
                 }
@@ -208,7 +210,7 @@ impl Reader {
         let layers = self.layers(&fields);
         let named = layers.own != Prices::default() || !layers.contexts.is_empty();
         match (fields.get("multiply"), named) {
-            (None, true) => Some(Tier::Named(Layers { line, ..layers })),
+            (None, true) => Some(Tier::Named(Box::new(Layers { line, ..layers }))),
             (Some(node), false) => {
                 let factor = match &node.shape {
                     Shape::Scalar(text) => Factor::read(text),

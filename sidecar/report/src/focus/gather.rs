@@ -73,6 +73,13 @@ const ARTICLES: [Article; TokenType::ALL.len()] = {
             "Input",
             Some("Write"),
         ),
+        article(
+            TokenType::InputCacheWrite1h,
+            "Cache Write 1 Hour Input Tokens",
+            "cache-write-1h",
+            "Input",
+            Some("Write"),
+        ),
         article(TokenType::InputAudio, "Audio Input Tokens", "audio-input", "Input", Some("Uncached")),
         article(TokenType::InputImage, "Image Input Tokens", "image-input", "Input", Some("Uncached")),
         article(TokenType::InputVideo, "Video Input Tokens", "video-input", "Input", Some("Uncached")),

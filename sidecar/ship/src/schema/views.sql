@@ -24,7 +24,7 @@ SELECT
   CASE line.class WHEN 'correction' THEN 0 ELSE line.exchanges END AS exchanges,
   CASE WHEN line.class = 'correction' THEN -line.exchanges
        WHEN rate.id IS NULL THEN line.exchanges ELSE 0 END        AS unpriced_exchanges,
-  line.input + line.input_cached + line.input_cache_write + line.input_audio +
+  line.input + line.input_cached + line.input_cache_write + line.input_cache_write_1h + line.input_audio +
     line.input_image + line.input_video                 AS input_tokens,
   line.output + line.output_reasoning + line.output_audio +
     line.output_image + line.output_video               AS output_tokens,
@@ -52,7 +52,8 @@ SELECT
   CASE WHEN line.class <> 'correction' AND line.input_provenance = 'none' AND (
       line.ending IN ('complete', 'length') OR
       0 < line.output + line.output_reasoning + line.output_audio + line.output_image + line.output_video
-    ) THEN line.exchanges ELSE 0 END                    AS uncounted_prompts
+    ) THEN line.exchanges ELSE 0 END                    AS uncounted_prompts,
+  line.input_cache_write_1h                             AS input_cache_write_1h
 FROM tokenmeter.line LEFT JOIN tokenmeter.rate ON rate.id = line.rate;
 
 CREATE OR REPLACE VIEW tokenmeter.spend_monthly AS
@@ -81,8 +82,8 @@ SELECT
   exchange.ending                                       AS ending,
   exchange.status                                       AS status,
   exchange.streamed                                     AS streamed,
-  exchange.input + exchange.input_cached + exchange.input_cache_write + exchange.input_audio +
-    exchange.input_image + exchange.input_video         AS input_tokens,
+  exchange.input + exchange.input_cached + exchange.input_cache_write + exchange.input_cache_write_1h +
+    exchange.input_audio + exchange.input_image + exchange.input_video         AS input_tokens,
   exchange.output + exchange.output_reasoning + exchange.output_audio +
     exchange.output_image + exchange.output_video       AS output_tokens,
   exchange.input                                        AS input,
@@ -112,7 +113,8 @@ SELECT
   coalesce(exchange.role, 'whole')                      AS role,
   exchange.request_id                                   AS request_id,
   exchange.upstream_attempts                            AS upstream_attempts,
-  exchange.cached_excess                                AS cached_excess
+  exchange.cached_excess                                AS cached_excess,
+  exchange.input_cache_write_1h                         AS input_cache_write_1h
   -- Later columns, made of sidecar/ledger/src/columns.rs by the tests (UPDATE_GOLDEN=1).
 FROM tokenmeter.exchange LEFT JOIN tokenmeter.rate ON rate.id = exchange.rate
 WHERE exchange.role IS DISTINCT FROM 'prefill';
@@ -129,7 +131,8 @@ SELECT
   x.provider                                            AS provider,
   x.model                                               AS model,
   x.ending                                              AS ending,
-  x.input + x.input_cached + x.input_cache_write + x.input_audio + x.input_image + x.input_video AS input_tokens,
+  x.input + x.input_cached + x.input_cache_write + x.input_cache_write_1h + x.input_audio + x.input_image +
+    x.input_video                                       AS input_tokens,
   x.output + x.output_reasoning + x.output_audio + x.output_image + x.output_video AS output_tokens,
   CASE WHEN rate.id IS NOT NULL THEN (coalesce(x.cost_pico, 0) + coalesce(c.delta_pico, 0)) * 0.000000000001 END AS cost,
   CASE WHEN rate.id IS NOT NULL THEN coalesce(x.cost_pico, 0) + coalesce(c.delta_pico, 0) END AS cost_pico,
@@ -161,7 +164,8 @@ SELECT
   role                                                  AS role,
   ending                                                AS ending,
   status                                                AS status,
-  input + input_cached + input_cache_write + input_audio + input_image + input_video AS prompt_tokens,
+  input + input_cached + input_cache_write + input_cache_write_1h + input_audio + input_image + input_video
+                                                        AS prompt_tokens,
   duration_us                                           AS duration_us,
   request_id                                            AS request_id,
   replace(trace::text, '-', '')                         AS trace,
@@ -248,7 +252,8 @@ SELECT
   input_image * 0.000001                                AS input_image,
   input_video * 0.000001                                AS input_video,
   output_image * 0.000001                               AS output_image,
-  output_video * 0.000001                               AS output_video
+  output_video * 0.000001                               AS output_video,
+  input_cache_write_1h * 0.000001                       AS input_cache_write_1h
 FROM tokenmeter.rate;
 
 CREATE OR REPLACE VIEW tokenmeter.corrections AS

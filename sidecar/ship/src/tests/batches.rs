@@ -1,14 +1,16 @@
 //! Batches sent by hand: sent twice they are kept once, in any order, from any number of processes.
 
+use std::sync::Arc;
 use std::thread;
 
 use ledger::export::{Cursor, Origin, ShipBatch};
 use ledger::source::{Correction, DeviceTotal, Gap, MadeCorrection, Range, Share, Source};
 use ledger::{Class, DailyTotal, GpuSums, Sums, TotalKey};
-use meter::ExchangeId;
+use meter::{ExchangeId, TokenType};
+use price::Rate;
 use report::{Key, Query, make};
 
-use super::rows::{NOON_US, added_up, batch, by_key, energy, origin, row, rows};
+use super::rows::{NOON_US, added_up, batch, by_key, energy, origin, rate, row, rows};
 use super::server::shared;
 use crate::send::send;
 use crate::values::Id;
@@ -35,6 +37,52 @@ fn lines(url: &str) -> Vec<DailyTotal> {
         })
         .unwrap();
     lines
+}
+
+/// Its rows and totals stay, and later ones have the type that version 6 added.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn store_of_version_5_takes_cache_writes_of_one_hour() {
+    let url = shared().url(&shared().database());
+    let mut owner = crate::connect::connect(&Address::parse(&url).unwrap()).unwrap();
+    owner.batch_execute(&schema::STEPS[..5].concat()).unwrap();
+    let earlier = "SELECT tokenmeter.ensure_months(ARRAY[date '2026-10-15' - date '1970-01-01']);
+        INSERT INTO tokenmeter.file (instance, month, host, exchange, energy, correction, act, gap, seen_at, owner)
+        VALUES ('01010101-0101-0101-0101-010101010101', '2026-10-01', 'host', 1, 0, 0, 0, 0, now(), session_user);
+        INSERT INTO tokenmeter.exchange (ended_at, id, instance, started_at, tenant, upstream, provider, dialect, model,
+          ending, status, streamed, input, input_cached, input_cache_write, input_audio, output, output_reasoning,
+          output_audio, input_provenance, output_provenance, duration_us, unpriced)
+        VALUES ('2026-10-15T12:00:00Z', gen_random_uuid(), '01010101-0101-0101-0101-010101010101',
+          '2026-10-15T12:00:00Z', 'tenant-9', 'u', 'p', 'anthropic', 'm', 'complete', 200, false, 1, 2, 30, 0, 5, 0, 0,
+          'reported', 'reported', 1, 'model')";
+    owner.batch_execute(earlier).unwrap();
+    schema::ensure(&mut owner).unwrap();
+    let hour = |lines: &[DailyTotal]| -> [u64; 2] {
+        [TokenType::InputCacheWrite, TokenType::InputCacheWrite1h]
+            .map(|kind| lines.iter().map(|line| line.sums.tokens[kind as usize]).sum())
+    };
+    assert_eq!(hour(&lines(&url)), [30, 0]);
+    let mut later = row(1);
+    later.tokens.by_type[TokenType::InputCacheWrite as usize] = 4;
+    later.tokens.by_type[TokenType::InputCacheWrite1h as usize] = 8;
+    let mut priced = Rate::clone(&rate(1));
+    priced.per_token[TokenType::InputCacheWrite1h as usize] = Some(6_000_000);
+    let batch = ShipBatch { rates: vec![rate(0), Arc::new(priced.clone())], ..batch(vec![later.clone()]) };
+    assert_eq!(send(&mut owner, origin(1), "host", &batch).unwrap(), 1);
+    assert_eq!(hour(&lines(&url)), [34, 8]);
+    let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
+    assert!(central.rates().unwrap().iter().any(|rate| **rate == priced), "{:?}", central.rates().unwrap());
+    let sums =
+        "SELECT sum(input_cache_write_1h)::bigint, sum(input_tokens)::bigint FROM tokenmeter.spend_daily";
+    let all = later.tokens.input() + 33;
+    let found = owner.query_one(sums, &[]).unwrap();
+    assert_eq!((found.get::<_, i64>(0), found.get::<_, i64>(1).unsigned_abs()), (8, all));
+    // Totals of a file whose rows are gone replace those of its rows.
+    let mut total = DailyTotal::of_row(&later, None);
+    total.sums.tokens[TokenType::InputCacheWrite1h as usize] = 9;
+    let batch = ShipBatch { usage: vec![total], ..ShipBatch::default() };
+    send(&mut owner, origin(1), "host", &batch).unwrap();
+    assert_eq!(hour(&lines(&url)), [34, 9]);
 }
 
 #[test]
@@ -357,7 +405,7 @@ pub(super) fn line() -> DailyTotal {
         ending: "complete".into(),
         input_provenance: meter::Provenance::Reported,
         output_provenance: meter::Provenance::Frames,
-        rate: Some(super::rows::rate(0).id),
+        rate: Some(rate(0).id),
         class: Class::Usage,
     };
     DailyTotal { key, sums: Sums::default() }

@@ -261,7 +261,8 @@ fn month_that_an_earlier_version_shipped_is_closed() {
 }
 
 fn prices(price: u32) -> Book {
-    let kinds = ["input", "output", "input_audio", "output_audio", "output_image", "output_video"];
+    let kinds =
+        ["input", "cache_write_1h", "output", "input_audio", "output_audio", "output_image", "output_video"];
     let kinds = kinds.map(|kind| format!("{kind}: {price}")).join(", ");
     let text = format!("version: v{price}\ncurrency: USD\nmodels:\n- {{pattern: '*', {kinds}}}\n");
     Book::read(&text).unwrap().0

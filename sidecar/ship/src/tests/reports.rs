@@ -38,8 +38,8 @@ fn central_reports_after_repricing_equal_local_ones() {
     let url = shared().url(&database);
     let mut book = TestLedger::new();
     book.enter(1_000);
-    let prices = "version: later\ncurrency: USD\nmodels:\n  - {name: model-0, input: 1, output: 2, input_audio: 3, \
-                  output_audio: 4, output_image: 5, output_video: 6, context_tiers: [{above_input_tokens: 2500, output: 9}]}\n";
+    let prices = "version: later\ncurrency: USD\nmodels:\n  - {name: model-0, input: 1, output: 2, cache_write_1h: 2, \
+                  input_audio: 3, output_audio: 4, output_image: 5, output_video: 6, context_tiers: [{above_input_tokens: 2500, output: 9}]}\n";
     let (prices, _) = price::Book::read(prices).unwrap();
     let range = Range { since_us: i64::MIN, until_us: NOON_US + DAY_US + 300 };
     let at_us = NOON_US + 10 * DAY_US;
@@ -190,8 +190,10 @@ fn insert_only_role_ships_to_an_upgraded_store() {
     let [first, later @ ..] = crate::schema::STEPS;
     let later = later.concat() + &last();
     may_only_insert(first, &later, ["shipper_of_1", "reader_of_1"]);
-    let (first, later) = crate::schema::STEPS.split_at(4);
-    may_only_insert(&first.concat(), &(later.concat() + &last()), ["shipper_of_4", "reader_of_4"]);
+    for (version, roles) in [(4, ["shipper_of_4", "reader_of_4"]), (5, ["shipper_of_5", "reader_of_5"])] {
+        let (first, later) = crate::schema::STEPS.split_at(version);
+        may_only_insert(&first.concat(), &(later.concat() + &last()), roles);
+    }
 }
 
 /// The files that are applied after the tables of every version.
@@ -206,9 +208,9 @@ fn may_only_insert(before: &str, after: &str, [may_ship, may_read]: [&str; 2]) {
     let statements = DOCUMENT.split("```sql\n").nth(1).unwrap().split("```").next().unwrap();
     let statements = statements.replace("tokenmeter_ship", may_ship).replace("tokenmeter_read", may_read);
     // The document names the tables of the last version.
-    let statements = match after {
-        "" => statements,
-        _ => statements.replace(", tokenmeter.file_rate TO", " TO"),
+    let statements = match before.contains("tokenmeter.file_rate") {
+        true => statements,
+        false => statements.replace(", tokenmeter.file_rate TO", " TO"),
     };
     owner.batch_execute(&statements).unwrap();
     owner.batch_execute(after).unwrap();

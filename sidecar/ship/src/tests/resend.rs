@@ -205,7 +205,8 @@ pub(crate) fn backup(path: &Path) -> PathBuf {
 }
 
 pub(crate) fn reprice(book: &TestLedger, price: u32) -> u64 {
-    let kinds = ["input", "output", "input_audio", "output_audio", "output_image", "output_video"];
+    let kinds =
+        ["input", "cache_write_1h", "output", "input_audio", "output_audio", "output_image", "output_video"];
     let kinds = kinds.map(|kind| format!("{kind}: {price}")).join(", ");
     let text = format!("version: v{price}\ncurrency: USD\nmodels:\n- {{pattern: '*', {kinds}}}\n");
     let (prices, _) = Prices::read(&text).unwrap();

@@ -39,6 +39,7 @@ fn put(function: &str, instance: &str, exchanges: i64, cost_pico: &str) -> Strin
         "input",
         "input_cached",
         "input_cache_write",
+        "input_cache_write_1h",
         "input_audio",
         "input_image",
         "input_video",

@@ -43,7 +43,8 @@ fn corrections_arrive_in_their_month() {
     let shipper = book.ship(&url, 300);
     arrives(&book, &shipper, &url);
     let text = "version: again\ncurrency: USD\nmodels:\n\
-                - {pattern: '*', input: 9, output: 9, input_audio: 9, output_audio: 9, output_image: 9, output_video: 9}\n";
+                - {pattern: '*', input: 9, cache_write_1h: 9, output: 9, input_audio: 9, output_audio: 9, output_image: 9, \
+                   output_video: 9}\n";
     let (prices, _) = price::Book::read(text).unwrap();
     let again = report::Reprice {
         range: Range::ALL,

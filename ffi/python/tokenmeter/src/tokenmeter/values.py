@@ -33,6 +33,7 @@ class TokenType(IntEnum):
     OUTPUT_AUDIO = 8
     OUTPUT_IMAGE = 9
     OUTPUT_VIDEO = 10
+    INPUT_CACHE_WRITE_1H = 11
     INPUT_ALL = 100
     OUTPUT_ALL = 101
 

@@ -1,0 +1,145 @@
+-- The central store's tables, version 6: tokens that are written to a cache for one hour. Applied after `5.sql`, by
+-- the same rules. A process of an earlier version that is connected counts them as other tokens written to a cache; it fails
+-- at its next totals without rows, and is refused at its next connection.
+
+ALTER TABLE tokenmeter.exchange ADD COLUMN input_cache_write_1h bigint NOT NULL DEFAULT 0;
+ALTER TABLE tokenmeter.rate ADD COLUMN input_cache_write_1h bigint;
+ALTER TABLE tokenmeter.line ADD COLUMN input_cache_write_1h bigint NOT NULL DEFAULT 0;
+
+-- NOT VALID: existing rows are not read for the check.
+ALTER TABLE tokenmeter.exchange ADD CONSTRAINT exchange_1h_not_negative CHECK (input_cache_write_1h >= 0) NOT VALID;
+ALTER TABLE tokenmeter.rate ADD CONSTRAINT rate_1h_not_negative CHECK (input_cache_write_1h >= 0) NOT VALID;
+ALTER TABLE tokenmeter.line ADD CONSTRAINT line_1h_not_negative CHECK (input_cache_write_1h >= 0) NOT VALID;
+
+-- GPU use that arrived before its exchange is added with the exchange.
+CREATE OR REPLACE FUNCTION tokenmeter.roll_exchange() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  early_ended_at timestamptz[];
+  early_id uuid[];
+BEGIN
+  PERFORM tokenmeter.require_table(TG_RELID, 'exchange');
+  INSERT INTO tokenmeter.line AS l
+  SELECT (n.ended_at AT TIME ZONE 'UTC')::date, n.instance, n.tenant, coalesce(n.principal, ''),
+         n.upstream, n.provider, n.model, n.ending, n.input_provenance, n.output_provenance,
+         coalesce(n.rate, '00000000-0000-0000-0000-000000000000'), 'usage', count(*) FILTER (WHERE c.is_counted),
+         coalesce(sum(n.input) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.input_cached) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.input_cache_write) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.input_audio) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.output) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.output_reasoning) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.output_audio) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.cost_pico), 0),
+         0, 0, 0, 0, 0,
+         coalesce(sum(n.input_image) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.input_video) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.output_image) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.output_video) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.input_cache_write_1h) FILTER (WHERE c.is_counted), 0)
+  FROM inserted n
+  CROSS JOIN LATERAL (SELECT n.role IS DISTINCT FROM 'prefill' AS is_counted) c
+  GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+  ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+  ON CONFLICT (day, instance, tenant, principal, upstream, provider, model, ending,
+               input_provenance, output_provenance, rate, class) DO UPDATE SET
+    exchanges = l.exchanges + excluded.exchanges,
+    input = l.input + excluded.input,
+    input_cached = l.input_cached + excluded.input_cached,
+    input_cache_write = l.input_cache_write + excluded.input_cache_write,
+    input_cache_write_1h = l.input_cache_write_1h + excluded.input_cache_write_1h,
+    input_audio = l.input_audio + excluded.input_audio,
+    output = l.output + excluded.output,
+    output_reasoning = l.output_reasoning + excluded.output_reasoning,
+    output_audio = l.output_audio + excluded.output_audio,
+    cost_pico = l.cost_pico + excluded.cost_pico,
+    input_image = l.input_image + excluded.input_image,
+    input_video = l.input_video + excluded.input_video,
+    output_image = l.output_image + excluded.output_image,
+    output_video = l.output_video + excluded.output_video;
+  SELECT array_agg(e.ended_at), array_agg(e.id) INTO early_ended_at, early_id
+  FROM inserted n JOIN tokenmeter.energy e ON e.ended_at = n.ended_at AND e.id = n.id AND e.class = 'usage';
+  PERFORM tokenmeter.add_energy(early_ended_at, early_id);
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION tokenmeter.put_shed(instance uuid, day integer, totals jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  own uuid;
+  l tokenmeter.line;
+  of_day date := date '1970-01-01' + $2;
+BEGIN
+  PERFORM tokenmeter.require_owner(ARRAY[$1]);
+  own := tokenmeter.open_file($1);
+  l := jsonb_populate_record(NULL::tokenmeter.line,
+    CASE WHEN own = $1 THEN $3 ELSE tokenmeter.late_line($1, own, of_day, 'shed', $3) END ||
+    jsonb_build_object('instance', own, 'day', of_day, 'class', 'shed'));
+  IF own <> $1 AND greatest(l.exchanges, l.cost_pico, l.energy_exchanges, l.energy_nj, l.gpu_ns, l.gpu_hours_pico,
+                            l.gpu_energy_pico) = 0 THEN
+    RETURN;
+  END IF;
+  INSERT INTO tokenmeter.line SELECT l.*
+  ON CONFLICT ON CONSTRAINT line_pkey DO UPDATE SET
+    exchanges = excluded.exchanges,
+    input = excluded.input,
+    input_cached = excluded.input_cached,
+    input_cache_write = excluded.input_cache_write,
+    input_cache_write_1h = excluded.input_cache_write_1h,
+    input_audio = excluded.input_audio,
+    input_image = excluded.input_image,
+    input_video = excluded.input_video,
+    output = excluded.output,
+    output_reasoning = excluded.output_reasoning,
+    output_audio = excluded.output_audio,
+    output_image = excluded.output_image,
+    output_video = excluded.output_video,
+    cost_pico = excluded.cost_pico,
+    energy_exchanges = excluded.energy_exchanges,
+    energy_nj = excluded.energy_nj,
+    gpu_ns = excluded.gpu_ns,
+    gpu_hours_pico = excluded.gpu_hours_pico,
+    gpu_energy_pico = excluded.gpu_energy_pico;
+END $$;
+
+CREATE OR REPLACE FUNCTION tokenmeter.put_usage(instance uuid, day integer, totals jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  own uuid;
+  n tokenmeter.line;
+  of_day date := date '1970-01-01' + $2;
+BEGIN
+  PERFORM tokenmeter.require_owner(ARRAY[$1]);
+  own := tokenmeter.open_file($1);
+  n := jsonb_populate_record(NULL::tokenmeter.line,
+    CASE WHEN own = $1 THEN $3 ELSE tokenmeter.late_line($1, own, of_day, 'usage', $3) END ||
+    jsonb_build_object('instance', own, 'day', of_day, 'class', 'usage'));
+  IF own <> $1 AND greatest(n.exchanges, n.cost_pico, n.energy_exchanges, n.energy_nj, n.gpu_ns, n.gpu_hours_pico,
+                            n.gpu_energy_pico) = 0 THEN
+    RETURN;
+  END IF;
+  INSERT INTO tokenmeter.line AS l SELECT n.*
+  ON CONFLICT ON CONSTRAINT line_pkey DO UPDATE SET
+    exchanges = greatest(l.exchanges, excluded.exchanges),
+    input = greatest(l.input, excluded.input),
+    input_cached = greatest(l.input_cached, excluded.input_cached),
+    input_cache_write = greatest(l.input_cache_write, excluded.input_cache_write),
+    input_cache_write_1h = greatest(l.input_cache_write_1h, excluded.input_cache_write_1h),
+    input_audio = greatest(l.input_audio, excluded.input_audio),
+    input_image = greatest(l.input_image, excluded.input_image),
+    input_video = greatest(l.input_video, excluded.input_video),
+    output = greatest(l.output, excluded.output),
+    output_reasoning = greatest(l.output_reasoning, excluded.output_reasoning),
+    output_audio = greatest(l.output_audio, excluded.output_audio),
+    output_image = greatest(l.output_image, excluded.output_image),
+    output_video = greatest(l.output_video, excluded.output_video),
+    cost_pico = greatest(l.cost_pico, excluded.cost_pico),
+    energy_exchanges = greatest(l.energy_exchanges, excluded.energy_exchanges),
+    energy_nj = greatest(l.energy_nj, excluded.energy_nj),
+    gpu_ns = greatest(l.gpu_ns, excluded.gpu_ns),
+    gpu_hours_pico = greatest(l.gpu_hours_pico, excluded.gpu_hours_pico),
+    gpu_energy_pico = greatest(l.gpu_energy_pico, excluded.gpu_energy_pico);
+END $$;
+
+INSERT INTO tokenmeter.version (version) VALUES (6);
