@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use meter::Provenance;
 
-use crate::Row;
+use crate::{Row, adjust};
 
 /// The key of a daily total: all that its exchanges have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,6 +74,12 @@ impl TotalKey {
             rate: None,
             class: Class::Usage,
         }
+    }
+
+    /// Returns true for adjustments, which are no exchange's. Their provider tells, because a client chooses the name
+    /// of a model.
+    pub fn is_adjustment(&self) -> bool {
+        *self.provider == *adjust::MODEL
     }
 
     /// Returns the key of the total that a row is added to.

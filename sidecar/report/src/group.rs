@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ledger::adjust;
 use ledger::period;
 use ledger::source::{DeviceTotal, Share, Source, SourceError};
 use ledger::{Calendar, Class};
@@ -69,14 +68,18 @@ impl Report {
         let mut said = self.notes.sentences(&self.query.range);
         said.extend(what_if::sentences(self));
         if let Some(places) = round.filter(|_| self.notes.not_listed == 0) {
-            said.extend(self.totals.iter().filter_map(|total| self.rounded_apart(total, places)));
+            said.extend(self.rounded_apart(places));
         }
         said
     }
 
-    /// Returns a note on the difference between the rounded groups of a currency and its rounded total, if there is
-    /// one.
-    fn rounded_apart(&self, total: &Group, places: u32) -> Option<String> {
+    /// Returns a note for each currency of which the rounded groups do not add up to the rounded total.
+    pub fn rounded_apart(&self, places: u32) -> impl Iterator<Item = String> + '_ {
+        self.totals.iter().filter_map(move |total| self.rounded_apart_in(total, places))
+    }
+
+    /// Returns the note of the currency of a total.
+    fn rounded_apart_in(&self, total: &Group, places: u32) -> Option<String> {
         let of_it = self.groups.iter().filter(|group| group.currency == total.currency);
         let rounded = |group: &Group| group.cost(self.query.basis).map(|pico| money(pico).round(places));
         let rows: i128 = of_it.filter_map(rounded).map(|cost| cost.units).sum();
@@ -303,7 +306,7 @@ pub(crate) fn note_rows_gone(
     }
     if line.key.class == Class::Correction {
         // An adjustment has no exchange, so no row of it is missing.
-        if *line.key.upstream == *adjust::MODEL {
+        if line.key.is_adjustment() {
             return;
         }
         let mut filters = query.filters.iter().filter(|filter| !filter.key.is_of_rate());

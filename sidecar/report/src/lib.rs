@@ -27,6 +27,7 @@ mod repeats;
 mod reprice;
 pub mod savings;
 pub mod sheet;
+mod statement_number;
 pub mod sums;
 pub mod table;
 pub mod units;
@@ -38,6 +39,7 @@ pub use group::{Group, Report, make};
 pub use key::{Key, Value};
 pub use query::{Basis, Filter, Idle, Order, Query};
 pub use reprice::{Change, Outcome, Reprice, rehearse, reprice, reprice_by};
+pub use statement_number::statement_number;
 pub use what_if::WhatIf;
 
 #[cfg(test)]

@@ -20,8 +20,14 @@ const HEIGHT: i128 = 360;
 const ABOVE: i128 = 50;
 const BELOW: i128 = 60;
 
-/// Draws the cost of the days of a month, pico-units. `None` if every day costs 0.
-pub(crate) fn chart(month: Month, currency: Currency, cost: &BTreeMap<i32, i128>) -> Option<Markup> {
+/// Draws the cost of the days of a month, pico-units, with amounts of `round` decimals, or exact ones. `None` if every
+/// day costs 0.
+pub(crate) fn chart(
+    month: Month,
+    currency: Currency,
+    cost: &BTreeMap<i32, i128>,
+    round: Option<u32>,
+) -> Option<Markup> {
     let days: Vec<i32> = (month::first_day(month)..month::first_day(month + 1)).collect();
     let of = |day: &i32| cost.get(day).copied().unwrap_or(0);
     let most = days.iter().map(of).max()?.max(0);
@@ -45,11 +51,11 @@ pub(crate) fn chart(month: Month, currency: Currency, cost: &BTreeMap<i32, i128>
         svg xmlns="http://www.w3.org/2000/svg" role="img"
             viewBox=(format!("0 0 {} {}", tenths(WIDTH), tenths(ABOVE + HEIGHT + BELOW))) {
             title { "Cost by day, " (code) }
-            text x="0" y="3.4" { (amount::one(most)) " " (code) }
+            text x="0" y="3.4" { (amount::one(most, round)) " " (code) }
             @for (x, y, height, day) in &bars {
                 rect x=(tenths(*x)) y=(tenths(*y)) width=(tenths(step * 7 / 10)) height=(tenths(*height))
                     fill="#003c88" {
-                    title { (period::day(*day)) ": " (amount::one(of(day))) " " (code) }
+                    title { (period::day(*day)) ": " (amount::one(of(day), round)) " " (code) }
                 }
                 text x=(tenths(*x + step * 7 / 20)) y=(tenths(ABOVE + HEIGHT + 45)) text-anchor="middle" {
                     (day - days[0] + 1)
@@ -73,7 +79,7 @@ mod tests {
     #[test]
     fn bars_are_in_proportion() {
         let cost = [(20_727, 4_000_000), (20_728, 1_000_000), (20_757, -4_000_000), (20_758, 99)].into();
-        let drawn = chart(681, Currency::USD, &cost).expect("days cost something").into_string();
+        let drawn = chart(681, Currency::USD, &cost, None).expect("days cost something").into_string();
         let bars: Vec<&str> = drawn.split("<rect ").skip(1).collect();
         assert_eq!(bars.len(), 31 + 1, "{drawn}");
         assert!(bars[0].contains(r#"y="5.0" width="4.0" height="18.0""#), "{}", bars[0]);
@@ -84,7 +90,7 @@ mod tests {
 
     #[test]
     fn only_free_months_have_no_chart() {
-        assert!(chart(681, Currency::USD, &[(20_727, 0)].into()).is_none());
-        assert!(chart(681, Currency::USD, &[(20_727, i128::MAX / 2)].into()).is_some());
+        assert!(chart(681, Currency::USD, &[(20_727, 0)].into(), None).is_none());
+        assert!(chart(681, Currency::USD, &[(20_727, i128::MAX / 2)].into(), None).is_some());
     }
 }

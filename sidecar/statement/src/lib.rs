@@ -5,7 +5,6 @@
 
 mod amount;
 mod chart;
-mod number;
 mod page;
 mod statement;
 mod style;

@@ -1,7 +1,6 @@
 //! The page: HTML with its style, without script, images or links.
 
-use ledger::Closure;
-use ledger::{adjust, month, period};
+use ledger::{Closure, month, period};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use price::Rate;
 use report::table::known;
@@ -11,7 +10,6 @@ use text::{per_million, printable};
 use crate::Statement;
 use crate::amount::{self, count};
 use crate::chart::chart;
-use crate::statement::AdjustmentLine;
 use crate::style::STYLE;
 
 /// Writes the page.
@@ -33,10 +31,10 @@ pub(crate) fn page(statement: &Statement) -> Markup {
                 (charges(statement))
                 @if !statement.adjustments.is_empty() {
                     h2 { "Adjustments" }
-                    (adjustments(&statement.adjustments))
+                    (adjustments(statement))
                 }
                 h2 { "Usage by model" }
-                (usage(&statement.by_model, "Model"))
+                (usage(&statement.by_model, "Model", statement.round))
                 h2 { "Cost by day" }
                 (days(statement))
                 @if !statement.rates.is_empty() {
@@ -78,7 +76,9 @@ fn head(statement: &Statement) -> Markup {
             dd {
                 @for total in &statement.charges.totals {
                     @match (total.cost(Basis::Price), total.currency) {
-                        (Some(cost), Some(currency)) => div.due { (amount::one(cost)) " " (currency.code()) }
+                        (Some(cost), Some(currency)) => div.due {
+                            (amount::one(cost, statement.round)) " " (currency.code())
+                        }
                         _ => div { (count(total.sums.exchanges)) " exchanges without a price" }
                     }
                 }
@@ -102,7 +102,7 @@ fn charges(statement: &Statement) -> Markup {
         format!("{what} of {month}")
     };
     let report = &statement.charges;
-    let costs = costs(report);
+    let costs = costs(report, statement.round);
     html! {
         table {
             thead { tr { th { "Charge" } th.n { "Exchanges" } th.n { "Amount" } } }
@@ -129,8 +129,9 @@ fn charges(statement: &Statement) -> Markup {
 }
 
 /// Writes the adjustments, which are among the charges, with their reasons.
-fn adjustments(adjustments: &[AdjustmentLine]) -> Markup {
-    let amounts = amount::column(adjustments.iter().map(|line| Some(line.pico)));
+fn adjustments(statement: &Statement) -> Markup {
+    let adjustments = &statement.adjustments;
+    let amounts = amount::column(adjustments.iter().map(|line| Some(line.pico)), statement.round);
     html! {
         table {
             thead { tr { th { "Reason" } th { "Month" } th.n { "Amount, in the charges above" } } }
@@ -148,13 +149,12 @@ fn adjustments(adjustments: &[AdjustmentLine]) -> Markup {
 }
 
 /// Writes the usage by the only key of a report.
-fn usage(report: &Report, head: &str) -> Markup {
-    let costs = costs(report);
+fn usage(report: &Report, head: &str, round: Option<u32>) -> Markup {
+    let costs = costs(report, round);
     let has_unpriced = report.totals.iter().any(|total| total.sums.unpriced != 0);
     let row = |group: &Group, cost: &str| {
         let name = match group.values.first() {
             None => "Total".to_owned(),
-            Some(Value::Text(name)) if **name == *adjust::MODEL => "Adjustments".to_owned(),
             Some(Value::Null) => "–".to_owned(),
             Some(value) => printable(&value.to_string()),
         };
@@ -200,10 +200,12 @@ fn days(statement: &Statement) -> Markup {
     html! {
         @for total in &statement.by_day.totals {
             @if let Some(currency) = total.currency {
-                @if let Some(chart) = chart(statement.month, currency, &statement.days_of(total)) { (chart) }
+                @if let Some(chart) = chart(statement.month, currency, &statement.days_of(total), statement.round) {
+                    (chart)
+                }
             }
         }
-        (usage(&statement.by_day, &format!("Day ({})", statement.zone())))
+        (usage(&statement.by_day, &format!("Day ({})", statement.zone()), statement.round))
     }
 }
 
@@ -212,7 +214,7 @@ fn prices(statement: &Statement) -> Markup {
         let mut prices: Vec<String> =
             rate.prices().map(|(key, pico)| format!("{key} {}", per_million(pico.into()))).collect();
         if rate.per_request != 0 {
-            prices.push(format!("per_request {}", amount::one(rate.per_request.into())));
+            prices.push(format!("per_request {}", amount::one(rate.per_request.into(), None)));
         }
         format!("{}: {}", rate.currency.code(), prices.join(", "))
     };
@@ -290,9 +292,9 @@ fn sign_off(statement: &Statement) -> Markup {
 }
 
 /// Returns the costs of a report's groups and then of its totals, as one column.
-fn costs(report: &Report) -> Vec<String> {
+fn costs(report: &Report, round: Option<u32>) -> Vec<String> {
     let all = || report.groups.iter().chain(&report.totals);
-    let amounts = amount::column(all().map(|group| group.cost(Basis::Price)));
+    let amounts = amount::column(all().map(|group| group.cost(Basis::Price)), round);
     let with_code = |(group, amount): (&Group, String)| match group.currency {
         Some(currency) => format!("{amount} {}", currency.code()),
         None => amount,

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use ledger::source::Month;
 use ledger::{Closure, Range, Source, SourceError, Zone, adjust, period};
 use price::{Currency, Rate};
-use report::{Basis, Column, Filter, Group, Key, Query, Report, make, sheet};
+use report::{Basis, Column, Filter, Group, Key, Query, Report, Value, make, sheet, statement_number};
 use text::{Glob, nearest};
 
 use crate::amount::count;
-use crate::number::number;
 use crate::page;
 
 /// The subject of a statement.
@@ -23,6 +22,8 @@ pub struct Bill<'a> {
     pub month: Month,
     /// The name of the issuer.
     pub issuer: &'a str,
+    /// The decimals to which each amount is rounded by itself, half to even; `None` for exact amounts.
+    pub round: Option<u32>,
 }
 
 /// A statement.
@@ -32,6 +33,7 @@ pub struct Statement {
     pub(crate) month: Month,
     pub(crate) tenant: String,
     pub(crate) issuer: String,
+    pub(crate) round: Option<u32>,
     pub(crate) closure: Closure,
     /// The charges by class and by the month of the usage.
     pub(crate) charges: Report,
@@ -63,7 +65,7 @@ impl Statement {
     /// # Errors
     /// If the store cannot be read, or nothing is billed to the tenant in the month.
     pub fn of(source: &dyn Source, bill: Bill<'_>, now_us: i64) -> Result<Self, SourceError> {
-        let Bill { tenant, month, issuer } = bill;
+        let Bill { tenant, month, issuer, round } = bill;
         let report = |by: &[Key]| make(source, &query(by, Some(tenant), month, now_us));
         let charges = report(&[Key::Class, Key::Month])?;
         if charges.groups.is_empty() {
@@ -72,12 +74,13 @@ impl Statement {
         let closure = source.closure(month)?;
         let (rates, adjustments) = rates(source, tenant, month)?;
         Ok(Self {
-            number: number(month, tenant, &closure),
+            number: statement_number(month, tenant, closure.digest().map(|digest| &**digest)),
             month,
             tenant: tenant.to_owned(),
             issuer: issuer.to_owned(),
+            round,
             closure,
-            by_model: report(&[Key::Model])?,
+            by_model: by_model(source, &query(&[Key::Model], Some(tenant), month, now_us))?,
             by_day: report(&[Key::Day])?,
             items: report(&[Key::Billed, Key::Tenant, Key::Day, Key::Model, Key::Class])?,
             rates,
@@ -107,7 +110,7 @@ impl Statement {
     /// # Errors
     /// Returns the writer's error.
     pub fn csv(&self, to: &mut dyn Write) -> io::Result<()> {
-        sheet::write(&self.items, &Column::all(&self.items.query), None, to)
+        sheet::write(&self.items, &Column::all(&self.items.query), self.round, to)
     }
 
     /// Returns the notes on what the numbers leave out. They contain nothing that may change after the month is closed:
@@ -131,6 +134,16 @@ impl Statement {
             (unpriced != 0).then(|| format!("{} {has} no price and no part in the amounts", count(unpriced)));
         let mut sentences = notes.sentences(&self.charges.query.range);
         sentences.extend(note);
+        if let Some(places) = self.round {
+            let tables = [
+                ("Charges", &self.charges),
+                ("Usage by model", &self.by_model),
+                ("Cost by day", &self.by_day),
+            ];
+            for (table, report) in tables {
+                sentences.extend(report.rounded_apart(places).map(|note| format!("{table}: {note}")));
+            }
+        }
         sentences
     }
 
@@ -138,7 +151,7 @@ impl Statement {
     pub(crate) fn days_of(&self, total: &Group) -> BTreeMap<i32, i128> {
         let of_it = self.by_day.groups.iter().filter(|group| group.currency == total.currency);
         let cost = of_it.filter_map(|group| match group.values.first() {
-            Some(report::Value::Day(day)) => Some((*day, group.cost(Basis::Price)?)),
+            Some(Value::Day(day)) => Some((*day, group.cost(Basis::Price)?)),
             _ => None,
         });
         cost.collect()
@@ -154,6 +167,20 @@ fn query(by: &[Key], tenant: Option<&str>, month: Month, now_us: i64) -> Query {
         filters: tenant.map(filter).into_iter().collect(),
         ..Query::all(now_us)
     }
+}
+
+/// Returns the report by model, in which adjustments are no model's. Their provider tells them apart, because a client
+/// chooses the name of a model.
+fn by_model(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
+    let adjustments = |except| {
+        let filter = Filter { key: Key::Provider, except, patterns: vec![Glob::literal(adjust::MODEL)] };
+        let filters = query.filters.iter().cloned().chain([filter]).collect();
+        make(source, &Query { filters, ..query.clone() })
+    };
+    let (models, mut adjusted) = (adjustments(true)?, adjustments(false)?);
+    adjusted.groups.iter_mut().for_each(|group| group.values = Box::new([Value::Word("Adjustments")]));
+    let groups = models.groups.into_iter().chain(adjusted.groups).collect();
+    Ok(Report { groups, ..make(source, query)? })
 }
 
 /// Returns the error of a tenant without charges, with the name that was probably meant.
@@ -186,7 +213,7 @@ fn rates(
     let mut adjusted: BTreeMap<_, i128> = BTreeMap::new();
     source.daily_totals(&Range::ALL, &mut |billed, line| {
         if billed == month && *line.key.tenant == *tenant {
-            if *line.key.upstream == *adjust::MODEL {
+            if line.key.is_adjustment() {
                 *adjusted.entry((line.key.day, line.key.rate)).or_default() += line.sums.cost_pico;
             } else {
                 used.extend(line.key.rate);

@@ -12,6 +12,7 @@ use ledger::testing::{Contents, NOON_US, Place, rate, row, write_month};
 use ledger::{Adjustment, Calendar, Range, Row, Source, Store, Zone, month};
 use meter::TokenType;
 use price::{Charge, Currency, Rate};
+use report::focus::{self, Billing, Options, Version};
 
 use crate::{Bill, Statement};
 
@@ -73,8 +74,12 @@ fn correction(of: &Row, billed: Month, rate: &Rate, delta_pico: i64) -> Correcti
 }
 
 fn statement(ledger: &Path, tenant: &str, of: Month) -> Result<Statement, String> {
+    rounded(ledger, tenant, of, None)
+}
+
+fn rounded(ledger: &Path, tenant: &str, of: Month, round: Option<u32>) -> Result<Statement, String> {
     let store = Store::open_read(ledger).unwrap();
-    Statement::of(&store, Bill { tenant, month: of, issuer: "Platform team" }, NOW_US)
+    Statement::of(&store, Bill { tenant, month: of, issuer: "Platform team", round }, NOW_US)
         .map_err(|error| error.to_string())
 }
 
@@ -224,6 +229,81 @@ fn adjustments_have_their_reasons_and_no_price() {
     }
     assert_eq!(page.matches("support").count(), 1, "{page}");
     assert!(!page.contains("__adjustment__"), "{page}");
+}
+
+/// A client chooses the name of a model, but not that of a provider.
+#[test]
+fn model_named_like_an_adjustment_is_a_model() {
+    let place = Place::new();
+    let mut named = exchange(1, 0, ACME);
+    named.1.model = ledger::adjust::MODEL.into();
+    let contents = Contents { rates: &rates(), rows: vec![&named], ..Contents::default() };
+    write_month(&place.ledger(), OCTOBER, false, &contents);
+    write_month(&place.ledger(), OCTOBER + 1, true, &Contents::default());
+    let made = Adjustment::new(ACME, -1, Currency::USD, OCTOBER, "outage").unwrap();
+    assert!(ledger::adjust(&place.ledger(), &made, "ann", NOW_US).unwrap());
+    let page = text(&statement(&place.ledger(), ACME, OCTOBER).unwrap().html());
+    for line in [
+        "__adjustment__ | 1 | 2 | 1 | 2 | 0.000001000002 USD",
+        "Adjustments | 0 | 0 | 0 | 0 | -0.000000000001 USD",
+        "Total | 1 | 2 | 1 | 2 | 0.000001000001 USD",
+    ] {
+        assert!(page.lines().any(|found| found == line), "{line} in {page}");
+    }
+}
+
+/// Each amount by itself, as in `spend --round`.
+#[test]
+fn amounts_are_rounded_and_the_difference_is_noted() {
+    let place = Place::new();
+    october(&place.ledger());
+    let made = rounded(&place.ledger(), ACME, OCTOBER, Some(6)).unwrap();
+    let page = text(&made.html());
+    for line in [
+        "Corrections of charges of 2026-10 | 0 | -0.000001 USD",
+        "model-1 | 20 | 3 | 800 | 400 | 165 | 0.000016 USD",
+        "2026-10-16 | 3 | 0 | 102 | 51 | 20 | 0.000002 USD",
+        "Total | 39 | 0.000016 USD",
+        "Total: 0.000016 USD",
+    ] {
+        assert!(page.lines().any(|found| found == line), "{line} in {page}");
+    }
+    assert!(!page.contains("0.0000160") && !page.contains("the rounded rows"), "{page}");
+    let sheet = csv(&made);
+    assert!(sheet.starts_with("row,") && sheet.lines().last().unwrap().starts_with("total,"), "{sheet}");
+    let page = text(&rounded(&place.ledger(), ACME, OCTOBER, Some(5)).unwrap().html());
+    let note = "Usage by model: the rounded rows add up to";
+    assert!(page.contains(note) || page.contains("Cost by day: the rounded rows add up to"), "{page}");
+}
+
+#[test]
+fn number_is_the_invoice_id_of_focus() {
+    let place = Place::new();
+    october(&place.ledger());
+    let focus = |billing| {
+        let store = Store::open_read(&place.ledger()).unwrap();
+        let query = report::Query { billed: Some(OCTOBER), ..report::Query::all(NOW_US) };
+        let (issuer, service) = ("Platform team".to_owned(), "LLM Inference".to_owned());
+        let options = Options { version: Version::V1_2, billing, issuer, service };
+        let mut bytes = Vec::new();
+        focus::write(&store, &query, &options, None, &mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    let open = statement(&place.ledger(), ACME, OCTOBER).unwrap();
+    assert!(!focus(Billing::Chargeback).contains(open.number()), "it is a draft");
+    ledger::close(&place.ledger(), OCTOBER, "finance", NOW_US).unwrap();
+    let closed = statement(&place.ledger(), ACME, OCTOBER).unwrap();
+    assert_ne!(closed.number(), open.number());
+    let charged = focus(Billing::Chargeback);
+    let (mut own, mut others) = (0, 0);
+    for row in charged.lines().skip(1) {
+        let is_own = row.contains(&format!(",{ACME},{ACME},"));
+        assert_eq!(row.contains(&format!(",{},", closed.number())), is_own, "{row}");
+        assert!(row.contains(",2026-10-"), "{row}");
+        *(if is_own { &mut own } else { &mut others }) += 1;
+    }
+    assert!(own > 0 && others > 0, "{charged}");
+    assert!(!focus(Billing::Showback).contains(closed.number()), "nothing is invoiced");
 }
 
 #[test]

@@ -52,6 +52,8 @@ pub(super) struct Charge {
     pub(super) energy: Option<Decimal>,
     /// The digest of the closed month.
     pub(super) digest: Option<Arc<str>>,
+    /// The number of the tenant's statement of the closed month, if the charge is part of it.
+    pub(super) statement: Option<String>,
 }
 
 /// A part of GPU cost without an exchange.

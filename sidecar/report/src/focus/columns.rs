@@ -98,7 +98,10 @@ columns! {
     EffectiveCost, ALL, NEVER, "charge by price, or by GPU", |charge, _| money(charge.cost_pico).to_string();
     HostProviderName, SINCE_1_3, NULL, "--issuer: whose machines", |_, options| options.issuer.clone();
     InvoiceDetailId, SINCE_1_4, NULL, "none: there is no invoice", |_, _| String::new();
-    InvoiceId, ALL, NULL, "none: there is no invoice", |_, _| String::new();
+    InvoiceId, ALL, NULL, "number of the tenant's statement of a closed month, if charged back", |charge, options| match options.billing {
+        Billing::Showback => String::new(),
+        Billing::Chargeback => text(charge.statement.as_deref()),
+    };
     InvoiceIssuerName, ALL, NEVER, "--issuer", |_, options| options.issuer.clone();
     ListCost, ALL, NEVER, "tokens times list price", |charge, _| money(charge.cost_pico).to_string();
     ListUnitPrice, ALL, NULL, "price book, for one PricingUnit", unit_price;

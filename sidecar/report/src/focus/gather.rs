@@ -24,6 +24,7 @@ use crate::group::{self, GROUPS_MAX};
 use crate::key::{Key, Value};
 use crate::notes::Notes;
 use crate::query::{Basis, Idle, Query};
+use crate::statement_number;
 use crate::sums::Sums;
 
 /// The key of rows of the dataset.
@@ -336,11 +337,17 @@ fn row(
         Some(share) => Some((share.mark().into(), "GPU")),
         None => name(&place.upstream).map(|upstream| (upstream, "Inference Server")),
     };
+    let tenant = name(&place.tenant);
+    // A statement is by price.
+    let signed = digest.as_deref().filter(|_| query.basis == Basis::Price);
+    let statement = signed
+        .zip(tenant.as_deref())
+        .map(|(digest, tenant)| statement_number(place.billed, tenant, Some(digest)));
     Charge {
         billed: place.billed,
         billing: Range::of_month(calendar, place.billed),
         period_us: (start, end),
-        tenant: name(&place.tenant),
+        tenant,
         principal: name(&place.principal),
         consumer: name(&place.consumer),
         resource,
@@ -360,6 +367,7 @@ fn row(
         known: Known::Unsaid,
         energy: None,
         digest,
+        statement,
     }
 }
 

@@ -30,6 +30,9 @@ pub struct StatementArgs {
     /// Name of the issuer on the page.
     #[arg(long, value_name = "NAME", default_value = "tokenmeter")]
     issuer: String,
+    /// Round money to N decimal places, half to even, each amount by itself; by default money is exact.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=12))]
+    round: Option<u32>,
     /// Existing folder for the two files.
     #[arg(long, value_name = "DIR", default_value = ".")]
     output: PathBuf,
@@ -42,7 +45,7 @@ pub(crate) fn run(args: &StatementArgs) -> Result<ExitCode, StatementError> {
     progress::begin("reading");
     let source = Watched(spend::open(&ledger).map_err(StatementError::Open)?);
     let month = args.month.relative_to(source.calendar().month(now_us));
-    let bill = Bill { tenant: &args.tenant, month, issuer: &args.issuer };
+    let bill = Bill { tenant: &args.tenant, month, issuer: &args.issuer, round: args.round };
     let statement = Statement::of(&source, bill, now_us).map_err(StatementError::Make)?;
     let mut csv = Vec::new();
     statement.csv(&mut csv).map_err(|error| StatementError::Make(error.into()))?;

@@ -1,7 +1,6 @@
 //! The number of a statement: month, tenant and the first digits of the sign-off's digest. It is also the name of the
-//! statement's files, so it has no character with a meaning in a path or a shell.
+//! statement's files, so it has no character with a meaning in a path or a shell, and `InvoiceId` in FOCUS.
 
-use ledger::Closure;
 use ledger::period;
 use ledger::source::Month;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -18,9 +17,10 @@ const DIGEST_DIGITS: usize = 8;
 /// The word in the place of the digest, unless the month is closed.
 const DRAFT: &str = "DRAFT";
 
-/// Returns the number of the statement of a month.
-pub(crate) fn number(month: Month, tenant: &str, closure: &Closure) -> String {
-    let digest = closure.digest().map_or(DRAFT, |digest| digest.get(..DIGEST_DIGITS).unwrap_or(digest));
+/// Returns the number of the statement of a tenant's month. `digest`: that of the sign-off, in hexadecimal; `None`
+/// unless the month is signed off.
+pub fn statement_number(month: Month, tenant: &str, digest: Option<&str>) -> String {
+    let digest = digest.map_or(DRAFT, |digest| digest.get(..DIGEST_DIGITS).unwrap_or(digest));
     format!("{}-{}-{digest}", period::month(month), encoded(tenant))
 }
 
@@ -37,30 +37,26 @@ fn encoded(tenant: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ledger::Closure;
-
-    use super::number;
+    use super::statement_number;
 
     #[test]
     fn number_has_month_tenant_and_digest() {
-        let digest: std::sync::Arc<str> = "0123456789abcdef".into();
-        let closed = Closure::Closed { instances: vec![digest.clone()], digest: Some(digest) };
-        for (tenant, closure, expected) in [
-            ("acme", &closed, "2026-10-acme-01234567"),
-            ("acme", &Closure::Open, "2026-10-acme-DRAFT"),
-            ("acme", &Closure::Unknown, "2026-10-acme-DRAFT"),
-            ("../a b", &closed, "2026-10-..%2Fa%20b-01234567"),
-            ("ü\u{202e}", &closed, "2026-10-%C3%BC%E2%80%AE-01234567"),
-            ("", &closed, "2026-10--01234567"),
+        let closed = Some("0123456789abcdef");
+        for (tenant, digest, expected) in [
+            ("acme", closed, "2026-10-acme-01234567"),
+            ("acme", None, "2026-10-acme-DRAFT"),
+            ("../a b", closed, "2026-10-..%2Fa%20b-01234567"),
+            ("ü\u{202e}", closed, "2026-10-%C3%BC%E2%80%AE-01234567"),
+            ("", closed, "2026-10--01234567"),
         ] {
-            assert_eq!(number(681, tenant, closure), expected);
+            assert_eq!(statement_number(681, tenant, digest), expected);
         }
     }
 
     #[test]
     fn long_names_are_cut_and_stay_different() {
         let long = |last: char| format!("{}{last}", "é".repeat(500));
-        let [one, two] = ['a', 'b'].map(|last| number(681, &long(last), &Closure::Open));
+        let [one, two] = ['a', 'b'].map(|last| statement_number(681, &long(last), None));
         assert!(one.len() < 160 && one != two, "{one} {two}");
     }
 }
