@@ -15,8 +15,8 @@ SETTINGS = set(re.findall(r"^\| `([a-z_]+)`<br>", CONFIGURATION, re.M))
 # Settings that the chart or the pod decides.
 NOT_VALUES = {
     "upstream", "listen", "kind", "role", "tenants", "prices",
-    # The proxy only checks this file: reports read it, which run elsewhere.
-    "attributes",
+    # The proxy only checks these: reports read them, which run elsewhere.
+    "attributes", "focus_billing",
     "ledger", "ledger_spool", "ledger_ship", "ledger_ship_password_file", "ledger_keep_days",
     "admin_token_file", "drain_delay_ms", "drain_grace_ms", "drain_token_file", "transparent",
     # The upstream is http://127.0.0.1:PORT: tokenmeter rejects these settings there.

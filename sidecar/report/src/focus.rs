@@ -61,7 +61,7 @@ impl Billing {
     pub const ALL: [Self; 2] = [Self::Showback, Self::Chargeback];
 
     /// The word on the command line.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Showback => "showback",
             Self::Chargeback => "chargeback",

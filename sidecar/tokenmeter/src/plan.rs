@@ -170,6 +170,7 @@ impl Plan {
             reader.check_certificate_rules(&upstreams, &tenancy);
         }
         reader.check_attributes();
+        reader.check_choice("focus_billing");
         let budgets = reader.budgets();
         if reader.errors.is_empty() {
             reader.check_covers(&budgets, &tenancy.now.spec);

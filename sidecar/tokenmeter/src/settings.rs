@@ -11,11 +11,11 @@ mod list;
 mod raw;
 mod row;
 
-pub(crate) use choices::choice;
 pub use choices::{
-    APPEND, AUTO, BUDGET_DURATIONS, BUDGET_UNKNOWN_PATHS, BUDGET_UNPRICED, DETACHED_WORK, FORWARDED, GPU,
-    KINDS, OBJECTIVES, OFF, ON, OTLP_DETAILS, OTLP_PROTOCOLS, ROLES, SCRAPES, SEMCONV, USAGE,
+    APPEND, AUTO, BUDGET_DURATIONS, BUDGET_UNKNOWN_PATHS, BUDGET_UNPRICED, DETACHED_WORK, FOCUS_BILLING,
+    FORWARDED, GPU, KINDS, OBJECTIVES, OFF, ON, OTLP_DETAILS, OTLP_PROTOCOLS, ROLES, SCRAPES, SEMCONV, USAGE,
 };
+pub(crate) use choices::{choice, one_of};
 pub use group::Group;
 pub use list::{BUDGET_LIST, List, MAPS, OBJECTIVE_LIST, UPSTREAM_TLS, UPSTREAMS};
 pub use raw::{Entry, RawSettings, Value};
@@ -565,6 +565,7 @@ pub static SETTINGS: &[Setting] = &[
         "Attributes file of tenants (YAML): cost centre, department, owner and tags, for the reports of \
          `tokenmeter spend`; the proxy only checks it at the start",
     ),
+    Setting::spend_choice("focus_billing", &FOCUS_BILLING, "BilledCost of FOCUS exports: 0, or the cost"),
     Setting {
         key: "access_log",
         group: Group::Logging,

@@ -148,14 +148,17 @@ struct FocusFlags {
         default_value = Version::V1_2.name()
     )]
     version: Version,
-    /// BilledCost is 0 with showback, the cost with chargeback.
     #[arg(
-        long,
+        long = "focus-billing",
+        visible_alias = "billing",
         value_name = "NAME",
         value_parser = one_of(Billing::ALL, Billing::name),
-        default_value = Billing::Showback.name()
+        help = with_variable(
+            "BilledCost is 0 with showback (default), the cost with chargeback",
+            "focus_billing"
+        )
     )]
-    billing: Billing,
+    billing: Option<Billing>,
     /// Issuer of the invoice.
     #[arg(long, value_name = "NAME", default_value = "tokenmeter")]
     issuer: String,
@@ -252,13 +255,18 @@ impl PeriodFlags {
 }
 
 impl FocusFlags {
-    fn options(&self) -> Options {
-        Options {
+    /// Returns the options; the settings file is `config`.
+    fn options(&self, config: Option<&str>) -> Result<Options, SpendError> {
+        let of_setting = || {
+            let name = setting::chosen("focus_billing", config, &ThisMachine).map_err(SpendError::Setting)?;
+            Ok(Billing::ALL.into_iter().find(|billing| billing.name() == name).unwrap_or(Billing::Showback))
+        };
+        Ok(Options {
             version: self.version,
-            billing: self.billing,
+            billing: self.billing.map_or_else(of_setting, Ok)?,
             issuer: self.issuer.clone(),
             service: self.service.clone(),
-        }
+        })
     }
 }
 
@@ -409,11 +417,12 @@ pub(super) fn open(ledger: &str) -> Result<Box<dyn Source>, SpendError> {
 fn print(args: &SpendArgs, query: &Query, source: &dyn Source, to: &mut dyn Write) -> Result<(), SpendError> {
     let round = args.round;
     if args.format == Format::Focus {
-        match focus::write(source, query, &args.focus.options(), book(args)?.as_ref(), to) {
+        let options = args.focus.options(args.ledger.config.as_deref())?;
+        match focus::write(source, query, &options, book(args)?.as_ref(), to) {
             Ok(notes) => {
                 if let Some(path) = &args.focus.metadata {
                     let mut file = BufWriter::new(LazyFile { path, file: None });
-                    focus::metadata::write(query, &args.focus.options(), &notes, &mut file)
+                    focus::metadata::write(query, &options, &notes, &mut file)
                         .and_then(|()| file.flush())
                         .map_err(|error| SpendError::Write(path.clone(), "--focus-metadata", error))?;
                 }
@@ -512,6 +521,8 @@ pub(crate) enum SpendError {
         only: &'static str,
     },
     Ledger(SourceError),
+    /// A setting is invalid.
+    Setting(Diagnostic),
     /// A key is an attribute of tenants, and no file has them.
     NoAttributes,
     /// The attributes file is invalid.
@@ -538,6 +549,7 @@ impl fmt::Display for SpendError {
             ),
             Self::Attributes(errors) => write!(f, "{errors}"),
             Self::Ledger(error) => write!(f, "{error}"),
+            Self::Setting(error) => write!(f, "{error}"),
             Self::Unread(path, flag, error) => {
                 write!(f, "cannot read {path}: {error}; name a price file with {flag}")
             }
@@ -567,7 +579,7 @@ Examples:
     --attributes attributes.yaml
   tokenmeter spend --ledger tokenmeter.db --by model --what-if other.yaml
   tokenmeter spend --ledger tokenmeter.db --billed 2026-11 --format focus \\
-    --billing chargeback --output focus.csv
+    --focus-billing chargeback --output focus.csv
   tokenmeter spend --ledger tokenmeter.db --by tenant --format json |
     jq '.rows[] | {tenant, cost}'
   tokenmeter spend --ledger tokenmeter.db --by model,unpriced \\

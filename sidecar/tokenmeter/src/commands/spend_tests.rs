@@ -6,8 +6,9 @@ use report::{Basis, Column, Key, Order, Query};
 use text::Glob;
 
 use super::super::parse;
-use super::{Format, SpendArgs, check_flags, columns, prices_flag};
+use super::{Format, SpendArgs, check_flags, columns, prices_flag, setting};
 use crate::cli::Action;
+use crate::plan::machine::Alone;
 
 fn args(line: &str) -> Result<SpendArgs, String> {
     match parse(line)? {
@@ -78,8 +79,33 @@ fn keys_filters_and_formats_are_parsed() {
     assert_eq!(query.filters[0].patterns, ["a*", "b"].map(Glob::new));
     assert!(query.filters[1].except);
     assert_eq!((query.basis, query.order, args.format), (Basis::Gpu, Order::Cost, Format::Focus));
-    assert_eq!((args.focus.version, args.focus.billing), (Version::V1_4, Billing::Chargeback));
+    assert_eq!((args.focus.version, args.focus.billing), (Version::V1_4, Some(Billing::Chargeback)));
     assert_eq!(args.round, Some(2));
+}
+
+#[test]
+fn billing_of_focus_is_a_setting() {
+    let folder = crate::folder::Folder::new("spend-billing");
+    let config = folder.at("tokenmeter.yaml");
+    let of = |flags: &str| {
+        let args = valid(&format!("spend --format focus --config {} {flags}", config.display()));
+        args.focus.options(args.ledger.config.as_deref()).map(|options| options.billing)
+    };
+    std::fs::write(&config, "access_log: true\n").unwrap();
+    assert_eq!(of("").unwrap(), Billing::Showback);
+    std::fs::write(&config, "access_log: true\nfocus_billing: chargeback\n").unwrap();
+    assert_eq!(of("").unwrap(), Billing::Chargeback);
+    assert_eq!(of("--focus-billing showback").unwrap(), Billing::Showback);
+    assert_eq!(of("--billing showback").unwrap(), Billing::Showback);
+    std::fs::write(&config, "access_log: true\nfocus_billing: charge-back\n").unwrap();
+    let error = of("").unwrap_err().to_string();
+    assert!(error.contains("tokenmeter.yaml:2") && error.contains("did you mean `chargeback`?"), "{error}");
+    let machine = Alone(&[("TOKENMETER_FOCUS_BILLING", "charge")]);
+    let error = setting::chosen("focus_billing", None, &machine).unwrap_err().to_string();
+    assert!(
+        error.contains("TOKENMETER_FOCUS_BILLING: `charge` is not one of showback, chargeback"),
+        "{error}"
+    );
 }
 
 #[test]

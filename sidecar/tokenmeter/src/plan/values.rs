@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use origin::{Diagnostic, Origin, file};
 use rust_decimal::Decimal;
-use text::nearest;
 
-use crate::settings::{Form, RawSettings, Value, choice, setting};
+use crate::settings::{Form, RawSettings, Value, one_of, setting};
 
 /// Parses settings, and collects errors and warnings.
 pub(super) struct Reader<'a> {
@@ -60,16 +59,16 @@ impl Reader<'_> {
     }
 
     pub(super) fn one_of(&mut self, value: &Value, known: &'static [&'static str]) -> &'static str {
-        if let Some(found) = choice(&value.text, known) {
-            return found;
-        }
-        let problem = format!("`{}` is not one of {}", value.text.escape_debug(), known.join(", "));
-        let remedy = match nearest(&value.text, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "write one of these".to_owned(),
-        };
-        self.errors.push(Diagnostic::at(&value.origin, problem, remedy));
-        known[0]
+        one_of(value, known).unwrap_or_else(|error| {
+            self.errors.push(error);
+            known[0]
+        })
+    }
+
+    /// Reports the error of a choice that only commands use, so that they do not fail later.
+    pub(super) fn check_choice(&mut self, key: &'static str) {
+        let value = self.value(key);
+        self.one_of_setting(key, &value);
     }
 
     /// Returns the value of a key, or its default.

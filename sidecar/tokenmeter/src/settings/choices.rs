@@ -2,8 +2,12 @@
 
 use budget::Period;
 use metrics::PRESETS;
-use origin::file;
+use origin::{Diagnostic, file};
 use relay::{ServerKind, UnknownPaths};
+use report::focus::Billing;
+use text::nearest;
+
+use super::Value;
 
 /// The values of `kind`: [`AUTO`], then the server types.
 pub const KINDS: [&str; ServerKind::ALL.len() + 1] = {
@@ -90,6 +94,32 @@ pub(crate) fn choice(text: &str, known: &[&'static str]) -> Option<&'static str>
     let named = |word: &str| known.iter().copied().find(|known| *known == word);
     named(text).or_else(|| named(if file::truth(text)? { ON } else { OFF }))
 }
+
+/// Returns the one of `known` that a value names.
+///
+/// # Errors
+/// If it names none of them.
+pub(crate) fn one_of(value: &Value, known: &[&'static str]) -> Result<&'static str, Diagnostic> {
+    choice(&value.text, known).ok_or_else(|| {
+        let problem = format!("`{}` is not one of {}", value.text.escape_debug(), known.join(", "));
+        let remedy = match nearest(&value.text, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "write one of these".to_owned(),
+        };
+        Diagnostic::at(&value.origin, problem, remedy)
+    })
+}
+
+/// The values of `focus_billing`.
+pub const FOCUS_BILLING: [&str; Billing::ALL.len()] = {
+    let mut names = [""; Billing::ALL.len()];
+    let mut at = 0;
+    while at < Billing::ALL.len() {
+        names[at] = Billing::ALL[at].name();
+        at += 1;
+    }
+    names
+};
 
 /// Names this hop to the server.
 pub const APPEND: &str = "append";

@@ -68,6 +68,15 @@ impl Setting {
         Self { key, group: Group::Spend, form: Form::Text(shape), default: "", help }
     }
 
+    /// A choice of the group `Spend`; the first name is the default.
+    pub(super) const fn spend_choice(
+        key: &'static str,
+        names: &'static [&'static str],
+        help: &'static str,
+    ) -> Self {
+        Self { key, group: Group::Spend, form: Form::Choice(names), default: names[0], help }
+    }
+
     /// An optional text of the group `Gpu`, as [`Self::spend_text`].
     pub(super) const fn gpu_text(key: &'static str, shape: &'static str, help: &'static str) -> Self {
         Self { key, group: Group::Gpu, form: Form::Text(shape), default: "", help }
