@@ -71,8 +71,8 @@ pub(super) fn sentence<'a>(
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Formats months; three and more in sequence are one span: `2026-01 to 2026-03, 2026-05`.
-fn spans(months: &[Month]) -> String {
+/// Formats months, in order; three and more in sequence are one span: `2026-01 to 2026-03, 2026-05`.
+pub fn spans(months: &[Month]) -> String {
     let spans = months.chunk_by(|one, next| one + 1 == *next).flat_map(|span| match span {
         [first, _, .., last] => vec![format!("{} to {}", period::month(*first), period::month(*last))],
         few => few.iter().map(|month| period::month(*month)).collect(),

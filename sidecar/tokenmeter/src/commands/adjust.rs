@@ -1,10 +1,13 @@
 //! The command `ledger adjust`: charges or credits a tenant an amount of money without an exchange.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
-use ledger::{Adjustment, month};
+use ledger::source::Month;
+use ledger::{Adjustment, Range, Source, SourceError, month, period};
 use price::Currency;
+use report::months::spans;
 use ship::Amender;
 use ship::address::is_postgres;
 use tenant::{NAME_MAX_BYTES, Name};
@@ -12,7 +15,7 @@ use text::money;
 
 use super::ledger::{LedgerError, address};
 use super::ledger_path::LedgerFlags;
-use super::operator;
+use super::{operator, spend};
 use crate::plan::machine::ThisMachine;
 
 /// The arguments of `ledger adjust`.
@@ -75,6 +78,9 @@ pub(crate) fn run(args: &AdjustArgs) -> Result<String, LedgerError> {
     let adjustment = Adjustment::new(&args.tenant, args.amount, args.currency, args.month, &args.reason)?;
     let who = operator::name(args.who.as_deref(), &ThisMachine);
     let now_us = ledger::now_us();
+    let source = spend::open(&named).map_err(|error| LedgerError::Store(error.to_string().into()))?;
+    check_month(&*source, args.month, now_us).map_err(LedgerError::Store)?;
+    drop(source);
     let is_new = if is_postgres(&named) {
         let mut store = Amender::open(&address(&named)?).map_err(|error| LedgerError::Store(error.into()))?;
         // The store has the days of UTC.
@@ -96,6 +102,24 @@ pub(crate) fn run(args: &AdjustArgs) -> Result<String, LedgerError> {
     })
 }
 
+/// Checks that a ledger knows a month: by its exchanges or totals, or because it is signed off or the current one. Any
+/// other month is probably a typing error.
+fn check_month(source: &dyn Source, asked: Month, now_us: i64) -> Result<(), SourceError> {
+    let mut known = BTreeSet::from([month::of(now_us)]);
+    source.daily_totals(&Range::ALL, &mut |billed, total| {
+        known.extend([billed, period::month_at(total.key.day)]);
+        Ok(())
+    })?;
+    if known.contains(&asked) || source.closure(asked)?.digest().is_some() {
+        return Ok(());
+    }
+    let (asked, known) = (month::name(asked), spans(&Vec::from_iter(known)));
+    Err(format!(
+        "nothing was entered: the ledger has nothing of {asked}; its months are {known}; check --month"
+    )
+    .into())
+}
+
 const EXAMPLES: &str = "\
 Examples:
   tokenmeter ledger adjust --ledger tokenmeter.db --tenant acme --amount -50 \\
@@ -109,6 +133,8 @@ in the open one. Repeating the command enters nothing.";
 
 #[cfg(test)]
 mod tests {
+    use ledger::testing::{NOON_US, row};
+
     use super::super::parse;
     use super::{AdjustArgs, run};
     use crate::cli::Action;
@@ -148,15 +174,43 @@ mod tests {
         assert_eq!(super::tenant_name("../a <b>").as_deref(), Ok("../a <b>"));
     }
 
+    /// A ledger whose only exchange ended in October 2026.
+    fn with_october(name: &str) -> (crate::folder::Folder, std::path::PathBuf) {
+        let folder = crate::folder::Folder::new(name);
+        let path = folder.at("x.db");
+        let plan = ledger::Plan { clock: std::sync::Arc::new(|| NOON_US), ..ledger::Plan::new(&path) };
+        let ledger = ledger::start(plan);
+        ledger.enter(row(1));
+        assert!(ledger.shutdown(std::time::Duration::from_secs(30)), "{:?}", ledger.status());
+        (folder, path)
+    }
+
     #[test]
     fn adjustment_is_entered_once() {
-        let folder = crate::folder::Folder::new("adjust");
-        let path = folder.at("x.db");
-        let ledger = ledger::start(ledger::Plan::new(&path));
-        assert!(ledger.shutdown(std::time::Duration::from_secs(30)), "{:?}", ledger.status());
+        let (_folder, path) = with_october("adjust");
         let line = format!("--amount -50 --currency USD --month 2026-10 --ledger {}", path.display());
         let said = [(); 2].map(|()| run(&args(&line).unwrap()).unwrap());
         assert_eq!(said[0], "-50.00 USD were entered for acme in 2026-10");
         assert!(said[1].contains("nothing changed"), "{}", said[1]);
+    }
+
+    #[test]
+    fn month_that_the_ledger_does_not_know_is_refused() {
+        let (_folder, path) = with_october("adjust-month");
+        let source = crate::commands::spend::open(path.to_str().unwrap()).unwrap();
+        let october = ledger::month::of(NOON_US);
+        let november_us = ledger::month::begin_us(october + 1);
+        for known in [october, october + 1] {
+            super::check_month(&*source, known, november_us).unwrap();
+        }
+        for (month, name) in [(october - 12, "2025-10"), (october + 2, "2026-12"), (october + 120, "2036-10")]
+        {
+            let error = super::check_month(&*source, month, november_us).unwrap_err().to_string();
+            let expected =
+                format!("the ledger has nothing of {name}; its months are 2026-10, 2026-11; check --month");
+            assert!(error.contains(&expected), "{error}");
+        }
+        let line = format!("--amount 1 --currency USD --month 2062-10 --ledger {}", path.display());
+        assert!(run(&args(&line).unwrap()).unwrap_err().to_string().contains("2062-10"));
     }
 }
