@@ -14,7 +14,7 @@ use super::column::{Cell, Column, share_of};
 use super::group::{Group, Report};
 use super::key::{Key, Value};
 use super::query::Basis;
-use super::savings::{Kind, Savings, UNKNOWN};
+use super::savings::{Kind, Savings};
 use super::sums::{self, In, PROVENANCES};
 
 /// Writes it. `round`: digits of money after the point; all if `None`.
@@ -112,7 +112,6 @@ impl Serialize for CurrencySavings<'_> {
             let amount = savings.amount(*kind).map(|pico| rounded(pico, round).to_string());
             members.serialize_entry(kind.name(), &amount.map(|amount| Amount { amount, share }))?;
         }
-        UNKNOWN.iter().try_for_each(|(name, _)| members.serialize_entry(name, &()))?;
         members.end()
     }
 }

@@ -82,10 +82,10 @@ impl Kind {
     }
 }
 
-/// Kinds that a ledger does not have, and the metrics that have them.
-pub const UNKNOWN: [(&str, &str); 2] = [
-    ("refused", "refused requests (tokenmeter_tenant_refused_total)"),
-    ("rejected_drafts", "rejected draft tokens (tokenmeter_upstream_draft_tokens_total)"),
+/// The waste that a ledger does not have, each with the metric that has it.
+pub const UNKNOWN: [&str; 2] = [
+    "refused requests (tokenmeter_tenant_refused_total)",
+    "rejected draft tokens (tokenmeter_upstream_draft_tokens_total)",
 ];
 
 /// The savings of a report, by currency.

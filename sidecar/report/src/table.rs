@@ -62,8 +62,7 @@ pub fn write_with(report: &Report, layout: &Layout<'_>, to: &mut dyn Write) -> i
             writeln!(to)?;
             grid(&of_savings(query.basis, *currency, savings, round), Kind::of(query.basis).len(), to)
         })?;
-        let others: Vec<_> = UNKNOWN.iter().map(|(_, source)| *source).collect();
-        writeln!(to, "Note: the ledger does not have {}.", others.join(" and "))?;
+        writeln!(to, "Note: the ledger does not have {}.", UNKNOWN.join(" and "))?;
     }
     for sentence in report.sentences(round) {
         writeln!(to, "Note: {sentence}.")?;
