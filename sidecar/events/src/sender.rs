@@ -145,7 +145,8 @@ pub fn start(plan: Plan) -> io::Result<Sender> {
     let thread = std::thread::Builder::new().name("usage-events".into()).spawn(move || {
         // On the thread, because reading the system's certificates takes a while.
         let post =
-            Post::new(plan.endpoint.clone(), plan.roots.as_deref(), plan.attempt_timeout, plan.through_proxy);
+            Post::new(plan.endpoint.clone(), plan.roots.as_deref(), plan.attempt_timeout, plan.through_proxy)
+                .refusing_pages();
         let reader = ExportReader::of(&plan.ledger);
         Worker { plan, post, reader, cursors: None, unsaved: None, shared: for_thread, stopped }.run();
     })?;

@@ -151,9 +151,10 @@ pub fn add_total(ledger: &Path, line: &DailyTotal) {
     txn.commit().unwrap();
 }
 
-/// Takes the steps of retention that are due at an instant, for rows of closed months older than one day.
-pub fn retain(ledger: &Path, now_us: i64) {
-    crate::retain::step(ledger, &Calendar::default(), 1, &|_| true, "test", now_us).unwrap();
+/// Takes the step of retention that is due at an instant, for rows of closed months older than one day in files for
+/// which `may_forget` returns true.
+pub fn retain(ledger: &Path, now_us: i64, may_forget: &dyn Fn(&Path) -> bool) {
+    crate::retain::step(ledger, &Calendar::default(), 1, may_forget, "test", now_us).unwrap();
 }
 
 /// A charge by the rate of a number.

@@ -500,7 +500,8 @@ impl Writer {
                 self.held_back = held_back.saturating_add(1);
                 if self.held_back == UNSHIPPED_PAUSE.1 {
                     tracing::warn!(
-                        "old rows of the ledger are kept beyond the retention time, because they are not shipped yet"
+                        "old rows of the ledger are kept beyond the retention time, because they are not shipped yet \
+                         or their usage events are not accepted"
                     );
                 }
                 UNSHIPPED_PAUSE.0

@@ -23,7 +23,7 @@ pub enum Kind {
     Busy,
     /// The receiver does not accept this body: 400, 413 or 422.
     Rejected,
-    /// The receiver does not accept requests of this sender, or at this address: any other status.
+    /// The receiver does not accept requests of this sender, or at this address: any other status, or an HTML page.
     Refused,
 }
 
@@ -35,6 +35,12 @@ impl Failure {
 
     pub(crate) fn unreachable(reason: String) -> Self {
         Self { kind: Kind::Unreachable, reason, retry_after: None }
+    }
+
+    /// Returns the failure of a success with an HTML page.
+    pub(crate) fn page(status: u16) -> Self {
+        let reason = format!("status {status} with an HTML page, as of a login or a web UI");
+        Self { kind: Kind::Refused, reason, retry_after: None }
     }
 
     /// Returns the failure of a status; `None` for a success.

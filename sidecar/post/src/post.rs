@@ -16,6 +16,7 @@ use crate::failure::Failure;
 pub struct Post {
     agent: Agent,
     endpoint: Endpoint,
+    refuses_pages: bool,
 }
 
 impl Post {
@@ -38,13 +39,19 @@ impl Post {
         if !through_proxy {
             config = config.proxy(None);
         }
-        Self { agent: config.build().new_agent(), endpoint }
+        Self { agent: config.build().new_agent(), endpoint, refuses_pages: false }
+    }
+
+    /// Takes a success with an HTML page for a refusal: a login page or a web UI at the address accepts nothing.
+    #[must_use]
+    pub fn refusing_pages(self) -> Self {
+        Self { refuses_pages: true, ..self }
     }
 
     /// Posts a body with these header fields.
     ///
     /// # Errors
-    /// If there is no response in time, or its status is not a success.
+    /// If there is no response in time, its status is not a success, or it is a page that is refused.
     pub fn attempt(&self, headers: &[(&str, &str)], body: &[u8]) -> Result<(), Failure> {
         let mut request = self.agent.post(self.endpoint.uri());
         for (name, value) in headers {
@@ -52,10 +59,18 @@ impl Post {
         }
         let mut reply = request.send(body).map_err(|error| Failure::unreachable(describe(&error)))?;
         let retry_after = reply.headers().get("retry-after").and_then(|text| text.to_str().ok());
-        let failure = Failure::of_status(reply.status().as_u16(), retry_after);
-        // The status decides, whatever follows it.
-        let _ = io::copy(&mut reply.body_mut().as_reader().take(RESPONSE_BODY_MAX_BYTES), &mut io::sink());
-        failure.map_or(Ok(()), Err)
+        let status = reply.status().as_u16();
+        let failure = Failure::of_status(status, retry_after);
+        let is_html = reply.headers().get("content-type").is_some_and(|kind| is_html(kind.as_bytes()));
+        let mut body = reply.body_mut().as_reader().take(RESPONSE_BODY_MAX_BYTES);
+        let has_body = body.read(&mut [0]).is_ok_and(|read| read > 0);
+        // The status and the content type decide, whatever else the body is.
+        let _ = io::copy(&mut body, &mut io::sink());
+        match failure {
+            Some(failure) => Err(failure),
+            None if self.refuses_pages && is_html && has_body => Err(Failure::page(status)),
+            None => Ok(()),
+        }
     }
 }
 
@@ -69,6 +84,12 @@ impl fmt::Display for Post {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.endpoint.fmt(f)
     }
+}
+
+/// Returns true for the media type of HTML, with or without parameters.
+fn is_html(content_type: &[u8]) -> bool {
+    const HTML: &[u8] = b"text/html";
+    content_type.trim_ascii_start().get(..HTML.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(HTML))
 }
 
 fn certificates(endpoint: &Endpoint, roots: Option<&[Vec<u8>]>) -> Vec<Certificate<'static>> {

@@ -100,7 +100,7 @@ fn charged_again(place: &Place, prices: &str, unpriced_only: bool) -> Outcome {
 fn without_rows(place: &Place) {
     let later = november_us() + 10 * DAY_US;
     for now_us in (0..40).map(|n| later + n * DAY_US / 20).chain(std::iter::repeat_n(later + 2 * DAY_US, 4)) {
-        retain(&place.ledger(), now_us);
+        retain(&place.ledger(), now_us, &|_| true);
     }
     let mut rows = 0;
     let store = Store::open_read(&place.ledger()).unwrap();

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use events::{BATCH_MAX_EVENTS, Plan, Token, start};
-use ledger::source::DAY_US;
+use events::{BATCH_MAX_EVENTS, Plan, Reason, Token, start};
+use ledger::source::{DAY_US, Range, Source, Used};
 use ledger::testing::NOON_US;
+use ledger::{Row, Store};
 use serde_json::Value;
 
 use crate::book::{Book, arrives, until};
@@ -144,6 +145,46 @@ fn exchanges_before_the_start_have_no_events() {
     assert_eq!(seen.events.len(), (0..60).filter(|n| n % 4 != 0 && n % 10 != 7).count());
 }
 
+/// The cursor decides, and not the age of the rows.
+#[test]
+fn retention_waits_for_events() {
+    let accepts = Arc::new(AtomicBool::new(false));
+    let is_ready = Arc::clone(&accepts);
+    let receiver = Receiver::start(move |_, _| match is_ready.load(Ordering::SeqCst) {
+        true => Answer::Accept,
+        false => Answer::Status(503, None),
+    });
+    let mut book = Book::new();
+    book.enter(40);
+    let sender = book.send(&receiver);
+    let reader = sender.status_reader();
+    until("it has failed", || reader.status().failures[Reason::Busy as usize] > 0);
+    let now_us = NOON_US + 100 * DAY_US;
+    let retained = |book: &mut Book| {
+        let mut rows = 0;
+        book.meanwhile(|path| {
+            // The clock is trusted after a day.
+            for day in [1, 0] {
+                ledger::testing::retain(path, now_us - day * DAY_US, &|file| reader.has_all(file));
+            }
+            let store = Store::open_read(path).unwrap();
+            let mut count = |_, _: &Row, _: Option<&Used>| {
+                rows += 1;
+                Ok(())
+            };
+            store.rows(&Range::ALL, &mut count).unwrap();
+        });
+        rows
+    };
+    assert_eq!(retained(&mut book), 40);
+    accepts.store(true, Ordering::SeqCst);
+    arrives(&book, &reader, &receiver);
+    let past = book.place.path("x-2026-09.db");
+    until("the past month is complete", || reader.has_all(&past));
+    assert_eq!(retained(&mut book), 30, "those of September are gone");
+    assert_eq!(reader.status().deleted_total, 0, "none without an event");
+}
+
 #[test]
 fn deleted_rows_are_counted() {
     let receiver = Receiver::start(|_, _| Answer::Accept);
@@ -152,8 +193,8 @@ fn deleted_rows_are_counted() {
     let now_us = NOON_US + 100 * DAY_US;
     book.meanwhile(|path| {
         // The clock is trusted after a day.
-        ledger::testing::retain(path, now_us - DAY_US);
-        ledger::testing::retain(path, now_us);
+        ledger::testing::retain(path, now_us - DAY_US, &|_| true);
+        ledger::testing::retain(path, now_us, &|_| true);
     });
     let sender = book.send(&receiver);
     let reader = sender.status_reader();

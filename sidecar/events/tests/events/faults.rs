@@ -48,6 +48,41 @@ fn refusals_are_retried() {
     check(Answer::Redirect, Reason::Refused);
 }
 
+/// A login page or a web UI at the URL, which stores nothing.
+#[test]
+fn html_pages_are_retried_and_named() {
+    for kind in ["text/html", "Text/HTML; charset=utf-8"] {
+        check(Answer::Page(Some(kind), "<html>"), Reason::Refused);
+    }
+    let receiver = Receiver::start(|_, _| Answer::Page(Some("text/html"), "<html>"));
+    let mut book = Book::new();
+    book.enter(5);
+    let sender = book.send(&receiver);
+    let reader = sender.status_reader();
+    until("it has failed", || reader.status().error.is_some());
+    let error = reader.status().error.unwrap();
+    assert!(error.contains("status 200 with an HTML page") && error.contains("check the URL"), "{error}");
+}
+
+#[test]
+fn other_successes_are_accepted() {
+    for (kind, body) in [
+        (None, ""),
+        (Some("text/html"), ""),
+        (None, "ok"),
+        (Some("application/json"), "{}"),
+        (Some("text/plain"), "<html>"),
+    ] {
+        let receiver = Receiver::start(move |_, _| Answer::Page(kind, body));
+        let mut book = Book::new();
+        book.enter(5);
+        let sender = book.send(&receiver);
+        let reader = sender.status_reader();
+        arrives(&book, &reader, &receiver);
+        assert_eq!(reader.status().failures, [0; Reason::ALL.len()], "{kind:?} {body}");
+    }
+}
+
 #[test]
 fn broken_answers_are_retried() {
     for answer in [Answer::Close, Answer::CutHead, Answer::Garbage, Answer::Flood] {

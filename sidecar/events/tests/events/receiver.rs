@@ -31,6 +31,8 @@ pub(crate) enum Answer {
     Garbage,
     /// 307 to another address.
     Redirect,
+    /// 200 with this content type, if there is one, and this body.
+    Page(Option<&'static str>, &'static str),
     /// An endless head.
     Flood,
 }
@@ -105,7 +107,7 @@ fn serve(
         let mut seen = seen.lock().unwrap();
         let answer = answer(seen.requests.len(), &events);
         seen.requests.push((head, Instant::now()));
-        if matches!(answer, Answer::Accept | Answer::AcceptSilently) {
+        if matches!(answer, Answer::Accept | Answer::AcceptSilently) || is_accepting(&answer) {
             seen.stored += events.len();
             seen.events
                 .extend(events.into_iter().map(|event| (event["id"].as_str().unwrap().to_owned(), event)));
@@ -144,6 +146,10 @@ fn serve(
                 "HTTP/1.1 307 Elsewhere\r\nlocation: http://{target}/\r\ncontent-length: 0\r\n\r\n"
             )?;
         }
+        Answer::Page(kind, body) => {
+            let field = kind.map(|kind| format!("content-type: {kind}\r\n")).unwrap_or_default();
+            write!(stream, "HTTP/1.1 200 OK\r\n{field}content-length: {}\r\n\r\n{body}", body.len())?;
+        }
         Answer::Flood => {
             write!(stream, "HTTP/1.1 200 OK\r\n")?;
             loop {
@@ -152,6 +158,11 @@ fn serve(
         }
     }
     Ok(true)
+}
+
+/// Returns true for a success that a receiver of events answers, not a web server.
+fn is_accepting(answer: &Answer) -> bool {
+    matches!(answer, Answer::Page(kind, body) if body.is_empty() || kind.is_none_or(|kind| !kind.contains("html")))
 }
 
 fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
