@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use ::price::litellm::{self, Import};
 use ::price::{Book, Entry, LineError, instant};
 use clap::{Args, Subcommand, ValueEnum};
-use ledger::now_us;
+use ledger::{Progress, now_us};
 use origin::Diagnostic;
 
 use crate::plan::machine::ThisMachine;
@@ -21,7 +21,7 @@ use crate::settings::variable;
 
 use self::init::{Init, NewFile};
 use super::setting::{self, with_variable};
-use super::{INVALID_SETTINGS, print};
+use super::{INVALID_SETTINGS, print, progress};
 
 /// The subcommands of `prices`.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
@@ -112,8 +112,10 @@ pub(crate) fn run(args: &PricesArgs) -> Result<ExitCode, PricesError> {
             }
         }
         PricesArgs::ImportLitellm { map, version_name, new } => {
+            progress::begin("reading");
             let json = text(map).map_err(|error| PricesError::Read(map.clone(), error))?;
             let options = litellm::ImportOptions { version: version_name.clone(), currency: new.currency };
+            progress::report(Progress { step: "importing", month: None, done_rows: 0, total_rows: None });
             let import =
                 litellm::import(&json, &options).map_err(|error| PricesError::NoMap(map.clone(), error))?;
             write_import(&import, new.out.as_ref())?;
@@ -175,6 +177,7 @@ fn write_import(import: &Import, out: Option<&PathBuf>) -> Result<(), PricesErro
         }
         None => print(&import.file),
     }
+    progress::end();
     // Without a stderr the message has no reader.
     let _ = io::stderr().write_all(render::import(import).as_bytes());
     Ok(())

@@ -131,6 +131,20 @@ fn progress_of_verify_is_removed_at_its_end() {
 }
 
 #[test]
+fn import_of_prices_shows_progress() {
+    let folder = Place::new();
+    let map = Fifo::new(folder.path("map.json"));
+    let mut import = tokenmeter(&["prices", "import-litellm"]);
+    import.arg(&map.0).arg("--out").arg(folder.path("prices.yaml"));
+    let screen = on_terminal(&import, &[]);
+    screen.shows("reading (");
+    map.write(r#"{"m": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}}"#);
+    let ended = screen.shows("status 0");
+    assert!(!ended.contains("reading") && !ended.contains("importing ("), "{ended}");
+    assert!(fs::read_to_string(folder.path("prices.yaml")).unwrap().contains("name: \"m\""));
+}
+
+#[test]
 fn interrupted_verify_exits_130() {
     let (ledger, sign_off, text) = with_waiting_sign_off();
     let mut screen = on_terminal(&verify(&ledger), &[("NO_COLOR", "1")]);
