@@ -34,7 +34,7 @@ fn main() -> std::io::Result<()> {
     }
     scanner.end(&mut meter.tail(now()));
 
-    let identity = Identity::new("stdin", "openai", dialect, scanner.model().as_str());
+    let identity = Identity::new("stdin", "openai", dialect, scanner.names().model());
     let record = meter.end(identity, Close::Clean { whole: false }, LoadSpan::single(), now());
     eprintln!();
     println!("{} of {}", record.ending.name(), record.identity.model);

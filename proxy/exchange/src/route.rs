@@ -130,11 +130,9 @@ fn ends_with(path: &str, end: &str) -> bool {
 
 /// Splits a path at the last occurrence of this ASCII text, which begins with a slash, in any letter case.
 fn split_last<'a>(path: &'a str, text: &str) -> Option<(&'a str, &'a str)> {
-    let is_at = |(at, _): &(usize, &str)| {
-        let part = path.as_bytes().get(*at..at + text.len());
-        part.is_some_and(|part| part.eq_ignore_ascii_case(text.as_bytes()))
-    };
-    let (at, _) = path.rmatch_indices('/').find(is_at)?;
+    let (bytes, text) = (path.as_bytes(), text.as_bytes());
+    let is_at = |at: &usize| bytes[*at] == b'/' && bytes[*at..at + text.len()].eq_ignore_ascii_case(text);
+    let at = (0..=bytes.len().checked_sub(text.len())?).rev().find(is_at)?;
     Some((&path[..at], &path[at + text.len()..]))
 }
 
