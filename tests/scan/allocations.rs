@@ -22,8 +22,8 @@ fn allocations_are_counted() {
     assert_eq!(counted.count_total, 1);
 }
 
-/// Allocations of one body: its model, its id, the shape of its frames, which grows, and its counts. The state inside a
-/// frame belongs to the thread, which may not have one yet.
+/// Maximum allocations for one body: for its model, its id, the shape of its frames, which grows, its counts, and the
+/// state inside a frame if the thread has none yet.
 const OF_A_BODY: u64 = 8;
 
 fn token_frames(frames: usize) -> String {

@@ -1,5 +1,5 @@
-//! The size of a scanner. Outside itself it owns the names in its body, the shape of its last frame and, from a slice that
-//! ends inside a frame to the end of the frame, the state inside it.
+//! The size of a scanner. Outside itself it owns the names in its body, the shape of its last frame and, from a slice
+//! that ends inside a frame to the end of that frame, the state inside the frame.
 
 use std::mem::size_of;
 
@@ -8,8 +8,8 @@ use scan::{RequestScanner, Scanner};
 /// Bytes of one scanner: the state of its lines and the places and targets of a shape's values.
 const SCANNER_BYTES: usize = 384;
 
-/// Bytes of one request scanner: the carry, the service tier, the counts of prompts and answers by place, and the output
-/// form.
+/// Bytes of one request scanner: the carry, the service tier, the counts of prompts and answers by place, and the
+/// output form.
 const REQUEST_BYTES: usize = 832;
 
 #[test]

@@ -6,7 +6,7 @@ use scan::Name;
 
 /// The model of a request, as far as it is known.
 pub(crate) struct RequestedModel {
-    /// Its name; `None` if there is none, or none was read by now.
+    /// Its name; `None` if there is none, or none has been read yet.
     pub(crate) name: Option<Arc<str>>,
     /// The name by the other of two readings of the body, if there is another.
     other: Option<Arc<str>>,

@@ -13,7 +13,7 @@ pub fn recorded(name: &str) -> &str {
     }
 }
 
-/// Returns the same in the name's own allocation, if it stays as it is.
+/// Returns the same as [`recorded`], in the name's own allocation if the name does not change.
 pub(crate) fn shared(name: Option<Arc<str>>) -> Arc<str> {
     let Some(name) = name else { return recorded("").into() };
     match recorded(&name) {

@@ -33,7 +33,7 @@ enum BodyFraming {
 pub(crate) struct BodySummary {
     /// The end that the scanner found.
     pub(crate) tail: Tail,
-    /// The names in it.
+    /// The names in the body.
     pub(crate) names: Names,
     /// Of an answer of no known dialect: the one that it says it is of.
     pub(crate) answered: Option<Dialect>,

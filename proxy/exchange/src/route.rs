@@ -123,12 +123,12 @@ fn endpoint(kind: Option<ServerKind>, path: &str) -> Option<Route> {
 fn ends_with(path: &str, end: &str) -> bool {
     let Some(at) = path.len().checked_sub(end.len()) else { return false };
     let (tail, end) = (&path.as_bytes()[at..], end.as_bytes());
-    // Most paths have the usual letter case, and most differ in their last letter.
+    // Most paths have the usual letter case, and most that do not match differ in the last letter.
     let may_be = tail.last().map(u8::to_ascii_lowercase) == end.last().map(u8::to_ascii_lowercase);
     tail == end || may_be && tail.eq_ignore_ascii_case(end)
 }
 
-/// Splits a path at the last occurrence of this ASCII text, which begins with a slash, in any letter case.
+/// Splits a path at the last occurrence of a text in any letter case. The text is ASCII and begins with a slash.
 fn split_last<'a>(path: &'a str, text: &str) -> Option<(&'a str, &'a str)> {
     let (bytes, text) = (path.as_bytes(), text.as_bytes());
     let is_at = |at: &usize| bytes[*at] == b'/' && bytes[*at..at + text.len()].eq_ignore_ascii_case(text);

@@ -42,7 +42,7 @@ pub(crate) struct UsageResolver {
 #[derive(Clone, Copy, Debug, Default)]
 struct WholeUsage {
     last: Counts,
-    /// TensorRT-LLM sends one for each prompt of a list.
+    /// The sum of all of them: TensorRT-LLM sends one for each prompt of a list.
     sum: UsageSum,
 }
 
@@ -74,7 +74,7 @@ struct UsageSum {
 pub(crate) struct Prompt {
     pub(crate) input: u64,
     cached: u64,
-    /// For any lifetime.
+    /// Tokens written to a cache, for any lifetime.
     cache_write: u64,
     cache_write_1h: u64,
     audio: u64,
@@ -126,7 +126,7 @@ impl Prompt {
         // earlier types here are taken in full.
         let parts = [
             (TokenType::InputCached, self.cached),
-            // The dearer lifetime first: if the counts exceed the prompt, it is taken in full.
+            // The more expensive lifetime first: if the counts exceed the prompt, it is taken in full.
             (TokenType::InputCacheWrite1h, self.cache_write_1h),
             (TokenType::InputCacheWrite, self.cache_write.saturating_sub(self.cache_write_1h)),
             (TokenType::InputAudio, self.audio),
@@ -267,7 +267,7 @@ impl UsageResolver {
         if self.is_entire { choices } else { choices.max(request.answers) }
     }
 
-    /// The last usage of the whole exchange.
+    /// Returns the last usage of the whole exchange.
     fn last_whole(&self) -> Option<&Counts> {
         self.whole.as_ref().map(|whole| &whole.last)
     }

@@ -68,7 +68,7 @@ fn cache_writes_are_split_by_lifetime() {
         (None, Some(4), [0, 4]),
         // A running total may come without the lifetimes; less than all of one hour is not written.
         (Some(3), Some(4), [0, 4]),
-        // At most the prompt, and the dearer lifetime first.
+        // At most the prompt, and the more expensive lifetime first.
         (Some(90), Some(50), [10, 50]),
         (Some(90), Some(80), [0, 60]),
     ] {

@@ -156,11 +156,11 @@ pub(crate) trait Connection: Sized + 'static {
     /// the connection open.
     fn is_reusable(&self) -> bool;
 
-    /// Returns true if an idle connection can still be used, as far as the runtime knows: it has the socket's state of
-    /// its last poll of all sockets.
+    /// Returns true if an idle connection can still be used, by the state that its socket had at the runtime's last
+    /// poll of all sockets.
     fn is_open(&mut self, cx: &mut Context<'_>) -> bool;
 
-    /// The same, but checks with the kernel.
+    /// Returns the same by the present state of the socket, which it asks of the kernel.
     fn is_alive(&mut self, cx: &mut Context<'_>) -> bool;
 
     /// Takes the socket after the upstream switched protocols, with the bytes read after the 101.

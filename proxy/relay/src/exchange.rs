@@ -211,7 +211,7 @@ impl Drop for Exchange {
 
 #[cfg(test)]
 mod tests {
-    /// Its own allocation and that of its scanner are the memory of each stream that is metered.
+    /// The allocations of the exchange and of its scanner are most of the memory that a metered stream needs.
     #[test]
     fn exchange_meter_and_scanner_are_small() {
         let (exchange, scanner) = (size_of::<super::Exchange>(), size_of::<scan::Scanner>());

@@ -21,8 +21,8 @@ pub const TRACESTATE_BYTES: usize = 512;
 /// Bytes taken from a client's socket in one read, into a buffer that all connections of a worker share.
 pub const CLIENT_READ_BYTES: usize = 16 * 1024;
 
-/// Bytes that one connection reads in a turn of its task, so that the others wait for 16 KiB of it at most: a frame of
-/// one stream must not wait until the backlog of another one is forwarded.
+/// Bytes that one connection reads in a turn of its task. A frame of another stream waits until these are forwarded,
+/// and not until the whole backlog is.
 pub const TURN_READ_BYTES: usize = 16 * 1024;
 
 /// Bytes taken from a client's socket in one read during the handshake of TLS. A client's whole part is below 2 KiB,
@@ -40,8 +40,8 @@ pub const CONTENT_LENGTH_MAX: u64 = i64::MAX as u64;
 /// the longest default; most are at 5 to 60 s), so that clients close first and no request meets a closing socket.
 pub const CLIENT_IDLE: Duration = Duration::from_secs(95);
 
-/// The time after which an idle HTTP/1 connection releases its buffers: 16 KiB, which the next request allocates
-/// within microseconds.
+/// The time after which an idle HTTP/1 connection releases its buffers, some 16 KiB of resident memory. The next
+/// request allocates them again within microseconds.
 pub const RELEASE_AFTER: Duration = Duration::from_millis(200);
 
 /// The time for which an HTTP/1 connection may be idle at the end of the drain's delay, and later: a client in a dialog
@@ -95,15 +95,15 @@ pub const SWEEP: Duration = Duration::from_secs(1);
 /// so within a few milliseconds; the rest allows for a busy machine.
 pub const REST_AFTER_STREAM_NS: u64 = 250_000_000;
 
-/// The same for a server that has kept [`KEPT_CONNECTIONS`] of them open: a few milliseconds, in case that another server
+/// The same for a server that has kept [`KEPT_CONNECTIONS`] of them open: a few milliseconds, in case another server
 /// behind the same address closes its connections.
 pub const SHORT_REST_NS: u64 = 10_000_000;
 
-/// Connections that a server keeps open after streams before the next ones rest for a short time only.
+/// Connections that a server must keep open after streams before the next ones rest for [`SHORT_REST_NS`] only.
 pub const KEPT_CONNECTIONS: u32 = 3;
 
-/// The idle time after which the kernel is asked if a connection is still open; before, the runtime's last poll of the
-/// sockets suffices, a system call less for each request. No server ends idle connections sooner.
+/// The idle time after which the kernel is asked if a connection is still open. Before, the runtime's last poll of the
+/// sockets suffices, which saves a system call per request: servers keep idle connections open for longer.
 pub const CHECK_AFTER_NS: u64 = 500_000_000;
 
 /// The time for which the proxy remembers that a server closes connections after streams.

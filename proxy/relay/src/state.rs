@@ -46,7 +46,7 @@ pub(crate) struct WorkerState {
     pub(crate) cutting: Cell<bool>,
     /// True from the start of the drain: each HTTP/1 response then ends its connection.
     pub(crate) draining: Cell<bool>,
-    /// The current turn of its tasks.
+    /// The counter of the turns of its tasks.
     pub(crate) turn: Turn,
     /// The signal to every connection to end.
     pub(crate) leaving: Leaving,
@@ -136,7 +136,7 @@ impl WorkerState {
     }
 }
 
-/// Counts the turns of a task. Limits a panic to the task in which it happened, and counts it (law 3).
+/// Counts each poll of a task as a turn. Limits a panic to the task in which it happened, and counts it (law 3).
 pub(crate) async fn contain(worker: Rc<WorkerState>, task: impl Future<Output = ()>) {
     let mut task = pin!(task);
     std::future::poll_fn(|cx| {

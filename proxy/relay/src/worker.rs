@@ -260,7 +260,7 @@ async fn serve_connection<E: Engine>(connections: Rc<Connections<E>>, upstream: 
         // The request lasts as long as its tunnel.
         let in_flight = connections.request(upstream, &client, metered, (true, true));
         let left = client.left_tunnel(session.is_some());
-        // Boxed: every connection would have room for it, and few are tunnels.
+        // Boxed, because every connection's future would have space for it, and few are tunnels.
         let tunnel = tunnel::run((ClientStream(Rc::clone(&client)), left), first, upstream_io, session);
         Box::pin(tunnel).await;
         drop(in_flight);

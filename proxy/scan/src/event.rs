@@ -92,7 +92,7 @@ pub struct Counts {
     pub input_cached: Option<u64>,
     /// Prompt tokens written to a cache, for any lifetime.
     pub input_cache_write: Option<u64>,
-    /// Those of them that are written for one hour.
+    /// The part of them that was written for one hour.
     pub input_cache_write_1h: Option<u64>,
     /// Prompt tokens of audio; cached ones may be among them.
     pub input_audio: Option<u64>,
@@ -115,8 +115,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the prompt tokens written to a cache, for any lifetime. A server that states those of one hour alone has
-    /// written at least them.
+    /// Returns the prompt tokens written to a cache, for any lifetime. A server that states only those of one hour has
+    /// written at least that many.
     pub fn cache_writes(&self) -> u64 {
         self.input_cache_write.max(self.input_cache_write_1h).unwrap_or(0)
     }

@@ -56,7 +56,7 @@ pub(crate) enum Field {
     CachedTokens,
     /// Number: prompt tokens written to a cache.
     CacheWriteTokens,
-    /// Number: those of them that are written for one hour.
+    /// Number: prompt tokens written to a cache for one hour.
     CacheWrite1hTokens,
     /// Number: prompt tokens of audio.
     InputAudioTokens,
@@ -294,7 +294,7 @@ pub(crate) struct Fields {
 struct Node {
     field: Field,
     element: u8,
-    /// The bits of all names in the next two lists.
+    /// The `name_bit` of each name in the next two lists.
     name_bits: u64,
     keys: Vec<Member>,
     /// Names in any letter case, used if no entry of `keys` matches.
@@ -326,15 +326,16 @@ fn beginning(name: &[u8]) -> u64 {
     }
 }
 
-/// Returns the bit of the names with this beginning, in any letter case: most names that a server adds lead nowhere, and
-/// are told by a missing bit.
+/// Returns the bit of the names with this beginning, in any letter case. Most members that a server adds have no field;
+/// a missing bit shows that without a comparison of names.
 #[inline]
 fn name_bit(beginning: u64) -> u64 {
     const LOWER_CASE: u64 = u64::from_ne_bytes([0x20; 8]);
     1 << ((beginning | LOWER_CASE).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
 }
 
-/// Returns true if no name of these bits begins so. A letter outside ASCII may stand for one of a name.
+/// Returns true if no name of these bits has this beginning. A beginning with a letter outside ASCII is never missing,
+/// because [`is_folded`] accepts two such letters.
 #[inline]
 fn is_missing(name_bits: u64, beginning: u64) -> bool {
     const NOT_ASCII: u64 = u64::from_ne_bytes([0x80; 8]);

@@ -59,7 +59,7 @@ pub(crate) struct Reader<'a, S> {
 }
 
 impl Frame {
-    /// A frame of no body.
+    /// Returns a frame that belongs to no body yet.
     pub(crate) fn new() -> Self {
         Self {
             dialect: Dialect::Unknown,
@@ -72,7 +72,7 @@ impl Frame {
         }
     }
 
-    /// Makes it a frame of a body in `dialect`.
+    /// Sets the dialect of the body, and whether it is unstreamed.
     pub(crate) fn begin(&mut self, dialect: Dialect, unstreamed: bool) {
         (self.dialect, self.unstreamed) = (dialect, unstreamed);
     }

@@ -74,7 +74,7 @@ pub(crate) struct Json {
     deeper: u32,
     /// Bit d: the container at depth d is an object.
     objects: u128,
-    /// The innermost container is an object.
+    /// True if the innermost container is an object.
     in_object: bool,
     /// Nodes of the open containers, to the depth of the paths.
     path: [u8; PATH_LEVELS],
@@ -174,7 +174,7 @@ impl Json {
         self.member_spans.get(member_index(field)?).copied().filter(|(_, to)| *to > 0)
     }
 
-    /// Returns the bytes read since the last call.
+    /// Returns the number of bytes read since the last call.
     pub(crate) fn take_scanned(&mut self) -> u64 {
         std::mem::take(&mut self.scanned)
     }
@@ -242,7 +242,7 @@ impl Json {
                                 }
                                 continue;
                             }
-                            // Most values that a server adds.
+                            // Most members that a server adds are null.
                             b'n' if is_whole_null(&bytes[at..]) => {
                                 self.null(fields.field(self.node), visit);
                                 at += NULL.len();
@@ -308,7 +308,7 @@ impl Json {
         }
     }
 
-    /// Reads a key, of which `from` is the offset after its quote. Returns the offset from which to read on.
+    /// Reads a key that begins at the offset `from`, behind its quote. Returns the offset at which reading continues.
     #[inline]
     fn read_key(&mut self, fields: &Fields, bytes: &[u8], from: usize, base: usize) -> usize {
         self.key_from = self.origin + (base + from) as u64 - 1;
@@ -509,7 +509,7 @@ fn is_bare(byte: u8) -> bool {
 
 const NULL: &[u8] = b"null";
 
-/// Returns true if the bytes begin with `null` and the end of it.
+/// Returns true if the bytes begin with `null` and a byte that ends it.
 #[inline]
 fn is_whole_null(bytes: &[u8]) -> bool {
     bytes.starts_with(NULL) && bytes.get(NULL.len()).is_some_and(|&byte| !is_bare(byte))

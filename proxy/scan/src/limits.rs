@@ -34,8 +34,8 @@ pub const SHAPE_BYTES: usize = 512;
 /// Variable values in frames of one shape. A vLLM frame with running usage has 5.
 pub const SHAPE_MAX_SPANS: usize = 8;
 
-/// Empty states of frames that a thread keeps, of some 2 KiB each. Slices that end inside a frame take one; with more
-/// such streams at a time, a torn frame costs an allocation.
+/// Unused frame states that a thread keeps, of some 2 KiB each. A stream whose last slice ended inside a frame holds
+/// one; if more streams do so at a time, a torn frame costs an allocation.
 pub const FREE_SCRATCHES: usize = 16;
 
 /// Bytes of an SSE `event:` value kept; the longest known is 41.

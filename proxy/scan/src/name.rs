@@ -1,4 +1,5 @@
-//! Short text from the wire, kept without allocation: untrusted, bounded, valid UTF-8.
+//! Short text from the wire: untrusted, bounded, valid UTF-8. It is kept in place, or in an allocation that a record
+//! shares.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,10 +9,10 @@ use crate::limits::{MODEL_BYTES, TIER_BYTES};
 /// A model's name, an answer's id, or the client's identifier of a user.
 pub type Name = BoundedText<MODEL_BYTES>;
 
-/// The names in a body, in allocations that its record shares.
+/// The names in a body, in allocations that the record shares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// The first model name, cut to a [`Name`].
+    /// The first model name, cut to the length of a [`Name`].
     pub model: Option<Arc<str>>,
     /// The first id that fits a name.
     pub id: Option<Arc<str>>,
@@ -56,7 +57,7 @@ impl<const MAX: usize> BoundedText<MAX> {
         name
     }
 
-    /// The same prefix in place.
+    /// Returns the same prefix as [`cut`](Self::cut), borrowed.
     pub(crate) fn cut_str(bytes: &[u8]) -> &str {
         let head = &bytes[..bytes.len().min(MAX)];
         match str::from_utf8(head) {
@@ -70,7 +71,7 @@ impl<const MAX: usize> BoundedText<MAX> {
         Self::whole_str(bytes).map(|text| Self::cut(text.as_bytes()))
     }
 
-    /// The same in place.
+    /// Returns the same as [`whole`](Self::whole), borrowed.
     pub(crate) fn whole_str(bytes: &[u8]) -> Option<&str> {
         Some(Self::cut_str(bytes)).filter(|text| text.len() == bytes.len())
     }
@@ -102,7 +103,7 @@ impl Tier {
         Self::str_of(word).map(|tier| Self::cut(tier.as_bytes()))
     }
 
-    /// The same in place.
+    /// Returns the same as [`of`](Self::of), borrowed.
     pub(crate) fn str_of(word: &[u8]) -> Option<&str> {
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
         Self::whole_str(word).filter(|tier| !tier.is_empty() && word.iter().all(is_word))

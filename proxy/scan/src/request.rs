@@ -36,7 +36,7 @@ pub use transfer::{KvTransfer, OutputLimits};
 /// The facts of a request. Absent members have their dialect's default.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The model's name, cut to a [`Name`]; `None` if it is absent, or if its last value is no name.
+    /// The model's name, cut to the length of a [`Name`]; `None` if it is absent, or if its last value is no name.
     pub model: Option<Arc<str>>,
     /// True if the model's last value is neither a string nor `null`: some servers convert it to a name,
     /// others use their default.
@@ -113,7 +113,7 @@ impl Request {
         self.counts.map_or(1, |counts| counts.named_answers())
     }
 
-    /// Counts prompts and answers by the members of this dialect, or of any.
+    /// Counts prompts and answers by the members of this dialect; `None`: of any dialect.
     pub fn count_as(&mut self, dialect: Option<Dialect>) {
         let Some(counts) = self.counts else { return };
         requested_counts::CountTotals {

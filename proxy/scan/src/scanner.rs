@@ -76,8 +76,8 @@ pub struct Scanner {
     dialect: Dialect,
     fields: &'static Fields,
     payload: Payload,
-    /// The state inside the current frame; `None` between two frames. While it is here, it has the facts of the body,
-    /// the envelope and the text.
+    /// The state inside the current frame; `None` between two frames. While it is present, it holds the facts of the
+    /// body, the envelope and the text, and the next three fields are empty.
     scratch: Option<Box<Scratch>>,
     body: BodyFacts,
     /// The envelope of the last message, if the frames are messages.
@@ -250,12 +250,12 @@ impl Scanner {
         self.work
     }
 
-    /// The facts of the body.
+    /// Returns the facts of the body.
     fn facts(&self) -> &BodyFacts {
         self.scratch.as_ref().map_or(&self.body, |scratch| &scratch.frame.body)
     }
 
-    /// The state inside the current frame.
+    /// Returns the state inside the current frame.
     fn scratch(&mut self) -> &mut Scratch {
         let Self { scratch, body, envelope, text_buffer, dialect, lines, .. } = self;
         scratch.get_or_insert_with(|| {
@@ -269,7 +269,7 @@ impl Scanner {
         })
     }
 
-    /// Gives the state inside a frame back to the thread, if it is empty.
+    /// Takes the facts of the body from the state inside a frame. Returns the state to the thread if it is empty.
     fn leave_frame(&mut self) {
         let Some(mut scratch) = self.scratch.take() else { return };
         let Scratch { json, frame } = &mut *scratch;

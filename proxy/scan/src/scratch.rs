@@ -1,5 +1,5 @@
-//! The state inside a frame. Between two frames it is empty, and most slices end there: it belongs to the thread, and a
-//! scanner keeps one only from a slice that ends inside a frame to the slice that ends the frame.
+//! The state inside a frame. Between two frames it is empty, and most slices end there. So it belongs to the thread; a
+//! scanner holds one only from a slice that ends inside a frame to the slice that ends the frame.
 
 use std::cell::Cell;
 
@@ -15,13 +15,13 @@ pub(crate) struct Scratch {
 }
 
 thread_local! {
-    /// Those that no scanner of this thread has.
+    /// The states that no scanner of this thread holds.
     #[expect(clippy::vec_box, reason = "a scanner has it boxed")]
     static FREE: Cell<Vec<Box<Scratch>>> = const { Cell::new(Vec::new()) };
 }
 
 impl Scratch {
-    /// Returns an empty one.
+    /// Returns an empty state.
     pub(crate) fn take() -> Box<Self> {
         let free = FREE.try_with(|free| {
             let mut list = free.take();
@@ -32,9 +32,9 @@ impl Scratch {
         free.ok().flatten().unwrap_or_else(|| Box::new(Self { json: Json::new(), frame: Frame::new() }))
     }
 
-    /// Gives an empty one back to the thread.
+    /// Returns an empty state to the thread.
     pub(crate) fn give_back(self: Box<Self>) {
-        // Without a list, the thread ends.
+        // The list is gone only while the thread ends.
         let _ = FREE.try_with(|free| {
             let mut list = free.take();
             if list.len() < FREE_SCRATCHES {

@@ -31,14 +31,15 @@ struct VariableSpan {
 /// The last complete frame, without its variable values.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    /// Empty if there is none. Allocated for the first one, so that an unstreamed body has none.
+    /// The fixed bytes; empty without a shape. Allocated with the first shape, so that an unstreamed body needs none.
     bytes: Vec<u8>,
     slots: [Slot; SHAPE_MAX_SPANS],
     slots_len: usize,
     kind: Kind,
     delta: Delta,
     has_usage: bool,
-    /// Its usage, or that of an earlier one. Boxed, because few streams have a usage in each frame.
+    /// The usage of the frame if `has_usage`, else of an earlier frame. Boxed, because few streams have a usage in each
+    /// frame.
     usage: Option<Box<Counts>>,
 }
 

@@ -78,8 +78,8 @@ pub(crate) fn chars(bytes: &[u8]) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// Bytes whose count fits one byte, which lets the compiler add vectors of bytes. One wide sum, with its overflow
-/// check, takes thirty times as long.
+/// Bytes of a block: their number fits in one byte, so that the compiler adds vectors of bytes. One wide sum, with its
+/// overflow check, takes thirty times as long.
 const BLOCK_BYTES: usize = 128;
 
 /// Returns true if the byte begins a character.

@@ -51,7 +51,7 @@ pub(crate) fn cached(path: &Path, currency: Currency, metrics: &Metrics, ledger:
     })
 }
 
-/// Returns the month of an instant, and the day in it.
+/// Returns the month of an instant, with the day of the instant and without spend.
 fn without_spend(calendar: &Calendar, now_us: i64) -> MonthSpend {
     let month = calendar.month(now_us);
     let range = Range::of_month(calendar, month);

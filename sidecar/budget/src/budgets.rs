@@ -45,13 +45,13 @@ struct Tenant {
 }
 
 impl Budgets {
-    /// Returns the budgets with the days of a calendar.
+    /// Returns the budgets with the days of another calendar.
     #[must_use]
     pub fn by_calendar(self, calendar: Calendar) -> Self {
         Self { calendar, ..self }
     }
 
-    /// Returns budgets in a currency, without spend, by the days of UTC.
+    /// Returns budgets in a currency, without spend, with the days of UTC.
     pub fn new(budgets: Vec<Budget>, currency: &str) -> Self {
         let shared_states = budgets.iter().map(|budget| budget.shared.then(Default::default)).collect();
         let named: Vec<Arc<str>> = budgets.iter().flat_map(Budget::named).map(Into::into).collect();

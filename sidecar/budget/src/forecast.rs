@@ -47,7 +47,7 @@ pub(crate) fn forecast(
     })
 }
 
-/// Returns the spend of the last 24 hours, times the seconds of yesterday, so that nothing is rounded yet. `elapsed_s` is
+/// Returns the spend of the last 24 hours, times the seconds of yesterday, so that nothing is rounded yet. `elapsed_s`:
 /// the time since today began.
 fn last_day_seconds(spend: &Spend, today: i32, yesterday_s: i64, elapsed_s: i64) -> i128 {
     let still_s = (DAY_S - elapsed_s).clamp(0, yesterday_s);

@@ -1,4 +1,4 @@
-//! Periods as days of the ledger's calendar: a day, a week from Monday, a month, or the thirty days up to today.
+//! Periods of days by the ledger's calendar: a day, a week from Monday, a month, or the thirty days up to today.
 //! A charge belongs to the day on which its exchange ended.
 
 use calendar::Calendar;
@@ -80,8 +80,8 @@ impl Span {
     }
 }
 
-/// Returns the day of a time in microseconds since 1970-01-01. Earlier times, and times after 9999-12-30, are clamped to
-/// the first and the last day.
+/// Returns the day of a time in microseconds since 1970-01-01. Earlier times, and times after 9999-12-30, are clamped
+/// to the first and the last day.
 pub fn day_of(calendar: &Calendar, at_us: i64) -> i32 {
     calendar.day(at_us).clamp(0, LAST_DAY)
 }
@@ -92,7 +92,8 @@ pub(crate) fn day_named(text: &str) -> Option<i32> {
     (0..=LAST_DAY).contains(&day).then_some(day)
 }
 
-/// Returns an instant in microseconds since 1970-01-01 in RFC 3339. jiff's last one is some hours before the year 10000.
+/// Formats an instant, microseconds since 1970-01-01, by RFC 3339. Later instants than jiff's last one, on 9999-12-30,
+/// are clamped to it.
 pub(crate) fn time(us: i64) -> String {
     Timestamp::from_microsecond(us).unwrap_or(Timestamp::MAX).to_string()
 }

@@ -1,7 +1,7 @@
 //! The calendar of a ledger: its zones, each from a month on.
 //!
 //! Where the zone changes, the first day of the month begins where the month before ends, whatever date the new zone
-//! has then. So that day may last from no time up to two days.
+//! has then. So that day may last from 0 to 50 hours.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub struct Calendar(Arc<[Span]>);
 /// The months of one zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Span {
-    /// The first month; of the first span, all earlier ones are included.
+    /// The first month. The first span has all earlier months, too.
     first: Month,
     /// The first instant of that month.
     begin_us: i64,
@@ -43,8 +43,8 @@ impl Calendar {
         })
     }
 
-    /// Returns the calendar with another zone from the month after `current` on, in the place of changes that were
-    /// intended for later months.
+    /// Returns the calendar with another zone from the month after `current` on, in place of the changes that were
+    /// planned for later months.
     #[must_use]
     pub fn changed(&self, zone: Zone, current: Month) -> Self {
         let begun = self.0.iter().filter(|span| span.first <= current);
@@ -63,7 +63,7 @@ impl Calendar {
     /// Reads a calendar as its `Display` writes it: `UTC`, or `UTC, from 2026-12 on Europe/Berlin`.
     ///
     /// # Errors
-    /// If the text is none, or a zone is not known.
+    /// If the text is not a calendar, or a zone is not known.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut parts = text.split(FROM);
         let mut calendar = Self::of(Zone::named(parts.next().unwrap_or_default())?);
@@ -76,7 +76,7 @@ impl Calendar {
         Ok(calendar)
     }
 
-    /// Returns true if every day is one of UTC.
+    /// Returns true if all days are those of UTC.
     pub fn is_utc(&self) -> bool {
         self.0.iter().all(|span| span.zone.is_utc())
     }
@@ -87,7 +87,7 @@ impl Calendar {
         &self.0[at.saturating_sub(1)].zone
     }
 
-    /// Returns the zone of the last months.
+    /// Returns the zone of the last months, which has no end.
     pub fn last_zone(&self) -> &Zone {
         &self.last().zone
     }
@@ -119,17 +119,18 @@ impl Calendar {
         }
     }
 
-    /// Returns the first instant of a month, microseconds since 1970. A month after the last one begins at the last one's
-    /// end.
+    /// Returns the first instant of a month, microseconds since 1970. A month after the last one begins at the end of
+    /// that.
     pub fn month_begin_us(&self, month: Month) -> i64 {
         self.begin_us(month::first_day(month))
     }
 
-    /// Returns the first of the days that end after an instant, or begin and end at it; and true if it begins there.
+    /// Returns the first of the days that end after an instant, or begin and end at it; and true if the day begins
+    /// there.
     pub fn day_from(&self, us: i64) -> (i32, bool) {
         let mut day = self.day(us);
         let begins = self.begin_us(day) == us;
-        // Skipped days before it are part of what begins here.
+        // Skipped days before it begin at the same instant.
         while begins && us > i64::MIN && self.begin_us(day - 1) == us {
             day -= 1;
         }
@@ -147,7 +148,7 @@ impl Span {
     }
 }
 
-/// The words of a calendar as text.
+/// The separators in a calendar's text.
 const FROM: &str = ", from ";
 const ON: &str = " on ";
 

@@ -1,6 +1,6 @@
 //! The days and months of a ledger, by a time zone that may change with a month.
 //!
-//! Law: every instant is of one day and one month, and later instants are of no earlier day. A month begins where the
+//! Law: every instant belongs to one day and one month, and later instants to no earlier day. A month begins where the
 //! month before it ends, also when the zone changes between them.
 
 mod calendar;

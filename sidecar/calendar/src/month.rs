@@ -1,4 +1,4 @@
-//! Months, counted from January 1970, and the days and instants of those of UTC. A file of the ledger holds one month.
+//! Months, counted from January 1970, and the UTC days and months of instants. A file of the ledger holds one month.
 //!
 //! Law: every instant has a month. An instant before 1970 or after 9999, from a wrong clock, counts as the first or the
 //! last one.
@@ -28,12 +28,12 @@ pub fn of_day(day: i32) -> Month {
     (Month::from(date.year()) - 1970) * 12 + Month::from(date.month()) - 1
 }
 
-/// Returns the month of UTC of an instant.
+/// Returns the UTC month of an instant.
 pub fn of(us: i64) -> Month {
     of_day(day(us))
 }
 
-/// Returns the first instant of a month of UTC, microseconds since 1970. A month after the last one begins at the last
+/// Returns the first instant of a UTC month, microseconds since 1970. A month after the last one begins at the last
 /// one's end.
 pub fn begin_us(month: Month) -> i64 {
     i64::from(first_day(month)) * DAY_US

@@ -1,7 +1,7 @@
 //! A time zone of the IANA database, and its days.
 //!
 //! Law: a day begins with the first instant that has its date or a later one. So an hour that is repeated after
-//! midnight is of the new day, and a date that the zone skips is a day without an instant.
+//! midnight belongs to the new day, and a date that the zone skips is a day without an instant.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -17,7 +17,8 @@ use crate::{DAY_US, month};
 #[derive(Clone, Debug, Default)]
 pub struct Zone(Option<TimeZone>);
 
-/// The zones of this program, and no others: by another database, a report could divide a day elsewhere than the proxy.
+/// The bundled zones, and no others: with another database, a day of a report could begin at another instant than one
+/// of the proxy.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 /// The name of UTC.
@@ -58,7 +59,7 @@ impl Zone {
     pub(crate) fn day(&self, us: i64) -> i32 {
         let Some(local) = self.local(us) else { return month::day(us) };
         let day = number_of(local.date());
-        // A zone that sets its clock back just after midnight has the date of the day before again.
+        // In a zone that sets its clock back just after midnight, the previous date comes again.
         if self.begin_us(day.saturating_add(1)) <= us { day + 1 } else { day }
     }
 

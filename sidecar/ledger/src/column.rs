@@ -111,7 +111,7 @@ impl<T> Column<T> {
         Self { version, ..self }
     }
 
-    /// Returns the column as one that only files have: a central store has the days of UTC.
+    /// Returns the column as one that only files have.
     pub(crate) fn of_file(self) -> Self {
         Self { in_store: false, ..self }
     }

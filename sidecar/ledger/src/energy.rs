@@ -61,7 +61,7 @@ impl EnergyRow {
         }
     }
 
-    /// Sets the day by the calendar of the ledger that it is entered into, as that of its exchange.
+    /// Sets the day of the exchange by the calendar of the ledger into which the use is entered.
     pub(crate) fn dated(mut self, calendar: &Calendar) -> Self {
         self.key.day = calendar.day(self.ended_us);
         self

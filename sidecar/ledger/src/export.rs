@@ -258,8 +258,8 @@ impl Opened {
         let calendar = time_zone::of(&snapshot)?;
         if !calendar.is_utc() {
             let message = format!(
-                "its days are those of {calendar}, and a central store has the days of UTC: no row of it is shipped; to \
-                 ship, write another ledger with `ledger_time_zone: UTC`"
+                "its days are those of {calendar}, and a central store has the days of UTC: no row of it is shipped; \
+                 to ship, write another ledger with `ledger_time_zone: UTC`"
             );
             return Err(Error::new(Fault::Other, message));
         }

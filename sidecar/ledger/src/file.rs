@@ -23,7 +23,7 @@ use crate::table::{self, Digest, FACT, SEAL, Table};
 /// The longest wait for a transaction of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The page cache of a file that is written, KiB. It costs resident memory once the file is as long; four times as much
+/// The page cache of a file that is written, KiB. It is resident memory once the file is as large. Four times as much
 /// saved neither time nor reads over a million rows (performance.md).
 const CACHE_KIB: i64 = 4 << 10;
 

@@ -79,7 +79,7 @@ pub(crate) struct MonthFiles {
 }
 
 impl MonthFiles {
-    /// Returns the files of a ledger, none of them open, with its calendar as known so far.
+    /// Returns the files of a ledger, none of them open. `calendar`: its calendar as known before they are opened.
     pub(crate) fn new(path: PathBuf, who: String, calendar: Calendar) -> Self {
         Self { open_path: path.clone(), path, who, calendar, ..Self::default() }
     }

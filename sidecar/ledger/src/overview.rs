@@ -19,7 +19,7 @@ use crate::{Calendar, time_zone};
 pub struct Overview {
     /// The process that holds the writer's lock; `None` if no process does.
     pub writer: Option<String>,
-    /// Its calendar; `None` if it cannot be read.
+    /// The calendar of the ledger; `None` if it cannot be read.
     pub calendar: Option<Calendar>,
     /// Its files, the open month last.
     pub files: Vec<Part>,

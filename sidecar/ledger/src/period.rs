@@ -10,9 +10,9 @@ use crate::{Calendar, month};
 /// A written time: a month (`2026-10`), a day (`2026-10-05`) or an instant (RFC 3339).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
-    /// The begin of a month.
+    /// The beginning of a month.
     Month(Month),
-    /// The begin of a day, in days since 1970-01-01.
+    /// The beginning of a day, in days since 1970-01-01.
     Day(i32),
     /// An instant, microseconds since 1970.
     Instant(i64),
@@ -22,7 +22,7 @@ impl Time {
     /// Reads a time.
     ///
     /// # Errors
-    /// If the text is none; the message names the forms.
+    /// If the text is not a time; the message names the forms.
     pub fn read(text: &str) -> Result<Self, String> {
         if let Some(month) = month_of(text) {
             return Ok(Self::Month(month));
@@ -53,7 +53,7 @@ impl Time {
 /// Returns the instant of a written time, microseconds since 1970, with months and days of UTC.
 ///
 /// # Errors
-/// If the text is no [`Time`].
+/// If the text is not a [`Time`].
 pub fn instant(text: &str) -> Result<i64, String> {
     Time::read(text).map(|time| time.instant_us(&Calendar::default()))
 }

@@ -43,7 +43,8 @@ pub(crate) enum Next {
     Wait,
 }
 
-/// Takes a step. `may_forget` returns false for a file whose rows are not shipped yet.
+/// Takes a step. `may_forget` returns false for a file whose rows are not shipped yet, or whose usage events are not
+/// accepted.
 pub(crate) fn step(
     path: &Path,
     calendar: &Calendar,

@@ -68,7 +68,7 @@ pub struct Row {
     pub upstream_attempts: u8,
     /// The cached tokens that the server reported beyond those of the prompt. They are not in `tokens`.
     pub cached_excess: u64,
-    /// The day of the ledger's calendar, in days since 1970-01-01; `None`: the UTC day of `ended_us`.
+    /// The day by the ledger's calendar, in days since 1970-01-01; `None`: the UTC day of `ended_us`.
     pub day: Option<i32>,
 }
 
@@ -189,12 +189,12 @@ impl Row {
         }
     }
 
-    /// Returns the day that the exchange is of, in days since 1970-01-01.
+    /// Returns the day of the exchange, in days since 1970-01-01.
     pub fn day(&self) -> i32 {
         self.day.unwrap_or_else(|| month::day(self.ended_us))
     }
 
-    /// Sets the day by the calendar of the ledger that the row is entered into.
+    /// Sets the day by the calendar of the ledger into which the row is entered.
     pub(crate) fn dated(self, calendar: &Calendar) -> Self {
         Self { day: other_day(calendar.day(self.ended_us), self.ended_us), ..self }
     }
@@ -208,7 +208,7 @@ impl Row {
     }
 }
 
-/// Returns a day as a row has it: `None` if it is the UTC day of the instant.
+/// Returns a day as a row stores it: `None` if it is the UTC day of the instant.
 pub(crate) fn other_day(day: i32, ended_us: i64) -> Option<i32> {
     (day != month::day(ended_us)).then_some(day)
 }

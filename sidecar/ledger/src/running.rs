@@ -23,7 +23,8 @@ use crate::{Calendar, Row, Zone};
 /// A clock: microseconds since 1970.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
-/// Returns true if the rows of a file may be deleted, because the central store has them all.
+/// Returns true if the rows of a file may be deleted: the central store has them all, and their usage events are
+/// accepted, as far as they are shipped and sent.
 pub type MayForget = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// The settings of a ledger.
@@ -37,8 +38,8 @@ pub struct Plan {
     pub may_forget: Option<MayForget>,
     /// The central store to which the rows are shipped, without a password. If there is one, months are closed there.
     pub ships_to: Option<Arc<str>>,
-    /// The time zone of days and months; one that the ledger does not have yet begins with the next month. `None`: that
-    /// of the ledger, or UTC in a new one.
+    /// The time zone of days and months. If it is not the ledger's current one, it begins with the next month. `None`:
+    /// the zone of the ledger, or UTC for a new one.
     pub time_zone: Option<Zone>,
     /// The actor of automatic events in the audit trail.
     pub who: Arc<str>,
@@ -62,8 +63,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// Returns the calendar that a ledger has from a start now on. It is also the one by which rows get their days until
-    /// the writer has opened the ledger.
+    /// Returns the calendar of the ledger if it is started now. Rows get their days by it until the writer has opened
+    /// the ledger.
     pub fn calendar(&self) -> Calendar {
         time_zone::planned(&self.path, self.time_zone.as_ref(), (self.clock)()).unwrap_or_else(|error| {
             let zone = self.time_zone.clone().unwrap_or_default();

@@ -220,7 +220,7 @@ pub(crate) fn read_as_newest(connection: &Connection) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes a file one of an earlier version, which it equals if it has nothing in the later columns.
+/// Changes a file to an earlier version. Nothing is lost if the later columns are empty.
 #[cfg(test)]
 pub(crate) fn downgrade(connection: &Connection, to: i64) {
     let mut sql = String::new();

@@ -45,13 +45,13 @@ impl Range {
         calendar.day_from(self.since_us).0..=calendar.day(self.until_us.saturating_sub(1))
     }
 
-    /// Returns the days that the range covers from their begin to their end, as `first..end` since 1970.
+    /// Returns the days that lie within the range as a whole, as `first..end` since 1970.
     pub fn whole_days(&self, calendar: &Calendar) -> std::ops::Range<i32> {
         let (first, begins) = calendar.day_from(self.since_us);
         first + i32::from(!begins)..calendar.day_from(self.until_us).0
     }
 
-    /// Returns the range extended to the begin and the end of the days that it touches.
+    /// Returns the range extended to whole days: it holds every day that it touches.
     #[must_use]
     pub fn to_whole_days(&self, calendar: &Calendar) -> Self {
         let up = |us: i64| match calendar.day_from(us) {
@@ -68,8 +68,8 @@ impl Range {
         }
     }
 
-    /// Returns true if each side is the begin of a day or unbounded: then daily totals suffice, and no row has to be
-    /// read.
+    /// Returns true if each side is unbounded or the first instant of a day: then daily totals suffice, and no row has
+    /// to be read.
     pub fn is_whole_days(&self, calendar: &Calendar) -> bool {
         [self.since_us, self.until_us]
             .iter()
@@ -93,7 +93,7 @@ pub struct Used {
 /// The use of one GPU on one day that belongs to no known exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceTotal {
-    /// Days since 1970-01-01, of the ledger's calendar.
+    /// Days since 1970-01-01, by the ledger's calendar.
     pub day: i32,
     /// The GPU, as OpenTelemetry's `hw.id`.
     pub hw_id: Arc<str>,
@@ -258,7 +258,7 @@ pub struct MadeCorrection {
 /// arrived, the month that was open then.
 #[expect(clippy::type_complexity, reason = "an alias would hide the callback's arguments")]
 pub trait Source {
-    /// Returns the calendar by which the store's totals have days and its exchanges months.
+    /// Returns the calendar that decides the days of totals and the months of exchanges.
     fn calendar(&self) -> Calendar;
 
     /// Reads every daily total of the days that the range touches, in any order. One key may come several times; the

@@ -84,7 +84,7 @@ impl Store {
     /// If there is no such ledger.
     pub fn open_each(path: &Path) -> Result<Vec<Result<Self, Error>>, Error> {
         let found = open_each(path)?;
-        // No file that can be read has days of another calendar.
+        // The calendar of the whole ledger: its zones come from all files that can be read.
         let calendar = time_zone::of_files(path, &found)?;
         let alone =
             |file| Self { path: None, files: vec![file], unread: Vec::new(), calendar: calendar.clone() };

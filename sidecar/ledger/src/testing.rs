@@ -151,8 +151,8 @@ pub fn add_total(ledger: &Path, line: &DailyTotal) {
     txn.commit().unwrap();
 }
 
-/// Takes the step of retention that is due at an instant, for rows of closed months older than one day in files for
-/// which `may_forget` returns true.
+/// Takes the step of retention that is due at an instant. It deletes rows of closed months that are older than one day,
+/// in files for which `may_forget` returns true.
 pub fn retain(ledger: &Path, now_us: i64, may_forget: &dyn Fn(&Path) -> bool) {
     crate::retain::step(ledger, &Calendar::default(), 1, may_forget, "test", now_us).unwrap();
 }

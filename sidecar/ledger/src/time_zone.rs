@@ -1,7 +1,7 @@
 //! The calendar of a ledger, kept among the facts of its files.
 //!
-//! Law: the zone of a month that has begun never changes. The open file knows also the change that begins with the next
-//! month; of another file only the months up to its own count, because it is not written any more.
+//! Law: the zone of a month that has begun never changes. The open file also has the change that begins with the next
+//! month. Of any other file only the zones up to its own month count, because later changes are not written to it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,8 +28,8 @@ pub fn calendar(path: &Path) -> Result<Calendar, Error> {
     Ok(known(path)?.map_or_else(Calendar::default, |(calendar, _)| calendar))
 }
 
-/// Returns the calendar of a ledger that is written by a zone from now on, or, if its calendar has another zone now,
-/// from the next month on. `None` is the zone that the ledger has.
+/// Returns the calendar of a ledger whose setting is `zone`. A new ledger has the zone from now on; one that has
+/// another zone now has it from the next month on. `None`: the ledger keeps its zones.
 pub(crate) fn planned(path: &Path, zone: Option<&Zone>, now_us: i64) -> Result<Calendar, Error> {
     let known = known(path)?;
     let Some(zone) = zone else { return Ok(known.map(|(calendar, _)| calendar).unwrap_or_default()) };
@@ -52,7 +52,7 @@ fn known(path: &Path) -> Result<Option<(Calendar, Month)>, Error> {
     }
 }
 
-/// Returns the calendar of a ledger from its files, of which those that cannot be read are left out.
+/// Returns the calendar of a ledger from those of its files that can be read.
 pub(crate) fn of_files(path: &Path, found: &[Found]) -> Result<Calendar, Error> {
     let mut zones: BTreeMap<Option<Month>, Zone> = BTreeMap::new();
     for (name, opened) in found {
@@ -90,7 +90,7 @@ fn read(text: Option<String>) -> Result<Calendar, Error> {
     }
 }
 
-/// Writes the calendar of a ledger into a new file. A ledger of UTC has no such fact, as those of earlier versions.
+/// Writes the calendar of a ledger into a new file. A ledger of UTC has no such fact, like files of earlier versions.
 pub(crate) fn write(txn: &Txn<'_>, calendar: &Calendar) -> Result<(), Error> {
     if *calendar == read(txn.text(TIME_ZONE)?)? {
         return Ok(());

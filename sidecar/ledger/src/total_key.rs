@@ -9,7 +9,7 @@ use crate::{Row, adjust};
 /// The key of a daily total: all that its exchanges have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TotalKey {
-    /// Days since 1970-01-01, of the ledger's calendar.
+    /// Days since 1970-01-01, by the ledger's calendar.
     pub day: i32,
     /// The tenant.
     pub tenant: Arc<str>,
@@ -76,8 +76,8 @@ impl TotalKey {
         }
     }
 
-    /// Returns true for adjustments, which are no exchange's. Their provider tells, because a client chooses the name
-    /// of a model.
+    /// Returns true for an adjustment, which has no exchange. Decides by the provider, because a client chooses the
+    /// name of a model.
     pub fn is_adjustment(&self) -> bool {
         *self.provider == *adjust::MODEL
     }

@@ -287,7 +287,7 @@ impl<'f> Txn<'f> {
     }
 }
 
-/// Records that the writer closed a file in order, so that the next one enters no gap.
+/// Records that the writer closed a file in order, so that the next writer enters no gap.
 pub(crate) fn set_clean(file: &mut File, now_us: i64) -> Result<(), Error> {
     let txn = Txn::begin(file)?;
     if txn.is_closed()? {

@@ -35,7 +35,7 @@ const RETRY_PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::
 /// The pause between two steps of retention, and between two searches for old rows.
 const RETAIN_PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3_600));
 
-/// The pause while old rows are not shipped yet, and the number of pauses after which that is logged.
+/// The pause while old rows may not be deleted yet, and the number of pauses after which that is logged.
 const UNSHIPPED_PAUSE: (Duration, u32) = (Duration::from_secs(60), 10);
 
 /// The state that the writer shares with its callers.
@@ -78,7 +78,7 @@ pub(crate) struct Writer {
     who: Arc<str>,
     keep_days: u32,
     may_forget: Option<MayForget>,
-    /// The number of checks in a row that found old rows that are not shipped yet.
+    /// The number of checks in a row that found old rows that may not be deleted yet.
     held_back: u32,
     clock: Clock,
     /// The number of tokens made, and the part that makes them unique among processes.
@@ -192,14 +192,14 @@ impl Writer {
         self.month_files.checkpoint_long_logs(now_us)
     }
 
-    /// Publishes the calendar of the files, if it is not the one that was read when this process began.
+    /// Publishes the calendar of the files if it differs from the one that was read when this process began.
     fn publish_calendar(&self) {
         let mut calendar = self.shared.calendar();
         if *calendar != self.month_files.calendar {
             *calendar = self.month_files.calendar.clone();
             tracing::warn!(
-                "the days of the ledger are those of {calendar} from now on: another process changed its time zones, or \
-                 they could not be read before; restart this process, so that budgets go by them too"
+                "the days of the ledger are those of {calendar} from now on: another process changed its time zones, \
+                 or they could not be read before; restart this process, so that budgets use them, too"
             );
         }
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The spend of a month of the ledger's calendar, from the ledger. It is not a bill. Money is an exact decimal number in a string.
+/// The spend of a month by the ledger's calendar, from the ledger. It is not a bill. Money is an exact decimal number
+/// in a string.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MonthSpend {
@@ -16,7 +17,7 @@ pub struct MonthSpend {
     pub since_unix_ms: i64,
     /// The first instant after it.
     pub until_unix_ms: i64,
-    /// The day of the reading, as in `2026-11-24`.
+    /// The day on which the ledger was read, as in `2026-11-24`.
     pub today: String,
     /// ISO 4217 code; `null` without a price.
     pub currency: Option<String>,

@@ -193,7 +193,7 @@ impl WorkerCells {
         cells.unwrap_or_else(|| self.other_tenant_cells())
     }
 
-    /// Returns a tenant's cells; `None` if they are those of `_other` because of the cap.
+    /// Returns a tenant's own cells; `None` if the cap makes it share those of `_other`.
     fn own_tenant_cells(&mut self, name: &str) -> Option<Arc<TenantCells>> {
         let name = names::label(name);
         let name = if name.is_empty() { UNKNOWN } else { &*name };
@@ -205,7 +205,7 @@ impl WorkerCells {
         self.open_tenant(OTHER).expect("the cap does not count reserved labels")
     }
 
-    /// Returns the cells of a tenant that has a label, created below the cap.
+    /// Returns the cells of a tenant that has a label or, below the cap, gets one.
     fn open_tenant(&mut self, name: &str) -> Option<Arc<TenantCells>> {
         if let Some(cells) = self.tenants.get(name) {
             return Some(Arc::clone(cells));

@@ -39,7 +39,7 @@ impl Failure {
 
     /// Returns the failure of a success with an HTML page.
     pub(crate) fn page(status: u16) -> Self {
-        let reason = format!("status {status} with an HTML page, as of a login or a web UI");
+        let reason = format!("status {status} with an HTML page, such as a login page or a web UI");
         Self { kind: Kind::Refused, reason, retry_after: None }
     }
 

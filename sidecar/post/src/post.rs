@@ -42,7 +42,7 @@ impl Post {
         Self { agent: config.build().new_agent(), endpoint, refuses_pages: false }
     }
 
-    /// Takes a success with an HTML page for a refusal: a login page or a web UI at the address accepts nothing.
+    /// Makes a success with an HTML page a failure: a login page or a web UI at the address accepts nothing.
     #[must_use]
     pub fn refusing_pages(self) -> Self {
         Self { refuses_pages: true, ..self }
@@ -51,7 +51,7 @@ impl Post {
     /// Posts a body with these header fields.
     ///
     /// # Errors
-    /// If there is no response in time, its status is not a success, or it is a page that is refused.
+    /// If there is no response in time, its status is not a success, or it is an HTML page that is refused.
     pub fn attempt(&self, headers: &[(&str, &str)], body: &[u8]) -> Result<(), Failure> {
         let mut request = self.agent.post(self.endpoint.uri());
         for (name, value) in headers {
@@ -64,7 +64,7 @@ impl Post {
         let is_html = reply.headers().get("content-type").is_some_and(|kind| is_html(kind.as_bytes()));
         let mut body = reply.body_mut().as_reader().take(RESPONSE_BODY_MAX_BYTES);
         let has_body = body.read(&mut [0]).is_ok_and(|read| read > 0);
-        // The status and the content type decide, whatever else the body is.
+        // The status, the content type and whether there is a body decide; its contents do not.
         let _ = io::copy(&mut body, &mut io::sink());
         match failure {
             Some(failure) => Err(failure),

@@ -146,7 +146,7 @@ proptest! {
                     .remove(tenant).unwrap_or_default()
             };
             let (one, other) = (half("="), half("!="));
-            // If their remainders are equal, neither half has the last unit of a day's idle or unattributed use.
+            // If their remainders are equal, neither half gets the last unit of a day's idle or unattributed use.
             let whole = expected.get(tenant).copied().unwrap_or_default();
             let missing: [i128; 4] = std::array::from_fn(|at| whole[at] - one[at] - other[at]);
             prop_assert!(missing.iter().all(|units| (0..=2 * i128::from(DAYS)).contains(units)), "{missing:?}");

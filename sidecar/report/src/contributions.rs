@@ -23,7 +23,7 @@ pub(crate) struct Contribution<'a> {
     pub(crate) line: &'a DailyTotal,
     /// The month of its bill.
     pub(crate) billed: Month,
-    /// The day that it is reported on: of another time zone if the query has one and its row exists.
+    /// The day on which it is reported: by the time zone of the query, if that has one and the row exists.
     pub(crate) day: i32,
     /// The facts that only rows have.
     pub(crate) detail: Detail<'a>,
@@ -151,7 +151,7 @@ pub(crate) fn each(
 /// The key of a daily total of rows or corrections, and the month of its bill.
 type Place = (Month, TotalKey);
 
-/// Passes on each row as a contribution, on its day by another calendar if there is one; leaves out as [`each`].
+/// Passes on each row as a contribution, on its day by `other` if that is a calendar; leaves out as [`each`].
 pub(crate) fn from_rows(
     source: &dyn Source,
     range: &Range,

@@ -326,7 +326,7 @@ fn row(chance: &mut Chance, rates: &[Arc<Rate>]) -> Row {
         let known = if kind.is_input() { input_provenance } else { output_provenance };
         by_type[kind as usize] = match kind {
             _ if known == Provenance::None => 0,
-            // Not by chance, so that a seed gives all else as before the type was counted.
+            // Without a random number, so that a seed gives the same values for the other types.
             TokenType::InputCacheWrite1h => by_type[TokenType::InputCacheWrite as usize] / 3,
             _ => chance.below(5000),
         };

@@ -71,7 +71,7 @@ pub(super) fn sentence<'a>(
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Formats months, in order; three and more in sequence are one span: `2026-01 to 2026-03, 2026-05`.
+/// Formats months that are in order; three and more in sequence are one span: `2026-01 to 2026-03, 2026-05`.
 pub fn spans(months: &[Month]) -> String {
     let spans = months.chunk_by(|one, next| one + 1 == *next).flat_map(|span| match span {
         [first, _, .., last] => vec![format!("{} to {}", period::month(*first), period::month(*last))],

@@ -31,7 +31,7 @@ pub struct Notes {
     pub shed: i128,
     /// Exchanges without rows that a report from rows left out and the query may select.
     pub left_out: i128,
-    /// Exchanges without rows that are on a day of the ledger's calendar although the query has another time zone.
+    /// Exchanges without rows, which are reported on the ledger's day although the query has another time zone.
     pub other_days: i128,
     /// Exchanges without a price, by model.
     pub unpriced: BTreeMap<Arc<str>, i128>,
@@ -58,7 +58,7 @@ pub struct Notes {
     pub not_listed: usize,
     /// The ledger's calendar.
     pub calendar: Calendar,
-    /// The time zones of the report's days, unless all are of UTC.
+    /// The time zones of the report's days; `None` if all are of UTC.
     pub time_zone: Option<String>,
     /// The flag that names the current price file for `tokenmeter prices show`, if needed; `None` if it is unknown.
     pub prices_flag: Option<String>,

@@ -82,7 +82,7 @@ impl Kind {
     }
 }
 
-/// The waste that a ledger does not have, each with the metric that has it.
+/// Kinds of waste that a ledger does not have, each with its metric.
 pub const UNKNOWN: [&str; 2] = [
     "refused requests (tokenmeter_tenant_refused_total)",
     "rejected draft tokens (tokenmeter_upstream_draft_tokens_total)",

@@ -119,7 +119,7 @@ impl Statement {
         let mut notes = self.charges.notes.clone();
         let end_us = self.charges.notes.calendar.month_begin_us(self.month + 1);
         notes.rows_for = None;
-        // It may change after the month is closed; the page has the zone of the month.
+        // The note may change after the month is closed; the page states the zone of the month.
         notes.time_zone = None;
         notes.gaps.retain(|gap| gap.from_us < end_us);
         if self.closure.digest().is_some() {
@@ -169,8 +169,8 @@ fn query(by: &[Key], tenant: Option<&str>, month: Month, now_us: i64) -> Query {
     }
 }
 
-/// Returns the report by model, in which adjustments are no model's. Their provider tells them apart, because a client
-/// chooses the name of a model.
+/// Returns the report by model, with the adjustments in a group of their own. Their provider distinguishes them,
+/// because a client chooses the name of a model.
 fn by_model(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
     let adjustments = |except| {
         let filter = Filter { key: Key::Provider, except, patterns: vec![Glob::literal(adjust::MODEL)] };

@@ -1,8 +1,7 @@
 //! The settings as written: the table of all settings, and the value given for each.
 //!
-//! Each setting can be given in four places; the first that has it applies: flag, environment,
-//! file, default. Flag, variable, key, help text and check all come from its row in [`SETTINGS`],
-//! so none can be missing or differ. Values stay text here; `plan` parses them.
+//! Each setting can be given in four places; the first that has it applies: flag, environment, file, default. Flag,
+//! variable, key, help text and check all come from its row in [`SETTINGS`]. Values stay text here; `plan` parses them.
 
 mod choices;
 pub mod file;

@@ -28,9 +28,9 @@ pub(crate) struct Load {
     pub(crate) requests: u32,
     /// The reply that each request asks for.
     pub(crate) ask: Ask,
-    /// The time that connections stay open after the last reply; then they are opened a few at a time. 0 is none.
+    /// The time for which connections stay open after the last reply. If it is not 0, few are opened at a time.
     pub(crate) idle_ms: u32,
-    /// Their path.
+    /// The path of each request.
     pub(crate) path: &'static str,
 }
 
@@ -40,10 +40,10 @@ pub(crate) const FLOWING: &str = "flowing";
 /// Maximum time of a reply beyond its pauses.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Connections that are opened at a time if they become idle: their replies shall not need more memory than they do.
+/// Connections that are opened at a time if they become idle, so that replies need little memory beside them.
 const LANES: usize = 16;
 
-/// The time from the first text of a held stream to its client's end: the proxy has nothing left to do.
+/// The time from the first text of a held stream to the client's close; meanwhile the proxy finishes its work.
 const HOLD: Duration = Duration::from_millis(5);
 
 /// Minimum time between the starts of paced streams.
@@ -74,7 +74,7 @@ pub(crate) struct Seen {
     pub(crate) whole_p50: Option<f64>,
     /// The 99th percentile.
     pub(crate) whole_p99: Option<f64>,
-    /// When clients left held streams, as [`wire::now_us`] counts, in order.
+    /// The times at which clients left held streams, as [`wire::now_us`] counts, in order.
     pub(crate) left_at_us: Vec<u32>,
 }
 

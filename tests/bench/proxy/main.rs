@@ -2,9 +2,9 @@
 //! tokenmeter with full metering beside nginx, HAProxy and a relay that only receives and sends.
 //!
 //! `tests/bench/run` installs the peers and runs it; `tests/bench/performance.md` explains the numbers. In reading
-//! order: [`wire`] has the bytes, [`mock`] sends them, [`load`] requests and checks them ([`reply`], [`rewritten`]), [`floor`] is the
-//! lower bound of a proxy, [`peers`] starts the others, [`scenario`] lists the loads, [`rounds`] alternates, [`report`]
-//! compares. [`instructions`] counts instead of measuring time.
+//! order: [`wire`] has the bytes, [`mock`] sends them, [`load`] requests and checks them ([`reply`], [`rewritten`]),
+//! [`floor`] is the lower bound of a proxy, [`peers`] starts the others, [`scenario`] lists the loads, [`rounds`]
+//! alternates, [`report`] compares. [`instructions`] counts instead of measuring time.
 
 mod books;
 mod child;

@@ -162,14 +162,14 @@ impl Options {
             )
             .into());
         }
-        // They are needed as long as the process.
+        // The process needs them until its end.
         let keep = |text: &str| &*Box::leak(Box::<str>::from(text));
         self.binaries.push(Binary { name: keep(name), path: keep(path) });
         Ok(())
     }
 }
 
-/// The name of a binary that has no other.
+/// The name of a binary without a name of its own.
 const TOKENMETER: &str = "tokenmeter";
 
 fn list<T>(names: &str, named: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, Failure> {

@@ -15,7 +15,7 @@ use crate::{Failure, scrape};
 const NGINX: &str = include_str!("../peers/nginx.conf");
 const HAPROXY: &str = include_str!("../peers/haproxy-http.cfg");
 
-/// LiteLLM's start, with its settings, as the tests of engines have it.
+/// The script of the engine tests that starts LiteLLM with its settings.
 const START_LITELLM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../engines/start-litellm");
 
 /// Maximum time until a proxy accepts; LiteLLM needs most of it.
@@ -38,7 +38,7 @@ pub(crate) enum Proxy {
     VllmRouter,
 }
 
-/// A binary of tokenmeter. Its texts live as long as the command line.
+/// A binary of tokenmeter. Its texts live until the end of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Binary {
     /// Its name in the tables.
@@ -48,7 +48,7 @@ pub(crate) struct Binary {
 }
 
 impl Proxy {
-    /// Those that are not tokenmeter.
+    /// All proxies but tokenmeter.
     pub(crate) const PEERS: [Self; 5] =
         [Self::Floor, Self::Nginx, Self::Haproxy, Self::Litellm, Self::VllmRouter];
 
@@ -69,7 +69,7 @@ impl Proxy {
         matches!(self, Self::Nginx | Self::Haproxy | Self::Tokenmeter(_))
     }
 
-    /// True if it is measured unless others are named.
+    /// True if it is measured when `--proxies` is not given.
     pub(crate) fn is_default(self) -> bool {
         !matches!(self, Self::Litellm | Self::VllmRouter)
     }

@@ -18,7 +18,7 @@ pub(crate) struct Reply<'a> {
     stamp: [u8; 5],
     head: Vec<u8>,
     state: State,
-    /// The check of the body in place of the comparison of every byte.
+    /// The check that replaces the comparison of every byte; `None` to compare.
     rewritten: Option<Rewritten>,
 }
 
@@ -215,7 +215,7 @@ impl<'a> Reply<'a> {
     fn end(&mut self) -> Result<State, Wrong> {
         if let Some(rewritten) = &self.rewritten {
             rewritten.end()?;
-            // As many as were sent, however many the proxy made of them.
+            // The number that was sent, whatever number the proxy wrote.
             self.frame = self.ask.frames();
             return Ok(State::Whole);
         }

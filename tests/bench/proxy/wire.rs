@@ -49,7 +49,8 @@ pub(crate) enum Ask {
 }
 
 impl Ask {
-    /// The request to a path, head and body. The mock reads the parameters from the body, which every proxy forwards unchanged.
+    /// The request to a path, head and body. The mock reads the parameters from the body, which every proxy forwards
+    /// unchanged.
     pub(crate) fn request(&self, path: &str, host: &str) -> Vec<u8> {
         let wish = match self {
             Self::Json => r#""max_tokens":16"#.to_owned(),
@@ -102,7 +103,7 @@ impl Ask {
     pub(crate) fn tokens(&self) -> u64 {
         match self {
             Self::Json => JSON_TOKENS,
-            // The client leaves after the first; a frame that is sent meanwhile may be counted.
+            // The client leaves after the first frame; one that is sent meanwhile may be counted.
             Self::Held => 1,
             Self::Stream { text, .. } => u64::from(*text),
         }

@@ -28,7 +28,7 @@ pub struct CallerFacts {
 
 /// An exchange that has ended.
 pub struct Ended {
-    /// Its record, which is large, in the allocation in which it stays.
+    /// Its record: large, so it stays in one allocation on its way to the ledger.
     pub record: Arc<Record>,
     /// Frames that could not be read.
     pub unparsed: u64,
@@ -110,7 +110,7 @@ impl Exchange {
         Some(Ended { record, unparsed: body.unparsed, text, is_renamed, was_unknown, habits })
     }
 
-    /// Ends the body. Returns how it ended, and its facts; `None` if the exchange is over.
+    /// Ends the body. Returns its ending and its facts; `None` if the exchange has ended already.
     fn end_body(&mut self, mut close: Close, at: Tick) -> Option<(Close, BodySummary)> {
         let meter = self.meter.as_mut()?;
         let Some(response) = &mut self.response else { return Some((close, BodySummary::default())) };
@@ -126,7 +126,7 @@ impl Exchange {
         Some((close, body))
     }
 
-    /// The identity of the record of an exchange whose response has these names.
+    /// Returns the identity of the record; `names` are those in the response.
     fn identity(&mut self, names: Names, caller: CallerFacts) -> Identity {
         let who = self.tenant.take();
         let asked = self.request.take_facts();

@@ -28,8 +28,8 @@ impl Exchange {
         }
     }
 
-    /// Reads the names in a message of the answer, and its conversation, empty if the message states none. Those that are
-    /// stated already stay.
+    /// Records the names that a message of the answer states, and its conversation; empty if it states none. The first
+    /// model and id count, and the last tier and conversation.
     pub fn name_answer(&mut self, names: &Names, conversation: Name) {
         if let RequestState::Read(facts) = &mut self.request
             && !conversation.is_empty()

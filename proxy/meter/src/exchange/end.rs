@@ -11,7 +11,8 @@ use crate::track::Track;
 use crate::{Ending, LoadSpan, Provenance, Tick, Tokens};
 
 impl Meter {
-    /// Ends the exchange, once. `load` is the upstream's load meanwhile. In place, because a meter is large.
+    /// Ends the exchange. `load` is the upstream's load meanwhile. Must be called once, as the last method. By
+    /// reference, because a meter is large and would be copied.
     pub fn end(&mut self, identity: Identity, close: Close, load: LoadSpan, at: Tick) -> Record {
         self.resolver.is_entire = self.resolver.is_body
             && matches!(close, Close::Clean { whole: true } | Close::ClientGone { whole: true });

@@ -188,7 +188,7 @@ impl<B: ClientBody> Upload<B> {
         let Some(body) = source else { return Poll::Ready(None) };
         let (polled, woken) = in_flight.client.waker.poll(|| Pin::new(&mut *body).poll_frame(cx));
         if woken && !(matches!(polled, Poll::Ready(Some(Ok(_)))) && body.is_end_stream()) {
-            // The engine can read on; after the last frame there is nothing to read.
+            // The engine can read more, except after the last frame.
             in_flight.client.waker.waker().wake_by_ref();
         }
         let Poll::Ready(polled) = polled else {

@@ -84,7 +84,7 @@ pub(crate) async fn send<E: Engine>(
         let mut is_sent = false;
         let received = std::future::poll_fn(|cx| {
             let UpstreamConnection::<E> { http, waker, .. } = &mut *connection;
-            // The wake of taking the first frame from a body that arrived with its head is withheld later.
+            // If the body arrived with its head, taking its first frame wakes this waker, which withholds that wake.
             waker.follow(cx);
             let mut driving = Context::from_waker(waker.waker());
             let mut driven = http.drive(&mut driving);

@@ -28,7 +28,7 @@ pub(crate) struct Tee<E: Engine> {
     body: Option<UpstreamResponse<E>>,
     // Before `in_flight`: the upstream's socket is closed, or its stream reset, when the exchange ends.
     connection: Option<Box<UpstreamConnection<E>>>,
-    /// The turn in which nothing more could be read. Until its end the runtime learns of no further bytes.
+    /// The last turn in which nothing more could be read. Until that turn ends, the runtime does not poll the sockets.
     drained: Option<u64>,
     connections: Rc<Connections<E>>,
     /// True if the length of the body was unknown at its beginning.
@@ -118,7 +118,7 @@ impl<E: Engine> Body for Tee<E> {
         }
         let turn = in_flight.worker.turn.number();
         if this.drained == Some(turn) {
-            // The engine asks once more after it has sent a frame. Any event since has woken this task.
+            // The engine polls once more after it has sent a frame. Any event since then has woken this task.
             return Poll::Pending;
         }
         loop {

@@ -150,7 +150,7 @@ fn server_that_closes_idle_connections_does_not_close_after_streams() {
     };
     stream();
     known.recv().unwrap();
-    // The proxy has seen the close.
+    // The proxy has received the close.
     std::thread::sleep(Duration::from_millis(1100));
     stream();
     std::thread::sleep(Duration::from_millis(300));

@@ -86,8 +86,8 @@ impl Nesting {
     }
 }
 
-/// The facts of a body, over all its frames. What few dialects need is boxed, because each stream has these facts as
-/// long as it lasts.
+/// The facts of a body, over all its frames. Facts that few dialects need are boxed, because each stream keeps all of
+/// them until its end.
 #[derive(Debug, Default)]
 pub(crate) struct BodyFacts {
     pub(crate) names: Names,
@@ -103,7 +103,7 @@ pub(crate) struct BodyFacts {
 }
 
 impl BodyFacts {
-    /// The counts of earlier frames.
+    /// Returns the counts of earlier frames.
     pub(crate) fn earlier(&self) -> Counts {
         self.earlier.as_deref().copied().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Strings: their use and their end. Most keys and values are shorter than the call of a vectorised search is worth, so
+//! Strings: their use and their end. Most keys and values are too short for a call of a vectorised search to pay, so
 //! the first bytes are compared eight at a time.
 
 use memchr::memchr2;
@@ -21,7 +21,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// The use of a string value of this field.
+    /// Returns the use of a string value of this field.
     #[inline]
     pub(super) fn of(field: Field) -> Self {
         match field {
@@ -40,8 +40,8 @@ impl Json {
         (self.expects, self.role) = (Expects::String, role);
     }
 
-    /// Begins a string whose bytes were searched for its first quote or backslash. Returns the offset from which to read
-    /// on, so that each byte is searched once.
+    /// Begins a string whose bytes were searched for its first quote or backslash. Returns the offset at which reading
+    /// continues, so that each byte is searched once.
     pub(super) fn begin_searched(
         &mut self,
         role: Role,
@@ -55,13 +55,13 @@ impl Json {
             self.text.plain(&bytes[began..end]);
         }
         if stop.is_none() {
-            // Stores what the next slice continues.
+            // Stores the part that the next slice continues.
             self.read_string(role, bytes, end, began);
         }
         end
     }
 
-    /// Takes a string value that is whole in its slice and has no escape. `at` is its offset in the caller's buffer.
+    /// Reads a string value that is whole in its slice and has no escape. `at` is its offset in the caller's buffer.
     #[inline]
     pub(super) fn whole_string(&mut self, field: Field, text: &[u8], at: usize, visit: &mut impl Visit) {
         let role = Role::of(field);

@@ -212,7 +212,7 @@ export interface MonthSpend {
   time_zone: string;
   since_unix_ms: number;
   until_unix_ms: number;
-  /** The day of the reading. */
+  /** The day on which the ledger was read. */
   today: string;
   currency: string | null;
   cost: string;

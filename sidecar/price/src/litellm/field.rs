@@ -11,7 +11,7 @@ pub(super) const CACHE_READ: &str = "cache_read_input_token_cost";
 /// An older name of [`CACHE_READ`], used if that field is missing.
 const CACHE_HIT: &str = "input_cost_per_token_cache_hit";
 
-/// Prefixes of field names, each with the key of the price file; a longer one before its own beginning.
+/// Prefixes of field names, each with the key of the price file. A prefix that begins with another one comes before it.
 const BASES: [(&str, &str); 13] = [
     (CACHE_HIT, "cached_input"),
     (CACHE_READ, "cached_input"),

@@ -16,7 +16,7 @@ use crate::sums::{self, PROVENANCES};
 pub(super) struct Charge {
     /// The month of the bill.
     pub(super) billed: Month,
-    /// That month as a range of time.
+    /// The range of time of that month.
     pub(super) billing: Range,
     /// The period of use: start, and end (exclusive), microseconds since 1970.
     pub(super) period_us: (i64, i64),

@@ -239,9 +239,8 @@ fn attributes(query: &Query, contribution: &Contribution<'_>) -> Option<Arc<Entr
     query.attributes.of(&contribution.line.key.tenant, contribution.line.key.day).cloned()
 }
 
-/// Returns the provider and the publisher: the detected or configured kind of server. An undetected server has the name
-/// of its interface, `openai`: then the provider is the upstream's name, which is its address if the operator gave it
-/// none, and the publisher is not known.
+/// Returns the provider and the publisher: the detected or configured kind of server. For an undetected one (`openai`),
+/// the provider is the upstream's name, by default its address, and the publisher is not known.
 fn provider(recognised: &Arc<str>, upstream: &Arc<str>) -> (Value, Value) {
     match (&**recognised, &**upstream) {
         ("openai", "" | "_other") => (Value::Word(UNKNOWN), Value::Null),
@@ -338,8 +337,7 @@ fn row(
         None => name(&place.upstream).map(|upstream| (upstream, "Inference Server")),
     };
     let tenant = name(&place.tenant);
-    // A statement is by price.
-    let signed = digest.as_deref().filter(|_| query.basis == Basis::Price);
+    let signed = digest.as_deref().filter(|_| query.basis == Basis::Price); // A statement is by price.
     let statement = signed
         .zip(tenant.as_deref())
         .map(|(digest, tenant)| statement_number(place.billed, tenant, Some(digest)));
@@ -451,8 +449,7 @@ fn of_usage(row: &Charge, priced: &Priced<'_>, usage: &Usage, charges: &mut Vec<
         });
     }
     if charges.len() == first && (sum.exchanges > 0 || sum.measured > 0) {
-        // Exchanges without tokens and cost are usage, too, and so is energy that arrived alone after the month of its
-        // exchanges was closed.
+        // Exchanges without tokens and cost are usage, too, and so is energy that arrived after their month was closed.
         let nothing = |digits| Decimal { units: 0, digits, least: 0 };
         let article = &ARTICLES[0];
         charges.push(Charge {

@@ -1,5 +1,5 @@
 -- The central store's tables, version 6: tokens that are written to a cache for one hour. Applied after `5.sql`, by
--- the same rules. A process of an earlier version that is connected counts them as other tokens written to a cache; it fails
+-- the same rules. A connected process of an earlier version counts them as other tokens written to a cache. It fails
 -- at its next totals without rows, and is refused at its next connection.
 
 ALTER TABLE tokenmeter.exchange ADD COLUMN input_cache_write_1h bigint NOT NULL DEFAULT 0;

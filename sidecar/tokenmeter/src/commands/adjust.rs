@@ -102,8 +102,8 @@ pub(crate) fn run(args: &AdjustArgs) -> Result<String, LedgerError> {
     })
 }
 
-/// Checks that a ledger knows a month: by its exchanges or totals, or because it is signed off or the current one. Any
-/// other month is probably a typing error.
+/// Checks that a month has exchanges or totals in the ledger, is signed off, or is the current one. Any other month is
+/// probably a typing error.
 fn check_month(source: &dyn Source, asked: Month, now_us: i64) -> Result<(), SourceError> {
     let mut known = BTreeSet::from([month::of(now_us)]);
     source.daily_totals(&Range::ALL, &mut |billed, total| {

@@ -30,7 +30,7 @@ use crate::plan::machine::ThisMachine;
 pub struct RepriceArgs {
     #[command(flatten)]
     ledger: LedgerFlags,
-    /// Start of the range, by the end of exchanges: a month (2026-10), a day or a time in UTC.
+    /// Start of the range, by the end of exchanges: a month (2026-10), a day, or a time in UTC.
     #[arg(long, value_name = "TIME", value_parser = Time::read, help_heading = EXCHANGES)]
     since: Time,
     /// End of the range, exclusive.

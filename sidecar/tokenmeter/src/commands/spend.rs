@@ -119,7 +119,7 @@ const OUTPUT: &str = "Output";
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
 #[command(next_help_heading = "Period")]
 struct PeriodFlags {
-    /// Start of the range: a month (2026-10), a day or a time in UTC; by default the first row.
+    /// Start of the range: a month (2026-10), a day, or a time in UTC; by default the first row.
     #[arg(long, value_name = "TIME", value_parser = Time::read)]
     since: Option<Time>,
     /// End of the range, exclusive: 2026-11 includes all of October; by default the last row.
@@ -131,7 +131,7 @@ struct PeriodFlags {
     /// Charges billed in a month (2026-10, this or last): its usage, and late charges of closed months before it.
     #[arg(long, value_name = "MONTH", value_parser = month)]
     billed: Option<MonthArg>,
-    /// Days, weeks and months of another time zone, as in Europe/Berlin, made from rows; by default those of the ledger.
+    /// Time zone of days, weeks and months, as in Europe/Berlin; needs rows. By default that of the ledger.
     #[arg(long, value_name = "NAME", value_parser = Zone::named, conflicts_with = "billed")]
     time_zone: Option<Zone>,
 }
@@ -192,7 +192,8 @@ impl fmt::Display for Format {
 }
 
 impl SpendArgs {
-    /// Builds the query of the report of a ledger with a calendar. Months are relative to `now_us`.
+    /// Builds the query. Days and months are those of `calendar`, the ledger's; relative months are relative to
+    /// `now_us`.
     fn query(&self, calendar: &Calendar, now_us: i64) -> Query {
         let other = self.period.time_zone.clone().map(Calendar::of);
         let calendar = other.as_ref().unwrap_or(calendar);
@@ -241,7 +242,7 @@ impl SpendArgs {
 }
 
 impl PeriodFlags {
-    /// Returns the range by a calendar, relative to the current month `this`.
+    /// Returns the range by a calendar. `this`: the current month.
     fn range(&self, calendar: &Calendar, this: Month) -> Range {
         let instant_us = |time: Option<Time>, none| time.map_or(none, |time| time.instant_us(calendar));
         match self.month.map(|month| month.relative_to(this)) {
@@ -356,7 +357,7 @@ fn key(text: &str) -> Result<Key, String> {
 pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
     let ledger = args.ledger.named().map_err(SpendError::NoLedger)?;
     check_flags(args)?;
-    // What is wrong with the flags is reported before what is wrong with the ledger.
+    // Errors in the flags are reported before errors of the ledger.
     let now_us = ledger::now_us();
     let query = args.query(&Calendar::default(), now_us);
     if query.range.since_us >= query.range.until_us {

@@ -69,7 +69,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Plans the time zone of the ledger, which has days of UTC if it is shipped to a store.
+    /// Plans the time zone of the ledger; it must be UTC if the ledger is shipped to a store.
     fn time_zone(&mut self, store: &Value) -> Zone {
         let written = self.value(TIME_ZONE);
         let name = if written.text.is_empty() { "UTC" } else { &written.text };

@@ -65,7 +65,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reports the error of a choice that only commands use, so that they do not fail later.
+    /// Checks a choice that only commands use, so that its error is reported at the start.
     pub(super) fn check_choice(&mut self, key: &'static str) {
         let value = self.value(key);
         self.one_of_setting(key, &value);

@@ -95,7 +95,7 @@ pub(crate) fn choice(text: &str, known: &[&'static str]) -> Option<&'static str>
     named(text).or_else(|| named(if file::truth(text)? { ON } else { OFF }))
 }
 
-/// Returns the one of `known` that a value names.
+/// Returns the choice of `known` that a value names.
 ///
 /// # Errors
 /// If it names none of them.

@@ -63,7 +63,7 @@ where
     }
 }
 
-/// Starts HTTP/1.1 on a stream. `turn`: the turn of the worker's tasks; `place`: its place among all sockets.
+/// Starts HTTP/1.1 on a stream. `turn`: the worker's counter of turns; `place`: its place among all sockets.
 pub(super) async fn http1<B: UpstreamBody>(
     builder: &Builder,
     turn: &Turn,

@@ -107,7 +107,7 @@ where
     let mut io = ClientIo::new(client, engine);
     let mut service = service_fn(move |request| forwarding(&forward, request));
     loop {
-        // Boxed: a connection without buffers has none.
+        // Boxed, so that a connection that has released its buffers does not hold hyper's state.
         let mut connection = Box::new(engine.http1.serve_connection(io, service));
         let mut is_releasing = false;
         let served = std::future::poll_fn(|cx| {
@@ -123,7 +123,7 @@ where
                 }
                 match deadlines.as_mut().poll_due(cx) {
                     Poll::Ready(Due::Release) => {
-                        // An idle connection ends at once and says nothing to its client.
+                        // hyper's part of an idle connection ends at once and sends nothing.
                         is_releasing = true;
                         Pin::new(&mut *connection).graceful_shutdown();
                     }
@@ -159,7 +159,7 @@ where
     }
 }
 
-/// Waits for the next bytes of an idle connection; `read` are those that hyper has read. Returns false if the
+/// Waits for the next bytes of an idle connection; `read` are those that hyper has read already. Returns false if the
 /// connection must end.
 async fn readable(client: &Client, read: Bytes, mut deadlines: Pin<&mut Deadlines>) -> bool {
     if !read.is_empty() {

@@ -14,7 +14,7 @@ pub(crate) struct BodyWaker {
     state: Arc<State>,
     /// The same at every poll, so that engines need not clone it.
     waker: Waker,
-    /// The task, without a lock.
+    /// A copy of the task's waker, which is compared without the lock.
     task: RefCell<Waker>,
 }
 

@@ -49,7 +49,7 @@ type Switched = (UpstreamIo<Stream>, Option<Box<Session>>);
 /// One client connection.
 pub(crate) struct Client {
     socket: Socket,
-    /// The waker with which the engine reads requests from it, with HTTP/1.
+    /// The waker with which the engine drives the connection, with HTTP/1.
     pub(crate) waker: BodyWaker,
     /// Its session, if the listener has TLS. Boxed: it is large, and most connections do not have it.
     tls: Option<Box<Tls>>,
@@ -255,12 +255,12 @@ impl Client {
         (!first.is_empty()).then(|| first.split_to(taken))
     }
 
-    /// Returns bytes that the engine has read and not used; it receives them again.
+    /// Puts back bytes that the engine has read and not used, for [`take_first`](Self::take_first).
     pub(crate) fn return_first(&self, read: Bytes) {
         self.first.replace(read);
     }
 
-    /// Ready when the socket has bytes, has ended or has failed.
+    /// Is ready when the socket has bytes, has ended or has failed.
     pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.socket.poll_read_ready(cx).map(|_ready| ())
     }
@@ -418,7 +418,7 @@ impl Client {
 
     /// Returns true if the client uses HTTP/2 from its first byte; `None` if it left before that was known. The
     /// session tells, or else the first bytes: the result is returned as soon as one byte differs, so a short HTTP/1
-    /// request does not wait. `buffer`: receives them, and is used within one poll only.
+    /// request does not wait. `buffer` receives the bytes; it is borrowed within one poll only.
     pub(crate) async fn speaks_http2(&self, buffer: &RefCell<Box<[u8]>>) -> io::Result<Option<bool>> {
         if let Some(agreed) = self.tls.as_ref().and_then(|tls| tls.is_http2()) {
             self.http2.set(agreed);
@@ -497,7 +497,7 @@ impl Client {
                 return;
             }
             let mut left = limits::LINGER_BYTES;
-            // On the heap: every connection has room for this future, and few linger.
+            // On the heap, because every connection's future has space for this one, and few linger.
             let mut away = vec![0; limits::LINGER_READ_BYTES];
             while left > 0 {
                 match poll_fn(|cx| self.poll_clear(cx, &mut away)).await {

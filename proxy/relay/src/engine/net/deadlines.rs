@@ -24,7 +24,8 @@ pub(crate) enum Due {
 }
 
 /// The deadlines of one connection, and the worker's signal to end. Each end is due once: first to end after the
-/// current request, then, if the connection is still open, to be closed. Before that, an idle HTTP/1 connection releases its buffers.
+/// current request, then, if the connection is still open, to be closed. An HTTP/1 connection releases its buffers once
+/// after each request, when it has been idle for [`limits::RELEASE_AFTER`].
 #[pin_project::pin_project]
 pub(crate) struct Deadlines {
     worker: Rc<WorkerState>,
@@ -33,7 +34,7 @@ pub(crate) struct Deadlines {
     deadline: Sleep,
     /// The stage that the deadline belongs to, and true if the worker's signal was sent.
     turn: Option<(u64, bool)>,
-    /// The stage in which the connection has released its buffers.
+    /// The last stage in which the connection released its buffers.
     released_in: Option<u64>,
     #[pin]
     leaving: OwnedNotified,

@@ -1,6 +1,6 @@
 //! Idle connections to one upstream, of one worker. The most recently used is taken first, so that the others reach
 //! their maximum age. An idle connection is not polled: it is checked when it is taken, and by the sweep.
-//! After a stream, it rests first ([`StreamRest`]).
+//! After a stream, a connection rests before it is used again ([`StreamRest`]).
 //!
 //! Beside them are the shared connections, which need no rest: HTTP/2 announces the end of a connection, and requests
 //! that meet it are sent again.
@@ -47,7 +47,7 @@ pub(crate) enum Need {
 struct Idle<C> {
     connection: Box<PooledConnection<C>>,
     since: Tick,
-    /// Its last response was a stream, and the server may close it for that.
+    /// Its last response was a stream, after which the server may still close it.
     streamed: bool,
 }
 
@@ -199,7 +199,7 @@ impl<C: Connection> Pool<C> {
         if entry.streamed && !alive {
             self.rest.note_closed(now);
         } else if entry.streamed && now.since(entry.since) >= limits::REST_AFTER_STREAM_NS {
-            // A later close is that of an idle connection.
+            // If the server closes it later, it closes an idle connection.
             entry.streamed = false;
             self.rest.note_kept();
         }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use crate::limits;
 
-/// The number of the turn: each poll of one of the worker's tasks is one.
+/// The counter of a worker's turns: each poll of one of its tasks is a turn.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turn(Rc<Cell<u64>>);
 
@@ -26,7 +26,7 @@ impl Turn {
 #[derive(Debug)]
 pub(crate) struct ReadBudget {
     turn: Turn,
-    /// The turn to which the rest of the budget belongs.
+    /// The turn to which `left_bytes` belongs.
     last: u64,
     left_bytes: usize,
 }
@@ -36,8 +36,8 @@ impl ReadBudget {
         Self { turn: turn.clone(), last: turn.number(), left_bytes: limits::TURN_READ_BYTES }
     }
 
-    /// The bytes that may be read now. If there are none, the task is woken for another turn, after the tasks that are
-    /// ready by now.
+    /// Returns the number of bytes that may be read now. If it is 0, the task is woken for another turn, behind the
+    /// tasks that are ready.
     pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<usize> {
         let turn = self.turn.number();
         if self.last != turn {

@@ -1,10 +1,10 @@
-//! The rest of a connection after a stream, as one upstream's connections have shown that it needs one.
+//! The time for which a connection rests after a stream, by what the upstream did with earlier connections.
 //!
 //! Some servers (llama.cpp) close a connection after each stream without announcing it, and a request sent on the
 //! closing socket is lost. A connection therefore rests after a stream, long enough for the close to arrive; for a
 //! server that did so recently, each stream gets a new connection. A new connection costs 0.1 ms, a stream lasts
-//! seconds. A server that kept its connections after several streams gets a short rest: the first token of its next
-//! stream does not wait for a new connection.
+//! seconds. If the server kept several connections open, they rest for a short time only, so that the next stream does
+//! not wait for a new connection.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ use meter::Tick;
 
 use crate::limits;
 
-/// The observations of one upstream's connections after streams.
+/// The connections that one upstream kept open or closed after streams.
 #[derive(Debug, Default)]
 pub(crate) struct StreamRest {
     /// Connections that the server kept open, since the last one that it closed.
@@ -22,7 +22,7 @@ pub(crate) struct StreamRest {
 }
 
 impl StreamRest {
-    /// The time for which a connection rests, in nanoseconds.
+    /// Returns the time for which a connection rests, in nanoseconds.
     pub(crate) fn rest_ns(&self) -> u64 {
         match self.kept.get() < limits::KEPT_CONNECTIONS {
             true => limits::REST_AFTER_STREAM_NS,
@@ -30,12 +30,12 @@ impl StreamRest {
         }
     }
 
-    /// Returns true if connections are not kept after a stream.
+    /// Returns true if the server closed a connection so recently that none is kept after a stream.
     pub(crate) fn is_pointless(&self, now: Tick) -> bool {
         self.closed.get().is_some_and(|seen| now.since(seen) < limits::CLOSING_REMEMBERED_NS)
     }
 
-    /// Records that a connection is open after the longest rest.
+    /// Records that the server has kept a connection open for the long rest.
     pub(crate) fn note_kept(&self) {
         self.kept.set(self.kept.get().saturating_add(1));
     }

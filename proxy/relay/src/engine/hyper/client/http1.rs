@@ -72,13 +72,13 @@ impl<B: UpstreamBody> Http1Connection<B> {
         !self.closed && self.sender.is_ready()
     }
 
-    /// Returns true if the idle connection can still be used, as far as the runtime knows.
+    /// Returns true if the idle connection can still be used, by the runtime's state of its socket.
     pub(super) fn is_open(&mut self, cx: &mut Context<'_>) -> bool {
         self.drive(cx);
         self.is_reusable()
     }
 
-    /// Returns true if the idle connection can still be used, also by the kernel's knowledge.
+    /// Returns true if the idle connection can still be used, also by the kernel's state of its socket.
     pub(super) fn is_alive(&mut self, cx: &mut Context<'_>) -> bool {
         self.is_open(cx) && self.socket.0.borrow_mut().stream().is_alive()
     }
@@ -208,7 +208,7 @@ mod tests {
         runtime.block_on(async {
             let target = Target::new(Address::host("127.0.0.1", port), None);
             let stream = target.connect(Offer::Http1, Duration::from_secs(20)).await.unwrap();
-            // All of it has arrived, or waits in the server's socket.
+            // All bytes have arrived, or wait in the server's socket.
             let _server = sending.join().unwrap();
             let turn = Turn::default();
             let mut socket = Socket::new(stream, &turn);
