@@ -105,7 +105,7 @@ pub(crate) fn run(args: &AdjustArgs) -> Result<String, LedgerError> {
 /// Checks that a month has exchanges or totals in the ledger, is signed off, or is the current one. Any other month is
 /// probably a typing error.
 fn check_month(source: &dyn Source, asked: Month, now_us: i64) -> Result<(), SourceError> {
-    let mut known = BTreeSet::from([month::of(now_us)]);
+    let mut known = BTreeSet::from([source.calendar().month(now_us)]);
     source.daily_totals(&Range::ALL, &mut |billed, total| {
         known.extend([billed, period::month_at(total.key.day)]);
         Ok(())
@@ -176,9 +176,17 @@ mod tests {
 
     /// A ledger whose only exchange ended in October 2026.
     fn with_october(name: &str) -> (crate::folder::Folder, std::path::PathBuf) {
+        with_october_of("UTC", name)
+    }
+
+    fn with_october_of(zone: &str, name: &str) -> (crate::folder::Folder, std::path::PathBuf) {
         let folder = crate::folder::Folder::new(name);
         let path = folder.at("x.db");
-        let plan = ledger::Plan { clock: std::sync::Arc::new(|| NOON_US), ..ledger::Plan::new(&path) };
+        let plan = ledger::Plan {
+            clock: std::sync::Arc::new(|| NOON_US),
+            time_zone: Some(ledger::Zone::named(zone).unwrap()),
+            ..ledger::Plan::new(&path)
+        };
         let ledger = ledger::start(plan);
         ledger.enter(row(1));
         assert!(ledger.shutdown(std::time::Duration::from_secs(30)), "{:?}", ledger.status());
@@ -192,6 +200,16 @@ mod tests {
         let said = [(); 2].map(|()| run(&args(&line).unwrap()).unwrap());
         assert_eq!(said[0], "-50.00 USD were entered for acme in 2026-10");
         assert!(said[1].contains("nothing changed"), "{}", said[1]);
+    }
+
+    #[test]
+    fn current_month_is_that_of_the_time_zone() {
+        let (_folder, path) = with_october_of("Pacific/Kiritimati", "adjust-zone");
+        let source = crate::commands::spend::open(path.to_str().unwrap()).unwrap();
+        let november = ledger::month::of(NOON_US) + 1;
+        // There it begins 14 hours before UTC's.
+        let now_us = ledger::month::begin_us(november) - 1;
+        super::check_month(&*source, november, now_us).unwrap();
     }
 
     #[test]
