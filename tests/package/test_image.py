@@ -17,8 +17,8 @@ from release import ROOT, eventually, fetch, file
 
 MULTIARCH = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True, check=True).stdout.strip()
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
-# Bytes, for the image without nft.
-UNPACKED_MAX = 25_000_000
+# Bytes, for the image without nft. Loops of vector instructions are 2 MB of it (the profile dist in Cargo.toml).
+UNPACKED_MAX = 28_000_000
 
 
 class ImageTest(unittest.TestCase):
