@@ -151,7 +151,7 @@ impl Shape {
         {
             return;
         }
-        self.bytes.reserve_exact(fixed);
+        self.bytes.reserve(fixed);
         let mut at = from;
         for (slot, span) in self.slots.iter_mut().zip(spans) {
             self.bytes.extend_from_slice(&buffer[at..span.from]);
