@@ -76,7 +76,7 @@ impl Exporters {
 
     /// Charges a finished exchange and enters it in the ledger and the export. Never waits.
     pub(crate) fn charge(&self, record: &Record) -> Charge {
-        self.pipeline.enter(record.clone())
+        self.pipeline.enter(Arc::new(record.clone()))
     }
 
     /// Replaces the price book, by one of the same currency.
