@@ -40,7 +40,7 @@ FORM = re.compile(
     r"(?:_(?P<tier>batches|priority|flex|balanced|ultrafast|decisions))?"
 )
 LIKE = {
-    "cached_input": "input", "cache_write": "input", "input_image": "input", "input_video": "input",
+    "cached_input": "input", "cache_write": "input", "cache_write_1h": "cache_write", "input_image": "input", "input_video": "input",
     "reasoning": "output",
 }
 

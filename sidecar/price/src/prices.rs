@@ -1,12 +1,13 @@
 //! Prices of one place, and how they override each other. A missing price is taken from the more general
-//! type if the missing one is certainly not dearer:
+//! type if the missing one is certainly not dearer, or if a client chooses between the two: otherwise it could make its
+//! exchanges unpriced, and evade a budget.
 //!
 //! | missing                       | charged as |
 //! |-------------------------------|------------|
 //! | `cached_input`, `cache_write` | `input`    |
 //! | `reasoning`                   | `output`   |
 //! | `input_image`, `input_video`  | `input`    |
-//! | `cache_write_1h`              | unpriced: it costs more than `cache_write` |
+//! | `cache_write_1h`              | `cache_write`: the client chooses the lifetime |
 //! | `input_audio`                 | unpriced: audio costs a multiple of text |
 //! | `output_audio`, `output_image`, `output_video` | unpriced, for the same reason |
 //! | `per_request`                 | nothing    |
@@ -76,7 +77,8 @@ impl Prices {
         for (at, kind) in TokenType::ALL.into_iter().enumerate() {
             let Some(like) = fallback(kind) else { continue };
             if self.per_token[at].is_none() {
-                with_derived[at] = self.per_token[like as usize];
+                // The more general type is before it.
+                with_derived[at] = with_derived[like as usize];
                 derived[at] = with_derived[at].is_some();
             }
         }
@@ -91,13 +93,15 @@ pub(crate) fn fallback(kind: TokenType) -> Option<TokenType> {
         | TokenType::InputCacheWrite
         | TokenType::InputImage
         | TokenType::InputVideo => Some(TokenType::Input),
+        TokenType::InputCacheWrite1h => Some(TokenType::InputCacheWrite),
         TokenType::OutputReasoning => Some(TokenType::Output),
         _ => None,
     }
 }
 
 /// Types that were added after the first books and that derive from another type's price.
-pub(crate) const LATER_DERIVED: [TokenType; 2] = [TokenType::InputImage, TokenType::InputVideo];
+pub(crate) const LATER_DERIVED: [TokenType; 3] =
+    [TokenType::InputCacheWrite1h, TokenType::InputImage, TokenType::InputVideo];
 
 /// Returns the prices that determine the identity of a book or a rate: all of them, except those of [`LATER_DERIVED`]
 /// that equal their derived price. So a book keeps its hash and a rate its id.

@@ -70,6 +70,7 @@ fn each_token_is_charged_once_by_its_price() {
         // Types without a price of their own are charged as input or output.
         ("gpt-4o", &[(T::InputImage, 600_000), (T::InputVideo, 400_000)], "2.50"),
         ("gpt-4o", &[(T::InputCacheWrite, 1_000_000)], "2.50"),
+        ("gpt-4o", &[(T::InputCacheWrite1h, 1_000_000)], "2.50"),
         ("gpt-4o", &[(T::OutputReasoning, 1_000_000)], "10.00"),
         ("deep-thinker", &[(T::Output, 1_000_000), (T::OutputReasoning, 1_000_000)], "3.295"),
         ("deep-thinker", &[], "0.005"),
@@ -86,6 +87,16 @@ fn each_token_is_charged_once_by_its_price() {
     }
 }
 
+/// A client asks for the lifetime of a cache: it cannot make its exchanges unpriced by that.
+#[test]
+fn cache_writes_of_one_hour_have_a_price_where_others_have() {
+    let text =
+        "version: v\ncurrency: USD\nmodels:\n  - {pattern: m, input: 3, output: 15, cache_write: 3.75}\n";
+    let (book, _) = Book::read(text).unwrap();
+    let tokens = tokens(&[(TokenType::Input, 1_000_000), (TokenType::InputCacheWrite1h, 2_000_000)]);
+    assert_eq!(cost(&book, &usage("m", &tokens)).as_deref(), Ok("10.50"));
+}
+
 #[test]
 fn missing_price_is_unpriced_not_free() {
     use TokenType as T;
@@ -93,7 +104,6 @@ fn missing_price_is_unpriced_not_free() {
     let huge = tokens(&[(T::Output, u64::MAX), (T::Input, u64::MAX)]);
     let audio = tokens(&[(T::Output, 5), (T::OutputAudio, 1)]);
     let drawn = tokens(&[(T::Output, 5), (T::OutputImage, 1)]);
-    let hour = tokens(&[(T::Output, 5), (T::InputCacheWrite1h, 1)]);
     let some = tokens(&[(T::Input, 1)]);
     for (model, tokens, why) in [
         ("gpt-5", &some, Unpriced::Model),
@@ -104,8 +114,6 @@ fn missing_price_is_unpriced_not_free() {
         ("qwen3-8b", &some, Unpriced::Model),
         ("claude-sonnet-4", &audio, Unpriced::TokenType),
         ("gpt-4o", &drawn, Unpriced::TokenType),
-        // Neither the price of an ordinary write nor that of the prompt: both are lower.
-        ("gpt-4o", &hour, Unpriced::TokenType),
         ("gpt-4o", &huge, Unpriced::Overflow),
     ] {
         assert_eq!(cost(&book, &usage(model, tokens)), Err(why), "{model}");

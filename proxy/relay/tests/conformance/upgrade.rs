@@ -45,6 +45,27 @@ fn bytes_pass_both_ways_after_a_101() {
     assert_eq!(proxy.seen().passed, [Passthrough::Upgrade]);
 }
 
+/// The engine receives 8 KiB of the first read at most, which takes the request and what is behind it.
+#[test]
+fn bytes_sent_with_the_request_all_pass() {
+    let bytes: Vec<u8> = (0..40_000_u32).flat_map(u32::to_le_bytes).collect();
+    for len in [1, 8_000, 9_000, 15_000, 16_384, bytes.len()] {
+        let expected = bytes[..len].to_vec();
+        let upstream = Upstream::start(move |peer, _| {
+            peer.head().unwrap();
+            peer.send(SWITCH);
+            assert!(peer.exactly(expected.len()) == expected, "of {len} bytes others arrived");
+            peer.send("all");
+        });
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        let head = b"GET /v1/tunnel HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+        client.send([head, &bytes[..len]].concat());
+        assert_eq!(client.head().unwrap(), SWITCH, "{len}");
+        assert_eq!(client.exactly(3), b"all", "{len}");
+    }
+}
+
 #[test]
 fn websocket_with_a_body_or_another_method_is_not_asked_for() {
     for head in [

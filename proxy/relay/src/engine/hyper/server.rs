@@ -138,7 +138,9 @@ where
             Some(Ok(())) => {
                 let parts = connection.into_parts();
                 if client.has_switched() {
-                    return Served::Switched(parts.read_buf);
+                    // hyper stops reading at the head of the request; what it has not received belongs to the tunnel.
+                    client.return_first(parts.read_buf);
+                    return Served::Switched(client.take_first(usize::MAX).unwrap_or_default());
                 }
                 if is_releasing && readable(client, parts.read_buf, deadlines.as_mut()).await {
                     (io, service) = (parts.io, parts.service);

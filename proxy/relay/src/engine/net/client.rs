@@ -255,9 +255,13 @@ impl Client {
         (!first.is_empty()).then(|| first.split_to(taken))
     }
 
-    /// Puts back bytes that the engine has read and not used, for [`take_first`](Self::take_first).
+    /// Puts back bytes that the engine has read and not used, before those that it has not received yet.
     pub(crate) fn return_first(&self, read: Bytes) {
-        self.first.replace(read);
+        let mut first = self.first.borrow_mut();
+        *first = match first.is_empty() {
+            true => read,
+            false => [read, first.clone()].concat().into(),
+        };
     }
 
     /// Is ready when the socket has bytes, has ended or has failed.
