@@ -113,13 +113,14 @@ fn expected(model: &Model, tier: &str, tokens: &[u64; TYPES], success: bool) -> 
         if *count == 0 {
             continue;
         }
-        let like = match kind {
-            TokenType::InputCached | TokenType::InputCacheWrite => Some(TokenType::Input),
-            TokenType::InputImage | TokenType::InputVideo => Some(TokenType::Input),
-            TokenType::OutputReasoning => Some(TokenType::Output),
-            _ => None,
+        let more_general: &[TokenType] = match kind {
+            TokenType::InputCached | TokenType::InputCacheWrite => &[TokenType::Input],
+            TokenType::InputCacheWrite1h => &[TokenType::InputCacheWrite, TokenType::Input],
+            TokenType::InputImage | TokenType::InputVideo => &[TokenType::Input],
+            TokenType::OutputReasoning => &[TokenType::Output],
+            _ => &[],
         };
-        sum += said(kind).or_else(|| said(like?))? * rational(*count);
+        sum += said(kind).or_else(|| more_general.iter().find_map(|like| said(*like)))? * rational(*count);
     }
     if success {
         let request = rational(model.per_request.unwrap_or(0));

@@ -171,7 +171,8 @@ fn diff_prints_differences_in_money() {
     for expected in [
         "removed deep-thinker\n",
         "added deeper\n",
-        "changed qwen3-8b (provider vllm)\n  input        0.10 -> 0.11\n  cache_write  0.10 -> 0.11\n  input_image  0.10 -> 0.11\n",
+        "changed qwen3-8b (provider vllm)\n  input           0.10 -> 0.11\n  cache_write     0.10 -> 0.11\n  \
+         cache_write_1h  0.10 -> 0.11\n  input_image     0.10 -> 0.11\n",
         "  above 200000: input_video         6.00 -> 7.00\n  batch: above 200000: input        3.00 -> 3.50\n",
         "changed gpt-4o (from 2026-10-01)\n  aliases  gpt-4o-2024-11-20 -> gpt-4o-2024-11-20, omni\n",
     ] {
