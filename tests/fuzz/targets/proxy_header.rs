@@ -69,7 +69,7 @@ fn naive(data: &[u8]) -> Option<(usize, Source)> {
     let addresses = rest.get(..len).filter(|_| len <= 4096)?;
     let source = match (command, family, len) {
         (0x20, ..) => Source::Balancer,
-        (0x21, 0x00, _) => Source::Unknown,
+        (0x21, 0x00 | 0x12 | 0x22 | 0x31 | 0x32, _) => Source::Unknown,
         (0x21, 0x11, 12..) => Source::Client(Ipv4Addr::from(*addresses.first_chunk::<4>()?).into()),
         (0x21, 0x21, 36..) => Source::Client(Ipv6Addr::from(*addresses.first_chunk::<16>()?).into()),
         _ => return None,
