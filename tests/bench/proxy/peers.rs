@@ -86,8 +86,8 @@ impl Proxy {
             Self::Nginx => Command::new(nginx()).arg("-v").output(),
             Self::Haproxy => Command::new(haproxy()).arg("-v").output(),
             Self::Tokenmeter(binary) => Command::new(binary.path).arg("--version").output(),
-            Self::Litellm => pip_version("engines/litellm", "litellm"),
-            Self::VllmRouter => pip_version("bench/vllm-router", "vllm-router"),
+            Self::Litellm => pip_version(&engines(), "litellm"),
+            Self::VllmRouter => pip_version(&installed("bench"), "vllm-router"),
         };
         let output = output.map_err(|error| format!("{} does not run: {error}", self.name()))?;
         let said = [output.stdout, output.stderr].concat();
@@ -105,10 +105,15 @@ fn haproxy() -> &'static str {
     if Path::new("/usr/sbin/haproxy").exists() { "/usr/sbin/haproxy" } else { "haproxy" }
 }
 
-/// The version of a package of a Python environment that `tests/bench/run` installs.
-fn pip_version(environment: &str, package: &str) -> io::Result<Output> {
-    let says = format!("import importlib.metadata as m; print(m.version('{package}'))");
-    Command::new(installed(&format!("{environment}/bin/python"))).args(["-c", &says]).output()
+/// The version of a package, whose Python environment has its name below `folder`.
+fn pip_version(folder: &str, package: &str) -> io::Result<Output> {
+    let script = format!("import importlib.metadata as m; print(m.version('{package}'))");
+    Command::new(format!("{folder}/{package}/bin/python")).args(["-c", &script]).output()
+}
+
+/// The folder in which `tests/engines/install` installs LiteLLM.
+fn engines() -> String {
+    std::env::var("TOKENMETER_ENGINES").unwrap_or_else(|_| installed("engines"))
 }
 
 /// A program that `tests/bench/run` installs.
