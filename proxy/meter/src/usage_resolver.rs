@@ -122,13 +122,14 @@ impl Prompt {
     /// Returns the disjoint types of its tokens.
     pub(crate) fn by_type(&self) -> [u64; TokenType::ALL.len()] {
         let mut by_type = [0; TokenType::ALL.len()];
+        let cache_write_1h = self.cache_write_1h.min(self.cache_write);
         // Part of the audio, images and videos may have come from the cache. No server reports which, so the
         // earlier types here are taken in full.
         let parts = [
             (TokenType::InputCached, self.cached),
             // The more expensive lifetime first: if the counts exceed the prompt, it is taken in full.
-            (TokenType::InputCacheWrite1h, self.cache_write_1h),
-            (TokenType::InputCacheWrite, self.cache_write.saturating_sub(self.cache_write_1h)),
+            (TokenType::InputCacheWrite1h, cache_write_1h),
+            (TokenType::InputCacheWrite, self.cache_write - cache_write_1h),
             (TokenType::InputAudio, self.audio),
             (TokenType::InputImage, self.image),
             (TokenType::InputVideo, self.video),

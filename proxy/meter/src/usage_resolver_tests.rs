@@ -57,7 +57,7 @@ fn cached_tokens_reduce_the_audio_tokens() {
     assert_eq!(tokens.by_type[..7], [0, 80, 6, 4, 10, 0, 0]);
 }
 
-/// The lifetimes are disjoint, and none of the written tokens is lost, whichever counts a server states.
+/// The lifetimes are disjoint, and their sum is the total, whichever counts a server states.
 #[test]
 fn cache_writes_are_split_by_lifetime() {
     for (written, hour, expected) in [
@@ -66,8 +66,10 @@ fn cache_writes_are_split_by_lifetime() {
         (Some(10), Some(4), [6, 4]),
         (Some(10), Some(10), [0, 10]),
         (None, Some(4), [0, 4]),
-        // A running total may come without the lifetimes; less than all of one hour is not written.
-        (Some(3), Some(4), [0, 4]),
+        // The total limits its part; a part above the limit of a count costs only itself.
+        (Some(3), Some(4), [0, 3]),
+        (Some(10), Some(1 << 40), [0, 10]),
+        (Some(10), Some((1 << 40) + 1), [10, 0]),
         // At most the prompt, and the more expensive lifetime first.
         (Some(90), Some(50), [10, 50]),
         (Some(90), Some(80), [0, 60]),

@@ -115,10 +115,9 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns the prompt tokens written to a cache, for any lifetime. A server that states only those of one hour has
-    /// written at least that many.
+    /// Returns the prompt tokens written to a cache, for any lifetime: the total, or without it those of one hour.
     pub fn cache_writes(&self) -> u64 {
-        self.input_cache_write.max(self.input_cache_write_1h).unwrap_or(0)
+        self.input_cache_write.or(self.input_cache_write_1h).unwrap_or(0)
     }
 }
 

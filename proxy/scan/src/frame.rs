@@ -32,7 +32,7 @@ use usage::Modality;
 pub(crate) use facts::BodyFacts;
 pub(crate) use kind::{Chars, Kind};
 pub(crate) use times::Unit;
-pub(crate) use usage::{FOREIGN_INPUT, FOREIGN_OUTPUT, count};
+pub(crate) use usage::{CACHE_WRITE_5M, FOREIGN_INPUT, FOREIGN_OUTPUT, count};
 
 /// Collects the frames of one body, one after another.
 #[derive(Debug)]
@@ -440,6 +440,10 @@ impl<S: Sink> Visit for Reader<'_, S> {
             Field::Part if self.frame.dialect == Dialect::Gemini => choice.close_part(),
             Field::Modality => self.frame.close_modality(Modality::input),
             Field::OutputModality => self.frame.close_modality(Modality::output),
+            Field::Usage | Field::InnerUsage => {
+                self.frame.close_usage();
+                self.frame.facts.typed.close(field);
+            }
             _ => self.frame.facts.typed.close(field),
         }
     }
@@ -452,6 +456,15 @@ impl Frame {
         let tokens = self.facts.extra.ranks[1];
         if let (Some(slot), Some(counts)) = (slot, self.facts.counts()) {
             *slot(counts) = tokens;
+        }
+    }
+
+    /// Ends a usage object: a missing total of the tokens written to a cache is the sum of both lifetimes.
+    fn close_usage(&mut self) {
+        let Some(five_minutes) = self.facts.extra.ranks[usize::from(CACHE_WRITE_5M)].take() else { return };
+        if let Some(counts) = self.facts.counts() {
+            let both = five_minutes + counts.input_cache_write_1h.unwrap_or(0);
+            counts.input_cache_write.get_or_insert(both);
         }
     }
 

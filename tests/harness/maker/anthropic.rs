@@ -102,7 +102,12 @@ impl Maker<'_, '_> {
             ("input_tokens", |m| m.number()),
             ("output_tokens", |m| m.number()),
             ("cache_creation_input_tokens", |m| m.number()),
-            ("cache_creation", |m| m.object(&[("ephemeral_1h_input_tokens", |m| m.number())])),
+            ("cache_creation", |m| {
+                m.object(&[
+                    ("ephemeral_5m_input_tokens", |m| m.number()),
+                    ("ephemeral_1h_input_tokens", |m| m.number()),
+                ]);
+            }),
             ("cache_read_input_tokens", |m| m.number()),
             ("output_tokens_details", |m| m.object(&[("thinking_tokens", |m| m.number())])),
             ("service_tier", |m| m.string()),

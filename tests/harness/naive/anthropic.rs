@@ -11,9 +11,10 @@ use super::memory::Memory;
 use super::words::{self, ANTHROPIC};
 use super::{Frame, counts};
 
-const PLACES: [(&str, &str); 6] = [
+const PLACES: [(&str, &str); 7] = [
     ("input", "/input_tokens"),
     ("written", "/cache_creation_input_tokens"),
+    ("written_5m", "/cache_creation/ephemeral_5m_input_tokens"),
     ("written_1h", "/cache_creation/ephemeral_1h_input_tokens"),
     ("cached", "/cache_read_input_tokens"),
     ("output", "/output_tokens"),
@@ -102,6 +103,12 @@ fn take(usage: &Value, memory: &mut Memory) -> u32 {
             },
         }
     }
+    let own = |path: &str| usage.pointer(path).and_then(counts::count);
+    let five_minutes = own("/cache_creation/ephemeral_5m_input_tokens");
+    if let (None, Some(five_minutes)) = (own("/cache_creation_input_tokens"), five_minutes) {
+        let hour = own("/cache_creation/ephemeral_1h_input_tokens").unwrap_or(0);
+        memory.anthropic.insert("written", five_minutes + hour);
+    }
     rejected
 }
 
@@ -109,7 +116,7 @@ fn take(usage: &Value, memory: &mut Memory) -> u32 {
 fn merged(memory: &Memory) -> Option<Counts> {
     let count = |name: &str| memory.anthropic.get(name).copied();
     let (cached, written, hour) = (count("cached"), count("written"), count("written_1h"));
-    let input = count("input").map(|n| n + cached.unwrap_or(0) + written.max(hour).unwrap_or(0));
+    let input = count("input").map(|n| n + cached.unwrap_or(0) + written.or(hour).unwrap_or(0));
     input.is_none_or(|n| n <= 1 << 53).then_some(Counts {
         input,
         input_cached: cached,

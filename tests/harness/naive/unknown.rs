@@ -75,8 +75,11 @@ fn of_object(usage: &Value) -> Option<Counts> {
     let one = |path: &'static str| counts::at(usage, &[(path, |c| &mut c.input)]);
     let total = one("/total_tokens")?;
     let (read, written) = (one("/cache_read_input_tokens")?, one("/cache_creation_input_tokens")?);
-    counts.rejected += total.rejected + read.rejected + written.rejected;
-    let written = written.input.max(counts.input_cache_write_1h);
+    let five_minutes = one("/cache_creation/ephemeral_5m_input_tokens")?;
+    counts.rejected += total.rejected + read.rejected + written.rejected + five_minutes.rejected;
+    let hour = counts.input_cache_write_1h;
+    let both = five_minutes.input.map(|n| n + hour.unwrap_or(0));
+    let written = written.input.or(both).or(hour);
     counts.input = match (counts.input, counts.output) {
         (None, None) => total.input,
         (input, _) => input.map(|n| n + read.input.unwrap_or(0) + written.unwrap_or(0)),

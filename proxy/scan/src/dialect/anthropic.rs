@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
-use crate::frame::{FOREIGN_INPUT, FOREIGN_OUTPUT};
+use crate::frame::{CACHE_WRITE_5M, FOREIGN_INPUT, FOREIGN_OUTPUT};
 
 /// The fields of a typed frame.
 const FRAME: &[(&str, Field)] = &[
@@ -27,6 +27,7 @@ const FRAME: &[(&str, Field)] = &[
     ("message.usage.service_tier", Field::ServiceTier),
     ("message.usage.input_tokens", Field::InputTokens),
     ("message.usage.cache_creation_input_tokens", Field::CacheWriteTokens),
+    ("message.usage.cache_creation.ephemeral_5m_input_tokens", Field::Extra(CACHE_WRITE_5M)),
     ("message.usage.cache_creation.ephemeral_1h_input_tokens", Field::CacheWrite1hTokens),
     ("message.usage.cache_read_input_tokens", Field::CachedTokens),
 ];
@@ -44,6 +45,7 @@ const WHOLE: &[(&str, Field)] = &[
     ("usage.service_tier", Field::ServiceTier),
     ("usage.input_tokens", Field::InputTokens),
     ("usage.cache_creation_input_tokens", Field::CacheWriteTokens),
+    ("usage.cache_creation.ephemeral_5m_input_tokens", Field::Extra(CACHE_WRITE_5M)),
     ("usage.cache_creation.ephemeral_1h_input_tokens", Field::CacheWrite1hTokens),
     ("usage.cache_read_input_tokens", Field::CachedTokens),
     ("usage.output_tokens", Field::OutputTokens),

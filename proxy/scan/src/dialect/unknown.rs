@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use super::definition::{Definition, EndMark, ErrorShape, Form};
 use crate::field::{Field, Fields};
+use crate::frame::CACHE_WRITE_5M;
 use crate::request::{ALL_COUNTS, ALL_LISTS};
 
 /// The names of a usage object. Rank 0 counts if nothing else does; ranks 1 and 2 are parts of the prompt
@@ -20,6 +21,7 @@ const USAGE: &[(&str, Field)] = &[
     ("usage.total_tokens", Field::Extra(0)),
     ("usage.cache_read_input_tokens", Field::Extra(1)),
     ("usage.cache_creation_input_tokens", Field::Extra(2)),
+    ("usage.cache_creation.ephemeral_5m_input_tokens", Field::Extra(CACHE_WRITE_5M)),
     ("usage.cache_creation.ephemeral_1h_input_tokens", Field::CacheWrite1hTokens),
     ("usage.prompt_tokens_details.cached_tokens", Field::CachedTokens),
     ("usage.input_tokens_details.cached_tokens", Field::CachedTokens),
@@ -31,6 +33,7 @@ const USAGE: &[(&str, Field)] = &[
     ("message.usage.input_tokens", Field::InputTokens),
     ("message.usage.cache_read_input_tokens", Field::Extra(1)),
     ("message.usage.cache_creation_input_tokens", Field::Extra(2)),
+    ("message.usage.cache_creation.ephemeral_5m_input_tokens", Field::Extra(CACHE_WRITE_5M)),
     ("message.usage.cache_creation.ephemeral_1h_input_tokens", Field::CacheWrite1hTokens),
     ("prompt_eval_count", Field::InputTokens),
     ("eval_count", Field::OutputTokens),

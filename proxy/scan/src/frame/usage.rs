@@ -15,7 +15,7 @@ pub(crate) struct Extra {
 }
 
 impl Extra {
-    const RANKS: usize = 5;
+    const RANKS: usize = 6;
 
     /// Starts the part of one modality.
     pub(crate) fn begin_modality(&mut self) {
@@ -142,9 +142,12 @@ pub(crate) fn with_thoughts(counts: Counts, extra: &Extra) -> Counts {
 pub(crate) const FOREIGN_INPUT: u8 = 3;
 pub(crate) const FOREIGN_OUTPUT: u8 = 4;
 
+/// The rank of the tokens written to a cache for five minutes, in the dialects with Anthropic's names.
+pub(crate) const CACHE_WRITE_5M: u8 = 5;
+
 /// The counts, or those by another dialect's names where the dialect's own are absent.
 pub(crate) fn or_foreign(counts: Counts, extra: &Extra) -> Counts {
-    let [.., input, output] = extra.ranks;
+    let [_, _, _, input, output, _] = extra.ranks;
     Counts { input: counts.input.or(input), output: counts.output.or(output), ..counts }
 }
 
@@ -152,17 +155,12 @@ pub(crate) fn or_foreign(counts: Counts, extra: &Extra) -> Counts {
 /// are added to the prompt.
 pub(crate) fn of_any(counts: Counts, extra: &Extra) -> Counts {
     let [total, read, written, ..] = extra.ranks;
-    let written = written.max(counts.input_cache_write_1h);
+    let written = written.or(counts.input_cache_write).or(counts.input_cache_write_1h);
     let input = match (counts.input, counts.output) {
         (None, None) => total,
         (input, _) => input.map(|n| n.saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0))),
     };
-    Counts {
-        input,
-        input_cached: counts.input_cached.or(read),
-        input_cache_write: counts.input_cache_write.or(written),
-        ..counts
-    }
+    Counts { input, input_cached: counts.input_cached.or(read), input_cache_write: written, ..counts }
 }
 
 /// The dialect of an answer with these counts that names itself `named`: without an output it is a ranking,

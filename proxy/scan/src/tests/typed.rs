@@ -263,10 +263,39 @@ fn anthropic_cache_writes_have_a_lifetime() {
     let seen = scan_every_way(Unknown, Json, whole);
     let counts = "whole(in 17 cached 0 cache_write 12 cache_write_1h 12 out 2)";
     assert!(short(&seen).contains(counts), "{}", short(&seen));
-    // A server that states the hour alone has written at least that.
-    let hour = whole.replace(r#""cache_creation_input_tokens":12,"#, "");
-    let seen = scan_every_way(Anthropic, Json, &hour);
-    assert!(short(&seen).contains("whole(in 17 cached 0 cache_write_1h 12 out 2)"), "{}", short(&seen));
+    // Without the total, it is the sum of the stated lifetimes, in any order of the members.
+    for (total, lifetimes, expected) in [
+        ("", r#""ephemeral_1h_input_tokens":12"#, ["in 17 cached 0", "cache_write_1h 12 out 2"]),
+        ("", r#""ephemeral_5m_input_tokens":4"#, ["in 9 cached 0", "cache_write 4 out 2"]),
+        (
+            "",
+            r#""ephemeral_5m_input_tokens":4,"ephemeral_1h_input_tokens":8"#,
+            ["in 17 cached 0", "cache_write 12 cache_write_1h 8 out 2"],
+        ),
+        (
+            "",
+            r#""ephemeral_1h_input_tokens":8,"ephemeral_5m_input_tokens":4"#,
+            ["in 17 cached 0", "cache_write 12 cache_write_1h 8 out 2"],
+        ),
+        (
+            r#""cache_creation_input_tokens":10,"#,
+            r#""ephemeral_5m_input_tokens":4,"ephemeral_1h_input_tokens":20000000"#,
+            ["in 15 cached 0", "cache_write 10 cache_write_1h 20000000 out 2"],
+        ),
+    ] {
+        let body = whole
+            .replace(r#""cache_creation_input_tokens":12,"#, total)
+            .replace(r#""ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":12"#, lifetimes);
+        for dialect in [Anthropic, Unknown] {
+            let seen = short(&scan_every_way(dialect, Json, &body));
+            assert!(expected.iter().all(|part| seen.contains(part)), "{lifetimes}: {seen}");
+        }
+    }
+    let start = start.replace(r#""cache_creation_input_tokens":12,"#, "");
+    let end = end.replace(r#""cache_creation_input_tokens":12,"#, "");
+    let seen = scan_every_way(Anthropic, Sse, &format!("data: {start}\n\ndata: {end}\n\n"));
+    let counts = "whole(in 107 cached 90 cache_write 12 cache_write_1h 8 out 12)";
+    assert!(short(&seen).contains(counts), "{}", short(&seen));
 }
 
 /// LiteLLM's chat counts the writes within the prompt, by two names.
