@@ -39,6 +39,17 @@ pub(crate) const KEYS: [(&str, TokenType); TYPES] = [
 /// The key of the price of a request, whatever its tokens.
 pub(crate) const PER_REQUEST: &str = "per_request";
 
+/// The keys of all prices: of each token type, and of a request.
+pub(crate) const PRICE_KEYS: [&str; TYPES + 1] = {
+    let mut keys = [PER_REQUEST; TYPES + 1];
+    let mut at = 0;
+    while at < TYPES {
+        keys[at] = KEYS[at].0;
+        at += 1;
+    }
+    keys
+};
+
 /// Returns the key of a type's price.
 pub fn key_of(kind: TokenType) -> &'static str {
     KEYS.iter().find(|(_, keyed)| *keyed == kind).map_or(kind.name(), |(key, _)| key)

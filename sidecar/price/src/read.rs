@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::currency::Currency;
 use crate::entry::{About, Models};
 use crate::instant;
-use crate::prices::Prices;
+use crate::prices::{PRICE_KEYS, Prices};
 use crate::tenant_terms::TenantTerms;
 use crate::warning::{LineError, Warning, WarningKind};
 use yaml::{Node, Shape};
@@ -80,6 +80,7 @@ enum Unit {
 
 const TOP_KEYS: &[&str] = &["version", "currency", "unit", "tenants", "models"];
 
+/// The keys of an entry beside [`PRICE_KEYS`].
 const ENTRY_KEYS: &[&str] = &[
     "name",
     "pattern",
@@ -94,20 +95,7 @@ const ENTRY_KEYS: &[&str] = &[
     "note",
     "tiers",
     "context_tiers",
-    "input",
-    "cached_input",
-    "cache_write",
-    "cache_write_1h",
-    "input_audio",
-    "input_image",
-    "input_video",
-    "output",
-    "reasoning",
-    "output_audio",
-    "output_image",
-    "output_video",
     "image",
-    "per_request",
 ];
 
 impl Reader {
@@ -156,7 +144,7 @@ impl Reader {
 
     fn entry(&mut self, node: &Node) -> Option<Draft> {
         let before = self.errors.len();
-        let fields = self.fields(node, "an entry of `models`", ENTRY_KEYS)?;
+        let fields = self.fields(node, "an entry of `models`", &[ENTRY_KEYS, &PRICE_KEYS].concat())?;
         let models =
             match self.errors.len() == before || fields.get("name").or(fields.get("pattern")).is_some() {
                 true => self.models(node, &fields),

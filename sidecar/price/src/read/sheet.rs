@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::amount::{self, NumberError, Parts};
 use crate::charge::Pico;
 use crate::entry::{STANDARD, is_standard};
-use crate::prices::{Factor, KEYS, PER_REQUEST, Prices, TYPES, key_of};
+use crate::prices::{Factor, KEYS, PER_REQUEST, PRICE_KEYS, Prices, TYPES, key_of};
 use crate::warning::WarningKind;
 use meter::TokenType;
 use text::{Decimal, money, nearest, per_million};
@@ -20,40 +20,11 @@ use super::{Reader, Sheet, Unit, quoted};
 /// Tiers of the known providers, for spelling hints; other names are accepted too.
 const KNOWN_TIERS: &[&str] = &["batch", "priority", "flex", "scale", "fast", "balanced"];
 
-const CONTEXT_KEYS: &[&str] = &[
-    "above_input_tokens",
-    "input",
-    "cached_input",
-    "cache_write",
-    "cache_write_1h",
-    "input_audio",
-    "input_image",
-    "input_video",
-    "output",
-    "reasoning",
-    "output_audio",
-    "output_image",
-    "output_video",
-    "per_request",
-];
+/// The keys of a context tier beside [`PRICE_KEYS`].
+const CONTEXT_KEYS: &[&str] = &["above_input_tokens"];
 
-const TIER_KEYS: &[&str] = &[
-    "multiply",
-    "context_tiers",
-    "input",
-    "cached_input",
-    "cache_write",
-    "cache_write_1h",
-    "input_audio",
-    "input_image",
-    "input_video",
-    "output",
-    "reasoning",
-    "output_audio",
-    "output_image",
-    "output_video",
-    "per_request",
-];
+/// The keys of a tier beside [`PRICE_KEYS`].
+const TIER_KEYS: &[&str] = &["multiply", "context_tiers"];
 
 /// Prices of one place: those of any length, and those above a context length.
 #[derive(Default)]
@@ -206,7 +177,7 @@ impl Reader {
             return None;
         }
         let before = self.errors.len();
-        let fields = self.fields(node, "a tier", TIER_KEYS)?;
+        let fields = self.fields(node, "a tier", &[TIER_KEYS, &PRICE_KEYS].concat())?;
         let layers = self.layers(&fields);
         let named = layers.own != Prices::default() || !layers.contexts.is_empty();
         match (fields.get("multiply"), named) {
@@ -246,7 +217,10 @@ impl Reader {
             return layers;
         };
         for item in items {
-            let Some(fields) = self.fields(item, "a context tier", CONTEXT_KEYS) else { continue };
+            let Some(fields) = self.fields(item, "a context tier", &[CONTEXT_KEYS, &PRICE_KEYS].concat())
+            else {
+                continue;
+            };
             let before = self.errors.len();
             let prices = self.prices(&fields);
             let remedy = "write the prompt length above which these prices hold";
