@@ -64,82 +64,42 @@ BEGIN
   RETURN NULL;
 END $$;
 
-CREATE OR REPLACE FUNCTION tokenmeter.put_shed(instance uuid, day integer, totals jsonb) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  own uuid;
-  l tokenmeter.line;
-  of_day date := date '1970-01-01' + $2;
-BEGIN
-  PERFORM tokenmeter.require_owner(ARRAY[$1]);
-  own := tokenmeter.open_file($1);
-  l := jsonb_populate_record(NULL::tokenmeter.line,
-    CASE WHEN own = $1 THEN $3 ELSE tokenmeter.late_line($1, own, of_day, 'shed', $3) END ||
-    jsonb_build_object('instance', own, 'day', of_day, 'class', 'shed'));
-  IF own <> $1 AND greatest(l.exchanges, l.cost_pico, l.energy_exchanges, l.energy_nj, l.gpu_ns, l.gpu_hours_pico,
-                            l.gpu_energy_pico) = 0 THEN
-    RETURN;
-  END IF;
-  INSERT INTO tokenmeter.line SELECT l.*
-  ON CONFLICT ON CONSTRAINT line_pkey DO UPDATE SET
-    exchanges = excluded.exchanges,
-    input = excluded.input,
-    input_cached = excluded.input_cached,
-    input_cache_write = excluded.input_cache_write,
-    input_cache_write_1h = excluded.input_cache_write_1h,
-    input_audio = excluded.input_audio,
-    input_image = excluded.input_image,
-    input_video = excluded.input_video,
-    output = excluded.output,
-    output_reasoning = excluded.output_reasoning,
-    output_audio = excluded.output_audio,
-    output_image = excluded.output_image,
-    output_video = excluded.output_video,
-    cost_pico = excluded.cost_pico,
-    energy_exchanges = excluded.energy_exchanges,
-    energy_nj = excluded.energy_nj,
-    gpu_ns = excluded.gpu_ns,
-    gpu_hours_pico = excluded.gpu_hours_pico,
-    gpu_energy_pico = excluded.gpu_energy_pico;
-END $$;
-
-CREATE OR REPLACE FUNCTION tokenmeter.put_usage(instance uuid, day integer, totals jsonb) RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+-- Enters a total of a file under its key. `assignment` is the format of the assignment to each other column if the store
+-- has the key: a column that a later version adds is among them.
+CREATE FUNCTION tokenmeter.put_line(instance uuid, day integer, totals jsonb, class text, assignment text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   own uuid;
   n tokenmeter.line;
   of_day date := date '1970-01-01' + $2;
+  assignments text := (
+    SELECT string_agg(format($5, a.attname), ', ')
+    FROM pg_attribute a JOIN pg_constraint k ON k.conrelid = a.attrelid AND k.contype = 'p'
+    WHERE a.attrelid = 'tokenmeter.line'::regclass AND a.attnum > 0 AND NOT a.attisdropped AND a.attnum <> ALL (k.conkey));
 BEGIN
   PERFORM tokenmeter.require_owner(ARRAY[$1]);
   own := tokenmeter.open_file($1);
   n := jsonb_populate_record(NULL::tokenmeter.line,
-    CASE WHEN own = $1 THEN $3 ELSE tokenmeter.late_line($1, own, of_day, 'usage', $3) END ||
-    jsonb_build_object('instance', own, 'day', of_day, 'class', 'usage'));
+    CASE WHEN own = $1 THEN $3 ELSE tokenmeter.late_line($1, own, of_day, $4, $3) END ||
+    jsonb_build_object('instance', own, 'day', of_day, 'class', $4));
   IF own <> $1 AND greatest(n.exchanges, n.cost_pico, n.energy_exchanges, n.energy_nj, n.gpu_ns, n.gpu_hours_pico,
                             n.gpu_energy_pico) = 0 THEN
     RETURN;
   END IF;
-  INSERT INTO tokenmeter.line AS l SELECT n.*
-  ON CONFLICT ON CONSTRAINT line_pkey DO UPDATE SET
-    exchanges = greatest(l.exchanges, excluded.exchanges),
-    input = greatest(l.input, excluded.input),
-    input_cached = greatest(l.input_cached, excluded.input_cached),
-    input_cache_write = greatest(l.input_cache_write, excluded.input_cache_write),
-    input_cache_write_1h = greatest(l.input_cache_write_1h, excluded.input_cache_write_1h),
-    input_audio = greatest(l.input_audio, excluded.input_audio),
-    input_image = greatest(l.input_image, excluded.input_image),
-    input_video = greatest(l.input_video, excluded.input_video),
-    output = greatest(l.output, excluded.output),
-    output_reasoning = greatest(l.output_reasoning, excluded.output_reasoning),
-    output_audio = greatest(l.output_audio, excluded.output_audio),
-    output_image = greatest(l.output_image, excluded.output_image),
-    output_video = greatest(l.output_video, excluded.output_video),
-    cost_pico = greatest(l.cost_pico, excluded.cost_pico),
-    energy_exchanges = greatest(l.energy_exchanges, excluded.energy_exchanges),
-    energy_nj = greatest(l.energy_nj, excluded.energy_nj),
-    gpu_ns = greatest(l.gpu_ns, excluded.gpu_ns),
-    gpu_hours_pico = greatest(l.gpu_hours_pico, excluded.gpu_hours_pico),
-    gpu_energy_pico = greatest(l.gpu_energy_pico, excluded.gpu_energy_pico);
+  EXECUTE 'INSERT INTO tokenmeter.line AS l SELECT ($1).* ON CONFLICT ON CONSTRAINT line_pkey DO UPDATE SET ' ||
+    assignments USING n;
 END $$;
+
+REVOKE ALL ON FUNCTION tokenmeter.put_line FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION tokenmeter.put_shed(instance uuid, day integer, totals jsonb) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT tokenmeter.put_line($1, $2, $3, 'shed', '%1$I = excluded.%1$I')
+$$;
+
+CREATE OR REPLACE FUNCTION tokenmeter.put_usage(instance uuid, day integer, totals jsonb) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT tokenmeter.put_line($1, $2, $3, 'usage', '%1$I = greatest(l.%1$I, excluded.%1$I)')
+$$;
 
 INSERT INTO tokenmeter.version (version) VALUES (6);

@@ -103,6 +103,8 @@ fn role_writes_only_files_that_it_ships() {
             assert_eq!(code(&mut node_1, &sql), "TM001", "{sql}");
         }
     }
+    let sql = format!("SELECT tokenmeter.put_line('{FILE_1}', 20741, '{{}}', 'usage', '%I = 0')");
+    assert_eq!(code(&mut node_1, &sql), "42501", "only the other functions may call it");
     let error = send(&mut node_1, origin(2), "host", &batch(rows(20..30))).unwrap_err();
     assert!(error.message.contains("UPDATE tokenmeter.file SET owner = 'node_1'"), "{error}");
     // The remedy that the message names.
