@@ -19,6 +19,11 @@ pub(crate) fn name<T>(column: &Column<T>) -> Cow<'static, str> {
     }
 }
 
+/// Returns the columns that the store has.
+pub(crate) fn stored<T: Stored>() -> impl Iterator<Item = &'static Column<T>> {
+    T::columns().iter().filter(|column| column.in_store)
+}
+
 /// Returns the values of a column in rows, as a parameter of a statement. A sum is sent as text, because no number of a
 /// fixed size holds it.
 pub(crate) fn array<'r, T: 'static>(

@@ -2,7 +2,7 @@
 //! than this version.
 
 use ledger::Row;
-use ledger::column::{Column, Stored};
+use ledger::column::Column;
 use postgres::error::SqlState;
 use postgres::types::Type;
 use postgres::{Client, GenericClient};
@@ -35,7 +35,7 @@ pub(crate) const COMMENTS: &str = include_str!("schema/comments.sql");
 
 /// The columns of `exchange` that [`STEPS`] do not create.
 pub(crate) fn later_columns() -> impl Iterator<Item = &'static Column<Row>> {
-    Row::columns().iter().filter(|column| column.in_store && column.version > COLUMNS_OF_STEPS)
+    columns::stored::<Row>().filter(|column| column.version > COLUMNS_OF_STEPS)
 }
 
 /// Creates the schema or upgrades it to this version.

@@ -195,7 +195,7 @@ impl Columns {
         rows: impl ExactSizeIterator<Item = &'r T> + Clone,
         without: &[&str],
     ) -> Self {
-        let sent = T::columns().iter().filter(|column| column.in_store && !without.contains(&column.name));
+        let sent = columns::stored::<T>().filter(|column| !without.contains(&column.name));
         let (names, values) =
             sent.map(|column| (columns::name(column), columns::array(column, rows.clone()))).unzip();
         Self { table: T::TABLE, rows: rows.len(), names, values }

@@ -78,7 +78,7 @@ impl Central {
 fn select<T: Stored>() -> String {
     // Of two columns with one name the first is read.
     let mut first = String::new();
-    for column in T::columns().iter().filter(|column| column.in_store) {
+    for column in columns::stored::<T>() {
         let name = columns::name(column);
         // Writing to a string cannot fail.
         let _ = match column.sql {

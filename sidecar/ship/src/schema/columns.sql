@@ -1,2 +1,2 @@
--- Columns of the ledger's exchanges that came after `4.sql`, made of sidecar/ledger/src/columns.rs by the tests
+-- Columns of the ledger's exchanges that no version's tables have, made of sidecar/ledger/src/columns.rs by the tests
 -- (UPDATE_GOLDEN=1). Applied after the last version's tables.
