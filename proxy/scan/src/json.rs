@@ -188,12 +188,11 @@ impl Json {
             let byte = bytes[at];
             match self.expects {
                 Expects::String => {
-                    let role = self.role;
-                    let Some(end) = self.read_string(role, bytes, at, began) else {
+                    let Some(end) = self.read_string(bytes, at, began) else {
                         at = bytes.len();
                         continue;
                     };
-                    self.end_string(fields, role, &bytes[began..end], base + began, visit);
+                    self.end_string(fields, &bytes[began..end], base + began, visit);
                     at = end + 1;
                     continue;
                 }

@@ -16,7 +16,7 @@ pub(super) enum Role {
     Measure,
     Presence,
     Skip,
-    /// Like [`Role::Skip`], below [`MAX_DEPTH`].
+    /// Like [`Role::Skip`], below [`MAX_DEPTH`](crate::limits::MAX_DEPTH).
     Deeper,
 }
 
@@ -56,7 +56,7 @@ impl Json {
         }
         if stop.is_none() {
             // Stores the part that the next slice continues.
-            self.read_string(role, bytes, end, began);
+            self.read_string(bytes, end, began);
         }
         end
     }
@@ -82,13 +82,8 @@ impl Json {
 
     /// Reads on inside a string. Returns the offset of its closing quote, if it is in this slice; otherwise
     /// buffers the part that is needed.
-    pub(super) fn read_string(
-        &mut self,
-        role: Role,
-        bytes: &[u8],
-        mut at: usize,
-        began: usize,
-    ) -> Option<usize> {
+    pub(super) fn read_string(&mut self, bytes: &[u8], mut at: usize, began: usize) -> Option<usize> {
+        let role = self.role;
         while at < bytes.len() {
             if self.text.escape == Escape::No {
                 let stop = stop(&bytes[at..]).map_or(bytes.len(), |n| at + n);
@@ -128,12 +123,12 @@ impl Json {
     pub(super) fn end_string(
         &mut self,
         fields: &Fields,
-        role: Role,
         tail: &[u8],
         tail_at: usize,
         visit: &mut impl Visit,
     ) {
         let span = (!self.text.torn).then_some((tail_at, tail_at + tail.len()));
+        let role = self.role;
         match role {
             Role::Skip => self.after_value(),
             Role::Deeper => self.expects = Expects::Deeper,
