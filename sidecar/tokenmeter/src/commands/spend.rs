@@ -219,6 +219,18 @@ impl SpendArgs {
         }
     }
 
+    /// Returns the query with the days and months of the ledger's calendar.
+    ///
+    /// # Errors
+    /// If the range is empty by that calendar.
+    fn with_calendar(&self, query: Query, calendar: &Calendar) -> Result<Query, SpendError> {
+        let Query { range, billed, .. } = self.query(calendar, query.now_us);
+        if range.since_us >= range.until_us {
+            return Err(SpendError::NoTime);
+        }
+        Ok(Query { range, billed, ..query })
+    }
+
     /// Adds the files that the query names.
     fn with_files(&self, query: Query) -> Result<Query, SpendError> {
         let named = setting::named(
@@ -357,17 +369,12 @@ fn key(text: &str) -> Result<Key, String> {
 pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
     let ledger = args.ledger.named().map_err(SpendError::NoLedger)?;
     check_flags(args)?;
-    // Errors in the flags are reported before errors of the ledger.
+    // Errors in the files are reported before errors of the ledger.
     let now_us = ledger::now_us();
-    let query = args.query(&Calendar::default(), now_us);
-    if query.range.since_us >= query.range.until_us {
-        return Err(SpendError::NoTime);
-    }
-    let query = args.with_files(query)?;
+    let query = args.with_files(args.query(&Calendar::default(), now_us))?;
     progress::begin("reading");
     let source = Watched(open(&ledger)?);
-    let Query { range, billed, .. } = args.query(&source.calendar(), now_us);
-    let query = Query { range, billed, ..query };
+    let query = args.with_calendar(query, &source.calendar())?;
     match &args.output {
         Some(path) => {
             let mut file = BufWriter::new(LazyFile { path, file: None });

@@ -70,6 +70,24 @@ fn range_goes_by_the_time_zone() {
 }
 
 #[test]
+fn empty_range_is_refused_by_the_ledgers_calendar() {
+    let utc = Calendar::default();
+    let berlin = Calendar::of(Zone::named("Europe/Berlin").unwrap());
+    // November begins at 23:00 in Berlin.
+    for (line, in_utc, in_berlin) in [
+        ("spend --since 2026-11-01 --until 2026-10-31T23:30:00Z", false, true),
+        ("spend --since 2026-10-31T23:00:00Z --until 2026-11-01", true, false),
+        ("spend --since 2026-11 --until 2026-11-01", false, false),
+        ("spend", true, true),
+    ] {
+        for (calendar, is_valid) in [(&utc, in_utc), (&berlin, in_berlin)] {
+            let query = valid(line).with_calendar(query(line), calendar);
+            assert_eq!(query.is_ok(), is_valid, "{line} {calendar}");
+        }
+    }
+}
+
+#[test]
 fn keys_filters_and_formats_are_parsed() {
     let line = "spend --by tenant,model --by day,tenant --where tenant=a*,b --where ending!=complete --basis gpu --sort cost \
          --format focus --focus-version 1.4 --billing chargeback --round 2";
