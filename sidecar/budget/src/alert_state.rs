@@ -5,11 +5,11 @@
 //! before some day, without that day, held less. A rolling forecast is sent once in
 //! thirty days.
 
-use calendar::Calendar;
+use calendar::{Calendar, DAY_US};
 
 use crate::budget::{Budget, Threshold};
 use crate::forecast::forecast;
-use crate::period::{DAY_US, Period, ROLLING_DAYS, Span};
+use crate::period::{Period, ROLLING_DAYS, Span};
 use crate::spend::Spend;
 
 /// The alerts sent, and since when the forecast is above the limit.

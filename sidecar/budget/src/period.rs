@@ -1,7 +1,7 @@
 //! Periods of days by the ledger's calendar: a day, a week from Monday, a month, or the thirty days up to today.
 //! A charge belongs to the day on which its exchange ended.
 
-use calendar::Calendar;
+use calendar::{Calendar, month};
 use jiff::civil::{Date, date};
 use jiff::{Timestamp, ToSpan};
 
@@ -52,8 +52,8 @@ impl Period {
                 Span { start, end: start + 7 }
             }
             Self::Month => {
-                let day = date_of(day);
-                Span { start: number_of(day.first_of_month()), end: number_of(day.last_of_month()) + 1 }
+                let month = month::of_day(day);
+                Span { start: month::first_day(month), end: month::first_day(month + 1) }
             }
             Self::Rolling => Span { start: day - ROLLING_DAYS + 1, end: day + 1 },
         }
@@ -117,11 +117,10 @@ pub(crate) const ROLLING_DAYS: i32 = 30;
 /// Seconds in a day; computer clocks have no leap seconds.
 pub(crate) const DAY_S: i64 = 86_400;
 
-/// Microseconds in a day.
-pub const DAY_US: i64 = DAY_S * 1_000_000;
-
 #[cfg(test)]
 mod tests {
+    use calendar::DAY_US;
+
     use super::*;
 
     fn span(period: Period, day: &str) -> (String, String) {

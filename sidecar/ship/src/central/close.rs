@@ -122,7 +122,7 @@ impl Computed {
         let signed = transaction.execute_typed(
             "UPDATE tokenmeter.closing SET digest = $2, previous = decode(nullif($3, ''), 'hex'), document = $4::text::jsonb \
              WHERE month = date '1970-01-01' + $1 AND digest IS NULL",
-            &[(&first_day(month), Type::INT4), (&digest, Type::BYTEA), (&previous, Type::TEXT), (&document, Type::TEXT)],
+            &[(&month::first_day(month), Type::INT4), (&digest, Type::BYTEA), (&previous, Type::TEXT), (&document, Type::TEXT)],
         )?;
         if signed == 0 {
             return Ok(());
@@ -137,9 +137,9 @@ impl Computed {
                  VALUES ($1, date '1970-01-01' + $2, $3, date '1970-01-01' + $4, $5::text::jsonb)",
                 &[
                     (&Id(*file), Type::UUID),
-                    (&first_day(month), Type::INT4),
+                    (&month::first_day(month), Type::INT4),
                     (&&digest[..], Type::BYTEA),
-                    (&first_day(*rows_since), Type::INT4),
+                    (&month::first_day(*rows_since), Type::INT4),
                     (&parts.to_string(), Type::TEXT),
                 ],
             )?;
@@ -165,7 +165,7 @@ impl Central {
         let mut found = None;
         let sql = "SELECT closed_at, closed_by, role::text AS role, digest, document::text AS document \
                    FROM tokenmeter.closing WHERE month = date '1970-01-01' + $1";
-        self.each(sql, &[(&first_day(wanted), Type::INT4)], |row| {
+        self.each(sql, &[(&month::first_day(wanted), Type::INT4)], |row| {
             let digest: Option<Vec<u8>> = row.try_get("digest")?;
             let document =
                 row.try_get::<_, Option<&str>>("document")?.map(serde_json::from_str).transpose()?;
@@ -186,7 +186,7 @@ impl Central {
         let mut files = HashMap::new();
         let sql = "SELECT instance, digest, rows_since - date '1970-01-01' AS rows_since, parts::text AS parts \
                    FROM tokenmeter.closed_file WHERE month = date '1970-01-01' + $1";
-        self.each(sql, &[(&first_day(wanted), Type::INT4)], |row| {
+        self.each(sql, &[(&month::first_day(wanted), Type::INT4)], |row| {
             let file = ClosedFile {
                 digest: row.try_get("digest")?,
                 rows_since: month::of_day(row.try_get("rows_since")?),
@@ -214,7 +214,7 @@ impl Central {
                    FROM tokenmeter.file x \
                    LEFT JOIN tokenmeter.closed_file p ON p.instance = x.previous AND p.month < x.month \
                    WHERE x.month = date '1970-01-01' + $1 ORDER BY x.instance";
-        self.each(sql, &[(&first_day(wanted), Type::INT4)], |row| {
+        self.each(sql, &[(&month::first_day(wanted), Type::INT4)], |row| {
             let file: Id = row.try_get("instance")?;
             let previous: Option<Vec<u8>> = row.try_get("previous")?;
             let previous = previous.and_then(|previous| Digest::try_from(previous).ok());
@@ -286,7 +286,7 @@ impl Central {
         let mut found = None;
         let sql = "SELECT digest, to_char(month, 'YYYY-MM') AS name FROM tokenmeter.closing \
                    WHERE month < date '1970-01-01' + $1 ORDER BY month DESC LIMIT 1";
-        self.each(sql, &[(&first_day(wanted), Type::INT4)], |row| {
+        self.each(sql, &[(&month::first_day(wanted), Type::INT4)], |row| {
             let name: &str = row.try_get("name")?;
             let digest =
                 row.try_get::<_, Option<Vec<u8>>>("digest")?.and_then(|digest| Digest::try_from(digest).ok());
@@ -330,9 +330,4 @@ impl ClosedFile {
             }
         }
     }
-}
-
-/// Returns the first day of a month, since 1970: the store's value of the month.
-fn first_day(of: Month) -> i32 {
-    month::day(month::begin_us(of))
 }
