@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ledger::month;
-use ledger::period;
-use ledger::source::DAY_US;
+use ledger::period::Time;
 use origin::fields::{self, Fields};
 use origin::file::{self, Node, Shape};
 use origin::{Diagnostic, Diagnostics, Origin};
@@ -185,9 +184,11 @@ impl Reader {
     /// Reads the first instant of a day.
     fn day(&mut self, node: Node) -> Option<i32> {
         let (text, origin) = fields::text("valid_from", node, &mut self.errors)?;
-        match period::instant(&text) {
-            Ok(us) if us.rem_euclid(DAY_US) == 0 => Some(month::day(us)),
-            _ => {
+        match Time::read(&text) {
+            Ok(Time::Month(month)) => Some(month::first_day(month)),
+            Ok(Time::Day(day)) => Some(day),
+            // Midnight of UTC is within a day of another time zone.
+            Ok(Time::Instant(_)) | Err(_) => {
                 let problem = format!("`valid_from`: `{}` is not a day", text.escape_debug());
                 self.error(
                     &origin,
@@ -202,13 +203,13 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use ledger::period;
+    use ledger::{month, period};
 
     use super::Attributes;
     use crate::Key;
 
     fn day(text: &str) -> i32 {
-        ledger::month::day(period::instant(text).expect("a day"))
+        month::day(period::instant(text).expect("a day"))
     }
 
     fn value(attributes: &Attributes, tenant: &str, at: &str, key: &str) -> Option<String> {
@@ -285,6 +286,10 @@ mod tests {
             ("tenants:\n- {tenant: x, owner: \"a\\nb\"}", "`owner` is too long or has control characters"),
             ("tenants:\n- {tenant: x, valid_from: soon}", "`valid_from`: `soon` is not a day"),
             ("tenants:\n- {tenant: x, valid_from: \"2026-10-01T12:00:00Z\"}", "is not a day"),
+            (
+                "tenants:\n- {tenant: x, valid_from: \"2026-10-01T00:00:00Z\"}",
+                "midnight of the ledger's time zone",
+            ),
             ("tenants:\n- {tenant: x, tags: [a]}", "`tags` is not a map"),
             ("tenants:\n- {tenant: x, tags: {owner: a}}", "`owner` cannot be the name of a tag"),
             ("tenants:\n- {tenant: x, tags: {a: 1, a: 2}}", "`a` is set twice"),
