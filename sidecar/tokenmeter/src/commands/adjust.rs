@@ -79,12 +79,11 @@ pub(crate) fn run(args: &AdjustArgs) -> Result<String, LedgerError> {
     let who = operator::name(args.who.as_deref(), &ThisMachine);
     let now_us = ledger::now_us();
     let source = spend::open(&named).map_err(|error| LedgerError::Store(error.to_string().into()))?;
+    let calendar = source.calendar();
     check_month(&*source, args.month, now_us).map_err(LedgerError::Store)?;
     drop(source);
     let is_new = if is_postgres(&named) {
         let mut store = Amender::open(&address(&named)?).map_err(|error| LedgerError::Store(error.into()))?;
-        // The store has the days of UTC.
-        let calendar = ledger::Calendar::default();
         adjustment
             .enter(&calendar, &who, now_us, |amendment| Ok(store.amend(amendment)?))
             .map_err(LedgerError::Store)?

@@ -73,13 +73,14 @@ impl RepriceArgs {
 /// Reprices, and prints the result.
 pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
     let ledger = args.ledger.named().map_err(RepriceError::NoLedger)?;
-    let calendar = match is_postgres(&ledger) {
-        true => Calendar::default(),
-        false => ledger::calendar(Path::new(&ledger)).map_err(|error| RepriceError::Ledger(error.into()))?,
-    };
-    let store = match is_postgres(&ledger) {
-        true => Some(super::ledger::address(&ledger).map_err(|error| RepriceError::Store(Box::new(error)))?),
-        false => None,
+    let (store, calendar) = if is_postgres(&ledger) {
+        let address =
+            super::ledger::address(&ledger).map_err(|error| RepriceError::Store(Box::new(error)))?;
+        // A store has the days of UTC.
+        (Some(address), Calendar::default())
+    } else {
+        let calendar = ledger::calendar(Path::new(&ledger));
+        (None, calendar.map_err(|error| RepriceError::Ledger(error.into()))?)
     };
     progress::begin("reading");
     let book = book(&args.prices)?;
