@@ -41,7 +41,7 @@ fn broken(folder: &Folder, file: &str) -> BTreeSet<String> {
 fn validator_reports_only_known_differences_of_1_0() {
     let folder = Folder::with_a_ledger();
     let ours: BTreeSet<_> = NOT_FOR_US.iter().map(|(rule, _)| (*rule).to_owned()).collect();
-    for (file, flags) in [("month.csv", "--by month"), ("day.csv", "--by day --billing chargeback")] {
+    for (file, flags) in [("month.csv", "--by month"), ("day.csv", "--by day --focus-billing chargeback")] {
         let line = format!("tokenmeter spend --ledger tokenmeter.db --format focus {flags} --output {file}");
         printed(command(&folder, "bash").args(["-c", &line]).output().expect("it runs"), &line);
         assert_eq!(broken(&folder, file), ours, "{file}");

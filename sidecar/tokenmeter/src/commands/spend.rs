@@ -150,7 +150,6 @@ struct FocusFlags {
     version: Version,
     #[arg(
         long = "focus-billing",
-        visible_alias = "billing",
         value_name = "NAME",
         value_parser = one_of(Billing::ALL, Billing::name),
         help = with_variable(
