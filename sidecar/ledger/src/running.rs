@@ -60,9 +60,7 @@ impl Plan {
             clock: Arc::new(now_us),
         }
     }
-}
 
-impl Plan {
     /// Returns the calendar of the ledger if it is started now. Rows get their days by it until the writer has opened
     /// the ledger.
     pub fn calendar(&self) -> Calendar {

@@ -90,17 +90,19 @@ fn read(text: Option<String>) -> Result<Calendar, Error> {
     }
 }
 
-/// Writes the calendar of a ledger into a new file. A ledger of UTC has no such fact, like files of earlier versions.
-pub(crate) fn write(txn: &Txn<'_>, calendar: &Calendar) -> Result<(), Error> {
-    if *calendar == read(txn.text(TIME_ZONE)?)? {
-        return Ok(());
+/// Writes the calendar of a ledger into a file. Returns false if the file has it. A ledger of UTC has no such fact, like
+/// files of earlier versions.
+pub(crate) fn write(txn: &Txn<'_>, calendar: &Calendar) -> Result<bool, Error> {
+    let is_new = *calendar != read(txn.text(TIME_ZONE)?)?;
+    if is_new {
+        txn.fact(TIME_ZONE, ValueRef::Text(calendar.to_string().as_bytes()))?;
     }
-    txn.fact(TIME_ZONE, ValueRef::Text(calendar.to_string().as_bytes()))
+    Ok(is_new)
 }
 
 /// Writes the calendar of a ledger into its open file, with an event of the audit trail if it has changed.
 pub(crate) fn record(txn: &mut Txn<'_>, calendar: &Calendar, who: &str, now_us: i64) -> Result<(), Error> {
-    if *calendar == read(txn.text(TIME_ZONE)?)? {
+    if !write(txn, calendar)? {
         return Ok(());
     }
     tracing::info!("the time zone of the ledger's days and months: {calendar}");
@@ -110,7 +112,7 @@ pub(crate) fn record(txn: &mut Txn<'_>, calendar: &Calendar, who: &str, now_us: 
         who,
         &serde_json::json!({ "calendar": calendar.to_string() }).to_string(),
     )?;
-    write(txn, calendar)
+    Ok(())
 }
 
 /// Reads the calendar of a ledger again before its first file is opened: another process may have written the ledger
