@@ -97,7 +97,7 @@ columns! {
     ContractedUnitPrice, ALL, NULL, "as ListUnitPrice", unit_price;
     EffectiveCost, ALL, NEVER, "charge by price, or by GPU", |charge, _| money(charge.cost_pico).to_string();
     HostProviderName, SINCE_1_3, NULL, "--issuer: whose machines", |_, options| options.issuer.clone();
-    InvoiceDetailId, SINCE_1_4, NULL, "none: there is no invoice", |_, _| String::new();
+    InvoiceDetailId, SINCE_1_4, NULL, "none: lines of a statement have no numbers", |_, _| String::new();
     InvoiceId, ALL, NULL, "number of the tenant's statement of a closed month, if charged back", |charge, options| match options.billing {
         Billing::Showback => String::new(),
         Billing::Chargeback => text(charge.statement.as_deref()),
