@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ledger::{Calendar, Ledger, Range, Source, SourceError, Store, period};
+use ledger::{Calendar, Ledger, Range, Source, SourceError, Store, month, period};
 use live::{DailySpend, IncludedSpend, MonthSpend, TenantSpend};
 use metrics::{Metrics, units};
 use page::Cached;
@@ -56,7 +56,7 @@ fn without_spend(calendar: &Calendar, now_us: i64) -> MonthSpend {
     let month = calendar.month(now_us);
     let range = Range::of_month(calendar, month);
     MonthSpend {
-        month: period::month(month),
+        month: month::name(month),
         time_zone: calendar.zone(month).name().to_owned(),
         since_unix_ms: range.since_us / 1000,
         until_unix_ms: range.until_us / 1000,

@@ -11,7 +11,7 @@ const DAY_US: i64 = 86_400_000_000;
 
 fn month_of(rows: impl Iterator<Item = Row>) -> Place {
     let place = Place::new();
-    let month = ledger::month::of(NOON_US);
+    let month = month::of(NOON_US);
     let rows: Vec<_> = rows.map(|row| (month, row, None)).collect();
     let rates = [rate(0), rate(1)].map(|charge| match charge {
         Charge::Priced { rate, .. } => rate,

@@ -1,4 +1,4 @@
-//! Days, weeks, months and times as text. Days are those of a ledger's calendar; times are written in UTC.
+//! Days, weeks and times as text. Days are those of a ledger's calendar; times are written in UTC.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -24,7 +24,7 @@ impl Time {
     /// # Errors
     /// If the text is not a time; the message names the forms.
     pub fn read(text: &str) -> Result<Self, String> {
-        if let Some(month) = month_of(text) {
+        if let Some(month) = month::read(text) {
             return Ok(Self::Month(month));
         }
         if let Ok(date) = text.parse::<Date>()
@@ -58,16 +58,6 @@ pub fn instant(text: &str) -> Result<i64, String> {
     Time::read(text).map(|time| time.instant_us(&Calendar::default()))
 }
 
-/// Returns the month of a text like `2026-10`.
-pub fn month_of(text: &str) -> Option<Month> {
-    month::read(text)
-}
-
-/// Returns the month of a day.
-pub fn month_at(day: i32) -> Month {
-    month::of_day(day)
-}
-
 /// Returns a day as `2026-10-05`.
 pub fn day(day: i32) -> String {
     date_of(day).to_string()
@@ -77,11 +67,6 @@ pub fn day(day: i32) -> String {
 pub fn week(day: i32) -> String {
     let week = date_of(day).iso_week_date();
     format!("{:04}-W{:02}", week.year(), week.week())
-}
-
-/// Returns a month as `2026-10`.
-pub fn month(month: Month) -> String {
-    month::name(month)
 }
 
 /// Returns an instant as `2026-10-05T12:00:00Z`, in whole seconds.
@@ -102,7 +87,7 @@ fn days_of(date: Date) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Time, day, instant, month, month_at, month_of, time, week};
+    use super::{Time, day, instant, time, week};
     use crate::source::DAY_US;
     use crate::{Calendar, Zone};
 
@@ -122,7 +107,6 @@ mod tests {
         {
             assert!(instant(text).is_err_and(|error| error.contains("2026-10-05")), "{text}");
         }
-        assert_eq!(month_of("2026-10"), Some(681));
         let weeks = [0, 3, 4, 19_722, 19_723].map(week);
         assert_eq!(weeks, ["1970-W01", "1970-W01", "1970-W02", "2023-W52", "2024-W01"]);
         assert_eq!((day(19_782).as_str(), time(-1).as_str()), ("2024-02-29", "1969-12-31T23:59:59Z"));
@@ -141,9 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn days_and_months_have_numbers_and_names() {
-        assert_eq!((month_at(19_782), month(681).as_str()), (649, "2026-10"));
-        // Days that no date can name are the first and the last.
+    fn days_that_no_date_can_name_are_the_first_and_the_last() {
         assert_eq!([i32::MIN, i32::MAX].map(day), ["-009999-01-01", "9999-12-31"]);
     }
 }

@@ -71,7 +71,7 @@ fn billed(place: &Place, range: &Range) -> Vec<(String, String, u64)> {
             Ok(())
         })
         .unwrap();
-    found.into_iter().map(|((month, day), count)| (period::month(month), period::day(day), count)).collect()
+    found.into_iter().map(|((month, day), count)| (month::name(month), period::day(day), count)).collect()
 }
 
 fn written(expected: &[(&str, &str, u64)]) -> Vec<(String, String, u64)> {

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use ledger::period;
+use ledger::month;
 use ledger::source::{DeviceTotal, Month, Source, SourceError};
 use ledger::{Class, DailyTotal, GpuSums};
 
@@ -134,7 +134,7 @@ pub(crate) fn pooled(devices: Vec<DeviceTotal>) -> Vec<DeviceTotal> {
 
 /// Returns true for usage that is billed in its own month.
 fn is_weight(billed: Month, line: &DailyTotal) -> bool {
-    line.key.class != Class::Correction && billed == period::month_at(line.key.day)
+    line.key.class != Class::Correction && billed == month::of_day(line.key.day)
 }
 
 fn split_use(sums: &GpuSums, weights: &[i128]) -> Vec<GpuSums> {

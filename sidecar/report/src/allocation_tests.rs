@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ledger::source::{DeviceTotal, Share};
-use ledger::{GpuSums, period};
+use ledger::{GpuSums, month};
 use proptest::prelude::*;
 
 use super::split;
@@ -64,7 +64,7 @@ fn naive(memory: &Memory, idle: Idle) -> BTreeMap<String, [i128; 4]> {
         let tenant = line.key.tenant.to_string();
         let used = numbers(&line.sums.gpu);
         sums.entry(tenant.clone()).or_default().iter_mut().zip(used).for_each(|(sum, more)| *sum += more);
-        if billed == period::month_at(line.key.day) {
+        if billed == month::of_day(line.key.day) {
             let weight = weights.entry(line.key.day).or_default().entry(tenant).or_default();
             *weight = if idle == Idle::Even { 1 } else { *weight + used[2] + used[3] };
         }
@@ -193,7 +193,7 @@ pub(crate) fn by_hand() -> Memory {
         row.tenant = tenant.into();
         row.ended_us = i64::from(FIRST_DAY) * ledger::source::DAY_US + 1;
         let used = ledger::source::Used { gpu_hours_pico: pico, gpu_ns: Some(0), ..Default::default() };
-        memory.rows.push((period::month_at(FIRST_DAY), row, Some(used)));
+        memory.rows.push((month::of_day(FIRST_DAY), row, Some(used)));
     }
     for day in [FIRST_DAY, FIRST_DAY + 1] {
         for hw_id in ["GPU-1", "GPU-2"] {

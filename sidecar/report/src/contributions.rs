@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ledger::corrections::{ChargeChange, Corrections};
-use ledger::period;
 use ledger::source::{Month, Range, Source, SourceError};
 use ledger::{Calendar, Class, DailyTotal, Row, Sums, TotalKey};
+use ledger::{month, period};
 use meter::Provenance;
 use price::{Charge, Rate, Unpriced};
 
@@ -80,7 +80,7 @@ impl<'a> Contribution<'a> {
             Key::Currency => rate.map_or(Value::Null, |rate| Value::Text(rate.currency.code().into())),
             Key::Day => Value::Day(self.day),
             Key::Week => Value::week_of(self.day),
-            Key::Month => Value::Month(period::month_at(self.day)),
+            Key::Month => Value::Month(month::of_day(self.day)),
             Key::Billed => Value::Month(self.billed),
             Key::Class => Value::Word(line.key.class.name()),
             Key::InputProvenance => Value::Word(line.key.input_provenance.name()),

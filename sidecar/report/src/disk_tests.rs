@@ -250,7 +250,7 @@ fn options() -> Options {
 #[test]
 fn closed_month_has_its_digest_in_focus() {
     let (_, place) = book(6);
-    let october = period::month_of("2026-10").unwrap();
+    let october = month::read("2026-10").unwrap();
     let signed = ledger::close(&place.ledger(), october, "finance", 1_900_000_000_000_000).unwrap();
     let mut text = Vec::new();
     let store = Store::open_read(&place.ledger()).unwrap();
@@ -318,7 +318,7 @@ fn store_is_one_snapshot_while_rows_are_entered() {
 #[test]
 fn report_reads_only_files_of_its_days() {
     let of_range = |range: Range| Query { range, ..query(&[Key::Tenant]) };
-    let november_us = month::begin_us(period::month_of("2026-11").unwrap());
+    let november_us = month::begin_us(month::read("2026-11").unwrap());
     let october = of_range(Range { since_us: i64::MIN, until_us: november_us });
     let november = of_range(Range { since_us: november_us, until_us: i64::MAX });
     let spoiled = |late: bool, month: &str, sql: &str| {
@@ -329,7 +329,7 @@ fn report_reads_only_files_of_its_days() {
             memory.corrections.clear();
         }
         put(&memory, &place.ledger());
-        let month = period::month_of(month).unwrap();
+        let month = month::read(month).unwrap();
         let store = Store::open_read(&place.ledger()).unwrap();
         let (_, file) = store.months().find(|(is, _)| *is == month).unwrap();
         Connection::open(file).unwrap().execute_batch(sql).unwrap();

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ledger::period;
+use ledger::month;
 use ledger::source::{DeviceTotal, Share, Source, SourceError};
 use ledger::{Calendar, Class};
 use meter::Provenance;
@@ -312,7 +312,7 @@ pub(crate) fn note_rows_gone(
         let mut filters = query.filters.iter().filter(|filter| !filter.key.is_of_rate());
         notes.first_rates |= view.is_by_rate(query)
             && !contribution.with_counts
-            && (view == CorrectionView::Used || contribution.billed == period::month_at(line.key.day))
+            && (view == CorrectionView::Used || contribution.billed == month::of_day(line.key.day))
             && filters.all(|filter| filter.accepts(&value(query, contribution, filter.key, rate)));
         return;
     }
@@ -328,7 +328,7 @@ pub(crate) fn note_rows_gone(
 
 pub(crate) fn note(notes: &mut Notes, contribution: &Contribution<'_>, query: &Query) {
     let (line, basis) = (contribution.line, query.basis);
-    let month = if query.billed.is_some() { contribution.billed } else { period::month_at(line.key.day) };
+    let month = if query.billed.is_some() { contribution.billed } else { month::of_day(line.key.day) };
     notes.months.entry(month).or_default();
     if query.asks_for_attributes() && query.attributes.of(&line.key.tenant, line.key.day).is_none() {
         notes.without_attributes(&line.key.tenant);
@@ -384,7 +384,7 @@ fn value_of(device: &DeviceTotal, key: Key, mark: Option<Key>) -> Value {
     match key {
         Key::Day => Value::Day(device.day),
         Key::Week => Value::week_of(device.day),
-        Key::Month | Key::Billed => Value::Month(period::month_at(device.day)),
+        Key::Month | Key::Billed => Value::Month(month::of_day(device.day)),
         Key::Currency => Value::Word("USD"),
         key if Some(key) == mark => Value::Word(device.share.mark()),
         _ => Value::Null,
@@ -393,7 +393,7 @@ fn value_of(device: &DeviceTotal, key: Key, mark: Option<Key>) -> Value {
 
 /// Returns true if GPU use without an exchange is in the month of the bill: it is billed in its own.
 pub(crate) fn is_billed(query: &Query, device: &DeviceTotal) -> bool {
-    query.billed.is_none_or(|month| month == period::month_at(device.day))
+    query.billed.is_none_or(|month| month == month::of_day(device.day))
 }
 
 pub(crate) fn selects_device(query: &Query, device: &DeviceTotal) -> bool {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use ledger::period;
+use ledger::month;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::ser::{Formatter, Serializer as Json};
 
@@ -36,7 +36,7 @@ pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Res
                 round,
             })
             .collect(),
-        months: months.map(|(month, state)| (period::month(*month), state.name())).collect(),
+        months: months.map(|(month, state)| (month::name(*month), state.name())).collect(),
         notes: report.sentences(round),
     };
     document.serialize(&mut Json::with_formatter(&mut *to, RowALine::default()))?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ledger::period;
+use ledger::{month, period};
 
 /// A key by which a report can be grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -258,7 +258,7 @@ impl fmt::Display for Value {
             Self::Word(word) => f.write_str(word),
             Self::Day(day) => f.write_str(&period::day(*day)),
             Self::Week(monday) => f.write_str(&period::week(*monday)),
-            Self::Month(month) => f.write_str(&period::month(*month)),
+            Self::Month(month) => f.write_str(&month::name(*month)),
             Self::Null => Ok(()),
         }
     }

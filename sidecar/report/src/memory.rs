@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chance::Chance;
 use ledger::corrections::id_of;
-use ledger::period;
+use ledger::month;
 use ledger::source::{
     Closure, Correction, DAY_US, DeviceTotal, Gap, Month, Range, Share, Source, SourceError, Used,
 };
@@ -212,7 +212,7 @@ impl Memory {
                 gpu_energy_pico: i64::try_from(chance.below(100_000_000)).expect("small"),
             });
             // Rows that arrive after their month was closed are billed in the next.
-            let own = period::month_at(row.day());
+            let own = month::of_day(row.day());
             let billed = own + i32::from(chance.below(10) == 0);
             match chance.below(8) {
                 0 => memory.shed.push((

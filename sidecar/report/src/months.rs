@@ -1,7 +1,7 @@
 //! The months of a report and whether each is closed, so that a bill shows if it can still change.
 
 use ledger::Calendar;
-use ledger::period;
+use ledger::month;
 use ledger::source::{Month, Range};
 
 /// The state of a month.
@@ -74,8 +74,8 @@ pub(super) fn sentence<'a>(
 /// Formats months that are in order; three and more in sequence are one span: `2026-01 to 2026-03, 2026-05`.
 pub fn spans(months: &[Month]) -> String {
     let spans = months.chunk_by(|one, next| one + 1 == *next).flat_map(|span| match span {
-        [first, _, .., last] => vec![format!("{} to {}", period::month(*first), period::month(*last))],
-        few => few.iter().map(|month| period::month(*month)).collect(),
+        [first, _, .., last] => vec![format!("{} to {}", month::name(*first), month::name(*last))],
+        few => few.iter().map(|month| month::name(*month)).collect(),
     });
     spans.collect::<Vec<_>>().join(", ")
 }

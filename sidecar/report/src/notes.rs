@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ledger::LACKS_LOG;
-use ledger::period;
 use ledger::source::{Gap, Gone, Month, Range, Source, SourceError};
 use ledger::{Calendar, GpuSums};
+use ledger::{month, period};
 use text::{group_thousands, money};
 
 use super::months::{self, MonthState};
@@ -316,7 +316,7 @@ fn exchanges_are(count: i128) -> String {
 }
 
 fn of_gone(gone: &Gone, calendar: &Calendar, range: &Range) -> String {
-    let month = period::month(gone.month);
+    let month = month::name(gone.month);
     let lacks = match calendar.month_begin_us(gone.month) < range.until_us {
         true => "what is in it is not in the sums",
         false => "what came late or was corrected in it is not in the sums",

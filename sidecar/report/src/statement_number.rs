@@ -1,7 +1,7 @@
 //! The number of a statement: month, tenant and the first digits of the sign-off's digest. It is also the name of the
 //! statement's files, so it has no character with a meaning in a path or a shell, and `InvoiceId` in FOCUS.
 
-use ledger::period;
+use ledger::month;
 use ledger::source::Month;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -21,7 +21,7 @@ const DRAFT: &str = "DRAFT";
 /// unless the month is signed off.
 pub fn statement_number(month: Month, tenant: &str, digest: Option<&str>) -> String {
     let digest = digest.map_or(DRAFT, |digest| digest.get(..DIGEST_DIGITS).unwrap_or(digest));
-    format!("{}-{}-{digest}", period::month(month), encoded(tenant))
+    format!("{}-{}-{digest}", month::name(month), encoded(tenant))
 }
 
 /// Returns a name percent-encoded. A long one is cut, and a hash of the whole keeps it different from others.

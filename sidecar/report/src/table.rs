@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ledger::period;
+use ledger::{month, period};
 use text::{Decimal, group_thousands, nano, table};
 
 use super::column::{self, Cell, rounded};
@@ -85,7 +85,7 @@ fn title(query: &Query) -> String {
         (since, i64::MAX) => format!("since {}", period::time(since)),
         (since, until) => format!("from {} until {}", period::time(since), period::time(until)),
     };
-    let billed = billed.map_or_else(String::new, |month| format!(", billed in {}", period::month(month)));
+    let billed = billed.map_or_else(String::new, |month| format!(", billed in {}", month::name(month)));
     let only: String = filters.iter().map(|filter| format!(", only {filter}")).collect();
     format!("{by}, {time} (UTC){billed}{only}")
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::source::{DAY_US, Gap};
-use ledger::{Calendar, Range, Zone, month, period};
+use ledger::{Calendar, Range, Zone, month};
 use ledger::{Class, DailyTotal};
 use meter::{Provenance, TokenType};
 use price::Charge;
@@ -433,15 +433,15 @@ fn filters_and_billing_months() {
     let filters = ["tenant=acme", "ending!=error*", "day=2026-10-*"];
     let filters = filters.iter().map(|text| Filter::read(text).expect("a filter")).collect();
     let filtered = report(&memory, &Query { filters, ..query(&[Key::Model]) });
-    let november = period::month_of("2026-11").expect("a month");
-    let day = |line: &DailyTotal| period::month_at(line.key.day) < november;
+    let november = month::read("2026-11").expect("a month");
+    let day = |line: &DailyTotal| month::of_day(line.key.day) < november;
     let expected = twin(&memory, &[Key::Model], |line| {
         &*line.key.tenant == "acme" && !line.key.ending.starts_with("error") && day(line)
     });
     assert_eq!(seen(&filtered), expected);
     let by_month = report(&memory, &query(&[Key::Billed]));
     for group in by_month.groups {
-        let month = period::month_of(&group.values[0].to_string());
+        let month = month::read(&group.values[0].to_string());
         let alone = report(&memory, &Query { billed: month, ..query(&[Key::Billed]) });
         assert!(alone.groups.contains(&group));
     }
@@ -492,7 +492,7 @@ fn left_out_counts_only_selected_exchanges() {
     ] {
         assert_eq!(of(filters, None), expected, "{filters:?}");
     }
-    let october = period::month_of("2026-10").expect("a month");
+    let october = month::read("2026-10").expect("a month");
     for billed in [october, october + 1] {
         let expected = lines.iter().filter(|(month, _)| *month == billed).count();
         assert_eq!(of(&[], Some(billed)), i128::try_from(expected).expect("few"), "{billed}");

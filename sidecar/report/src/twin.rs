@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ledger::period;
 use ledger::{Class, DailyTotal, Row, TotalKey};
+use ledger::{month, period};
 use meter::{ExchangeId, TokenType};
 
 use super::memory::Memory;
@@ -47,7 +47,7 @@ fn word(memory: &Memory, line: &DailyTotal, billed: i32, key: Key) -> String {
             period::week(monday)
         }
         Key::Month => period::day(line.key.day)[..7].to_owned(),
-        Key::Billed => period::month(billed),
+        Key::Billed => month::name(billed),
         Key::Class => line.key.class.name().to_owned(),
         Key::InputProvenance => line.key.input_provenance.name().to_owned(),
         Key::OutputProvenance => line.key.output_provenance.name().to_owned(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ledger::period;
+use ledger::month;
 use price::{Book, Charge};
 use proptest::prelude::*;
 
@@ -121,7 +121,7 @@ fn own_gpus_are_compared_by_hand() {
     let (billed, row, used) = &mut memory.rows[0];
     row.tokens.by_type = [0; meter::TokenType::ALL.len()];
     row.tokens.by_type[meter::TokenType::Output as usize] = 10;
-    (row.model, row.tenant, *billed) = ("llama-3".into(), "acme".into(), period::month_at(FIRST_DAY));
+    (row.model, row.tenant, *billed) = ("llama-3".into(), "acme".into(), month::of_day(FIRST_DAY));
     *used = Some(ledger::source::Used { gpu_hours_pico: 15_000_000, gpu_ns: Some(1), ..Default::default() });
     memory.devices.truncate(1);
     memory.devices[0].sums =

@@ -53,7 +53,7 @@ pub(crate) fn page(statement: &Statement) -> Markup {
 }
 
 fn head(statement: &Statement) -> Markup {
-    let month = period::month(statement.month);
+    let month = month::name(statement.month);
     let last = period::day(month::first_day(statement.month + 1) - 1);
     html! {
         h1 { "Statement of LLM usage" }
@@ -139,7 +139,7 @@ fn adjustments(statement: &Statement) -> Markup {
                 @for (line, amount) in adjustments.iter().zip(amounts) {
                     tr {
                         td { (printable(&line.reason)) }
-                        td.k { (period::month(line.month)) }
+                        td.k { (month::name(line.month)) }
                         td.n { (amount) " " (line.currency.code()) }
                     }
                 }
@@ -265,7 +265,7 @@ fn provenance(statement: &Statement) -> Markup {
 }
 
 fn sign_off(statement: &Statement) -> Markup {
-    let month = period::month(statement.month);
+    let month = month::name(statement.month);
     html! {
         @match &statement.closure {
             Closure::Closed { digest: Some(digest), instances } => {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use ledger::source::Month;
-use ledger::{Closure, Range, Source, SourceError, Zone, adjust, period};
+use ledger::{Closure, Range, Source, SourceError, Zone, adjust, month};
 use price::{Currency, Rate};
 use report::{Basis, Column, Filter, Group, Key, Query, Report, Value, make, sheet, statement_number};
 use text::{Glob, nearest};
@@ -185,7 +185,7 @@ fn by_model(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
 
 /// Returns the error of a tenant without charges, with the name that was probably meant.
 fn no_charges(source: &dyn Source, tenant: &str, month: Month, now_us: i64) -> Result<String, SourceError> {
-    let month_name = period::month(month);
+    let month_name = month::name(month);
     let all = make(source, &query(&[Key::Tenant], None, month, now_us))?;
     let names: Vec<String> =
         all.groups.iter().filter_map(|group| group.values.first()).map(ToString::to_string).collect();
@@ -225,7 +225,7 @@ fn rates(
     let of_adjustment = |((day, id), pico): ((i32, Option<[u8; 16]>), i128)| {
         let rate = rates.iter().find(|rate| Some(rate.id) == id)?;
         let (currency, reason) = (rate.currency, Arc::clone(&rate.entry));
-        Some(AdjustmentLine { currency, month: period::month_at(day), reason, pico })
+        Some(AdjustmentLine { currency, month: month::of_day(day), reason, pico })
     };
     let mut adjustments: Vec<_> = adjusted.into_iter().filter_map(of_adjustment).collect();
     adjustments.sort();

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use ledger::period;
 use ledger::source::{Month, Range, Share, Source, SourceError};
 use ledger::{Calendar, Class, adjust, month};
 use meter::TokenType;
@@ -256,7 +255,7 @@ const UNKNOWN: &str = "unknown";
 fn first_day(query: &Query, day: i32) -> i32 {
     match query.by.contains(&Key::Day) {
         true => day,
-        false => month::first_day(period::month_at(day)),
+        false => month::first_day(month::of_day(day)),
     }
 }
 
@@ -272,7 +271,7 @@ fn devices(
 ) -> Result<(), SourceError> {
     for device in pooled(source.devices(&query.range)?) {
         let place = |bearer: Option<&Bearer>| Place {
-            billed: period::month_at(device.day),
+            billed: month::of_day(device.day),
             day: first_day(query, device.day),
             share: Some(device.share),
             tenant: bearer.map_or(Value::Null, |(tenant, _)| Value::Text(Arc::clone(tenant))),
@@ -324,7 +323,7 @@ fn row(
     rate: Option<&Arc<Rate>>,
     digest: Option<Arc<str>>,
 ) -> Charge {
-    let own = period::month_at(place.day);
+    let own = month::of_day(place.day);
     let after = if query.by.contains(&Key::Day) { place.day + 1 } else { month::first_day(own + 1) };
     let [start, end] = [place.day, after].map(|day| calendar.begin_us(day));
     let kind = match (place.billed == own, place.correction) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ledger::corrections::id_of;
 use ledger::source::{Correction, DAY_US, DeviceTotal, Share, Used};
-use ledger::{Class, DailyTotal, GpuSums, Range, Sums, TotalKey, period};
+use ledger::{Class, DailyTotal, GpuSums, Range, Sums, TotalKey, month, period};
 use meter::{Provenance, TokenType};
 use price::{Book, Charge, Rate};
 use proptest::prelude::*;
@@ -421,7 +421,7 @@ fn of_exchanges(rate: &Arc<Rate>, exchanges: &[&[(TokenType, u64)]]) -> Memory {
         row.tokens.by_type = [0; TokenType::ALL.len()];
         tokens.iter().for_each(|(kind, count)| row.tokens.by_type[*kind as usize] = *count);
         row.charge = Charge::Priced { cost: cost(rate, &row.tokens), rate: Arc::clone(rate) };
-        memory.rows.push((period::month_at(FIRST_DAY), row.clone(), None));
+        memory.rows.push((month::of_day(FIRST_DAY), row.clone(), None));
     }
     memory
 }

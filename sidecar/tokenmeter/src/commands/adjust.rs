@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use ledger::source::Month;
-use ledger::{Adjustment, Range, Source, SourceError, month, period};
+use ledger::{Adjustment, Range, Source, SourceError, month};
 use price::Currency;
 use report::months::spans;
 use ship::Amender;
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &AdjustArgs) -> Result<String, LedgerError> {
 fn check_month(source: &dyn Source, asked: Month, now_us: i64) -> Result<(), SourceError> {
     let mut known = BTreeSet::from([source.calendar().month(now_us)]);
     source.daily_totals(&Range::ALL, &mut |billed, total| {
-        known.extend([billed, period::month_at(total.key.day)]);
+        known.extend([billed, month::of_day(total.key.day)]);
         Ok(())
     })?;
     if known.contains(&asked) || source.closure(asked)?.digest().is_some() {

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use ledger::Store;
-use ledger::period::{self, Time};
+use ledger::period::Time;
 use ledger::source::Month;
-use ledger::{Calendar, Range, Source, SourceError, Zone};
+use ledger::{Calendar, Range, Source, SourceError, Zone, month};
 use origin::{Diagnostic, Diagnostics, Origin};
 use price::Book;
 use report::focus::{self, Billing, Options, Version};
@@ -305,7 +305,7 @@ pub(super) fn month(text: &str) -> Result<MonthArg, String> {
     match text {
         "this" => Ok(MonthArg::This),
         "last" => Ok(MonthArg::Last),
-        text => period::month_of(text).map(MonthArg::Named).ok_or_else(|| {
+        text => month::read(text).map(MonthArg::Named).ok_or_else(|| {
             format!("`{}` is no month; write one as 2026-10, this or last", text.escape_debug())
         }),
     }
