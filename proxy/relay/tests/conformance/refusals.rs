@@ -174,4 +174,10 @@ fn slow_head_is_cut() {
     client.send("GET /x HT");
     let after = client.closed_after(crate::support::now());
     assert!(after < Duration::from_secs(2), "{after:?}");
+    // Also a head that began behind the request before it.
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\nGET /x HT");
+    client.head();
+    let after = client.closed_after(crate::support::now());
+    assert!(after < Duration::from_secs(2), "{after:?}");
 }

@@ -248,11 +248,14 @@ impl Client {
         self.since.get()
     }
 
-    /// Takes at most `len_max` of the bytes that were read to detect the protocol.
+    /// Takes at most `len_max` of the bytes that were read to detect the protocol, or put back.
     pub(crate) fn take_first(&self, len_max: usize) -> Option<Bytes> {
         let mut first = self.first.borrow_mut();
         let taken = first.len().min(len_max);
-        (!first.is_empty()).then(|| first.split_to(taken))
+        (!first.is_empty()).then(|| {
+            self.begin_head();
+            first.split_to(taken)
+        })
     }
 
     /// Puts back bytes that the engine has read and not used, before those that it has not received yet.
@@ -278,8 +281,7 @@ impl Client {
         match &read {
             Ok(0) => {}
             Ok(_) if self.tunnel_read.get().is_some() => self.tunnel_read.set(Some(clock::now())),
-            Ok(_) if !self.http2.get() && self.stage.get() == Stage::Idle => self.set_stage(Stage::Head),
-            Ok(_) => {}
+            Ok(_) => self.begin_head(),
             Err(error) => self.note(Some(error)),
         }
         Poll::Ready(read)
@@ -512,6 +514,13 @@ impl Client {
         };
         // The end of either direction is the end of the connection.
         let _ = tokio::time::timeout(limits::LINGER, end).await;
+    }
+
+    /// Records that an idle connection has bytes of its next head.
+    fn begin_head(&self) {
+        if !self.http2.get() && self.stage.get() == Stage::Idle {
+            self.set_stage(Stage::Head);
+        }
     }
 
     fn set_stage(&self, stage: Stage) {

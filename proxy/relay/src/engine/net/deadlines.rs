@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::sync::futures::OwnedNotified;
@@ -31,9 +31,7 @@ pub(crate) struct Deadlines {
     worker: Rc<WorkerState>,
     client: Rc<Client>,
     #[pin]
-    deadline: Sleep,
-    /// The stage that the deadline belongs to, and true if the worker's signal was sent.
-    turn: Option<(u64, bool)>,
+    deadline: Deadline,
     /// The last stage in which the connection released its buffers.
     released_in: Option<u64>,
     #[pin]
@@ -48,8 +46,7 @@ impl Deadlines {
         Self {
             worker: Rc::clone(worker),
             client: Rc::clone(client),
-            deadline: tokio::time::sleep(worker.plan.head_timeout),
-            turn: None,
+            deadline: Deadline::new(),
             released_in: None,
             leaving: worker.leaving.ordered(),
             is_listening: false,
@@ -79,30 +76,83 @@ impl Deadlines {
         let (stage, turn) = this.client.stage();
         let holds_buffers =
             *this.released_in != Some(turn) && !this.client.is_http2() && !this.client.is_blocked();
-        let limit: Duration = match stage {
+        let (limit, due) = match stage {
             Stage::Busy => return Poll::Pending,
-            Stage::Fresh | Stage::Idle if is_ordered => limits::LAST_IDLE,
-            Stage::Idle if holds_buffers => limits::RELEASE_AFTER,
-            Stage::Idle => limits::CLIENT_IDLE,
-            Stage::Fresh | Stage::Head => this.worker.plan.head_timeout,
+            Stage::Fresh if is_ordered => (limits::LAST_IDLE, Due::Cut),
+            Stage::Idle if is_ordered => (limits::LAST_IDLE, Due::Leave),
+            Stage::Idle if holds_buffers => (limits::RELEASE_AFTER, Due::Release),
+            Stage::Idle => (limits::CLIENT_IDLE, Due::Leave),
+            Stage::Fresh | Stage::Head => (this.worker.plan.head_timeout, Due::Cut),
         };
-        if *this.turn != Some((turn, is_ordered)) {
-            *this.turn = Some((turn, is_ordered));
-            this.deadline.as_mut().reset(Instant::now() + limit);
+        ready!(this.deadline.poll(cx, turn, limit));
+        Poll::Ready(match due {
+            Due::Release => {
+                *this.released_in = Some(turn);
+                due
+            }
+            // A connection with an incomplete head is closed; an idle one ends gracefully first.
+            Due::Leave if std::mem::replace(this.is_leaving, true) => Due::Cut,
+            due => due,
+        })
+    }
+}
+
+/// A deadline of one stage. It begins anew if its limit changes: a connection may be blocked when it becomes idle, and
+/// accept bytes again later.
+#[pin_project::pin_project]
+struct Deadline {
+    #[pin]
+    sleep: Sleep,
+    /// The stage and the limit that it belongs to.
+    of: Option<(u64, Duration)>,
+}
+
+impl Deadline {
+    fn new() -> Self {
+        Self { sleep: tokio::time::sleep(Duration::ZERO), of: None }
+    }
+
+    /// Ready once the connection was in the stage `turn` under this limit for that time. The next call begins the next
+    /// deadline.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, turn: u64, limit: Duration) -> Poll<()> {
+        let mut this = self.project();
+        if *this.of != Some((turn, limit)) {
+            *this.of = Some((turn, limit));
+            this.sleep.as_mut().reset(Instant::now() + limit);
         }
-        if this.deadline.as_mut().poll(cx).is_pending() {
-            return Poll::Pending;
-        }
-        *this.turn = None;
-        if stage == Stage::Idle && holds_buffers && !is_ordered {
-            *this.released_in = Some(turn);
-            return Poll::Ready(Due::Release);
-        }
-        // A connection with an incomplete head is closed; an idle one ends gracefully first.
-        if stage == Stage::Idle && !*this.is_leaving {
-            *this.is_leaving = true;
-            return Poll::Ready(Due::Leave);
-        }
-        Poll::Ready(Due::Cut)
+        ready!(this.sleep.poll(cx));
+        *this.of = None;
+        Poll::Ready(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::Waker;
+
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[test]
+    fn deadline_begins_anew_with_its_limit() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.unwrap().block_on(async {
+            let mut deadline = pin!(Deadline::new());
+            let mut poll = |limit| deadline.as_mut().poll(&mut Context::from_waker(Waker::noop()), 1, limit);
+            assert!(poll(limits::CLIENT_IDLE).is_pending());
+            // A blocked connection accepts bytes again, and no longer has the deadline of a blocked one.
+            advance(limits::CLIENT_IDLE / 2).await;
+            assert!(poll(limits::RELEASE_AFTER).is_pending());
+            advance(limits::RELEASE_AFTER).await;
+            assert!(poll(limits::RELEASE_AFTER).is_ready());
+            // From the release on, it is idle for the whole time.
+            assert!(poll(limits::CLIENT_IDLE).is_pending());
+            advance(limits::CLIENT_IDLE - limits::RELEASE_AFTER).await;
+            assert!(poll(limits::CLIENT_IDLE).is_pending());
+            advance(limits::RELEASE_AFTER).await;
+            assert!(poll(limits::CLIENT_IDLE).is_ready());
+        });
     }
 }
