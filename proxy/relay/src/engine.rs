@@ -160,7 +160,7 @@ pub(crate) trait Connection: Sized + 'static {
     /// poll of all sockets.
     fn is_open(&mut self, cx: &mut Context<'_>) -> bool;
 
-    /// Returns the same by the present state of the socket, which it asks of the kernel.
+    /// Returns true if an idle connection can still be used, by the kernel's present state of its socket.
     fn is_alive(&mut self, cx: &mut Context<'_>) -> bool;
 
     /// Takes the socket after the upstream switched protocols, with the bytes read after the 101.

@@ -1,5 +1,5 @@
-//! A client connection through hyper's server: protocol detection, deadlines, detection of a client that left, and the
-//! end after hyper has finished.
+//! A client connection through hyper's server: protocol detection, deadlines, detection of a client that left, the
+//! release of hyper's buffers while it is idle, and the end after hyper has finished.
 
 use std::error::Error;
 use std::fmt;

@@ -36,8 +36,8 @@ impl ReadBudget {
         Self { turn: turn.clone(), last: turn.number(), left_bytes: limits::TURN_READ_BYTES }
     }
 
-    /// Returns the number of bytes that may be read now. If it is 0, the task is woken for another turn, behind the
-    /// tasks that are ready.
+    /// Returns the number of bytes that may be read now, at least 1. If none is left, wakes the task for another turn,
+    /// behind the tasks that are ready.
     pub(crate) fn poll(&mut self, cx: &Context<'_>) -> Poll<usize> {
         let turn = self.turn.number();
         if self.last != turn {
