@@ -28,7 +28,7 @@ impl Fixture {
         self
     }
 
-    pub(crate) fn end(mut self, close: Close, ms: u64) -> Record {
+    pub(crate) fn end(self, close: Close, ms: u64) -> Record {
         let identity = Identity::new("u", "vllm", Dialect::OpenaiChat, "m");
         self.0.end(identity, close, LoadSpan::single(), Tick(ms * MS))
     }

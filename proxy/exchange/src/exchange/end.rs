@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use meter::{Close, Dropped, ExchangeId, Identity, LoadSpan, Observer, Provenance, Record, Tick, Trace};
+use meter::{
+    Close, Dropped, ExchangeId, Identity, LoadSpan, Meter, Observer, Provenance, Record, Tick, Trace,
+};
 use scan::{Dialect, Names};
 use usage::UsageFilter;
 
@@ -81,12 +83,13 @@ impl Exchange {
         }
         // It may end before its request is complete.
         self.request_complete(at);
-        let (close, mut body) = self.end_body(close, at)?;
+        let mut meter = self.meter.take()?;
+        let (close, mut body) = self.end_body(&mut meter, close, at);
         let was_unknown = self.dialect == Dialect::Unknown;
         let is_tentative = was_unknown && !self.is_streamed();
         if is_tentative && let Some(dialect) = body.answered {
             self.dialect = dialect;
-            self.meter.as_mut()?.set_dialect(dialect);
+            meter.set_dialect(dialect);
         }
         // Of two readings of the request, the answer says which was the server's.
         let answered = &body.names.model;
@@ -96,8 +99,7 @@ impl Exchange {
             self.model.name.clone_from(answered);
         }
         let identity = self.identity(std::mem::take(&mut body.names), caller);
-        let mut record = self.meter.as_mut()?.end(identity, close, load, at);
-        self.meter = None;
+        let mut record = meter.end(identity, close, load, at);
         record.upstream_attempts = self.sent.attempts;
         self.role.end(record.tokens.output());
         record.identity.role = self.role.get();
@@ -110,11 +112,10 @@ impl Exchange {
         Some(Ended { record, unparsed: body.unparsed, text, is_renamed, was_unknown, habits })
     }
 
-    /// Ends the body. Returns its ending and its facts; `None` if the exchange has ended already.
-    fn end_body(&mut self, mut close: Close, at: Tick) -> Option<(Close, BodySummary)> {
-        let meter = self.meter.as_mut()?;
-        let Some(response) = &mut self.response else { return Some((close, BodySummary::default())) };
-        let Some(reader) = response.reader.take() else { return Some((close, self.take_summary())) };
+    /// Ends the body. Returns its ending and its facts.
+    fn end_body(&mut self, meter: &mut Meter, mut close: Close, at: Tick) -> (Close, BodySummary) {
+        let Some(response) = &mut self.response else { return (close, BodySummary::default()) };
+        let Some(reader) = response.reader.take() else { return (close, self.take_summary()) };
         let mut reading = meter.tail(at);
         let body = match &mut response.usage_filter {
             Some(usage_filter) => reader.end(&mut usage_filter.listen(&mut reading)),
@@ -123,7 +124,7 @@ impl Exchange {
         if let Close::Clean { whole } | Close::ClientGone { whole } = &mut close {
             *whole = body.tail.whole;
         }
-        Some((close, body))
+        (close, body)
     }
 
     /// Returns the identity of the record; `names` are those in the response.

@@ -11,9 +11,8 @@ use crate::track::Track;
 use crate::{Ending, LoadSpan, Provenance, Tick, Tokens};
 
 impl Meter {
-    /// Ends the exchange. `load` is the upstream's load meanwhile. Must be called once, as the last method. By
-    /// reference, because a meter is large and would be copied.
-    pub fn end(&mut self, identity: Identity, close: Close, load: LoadSpan, at: Tick) -> Record {
+    /// Ends the exchange. `load` is the upstream's load meanwhile.
+    pub fn end(mut self, identity: Identity, close: Close, load: LoadSpan, at: Tick) -> Record {
         self.resolver.is_entire = self.resolver.is_body
             && matches!(close, Close::Clean { whole: true } | Close::ClientGone { whole: true });
         let (tokens, cached_excess) = self.engine_tokens().unwrap_or_else(|| self.body_tokens());
