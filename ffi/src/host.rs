@@ -133,7 +133,7 @@ impl Host {
     }
 
     /// Charges a finished exchange by the price book in force, and gives it to the exporters.
-    pub(crate) fn charge(&self, record: &Record) -> Charge {
+    pub(crate) fn charge(&self, record: &Arc<Record>) -> Charge {
         if let Some(charge) = self.exporters(|exporters| exporters.charge(record)) {
             return charge;
         }

@@ -30,7 +30,7 @@ impl Exporters {
         ))
     }
 
-    pub(crate) fn charge(&self, _: &Record) -> Charge {
+    pub(crate) fn charge(&self, _: &Arc<Record>) -> Charge {
         match *self {}
     }
 

@@ -75,8 +75,8 @@ impl Exporters {
     }
 
     /// Charges a finished exchange and enters it in the ledger and the export. Never waits.
-    pub(crate) fn charge(&self, record: &Record) -> Charge {
-        self.pipeline.enter(Arc::new(record.clone()))
+    pub(crate) fn charge(&self, record: &Arc<Record>) -> Charge {
+        self.pipeline.enter(Arc::clone(record))
     }
 
     /// Replaces the price book, by one of the same currency.
