@@ -4,6 +4,8 @@
 //! an engine stops reading while it has unprocessed input or half-closing is allowed, and a client that leaves
 //! meanwhile must still cancel its upstream at once (law 4).
 
+mod first_bytes;
+
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
@@ -69,7 +71,7 @@ pub(crate) struct Client {
     has_timed_out: Cell<bool>,
     /// The speed at which the client reads its responses.
     pub(crate) taking: Pace,
-    /// Bytes read to detect the protocol that the engine has not yet received.
+    /// Bytes read to detect the protocol, or put back, that the engine has not yet received.
     first: RefCell<Bytes>,
     /// Interim responses to write before anything else.
     interim: RefCell<BytesMut>,
@@ -248,25 +250,6 @@ impl Client {
         self.since.get()
     }
 
-    /// Takes at most `len_max` of the bytes that were read to detect the protocol, or put back.
-    pub(crate) fn take_first(&self, len_max: usize) -> Option<Bytes> {
-        let mut first = self.first.borrow_mut();
-        let taken = first.len().min(len_max);
-        (!first.is_empty()).then(|| {
-            self.begin_head();
-            first.split_to(taken)
-        })
-    }
-
-    /// Puts back bytes that the engine has read and not used, before those that it has not received yet.
-    pub(crate) fn return_first(&self, read: Bytes) {
-        let mut first = self.first.borrow_mut();
-        *first = match first.is_empty() {
-            true => read,
-            false => [read, first.clone()].concat().into(),
-        };
-    }
-
     /// Is ready when the socket has bytes, has ended or has failed.
     pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.socket.poll_read_ready(cx).map(|_ready| ())
@@ -422,39 +405,6 @@ impl Client {
         self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
-    /// Returns true if the client uses HTTP/2 from its first byte; `None` if it left before that was known. The
-    /// session tells, or else the first bytes: the result is returned as soon as one byte differs, so a short HTTP/1
-    /// request does not wait. `buffer` receives the bytes; it is borrowed within one poll only.
-    pub(crate) async fn speaks_http2(&self, buffer: &RefCell<Box<[u8]>>) -> io::Result<Option<bool>> {
-        if let Some(agreed) = self.tls.as_ref().and_then(|tls| tls.is_http2()) {
-            self.http2.set(agreed);
-            return Ok(Some(agreed));
-        }
-        let mut first = BytesMut::new();
-        let http2 = loop {
-            let read = poll_fn(|cx| {
-                let mut buffer = buffer.borrow_mut();
-                let read = ready!(self.poll_read(cx, &mut buffer))?;
-                first.extend_from_slice(&buffer[..read]);
-                Poll::Ready(io::Result::Ok(read))
-            });
-            if read.await? == 0 {
-                return Ok(None);
-            }
-            if first.starts_with(PREFACE) {
-                break true;
-            } else if !PREFACE.starts_with(&first) {
-                break false;
-            }
-        };
-        if first.starts_with(TLS_RECORD) && self.tls.is_none() {
-            tracing::debug!(peer = %self.peer(), "a client speaks TLS on a listener without TLS: use http://");
-        }
-        self.http2.set(http2);
-        self.first.replace(first.freeze());
-        Ok(Some(http2))
-    }
-
     /// Returns once the client has left: its socket is reset, or closed on its side where half-closing is not allowed.
     /// Announcing the end of a session is closing.
     pub(crate) async fn gone(&self, half_close: bool) {
@@ -596,12 +546,6 @@ fn holder(worker: &WorkerState, peer: IpAddr) -> Option<Arc<Holder>> {
     let is_trusted = worker.plan.tenants.load().trusts(peer);
     (!is_trusted).then(|| worker.capacities.holders.of(Key::network(peer)))
 }
-
-/// The first bytes of a client with prior knowledge of HTTP/2 (RFC 9113 §3.4).
-const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-/// The first bytes of a client with TLS: a record of a handshake.
-const TLS_RECORD: &[u8] = &[22, 3];
 
 /// The answer to HTTP on a listener with TLS.
 const TLS_EXPECTED: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 44\r\n\

@@ -1,0 +1,71 @@
+//! The bytes that are read before the engine has them: those that show the protocol of a connection, and those that the
+//! engine has put back.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::task::{Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+
+use super::Client;
+
+impl Client {
+    /// Returns true if the client uses HTTP/2 from its first byte; `None` if it left before that was known. The
+    /// session tells, or else the first bytes: the result is returned as soon as one byte differs, so a short HTTP/1
+    /// request does not wait. `buffer` receives the bytes; it is borrowed within one poll only.
+    pub(crate) async fn speaks_http2(&self, buffer: &RefCell<Box<[u8]>>) -> io::Result<Option<bool>> {
+        if let Some(agreed) = self.tls.as_ref().and_then(|tls| tls.is_http2()) {
+            self.http2.set(agreed);
+            return Ok(Some(agreed));
+        }
+        let mut first = BytesMut::new();
+        let http2 = loop {
+            let read = poll_fn(|cx| {
+                let mut buffer = buffer.borrow_mut();
+                let read = ready!(self.poll_read(cx, &mut buffer))?;
+                first.extend_from_slice(&buffer[..read]);
+                Poll::Ready(io::Result::Ok(read))
+            });
+            if read.await? == 0 {
+                return Ok(None);
+            }
+            if first.starts_with(PREFACE) {
+                break true;
+            } else if !PREFACE.starts_with(&first) {
+                break false;
+            }
+        };
+        if first.starts_with(TLS_RECORD) && self.tls.is_none() {
+            tracing::debug!(peer = %self.peer(), "a client speaks TLS on a listener without TLS: use http://");
+        }
+        self.http2.set(http2);
+        self.first.replace(first.freeze());
+        Ok(Some(http2))
+    }
+
+    /// Takes at most `len_max` of the bytes that were read to detect the protocol, or put back.
+    pub(crate) fn take_first(&self, len_max: usize) -> Option<Bytes> {
+        let mut first = self.first.borrow_mut();
+        let taken = first.len().min(len_max);
+        (!first.is_empty()).then(|| {
+            self.begin_head();
+            first.split_to(taken)
+        })
+    }
+
+    /// Puts back bytes that the engine has read and not used, before those that it has not received yet.
+    pub(crate) fn return_first(&self, read: Bytes) {
+        let mut first = self.first.borrow_mut();
+        *first = match first.is_empty() {
+            true => read,
+            false => [read, first.clone()].concat().into(),
+        };
+    }
+}
+
+/// The first bytes of a client with prior knowledge of HTTP/2 (RFC 9113 §3.4).
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The first bytes of a client with TLS: a record of a handshake.
+const TLS_RECORD: &[u8] = &[22, 3];
