@@ -1,13 +1,13 @@
 //! Adjustments in reports: money of a tenant in a month, in every form and in every total, also beside rows.
 
 use ledger::testing::NOON_US;
-use ledger::{Adjustment, Source, Store, adjust, close, month};
+use ledger::{Adjustment, Calendar, Range, Source, Store, Zone, adjust, close, month};
 use price::Currency;
 
 use crate::focus::{self, Billing, Options, Version};
 use crate::query::RowsFor;
 use crate::tests::query;
-use crate::{Column, Key, Query, Report, json, make, sheet, table};
+use crate::{Basis, Column, Key, Query, Report, json, make, sheet, table};
 
 fn text(write: impl Fn(&mut Vec<u8>)) -> String {
     let mut bytes = Vec::new();
@@ -58,6 +58,50 @@ fn adjustment_adds_no_note() {
         assert_eq!(report.totals[0].sums.cost_pico, -1);
         assert!(!report.notes.first_rates && report.notes.rows_for != Some(RowsFor::Rates), "{by:?}");
     }
+}
+
+/// It belongs to a date, not to an instant: a report in another time zone, or of a part of the day, has it once.
+#[test]
+fn adjustment_counts_at_begin_of_its_date() {
+    let place = ledger::testing::Place::new();
+    let at = month::of(NOON_US);
+    for month in [at - 1, at] {
+        ledger::testing::write_month(
+            &place.ledger(),
+            month,
+            month == at,
+            &ledger::testing::Contents::default(),
+        );
+    }
+    let adjustment = Adjustment::new("acme", -1, Currency::USD, at, "outage").unwrap();
+    assert!(adjust(&place.ledger(), &adjustment, "ann", NOON_US).unwrap());
+    let cost = |range, zone: Option<&str>| {
+        let time_zone = zone.map(|zone| Zone::named(zone).unwrap());
+        let report =
+            make(&Store::open_read(&place.ledger()).unwrap(), &Query { range, time_zone, ..query(&[]) });
+        report.unwrap().totals.iter().map(|total| total.sums.cost_pico).sum::<i128>()
+    };
+    for zone in ["America/New_York", "Asia/Tokyo", "UTC"] {
+        let calendar = Calendar::of(Zone::named(zone).unwrap());
+        let of_month = |month| cost(Range::of_month(&calendar, month), Some(zone));
+        assert_eq!((of_month(at - 1), of_month(at)), (0, -1), "{zone}");
+    }
+    let begin_us = month::begin_us(at);
+    let noon_us = begin_us + 12 * 3_600_000_000;
+    assert_eq!(cost(Range { since_us: begin_us, until_us: noon_us }, None), -1);
+    assert_eq!(cost(Range { since_us: noon_us, until_us: 2 * noon_us - begin_us }, None), 0);
+}
+
+#[test]
+fn report_by_gpu_has_no_adjustment() {
+    let (memory, place) = crate::disk_tests::book(5);
+    let at = memory.rows.iter().map(|(billed, ..)| *billed).max().unwrap();
+    let asked = Query { basis: Basis::Gpu, ..query(&[Key::Tenant, Key::Model]) };
+    let groups = || make(&Store::open_read(&place.ledger()).unwrap(), &asked).unwrap().groups;
+    let before = groups();
+    let adjustment = Adjustment::new("nobody", -1, Currency::USD, at, "outage").unwrap();
+    assert!(adjust(&place.ledger(), &adjustment, "ann", month::begin_us(at + 1)).unwrap());
+    assert_eq!(groups(), before);
 }
 
 #[test]

@@ -249,6 +249,8 @@ pub(crate) fn from_rows(
         })?;
     }
     let whole = range.whole_days(&calendar);
+    // An adjustment belongs to its date in every time zone: it counts at the beginning of that day.
+    let begins_in_range = |day| range.holds(other.unwrap_or(&calendar).begin_us(day));
     // A total without rows is passed on unchanged; one with rows waits, because a store may return it in parts.
     let mut waiting: HashMap<Place, Sums> = HashMap::new();
     let mut settled =
@@ -259,6 +261,7 @@ pub(crate) fn from_rows(
             match (whole.contains(&line.key.day), line.key.class) {
                 (true, _) if first_prices.take(billed, line) => Ok(()),
                 (true, _) => to(contribution),
+                (false, _) if line.key.is_adjustment() && begins_in_range(line.key.day) => to(contribution),
                 (false, Class::Correction) => Ok(()),
                 (false, _) => left_out(contribution),
             }

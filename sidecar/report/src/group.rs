@@ -158,16 +158,15 @@ pub fn make(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
         if let Some(repeats) = &mut repeats {
             repeats.add(&contribution, rate, query.basis);
         }
-        let currency = match query.basis {
-            Basis::Price => rate.map(|rate| rate.currency),
-            Basis::Gpu => Some(Currency::USD),
+        let currency = match (query.basis, contribution.line.key.class) {
+            (Basis::Price, _) => rate.map(|rate| rate.currency),
+            // Money by price only: a tenant or a model without exchanges has no row.
+            (Basis::Gpu, Class::Correction) => return Ok(()),
+            (Basis::Gpu, _) => Some(Currency::USD),
         };
         let sums = part(&mut groups, &values, (currency, None))?;
-        match (contribution.line.key.class, query.basis) {
-            (Class::Correction, Basis::Price) => {
-                sums.correct(contribution.line, view.has_counts(&contribution))
-            }
-            (Class::Correction, Basis::Gpu) => {}
+        match contribution.line.key.class {
+            Class::Correction => sums.correct(contribution.line, view.has_counts(&contribution)),
             _ => sums.add(contribution.line, rate, contribution.is_mixed),
         }
         if let Some(what_if) = &query.what_if {
