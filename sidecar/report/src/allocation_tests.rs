@@ -239,6 +239,17 @@ fn idle_cost_is_allocated_by_hand() {
 }
 
 #[test]
+fn total_has_its_name_without_keys() {
+    let mut bytes = Vec::new();
+    table::write(&report(&by_hand(), &allocated(Idle::None, &[])), None, &mut bytes)
+        .expect("memory takes it");
+    let text = String::from_utf8(bytes).expect("text");
+    let first = text.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+    let names: Vec<_> = first.filter(|word| !word.starts_with("---")).take(4).collect();
+    assert_eq!(names, ["share", "used", "__idle__", "total"], "{text}");
+}
+
+#[test]
 fn allocation_is_marked_in_each_format() {
     let memory = by_hand();
     let report = report(&memory, &allocated(Idle::Proportional, &[Key::Tenant]));

@@ -166,12 +166,14 @@ fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
     let (query, basis) = (&report.query, report.query.basis);
     let rows = || rows(report);
     let mut columns = keys(report);
+    let has_keys = !columns.is_empty();
     let mut push = |name: &str, right, cells| columns.push(Column { name: name.to_owned(), right, cells });
     if basis == Basis::Gpu {
+        let total = if has_keys { "" } else { "total" };
         let share = |(at, group): (usize, &Group)| match group.share {
             Some(share) => share.mark().to_owned(),
             None if at < report.groups.len() => "used".to_owned(),
-            None => String::new(),
+            None => total.to_owned(),
         };
         push("share", false, rows().enumerate().map(share).collect());
     }
