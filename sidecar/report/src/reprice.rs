@@ -260,7 +260,7 @@ fn each(
             return Ok(());
         }
         let Detail::Row(row, made) = contribution.detail else {
-            if is_selected(&contribution, rate_of(line.key.rate)?) {
+            if line.sums.exchanges > 0 && is_selected(&contribution, rate_of(line.key.rate)?) {
                 list(
                     &mut outcome.gone,
                     Arc::clone(&line.key.model),

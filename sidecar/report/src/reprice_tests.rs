@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use ledger::source::{Correction, DAY_US, Range, Source};
-use ledger::testing::{NOON_US, row};
-use ledger::{Amendment, Class, DailyTotal, Row, Store, amend, month};
-use price::{Book, Charge};
+use ledger::testing::{Contents, NOON_US, Place, row, write_month};
+use ledger::{Adjustment, Amendment, Class, DailyTotal, Row, Store, adjust, amend, month};
+use price::{Book, Charge, Currency, Unpriced};
 use text::Glob;
 
 use super::{LISTED_MAX, Reprice, each, rehearse, reprice};
@@ -124,6 +124,23 @@ fn repricing_charges_by_new_book_and_is_idempotent() {
                 .unwrap();
         let left: i128 = left.totals.iter().map(|total| total.sums.unpriced).sum();
         assert_eq!(left, i128::try_from(unpriced_rows.count() - corrected_shed).unwrap());
+    }
+}
+
+/// The totals of a day with an adjustment are compared with its rows.
+#[test]
+fn exchange_with_row_is_not_listed_as_deleted() {
+    let (place, at) = (Place::new(), month::of(NOON_US));
+    let charge = Charge::Unpriced(Unpriced::Model);
+    let unpriced = Row { model: "llama-3".into(), charge, ended_us: month::begin_us(at), ..row(1) };
+    let entered = (at, unpriced, None);
+    let contents = Contents { rows: vec![&entered], ..Contents::default() };
+    write_month(&place.ledger(), at, true, &contents);
+    let adjustment = Adjustment::new("acme", -1, Currency::USD, at, "outage").unwrap();
+    assert!(adjust(&place.ledger(), &adjustment, "ann", NOON_US).unwrap());
+    for entered in [1, 0] {
+        let done = reprice(&place.ledger(), &request(&prices(PRICES), &[])).unwrap();
+        assert_eq!((done.entered, done.gone.len()), (entered, 0), "{done:?}");
     }
 }
 
@@ -302,7 +319,7 @@ fn unpriced_only_leaves_priced_rows() {
 /// More corrections than one transaction holds, of a past month, whose file is not in write-ahead mode.
 #[test]
 fn large_past_month_is_repriced() {
-    let place = ledger::testing::Place::new();
+    let place = Place::new();
     let rows = u64::try_from(super::TXN_MAX_CORRECTIONS).unwrap() + 1_000;
     for (now_us, rows) in [(NOON_US, 0..rows), (NOON_US + 40 * DAY_US, 0..0)] {
         let plan =
@@ -333,7 +350,7 @@ fn of_many(model: impl Fn(usize) -> String) -> Memory {
         let mut row = row(u64::try_from(memory.rows.len()).unwrap());
         (row.tenant, row.model) = (format!("t{n:04}").into(), model(n).into());
         row.charge = match n {
-            LISTED_MAX => Charge::Unpriced(price::Unpriced::Model),
+            LISTED_MAX => Charge::Unpriced(Unpriced::Model),
             _ => Charge::Priced { rate: rate.clone(), cost: 1 },
         };
         memory.rates = vec![rate];

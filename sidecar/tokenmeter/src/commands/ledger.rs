@@ -255,7 +255,7 @@ fn state(path: &Path, overview: &Overview) -> String {
                     |(at_us, who)| format!("closed {} by {who}", time(*at_us)),
                 );
                 let compacted = if facts.compacted > 0 {
-                    format!(", {} of them compacted away", facts.compacted)
+                    format!(", {} of them deleted", facts.compacted)
                 } else {
                     String::new()
                 };
@@ -508,7 +508,7 @@ mod tests {
         let text = state(Path::new("x.db"), &overview);
         for part in [
             "x.db is written by process 12",
-            "2026-10  closed 2026-11-01T00:00:00Z by ann; 9 rows, 9 of them compacted away, 1 correction, 2 gaps",
+            "2026-10  closed 2026-11-01T00:00:00Z by ann; 9 rows, 9 of them deleted, 1 correction, 2 gaps",
             "it was copied while a proxy wrote it",
             "cannot be read",
             "x.db.corrupt-1: damaged and quarantined",

@@ -194,7 +194,7 @@ fn summary(outcome: &Outcome, book: &Book, dry: bool) -> String {
     }
     for (model, count) in &outcome.gone {
         lines.push(format!(
-            "not changed: {} of {}, whose rows are compacted away",
+            "not changed: {} of {}, whose rows were deleted",
             exchanges(*count),
             model.escape_debug()
         ));

@@ -79,7 +79,7 @@ fn repricing_prints_its_result() {
         "1,189 are charged the same by that book",
         "7 differ, 2 of them had no price: 1.00 USD before, 1.50 USD after, 0.50 USD in corrections",
         "3 exchanges of new, for which the book has no price (model)",
-        "1 exchange of old, whose rows are compacted away",
+        "1 exchange of old, whose rows were deleted",
         "7 corrections were entered",
     ] {
         assert!(text.contains(part), "{part} is not in\n{text}");
