@@ -261,6 +261,15 @@ pub trait Source {
     /// Returns the calendar that decides the days of totals and the months of exchanges.
     fn calendar(&self) -> Calendar;
 
+    /// Returns the central store to which these ledger files are shipped, without a password: months are closed and
+    /// charges corrected there. `None` if there is none, or if this is that store.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn ships_to(&self) -> Result<Option<String>, SourceError> {
+        Ok(None)
+    }
+
     /// Reads every daily total of the days that the range touches, in any order. One key may come several times; the
     /// caller adds them up. A total of class `correction` is of the day of the corrected exchanges.
     fn daily_totals(

@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::file::{self, File};
 use crate::files;
 use crate::seen_files::SeenFiles;
+use crate::ships_to::SHIPS_TO;
 use crate::source::{
     Closure, Correction, DeviceTotal, Gap, Gone, MadeCorrection, Month, Range, Source, SourceError, Used,
 };
@@ -302,6 +303,11 @@ fn used_of(
 impl Source for Store {
     fn calendar(&self) -> Calendar {
         self.calendar.clone()
+    }
+
+    fn ships_to(&self) -> Result<Option<String>, SourceError> {
+        let Some(newest) = self.files.last() else { return Ok(None) };
+        Ok(file::text(&newest.connection, SHIPS_TO)?)
     }
 
     fn daily_totals(

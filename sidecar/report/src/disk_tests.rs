@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ledger::source::{DAY_US, Gap, Month, Range};
-use ledger::testing::{Contents, Place, add_total, write_month};
-use ledger::{Calendar, Closure, Source, Store, month, period};
+use ledger::testing::{Contents, NOON_US, Place, add_total, row, write_month};
+use ledger::{Calendar, Closure, Plan, Row, Source, Store, close, month, period};
 use price::Charge;
 use rusqlite::Connection;
 use text::{Decimal, money};
@@ -251,7 +252,7 @@ fn options() -> Options {
 fn closed_month_has_its_digest_in_focus() {
     let (_, place) = book(6);
     let october = month::read("2026-10").unwrap();
-    let signed = ledger::close(&place.ledger(), october, "finance", 1_900_000_000_000_000).unwrap();
+    let signed = close(&place.ledger(), october, "finance", 1_900_000_000_000_000).unwrap();
     let mut text = Vec::new();
     let store = Store::open_read(&place.ledger()).unwrap();
     focus::write(&store, &query(&[Key::Month]), &options(), None, &mut text).unwrap();
@@ -347,4 +348,34 @@ fn report_reads_only_files_of_its_days() {
     assert!(!of(&lost, &october), "it had totals of October");
     let old = spoiled(false, "2026-11", &format!("{change}; DELETE FROM fact WHERE name = 'days'"));
     assert!(!of(&old, &october), "an older file does not list its days");
+}
+
+/// The file of a shipped ledger lacks what was closed and corrected in the store. A month that was closed before has the
+/// same bill as then.
+#[test]
+fn report_of_shipped_file_names_its_store() {
+    let place = Place::new();
+    let (closed, next_us) = (month::of(NOON_US), month::begin_us(month::of(NOON_US) + 1));
+    let write = |n: u64, ended_us: i64, store: Option<&str>| {
+        let clock = Arc::new(move || ended_us);
+        let ledger =
+            ledger::start(Plan { ships_to: store.map(Into::into), clock, ..Plan::new(place.ledger()) });
+        ledger.enter(Row { ended_us, ..row(n) });
+        assert!(ledger.shutdown(Duration::from_secs(60)), "{:?}", ledger.status());
+    };
+    write(1, NOON_US, None);
+    write(2, next_us, None);
+    close(&place.ledger(), closed, "ann", next_us).unwrap();
+    write(3, next_us + 1, Some("postgres://db/spend"));
+    let said = |range| {
+        let report = make(&Store::open_read(&place.ledger()).unwrap(), &Query { range, ..query(&[]) });
+        report.unwrap().sentences(None).join("; ")
+    };
+    let all = said(Range::ALL);
+    assert!(
+        all.starts_with("the ledger is shipped to postgres://db/spend, where months are closed"),
+        "{all}"
+    );
+    let of_closed = said(Range::of_month(&Calendar::default(), closed));
+    assert!(!of_closed.contains("shipped"), "{of_closed}");
 }

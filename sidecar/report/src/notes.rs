@@ -21,6 +21,9 @@ const REMEMBERED_MAX: usize = 10_000;
 /// Notes beside a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
+    /// The central store to which the ledger is shipped, if the report is of the ledger's file and not all of its months
+    /// are closed.
+    pub ships_to: Option<String>,
     /// The gaps.
     pub gaps: Vec<Gap>,
     /// Absent months of the query's time, and those after it that may contain its late rows.
@@ -113,6 +116,10 @@ impl Notes {
             *state =
                 MonthState::at(&self.calendar, *month, query.now_us, source.closure(*month)?.is_closed());
         }
+        // A bill of a closed month is the same for ever, also if the ledger is shipped later.
+        if self.months.values().any(|state| *state != MonthState::Closed) {
+            self.ships_to = source.ships_to()?;
+        }
         self.gaps.sort_by_key(|gap| (gap.from_us, gap.until_us));
         self.gone = source.gone()?;
         self.gone.retain(|gone| {
@@ -136,7 +143,8 @@ impl Notes {
 
     /// Returns them as sentences.
     pub fn sentences(&self, range: &Range) -> Vec<String> {
-        let mut said: Vec<_> = self.gone.iter().map(|gone| of_gone(gone, &self.calendar, range)).collect();
+        let mut said: Vec<_> = self.ships_to.iter().map(|store| of_shipped(store)).collect();
+        said.extend(self.gone.iter().map(|gone| of_gone(gone, &self.calendar, range)));
         said.extend(self.without_log.iter().map(|file| format!("{}: {LACKS_LOG}", file.display())));
         for gap in self.gaps.iter().take(NAMED_MAX) {
             said.push(of_gap(gap, range));
@@ -313,6 +321,13 @@ fn exchanges(count: i128) -> String {
 
 fn exchanges_are(count: i128) -> String {
     format!("{} {}", exchanges(count), if count == 1 { "is" } else { "are" })
+}
+
+fn of_shipped(store: &str) -> String {
+    format!(
+        "the ledger is shipped to {store}, where months are closed and charges corrected: take bills from that store, \
+         not from this file"
+    )
 }
 
 fn of_gone(gone: &Gone, calendar: &Calendar, range: &Range) -> String {

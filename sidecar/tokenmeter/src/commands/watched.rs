@@ -41,6 +41,10 @@ impl Source for Watched {
         self.0.calendar()
     }
 
+    fn ships_to(&self) -> Result<Option<String>, SourceError> {
+        self.0.ships_to()
+    }
+
     fn daily_totals(
         &self,
         range: &Range,
