@@ -26,7 +26,8 @@ fn exit_codes_distinguish_invalid_and_missing_files() {
     let at = |name: &str| folder.join(name).to_str().expect("UTF-8").to_owned();
     std::fs::write(at("wrong.yaml"), "version: v\ncurrency: USD\nmodels:\n  - {name: m, input: -1}\n")
         .expect("a file");
-    let map = r#"{"m": {"input_cost_per_token": 5.0000000000000004E-8, "output_cost_per_image": 1}}"#;
+    let map = r#"{"m": {"input_cost_per_token": 5.0000000000000004E-8, "output_cost_per_image": 1},
+                  "free": {"input_cost_per_token": 0, "output_cost_per_token": 0}}"#;
     std::fs::write(at("map.json"), map).expect("a file");
 
     let (code, out, _) = prices(&["lint", &example()]);
@@ -41,10 +42,11 @@ fn exit_codes_distinguish_invalid_and_missing_files() {
     let (code, out, told) = prices(&["import-litellm", &at("map.json"), "--out", &at("map.yaml")]);
     assert_eq!((code, out.as_str()), (Some(0), ""), "{told}");
     assert!(
-        told.contains("1 model imported") && told.contains("5.0000000000000004E-8 to 0.05 per million"),
+        told.contains("2 models imported") && told.contains("5.0000000000000004E-8 to 0.05 per million"),
         "{told}"
     );
     assert!(told.contains("not imported: output_cost_per_image of 1 model, such as m"), "{told}");
+    assert!(told.contains("\n1 model costs nothing, which"), "{told}");
     let (code, out, told) = prices(&["show", "m", "--prices", &at("map.yaml"), "--format", "json"]);
     assert_eq!(code, Some(0), "{told}");
     let shown: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");

@@ -178,7 +178,8 @@ pub(super) fn show(book: &Book, entry: &Entry, args: &Show, at_us: i64) -> Strin
     }
     if offers.iter().any(|offer| offer.derived.contains(&true)) {
         text.push_str(
-            "* derived: cached and written tokens cost as much as input, reasoning as much as output\n",
+            "* derived: tokens of caches, images and videos cost as much as input, those written for one hour as much \
+             as the other written ones, reasoning as much as output\n",
         );
     }
     text
@@ -283,8 +284,8 @@ pub(super) fn import(import: &Import) -> String {
         let shown: Vec<_> = import.free.iter().take(FREE_SHOWN).map(String::as_str).collect();
         let _ = writeln!(
             text,
-            "{} cost nothing, which in that map can mean that the price is unknown: {}{}",
-            counted(import.free.len(), "model", "models"),
+            "{} nothing, which in that map can mean that the price is unknown: {}{}",
+            counted(import.free.len(), "model costs", "models cost"),
             shown.join(", "),
             if import.free.len() > FREE_SHOWN { ", ..." } else { "" }
         );
