@@ -483,9 +483,7 @@ fn prices_flag(args: &SpendArgs) -> Option<String> {
 fn book(args: &SpendArgs) -> Result<Option<Book>, SpendError> {
     let named =
         setting::named("prices", args.focus.prices.as_deref(), args.ledger.config.as_deref(), &ThisMachine);
-    let Some(path) = named.map_err(|error| SpendError::Prices(vec![error]))? else {
-        return Ok(None);
-    };
+    let Some(path) = named.map_err(|error| SpendError::Prices(vec![error]))? else { return Ok(None) };
     read_book(&path, "--prices").map(Some)
 }
 
