@@ -1,17 +1,57 @@
-//! The data plane's only clock. Ticks are monotonic nanoseconds since the first reading in this process; wall time is
-//! read once per exchange, for its start time, and once per response head with rate limits.
+//! The data plane's only clock. Ticks are monotonic nanoseconds since the first reading in this process. It is read once
+//! in a turn: a turn begins when bytes have arrived, so all of them have the tick of their arrival, whatever the turn
+//! does with them. Wall time is read once per exchange, for its start time, and once per response head with rate limits.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use meter::Tick;
 
-/// Now, on the monotonic clock.
+/// The tick of the current turn of a worker's thread.
+#[derive(Clone, Copy)]
+enum TurnTick {
+    /// There is no turn: every call reads the clock.
+    NoTurn,
+    /// It was not asked for.
+    Unread,
+    /// It was read.
+    Read(Tick),
+}
+
+thread_local! {
+    static TURN: Cell<TurnTick> = const { Cell::new(TurnTick::NoTurn) };
+}
+
+/// Begins a turn of this thread.
+pub(crate) fn begin_turn() {
+    TURN.set(TurnTick::Unread);
+}
+
+/// Ends the turn of this thread.
+pub(crate) fn end_turn() {
+    TURN.set(TurnTick::NoTurn);
+}
+
+/// Now, on the monotonic clock; in a turn, the time of its first call.
+pub fn now() -> Tick {
+    match TURN.get() {
+        TurnTick::Read(tick) => tick,
+        TurnTick::Unread => {
+            let tick = read();
+            TURN.set(TurnTick::Read(tick));
+            tick
+        }
+        TurnTick::NoTurn => read(),
+    }
+}
+
+/// Reads the monotonic clock, for a duration within a turn.
 #[expect(
     clippy::disallowed_methods,
     reason = "the only place where the data plane reads the monotonic clock"
 )]
-pub fn now() -> Tick {
+pub(crate) fn read() -> Tick {
     static ORIGIN: OnceLock<Instant> = OnceLock::new();
     let origin = *ORIGIN.get_or_init(Instant::now);
     Tick(u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
@@ -22,4 +62,28 @@ pub fn now() -> Tick {
 pub fn wall_unix_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_turn_has_one_tick() {
+        let later = |than: Tick| {
+            while read() <= than {
+                std::hint::spin_loop();
+            }
+        };
+        begin_turn();
+        let first = now();
+        later(first);
+        assert_eq!(now(), first);
+        begin_turn();
+        let second = now();
+        assert!(second > first);
+        end_turn();
+        later(second);
+        assert!(now() > second);
+    }
 }

@@ -48,21 +48,20 @@ struct Origin {
 }
 
 impl Exchange {
-    /// A request head of an inference path arrived on `upstream`, an index into the plan; the tenant
-    /// rules have said of it what its head says.
+    /// A request head of an inference path arrived on `upstream`, an index into the plan, at this tick and wall time; the
+    /// tenant rules have said of it what its head says.
     pub(crate) fn begin(
         worker: &Rc<WorkerState>,
         upstream: usize,
         route: Route,
         headers: &HeaderMap,
         (tenant, role): (TenantResolution, RoleSource),
-        at: Tick,
+        (at, started_unix_ns): (Tick, u64),
     ) -> Self {
         let plan = &worker.plan;
         let stall_ns = u64::try_from(plan.stall.as_nanos()).unwrap_or(u64::MAX);
         let setup = Setup { kind: worker.kind(upstream), role, stall_ns, tokens_max: plan.tokens_max };
         let core = exchange::Exchange::begin(route, headers, tenant, setup, at);
-        let started_unix_ns = clock::wall_unix_ns();
         let mut position = TracePosition::of(headers, plan.trace.as_ref(), &worker.ids);
         if matches!(route.speaks, Speaks::Anything | Speaks::Root) {
             position.leave_untouched();

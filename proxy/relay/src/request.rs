@@ -16,6 +16,7 @@ pub(crate) mod tenant;
 mod upstream_head;
 pub(crate) mod usage_policy;
 
+use std::cell::LazyCell;
 use std::future::Future;
 use std::rc::Rc;
 
@@ -122,7 +123,9 @@ fn open<E: Engine>(
     // Both parts are valid, so only their joined length can fail.
     let target = target(&parts.uri, prefix_len, upstream)
         .map_err(|_too_long| reject_unopened(worker, index, Answer::target_too_long()))?;
-    let resolve = |headers: &_| resolver.clone().resolve(worker, parts.uri.path(), headers);
+    // Requests that are not metered need no wall time.
+    let started_unix_ns = LazyCell::new(clock::wall_unix_ns);
+    let resolve = |headers: &_| resolver.clone().resolve(worker, parts.uri.path(), headers, *started_unix_ns);
 
     let kind = worker.kind(index);
     let refuse_detached = worker.plan.refuse_detached;
@@ -137,7 +140,10 @@ fn open<E: Engine>(
         Ok(route) => {
             let role = upstream.role.of_peer(resolver.trusts_peer(worker));
             let tenancy = (resolve(&parts.headers), role);
-            Metered::begin(worker, || Exchange::begin(worker, index, *route, &parts.headers, tenancy, begun))
+            let started = (begun, *started_unix_ns);
+            Metered::begin(worker, || {
+                Exchange::begin(worker, index, *route, &parts.headers, tenancy, started)
+            })
         }
         Err(_) if upgrade => {
             let role = upstream.role.of_peer(resolver.trusts_peer(worker));

@@ -19,7 +19,7 @@ use crate::engine::net::read_budget::Turn;
 use crate::holder::Holders;
 use crate::outbox::Outbox;
 use crate::rejection::{Known, Rejection};
-use crate::{Dropped, Observer, Passthrough, Plan, Refusal, ServerKind, UpstreamProfile, UsageStep};
+use crate::{Dropped, Observer, Passthrough, Plan, Refusal, ServerKind, UpstreamProfile, UsageStep, clock};
 
 /// The state of one worker.
 pub(crate) struct WorkerState {
@@ -141,10 +141,13 @@ pub(crate) async fn contain(worker: Rc<WorkerState>, task: impl Future<Output = 
     let mut task = pin!(task);
     std::future::poll_fn(|cx| {
         worker.turn.begin();
-        catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx))).unwrap_or_else(|_panic| {
+        clock::begin_turn();
+        let polled = catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx))).unwrap_or_else(|_panic| {
             worker.dropped(Dropped::Panic);
             Poll::Ready(())
-        })
+        });
+        clock::end_turn();
+        polled
     })
     .await;
 }

@@ -8,6 +8,7 @@ use meter::{Close, Tick};
 use scan::{Dialect, Event, Extent, Links, Name};
 
 use super::Exchange;
+use crate::clock;
 use crate::state::WorkerState;
 
 impl Exchange {
@@ -21,7 +22,7 @@ impl Exchange {
         at: Tick,
     ) -> Self {
         let route = Route { speaks: Speaks::Known(dialect), model: Name::default() };
-        Self::begin(worker, upstream, route, headers, tenancy, at)
+        Self::begin(worker, upstream, route, headers, tenancy, (at, clock::wall_unix_ns()))
     }
 
     /// The client asked for the answer, by the message with the id `request`, or the server began it.

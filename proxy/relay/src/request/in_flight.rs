@@ -163,7 +163,7 @@ impl InFlight {
     pub(crate) fn spent(&self, from: Tick) {
         let mut metered = self.metered.borrow_mut();
         if metered.is_watching() {
-            metered.with(|exchange| exchange.spent(clock::now().since(from)));
+            metered.with(|exchange| exchange.spent(clock::read().since(from)));
         }
     }
 

@@ -11,10 +11,10 @@ use http::HeaderMap;
 use http::header::HeaderName;
 use tenant::{CertificateNames, Rules};
 
+use crate::Dropped;
 use crate::engine::net::client::Client;
 use crate::request::headers;
 use crate::state::WorkerState;
-use crate::{Dropped, clock};
 
 /// The tenant rules for one request, and its client.
 #[derive(Clone)]
@@ -58,9 +58,15 @@ impl TenantResolver {
         });
     }
 
-    /// Resolves the tenant of a request with this head; `path` is the received one.
-    pub(crate) fn resolve(self, worker: &WorkerState, path: &str, headers: &HeaderMap) -> TenantResolution {
-        let now_unix_s = clock::wall_unix_ns() / 1_000_000_000;
+    /// Resolves the tenant of a request with this head, which began at `unix_ns`; `path` is the received one.
+    pub(crate) fn resolve(
+        self,
+        worker: &WorkerState,
+        path: &str,
+        headers: &HeaderMap,
+        unix_ns: u64,
+    ) -> TenantResolution {
+        let now_unix_s = unix_ns / 1_000_000_000;
         let resolved = guarded(worker, || {
             let certificate = self.certificate.as_deref();
             let head = RequestHead { peer: self.peer, certificate, path, headers, now_unix_s };

@@ -299,10 +299,11 @@ fn show(
     let mut uncut = Cuts::default();
     let cuts = edit.as_deref_mut().map_or(&mut uncut, |edit| &mut edit.cuts);
     if metered.is_watching() {
-        metered.with(|exchange| exchange.response_body(&bytes, at, cuts));
         *slices = slices.wrapping_add(1);
-        if slices.is_multiple_of(limits::SPENT_SAMPLE) {
-            let ns = clock::now().since(at).saturating_mul(u64::from(limits::SPENT_SAMPLE));
+        let begun = slices.is_multiple_of(limits::SPENT_SAMPLE).then(clock::read);
+        metered.with(|exchange| exchange.response_body(&bytes, at, cuts));
+        if let Some(begun) = begun {
+            let ns = clock::read().since(begun).saturating_mul(u64::from(limits::SPENT_SAMPLE));
             metered.with(|exchange| exchange.spent(ns));
         }
     }

@@ -375,7 +375,7 @@ impl PendingResponse {
         self.metered.with(|exchange| {
             exchange.core.name_answer(message.names, message.envelope.conversation);
             exchange.message(message.events, message.extent, at);
-            exchange.spent(clock::now().since(at));
+            exchange.spent(clock::read().since(at));
         });
     }
 
