@@ -173,6 +173,26 @@ fn host(uri: &Uri, version: Version, headers: &HeaderMap) -> Result<(), Violatio
 }
 
 fn is_authority(value: &HeaderValue) -> bool {
+    is_plain_authority(value.as_bytes()) || is_parsed_authority(value)
+}
+
+/// Returns true for a name of letters, digits, `-`, `_` and `.`, with or without a port of up to four digits: most hosts
+/// are one, and need no parser.
+fn is_plain_authority(value: &[u8]) -> bool {
+    let name_len = value.iter().take_while(|byte| is_name_byte(**byte)).count();
+    match value[name_len..] {
+        _ if name_len == 0 => false,
+        [] => true,
+        [b':', ref port @ ..] => port.len() <= 4 && port.iter().all(u8::is_ascii_digit),
+        _ => false,
+    }
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
+}
+
+fn is_parsed_authority(value: &HeaderValue) -> bool {
     let valid = Authority::try_from(value.as_bytes());
     valid.is_ok_and(|authority| {
         let port = authority.as_str().strip_prefix(authority.host()).unwrap_or_default();
@@ -276,6 +296,20 @@ mod tests {
         let mut old = get(&[]);
         old.version = Version::HTTP_10;
         assert_eq!(judge(&old), None, "HTTP/1.0 knows no Host");
+    }
+
+    #[test]
+    fn plain_hosts_are_those_that_the_parser_accepts() {
+        let hosts =
+            ["h", "my_service.ns.svc", "127.0.0.1", "-", "..", "", "a b", "h/x", "user@h", "[::1]", "é"];
+        let ports = ["", ":", ":0", ":80", ":9999", ":65535", ":99999", ":+80", ":8o", ":80:80", "::", ":-1"];
+        for (host, port) in hosts.iter().flat_map(|host| ports.iter().map(move |port| (host, port))) {
+            let value = HeaderValue::from_bytes(format!("{host}{port}").as_bytes()).unwrap();
+            let is_plain = is_plain_authority(value.as_bytes());
+            assert!(!is_plain || is_parsed_authority(&value), "{value:?}");
+            let expected = !host.is_empty() && host.bytes().all(is_name_byte);
+            assert_eq!(is_plain, expected && ["", ":", ":0", ":80", ":9999"].contains(port), "{value:?}");
+        }
     }
 
     #[test]
