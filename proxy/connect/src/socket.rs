@@ -24,6 +24,14 @@ impl Socket {
         matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
+    /// Returns true unless the runtime knows that nothing can be read.
+    pub(crate) fn is_readable(&self, cx: &mut Context<'_>) -> bool {
+        match self {
+            Self::Tcp(stream) => stream.poll_read_ready(cx).is_ready(),
+            Self::Unix(stream) => stream.poll_read_ready(cx).is_ready(),
+        }
+    }
+
     fn kernel(&self) -> SockRef<'_> {
         match self {
             Self::Tcp(stream) => SockRef::from(stream),

@@ -71,6 +71,15 @@ impl Stream {
         .await
     }
 
+    /// Returns true unless a read would find neither a byte nor the end, as far as the runtime knows. With TLS, the
+    /// session may hold bytes that it received.
+    pub fn may_read(&mut self, cx: &mut Context<'_>) -> bool {
+        match &mut self.0 {
+            Layer::Clear { socket, .. } => socket.is_readable(cx),
+            Layer::Tls(_) => true,
+        }
+    }
+
     /// Returns true if an idle stream can still be used: nothing is unread, and the server has not closed it. Asks the
     /// kernel, not the runtime. Session tickets of TLS are read and do not count.
     pub fn is_alive(&mut self) -> bool {

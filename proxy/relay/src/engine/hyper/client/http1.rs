@@ -74,7 +74,10 @@ impl<B: UpstreamBody> Http1Connection<B> {
 
     /// Returns true if the idle connection can still be used, by the runtime's state of its socket.
     pub(super) fn is_open(&mut self, cx: &mut Context<'_>) -> bool {
-        self.drive(cx);
+        // Only what the server sent, or its end, can have changed an idle connection.
+        if self.socket.0.borrow_mut().stream().may_read(cx) {
+            self.drive(cx);
+        }
         self.is_reusable()
     }
 
