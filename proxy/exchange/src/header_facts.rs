@@ -7,7 +7,6 @@
 //! - vLLM, for embeddings sent as bytes: `metadata`, a JSON object with the usage in it.
 
 use http::HeaderMap;
-use http::header::HeaderName;
 use scan::{Counts, Dialect, Event, Extent, Framing, Scanner, Scope, ServerReport, Sink, Usage};
 
 /// Milliseconds in nanoseconds.
@@ -21,25 +20,31 @@ pub(crate) fn is_counted(headers: &HeaderMap) -> bool {
 /// The field in which vLLM sends the usage of embeddings that are sent as bytes.
 const METADATA: &str = "metadata";
 
-/// The fields of text-generation-inference.
-static GENERATED: HeaderName = HeaderName::from_static("x-generated-tokens");
-static PROMPT: HeaderName = HeaderName::from_static("x-prompt-tokens");
-static QUEUE_TIME: HeaderName = HeaderName::from_static("x-queue-time");
-
 /// Gives the events of a response head to `sink`. With `best_of`, the request asks for the best of several sequences.
 pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, best_of: bool, sink: &mut impl Sink) {
-    let number = |name: &HeaderName| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
+    let [mut generated, mut prompt, mut queue_time] = [None; 3];
+    // Most heads have none of these fields: comparing the names of all fields costs less than three hashes.
+    for (name, value) in headers {
+        let number = match name.as_str() {
+            "x-generated-tokens" => &mut generated,
+            "x-prompt-tokens" => &mut prompt,
+            "x-queue-time" => &mut queue_time,
+            _ => continue,
+        };
+        // The first of several.
+        number.get_or_insert_with(|| value.to_str().ok()?.trim().parse::<u64>().ok());
+    }
     let mut has_any = false;
-    if let Some(output) = number(&GENERATED) {
+    if let Some(output) = generated.flatten() {
         let (scope, output) = match best_of {
             true => (Scope::Running(0), None),
             false => (Scope::Whole, Some(output)),
         };
-        let counts = Counts { input: number(&PROMPT), output, ..Counts::default() };
+        let counts = Counts { input: prompt.flatten(), output, ..Counts::default() };
         sink.event(Event::Usage(Usage { scope, counts }));
         has_any = true;
     }
-    if let Some(queue) = number(&QUEUE_TIME) {
+    if let Some(queue) = queue_time.flatten() {
         let queue_ns = Some(queue.saturating_mul(MS));
         sink.event(Event::Server(ServerReport { queue_ns, ..ServerReport::default() }));
         has_any = true;

@@ -24,7 +24,7 @@ impl RequestReader {
         headers: &HeaderMap,
         selected_members: Option<&Arc<SelectedMembers>>,
     ) -> Self {
-        let form = headers.get(CONTENT_TYPE).filter(|_| dialect == Dialect::Transcription);
+        let form = if dialect == Dialect::Transcription { headers.get(CONTENT_TYPE) } else { None };
         match form.and_then(|value| MultipartFields::from_content_type(value.as_bytes())) {
             Some(fields) => Self::Form(Box::new(fields)),
             None => {

@@ -110,8 +110,9 @@ fn asks_for_one_token(request: &Request, dialect: Dialect) -> bool {
 pub fn request_id(headers: &HeaderMap) -> Option<&str> {
     static NAMES: [HeaderName; 2] =
         [HeaderName::from_static("x-request-id"), HeaderName::from_static("idempotency-key")];
+    // A message has few fields: comparing their names costs less than a hash.
     NAMES.iter().find_map(|name| {
-        let mut values = headers.get_all(name).iter();
+        let mut values = headers.iter().filter(|(field, _)| *field == name).map(|(_, value)| value);
         let id = checked_request_id(values.next()?.as_bytes())?;
         values.next().is_none().then_some(id)
     })

@@ -128,11 +128,11 @@ fn ends_with(path: &str, end: &str) -> bool {
     tail == end || may_be && tail.eq_ignore_ascii_case(end)
 }
 
-/// Splits a path at the last occurrence of a text in any letter case. The text is ASCII and begins with a slash.
+/// Splits a path at the last occurrence of a text in any letter case. The text is ASCII between two slashes.
 fn split_last<'a>(path: &'a str, text: &str) -> Option<(&'a str, &'a str)> {
-    let (bytes, text) = (path.as_bytes(), text.as_bytes());
-    let is_at = |at: &usize| bytes[*at] == b'/' && bytes[*at..at + text.len()].eq_ignore_ascii_case(text);
-    let at = (0..=bytes.len().checked_sub(text.len())?).rev().find(is_at)?;
+    let is_text =
+        |part: &[u8]| matches!(part, [b'/', .., b'/']) && part.eq_ignore_ascii_case(text.as_bytes());
+    let at = path.as_bytes().windows(text.len()).rposition(is_text)?;
     Some((&path[..at], &path[at + text.len()..]))
 }
 

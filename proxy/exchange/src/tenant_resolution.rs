@@ -150,11 +150,11 @@ impl TenantResolution {
         Some(rule)
     }
 
-    /// Takes the identity at the exchange's end. An unresolved tenant is resolved first.
-    pub fn take(&mut self) -> TenantIdentity {
+    /// The identity, at the exchange's end. An unresolved tenant is resolved first.
+    pub fn identity(&mut self) -> TenantIdentity {
         self.resolve();
-        match std::mem::take(self).0 {
-            State::Resolved(identity) => identity,
+        match &self.0 {
+            State::Resolved(identity) => identity.clone(),
             State::Unresolved(_) => default_identity(),
         }
     }

@@ -129,7 +129,7 @@ impl Exchange {
 
     /// Returns the identity of the record; `names` are those in the response.
     fn identity(&mut self, names: Names, caller: CallerFacts) -> Identity {
-        let who = self.tenant.take();
+        let who = self.tenant.identity();
         let asked = self.request.take_facts();
         Identity {
             exchange: caller.id,

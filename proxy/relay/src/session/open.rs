@@ -50,7 +50,7 @@ pub(crate) fn open(
     }
     let mut resolution = resolve(headers);
     resolve_by_body(worker, &mut resolution);
-    let tenant = resolution.take();
+    let tenant = resolution.identity();
     let model = model(target);
     admit_tunnel(worker, upstream, (dialect, model), &tenant)?;
     let Some(dialect) = dialect else { return Ok(Err(unmetered(target))) };
