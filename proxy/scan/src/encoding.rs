@@ -61,6 +61,11 @@ impl Transcoder {
                     self.torn_len = u8::try_from(known).unwrap_or(u8::MAX);
                     return;
                 };
+                if encoding == Encoding::Utf8 && before == 0 {
+                    // In one piece, so that no key is split.
+                    self.encoding = encoding;
+                    return to(&bytes[mark..]);
+                }
                 self.begin(encoding, &head[mark..known], &mut to);
                 self.feed(&bytes[taken..], to);
             }

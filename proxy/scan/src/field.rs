@@ -294,9 +294,12 @@ pub(crate) struct Fields {
 struct Node {
     field: Field,
     element: u8,
-    /// The `name_bit` of each name in the next two lists.
+    /// Bit `slot` of each name in the next two lists.
     name_bits: u64,
+    /// By slot.
     keys: Vec<Member>,
+    /// The index in `keys` at which each slot begins; empty without keys.
+    slots: Box<[u8]>,
     /// Names in any letter case, used if no entry of `keys` matches.
     cased: Vec<(&'static str, u8)>,
 }
@@ -326,20 +329,23 @@ fn beginning(name: &[u8]) -> u64 {
     }
 }
 
-/// Returns the bit of the names with this beginning, in any letter case. Most members that a server adds have no field;
-/// a missing bit shows that without a comparison of names.
+/// The slots of names.
+const SLOTS: usize = u64::BITS as usize;
+
+/// Returns the slot of the names with this beginning, in any letter case. Most members that a server adds have no field;
+/// an empty slot shows that without a comparison of names.
 #[inline]
-fn name_bit(beginning: u64) -> u64 {
+fn slot(beginning: u64) -> usize {
     const LOWER_CASE: u64 = u64::from_ne_bytes([0x20; 8]);
-    1 << ((beginning | LOWER_CASE).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
+    ((beginning | LOWER_CASE).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
 }
 
 /// Returns true if no name of these bits has this beginning. A beginning with a letter outside ASCII is never missing,
 /// because [`is_folded`] accepts two such letters.
 #[inline]
-fn is_missing(name_bits: u64, beginning: u64) -> bool {
+fn is_missing(name_bits: u64, beginning: u64, slot: usize) -> bool {
     const NOT_ASCII: u64 = u64::from_ne_bytes([0x80; 8]);
-    name_bits & name_bit(beginning) == 0 && beginning & NOT_ASCII == 0
+    name_bits & 1 << slot == 0 && beginning & NOT_ASCII == 0
 }
 
 impl Fields {
@@ -386,8 +392,12 @@ impl Fields {
     /// The node of an object's member.
     pub(crate) fn member(&self, node: u8, key: &[u8]) -> u8 {
         let Some(node) = self.nodes.get(usize::from(node)) else { return NOWHERE };
+        if node.name_bits == 0 {
+            return NOWHERE;
+        }
         let beginning = beginning(key);
-        if is_missing(node.name_bits, beginning) {
+        let slot = slot(beginning);
+        if is_missing(node.name_bits, beginning, slot) {
             return NOWHERE;
         }
         let is_equal = |member: &&Member| {
@@ -396,7 +406,7 @@ impl Fields {
                 // A name of up to eight bytes is its beginning.
                 && (key.len() <= size_of::<u64>() || member.name.as_bytes() == key)
         };
-        let exact = node.keys.iter().find(is_equal).map(|member| member.to);
+        let exact = node.of_slot(slot).iter().find(is_equal).map(|member| member.to);
         let cased = || node.cased.iter().find(|(name, _)| is_folded(name, key));
         exact.or_else(|| cased().map(|&(_, to)| to)).unwrap_or(NOWHERE)
     }
@@ -438,7 +448,7 @@ impl Fields {
         for node in [Some(exact), cased].into_iter().flatten() {
             let node = &mut self.nodes[usize::from(node)];
             node.cased.push((key, to));
-            node.name_bits |= name_bit(beginning(key.as_bytes()));
+            node.name_bits |= 1 << slot(beginning(key.as_bytes()));
         }
         to
     }
@@ -455,9 +465,7 @@ impl Fields {
             NOWHERE => {
                 let to = self.add();
                 let member = Member { beginning: beginning(key.as_bytes()), name: key.into(), to };
-                let node = &mut self.nodes[usize::from(node)];
-                node.name_bits |= name_bit(member.beginning);
-                node.keys.push(member);
+                self.nodes[usize::from(node)].add(member);
                 to
             }
             to => to,
@@ -477,7 +485,29 @@ impl Node {
             element: NOWHERE,
             name_bits: 0,
             keys: Vec::new(),
+            slots: Box::default(),
             cased: Vec::new(),
+        }
+    }
+
+    /// The keys in a slot.
+    #[inline]
+    fn of_slot(&self, slot: usize) -> &[Member] {
+        match self.slots.get(slot..slot + 2) {
+            Some(&[from, to]) => &self.keys[usize::from(from)..usize::from(to)],
+            _ => &[],
+        }
+    }
+
+    fn add(&mut self, member: Member) {
+        let slot = slot(member.beginning);
+        self.name_bits |= 1 << slot;
+        if self.slots.is_empty() {
+            self.slots = [0; SLOTS + 1].into();
+        }
+        self.keys.insert(usize::from(self.slots[slot + 1]), member);
+        for end in &mut self.slots[slot + 1..] {
+            *end += 1;
         }
     }
 }
