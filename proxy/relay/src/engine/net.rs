@@ -10,6 +10,7 @@ pub(crate) mod pool;
 pub(crate) mod read_budget;
 pub(crate) mod shared_pool;
 pub(crate) mod socket;
+pub(crate) mod source;
 pub(crate) mod stream;
 pub(crate) mod stream_rest;
 pub(crate) mod tls;

@@ -19,6 +19,7 @@ use super::Hyper;
 use super::client_io::ClientIo;
 use crate::engine::net::client::{Client, Stage};
 use crate::engine::net::deadlines::{Deadlines, Due};
+use crate::engine::net::source::Source;
 use crate::engine::net::stream::Stream;
 use crate::engine::net::tls::HandshakeError;
 use crate::engine::{Cut, Served};
@@ -104,6 +105,7 @@ where
 {
     let half_close = engine.worker.plan.half_close;
     let mut gone = pin!(client.gone(half_close));
+    let left = Source::new(client.waker.waker().clone());
     let mut io = ClientIo::new(client, engine);
     let mut service = service_fn(move |request| forwarding(&forward, request));
     loop {
@@ -118,7 +120,7 @@ where
                     return Poll::Ready(Some(served));
                 }
                 is_releasing = false;
-                if client.stage().0 == Stage::Busy && gone.as_mut().poll(cx).is_ready() {
+                if client.stage().0 == Stage::Busy && left.poll(|cx| gone.as_mut().poll(cx)).is_ready() {
                     return Poll::Ready(None);
                 }
                 match deadlines.as_mut().poll_due(cx) {

@@ -411,6 +411,8 @@ impl Client {
         let watched = if half_close { Interest::ERROR } else { Interest::READABLE | Interest::ERROR };
         loop {
             match self.socket.ready(watched).await {
+                // The engine has read the bytes that woke this task.
+                Ok(ready) if ready.is_empty() => {}
                 Ok(ready) if ready.is_error() => return,
                 Ok(_) if half_close => tokio::time::sleep(limits::GONE_RECHECK).await,
                 Ok(ready) if ready.is_read_closed() => return,
