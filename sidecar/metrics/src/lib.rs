@@ -47,6 +47,7 @@ mod worker;
 // The labels of models and tenants, and the cells of all workers.
 mod labels;
 mod names;
+mod recent;
 mod registry;
 
 // The scrape.

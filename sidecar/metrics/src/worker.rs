@@ -14,6 +14,7 @@ use crate::name_counts::NameCounts;
 use crate::names::{self, OTHER, UNKNOWN};
 use crate::objective;
 use crate::proxy::ProxyCells;
+use crate::recent::Recent;
 use crate::registry::Registry;
 use crate::tenant::TenantCells;
 use crate::upstream::Address;
@@ -32,6 +33,8 @@ pub struct WorkerCells {
     /// Counts of model names beyond the cap.
     beyond_cap: NameCounts,
     tenants: HashMap<Arc<str>, Arc<TenantCells>>,
+    /// Those of `tenants` that exchanges named lately.
+    recent_tenants: Recent<Arc<TenantCells>>,
     /// All labels of tenants, once the registry is at its cap.
     tenants_at_cap: Option<LabelSet>,
     /// Counts of tenant names beyond the cap.
@@ -65,6 +68,7 @@ impl WorkerCells {
             at_cap: None,
             beyond_cap: NameCounts::default(),
             tenants: HashMap::new(),
+            recent_tenants: Recent::default(),
             tenants_at_cap: None,
             tenants_beyond_cap: NameCounts::default(),
             evictions: 0,
@@ -110,6 +114,7 @@ impl WorkerCells {
             return;
         }
         self.evictions = evictions;
+        self.recent_tenants.clear();
         (self.at_cap, self.tenants_at_cap) = self.registry.at_cap();
         if let Some(tenants) = &self.tenants_at_cap {
             self.tenants.retain(|label, _| names::is_reserved(label) || tenants.contains(label));
@@ -185,12 +190,17 @@ impl WorkerCells {
     }
 
     /// Returns a tenant's cells. A name beyond the cap adds one `label_overflow`, as a model's.
-    fn tenant_cells(&mut self, name: &str) -> Arc<TenantCells> {
-        let cells = self.own_tenant_cells(name);
-        if cells.is_none() {
-            self.proxy.overflow();
+    fn tenant_cells(&mut self, name: &Arc<str>) -> Arc<TenantCells> {
+        self.sync_labels();
+        if let Some(cells) = self.recent_tenants.get(name) {
+            return Arc::clone(cells);
         }
-        cells.unwrap_or_else(|| self.other_tenant_cells())
+        let Some(cells) = self.own_tenant_cells(name) else {
+            self.proxy.overflow();
+            return self.other_tenant_cells();
+        };
+        self.recent_tenants.keep(name, Arc::clone(&cells));
+        cells
     }
 
     /// Returns a tenant's own cells; `None` if the cap makes it share those of `_other`.
