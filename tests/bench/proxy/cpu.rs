@@ -3,6 +3,7 @@
 //! A process's CPU time is the time its threads were on a core (`schedstat`, nanoseconds): the same sum as utime +
 //! stime, without their steps of 10 ms. It excludes ended threads; no measured proxy ends one.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 /// A process and all its descendants.
@@ -30,12 +31,18 @@ fn parent(id: u32) -> Option<u32> {
 
 /// The CPU time of these processes, user and system.
 pub(crate) fn on_cpu_ns(tree: &[u32]) -> u64 {
+    threads_ns(tree).values().sum()
+}
+
+/// The CPU time of each thread of these processes, by its id.
+pub(crate) fn threads_ns(tree: &[u32]) -> BTreeMap<u32, u64> {
     let threads = tree.iter().flat_map(|id| fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten());
     let used = threads.flatten().filter_map(|thread| {
         let schedstat = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        schedstat.split_whitespace().next()?.parse::<u64>().ok()
+        let id = thread.file_name().to_str()?.parse().ok()?;
+        Some((id, schedstat.split_whitespace().next()?.parse::<u64>().ok()?))
     });
-    used.sum()
+    used.collect()
 }
 
 /// The memory of these processes, KiB. Pages that two of them share are counted twice.
@@ -93,6 +100,7 @@ mod tests {
         let tree = tree(std::process::id());
         assert!(tree.contains(&child.id()));
         assert!(on_cpu_ns(&tree) > 0);
+        assert!(threads_ns(&tree).contains_key(&child.id()));
         assert!(resident_kib(&tree) > 0);
         child.kill().unwrap();
         child.wait().unwrap();

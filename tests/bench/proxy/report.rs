@@ -95,6 +95,8 @@ fn columns(kind: Kind) -> Vec<Column> {
         |run, _| Some(run.seen.frames as f64 / run.seen.seconds / 1000.0);
     let idle_mib: Column = ("idle MiB", |run, _| Some(*run.resident_kib.first()? as f64 / 1024.0), 1);
     let cpu: fn(&Run, &Round<'_>) -> Option<f64> = |run, _| run.proxy.map(|_| cpu_us(run));
+    let busiest: Column =
+        ("busiest thread µs", |run, _| run.proxy.map(|_| per_frame_us(run, run.busiest_thread_ns)), 2);
     let added_p50: Column = ("p50 added µs", |run, round| added(run, round, |run| run.seen.frame_p50), 0);
     let added_p99: Column = ("p99 added µs", |run, round| added(run, round, |run| run.seen.frame_p99), 0);
     let p99_against_haproxy: fn(&Run, &Round<'_>) -> Option<f64> = |run, round| {
@@ -104,6 +106,7 @@ fn columns(kind: Kind) -> Vec<Column> {
     match kind {
         Kind::Paced => vec![
             ("CPU µs/frame", cpu, 1),
+            busiest,
             against_haproxy,
             against_nginx,
             against_floor,
@@ -113,6 +116,7 @@ fn columns(kind: Kind) -> Vec<Column> {
         ],
         Kind::Full => vec![
             ("CPU µs/frame", cpu, 2),
+            busiest,
             against_haproxy,
             against_nginx,
             against_floor,
@@ -124,6 +128,7 @@ fn columns(kind: Kind) -> Vec<Column> {
         ],
         Kind::Requests => vec![
             ("CPU µs/request", cpu, 1),
+            busiest,
             against_haproxy,
             against_nginx,
             against_floor,
@@ -161,7 +166,11 @@ fn ended_after(run: &Run, share: f64) -> Option<f64> {
 }
 
 fn cpu_us(run: &Run) -> f64 {
-    run.proxy_cpu_ns as f64 / 1000.0 / run.seen.frames.max(1) as f64
+    per_frame_us(run, run.proxy_cpu_ns)
+}
+
+fn per_frame_us(run: &Run, ns: u64) -> f64 {
+    ns as f64 / 1000.0 / run.seen.frames.max(1) as f64
 }
 
 fn ratio(run: &Run, round: &Round<'_>, to: Proxy) -> Option<f64> {

@@ -35,6 +35,8 @@ pub(crate) struct Run {
     pub(crate) seen: Seen,
     /// CPU of the proxy's processes; 0 for direct.
     pub(crate) proxy_cpu_ns: u64,
+    /// CPU of the thread that used the most: in a proxy with one worker, the forwarding thread.
+    pub(crate) busiest_thread_ns: u64,
     /// The share of the machine that other processes used, 0 to 1.
     pub(crate) others: f64,
     /// Memory without streams, then at each load of a memory scenario, KiB.
@@ -152,7 +154,7 @@ impl Bench {
         let tree = running.as_ref().map(|running| running.child.tree()).unwrap_or_default();
         let began = Instant::now();
         let (busy, ours) = (cpu::machine_busy_ns(), self.ours_ns());
-        let proxy_before = cpu::on_cpu_ns(&tree);
+        let threads_before = cpu::threads_ns(&tree);
         let mut sum = Seen::default();
         for &load in scenario.loads {
             let seen = self::load(load, &target, || {
@@ -169,7 +171,12 @@ impl Bench {
             ended_after_us.push(wire::since_us(*left, self.mock.line()?.parse()?));
         }
         std::thread::sleep(SETTLE);
-        let proxy_cpu_ns = cpu::on_cpu_ns(&tree).saturating_sub(proxy_before);
+        let mut threads = cpu::threads_ns(&tree);
+        for (id, ns) in &mut threads {
+            *ns = ns.saturating_sub(threads_before.get(id).copied().unwrap_or(0));
+        }
+        let proxy_cpu_ns: u64 = threads.values().sum();
+        let busiest_thread_ns = threads.values().copied().max().unwrap_or(0);
         let ours = self.ours_ns().saturating_sub(ours) + proxy_cpu_ns + sum.cpu_ns;
         let busy = cpu::machine_busy_ns().saturating_sub(busy);
         let cores = std::thread::available_parallelism()?.get() as f64;
@@ -184,6 +191,7 @@ impl Bench {
             proxy,
             seen: sum,
             proxy_cpu_ns,
+            busiest_thread_ns,
             others,
             resident_kib,
             start: running.map(|running| running.start),
