@@ -6,6 +6,7 @@ mod crowd;
 mod cut;
 mod drain;
 mod engine;
+mod idle;
 mod ledger;
 mod listeners;
 mod live;

@@ -138,7 +138,11 @@ where
         .await;
         match served {
             Some(Ok(())) => {
-                let parts = connection.into_parts();
+                let parts = {
+                    // The end of this block frees the box.
+                    let connection = connection;
+                    connection.into_parts()
+                };
                 if client.has_switched() {
                     // hyper stops reading at the head of the request; what it has not received belongs to the tunnel.
                     client.return_first(parts.read_buf);
@@ -170,6 +174,8 @@ async fn readable(client: &Client, read: Bytes, mut deadlines: Pin<&mut Deadline
         client.return_first(read);
         return true;
     }
+    // Even an empty slice keeps hyper's buffer allocated.
+    drop(read);
     std::future::poll_fn(|cx| {
         if client.poll_readable(cx).is_ready() {
             return Poll::Ready(true);
