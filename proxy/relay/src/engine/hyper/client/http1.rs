@@ -24,9 +24,10 @@ use crate::engine::{BodyError, SendError, SendFailure, UpstreamBody};
 
 /// One connection to an upstream.
 pub(crate) struct Http1Connection<B: UpstreamBody> {
-    sender: http1::SendRequest<B>,
+    // The bodies are boxed, because hyper's queue has space for 32 requests.
+    sender: http1::SendRequest<Box<B>>,
     /// `None` once the connection is unusable.
-    protocol: Option<http1::Connection<Socket, B>>,
+    protocol: Option<http1::Connection<Socket, Box<B>>>,
     socket: Socket,
     closed: bool,
 }
@@ -44,7 +45,7 @@ impl<B: UpstreamBody> Http1Connection<B> {
         &mut self,
         request: Request<B>,
     ) -> impl Future<Output = Result<Response<Incoming>, SendError<B>>> + use<B> {
-        let sending = self.sender.try_send_request(request);
+        let sending = self.sender.try_send_request(request.map(Box::new));
         async move {
             let mut response = sending.await.map_err(failed)?;
             response.extensions_mut().remove::<OnUpgrade>();
@@ -102,8 +103,8 @@ impl<B: UpstreamBody> Http1Connection<B> {
     }
 }
 
-fn failed<B>(mut error: TrySendError<Request<B>>) -> SendError<B> {
-    let unsent = error.take_message();
+fn failed<B>(mut error: TrySendError<Request<Box<B>>>) -> SendError<B> {
+    let unsent = error.take_message().map(|request| request.map(|body| *body));
     let error = error.error();
     let body = error.source().and_then(|cause| cause.downcast_ref::<BodyError>());
     let cause = match body {
