@@ -45,14 +45,24 @@ pub(crate) fn threads_ns(tree: &[u32]) -> BTreeMap<u32, u64> {
     used.collect()
 }
 
-/// The memory of these processes, KiB. Pages that two of them share are counted twice.
-pub(crate) fn resident_kib(tree: &[u32]) -> u64 {
+/// The memory of a proxy, KiB. Pages that two of its processes share are counted twice.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory {
+    pub(crate) resident_kib: u64,
+    /// Without pages of files. The kernel maps those around each page that is used if it has them in memory, so their
+    /// number depends on what else was read, not on the proxy.
+    pub(crate) own_kib: u64,
+}
+
+/// The memory of these processes.
+pub(crate) fn memory(tree: &[u32]) -> Memory {
     let status = tree.iter().filter_map(|id| fs::read_to_string(format!("/proc/{id}/status")).ok());
-    let resident = status.filter_map(|status| {
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-        line.split_whitespace().next()?.parse::<u64>().ok()
-    });
-    resident.sum()
+    let status: String = status.collect();
+    let sum = |field: &str| {
+        let lines = status.lines().filter_map(|line| line.strip_prefix(field)?.split_whitespace().next());
+        lines.filter_map(|kib| kib.parse::<u64>().ok()).sum::<u64>()
+    };
+    Memory { resident_kib: sum("VmRSS:"), own_kib: sum("RssAnon:") + sum("RssShmem:") }
 }
 
 /// The busy time of the whole machine, nanoseconds over all cores, including the time taken by the hypervisor.
@@ -101,7 +111,8 @@ mod tests {
         assert!(tree.contains(&child.id()));
         assert!(on_cpu_ns(&tree) > 0);
         assert!(threads_ns(&tree).contains_key(&child.id()));
-        assert!(resident_kib(&tree) > 0);
+        let memory = memory(&tree);
+        assert!(memory.resident_kib > memory.own_kib && memory.own_kib > 0);
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -93,7 +93,8 @@ fn columns(kind: Kind) -> Vec<Column> {
     };
     let rate: fn(&Run, &Round<'_>) -> Option<f64> =
         |run, _| Some(run.seen.frames as f64 / run.seen.seconds / 1000.0);
-    let idle_mib: Column = ("idle MiB", |run, _| Some(*run.resident_kib.first()? as f64 / 1024.0), 1);
+    let idle_mib: Column = ("idle MiB", |run, _| Some(run.memory.first()?.resident_kib as f64 / 1024.0), 1);
+    let own_mib: Column = ("of its own", |run, _| Some(run.memory.first()?.own_kib as f64 / 1024.0), 1);
     let cpu: fn(&Run, &Round<'_>) -> Option<f64> = |run, _| run.proxy.map(|_| cpu_us(run));
     let busiest: Column =
         ("busiest thread µs", |run, _| run.proxy.map(|_| per_frame_us(run, run.busiest_thread_ns)), 2);
@@ -140,11 +141,13 @@ fn columns(kind: Kind) -> Vec<Column> {
         Kind::Memory => vec![
             ("start ms", |run, _| Some(run.start?.as_secs_f64() * 1e3), 0),
             idle_mib,
+            own_mib,
             ("KiB/stream at 100", |run, _| added_kib(run, 1, 100.0), 1),
             ("KiB/stream at 1,000", |run, _| added_kib(run, 2, 1000.0), 1),
         ],
         Kind::Idle => vec![
             idle_mib,
+            own_mib,
             ("KiB/connection at 1,000", |run, _| added_kib(run, 1, 1000.0), 1),
             ("KiB/connection at 8,000", |run, _| added_kib(run, 2, 8000.0), 1),
         ],
@@ -155,10 +158,10 @@ fn columns(kind: Kind) -> Vec<Column> {
     }
 }
 
-/// The memory that each of these streams or connections added.
+/// The memory that each of these streams or connections added, without pages of files.
 fn added_kib(run: &Run, at: usize, count: f64) -> Option<f64> {
-    let idle = *run.resident_kib.first()?;
-    Some((*run.resident_kib.get(at)? as f64 - idle as f64) / count)
+    let idle = run.memory.first()?.own_kib;
+    Some((run.memory.get(at)?.own_kib as f64 - idle as f64) / count)
 }
 
 fn ended_after(run: &Run, share: f64) -> Option<f64> {

@@ -5,13 +5,14 @@
 use std::time::{Duration, Instant};
 
 use crate::child::{self, Child};
+use crate::cpu::{self, Memory};
 use crate::load::{FLOWING, Load, Seen, Target};
 use crate::options::Options;
 use crate::peers::{Proxy, RunDir, Running};
 use crate::scenario::{Kind, Scenario};
 use crate::tls::Tls;
 use crate::wire::{self, Ask};
-use crate::{Failure, cpu, report};
+use crate::{Failure, report};
 
 /// The pause before a reading, in which sockets close and heaps settle.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -39,8 +40,8 @@ pub(crate) struct Run {
     pub(crate) busiest_thread_ns: u64,
     /// The share of the machine that other processes used, 0 to 1.
     pub(crate) others: f64,
-    /// Memory without streams, then at each load of a memory scenario, KiB.
-    pub(crate) resident_kib: Vec<u64>,
+    /// Memory without streams, then at each load of a memory scenario.
+    pub(crate) memory: Vec<Memory>,
     /// From the start of the proxy's process to its first accepted connection.
     pub(crate) start: Option<Duration>,
     /// From the client's end of a held stream to the upstream's, microseconds.
@@ -140,10 +141,10 @@ impl Bench {
         let direct = Target { tls: direct, ..Target::clear(&self.upstream) };
         let target = running.as_ref().map_or(direct, Running::target);
         let mut tokens = 0;
-        let mut resident_kib = Vec::new();
+        let mut memory = Vec::new();
         if scenario.kind.is_memory() {
             std::thread::sleep(SETTLE);
-            resident_kib.extend(running.as_ref().map(|running| cpu::resident_kib(&running.child.tree())));
+            memory.extend(running.as_ref().map(|running| cpu::memory(&running.child.tree())));
         } else {
             for load in WARM_UP {
                 let seen = self::load(load, &target, || {})?;
@@ -160,7 +161,7 @@ impl Bench {
             let seen = self::load(load, &target, || {
                 if scenario.kind.is_memory() {
                     std::thread::sleep(A_FRAME_LATER);
-                    resident_kib.push(cpu::resident_kib(&tree));
+                    memory.push(cpu::memory(&tree));
                 }
             })?;
             tokens += seen.replies * load.tokens();
@@ -193,7 +194,7 @@ impl Bench {
             proxy_cpu_ns,
             busiest_thread_ns,
             others,
-            resident_kib,
+            memory,
             start: running.map(|running| running.start),
             ended_after_us,
         })
