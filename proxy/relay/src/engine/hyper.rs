@@ -57,7 +57,6 @@ impl Engine for Hyper {
         let plan = &worker.plan;
         let mut http1 = http1::Builder::new();
         http1
-            .half_close(plan.half_close)
             .preserve_header_case(true)
             .auto_date_header(false)
             .max_buf_size(limits::BUFFER_BYTES)

@@ -110,7 +110,13 @@ where
     let mut service = service_fn(move |request| forwarding(&forward, request));
     loop {
         // Boxed, so that a connection that has released its buffers does not hold hyper's state.
-        let mut connection = Box::new(engine.http1.serve_connection(io, service));
+        let mut connection = Box::new({
+            let mut builder = engine.http1.clone();
+            // Without half-closing, hyper reads at each poll under a response, to see the client leave. `Client::gone`
+            // sees that, too, but not the end of a TLS session that was read with the request.
+            builder.half_close(half_close || !client.is_tls());
+            builder.serve_connection(io, service)
+        });
         let mut is_releasing = false;
         let served = std::future::poll_fn(|cx| {
             client.waker.follow(cx);
