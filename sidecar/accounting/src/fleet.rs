@@ -92,10 +92,10 @@ impl Fleet {
 
     /// Returns the store's sums by tenant and day.
     fn query(&mut self, now_us: i64) -> Result<Vec<Observed>, String> {
-        let central = Central::open(&self.address).map_err(|trouble| trouble.to_string())?;
-        let (since, currency) = (self.budgets.since(now_us), self.currency);
+        let (address, since, currency) = (self.address.clone(), self.budgets.since(now_us), self.currency);
         let ours = || Ok(self.instances()?);
-        let spent = central.spent(since, currency.code(), ours).map_err(|trouble| trouble.to_string())?;
+        let spent =
+            Central::spent(&address, since, currency.code(), ours).map_err(|trouble| trouble.to_string())?;
         let observed = spent.into_iter().map(|one| Observed {
             tenant: one.tenant,
             day: one.day,

@@ -71,8 +71,6 @@ pub struct Column<T: 'static> {
     pub absent: Absent,
     /// The version of the ledger's schema that added it.
     pub version: i64,
-    /// True if a central store has the column too.
-    pub in_store: bool,
     /// True if no two rows have the same text, so that a reader does not cache it.
     is_unique: bool,
     get: for<'a> fn(&'a T) -> Value<'a>,
@@ -102,18 +100,13 @@ impl<T> Column<T> {
         get: for<'a> fn(&'a T) -> Value<'a>,
         set: Set<T>,
     ) -> Self {
-        Self { name, sql, absent, version: 1, in_store: true, is_unique: false, get, set }
+        Self { name, sql, absent, version: 1, is_unique: false, get, set }
     }
 
     /// Returns the column as one that a version added. It may be NULL: older rows have no value.
     pub(crate) fn since(self, version: i64) -> Self {
         debug_assert!(matches!(self.absent, Absent::Null | Absent::Usual(_)), "{} needs a value", self.name);
         Self { version, ..self }
-    }
-
-    /// Returns the column as one that only files have.
-    pub(crate) fn of_file(self) -> Self {
-        Self { in_store: false, ..self }
     }
 
     /// Returns the column as part of a primary key.

@@ -126,7 +126,7 @@ impl Stored for Row {
                 cached_excess: Sql::Integer => usual(0) => since(2),
             }));
             all.extend(later_types!(Row, tokens.by_type).map(|column| column.usual(0).since(2)));
-            all.extend(columns!(Row { day: Sql::Day => since(3) => of_file() }));
+            all.extend(columns!(Row { day: Sql::Day => since(3) }));
             all.push(of_type!(Row, InputCacheWrite1h, tokens.by_type).usual(0).since(3));
             all
         });
@@ -302,8 +302,7 @@ impl Stored for Energy {
                         Ok(())
                     },
                 )
-                .since(3)
-                .of_file(),
+                .since(3),
             );
             all
         });
@@ -476,8 +475,7 @@ impl Stored for MadeCorrection {
                         Ok(())
                     },
                 )
-                .since(3)
-                .of_file(),
+                .since(3),
             ]);
             all
         });

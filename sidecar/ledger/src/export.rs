@@ -16,13 +16,13 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::audit_event::AuditEvent;
 use crate::column::RowReader;
 use crate::energy::Energy;
-use crate::error::{Error, Fault};
+use crate::error::Error;
 use crate::file::{self, File};
 use crate::files;
-use crate::source::{DeviceTotal, Gap, MadeCorrection, Month};
+use crate::source::{DeviceTotal, Gap, MadeCorrection, Month, Range};
 use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 use crate::values;
-use crate::{Class, DailyTotal, Row, month, time_zone};
+use crate::{Calendar, Class, DailyTotal, Row, month, time_zone};
 
 /// The files of a ledger, for the shipper.
 #[derive(Clone, Debug)]
@@ -70,6 +70,8 @@ impl Cursor {
 pub struct ShipBatch {
     /// The ledger's file of the month before, if the reader knows it.
     pub previous: Option<Origin>,
+    /// The ledger's calendar, as the file has it.
+    pub calendar: Calendar,
     /// The cursor after which it begins.
     pub after: Cursor,
     /// Exchanges, without those of months that the reader has forgotten.
@@ -243,8 +245,8 @@ impl Opened {
             let gone = file::compacted(&snapshot, &EXCHANGE)?.entered;
             let mut next = after.max(gone);
             let forgotten = BTreeSet::new();
-            let mut reader =
-                Reader { snapshot: &snapshot, limit, forgotten: &forgotten, rates: BTreeMap::new() };
+            let (kept, rates) = (String::new(), BTreeMap::new());
+            let mut reader = Reader { snapshot: &snapshot, limit, forgotten: &forgotten, kept, rates };
             let rows = reader.rows(&mut next)?.into_iter().map(|(_, row)| row).collect();
             let taken = (gone - after).max(0).unsigned_abs();
             Ok(ExchangeBatch { rows, next, taken })
@@ -254,16 +256,10 @@ impl Opened {
 
     fn snapshot(&self, after: Cursor, limit: usize, forgotten: &BTreeSet<Month>) -> Result<ShipBatch, Error> {
         let snapshot = self.file.connection.unchecked_transaction()?;
-        let mut reader = Reader { snapshot: &snapshot, limit, forgotten, rates: BTreeMap::new() };
         let calendar = time_zone::of(&snapshot)?;
-        if !calendar.is_utc() {
-            let message = format!(
-                "its days are those of {calendar}, and a central store has the days of UTC: no row of it is shipped; \
-                 to ship, write another ledger with `ledger_time_zone: UTC`"
-            );
-            return Err(Error::new(Fault::Other, message));
-        }
-        let mut batch = ShipBatch { after, next: after, ..ShipBatch::default() };
+        let kept = kept(forgotten, &calendar);
+        let mut reader = Reader { snapshot: &snapshot, limit, forgotten, kept, rates: BTreeMap::new() };
+        let mut batch = ShipBatch { calendar, after, next: after, ..ShipBatch::default() };
         self.skip_taken(&mut reader, &mut batch)?;
         let begin = batch.next;
         (batch.row_seqs, batch.rows) = reader.rows(&mut batch.next.exchange)?.into_iter().unzip();
@@ -298,9 +294,10 @@ impl Opened {
         }
         batch.taken = (exchange - next.exchange).max(0).unsigned_abs();
         if batch.taken > 0 {
+            let Range { since_us, until_us } = Range::of_month(&batch.calendar, self.file.month);
             let gap = Gap {
-                from_us: month::begin_us(self.file.month),
-                until_us: month::begin_us(self.file.month + 1) - 1,
+                from_us: since_us,
+                until_us: until_us - 1,
                 why: "retention".into(),
                 lost_rows: Some(batch.taken),
                 totals_kept: whole,
@@ -319,15 +316,17 @@ struct Reader<'a> {
     snapshot: &'a Connection,
     limit: usize,
     forgotten: &'a BTreeSet<Month>,
+    /// The SQL condition, after another one, that excludes forgotten months.
+    kept: String,
     rates: BTreeMap<[u8; 16], Arc<Rate>>,
 }
 
 impl Reader<'_> {
     fn rows(&mut self, after: &mut i64) -> Result<Vec<(i64, Row)>, Error> {
         let (snapshot, mut rows) = (self.snapshot, Vec::new());
-        let (kept, rates) = (self.kept(), &mut self.rates);
+        let rates = &mut self.rates;
         let mut reader = RowReader::with_rates(|id| rate(snapshot, rates, id));
-        each(snapshot, &EXCHANGE, &kept, after, self.limit, |values| {
+        each(snapshot, &EXCHANGE, &self.kept, after, self.limit, |values| {
             rows.push((seq(values)?, values::read(values, &mut reader)?));
             Ok(())
         })?;
@@ -345,15 +344,6 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Returns the SQL condition, after another one, that excludes forgotten months.
-    fn kept(&self) -> String {
-        let kept = |month: &Month| {
-            let (begin_us, end_us) = (month::begin_us(*month), month::begin_us(*month + 1));
-            format!("AND NOT (ended_us >= {begin_us} AND ended_us < {end_us}) ")
-        };
-        self.forgotten.iter().map(kept).collect()
-    }
-
     /// Adds the daily totals of forgotten months, if the batch skips rows of them.
     fn totals_of_forgotten(&mut self, begin: Cursor, batch: &mut ShipBatch) -> Result<(), Error> {
         let forgotten = self.forgotten;
@@ -366,8 +356,7 @@ impl Reader<'_> {
         {
             let sql = format!(
                 "SELECT EXISTS (SELECT 1 FROM {} WHERE seq > ?1 AND seq <= ?2 AND NOT (TRUE {}))",
-                table.name,
-                self.kept()
+                table.name, self.kept
             );
             passed |= self.snapshot.query_row(&sql, [from, to], |row| row.get::<_, bool>(0))?;
         }
@@ -380,10 +369,9 @@ impl Reader<'_> {
 
     /// Reads the tables other than `exchange`.
     fn rest(&mut self, batch: &mut ShipBatch) -> Result<(), Error> {
-        let kept = self.kept();
         let (snapshot, limit) = (self.snapshot, self.limit);
         let (next, reader) = (&mut batch.next, &mut RowReader::new());
-        each(snapshot, &ENERGY, &kept, &mut next.energy, limit, |values| {
+        each(snapshot, &ENERGY, &self.kept, &mut next.energy, limit, |values| {
             batch.energy_seqs.push(seq(values)?);
             batch.energy.push(values::read(values, reader)?);
             Ok(())
@@ -452,6 +440,15 @@ fn each(
         *after = seq(values)?;
         Ok(())
     })
+}
+
+/// Returns the SQL condition, after another one, that excludes months.
+fn kept(forgotten: &BTreeSet<Month>, calendar: &Calendar) -> String {
+    let kept = |month: &Month| {
+        let Range { since_us, until_us } = Range::of_month(calendar, *month);
+        format!("AND NOT (ended_us >= {since_us} AND ended_us < {until_us}) ")
+    };
+    forgotten.iter().map(kept).collect()
 }
 
 /// Returns the number of a row.

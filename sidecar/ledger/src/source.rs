@@ -270,6 +270,12 @@ pub trait Source {
         Ok(None)
     }
 
+    /// Returns the months whose ledger files have several time zones, or one that is not known here, with these. A row of
+    /// such a month is on the day of its own file.
+    fn mixed_zones(&self) -> Vec<(Month, String)> {
+        Vec::new()
+    }
+
     /// Reads every daily total of the days that the range touches, in any order. One key may come several times; the
     /// caller adds them up. A total of class `correction` is of the day of the corrected exchanges.
     fn daily_totals(

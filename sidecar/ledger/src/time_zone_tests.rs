@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use super::calendar;
 use crate::adjust::Adjustment;
 use crate::corrections::{ChargeChange, id_of};
-use crate::export::{Cursor, ExportReader};
-use crate::source::{Correction, Range, Source, Used};
+use crate::export::{Cursor, ExportReader, ShipBatch};
+use crate::source::{Correction, Month, Range, Source, Used};
 use crate::testing::{Place, rate, row};
 use crate::{
     Amendment, DailyTotal, EnergyRow, Ledger, Plan, Row, Store, Zone, adjust, amend, close, files, month,
@@ -271,22 +271,24 @@ fn corrections_and_adjustments_are_of_the_months_of_the_zone() {
 }
 
 #[test]
-fn ledger_of_another_zone_is_not_shipped() {
+fn shipped_rows_have_the_days_of_the_ledger() {
     let place = Place::new();
-    let ledger = begin(&place, "UTC", "2026-10-10T12:00");
-    enter(&ledger, &["2026-10-09T22:30"]);
+    let ledger = begin(&place, "Europe/Berlin", "2026-10-10T12:00");
+    // The second is of October here, and of September in UTC.
+    enter(&ledger, &["2026-10-09T21:30", "2026-09-30T22:30"]);
     assert!(ledger.shutdown(LONG));
-    let batch = || {
+    let batch = |forgotten: &[Month]| {
         let reader = ExportReader::of(&place.ledger());
-        reader.open(&place.ledger()).unwrap().batch(Cursor::default(), 10, &std::collections::BTreeSet::new())
+        let forgotten = forgotten.iter().copied().collect();
+        reader.open(&place.ledger()).unwrap().batch(Cursor::default(), 10, &forgotten).unwrap()
     };
-    assert_eq!(batch().unwrap().rows.len(), 1);
-    let ledger = begin(&place, "Europe/Berlin", "2026-10-11T12:00");
-    enter(&ledger, &["2026-10-10T22:30"]);
-    assert!(ledger.shutdown(LONG));
-    let refused = batch().unwrap_err().message;
-    assert!(
-        refused.contains("from 2026-11 on Europe/Berlin") && refused.contains("ledger_time_zone: UTC"),
-        "{refused}"
-    );
+    let days = |batch: &ShipBatch| batch.rows.iter().map(|row| period::day(row.day())).collect::<Vec<_>>();
+    for forgotten in [&[][..], &[OCTOBER - 1]] {
+        let batch = batch(forgotten);
+        assert_eq!(batch.calendar.to_string(), "Europe/Berlin");
+        assert_eq!(days(&batch), ["2026-10-09", "2026-10-01"]);
+    }
+    let without = batch(&[OCTOBER]);
+    assert_eq!(without.rows, []);
+    assert_eq!(without.usage.iter().map(|line| line.sums.exchanges).sum::<u64>(), 2);
 }

@@ -166,11 +166,17 @@ pub(crate) fn from_rows(
     let mut days: HashMap<Place, Sums> = HashMap::new();
     let day = Day::default();
     let calendar = source.calendar();
+    // In a central store, files of another time zone have their own days.
+    let whole_days = range.is_whole_days(&calendar).then(|| range.days(&calendar));
+    let is_within = |row: &Row| match &whole_days {
+        Some(days) => days.contains(&row.day()),
+        None => range.holds(row.ended_us),
+    };
     source.rows(&range.to_whole_days(&calendar), &mut |billed, row, used| {
         let reported = other.map_or(row.day(), |other| other.day(row.ended_us));
         let mut line = DailyTotal::of_row(row, used);
         add(&mut days, billed, day.of(&line.key), &line.sums);
-        if !range.holds(row.ended_us) {
+        if !is_within(row) {
             return Ok(());
         }
         let made = corrections.of(row)?;
@@ -238,7 +244,7 @@ pub(crate) fn from_rows(
             if is_beyond(billed, &line) {
                 add(&mut summed, billed, line.key, &line.sums);
             }
-            let made = if range.holds(row.ended_us) { corrections.of(row)? } else { Vec::new() };
+            let made = if is_within(row) { corrections.of(row)? } else { Vec::new() };
             for made in made {
                 let line = made.line(row);
                 if is_beyond(made.billed, &line) {

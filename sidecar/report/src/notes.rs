@@ -63,6 +63,8 @@ pub struct Notes {
     pub calendar: Calendar,
     /// The time zones of the report's days; `None` if all are of UTC.
     pub time_zone: Option<String>,
+    /// Months whose ledger files have several time zones, or one that is not known here, with these.
+    pub mixed_zones: Vec<(Month, String)>,
     /// The flag that names the current price file for `tokenmeter prices show`, if needed; `None` if it is unknown.
     pub prices_flag: Option<String>,
 }
@@ -108,6 +110,8 @@ impl Notes {
             Some(zone) => Some(zone.to_string()),
             None => (!self.calendar.is_utc()).then(|| self.calendar.to_string()),
         };
+        self.mixed_zones = source.mixed_zones();
+        self.mixed_zones.retain(|(month, _)| self.months.contains_key(month));
         self.gaps = source.gaps(&query.range)?;
         let billed = query.billed.map_or(query.range, |month| Range::of_month(&self.calendar, month));
         self.gaps.retain(|gap| gap.concerns(&billed));
@@ -220,6 +224,10 @@ impl Notes {
             said.push(format!("{more} more {rows} {are} not listed; the total includes them"));
         }
         said.extend(self.time_zone.iter().map(|zone| format!("the days and months are those of {zone}")));
+        said.extend(self.mixed_zones.iter().map(|(month, zones)| {
+            let month = month::name(*month);
+            format!("the time zones of the ledger files of {month} are {zones}: each exchange is on the day of its ledger")
+        }));
         said.extend(months::sentence(self.months.iter()));
         said
     }

@@ -13,7 +13,7 @@ use ledger::column::RowReader;
 use ledger::source::{
     Closure, Correction, DAY_US, DeviceTotal, Gap, MadeCorrection, Month, Range, Source, SourceError, Used,
 };
-use ledger::{Class, DailyTotal, Row, Sums, TotalKey};
+use ledger::{Calendar, Class, DailyTotal, Row, Sums, TotalKey, Zone, month};
 use meter::{ExchangeId, TokenType};
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::{ToSql, Type};
@@ -27,8 +27,9 @@ pub use verify::Verdict;
 use crate::address::Address;
 use crate::columns;
 use crate::connect::connect;
+use crate::error::ShipError;
 use crate::schema;
-use crate::values::{Id, Instant};
+use crate::values::{Day, Id, Instant, LAST_DAY};
 
 /// The spend of one tenant on one day.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub struct TenantSpend {
 /// A central store, open for a report. It reads one snapshot, so that all parts of a report agree.
 pub struct Central {
     client: Mutex<Client>,
+    calendar: Calendar,
+    mixed_zones: Vec<(Month, String)>,
 }
 
 impl Central {
@@ -53,11 +56,10 @@ impl Central {
     ///
     /// # Errors
     /// If it cannot be reached, or its schema is missing or of another version.
-    pub fn open(address: &Address) -> Result<Self, crate::ShipError> {
-        let mut client = connect(address)?;
-        schema::check(&mut client)?;
-        client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
-        Ok(Self { client: Mutex::new(client) })
+    pub fn open(address: &Address) -> Result<Self, ShipError> {
+        let mut client = begin(address)?;
+        let (calendar, mixed_zones) = calendar(&mut client)?;
+        Ok(Self { client: Mutex::new(client), calendar, mixed_zones })
     }
 
     /// Returns the spend in a currency by tenant and day, since a day: in the ledger files `own`, and in all.
@@ -67,12 +69,14 @@ impl Central {
     /// # Errors
     /// If the store cannot be read, or `own` fails.
     pub fn spent(
-        &self,
+        address: &Address,
         since: i32,
         currency: &str,
         own: impl FnOnce() -> Result<Vec<[u8; 16]>, SourceError>,
     ) -> Result<Vec<TenantSpend>, SourceError> {
-        self.each("SELECT FROM tokenmeter.version LIMIT 1", &[], |_| Ok(()))?;
+        let (calendar, mixed_zones) = Default::default();
+        let central = Self { client: Mutex::new(begin(address)?), calendar, mixed_zones };
+        central.each("SELECT FROM tokenmeter.version LIMIT 1", &[], |_| Ok(()))?;
         let own: Vec<Id> = own()?.into_iter().map(Id).collect();
         let sql = "SELECT l.day - date '1970-01-01' AS day, l.tenant, sum(l.cost_pico)::text AS total, \
                    coalesce(sum(l.cost_pico) FILTER (WHERE l.instance = ANY ($3) OR f.late_of = ANY ($3)), 0)::text AS own \
@@ -83,7 +87,7 @@ impl Central {
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
             [(&since, Type::INT4), (&currency, Type::TEXT), (&own, Type::UUID_ARRAY)];
         let mut all = Vec::new();
-        self.each(sql, &parameters, |row| {
+        central.each(sql, &parameters, |row| {
             let pico =
                 |column: &str| -> Result<i128, SourceError> { Ok(row.try_get::<_, &str>(column)?.parse()?) };
             all.push(TenantSpend {
@@ -106,8 +110,8 @@ impl Central {
     ) -> Result<(), SourceError> {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         let parameters = parameters.iter().map(|(value, kind)| (*value, kind.clone()));
-        let mut rows = client.query_typed_raw(sql, parameters).map_err(crate::ShipError::from)?;
-        while let Some(row) = rows.next().map_err(crate::ShipError::from)? {
+        let mut rows = client.query_typed_raw(sql, parameters).map_err(ShipError::from)?;
+        while let Some(row) = rows.next().map_err(ShipError::from)? {
             each(&row)?;
         }
         Ok(())
@@ -120,16 +124,16 @@ impl Central {
         range: &Range,
         each: &mut dyn FnMut(Month, &DailyTotal) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let ((first, last), mut reader) = (days(range), RowReader::new());
+        let ((first, last), mut reader) = (self.days(range), RowReader::new());
         let sql = format!(
-            "SELECT {MONTH_OF_DAY} AS billed, day - date '1970-01-01' AS day, tenant, principal, upstream, \
+            "SELECT {MONTH_OF_DAY} AS billed, day, tenant, principal, upstream, \
              provider, model, ending, input_provenance, output_provenance, rate, class, {} \
              FROM tokenmeter.line l LEFT JOIN tokenmeter.file f USING (instance) \
-             WHERE day BETWEEN date '1970-01-01' + $1 AND date '1970-01-01' + $2 AND {condition} \
+             WHERE day BETWEEN $1 AND $2 AND {condition} \
              GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12",
             counts()
         );
-        self.each(&sql, &[(&first, Type::INT4), (&last, Type::INT4)], |row| {
+        self.each(&sql, &[(&first, Type::DATE), (&last, Type::DATE)], |row| {
             each(row.try_get("billed")?, &columns::read(row, &mut reader)?)
         })
     }
@@ -144,13 +148,40 @@ impl Central {
         let sql = format!(
             "SELECT {MONTH_OF_END} AS billed, x.* \
              FROM tokenmeter.correction x LEFT JOIN tokenmeter.file f USING (instance) \
-             WHERE x.ended_at >= $1 AND x.ended_at < $2 AND {condition}"
+             WHERE {} AND {condition}",
+            within("x")
         );
-        let (since, until, mut reader) = (Instant(range.since_us), Instant(range.until_us), RowReader::new());
-        self.each(&sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
+        let mut reader = RowReader::new();
+        self.each(&sql, &self.bounds(range).parameters(), |row| {
             let made: MadeCorrection = columns::read(row, &mut reader)?;
             each(row.try_get("billed")?, &made.correction)
         })
+    }
+
+    /// Returns the first and the last day of a range, within the limits of the store.
+    fn days(&self, range: &Range) -> (Day, Day) {
+        let days = range.days(&self.calendar);
+        (Day(*days.start()), Day(*days.end()))
+    }
+
+    /// Returns the bounds of the rows of a range: its days, if it is one of whole days, and otherwise its instants.
+    fn bounds(&self, range: &Range) -> Bounds {
+        let (first, last) = self.days(range);
+        match range.is_whole_days(&self.calendar) {
+            // Ledger files of another zone have other instants of these days.
+            true => Bounds {
+                since: Instant(range.since_us.saturating_sub(ZONES_MAX_US)),
+                until: Instant(range.until_us.saturating_add(ZONES_MAX_US)),
+                first,
+                last,
+            },
+            false => Bounds {
+                since: Instant(range.since_us),
+                until: Instant(range.until_us),
+                first: Day(0),
+                last: Day(LAST_DAY),
+            },
+        }
     }
 
     fn rates_by_id(&self) -> Result<HashMap<[u8; 16], Arc<Rate>>, SourceError> {
@@ -165,9 +196,13 @@ impl std::fmt::Debug for Central {
 }
 
 impl Source for Central {
-    /// The store has the days of UTC.
-    fn calendar(&self) -> ledger::Calendar {
-        ledger::Calendar::default()
+    /// The zone of a month is that of most of its ledger files.
+    fn calendar(&self) -> Calendar {
+        self.calendar.clone()
+    }
+
+    fn mixed_zones(&self) -> Vec<(Month, String)> {
+        self.mixed_zones.clone()
     }
 
     fn daily_totals(
@@ -179,11 +214,13 @@ impl Source for Central {
     }
 
     fn has_repriced(&self, range: &Range) -> Result<bool, SourceError> {
-        let sql = "SELECT EXISTS (SELECT FROM tokenmeter.correction x \
-                   WHERE x.ended_at >= $1 AND x.ended_at < $2 AND NOT x.unpriced AND x.exchange <> x.id) AS has";
-        let (since, until) = (Instant(range.since_us), Instant(range.until_us));
+        let sql = format!(
+            "SELECT EXISTS (SELECT FROM tokenmeter.correction x \
+             WHERE {} AND NOT x.unpriced AND x.exchange <> x.id) AS has",
+            within("x")
+        );
         let mut has = false;
-        self.each(sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
+        self.each(&sql, &self.bounds(range).parameters(), |row| {
             has = row.try_get("has")?;
             Ok(())
         })?;
@@ -207,9 +244,6 @@ impl Source for Central {
             Option<(Month, &Row, Option<&Used>)>,
         ) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
-        let (since, until) = (Instant(range.since_us), Instant(range.until_us));
-        let within: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)];
         let rates = self.rates_by_id()?;
         let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
         let sql = format!(
@@ -218,10 +252,11 @@ impl Source for Central {
              FROM tokenmeter.correction c LEFT JOIN tokenmeter.file g ON g.instance = c.instance \
              JOIN tokenmeter.exchange x ON x.ended_at = c.ended_at AND x.id = c.exchange \
              LEFT JOIN tokenmeter.file f ON f.instance = x.instance {JOIN_ENERGY} \
-             WHERE c.unpriced AND c.ended_at >= $1 AND c.ended_at < $2",
+             WHERE c.unpriced AND {}",
+            within("c"),
             corrected = MONTH_OF_END.replace("f.month", "g.month"),
         );
-        self.each(&sql, &within, |columns| {
+        self.each(&sql, &self.bounds(range).parameters(), |columns| {
             let row = columns::read(columns, &mut reader)?;
             let (used, correction) = (used(columns)?, first_price(columns, &row)?);
             let billed = columns.try_get("billed")?;
@@ -251,10 +286,10 @@ impl Source for Central {
         let sql = format!(
             "SELECT {MONTH_OF_END} AS billed, x.*, {USED} \
              FROM tokenmeter.exchange x LEFT JOIN tokenmeter.file f USING (instance) {JOIN_ENERGY} \
-             WHERE x.ended_at >= $1 AND x.ended_at < $2"
+             WHERE {}",
+            within("x")
         );
-        let (since, until) = (Instant(range.since_us), Instant(range.until_us));
-        self.each(&sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
+        self.each(&sql, &self.bounds(range).parameters(), |row| {
             each(row.try_get("billed")?, &columns::read(row, &mut reader)?, used(row)?.as_ref())
         })
     }
@@ -283,14 +318,13 @@ impl Source for Central {
     }
 
     fn devices(&self, range: &Range) -> Result<Vec<DeviceTotal>, SourceError> {
-        let (first, last) = days(range);
-        let sql = "SELECT day - date '1970-01-01' AS day, hw_id, share, sum(energy_nj)::text AS energy_nj, \
+        let (first, last) = self.days(range);
+        let sql = "SELECT day, hw_id, share, sum(energy_nj)::text AS energy_nj, \
                    sum(gpu_ns)::text AS gpu_ns, sum(gpu_hours_pico)::text AS gpu_hours_pico, \
                    sum(gpu_energy_pico)::text AS gpu_energy_pico FROM tokenmeter.device \
-                   WHERE day BETWEEN date '1970-01-01' + $1 AND date '1970-01-01' + $2 \
-                   GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
+                   WHERE day BETWEEN $1 AND $2 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
         let (mut devices, mut reader) = (Vec::new(), RowReader::new());
-        self.each(sql, &[(&first, Type::INT4), (&last, Type::INT4)], |row| {
+        self.each(sql, &[(&first, Type::DATE), (&last, Type::DATE)], |row| {
             devices.push(columns::read(row, &mut reader)?);
             Ok(())
         })?;
@@ -345,14 +379,68 @@ fn first_price(columns: &Columns, row: &Row) -> Result<Correction, SourceError> 
     })
 }
 
-/// Returns the first and the last day of a range, within the limits of the store.
-fn days(range: &Range) -> (i32, i32) {
-    let day = |us: i64| us.div_euclid(DAY_US).clamp(0, LAST_DAY) as i32;
-    (day(range.since_us), day(range.until_us.saturating_sub(1)))
+/// The rows of a range: the instants and the days between which they are.
+struct Bounds {
+    since: Instant,
+    until: Instant,
+    first: Day,
+    last: Day,
 }
 
-/// 9999-12-31.
-const LAST_DAY: i64 = 2_932_896;
+impl Bounds {
+    /// Returns the parameters of [`within`], from `$1` on.
+    fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 4] {
+        [
+            (&self.since, Type::TIMESTAMPTZ),
+            (&self.until, Type::TIMESTAMPTZ),
+            (&self.first, Type::DATE),
+            (&self.last, Type::DATE),
+        ]
+    }
+}
+
+/// Returns the SQL condition that a row of a table is within [`Bounds`].
+fn within(table: &str) -> String {
+    format!("{table}.ended_at >= $1 AND {table}.ended_at < $2 AND {} BETWEEN $3 AND $4", day_of(table))
+}
+
+/// Returns the SQL of the day of a row of a table with the columns `day` and `ended_at`.
+fn day_of(table: &str) -> String {
+    format!("coalesce({table}.day, ({table}.ended_at AT TIME ZONE 'UTC')::date)")
+}
+
+/// Begins a transaction whose first statement takes the snapshot.
+fn begin(address: &Address) -> Result<Client, ShipError> {
+    let mut client = connect(address)?;
+    schema::check(&mut client)?;
+    client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+    Ok(client)
+}
+
+/// Returns the calendar of the store's ledger files, and the months in which they have several time zones, or one that is
+/// not known here, with these: each row has its own day, and the zone of most files decides the ranges of reports.
+fn calendar(client: &mut Client) -> Result<(Calendar, Vec<(Month, String)>), ShipError> {
+    let sql = "SELECT month, array_agg(zone ORDER BY files DESC, zone) AS zones \
+               FROM (SELECT month, coalesce(time_zone, 'UTC') AS zone, count(*) AS files FROM tokenmeter.file \
+               WHERE late_of IS NULL AND NOT is_central GROUP BY 1, 2) f GROUP BY 1 ORDER BY 1";
+    let (mut zones, mut mixed) = (Vec::<(Option<Month>, Zone)>::new(), Vec::new());
+    for row in client.query_typed(sql, &[])? {
+        let month = month::of_day(row.try_get::<_, Day>("month")?.0);
+        let names: Vec<String> = row.try_get("zones")?;
+        let known = names.iter().find_map(|name| Zone::named(name).ok());
+        if names.len() > 1 || known.is_none() {
+            mixed.push((month, names.join(", ")));
+        }
+        let zone = known.unwrap_or(Zone::UTC);
+        if zones.last().is_none_or(|(_, last)| *last != zone) {
+            zones.push((Some(month).filter(|_| !zones.is_empty()), zone));
+        }
+    }
+    Ok((Calendar::with_zones(zones), mixed))
+}
+
+/// The most by which the instants of a day differ between time zones.
+const ZONES_MAX_US: i64 = 2 * DAY_US;
 
 /// SQL of the month in which a daily total is billed, counted from January 1970: its own, or that of its file if
 /// later. `greatest` ignores the NULL of an unknown file.
@@ -360,10 +448,10 @@ const MONTH_OF_DAY: &str = "greatest(
     extract(year FROM l.day)::int * 12 + extract(month FROM l.day)::int,
     extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";
 
-/// SQL of that month for a table with the column `ended_at`.
+/// SQL of that month for a row with the columns of [`day_of`].
 const MONTH_OF_END: &str = "greatest(
-    extract(year FROM x.ended_at AT TIME ZONE 'UTC')::int * 12
-        + extract(month FROM x.ended_at AT TIME ZONE 'UTC')::int,
+    extract(year FROM coalesce(x.day, (x.ended_at AT TIME ZONE 'UTC')::date))::int * 12
+        + extract(month FROM coalesce(x.day, (x.ended_at AT TIME ZONE 'UTC')::date))::int,
     extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";
 
 /// SQL of the columns of `energy`: the GPU use of an exchange.

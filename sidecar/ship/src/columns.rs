@@ -8,7 +8,7 @@ use ledger::source::SourceError;
 use postgres::Row;
 use postgres::types::{ToSql, Type};
 
-use crate::values::{Id, Instant, text};
+use crate::values::{Day, Id, Instant, text};
 
 /// Returns the name of a column in the store: instants end in `_at`.
 pub(crate) fn name<T>(column: &Column<T>) -> Cow<'static, str> {
@@ -17,11 +17,6 @@ pub(crate) fn name<T>(column: &Column<T>) -> Cow<'static, str> {
         (Sql::Time, Some(stem)) => format!("{stem}_at").into(),
         _ => column.name.into(),
     }
-}
-
-/// Returns the columns that the store has.
-pub(crate) fn stored<T: Stored>() -> impl Iterator<Item = &'static Column<T>> {
-    T::columns().iter().filter(|column| column.in_store)
 }
 
 /// Returns the values of a column in rows, as a parameter of a statement. A sum is sent as text, because no number of a
@@ -40,7 +35,8 @@ pub(crate) fn array<'r, T: 'static>(
     match column.sql {
         Sql::Time => boxed(numbers(rows).map(|us| us.map(Instant)), Type::TIMESTAMPTZ_ARRAY),
         Sql::Integer => boxed(numbers(rows), Type::INT8_ARRAY),
-        Sql::Day | Sql::Small => boxed(numbers(rows).map(|number| number.map(clamp)), Type::INT4_ARRAY),
+        Sql::Day => boxed(numbers(rows).map(|day| day.map(|day| Day(clamp(day)))), Type::DATE_ARRAY),
+        Sql::Small => boxed(numbers(rows).map(|number| number.map(clamp)), Type::INT4_ARRAY),
         Sql::Flag => boxed(numbers(rows).map(|flag| flag.map(|flag| flag != 0)), Type::BOOL_ARRAY),
         Sql::Text => boxed(values(column, rows).map(|value| string(value, column.absent)), Type::TEXT_ARRAY),
         Sql::Sum(_) => boxed(values(column, rows).map(sum), Type::TEXT_ARRAY),
@@ -101,10 +97,11 @@ pub(crate) fn read<T: Stored>(row: &Row, reader: &mut RowReader<'_>) -> Result<T
         let is_there = column.version == 1 || row.columns().iter().any(|there| there.name() == name);
         let (id, digits);
         let value = match column.sql {
-            _ if !is_there || !column.in_store => Value::Null,
+            _ if !is_there => Value::Null,
             Sql::Time => of(row.try_get::<_, Option<Instant>>(name)?.map(|at| at.0)),
             Sql::Integer => of(row.try_get::<_, Option<i64>>(name)?),
-            Sql::Day | Sql::Small => of(row.try_get::<_, Option<i32>>(name)?),
+            Sql::Day => of(row.try_get::<_, Option<Day>>(name)?.map(|day| day.0)),
+            Sql::Small => of(row.try_get::<_, Option<i32>>(name)?),
             Sql::Flag => of(row.try_get::<_, Option<bool>>(name)?),
             Sql::Text => row.try_get::<_, Option<&str>>(name)?.map_or(Value::Null, Value::Text),
             Sql::Sum(_) => {

@@ -7,7 +7,7 @@ use crate::connect::connect;
 use crate::error::ShipError;
 use crate::schema;
 
-/// Deletes the rows of every month that ended at least `keep_days` days ago by the store's clock, each in its own
+/// Deletes the rows of every month that ended at least `keep_days` days ago by the store's clock and its ledgers' time zones, each in its own
 /// transaction, and returns those months. The newest month of the store keeps its rows, as do months whose rows are
 /// already deleted. The connected role must own the schema, or be a member of the role that does.
 ///
@@ -33,5 +33,5 @@ const PAST: &str = "WITH month AS ( \
                     SELECT first - date '1970-01-01' AS day, to_char(first, 'YYYY-MM') AS name FROM month \
                     WHERE first < (SELECT max(first) FROM month) \
                     AND first NOT IN (SELECT tokenmeter.forgotten()) \
-                    AND first + interval '1 month' + $1 * interval '1 day' <= now() AT TIME ZONE 'UTC' \
+                    AND tokenmeter.month_end(first) + $1 * interval '1 day' <= now() \
                     ORDER BY first";

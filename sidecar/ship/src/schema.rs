@@ -2,7 +2,7 @@
 //! than this version.
 
 use ledger::Row;
-use ledger::column::Column;
+use ledger::column::{Column, Stored};
 use postgres::error::SqlState;
 use postgres::types::Type;
 use postgres::{Client, GenericClient};
@@ -11,13 +11,14 @@ use crate::columns;
 use crate::error::ShipError;
 
 /// The statements of each version's tables, in order; the first creates version 1.
-pub(crate) const STEPS: [&str; 6] = [
+pub(crate) const STEPS: [&str; 7] = [
     include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
     include_str!("schema/5.sql"),
     include_str!("schema/6.sql"),
+    include_str!("schema/7.sql"),
 ];
 
 /// The views, created or replaced after the last version's tables.
@@ -35,7 +36,7 @@ pub(crate) const COMMENTS: &str = include_str!("schema/comments.sql");
 
 /// The columns of `exchange` that [`STEPS`] do not create.
 pub(crate) fn later_columns() -> impl Iterator<Item = &'static Column<Row>> {
-    columns::stored::<Row>().filter(|column| column.version > COLUMNS_OF_STEPS)
+    Row::columns().iter().filter(|column| column.version > COLUMNS_OF_STEPS)
 }
 
 /// Creates the schema or upgrades it to this version.

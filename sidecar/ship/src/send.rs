@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use ledger::DailyTotal;
+use ledger::Range;
 use ledger::column::Stored;
 use ledger::export::{Cursor, Origin, ShipBatch};
 use postgres::types::{ToSql, Type};
@@ -14,7 +15,7 @@ use postgres::{Client, Row, Transaction};
 
 use crate::columns;
 use crate::error::ShipError;
-use crate::values::{Id, Instant, day, text};
+use crate::values::{Id, Instant, LAST_DAY, text, utc_day};
 
 /// The advisory lock that `ensure_months` takes to create a partition.
 const PARTITION_LOCK: i64 = 7_954_884_599_196_870_001;
@@ -49,15 +50,20 @@ pub(crate) fn send(
 }
 
 fn ensure_months(client: &mut Client, batch: &ShipBatch) -> Result<(), ShipError> {
-    let mut days: Vec<i32> = batch.rows.iter().map(|row| day(row.ended_us)).collect();
-    days.extend(batch.energy.iter().map(|one| day(one.ended_us)));
-    days.extend(batch.corrections.iter().map(|made| day(made.correction.ended_us)));
-    days.extend(batch.shed.iter().chain(&batch.usage).map(|line| line.key.day));
-    ensure_days(client, days)
+    // Rows are in the partition of their UTC month, and their totals in that of their day.
+    let rows = batch.rows.iter().flat_map(|row| [utc_day(row.ended_us), row.day()]);
+    let energy = batch.energy.iter().flat_map(|one| {
+        let utc_day = utc_day(one.ended_us);
+        [utc_day, one.day.unwrap_or(utc_day)]
+    });
+    let corrections = batch.corrections.iter().map(|made| made.correction.line.key.day);
+    let totals = batch.shed.iter().chain(&batch.usage).map(|line| line.key.day);
+    ensure_days(client, rows.chain(energy).chain(corrections).chain(totals).collect())
 }
 
 /// Creates the missing partitions of days.
 pub(crate) fn ensure_days(client: &mut Client, mut days: Vec<i32>) -> Result<(), ShipError> {
+    days.iter_mut().for_each(|day| *day = (*day).clamp(0, LAST_DAY));
     days.sort_unstable();
     days.dedup();
     if !days.is_empty() {
@@ -85,8 +91,12 @@ fn begin(
     batch: &ShipBatch,
 ) -> Result<Origin, ShipError> {
     let (host, previous) = (text(host), batch.previous.map(|origin| Id(origin.instance)));
+    let Range { since_us, until_us } = Range::of_month(&batch.calendar, origin.month);
+    let (zone, since, until) =
+        (batch.calendar.zone(origin.month).name(), Instant(since_us), Instant(until_us));
     let row = to.query_typed(
-        "SELECT exchange, energy, correction, act, gap, tokenmeter.open_file($1) AS of_rows \
+        "SELECT exchange, energy, correction, act, gap, tokenmeter.open_file($1) AS of_rows, \
+         tokenmeter.set_time_zone($1, $6, $7, $8) \
          FROM tokenmeter.begin($1, $2, $3, $4, $5)",
         &[
             (&Id(origin.instance), Type::UUID),
@@ -94,6 +104,9 @@ fn begin(
             (&host, Type::TEXT),
             (&batch.is_rest, Type::BOOL),
             (&previous, Type::UUID),
+            (&zone, Type::TEXT),
+            (&since, Type::TIMESTAMPTZ),
+            (&until, Type::TIMESTAMPTZ),
         ],
     )?;
     let row = row.first().ok_or_else(|| ShipError::other("the central store began no batch"))?;
@@ -195,7 +208,7 @@ impl Columns {
         rows: impl ExactSizeIterator<Item = &'r T> + Clone,
         without: &[&str],
     ) -> Self {
-        let sent = columns::stored::<T>().filter(|column| !without.contains(&column.name));
+        let sent = T::columns().iter().filter(|column| !without.contains(&column.name));
         let (names, values) =
             sent.map(|column| (columns::name(column), columns::array(column, rows.clone()))).unzip();
         Self { table: T::TABLE, rows: rows.len(), names, values }

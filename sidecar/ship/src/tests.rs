@@ -15,5 +15,6 @@ mod rights;
 mod rows;
 mod server;
 mod shipping;
+mod time_zones;
 mod verify;
 mod views;

@@ -53,7 +53,7 @@ pub(crate) fn audit(ledger: &Path) -> Found {
     }
 }
 
-const ROWS: &str = "SELECT ended_us / 86400000000, tenant, model, ending, coalesce(rate, x''), count(*), sum(input), \
+const ROWS: &str = "SELECT ifnull(day, ended_us / 86400000000), tenant, model, ending, coalesce(rate, x''), count(*), sum(input), \
     sum(input_cached), sum(output), sum(output_reasoning), coalesce(sum(cost_pico), 0) FROM exchange GROUP BY 1, 2, 3, 4, 5";
 const LINES: &str = "SELECT day, tenant, model, ending, rate, sum(exchanges), sum(input), sum(input_cached), sum(output), \
     sum(output_reasoning), sum(cost_high) * 1000000 + sum(cost_low) FROM line WHERE class = 'usage' GROUP BY 1, 2, 3, 4, 5";

@@ -11,6 +11,9 @@ use super::kills::{all_are_there, load};
 use super::place::{Place, Rows, command, is_up, server};
 use super::postgresql;
 
+/// For half of each day its date differs from that of UTC.
+const ZONE: [&str; 2] = ["--ledger-time-zone", "Pacific/Kiritimati"];
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs PostgreSQL"]
 async fn store_has_every_row_once_after_any_kill() {
@@ -22,7 +25,7 @@ async fn store_has_every_row_once_after_any_kill() {
     let lives = if chance::is_long() { 100 } else { 10 };
     let (mut acknowledged, mut fallen) = (Vec::new(), 0);
     for life in 0..lives {
-        let proxy = place.start(server.addr(), "x.db", &["--ledger-ship", &url]);
+        let proxy = place.start(server.addr(), "x.db", &["--ledger-ship", &url, ZONE[0], ZONE[1]]);
         let load = load(proxy.data, life);
         let [before, after] = [1 + chance.below(150), chance.below(150)];
         let falls = chance.below(3) == 0;
@@ -45,7 +48,7 @@ async fn store_has_every_row_once_after_any_kill() {
     }
     assert!(fallen > 0, "the store is killed too");
     tokio::task::block_in_place(|| {
-        let mut proxy = place.start(server.addr(), "x.db", &["--ledger-ship", &url]);
+        let mut proxy = place.start(server.addr(), "x.db", &["--ledger-ship", &url, ZONE[0], ZONE[1]]);
         proxy.page_when("all is shipped", |page| {
             let rows = |name: &str| page.sum(&format!("tokenmeter_ship_{name}"), &[]);
             is_up(page) && rows("up") == 1.0 && rows("rows_total") > 0.0 && rows("pending_rows") == 0.0

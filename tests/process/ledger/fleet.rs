@@ -39,7 +39,10 @@ async fn closed_and_late_rows_equal_client_usage() {
     tokio::task::block_in_place(|| {
         let url = store.url(&store.database());
         let mut owner = store.client(url.rsplit('/').next().expect("a name")).expect("it runs");
-        let start = |ledger: &str| place.start(upstream, ledger, &["--ledger-ship", &url]);
+        // For the first or the last hours of a month it is another one than in UTC.
+        let zone = ["--ledger-time-zone", "Pacific/Kiritimati"];
+        let start =
+            |ledger: &str| place.start(upstream, ledger, &[&zone[..], &["--ledger-ship", &url]].concat());
         let (mut bill, mut late, mut lost) = (Bill::default(), Bill::default(), Bill::default());
 
         let healthy = start("healthy.db");
@@ -81,7 +84,7 @@ async fn closed_and_late_rows_equal_client_usage() {
 
         // Nothing listens there.
         let nowhere = ["--ledger-ship", "postgres://meter@127.0.0.1:9/spend"];
-        let late_proxy = place.start(upstream, "late.db", &nowhere);
+        let late_proxy = place.start(upstream, "late.db", &[&zone[..], &nowhere].concat());
         ask(&mut late, &late_proxy, "late", 7);
         let mut late_proxy = late_proxy;
         late_proxy.terminate();
@@ -133,7 +136,7 @@ async fn closed_and_late_rows_equal_client_usage() {
 pub(super) fn let_open_months_be_closed(owner: &mut postgres::Client) {
     let close = "SELECT pg_get_functiondef('tokenmeter.close(text, text)'::regprocedure)";
     let close: String = owner.query_one(close, &[]).expect("SQL").get(0);
-    let is_over = "first + interval '1 month' > now() AT TIME ZONE 'UTC'";
+    let is_over = "tokenmeter.month_end(first) > now()";
     assert!(close.contains(is_over), "{close}");
     owner.batch_execute(&close.replace(is_over, "false")).expect("SQL");
 }

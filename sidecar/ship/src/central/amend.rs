@@ -3,7 +3,7 @@
 use ledger::column::Stored;
 use ledger::export::Origin;
 use ledger::source::MadeCorrection;
-use ledger::{Amendment, month};
+use ledger::{Amendment, Calendar, month};
 use postgres::Client;
 use postgres::types::Type;
 
@@ -12,11 +12,12 @@ use crate::connect::connect;
 use crate::error::ShipError;
 use crate::schema;
 use crate::send::{Columns, ensure_days};
-use crate::values::{Id, Instant, day};
+use crate::values::{Id, Instant};
 
 /// A connection that enters corrections, as the owner of the store's schema.
 pub struct Amender {
     client: Client,
+    calendar: Calendar,
 }
 
 impl std::fmt::Debug for Amender {
@@ -35,7 +36,8 @@ impl Amender {
         schema::check(&mut client)?;
         // Before anything else that the role may not do, so that the error names the owner.
         client.query_typed("SELECT tokenmeter.require_schema_owner('begin_amendment')", &[])?;
-        Ok(Self { client })
+        let (calendar, _) = super::calendar(&mut client)?;
+        Ok(Self { client, calendar })
     }
 
     /// Enters an amendment in one transaction: its audit event, and the corrections that the store does not have. They
@@ -46,12 +48,10 @@ impl Amender {
     /// If the store cannot be written, or the role does not own its schema.
     pub fn amend(&mut self, amendment: &Amendment<'_>) -> Result<u64, ShipError> {
         let corrections = amendment.corrections;
-        let months = corrections.iter().map(|correction| month::of(correction.ended_us));
-        let billed = months.max().unwrap_or_else(|| month::of(amendment.at_us));
-        ensure_days(
-            &mut self.client,
-            corrections.iter().map(|correction| day(correction.ended_us)).collect(),
-        )?;
+        let days = || corrections.iter().map(|correction| correction.line.key.day);
+        let current = self.calendar.month(amendment.at_us);
+        let billed = days().map(month::of_day).max().unwrap_or(current).min(current);
+        ensure_days(&mut self.client, days().collect())?;
         let mut transaction = self.client.transaction()?;
         let (at, what, who, detail) =
             (Instant(amendment.at_us), amendment.what, amendment.who, amendment.detail);

@@ -305,7 +305,7 @@ impl Central {
     fn month_sums(&self, wanted: Month) -> Result<MonthSums, SourceError> {
         let mut sums = MonthSums::new(wanted);
         self.rates()?.iter().for_each(|rate| sums.rate(rate));
-        let range = Range { since_us: i64::MIN, until_us: month::begin_us(wanted + 1) };
+        let range = Range { since_us: i64::MIN, until_us: self.calendar.month_begin_us(wanted + 1) };
         self.daily_totals(&range, &mut |billed, line| {
             if billed == wanted {
                 sums.add(line)?;

@@ -78,14 +78,10 @@ impl Central {
 fn select<T: Stored>() -> String {
     // Of two columns with one name the first is read.
     let mut first = String::new();
-    for column in columns::stored::<T>() {
+    for column in T::columns().iter().filter(|column| matches!(column.sql, Sql::Sum(_))) {
         let name = columns::name(column);
         // Writing to a string cannot fail.
-        let _ = match column.sql {
-            Sql::Sum(_) => write!(first, "trunc(x.{name})::text AS {name}, "),
-            Sql::Day => write!(first, "x.{name} - date '1970-01-01' AS {name}, "),
-            _ => Ok(()),
-        };
+        let _ = write!(first, "trunc(x.{name})::text AS {name}, ");
     }
     match T::TABLE {
         // A rate has the price book that its file has.

@@ -12,7 +12,7 @@ use ledger::{DailyTotal, line_difference};
 use meter::TokenType;
 use postgres::types::Type;
 
-use super::Central;
+use super::{Central, day_of};
 use crate::columns;
 use crate::error::uuid;
 
@@ -46,6 +46,10 @@ impl Central {
         let sql = "SELECT first - date '1970-01-01' AS day, first IN (SELECT tokenmeter.forgotten()) AS is_forgotten \
                    FROM (SELECT to_date(right(inhrelid::regclass::text, 7), 'YYYY_MM') AS first FROM pg_inherits \
                    WHERE inhparent = 'tokenmeter.line'::regclass UNION SELECT month FROM tokenmeter.file) m \
+                   WHERE EXISTS (SELECT FROM tokenmeter.file f WHERE f.month = first) \
+                   OR EXISTS (SELECT FROM tokenmeter.line l WHERE l.day >= first AND l.day < first + interval '1 month') \
+                   OR EXISTS (SELECT FROM tokenmeter.exchange x WHERE x.ended_at >= first::timestamp AT TIME ZONE 'UTC' \
+                   AND x.ended_at < (first + interval '1 month') AT TIME ZONE 'UTC') \
                    ORDER BY 1";
         self.each(sql, &[], |row| {
             let (day, is_forgotten): (i32, bool) = (row.try_get("day")?, row.try_get("is_forgotten")?);
@@ -61,7 +65,7 @@ impl Central {
         let mut verdicts = Vec::with_capacity(months.len());
         for (first_day, month, is_forgotten) in months {
             let mut rows = 0;
-            self.each(COUNT, &[(&first_day, Type::INT4)], |row| {
+            self.each(&count(), &[(&first_day, Type::INT4)], |row| {
                 rows = row.try_get::<_, i64>(0)?.unsigned_abs();
                 Ok(())
             })?;
@@ -140,10 +144,23 @@ impl Central {
     }
 }
 
-/// SQL that counts the exchanges of a month.
-const COUNT: &str = "SELECT count(*) FROM tokenmeter.exchange \
-                     WHERE ended_at >= (date '1970-01-01' + $1)::timestamp AT TIME ZONE 'UTC' \
-                     AND ended_at < (date '1970-01-01' + $1 + interval '1 month') AT TIME ZONE 'UTC'";
+/// Returns the SQL that counts the exchanges of a month.
+fn count() -> String {
+    format!("SELECT count(*) FROM {MONTH} m, tokenmeter.exchange x WHERE {}", of_month())
+}
+
+/// SQL of the first day of the month of `$1`, and of the one after it.
+const MONTH: &str =
+    "(SELECT date '1970-01-01' + $1 AS first, (date '1970-01-01' + $1 + interval '1 month')::date AS next)";
+
+/// Returns the SQL condition that a row of a table `x` is of the month `m`. Its instant excludes most partitions.
+fn of_month() -> String {
+    let day = day_of("x");
+    format!(
+        "x.ended_at >= (m.first - 2)::timestamp AT TIME ZONE 'UTC' AND x.ended_at < (m.next + 2)::timestamp AT TIME ZONE 'UTC' \
+         AND {day} >= m.first AND {day} < m.next"
+    )
+}
 
 /// The key columns of a daily total without `instance`: before version 4, GPU use of an exchange in another file was
 /// added to the total of either file, depending on the order of arrival.
@@ -184,17 +201,17 @@ fn differing() -> String {
     });
     let keys = |class: &str| {
         format!(
-            "(x.ended_at AT TIME ZONE 'UTC')::date AS day, x.tenant, coalesce(x.principal, '') AS principal, \
+            "{} AS day, x.tenant, coalesce(x.principal, '') AS principal, \
              x.upstream, x.provider, x.model, x.ending, x.input_provenance, x.output_provenance, \
-             coalesce(x.rate, '00000000-0000-0000-0000-000000000000') AS rate, '{class}' AS class"
+             coalesce(x.rate, '00000000-0000-0000-0000-000000000000') AS rate, '{class}' AS class",
+            day_of("x")
         )
     };
     let (usage, correction) = (keys("usage"), keys("correction"));
     let names = list(&str::to_owned);
-    let of_month = "x.ended_at >= m.first::timestamp AT TIME ZONE 'UTC' AND x.ended_at < m.next::timestamp AT TIME ZONE 'UTC'";
+    let of_month = of_month();
     format!(
-        "WITH m AS MATERIALIZED (SELECT date '1970-01-01' + $1 AS first,
-           (date '1970-01-01' + $1 + interval '1 month')::date AS next),
+        "WITH m AS MATERIALIZED {MONTH},
          lacking AS (SELECT coalesce(f.late_of, g.instance) AS instance
            FROM tokenmeter.gap g LEFT JOIN tokenmeter.file f ON f.instance = g.instance WHERE g.seq < 0),
          partial AS (TABLE lacking UNION
@@ -215,7 +232,7 @@ fn differing() -> String {
          differing AS (
            SELECT false AS is_made, d.* FROM (TABLE stored EXCEPT TABLE made) d
            UNION ALL SELECT true, d.* FROM (TABLE made EXCEPT TABLE stored) d)
-         SELECT is_made, bool_or(NOT is_made) OVER (PARTITION BY {KEYS}) AS is_stored_too, day - date '1970-01-01' AS day, tenant, principal, upstream, provider, model, ending,
+         SELECT is_made, bool_or(NOT is_made) OVER (PARTITION BY {KEYS}) AS is_stored_too, day, tenant, principal, upstream, provider, model, ending,
            input_provenance, output_provenance, rate, class, {read}
          FROM differing ORDER BY {KEYS}, is_made"
     )

@@ -68,7 +68,7 @@ SELECT
   exchange.id                                           AS id,
   exchange.started_at                                   AS started,
   exchange.ended_at                                     AS ended,
-  (exchange.ended_at AT TIME ZONE 'UTC')::date          AS day,
+  coalesce(exchange.day, (exchange.ended_at AT TIME ZONE 'UTC')::date) AS day,
   exchange.tenant                                       AS tenant,
   exchange.principal                                    AS principal,
   exchange.consumer                                     AS consumer,
@@ -124,7 +124,7 @@ CREATE OR REPLACE VIEW tokenmeter.charges AS
 SELECT
   x.id                                                  AS id,
   x.ended_at                                            AS ended,
-  (x.ended_at AT TIME ZONE 'UTC')::date                 AS day,
+  coalesce(x.day, (x.ended_at AT TIME ZONE 'UTC')::date) AS day,
   x.tenant                                              AS tenant,
   x.principal                                           AS principal,
   x.upstream                                            AS upstream,
@@ -157,7 +157,7 @@ CREATE OR REPLACE VIEW tokenmeter.legs AS
 SELECT
   id                                                    AS id,
   ended_at                                              AS ended,
-  (ended_at AT TIME ZONE 'UTC')::date                   AS day,
+  coalesce(day, (ended_at AT TIME ZONE 'UTC')::date) AS day,
   tenant                                                AS tenant,
   upstream                                              AS upstream,
   model                                                 AS model,
@@ -191,7 +191,7 @@ WITH part AS (
   FROM ranked LEFT JOIN tokenmeter.energy e ON e.ended_at = ranked.ended_at AND e.id = ranked.id
 )
 SELECT
-  (max(ended_at) AT TIME ZONE 'UTC')::date              AS day,
+  max(coalesce(day, (ended_at AT TIME ZONE 'UTC')::date)) AS day,
   tenant                                                AS tenant,
   request                                               AS request,
   max(model)                                            AS model,
@@ -213,7 +213,7 @@ FROM used GROUP BY tenant, request;
 CREATE OR REPLACE VIEW tokenmeter.gpu_use AS
 SELECT
   id                                                    AS id,
-  (ended_at AT TIME ZONE 'UTC')::date                   AS day,
+  coalesce(day, (ended_at AT TIME ZONE 'UTC')::date) AS day,
   energy_nj * 0.000000001                               AS energy_joules,
   gpu_ns * 0.000000001                                  AS gpu_seconds,
   gpu_hours_pico * 0.000000000001                       AS gpu_hours_usd,
@@ -262,7 +262,7 @@ SELECT
   act.who                                               AS who,
   act.what                                              AS what,
   correction.exchange                                   AS exchange,
-  (correction.ended_at AT TIME ZONE 'UTC')::date        AS day,
+  coalesce(correction.day, (correction.ended_at AT TIME ZONE 'UTC')::date) AS day,
   correction.tenant                                     AS tenant,
   correction.model                                      AS model,
   rate.version                                          AS price_version,
@@ -287,8 +287,8 @@ SELECT
 FROM tokenmeter.gap
 UNION ALL
 SELECT
-  month::timestamp AT TIME ZONE 'UTC',
-  (month + interval '1 month') AT TIME ZONE 'UTC' - interval '1 microsecond',
+  coalesce(begins_at, month::timestamp AT TIME ZONE 'UTC'),
+  coalesce(ends_at, (month + interval '1 month') AT TIME ZONE 'UTC') - interval '1 microsecond',
   'file to be sent again',
   NULL,
   false,
@@ -298,8 +298,9 @@ UNION ALL
 -- A file of a closed month that did not arrive to its end: after the exchange whose id has the time of the last one.
 SELECT
   coalesce(least(to_timestamp(('x' || left(replace(last::text, '-', ''), 12))::bit(48)::bigint / 1000.0),
-                 (month + interval '1 month') AT TIME ZONE 'UTC'), month::timestamp AT TIME ZONE 'UTC'),
-  (month + interval '1 month') AT TIME ZONE 'UTC' - interval '1 microsecond',
+                 coalesce(ends_at, (month + interval '1 month') AT TIME ZONE 'UTC')),
+           begins_at, month::timestamp AT TIME ZONE 'UTC'),
+  coalesce(ends_at, (month + interval '1 month') AT TIME ZONE 'UTC') - interval '1 microsecond',
   'unshipped',
   NULL,
   false,

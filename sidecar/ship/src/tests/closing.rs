@@ -62,7 +62,7 @@ fn count(owner: &mut Client, sql: &str) -> i64 {
 }
 
 /// Copies the files of a ledger, which nothing writes.
-fn copied(ledger: &Path, to: &Place) -> PathBuf {
+pub(super) fn copied(ledger: &Path, to: &Place) -> PathBuf {
     for entry in std::fs::read_dir(ledger.parent().unwrap()).unwrap() {
         let entry = entry.unwrap();
         let _ = std::fs::create_dir_all(to.path(""));
@@ -292,7 +292,8 @@ pub(super) fn adjustment(reason: &str, month: &str) -> Adjustment {
 pub(super) fn adjust(address: &Address, adjustment: &Adjustment) -> Result<bool, ledger::SourceError> {
     let mut store = Amender::open(address)?;
     let at_us = NOON_US + 10 * ledger::source::DAY_US;
-    adjustment.enter(&ledger::Calendar::default(), "finance", at_us, |amendment| Ok(store.amend(amendment)?))
+    let calendar = crate::Central::open(address)?.calendar();
+    adjustment.enter(&calendar, "finance", at_us, |amendment| Ok(store.amend(amendment)?))
 }
 
 /// Also of ledgers that are lost.

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use ledger::Row;
 use ledger::source::{Gap, Month, Range, Source};
+use ledger::{Row, Zone};
 use proptest::prelude::*;
 
 use super::closing::{
@@ -16,9 +16,9 @@ use super::resend::{backup, central, follow_remedies, no_file_waits};
 use super::server::{shared, until};
 use crate::{close, schema};
 
-/// The counted exchanges of rows, and their cost.
-fn added_up(rows: impl Iterator<Item = u64>) -> (u64, i128) {
-    let rows: Vec<Row> = rows.map(TestLedger::row).collect();
+/// The counted exchanges of rows of a time zone, and their cost.
+fn added_up(zone: &Zone, rows: impl Iterator<Item = u64>) -> (u64, i128) {
+    let rows: Vec<Row> = rows.map(|number| TestLedger::row_of(zone, number)).collect();
     let exchanges = rows.iter().filter(|row| row.role.is_counted()).count() as u64;
     (exchanges, rows.iter().map(|row| i128::from(row.charge.cost().unwrap_or(0))).sum())
 }
@@ -30,11 +30,22 @@ fn total(database: &str) -> (u64, i128) {
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn closed_months_sum_to_all_entered_rows() {
+    months_sum_to_all_entered_rows("UTC");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn closed_months_of_berlin_sum_to_all_entered_rows() {
+    months_sum_to_all_entered_rows("Europe/Berlin");
+}
+
+fn months_sum_to_all_entered_rows(zone: &str) {
+    let zone = &Zone::named(zone).unwrap();
     let database = shared().database();
     let url = shared().url(&database);
     let mut owner = shared().client(&database).unwrap();
     let [mut healthy, mut restored, mut killed, mut also_killed, mut late] =
-        [0, 1, 2, 3, 4].map(|at| TestLedger::beginning_at(at * 10_000));
+        [0, 1, 2, 3, 4].map(|at| TestLedger::of_beginning_at(zone.clone(), at * 10_000));
 
     // Of two, some rows are never shipped.
     for (book, lost) in [(&mut killed, 50), (&mut also_killed, 7)] {
@@ -78,7 +89,7 @@ fn closed_months_sum_to_all_entered_rows() {
     late.enter(120);
     let known = |late: u64| {
         let rows = (0..300).chain(10_000..10_310).chain(20_000..20_200).chain(30_000..30_200);
-        added_up(rows.chain(40_000..40_000 + late))
+        added_up(zone, rows.chain(40_000..40_000 + late))
     };
     for name in MONTHS {
         close(&address(&database), number(name), "finance").unwrap();
@@ -95,9 +106,9 @@ fn closed_months_sum_to_all_entered_rows() {
     for name in MONTHS {
         assert_eq!(after[&number(name)], closed[&number(name)], "{name}");
     }
-    let (exchanges, pico) = added_up((300..310).chain(40_000..40_120));
+    let (exchanges, pico) = added_up(zone, (300..310).chain(40_000..40_120));
     assert_eq!(after[&number("2026-11")], (exchanges, pico));
-    let (all, later) = (known(120), added_up(300..310));
+    let (all, later) = (known(120), added_up(zone, 300..310));
     assert_eq!(total(&database), (all.0 + later.0, all.1 + later.1));
     well(&database);
 
@@ -145,12 +156,16 @@ proptest! {
     /// Whatever arrives, is sent again, corrected or forgotten.
     #[test]
     #[ignore = "needs PostgreSQL"]
-    fn closed_month_never_changes(history in history()) {
+    fn closed_month_never_changes(
+        history in history(),
+        zone in prop::sample::select(&["UTC", "Europe/Berlin", "Pacific/Pago_Pago"][..]),
+    ) {
+        let zone = &Zone::named(zone).unwrap();
         let database = shared().database();
         let (url, at) = (shared().url(&database), address(&database));
         let mut owner = shared().client(&database).unwrap();
         schema::ensure(&mut owner).unwrap();
-        let mut books = [0, 1].map(|book| TestLedger::beginning_at(book * 10_000));
+        let mut books = [0, 1].map(|book| TestLedger::of_beginning_at(zone.clone(), book * 10_000));
         let mut sent = [0_u64; 2];
         let mut closed: BTreeMap<Month, (u64, i128)> = BTreeMap::new();
         let first = [Step::Enter(0, 30), Step::Enter(1, 30), Step::Ship(0), Step::Ship(1)];
@@ -201,7 +216,7 @@ proptest! {
             // Corrections count an exchange that got its first price once more.
             let of_usage = "SELECT coalesce(sum(exchanges), 0)::bigint FROM tokenmeter.line WHERE class = 'usage'";
             let counted: i64 = owner.query_one(of_usage, &[]).unwrap().get(0);
-            assert_eq!(counted as u64, added_up(rows).0, "{step:?}");
+            assert_eq!(counted as u64, added_up(zone, rows).0, "{step:?}");
             assert!(exchanges >= counted as u64);
             well(&database);
         }

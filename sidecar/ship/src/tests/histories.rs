@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ledger::source::{DAY_US, Month, Range, Source};
-use ledger::{Class, Row, Store, month};
+use ledger::{Calendar, Class, Row, Store, Zone, month};
 use meter::TokenType;
 use postgres::Client;
 use proptest::prelude::*;
@@ -54,8 +54,11 @@ proptest! {
 
     #[test]
     #[ignore = "needs PostgreSQL"]
-    fn store_and_ledger_agree_on_spend(history in history()) {
-        let mut life = Life::begin();
+    fn store_and_ledger_agree_on_spend(
+        history in history(),
+        zone in prop::sample::select(&["UTC", "Europe/Berlin", "Pacific/Kiritimati"][..]),
+    ) {
+        let mut life = Life::begin(Zone::named(zone).unwrap());
         // Something is there, and every month.
         for step in [Step::Enter(30), Step::Worker].into_iter().chain(history).chain([Step::Worker]) {
             life.take(step);
@@ -86,6 +89,7 @@ struct Held {
 }
 
 struct Life {
+    zone: Zone,
     book: TestLedger,
     database: String,
     owner: Client,
@@ -99,12 +103,13 @@ struct Life {
 }
 
 impl Life {
-    fn begin() -> Self {
+    fn begin(zone: Zone) -> Self {
         let database = shared().database();
         let owner = shared().client(&database).unwrap();
         let (file, shipped, totals) = Default::default();
         Self {
-            book: TestLedger::new(),
+            book: TestLedger::of(zone.clone()),
+            zone,
             database,
             owner,
             file,
@@ -195,7 +200,7 @@ impl Life {
             let of = month::of(TestLedger::row(number).ended_us);
             month.map_or_else(|| self.forgotten.contains(&of), |month| month == of)
         };
-        usage(rows.iter().filter(|(number, _)| is_asked(**number)))
+        usage(&self.zone, rows.iter().filter(|(number, _)| is_asked(**number)))
     }
 
     /// Returns the present cost of an exchange of the file, pico-units; `None` without a price.
@@ -208,13 +213,15 @@ impl Life {
 
     fn check(&self, step: Step) {
         let local = totals_of(&Store::open_read(&self.book.path()).unwrap());
-        let expected =
-            Totals { usage: usage(&self.file.rows), corrections_pico: corrections(&self.file.again) };
+        let expected = Totals {
+            usage: usage(&self.zone, &self.file.rows),
+            corrections_pico: corrections(&self.file.again),
+        };
         assert_eq!(local, expected, "the ledger, after {step:?}");
         let is_forgotten =
             |number: u64| self.forgotten.contains(&month::of(TestLedger::row(number).ended_us));
         let mut expected = Totals {
-            usage: usage(self.shipped.rows.iter().filter(|(number, _)| !is_forgotten(**number))),
+            usage: usage(&self.zone, self.shipped.rows.iter().filter(|(number, _)| !is_forgotten(**number))),
             corrections_pico: corrections(&self.shipped.again),
         };
         expected.usage.extend(self.totals.clone());
@@ -239,10 +246,11 @@ fn charge(number: u64, price: u32) -> Option<i128> {
     Some(i128::from(tokens) * i128::from(price) * 1_000_000)
 }
 
-fn usage<'r>(rows: impl IntoIterator<Item = (&'r u64, &'r Month)>) -> Sums {
-    let mut sums = Sums::new();
+fn usage<'r>(zone: &Zone, rows: impl IntoIterator<Item = (&'r u64, &'r Month)>) -> Sums {
+    let (mut sums, calendar) = (Sums::new(), Calendar::of(zone.clone()));
     for (&number, &file) in rows {
-        let Row { ended_us, tenant, model, ending, principal, charge, tokens, .. } = TestLedger::row(number);
+        let Row { ended_us, tenant, model, ending, principal, charge, tokens, .. } =
+            TestLedger::row_of(zone, number);
         if !is_counted(number) {
             continue;
         }
@@ -251,7 +259,7 @@ fn usage<'r>(rows: impl IntoIterator<Item = (&'r u64, &'r Month)>) -> Sums {
             price::Charge::Priced { rate, .. } => Some(rate.id),
             price::Charge::Unpriced(_) => None,
         };
-        let of = sums.entry((file, (ended_us / DAY_US) as i32, names, rate)).or_default();
+        let of = sums.entry((file, calendar.day(ended_us), names, rate)).or_default();
         let values = [1, charge.cost().unwrap_or(0).into()].into_iter().chain(tokens.by_type.map(i128::from));
         of.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
     }

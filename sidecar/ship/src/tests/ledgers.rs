@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use ledger::source::{Correction, DAY_US, DeviceTotal, Range, Share, Source, Used};
-use ledger::{DailyTotal, EnergyRow, GpuSums, Ledger, Row, Store, TotalKey};
+use ledger::{Calendar, DailyTotal, EnergyRow, GpuSums, Ledger, Row, Store, TotalKey, Zone, month};
 use meter::TokenType;
 
-use super::rows::{NOON_US, energy, leg, row};
+use super::rows::{NOON_US, at, energy, leg, row};
 use super::server::{Place, until};
 use crate::{Address, Central, Plan, Shipper, start};
 
@@ -20,18 +21,38 @@ pub(crate) struct TestLedger {
     /// Rows entered before the last start.
     before: u64,
     place: Place,
+    zone: Zone,
+    now_us: Arc<AtomicI64>,
 }
 
 impl TestLedger {
     pub(crate) fn new() -> Self {
-        let place = Place::new().unwrap();
-        let ledger = opened(&place.path("x.db"));
-        Self { ledger, entered: 0, before: 0, place }
+        Self::of(Zone::UTC)
     }
 
-    /// Returns one whose first row has a number, so that it shares no row with others.
-    pub(crate) fn beginning_at(number: u64) -> Self {
-        let mut book = Self::new();
+    /// Returns one of a time zone.
+    pub(crate) fn of(zone: Zone) -> Self {
+        let place = Place::new().unwrap();
+        // The end of October, unless a test sets it.
+        let now_us = Arc::new(AtomicI64::new(NOON_US + 10 * DAY_US));
+        let ledger = opened(&place.path("x.db"), &zone, &now_us);
+        Self { ledger, entered: 0, before: 0, place, zone, now_us }
+    }
+
+    /// Sets the time.
+    pub(crate) fn set_now(&self, now_us: i64) {
+        self.now_us.store(now_us, Ordering::Relaxed);
+    }
+
+    /// Restarts it with another time zone.
+    pub(crate) fn change_zone(&mut self, zone: Zone) {
+        self.zone = zone;
+        self.meanwhile(|_| {});
+    }
+
+    /// Returns one of a time zone whose first row has a number, so that it shares no row with others.
+    pub(crate) fn of_beginning_at(zone: Zone, number: u64) -> Self {
+        let mut book = Self::of(zone);
         (book.entered, book.before) = (number, number);
         book
     }
@@ -40,7 +61,7 @@ impl TestLedger {
     pub(crate) fn meanwhile(&mut self, done: impl FnOnce(&Path)) {
         assert!(self.ledger.shutdown(Duration::from_secs(60)));
         done(&self.path());
-        self.ledger = opened(&self.path());
+        self.ledger = opened(&self.path(), &self.zone, &self.now_us);
         self.before = self.entered;
     }
 
@@ -57,6 +78,40 @@ impl TestLedger {
         if number % 7 == 3 { leg(row) } else { row }
     }
 
+    /// The row of a number in a ledger of a time zone: [`Self::row`] for UTC, and otherwise at the begin or the end of
+    /// its month in that zone, which in UTC is in another month or not.
+    pub(crate) fn row_of(zone: &Zone, number: u64) -> Row {
+        let row = Self::row(number);
+        if zone.is_utc() {
+            return row;
+        }
+        let calendar = Calendar::of(zone.clone());
+        let month = month::of(row.ended_us);
+        at(
+            row,
+            match number % 3 {
+                0 => calendar.month_begin_us(month) + number as i64,
+                1 => calendar.month_begin_us(month + 1) - 1_000_000 + number as i64,
+                _ => month::begin_us(month) + DAY_US + number as i64,
+            },
+        )
+    }
+
+    /// Enters rows, and waits until they are on the disk.
+    pub(crate) fn enter_rows(&mut self, rows: impl IntoIterator<Item = Row>) {
+        for row in rows {
+            self.ledger.enter(row.clone());
+            if let Some(energy) = energy(&row, self.entered) {
+                self.ledger.energy(EnergyRow::of(&row, energy.used));
+            }
+            self.entered += 1;
+        }
+        until("the rows are on the disk", || {
+            let status = self.ledger.status();
+            status.rows_total == self.entered - self.before && status.queued_rows == 0
+        });
+    }
+
     /// Returns the number of rows entered.
     pub(crate) fn entered(&self) -> u64 {
         self.entered
@@ -64,14 +119,6 @@ impl TestLedger {
 
     /// Enters so many more rows, energy among them; waits until they are on the disk.
     pub(crate) fn enter(&mut self, rows: u64) {
-        for number in self.entered..self.entered + rows {
-            let row = Self::row(number);
-            self.ledger.enter(row.clone());
-            if let Some(energy) = energy(&row, number) {
-                self.ledger.energy(EnergyRow::of(&row, energy.used));
-            }
-        }
-        self.entered += rows;
         let device = DeviceTotal {
             day: (NOON_US / DAY_US) as i32,
             hw_id: "GPU-1".into(),
@@ -79,10 +126,8 @@ impl TestLedger {
             sums: GpuSums { energy_nj: 1_000_000_007, gpu_ns: 5, gpu_hours_pico: 3, gpu_energy_pico: 2 },
         };
         self.ledger.device(vec![device]);
-        until("the rows are on the disk", || {
-            let status = self.ledger.status();
-            status.rows_total == self.entered - self.before && status.queued_rows == 0
-        });
+        let zone = self.zone.clone();
+        self.enter_rows((self.entered..self.entered + rows).map(|number| Self::row_of(&zone, number)));
     }
 
     /// Enters the GPU use of an exchange whose row was lost, and GPU use of its day without an exchange.
@@ -117,10 +162,10 @@ impl TestLedger {
     }
 }
 
-fn opened(path: &Path) -> Ledger {
-    let plan = ledger::Plan::new(path);
-    // It is the end of October for good.
-    ledger::start(ledger::Plan { clock: Arc::new(|| NOON_US + 10 * DAY_US), ..plan })
+fn opened(path: &Path, zone: &Zone, now_us: &Arc<AtomicI64>) -> Ledger {
+    let (now_us, time_zone) = (Arc::clone(now_us), Some(zone.clone()));
+    let clock = Arc::new(move || now_us.load(Ordering::Relaxed));
+    ledger::start(ledger::Plan { clock, time_zone, ..ledger::Plan::new(path) })
 }
 
 impl Drop for TestLedger {

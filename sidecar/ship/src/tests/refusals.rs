@@ -126,29 +126,3 @@ fn unix_socket_needs_no_tls() {
     let address = Address::parse(&url).unwrap().with_password(PASSWORD);
     crate::connect::connect(&address).unwrap();
 }
-
-/// Its days would be in two months of the store.
-#[test]
-#[ignore = "needs PostgreSQL"]
-fn ledger_of_another_time_zone_is_not_shipped() {
-    let server = shared();
-    let database = server.database();
-    let place = Place::new().unwrap();
-    let path = place.path("x.db");
-    let time_zone = Some(ledger::Zone::named("Asia/Tokyo").unwrap());
-    let ledger = ledger::start(ledger::Plan { time_zone, ..ledger::Plan::new(&path) });
-    ledger.enter(super::rows::row(1));
-    assert!(ledger.shutdown(Duration::from_secs(60)));
-    let plan = Plan::new(&path, Address::parse(&server.url(&database)).unwrap(), "host");
-    let shipper = start(Plan {
-        poll_interval: Duration::from_millis(10),
-        retry_delay: Duration::from_millis(10),
-        ..plan
-    })
-    .unwrap();
-    until("it is refused", || shipper.status().error.is_some_and(|error| error.contains("Asia/Tokyo")));
-    assert!(!shipper.status_reader().has_all(&path), "retention keeps the rows");
-    let mut client = server.client(&database).unwrap();
-    let rows: i64 = client.query_one("SELECT count(*) FROM tokenmeter.exchange", &[]).unwrap().get(0);
-    assert_eq!(rows, 0);
-}

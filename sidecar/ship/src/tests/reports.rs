@@ -190,7 +190,11 @@ fn insert_only_role_ships_to_an_upgraded_store() {
     let [first, later @ ..] = crate::schema::STEPS;
     let later = later.concat() + &last();
     may_only_insert(first, &later, ["shipper_of_1", "reader_of_1"]);
-    for (version, roles) in [(4, ["shipper_of_4", "reader_of_4"]), (5, ["shipper_of_5", "reader_of_5"])] {
+    for (version, roles) in [
+        (4, ["shipper_of_4", "reader_of_4"]),
+        (5, ["shipper_of_5", "reader_of_5"]),
+        (6, ["shipper_of_6", "reader_of_6"]),
+    ] {
         let (first, later) = crate::schema::STEPS.split_at(version);
         may_only_insert(&first.concat(), &(later.concat() + &last()), roles);
     }

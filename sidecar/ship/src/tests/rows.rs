@@ -76,6 +76,13 @@ pub(crate) fn row(number: u64) -> Row {
     }
 }
 
+/// The row as one that ended at another time.
+pub(crate) fn at(row: Row, ended_us: i64) -> Row {
+    let id =
+        ExchangeId::new(ended_us.unsigned_abs() * 1000, u128::from_be_bytes(row.id.0) & u128::from(u64::MAX));
+    Row { id, ended_us, started_us: ended_us - 1_234_567, ..row }
+}
+
 /// A prefill leg, which has what only legs and repetitions have.
 pub(crate) fn leg(row: Row) -> Row {
     Row {

@@ -10,12 +10,12 @@ use std::process::ExitCode;
 use clap::Args;
 use ledger::Store;
 use ledger::period::Time;
-use ledger::{Amendment, Calendar, Progress, Range, SourceError};
+use ledger::{Amendment, Progress, Range, Source, SourceError};
 use price::{Book, LineError};
 use report::{Change, Outcome, Reprice};
 use report::{Filter, Key};
 use ship::address::is_postgres;
-use ship::{Amender, Central};
+use ship::{Address, Amender, Central, ShipError};
 use text::{Glob, group_thousands, money, table};
 
 use super::ledger::LedgerError;
@@ -73,17 +73,19 @@ impl RepriceArgs {
 /// Reprices, and prints the result.
 pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
     let ledger = args.ledger.named().map_err(RepriceError::NoLedger)?;
+    progress::begin("reading");
+    let book = book(&args.prices)?;
     let (store, calendar) = if is_postgres(&ledger) {
         let address =
             super::ledger::address(&ledger).map_err(|error| RepriceError::Store(Box::new(error)))?;
-        // A store has the days of UTC.
-        (Some(address), Calendar::default())
+        let store =
+            open_central(&address, args.dry_run).map_err(|error| RepriceError::Ledger(error.into()))?;
+        let calendar = store.0.calendar();
+        (Some(store), calendar)
     } else {
         let calendar = ledger::calendar(Path::new(&ledger));
         (None, calendar.map_err(|error| RepriceError::Ledger(error.into()))?)
     };
-    progress::begin("reading");
-    let book = book(&args.prices)?;
     let who = operator::name(args.who.as_deref(), &ThisMachine);
     let filters = args.filters();
     let request = Reprice {
@@ -97,9 +99,12 @@ pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
         who: &who,
         at_us: ledger::now_us(),
     };
-    let outcome = match (store, args.dry_run) {
-        (Some(address), is_dry) => reprice_central(&address, &request, is_dry),
-        (None, is_dry) => reprice_files(Path::new(&ledger), &request, is_dry),
+    let outcome = match store {
+        Some((central, Some(mut store))) => {
+            reprice_by(Watched(Box::new(central)), &request, |amendment| Ok(store.amend(amendment)?))
+        }
+        Some((central, None)) => report::rehearse(&Watched(Box::new(central)), &request),
+        None => reprice_files(Path::new(&ledger), &request, args.dry_run),
     };
     let outcome = outcome.map_err(RepriceError::Ledger)?;
     print(&summary(&outcome, &book, args.dry_run));
@@ -115,17 +120,11 @@ fn reprice_files(ledger: &Path, request: &Reprice<'_>, is_dry: bool) -> Result<O
     reprice_by(source, request, |amendment| Ok(ledger::amend(ledger, amendment)?))
 }
 
-fn reprice_central(
-    address: &ship::Address,
-    request: &Reprice<'_>,
-    is_dry: bool,
-) -> Result<Outcome, SourceError> {
-    if is_dry {
-        return report::rehearse(&Watched(Box::new(Central::open(address)?)), request);
-    }
+/// Opens a central store, also to write unless the run is dry.
+fn open_central(address: &Address, is_dry: bool) -> Result<(Central, Option<Amender>), ShipError> {
     // First, because its error names the role that may reprice.
-    let mut store = Amender::open(address)?;
-    reprice_by(Watched(Box::new(Central::open(address)?)), request, |amendment| Ok(store.amend(amendment)?))
+    let amender = if is_dry { None } else { Some(Amender::open(address)?) };
+    Ok((Central::open(address)?, amender))
 }
 
 /// Enters the differences, and shows the number of those entered.

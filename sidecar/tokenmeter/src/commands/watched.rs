@@ -45,6 +45,10 @@ impl Source for Watched {
         self.0.ships_to()
     }
 
+    fn mixed_zones(&self) -> Vec<(Month, String)> {
+        self.0.mixed_zones()
+    }
+
     fn daily_totals(
         &self,
         range: &Range,

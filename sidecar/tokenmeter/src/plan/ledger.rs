@@ -55,7 +55,7 @@ impl Reader<'_> {
             }
             return LedgerPlan::default();
         }
-        let time_zone = Some(self.time_zone(&store));
+        let time_zone = Some(self.time_zone());
         let path = self.ledger_path(&path);
         let password = self.value(PASSWORD);
         let address = (!store.text.is_empty()).then(|| self.store(&store, &password, machine)).flatten();
@@ -69,25 +69,15 @@ impl Reader<'_> {
         }
     }
 
-    /// Plans the time zone of the ledger; it must be UTC if the ledger is shipped to a store.
-    fn time_zone(&mut self, store: &Value) -> Zone {
+    /// Plans the time zone of the ledger.
+    fn time_zone(&mut self) -> Zone {
         let written = self.value(TIME_ZONE);
         let name = if written.text.is_empty() { "UTC" } else { &written.text };
-        let zone = match Zone::named(name) {
-            Ok(zone) => zone,
-            Err(error) => {
-                let (problem, remedy) = error.split_once("; ").unwrap_or((&error, ""));
-                self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
-                return Zone::UTC;
-            }
-        };
-        if !zone.is_utc() && !store.text.is_empty() {
-            let problem =
-                format!("the ledger is shipped ({}), and a central store has the days of UTC", store.origin);
-            let remedy = "remove the setting, or do not ship the ledger";
+        Zone::named(name).unwrap_or_else(|error| {
+            let (problem, remedy) = error.split_once("; ").unwrap_or((&error, ""));
             self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
-        }
-        zone
+            Zone::UTC
+        })
     }
 
     /// Plans the usage events of the ledger at `path`.
