@@ -31,7 +31,8 @@ async fn bill_is_counts_times_prices() {
         let output = bill.0.values().map(|sum| sum.output).sum::<u64>() as f64;
         let page = proxy.page_when("all is on the disk and published", |page| {
             Rows::of(page).acknowledged == all
-                && (page.sum("tokenmeter_tenant_spend_usd_total", &[("basis", "price")]) - spend).abs() < 1e-12
+                && (page.sum("tokenmeter_tenant_spend_usd_total", &[("basis", "price")]) - spend).abs()
+                    < 1e-12
                 && page.sum("tokenmeter_tenant_tokens_total", &[("type", "output")]) == output
         });
         assert!(is_up(&page));

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &AdjustArgs) -> Result<String, LedgerError> {
     let now_us = ledger::now_us();
     let source = spend::open(&named).map_err(|error| LedgerError::Store(error.to_string().into()))?;
     let calendar = source.calendar();
-    check_month(&*source, args.month, now_us).map_err(LedgerError::Store)?;
+    let is_tenant_known = check(&*source, &args.tenant, args.month, now_us).map_err(LedgerError::Store)?;
     drop(source);
     let is_new = if is_postgres(&named) {
         let mut store = Amender::open(&address(&named)?).map_err(|error| LedgerError::Store(error.into()))?;
@@ -93,7 +93,11 @@ pub(crate) fn run(args: &AdjustArgs) -> Result<String, LedgerError> {
     let (amount, code) = (money(args.amount), args.currency.code());
     let (tenant, month) = (args.tenant.escape_debug(), month::name(args.month));
     Ok(match is_new {
-        true => format!("{amount} {code} were entered for {tenant} in {month}"),
+        true if is_tenant_known => format!("{amount} {code} were entered for {tenant} in {month}"),
+        true => format!(
+            "{amount} {code} were entered for {tenant} in {month}; the ledger has no other charge of this tenant: if \
+             the name is wrong, enter the opposite amount"
+        ),
         false => format!(
             "{amount} {code} had already been entered for {tenant} in {month} for this reason: nothing changed; give \
              another adjustment another reason"
@@ -102,15 +106,17 @@ pub(crate) fn run(args: &AdjustArgs) -> Result<String, LedgerError> {
 }
 
 /// Checks that a month has exchanges or totals in the ledger, is signed off, or is the current one. Any other month is
-/// probably a typing error.
-fn check_month(source: &dyn Source, asked: Month, now_us: i64) -> Result<(), SourceError> {
+/// probably a typing error. Returns true if the ledger has a charge of the tenant.
+fn check(source: &dyn Source, tenant: &str, asked: Month, now_us: i64) -> Result<bool, SourceError> {
     let mut known = BTreeSet::from([source.calendar().month(now_us)]);
+    let mut is_tenant_known = false;
     source.daily_totals(&Range::ALL, &mut |billed, total| {
         known.extend([billed, month::of_day(total.key.day)]);
+        is_tenant_known |= *total.key.tenant == *tenant;
         Ok(())
     })?;
     if known.contains(&asked) || source.closure(asked)?.digest().is_some() {
-        return Ok(());
+        return Ok(is_tenant_known);
     }
     let (asked, known) = (month::name(asked), spans(&Vec::from_iter(known)));
     Err(format!(
@@ -196,9 +202,17 @@ mod tests {
     fn adjustment_is_entered_once() {
         let (_folder, path) = with_october("adjust");
         let line = format!("--amount -50 --currency USD --month 2026-10 --ledger {}", path.display());
-        let said = [(); 2].map(|()| run(&args(&line).unwrap()).unwrap());
-        assert_eq!(said[0], "-50.00 USD were entered for acme in 2026-10");
+        let known = AdjustArgs { tenant: "tenant-1".to_string(), ..args(&line).unwrap() };
+        let said = [(); 2].map(|()| run(&known).unwrap());
+        assert_eq!(said[0], "-50.00 USD were entered for tenant-1 in 2026-10");
         assert!(said[1].contains("nothing changed"), "{}", said[1]);
+    }
+
+    #[test]
+    fn name_of_no_known_tenant_is_noted() {
+        let (_folder, path) = with_october("adjust-tenant");
+        let line = format!("--amount 7 --currency USD --month 2026-10 --ledger {}", path.display());
+        assert!(run(&args(&line).unwrap()).unwrap().contains("no other charge of this tenant"));
     }
 
     #[test]
@@ -208,7 +222,7 @@ mod tests {
         let november = ledger::month::of(NOON_US) + 1;
         // There it begins 14 hours before UTC's.
         let now_us = ledger::month::begin_us(november) - 1;
-        super::check_month(&*source, november, now_us).unwrap();
+        super::check(&*source, "acme", november, now_us).unwrap();
     }
 
     #[test]
@@ -218,11 +232,11 @@ mod tests {
         let october = ledger::month::of(NOON_US);
         let november_us = ledger::month::begin_us(october + 1);
         for known in [october, october + 1] {
-            super::check_month(&*source, known, november_us).unwrap();
+            super::check(&*source, "acme", known, november_us).unwrap();
         }
         for (month, name) in [(october - 12, "2025-10"), (october + 2, "2026-12"), (october + 120, "2036-10")]
         {
-            let error = super::check_month(&*source, month, november_us).unwrap_err().to_string();
+            let error = super::check(&*source, "acme", month, november_us).unwrap_err().to_string();
             let expected =
                 format!("the ledger has nothing of {name}; its months are 2026-10, 2026-11; check --month");
             assert!(error.contains(&expected), "{error}");
