@@ -56,6 +56,7 @@ class Pod:
     def __init__(self, node, mode, delay_ms=0, grace_ms=60_000):
         self.node, self.mode, self.number = node, mode, next(node.numbers)
         self.v4, self.v6 = f"10.77.{self.number >> 8}.{self.number & 255}", f"fd77::{self.number:x}"
+        self.link = f"pod{self.number}"
         self.state = node.folder / f"pod-{self.number}"
         self.state.mkdir()
         os.chown(self.state, UID, UID)
@@ -83,9 +84,8 @@ class Pod:
         own, namespace = os.stat("/proc/self/ns/net").st_ino, f"/proc/{self.pause.pid}/ns/net"
         while os.stat(namespace).st_ino == own:
             await asyncio.sleep(0.01)
-        name = f"pod{self.number}"
-        ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(self.pause.pid))
-        ip("link", "set", name, "master", "node", "up")
+        ip("link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", str(self.pause.pid))
+        ip("link", "set", self.link, "master", "node", "up")
         for words in (["link", "set", "lo", "up"], ["link", "set", "eth0", "up"],
                       ["addr", "add", f"{self.v4}/16", "dev", "eth0"],
                       ["addr", "add", f"{self.v6}/64", "dev", "eth0", "nodad"]):
@@ -164,8 +164,12 @@ class Pod:
         for child in (self.sidecar, self.server):
             if child is not None and child.returncode is None:
                 child.kill()
-        self.pause.kill()
-        self.pause.wait()
+        if self.pause.returncode is None:
+            self.pause.kill()
+            self.pause.wait()
+            # The kernel removes the namespace, and its link with it, some time later. The next pod may have this name.
+            # No check: the kernel may have been faster.
+            subprocess.run(["ip", "link", "del", self.link], stderr=subprocess.DEVNULL)
 
     def rows(self):
         """The exchanges in the ledger, and those among them that ended well."""
