@@ -69,10 +69,7 @@ fn show_prints_the_prices_and_their_entry() {
     assert!(text.contains("\ncached_input             0.625\n"), "{text}");
     assert!(text.contains("\ncache_write             1.25 *\n"), "{text}");
     assert!(text.contains("\ninput_image             1.25 *\n"), "{text}");
-    assert!(
-        text.contains("\n* derived: tokens of caches, images and videos cost as much as input, "),
-        "{text}"
-    );
+    assert!(text.contains("\n* derived: cached_input, cache_write, input_image and input_video "), "{text}");
     let text = shown("claude-sonnet-5 --at 2026-11-21 --tier flex");
     assert!(text.contains("tier     standard: the entry has no prices for `flex`\n"), "{text}");
     assert!(text.contains("\noutput                   15.00         22.50\n"), "{text}");

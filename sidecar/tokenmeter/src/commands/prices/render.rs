@@ -178,8 +178,8 @@ pub(super) fn show(book: &Book, entry: &Entry, args: &Show, at_us: i64) -> Strin
     }
     if offers.iter().any(|offer| offer.derived.contains(&true)) {
         text.push_str(
-            "* derived: tokens of caches, images and videos cost as much as input, those written for one hour as much \
-             as the other written ones, reasoning as much as output\n",
+            "* derived: cached_input, cache_write, input_image and input_video cost as much as input, cache_write_1h \
+             as much as cache_write, reasoning as much as output\n",
         );
     }
     text
