@@ -1,7 +1,7 @@
 -- The central store's tables, version 7: days by the time zone of each ledger. Applied after `6.sql`, by the same
 -- rules. Rows are in the partition of their UTC month, whatever their day. Existing rows are read once for the new
--- bounds of their partitions, and not rewritten. A process of an earlier version that is connected ships on until its
--- next connection, where it is refused.
+-- constraints of their partitions, and not rewritten. A process of an earlier version that is connected keeps shipping;
+-- its next connection is refused.
 
 -- The day by the time zone of the ledger; NULL: the UTC day of `ended_at`.
 ALTER TABLE tokenmeter.exchange ADD COLUMN day date;
@@ -12,7 +12,7 @@ ALTER TABLE tokenmeter.correction ADD COLUMN day date;
 ALTER TABLE tokenmeter.file ADD COLUMN time_zone text;
 ALTER TABLE tokenmeter.file ADD COLUMN begins_at timestamptz;
 ALTER TABLE tokenmeter.file ADD COLUMN ends_at timestamptz;
--- No time zone is two days away from UTC: a month must not be kept from its closing.
+-- No time zone differs from UTC by two days. Without this bound, a role could prevent the closing of a month.
 ALTER TABLE tokenmeter.file ADD CONSTRAINT file_time_zone CHECK (
   time_zone ~ '^[A-Za-z0-9_+/-]{1,64}$'
   AND begins_at >= (month - 2)::timestamp AT TIME ZONE 'UTC' AND begins_at <= (month + 2)::timestamp AT TIME ZONE 'UTC'
@@ -48,7 +48,7 @@ BEGIN
   WHERE f.instance = $1 AND (f.time_zone, f.begins_at, f.ends_at) IS DISTINCT FROM ($2, $3, $4);
 END $$;
 
--- Adds a constraint to a partition in the same expressions as the views have, so that the planner leaves it out if a
+-- Adds a constraint to a partition, with the expressions of the views, so that the planner skips the partition if a
 -- filter by `day` or `month` excludes it. A row's day may be the one before or after its UTC day.
 CREATE OR REPLACE FUNCTION tokenmeter.bound_partition(parent text, child text, first date) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -141,13 +141,13 @@ BEGIN
   END IF;
   INSERT INTO tokenmeter.forgotten_month VALUES (first) ON CONFLICT DO NOTHING;
   FOREACH parent IN ARRAY ARRAY['exchange', 'energy'] LOOP
-    -- Rows of the month in the partitions beside its own, by their ledgers' time zones.
+    -- Rows of the month, by their ledgers' time zones, in the neighbouring partitions.
     EXECUTE format(
       'DELETE FROM tokenmeter.%I WHERE day >= $1 AND day < $2 AND
          (ended_at >= ($1 - 2)::timestamp AT TIME ZONE ''UTC'' AND ended_at < $1::timestamp AT TIME ZONE ''UTC''
           OR ended_at >= $2::timestamp AT TIME ZONE ''UTC'' AND ended_at < ($2 + 2)::timestamp AT TIME ZONE ''UTC'')', parent)
       USING first, until;
-    -- Rows of the months beside it stay, in a new partition.
+    -- Rows of the neighbouring months move to a new partition.
     child := parent || to_char(first, '_YYYY_MM');
     rest := child || '_rest';
     CONTINUE WHEN to_regclass('tokenmeter.' || child) IS NULL;
@@ -187,8 +187,9 @@ FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.check_forgotten();
 CREATE TRIGGER check_forgotten AFTER INSERT ON tokenmeter.energy REFERENCING NEW TABLE AS inserted
 FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.check_forgotten();
 
--- Replaces the UTC day, the end of the UTC month, and the UTC month that has begun, in the functions that have them.
--- `tokenmeter` passes no month to `begin_amendment` that has not begun by the time zone of the ledgers.
+-- In functions of earlier versions, replaces the UTC day by the day of the ledger, the end of the UTC month by the end
+-- in all time zones, and the current month of UTC by that of the easternmost zone. `tokenmeter` passes no month to
+-- `begin_amendment` that has not begun by the time zone of the ledgers.
 DO $$
 DECLARE
   change record;
@@ -199,6 +200,8 @@ BEGIN
       (ARRAY['roll_exchange', 'add_energy', 'roll_correction'],
        '(n.ended_at AT TIME ZONE ''UTC'')::date', 'coalesce(n.day, (n.ended_at AT TIME ZONE ''UTC'')::date)'),
       (ARRAY['close'], 'first + interval ''1 month'' > now() AT TIME ZONE ''UTC''', 'tokenmeter.month_end(first) > now()'),
+      (ARRAY['close'], '(first + interval ''1 month'')::date',
+       'to_char(tokenmeter.month_end(first) AT TIME ZONE ''UTC'', ''YYYY-MM-DD"T"HH24:MI:SS"Z"'')'),
       (ARRAY['begin_amendment'], '$2 AT TIME ZONE ''UTC''', '($2 + interval ''14 hours'') AT TIME ZONE ''UTC''')
     ) c (names, old, new) ON p.proname = ANY (c.names)
     WHERE p.pronamespace = 'tokenmeter'::regnamespace
@@ -212,7 +215,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Roles that may ship may call the function for that. Any role may ask when a month ends.
+-- Roles that may ship may call `set_time_zone`. Any role may call `month_end`.
 DO $$
 DECLARE
   who oid;

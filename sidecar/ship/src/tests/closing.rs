@@ -217,7 +217,7 @@ fn months_are_closed_in_order_after_their_end() {
     };
     refused("2026-09", "2026-07 is not closed. Close it first");
     refused("2026-06", "no ledger file of it");
-    refused("2999-01", "it is not over");
+    refused("2999-01", "it is not over. It can be closed from 2999-02-01T00:00:00Z on");
     owner.batch_execute("SELECT tokenmeter.send_again(instance) FROM tokenmeter.file").unwrap();
     refused("2026-07", "is being sent again");
     owner.batch_execute("UPDATE tokenmeter.file SET resend_since = NULL").unwrap();
