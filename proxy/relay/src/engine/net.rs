@@ -15,3 +15,5 @@ pub(crate) mod stream;
 pub(crate) mod stream_rest;
 pub(crate) mod tls;
 pub(crate) mod tunnel;
+#[cfg(test)]
+pub(crate) mod wake_count;

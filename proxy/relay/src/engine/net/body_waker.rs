@@ -86,23 +86,13 @@ impl BodyWaker {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicU32;
-
     use super::*;
-
-    #[derive(Default)]
-    struct Count(AtomicU32);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Relaxed);
-        }
-    }
+    use crate::engine::net::wake_count::WakeCount;
 
     #[test]
     fn wakes_pass_except_while_body_is_polled() {
-        let tasks = [Arc::new(Count::default()), Arc::new(Count::default())];
-        let counts = || tasks.each_ref().map(|task| task.0.load(Relaxed));
+        let tasks = [Arc::new(WakeCount::default()), Arc::new(WakeCount::default())];
+        let counts = || tasks.each_ref().map(|task| task.get());
         let waker_of_body = BodyWaker::default();
         // Without a task.
         waker_of_body.waker().wake_by_ref();

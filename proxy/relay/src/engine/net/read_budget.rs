@@ -60,23 +60,14 @@ impl ReadBudget {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-    use std::task::{Wake, Waker};
+    use std::task::Waker;
 
     use super::*;
-
-    #[derive(Default)]
-    struct Count(AtomicU32);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Relaxed);
-        }
-    }
+    use crate::engine::net::wake_count::WakeCount;
 
     #[test]
     fn socket_reads_again_in_the_next_turn() {
-        let wakes = Arc::new(Count::default());
+        let wakes = Arc::new(WakeCount::default());
         let waker = Waker::from(Arc::clone(&wakes));
         let cx = Context::from_waker(&waker);
         let turn = Turn::default();
@@ -85,9 +76,9 @@ mod tests {
         budget.spend(limits::TURN_READ_BYTES - 1);
         assert_eq!(budget.poll(&cx), Poll::Ready(1));
         budget.spend(1);
-        assert_eq!(wakes.0.load(Relaxed), 0);
+        assert_eq!(wakes.get(), 0);
         assert_eq!(budget.poll(&cx), Poll::Pending);
-        assert_eq!(wakes.0.load(Relaxed), 1, "it gets another turn");
+        assert_eq!(wakes.get(), 1, "it gets another turn");
         turn.begin();
         assert_eq!(budget.poll(&cx), Poll::Ready(limits::TURN_READ_BYTES));
     }

@@ -1,18 +1,18 @@
-//! A source of one event, polled again only after it has woken its task: a task polls all of its sources for each frame
-//! of a stream, and most of them have nothing new.
+//! A source of one event, which is polled again only after it has woken its task. A task polls all of its sources for
+//! each frame of a stream, and most of them have nothing new.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Polls a source only if it may be ready.
+/// The waker of a source, which records whether the source must be polled.
 pub(crate) struct Source {
     state: Arc<State>,
     waker: Waker,
 }
 
 struct State {
-    /// True until the source is polled: it was never polled, or it has woken the task since.
+    /// True if the source was never polled, or has woken the task since its last poll.
     is_due: AtomicBool,
     task: Waker,
 }
@@ -29,13 +29,14 @@ impl Wake for State {
 }
 
 impl Source {
-    /// A source that wakes `task`, always the same.
+    /// Returns a source that wakes `task` for its whole life.
     pub(crate) fn new(task: Waker) -> Self {
         let state = Arc::new(State { is_due: AtomicBool::new(true), task });
         Self { waker: Waker::from(Arc::clone(&state)), state }
     }
 
-    /// Polls the source if it has woken the task since the last poll. It must keep the waker that it gets until then.
+    /// Calls `poll` if the source was never polled, or has woken the task since. `poll` must register the waker of its
+    /// context, because nothing else leads to the next poll.
     pub(crate) fn poll<T>(&self, poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
         if !self.state.is_due.swap(false, Relaxed) {
             return Poll::Pending;
@@ -46,22 +47,12 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicU32;
-
     use super::*;
-
-    #[derive(Default)]
-    struct Count(AtomicU32);
-
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Relaxed);
-        }
-    }
+    use crate::engine::net::wake_count::WakeCount;
 
     #[test]
     fn source_is_polled_once_for_each_wake() {
-        let wakes = Arc::new(Count::default());
+        let wakes = Arc::new(WakeCount::default());
         let source = Source::new(Waker::from(Arc::clone(&wakes)));
         let mut given = None;
         let pending = source.poll(|cx| {
@@ -71,7 +62,7 @@ mod tests {
         assert!(pending.is_pending());
         assert!(source.poll(|_| Poll::Ready(())).is_pending(), "it has not woken");
         given.expect("it was polled").wake();
-        assert_eq!(wakes.0.load(Relaxed), 1);
+        assert_eq!(wakes.get(), 1);
         assert_eq!(source.poll(|_| Poll::Ready(7)), Poll::Ready(7));
     }
 }
