@@ -71,8 +71,8 @@ impl Stream {
         .await
     }
 
-    /// Returns true unless a read would find neither a byte nor the end, as far as the runtime knows. With TLS, the
-    /// session may hold bytes that it received.
+    /// Returns true if a read may find bytes, the end or an error, by the runtime's state of the socket. Always true
+    /// with TLS: the session may hold bytes that it received.
     pub fn may_read(&mut self, cx: &mut Context<'_>) -> bool {
         match &mut self.0 {
             Layer::Clear { socket, .. } => socket.is_readable(cx),

@@ -31,7 +31,7 @@ pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, best_of: bool, sink: &
             "x-queue-time" => &mut queue_time,
             _ => continue,
         };
-        // The first of several.
+        // Of several fields of a name, the first counts.
         number.get_or_insert_with(|| value.to_str().ok()?.trim().parse::<u64>().ok());
     }
     let mut has_any = false;

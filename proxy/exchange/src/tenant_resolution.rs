@@ -150,7 +150,7 @@ impl TenantResolution {
         Some(rule)
     }
 
-    /// The identity, at the exchange's end. An unresolved tenant is resolved first.
+    /// Returns the identity at the exchange's end. Resolves an unresolved tenant first.
     pub fn identity(&mut self) -> TenantIdentity {
         self.resolve();
         match &self.0 {

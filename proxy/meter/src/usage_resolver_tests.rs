@@ -66,7 +66,7 @@ fn cache_writes_are_split_by_lifetime() {
         (Some(10), Some(4), [6, 4]),
         (Some(10), Some(10), [0, 10]),
         (None, Some(4), [0, 4]),
-        // The total limits its part; a part above the limit of a count costs only itself.
+        // The total limits its part. A part above the limit of a count is dropped, and the total stays.
         (Some(3), Some(4), [0, 3]),
         (Some(10), Some(1 << 40), [0, 10]),
         (Some(10), Some((1 << 40) + 1), [10, 0]),

@@ -1,6 +1,7 @@
-//! The data plane's only clock. Ticks are monotonic nanoseconds since the first reading in this process. It is read once
-//! in a turn: a turn begins when bytes have arrived, so all of them have the tick of their arrival, whatever the turn
-//! does with them. Wall time is read once per exchange, for its start time, and once per response head with rate limits.
+//! The data plane's only clock. Ticks are monotonic nanoseconds since the first reading in this process. A turn of a
+//! worker, a poll of one task, reads the monotonic clock once. It begins after bytes have arrived, so they all have
+//! that tick, however long the turn processes them. Wall time is read once per exchange, for its start time, and once
+//! per response head with rate limits.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -8,14 +9,14 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use meter::Tick;
 
-/// The tick of the current turn of a worker's thread.
+/// The tick of this thread's current turn.
 #[derive(Clone, Copy)]
 enum TurnTick {
-    /// There is no turn: every call reads the clock.
+    /// No turn is in progress: every call reads the clock.
     NoTurn,
-    /// It was not asked for.
+    /// This turn has not read the clock.
     Unread,
-    /// It was read.
+    /// This turn has read the clock.
     Read(Tick),
 }
 
@@ -33,7 +34,7 @@ pub(crate) fn end_turn() {
     TURN.set(TurnTick::NoTurn);
 }
 
-/// Now, on the monotonic clock; in a turn, the time of its first call.
+/// Returns the present tick; within a turn, that of the turn's first call.
 pub fn now() -> Tick {
     match TURN.get() {
         TurnTick::Read(tick) => tick,
@@ -46,7 +47,7 @@ pub fn now() -> Tick {
     }
 }
 
-/// Reads the monotonic clock, for a duration within a turn.
+/// Reads the monotonic clock. For durations within a turn; otherwise use [`now`].
 #[expect(
     clippy::disallowed_methods,
     reason = "the only place where the data plane reads the monotonic clock"

@@ -48,8 +48,8 @@ struct Origin {
 }
 
 impl Exchange {
-    /// A request head of an inference path arrived on `upstream`, an index into the plan, at this tick and wall time; the
-    /// tenant rules have said of it what its head says.
+    /// Begins the exchange of a request on an inference path, whose head arrived at this tick and wall time, for the
+    /// upstream with this index in the plan. The tenant rules have been applied to the head.
     pub(crate) fn begin(
         worker: &Rc<WorkerState>,
         upstream: usize,

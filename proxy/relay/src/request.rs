@@ -123,7 +123,7 @@ fn open<E: Engine>(
     // Both parts are valid, so only their joined length can fail.
     let target = target(&parts.uri, prefix_len, upstream)
         .map_err(|_too_long| reject_unopened(worker, index, Answer::target_too_long()))?;
-    // Requests that are not metered need no wall time.
+    // Read on first use: requests that are not metered need no wall time.
     let started_unix_ns = LazyCell::new(clock::wall_unix_ns);
     let resolve = |headers: &_| resolver.clone().resolve(worker, parts.uri.path(), headers, *started_unix_ns);
 

@@ -294,11 +294,11 @@ pub(crate) struct Fields {
 struct Node {
     field: Field,
     element: u8,
-    /// Bit `slot` of each name in the next two lists.
+    /// Bit `slot` of each name in `keys` and `cased`.
     name_bits: u64,
-    /// By slot.
+    /// Names, in the order of their slots.
     keys: Vec<Member>,
-    /// The index in `keys` at which each slot begins; empty without keys.
+    /// The index in `keys` at which each slot begins, and the length of `keys`; empty without keys.
     slots: Box<[u8]>,
     /// Names in any letter case, used if no entry of `keys` matches.
     cased: Vec<(&'static str, u8)>,
@@ -329,11 +329,11 @@ fn beginning(name: &[u8]) -> u64 {
     }
 }
 
-/// The slots of names.
+/// The number of slots of names.
 const SLOTS: usize = u64::BITS as usize;
 
-/// Returns the slot of the names with this beginning, in any letter case. Most members that a server adds have no field;
-/// an empty slot shows that without a comparison of names.
+/// Returns the slot of the names with this beginning, in any letter case. Most members that a server adds have no
+/// field: an empty slot shows that without a comparison of names.
 #[inline]
 fn slot(beginning: u64) -> usize {
     const LOWER_CASE: u64 = u64::from_ne_bytes([0x20; 8]);
@@ -490,7 +490,7 @@ impl Node {
         }
     }
 
-    /// The keys in a slot.
+    /// Returns the keys in a slot.
     #[inline]
     fn of_slot(&self, slot: usize) -> &[Member] {
         match self.slots.get(slot..slot + 2) {
@@ -499,6 +499,7 @@ impl Node {
         }
     }
 
+    /// Inserts a key as the last of its slot.
     fn add(&mut self, member: Member) {
         let slot = slot(member.beginning);
         self.name_bits |= 1 << slot;

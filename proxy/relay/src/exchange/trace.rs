@@ -101,7 +101,7 @@ impl TracePosition {
     }
 }
 
-/// The caller's place, if it says one.
+/// Returns the caller's `traceparent`; `None` unless the request has exactly one, and it is valid.
 fn caller(headers: &HeaderMap) -> Option<TraceParent> {
     // A request has few fields: comparing their names costs less than a hash.
     let mut values = headers.iter().filter(|(name, _)| *name == TRACEPARENT).map(|(_, value)| value);

@@ -176,8 +176,8 @@ fn is_authority(value: &HeaderValue) -> bool {
     is_plain_authority(value.as_bytes()) || is_parsed_authority(value)
 }
 
-/// Returns true for a name of letters, digits, `-`, `_` and `.`, with or without a port of up to four digits: most hosts
-/// are one, and need no parser.
+/// Returns true for a name of letters, digits, `-`, `_` and `.`, with or without a port of up to four digits. Most
+/// hosts have this form, and need no parser.
 fn is_plain_authority(value: &[u8]) -> bool {
     let name_len = value.iter().take_while(|byte| is_name_byte(**byte)).count();
     match value[name_len..] {

@@ -80,8 +80,8 @@ pub(crate) struct Client {
     waited: Cell<u64>,
     stage: Cell<Stage>,
     since: Cell<Tick>,
-    /// The number of stage changes, by which an outdated deadline is recognised.
-    turn: Cell<u64>,
+    /// The number of stage changes. A deadline with another number is outdated.
+    stage_number: Cell<u64>,
     requests: Cell<usize>,
     /// Under HTTP/2 bytes may arrive without a request after them.
     http2: Cell<bool>,
@@ -127,7 +127,7 @@ impl Client {
             waited: Cell::new(0),
             stage: Cell::new(Stage::Fresh),
             since: Cell::new(clock::now()),
-            turn: Cell::new(0),
+            stage_number: Cell::new(0),
             requests: Cell::new(0),
             unread: Cell::new(false),
             upstream_io: RefCell::default(),
@@ -218,8 +218,9 @@ impl Client {
         self.http2.get()
     }
 
+    /// Returns the stage and its number.
     pub(crate) fn stage(&self) -> (Stage, u64) {
-        (self.stage.get(), self.turn.get())
+        (self.stage.get(), self.stage_number.get())
     }
 
     /// Sets the kernel to end the connection when its client reads nothing for `stall`. Only the kernel can measure
@@ -468,7 +469,7 @@ impl Client {
         let _ = tokio::time::timeout(limits::LINGER, end).await;
     }
 
-    /// Records that an idle connection has bytes of its next head.
+    /// Begins the stage of the next head, if the connection was idle.
     fn begin_head(&self) {
         if !self.http2.get() && self.stage.get() == Stage::Idle {
             self.set_stage(Stage::Head);
@@ -478,7 +479,7 @@ impl Client {
     fn set_stage(&self, stage: Stage) {
         self.stage.set(stage);
         self.since.set(clock::now());
-        self.turn.set(self.turn.get().wrapping_add(1));
+        self.stage_number.set(self.stage_number.get().wrapping_add(1));
     }
 
     /// Writes to the socket, or makes records and sends them in this turn (law 2). Records that the socket does not

@@ -32,7 +32,7 @@ pub(crate) struct Deadlines {
     client: Rc<Client>,
     #[pin]
     deadline: Deadline,
-    /// The last stage in which the connection released its buffers.
+    /// The number of the last stage in which the connection released its buffers.
     released_in: Option<u64>,
     #[pin]
     leaving: OwnedNotified,
@@ -73,9 +73,9 @@ impl Deadlines {
             *this.is_leaving = true;
             return Poll::Ready(Due::Leave);
         }
-        let (stage, turn) = this.client.stage();
+        let (stage, stage_number) = this.client.stage();
         let holds_buffers =
-            *this.released_in != Some(turn) && !this.client.is_http2() && !this.client.is_blocked();
+            *this.released_in != Some(stage_number) && !this.client.is_http2() && !this.client.is_blocked();
         let (limit, due) = match stage {
             Stage::Busy => return Poll::Pending,
             Stage::Fresh if is_ordered => (limits::LAST_IDLE, Due::Cut),
@@ -84,10 +84,10 @@ impl Deadlines {
             Stage::Idle => (limits::CLIENT_IDLE, Due::Leave),
             Stage::Fresh | Stage::Head => (this.worker.plan.head_timeout, Due::Cut),
         };
-        ready!(this.deadline.poll(cx, turn, limit));
+        ready!(this.deadline.poll(cx, stage_number, limit));
         Poll::Ready(match due {
             Due::Release => {
-                *this.released_in = Some(turn);
+                *this.released_in = Some(stage_number);
                 due
             }
             // A connection with an incomplete head is closed; an idle one ends gracefully first.
@@ -97,13 +97,13 @@ impl Deadlines {
     }
 }
 
-/// A deadline of one stage. It begins anew if its limit changes: a connection may be blocked when it becomes idle, and
-/// accept bytes again later.
+/// The deadline of a stage. It begins anew if the limit of the stage changes: a connection may be blocked when it
+/// becomes idle, and accept bytes again later.
 #[pin_project::pin_project]
 struct Deadline {
     #[pin]
     sleep: Sleep,
-    /// The stage and the limit that it belongs to.
+    /// The number of the stage, and its limit; `None` before the first deadline and after one has passed.
     of: Option<(u64, Duration)>,
 }
 
@@ -112,12 +112,11 @@ impl Deadline {
         Self { sleep: tokio::time::sleep(Duration::ZERO), of: None }
     }
 
-    /// Ready once the connection was in the stage `turn` under this limit for that time. The next call begins the next
-    /// deadline.
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, turn: u64, limit: Duration) -> Poll<()> {
+    /// Ready once the stage has had this limit for the time of the limit. The next call begins another deadline.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>, stage_number: u64, limit: Duration) -> Poll<()> {
         let mut this = self.project();
-        if *this.of != Some((turn, limit)) {
-            *this.of = Some((turn, limit));
+        if *this.of != Some((stage_number, limit)) {
+            *this.of = Some((stage_number, limit));
             this.sleep.as_mut().reset(Instant::now() + limit);
         }
         ready!(this.sleep.poll(cx));
@@ -142,7 +141,7 @@ mod tests {
             let mut deadline = pin!(Deadline::new());
             let mut poll = |limit| deadline.as_mut().poll(&mut Context::from_waker(Waker::noop()), 1, limit);
             assert!(poll(limits::CLIENT_IDLE).is_pending());
-            // A blocked connection accepts bytes again, and no longer has the deadline of a blocked one.
+            // The connection was blocked. It accepts bytes again, so another limit applies.
             advance(limits::CLIENT_IDLE / 2).await;
             assert!(poll(limits::RELEASE_AFTER).is_pending());
             advance(limits::RELEASE_AFTER).await;

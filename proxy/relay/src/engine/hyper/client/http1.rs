@@ -24,7 +24,7 @@ use crate::engine::{BodyError, SendError, SendFailure, UpstreamBody};
 
 /// One connection to an upstream.
 pub(crate) struct Http1Connection<B: UpstreamBody> {
-    // The bodies are boxed, because hyper's queue has space for 32 requests.
+    // Bodies are boxed to keep hyper's queue small: it allocates space for 32 requests.
     sender: http1::SendRequest<Box<B>>,
     /// `None` once the connection is unusable.
     protocol: Option<http1::Connection<Socket, Box<B>>>,

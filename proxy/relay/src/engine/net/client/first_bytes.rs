@@ -1,5 +1,5 @@
-//! The bytes that are read before the engine has them: those that show the protocol of a connection, and those that the
-//! engine has put back.
+//! Bytes that were read and that the engine has not received: those that show the protocol of a connection, and those
+//! that the engine has put back.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -11,9 +11,10 @@ use bytes::{Bytes, BytesMut};
 use super::Client;
 
 impl Client {
-    /// Returns true if the client uses HTTP/2 from its first byte; `None` if it left before that was known. The
-    /// session tells, or else the first bytes: the result is returned as soon as one byte differs, so a short HTTP/1
-    /// request does not wait. `buffer` receives the bytes; it is borrowed within one poll only.
+    /// Returns true if the client uses HTTP/2 from its first byte; `None` if it left before that was known. The TLS
+    /// session decides if it has negotiated a protocol, and otherwise the first bytes do: the first byte that differs
+    /// from the preface shows HTTP/1, so a short request does not wait. `buffer` receives the bytes; it is borrowed
+    /// within one poll only.
     pub(crate) async fn speaks_http2(&self, buffer: &RefCell<Box<[u8]>>) -> io::Result<Option<bool>> {
         if let Some(agreed) = self.tls.as_ref().and_then(|tls| tls.is_http2()) {
             self.http2.set(agreed);
