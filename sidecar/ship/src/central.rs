@@ -164,11 +164,11 @@ impl Central {
         (Day(*days.start()), Day(*days.end()))
     }
 
-    /// Returns the bounds of the rows of a range: its days, if it is one of whole days, and otherwise its instants.
+    /// Returns the bounds of the rows of a range: its days if it consists of whole days, and otherwise its instants.
     fn bounds(&self, range: &Range) -> Bounds {
         let (first, last) = self.days(range);
         match range.is_whole_days(&self.calendar) {
-            // Ledger files of another zone have other instants of these days.
+            // In ledger files of other zones, these days have other instants.
             true => Bounds {
                 since: Instant(range.since_us.saturating_sub(ZONES_MAX_US)),
                 until: Instant(range.until_us.saturating_add(ZONES_MAX_US)),
@@ -379,7 +379,7 @@ fn first_price(columns: &Columns, row: &Row) -> Result<Correction, SourceError> 
     })
 }
 
-/// The rows of a range: the instants and the days between which they are.
+/// The bounds of the rows of a range, by instant and by day.
 struct Bounds {
     since: Instant,
     until: Instant,
@@ -409,7 +409,7 @@ fn day_of(table: &str) -> String {
     format!("coalesce({table}.day, ({table}.ended_at AT TIME ZONE 'UTC')::date)")
 }
 
-/// Begins a transaction whose first statement takes the snapshot.
+/// Connects and begins a read-only transaction, whose first statement takes the snapshot.
 fn begin(address: &Address) -> Result<Client, ShipError> {
     let mut client = connect(address)?;
     schema::check(&mut client)?;
@@ -417,8 +417,8 @@ fn begin(address: &Address) -> Result<Client, ShipError> {
     Ok(client)
 }
 
-/// Returns the calendar of the store's ledger files, and the months in which they have several time zones, or one that is
-/// not known here, with these: each row has its own day, and the zone of most files decides the ranges of reports.
+/// Returns the calendar of the store's ledger files, and the result of [`Source::mixed_zones`]. Each row has the day of
+/// its file; the zone of most files of a month decides where the month begins and ends in reports.
 fn calendar(client: &mut Client) -> Result<(Calendar, Vec<(Month, String)>), ShipError> {
     let sql = "SELECT month, array_agg(zone ORDER BY files DESC, zone) AS zones \
                FROM (SELECT month, coalesce(time_zone, 'UTC') AS zone, count(*) AS files FROM tokenmeter.file \
@@ -439,7 +439,7 @@ fn calendar(client: &mut Client) -> Result<(Calendar, Vec<(Month, String)>), Shi
     Ok((Calendar::with_zones(zones), mixed))
 }
 
-/// The most by which the instants of a day differ between time zones.
+/// A bound of the difference between the instants of one day in two time zones.
 const ZONES_MAX_US: i64 = 2 * DAY_US;
 
 /// SQL of the month in which a daily total is billed, counted from January 1970: its own, or that of its file if
@@ -448,7 +448,7 @@ const MONTH_OF_DAY: &str = "greatest(
     extract(year FROM l.day)::int * 12 + extract(month FROM l.day)::int,
     extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";
 
-/// SQL of that month for a row with the columns of [`day_of`].
+/// SQL of that month for a row with the columns that [`day_of`] needs.
 const MONTH_OF_END: &str = "greatest(
     extract(year FROM coalesce(x.day, (x.ended_at AT TIME ZONE 'UTC')::date))::int * 12
         + extract(month FROM coalesce(x.day, (x.ended_at AT TIME ZONE 'UTC')::date))::int,

@@ -7,9 +7,10 @@ use crate::connect::connect;
 use crate::error::ShipError;
 use crate::schema;
 
-/// Deletes the rows of every month that ended at least `keep_days` days ago by the store's clock and its ledgers' time zones, each in its own
-/// transaction, and returns those months. The newest month of the store keeps its rows, as do months whose rows are
-/// already deleted. The connected role must own the schema, or be a member of the role that does.
+/// Deletes the rows of every month that, by the store's clock, ended at least `keep_days` days ago in the time zones of
+/// all its ledger files, each in its own transaction. Returns those months. The newest month of the store keeps its
+/// rows. Months whose rows are already deleted are not among those returned. The connected role must own the schema, or
+/// be a member of the role that does.
 ///
 /// # Errors
 /// If the store cannot be reached, its schema is missing or of another version, or the role may not delete. Months

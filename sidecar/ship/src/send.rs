@@ -6,10 +6,9 @@
 
 use std::borrow::Cow;
 
-use ledger::DailyTotal;
-use ledger::Range;
 use ledger::column::Stored;
 use ledger::export::{Cursor, Origin, ShipBatch};
+use ledger::{DailyTotal, Range};
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Row, Transaction};
 
@@ -50,7 +49,7 @@ pub(crate) fn send(
 }
 
 fn ensure_months(client: &mut Client, batch: &ShipBatch) -> Result<(), ShipError> {
-    // Rows are in the partition of their UTC month, and their totals in that of their day.
+    // Rows are in the partition of their UTC day, and their totals in that of their day by the ledger's time zone.
     let rows = batch.rows.iter().flat_map(|row| [utc_day(row.ended_us), row.day()]);
     let energy = batch.energy.iter().flat_map(|one| {
         let utc_day = utc_day(one.ended_us);

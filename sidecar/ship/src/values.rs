@@ -100,10 +100,10 @@ pub(crate) fn text(text: &str) -> String {
 /// PostgreSQL's epoch, the year 2000, in microseconds since 1970.
 const EPOCH_US: i64 = 946_684_800_000_000;
 
-/// That day, in days since 1970.
+/// PostgreSQL's epoch, in days since 1970.
 const EPOCH_DAY: i32 = 10_957;
 
-/// 9999-12-31.
+/// The last day of the year 9999, in days since 1970.
 pub(crate) const LAST_DAY: i32 = 2_932_896;
 
 /// The last microsecond of the year 9999: a partition's name has four digits for the year, and a later clock

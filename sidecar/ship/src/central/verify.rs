@@ -149,11 +149,12 @@ fn count() -> String {
     format!("SELECT count(*) FROM {MONTH} m, tokenmeter.exchange x WHERE {}", of_month())
 }
 
-/// SQL of the first day of the month of `$1`, and of the one after it.
+/// SQL of the first day of the month, `$1` in days since 1970, and of that of the next month.
 const MONTH: &str =
     "(SELECT date '1970-01-01' + $1 AS first, (date '1970-01-01' + $1 + interval '1 month')::date AS next)";
 
-/// Returns the SQL condition that a row of a table `x` is of the month `m`. Its instant excludes most partitions.
+/// Returns the SQL condition that a row of a table `x` is of the month `m` ([`MONTH`]). The bounds of its instant
+/// exclude most partitions.
 fn of_month() -> String {
     let day = day_of("x");
     format!(

@@ -64,8 +64,8 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Enters a total of a file under its key. `assignment` is the format of the assignment to each other column if the store
--- has the key: a column that a later version adds is among them.
+-- Enters a total of a file under its key. If the store has the key, each other column is set by `assignment`, a string
+-- for `format`. The columns are read from the catalog, so that those of later versions are among them.
 CREATE FUNCTION tokenmeter.put_line(instance uuid, day integer, totals jsonb, class text, assignment text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -180,7 +180,7 @@ COMMENT ON COLUMN tokenmeter.file.late_of IS 'the ledger file whose rows these a
 COMMENT ON COLUMN tokenmeter.file.is_central IS 'true: corrections and adjustments that were entered in the store';
 COMMENT ON COLUMN tokenmeter.file.previous IS 'the file of the month before in the same ledger; NULL: none, or not known';
 COMMENT ON COLUMN tokenmeter.file.ended IS 'true: the store has all of the file, and no process writes it any more';
-COMMENT ON COLUMN tokenmeter.file.time_zone IS 'the time zone of its days and month; NULL: UTC, not shipped since version 7';
+COMMENT ON COLUMN tokenmeter.file.time_zone IS 'the time zone of its days and month; NULL: UTC, last shipped before version 7';
 COMMENT ON COLUMN tokenmeter.file.begins_at IS 'begins_at, ends_at: the instants at which its month begins and ends; NULL: by UTC';
 COMMENT ON COLUMN tokenmeter.file.ends_at IS 'begins_at, ends_at: the instants at which its month begins and ends; NULL: by UTC';
 COMMENT ON TABLE tokenmeter.file_rate IS 'The price books by which a ledger file has its rates.';
@@ -263,9 +263,9 @@ COMMENT ON COLUMN tokenmeter.spend_monthly.class IS '`usage`: sums of rows; `she
 COMMENT ON COLUMN tokenmeter.spend_monthly.uncounted_prompts IS 'exchanges that were answered, at least in part, and whose prompt was not counted';
 COMMENT ON VIEW tokenmeter.exchanges IS 'One row for each stored exchange with its first charge; `corrections` has later changes.';
 COMMENT ON COLUMN tokenmeter.exchanges.id IS 'the exchange''s id, a UUIDv7';
-COMMENT ON COLUMN tokenmeter.exchanges.started IS 'started, ended, day: the arrival of its request''s head; its end; the day of that by the time zone of the ledger';
-COMMENT ON COLUMN tokenmeter.exchanges.ended IS 'started, ended, day: the arrival of its request''s head; its end; the day of that by the time zone of the ledger';
-COMMENT ON COLUMN tokenmeter.exchanges.day IS 'started, ended, day: the arrival of its request''s head; its end; the day of that by the time zone of the ledger';
+COMMENT ON COLUMN tokenmeter.exchanges.started IS 'started, ended, day: the arrival of its request''s head; its end; the day of its end, by the time zone of the ledger';
+COMMENT ON COLUMN tokenmeter.exchanges.ended IS 'started, ended, day: the arrival of its request''s head; its end; the day of its end, by the time zone of the ledger';
+COMMENT ON COLUMN tokenmeter.exchanges.day IS 'started, ended, day: the arrival of its request''s head; its end; the day of its end, by the time zone of the ledger';
 COMMENT ON COLUMN tokenmeter.exchanges.tenant IS 'the tenant that is charged';
 COMMENT ON COLUMN tokenmeter.exchanges.principal IS 'principal, consumer: the API key or account of the request; the end user, as a keyed hash';
 COMMENT ON COLUMN tokenmeter.exchanges.consumer IS 'principal, consumer: the API key or account of the request; the end user, as a keyed hash';
@@ -311,9 +311,9 @@ COMMENT ON COLUMN tokenmeter.exchanges.request_id IS 'the client''s id of the re
 COMMENT ON COLUMN tokenmeter.exchanges.upstream_attempts IS 'the number of times that the request was sent to the upstream';
 COMMENT ON COLUMN tokenmeter.exchanges.cached_excess IS 'cached tokens that the server reported beyond those of the prompt';
 COMMENT ON VIEW tokenmeter.charges IS 'One row for each stored exchange with its current charge: its tokens and its cost, corrections included, are under the current price. A ledger''s own files have no such view, because corrections of an exchange may be in the file of a later month.';
-COMMENT ON COLUMN tokenmeter.charges.id IS 'id, ended, day: the exchange''s id; its end; the day of that by the time zone of the ledger';
-COMMENT ON COLUMN tokenmeter.charges.ended IS 'id, ended, day: the exchange''s id; its end; the day of that by the time zone of the ledger';
-COMMENT ON COLUMN tokenmeter.charges.day IS 'id, ended, day: the exchange''s id; its end; the day of that by the time zone of the ledger';
+COMMENT ON COLUMN tokenmeter.charges.id IS 'id, ended, day: the exchange''s id; its end; the day of its end, by the time zone of the ledger';
+COMMENT ON COLUMN tokenmeter.charges.ended IS 'id, ended, day: the exchange''s id; its end; the day of its end, by the time zone of the ledger';
+COMMENT ON COLUMN tokenmeter.charges.day IS 'id, ended, day: the exchange''s id; its end; the day of its end, by the time zone of the ledger';
 COMMENT ON COLUMN tokenmeter.charges.tenant IS 'tenant, principal: the tenant that is charged; the API key or account of the request';
 COMMENT ON COLUMN tokenmeter.charges.principal IS 'tenant, principal: the tenant that is charged; the API key or account of the request';
 COMMENT ON COLUMN tokenmeter.charges.upstream IS 'upstream, provider, model: the upstream''s name, its kind, the model in the request';
@@ -331,9 +331,9 @@ COMMENT ON COLUMN tokenmeter.charges.tier IS 'currency, price_version, price_ent
 COMMENT ON COLUMN tokenmeter.charges.corrections IS 'the number of corrections of its charge';
 COMMENT ON COLUMN tokenmeter.charges.instance IS 'the ledger file';
 COMMENT ON VIEW tokenmeter.legs IS 'One row for each stored prefill leg. Its tokens and its cost are those of the decode leg, a row of `exchanges`; its GPU use is in `gpu_use`.';
-COMMENT ON COLUMN tokenmeter.legs.id IS 'id, ended, day: the leg''s id; its end; the day of that by the time zone of the ledger';
-COMMENT ON COLUMN tokenmeter.legs.ended IS 'id, ended, day: the leg''s id; its end; the day of that by the time zone of the ledger';
-COMMENT ON COLUMN tokenmeter.legs.day IS 'id, ended, day: the leg''s id; its end; the day of that by the time zone of the ledger';
+COMMENT ON COLUMN tokenmeter.legs.id IS 'id, ended, day: the leg''s id; its end; the day of its end, by the time zone of the ledger';
+COMMENT ON COLUMN tokenmeter.legs.ended IS 'id, ended, day: the leg''s id; its end; the day of its end, by the time zone of the ledger';
+COMMENT ON COLUMN tokenmeter.legs.day IS 'id, ended, day: the leg''s id; its end; the day of its end, by the time zone of the ledger';
 COMMENT ON COLUMN tokenmeter.legs.tenant IS 'tenant, upstream, model: the tenant that is charged; the upstream''s name; the model in the request';
 COMMENT ON COLUMN tokenmeter.legs.upstream IS 'tenant, upstream, model: the tenant that is charged; the upstream''s name; the model in the request';
 COMMENT ON COLUMN tokenmeter.legs.model IS 'tenant, upstream, model: the tenant that is charged; the upstream''s name; the model in the request';
@@ -346,7 +346,7 @@ COMMENT ON COLUMN tokenmeter.legs.request_id IS 'request_id, trace: the client''
 COMMENT ON COLUMN tokenmeter.legs.trace IS 'request_id, trace: the client''s id of the request; its trace id, 32 hexadecimal digits';
 COMMENT ON COLUMN tokenmeter.legs.instance IS 'the ledger file';
 COMMENT ON VIEW tokenmeter.requests IS 'One row for each request of a tenant. A request is the legs and repetitions with one id from the client, or the legs of one trace without an id; any other exchange is a request of its own.';
-COMMENT ON COLUMN tokenmeter.requests.day IS 'the day on which its last exchange ended';
+COMMENT ON COLUMN tokenmeter.requests.day IS 'the latest of the days of its exchanges';
 COMMENT ON COLUMN tokenmeter.requests.tenant IS 'the tenant that is charged';
 COMMENT ON COLUMN tokenmeter.requests.request IS '`id:`, `trace:` or `exchange:`, followed by that id';
 COMMENT ON COLUMN tokenmeter.requests.model IS 'the model in the request';

@@ -157,7 +157,7 @@ CREATE OR REPLACE VIEW tokenmeter.legs AS
 SELECT
   id                                                    AS id,
   ended_at                                              AS ended,
-  coalesce(day, (ended_at AT TIME ZONE 'UTC')::date) AS day,
+  coalesce(day, (ended_at AT TIME ZONE 'UTC')::date)    AS day,
   tenant                                                AS tenant,
   upstream                                              AS upstream,
   model                                                 AS model,
@@ -213,7 +213,7 @@ FROM used GROUP BY tenant, request;
 CREATE OR REPLACE VIEW tokenmeter.gpu_use AS
 SELECT
   id                                                    AS id,
-  coalesce(day, (ended_at AT TIME ZONE 'UTC')::date) AS day,
+  coalesce(day, (ended_at AT TIME ZONE 'UTC')::date)    AS day,
   energy_nj * 0.000000001                               AS energy_joules,
   gpu_ns * 0.000000001                                  AS gpu_seconds,
   gpu_hours_pico * 0.000000000001                       AS gpu_hours_usd,

@@ -16,7 +16,7 @@ use super::resend::{backup, central, follow_remedies, no_file_waits};
 use super::server::{shared, until};
 use crate::{close, schema};
 
-/// The counted exchanges of rows of a time zone, and their cost.
+/// Returns the counted exchanges of these rows in a ledger of a time zone, and their cost.
 fn added_up(zone: &Zone, rows: impl Iterator<Item = u64>) -> (u64, i128) {
     let rows: Vec<Row> = rows.map(|number| TestLedger::row_of(zone, number)).collect();
     let exchanges = rows.iter().filter(|row| row.role.is_counted()).count() as u64;

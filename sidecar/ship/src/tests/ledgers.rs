@@ -30,7 +30,7 @@ impl TestLedger {
         Self::of(Zone::UTC)
     }
 
-    /// Returns one of a time zone.
+    /// Returns a ledger of a time zone.
     pub(crate) fn of(zone: Zone) -> Self {
         let place = Place::new().unwrap();
         // The end of October, unless a test sets it.
@@ -39,18 +39,18 @@ impl TestLedger {
         Self { ledger, entered: 0, before: 0, place, zone, now_us }
     }
 
-    /// Sets the time.
+    /// Sets the ledger's clock.
     pub(crate) fn set_now(&self, now_us: i64) {
         self.now_us.store(now_us, Ordering::Relaxed);
     }
 
-    /// Restarts it with another time zone.
+    /// Restarts the ledger with another time zone.
     pub(crate) fn change_zone(&mut self, zone: Zone) {
         self.zone = zone;
         self.meanwhile(|_| {});
     }
 
-    /// Returns one of a time zone whose first row has a number, so that it shares no row with others.
+    /// Returns a ledger of a time zone whose first row has this number, so that it shares no row with others.
     pub(crate) fn of_beginning_at(zone: Zone, number: u64) -> Self {
         let mut book = Self::of(zone);
         (book.entered, book.before) = (number, number);
@@ -78,8 +78,9 @@ impl TestLedger {
         if number % 7 == 3 { leg(row) } else { row }
     }
 
-    /// The row of a number in a ledger of a time zone: [`Self::row`] for UTC, and otherwise at the begin or the end of
-    /// its month in that zone, which in UTC is in another month or not.
+    /// Returns the row of a number in a ledger of a time zone. For UTC it is [`Self::row`]. For another zone, two of
+    /// three rows are at the beginning or the end of their month in that zone, where the month of UTC may be another
+    /// one.
     pub(crate) fn row_of(zone: &Zone, number: u64) -> Row {
         let row = Self::row(number);
         if zone.is_utc() {

@@ -76,7 +76,7 @@ pub(crate) fn row(number: u64) -> Row {
     }
 }
 
-/// The row as one that ended at another time.
+/// Returns the row with another end.
 pub(crate) fn at(row: Row, ended_us: i64) -> Row {
     let id =
         ExchangeId::new(ended_us.unsigned_abs() * 1000, u128::from_be_bytes(row.id.0) & u128::from(u64::MAX));

@@ -1,5 +1,5 @@
-//! Ledgers of other time zones than UTC: the store has the days, months and digests of their files. The times are near
-//! midnight and the ends of months, of UTC and of the zone, also where clocks are changed.
+//! Ledgers of other time zones than UTC: the store has the days, months and digests of their files. Rows end near
+//! midnight and near the ends of months, in UTC and in the zone, also on days on which clocks are changed.
 
 use std::collections::BTreeMap;
 
@@ -40,12 +40,12 @@ const TIMES: [&str; 12] = [
     "2026-11-01T00:00:00Z",
 ];
 
-/// The month of the last of these times is open.
+/// The time of the ledgers: the month of the last of [`TIMES`] is open.
 const NOW: &str = "2026-11-02T12:00:00Z";
 
 const CLOSED: [&str; 3] = ["2026-08", "2026-09", "2026-10"];
 
-/// Rows of numbers, just before and just after the times.
+/// Returns the rows of these numbers. They end within a second before or after one of [`TIMES`].
 fn rows(numbers: std::ops::Range<u64>) -> impl Iterator<Item = Row> {
     numbers.map(|number| {
         let around_us = us(TIMES[(number / 2) as usize % TIMES.len()]);
@@ -53,7 +53,7 @@ fn rows(numbers: std::ops::Range<u64>) -> impl Iterator<Item = Row> {
     })
 }
 
-/// A ledger of Berlin whose open month is November.
+/// Returns a ledger of a time zone whose open month is November.
 fn ledger_of(zone: Zone) -> TestLedger {
     let book = TestLedger::of(zone);
     book.set_now(us(NOW));
@@ -69,7 +69,7 @@ fn count(owner: &mut Client, sql: &str) -> i64 {
     owner.query_one(sql, &[]).unwrap().get(0)
 }
 
-/// The exchanges of each month, counted from the rows of its range.
+/// Returns the number of exchanges of each month, and checks that rows and totals agree on it.
 fn by_month(source: &dyn Source) -> BTreeMap<Month, u64> {
     let (calendar, mut months) = (source.calendar(), BTreeMap::new());
     for month in number("2026-07")..=number("2026-12") {
@@ -158,7 +158,7 @@ fn store_has_the_days_and_digests_of_its_files() {
     well(&database);
     assert_eq!(by_month(&local), by_month(&central(&database)));
 
-    // What comes late for a closed month is billed in the first open one, on its own day.
+    // Late rows of a closed month are billed in the first open one, and keep their day.
     let before = billed(&database);
     book.enter_rows(rows(240..300));
     ended(book.ship(&url, 32), 300);
@@ -279,7 +279,7 @@ fn ledgers_of_one_store_keep_their_time_zones() {
     assert_eq!(count(&mut owner, end), us("2026-10-31T23:00:00Z"));
 }
 
-/// A change begins with the next month, at the end of the one before.
+/// A change begins with the next month, at the instant at which the month before ends.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn change_of_the_time_zone_reaches_the_store() {
@@ -307,8 +307,8 @@ fn change_of_the_time_zone_reaches_the_store() {
     assert_eq!(by_month(&Store::open_read(&book.path()).unwrap()), by_month(&central(&database)));
 }
 
-/// The upgrade keeps the rows as they are, and a month that was forgotten. Days are those of UTC, until a ledger of
-/// another time zone comes.
+/// The upgrade writes no row, and keeps a month forgotten. Existing rows have UTC days; new ones have those of their
+/// ledger.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn store_of_version_6_takes_other_time_zones() {
@@ -365,7 +365,7 @@ fn store_of_version_6_takes_other_time_zones() {
     well(&database);
 }
 
-/// A role cannot keep a month from its closing, nor reports from being made.
+/// A role can prevent neither the closing of a month nor reports.
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn invalid_time_zone_is_refused() {
