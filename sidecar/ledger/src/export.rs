@@ -316,7 +316,7 @@ struct Reader<'a> {
     snapshot: &'a Connection,
     limit: usize,
     forgotten: &'a BTreeSet<Month>,
-    /// The SQL condition, after another one, that excludes forgotten months.
+    /// The SQL condition that excludes forgotten months, to be appended to another one.
     kept: String,
     rates: BTreeMap<[u8; 16], Arc<Rate>>,
 }
@@ -442,13 +442,13 @@ fn each(
     })
 }
 
-/// Returns the SQL condition, after another one, that excludes months.
+/// Returns the SQL condition that excludes forgotten months, to be appended to another one.
 fn kept(forgotten: &BTreeSet<Month>, calendar: &Calendar) -> String {
-    let kept = |month: &Month| {
+    let without = |month: &Month| {
         let Range { since_us, until_us } = Range::of_month(calendar, *month);
         format!("AND NOT (ended_us >= {since_us} AND ended_us < {until_us}) ")
     };
-    forgotten.iter().map(kept).collect()
+    forgotten.iter().map(without).collect()
 }
 
 /// Returns the number of a row.

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn days_that_no_date_can_name_are_the_first_and_the_last() {
+    fn days_beyond_all_dates_are_the_first_and_the_last() {
         assert_eq!([i32::MIN, i32::MAX].map(day), ["-009999-01-01", "9999-12-31"]);
     }
 }

@@ -261,8 +261,8 @@ pub trait Source {
     /// Returns the calendar that decides the days of totals and the months of exchanges.
     fn calendar(&self) -> Calendar;
 
-    /// Returns the central store to which these ledger files are shipped, without a password: months are closed and
-    /// charges corrected there. `None` if there is none, or if this is that store.
+    /// Returns the address, without a password, of the central store to which these ledger files are shipped: months
+    /// are closed and charges corrected there. `None` if there is none, or if this is that store.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -270,8 +270,8 @@ pub trait Source {
         Ok(None)
     }
 
-    /// Returns the months whose ledger files have several time zones, or one that is not known here, with these. A row of
-    /// such a month is on the day of its own file.
+    /// Returns the months whose ledger files have several time zones, or one that this version does not know, with the
+    /// names of the zones, separated by commas. Each row of such a month is on the day of its own file.
     fn mixed_zones(&self) -> Vec<(Month, String)> {
         Vec::new()
     }

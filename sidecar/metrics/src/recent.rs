@@ -1,12 +1,12 @@
-//! Values by shared names, a few of the last used ones. Invariant: an entry holds its name, so that no other name has its
-//! address.
+//! A small cache of values by the address of a shared name. Invariant: an entry holds its name, so that no other name
+//! has its address.
 
 use std::sync::Arc;
 
-/// The number of entries. A name replaces the one that has its place.
+/// The number of entries. Names with the same place replace each other.
 const ENTRIES: usize = 8;
 
-/// Finds the value of a name that was used lately by the name's address, without a hash of its text.
+/// The values of recently used names. A name is found by its address, without a hash of its text.
 #[derive(Debug)]
 pub(crate) struct Recent<T>([Option<(Arc<str>, T)>; ENTRIES]);
 
@@ -17,23 +17,23 @@ impl<T> Default for Recent<T> {
 }
 
 impl<T> Recent<T> {
-    /// Returns the value that was kept for this allocation of a name.
+    /// Returns the value of this allocation of a name; `None` for another allocation of the same text.
     pub(crate) fn get(&self, name: &Arc<str>) -> Option<&T> {
         self.0[place(name)].as_ref().filter(|(kept, _)| Arc::ptr_eq(kept, name)).map(|(_, value)| value)
     }
 
-    /// Keeps a value.
+    /// Keeps the value of a name, in place of the entry that has its place.
     pub(crate) fn keep(&mut self, name: &Arc<str>, value: T) {
         self.0[place(name)] = Some((Arc::clone(name), value));
     }
 
-    /// Forgets all values.
+    /// Removes all entries.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
-/// Returns the place of a name. Allocations are at multiples of 16 bytes.
+/// Returns the index of a name's entry. Allocations are at multiples of 16 bytes, so the lowest four bits are equal.
 fn place(name: &Arc<str>) -> usize {
     (name.as_ptr().addr() >> 4) % ENTRIES
 }

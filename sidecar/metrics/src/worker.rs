@@ -33,7 +33,7 @@ pub struct WorkerCells {
     /// Counts of model names beyond the cap.
     beyond_cap: NameCounts,
     tenants: HashMap<Arc<str>, Arc<TenantCells>>,
-    /// Those of `tenants` that exchanges named lately.
+    /// The entries of `tenants` that recent exchanges used.
     recent_tenants: Recent<Arc<TenantCells>>,
     /// All labels of tenants, once the registry is at its cap.
     tenants_at_cap: Option<LabelSet>,

@@ -80,7 +80,7 @@ enum Unit {
 
 const TOP_KEYS: &[&str] = &["version", "currency", "unit", "tenants", "models"];
 
-/// The keys of an entry beside [`PRICE_KEYS`].
+/// The keys of an entry other than [`PRICE_KEYS`].
 const ENTRY_KEYS: &[&str] = &[
     "name",
     "pattern",

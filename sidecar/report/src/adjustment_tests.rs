@@ -60,7 +60,7 @@ fn adjustment_adds_no_note() {
     }
 }
 
-/// It belongs to a date, not to an instant: a report in another time zone, or of a part of the day, has it once.
+/// An adjustment has a date and no instant. In any time zone, only the report of the beginning of that date has it.
 #[test]
 fn adjustment_counts_at_begin_of_its_date() {
     let place = ledger::testing::Place::new();

@@ -181,13 +181,13 @@ impl Reader {
         Some(name.into())
     }
 
-    /// Reads the first instant of a day.
+    /// Reads a day; a month is its first day.
     fn day(&mut self, node: Node) -> Option<i32> {
         let (text, origin) = fields::text("valid_from", node, &mut self.errors)?;
         match Time::read(&text) {
             Ok(Time::Month(month)) => Some(month::first_day(month)),
             Ok(Time::Day(day)) => Some(day),
-            // Midnight of UTC is within a day of another time zone.
+            // Midnight of UTC is not the beginning of a day of another time zone.
             Ok(Time::Instant(_)) | Err(_) => {
                 let problem = format!("`valid_from`: `{}` is not a day", text.escape_debug());
                 self.error(

@@ -166,7 +166,7 @@ pub(crate) fn from_rows(
     let mut days: HashMap<Place, Sums> = HashMap::new();
     let day = Day::default();
     let calendar = source.calendar();
-    // In a central store, files of another time zone have their own days.
+    // In a central store, a file of another time zone has other instants of a day, so its rows are compared by day.
     let whole_days = range.is_whole_days(&calendar).then(|| range.days(&calendar));
     let is_within = |row: &Row| match &whole_days {
         Some(days) => days.contains(&row.day()),
@@ -255,7 +255,7 @@ pub(crate) fn from_rows(
         })?;
     }
     let whole = range.whole_days(&calendar);
-    // An adjustment belongs to its date in every time zone: it counts at the beginning of that day.
+    // An adjustment keeps its date in every time zone, and counts at the beginning of that day.
     let begins_in_range = |day| range.holds(other.unwrap_or(&calendar).begin_us(day));
     // A total without rows is passed on unchanged; one with rows waits, because a store may return it in parts.
     let mut waiting: HashMap<Place, Sums> = HashMap::new();

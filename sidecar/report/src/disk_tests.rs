@@ -350,8 +350,8 @@ fn report_reads_only_files_of_its_days() {
     assert!(!of(&old, &october), "an older file does not list its days");
 }
 
-/// The file of a shipped ledger lacks what was closed and corrected in the store. A month that was closed before has the
-/// same bill as then.
+/// The file of a shipped ledger lacks the closed months and the corrections of the store. The bill of a month that was
+/// closed before stays as it was, and has no note.
 #[test]
 fn report_of_shipped_file_names_its_store() {
     let place = Place::new();

@@ -160,7 +160,8 @@ pub fn make(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
         }
         let currency = match (query.basis, contribution.line.key.class) {
             (Basis::Price, _) => rate.map(|rate| rate.currency),
-            // Money by price only: a tenant or a model without exchanges has no row.
+            // Corrections and adjustments are money by price. Skipped before a group is made, so they add no row of
+            // zeros.
             (Basis::Gpu, Class::Correction) => return Ok(()),
             (Basis::Gpu, _) => Some(Currency::USD),
         };

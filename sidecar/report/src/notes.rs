@@ -21,8 +21,8 @@ const REMEMBERED_MAX: usize = 10_000;
 /// Notes beside a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// The central store to which the ledger is shipped, if the report is of the ledger's file and not all of its months
-    /// are closed.
+    /// The address of the central store to which the ledger is shipped, if the report is of the ledger's file and has a
+    /// month that is not closed.
     pub ships_to: Option<String>,
     /// The gaps.
     pub gaps: Vec<Gap>,
@@ -63,7 +63,7 @@ pub struct Notes {
     pub calendar: Calendar,
     /// The time zones of the report's days; `None` if all are of UTC.
     pub time_zone: Option<String>,
-    /// Months whose ledger files have several time zones, or one that is not known here, with these.
+    /// As [`Source::mixed_zones`], for the months of the report.
     pub mixed_zones: Vec<(Month, String)>,
     /// The flag that names the current price file for `tokenmeter prices show`, if needed; `None` if it is unknown.
     pub prices_flag: Option<String>,
@@ -120,7 +120,7 @@ impl Notes {
             *state =
                 MonthState::at(&self.calendar, *month, query.now_us, source.closure(*month)?.is_closed());
         }
-        // A bill of a closed month is the same for ever, also if the ledger is shipped later.
+        // A closed month never changes, even if the ledger is shipped later.
         if self.months.values().any(|state| *state != MonthState::Closed) {
             self.ships_to = source.ships_to()?;
         }
@@ -226,7 +226,9 @@ impl Notes {
         said.extend(self.time_zone.iter().map(|zone| format!("the days and months are those of {zone}")));
         said.extend(self.mixed_zones.iter().map(|(month, zones)| {
             let month = month::name(*month);
-            format!("the time zones of the ledger files of {month} are {zones}: each exchange is on the day of its ledger")
+            format!(
+                "the time zones of the ledger files of {month} are {zones}: each exchange is on the day of its ledger"
+            )
         }));
         said.extend(months::sentence(self.months.iter()));
         said

@@ -127,7 +127,7 @@ fn repricing_charges_by_new_book_and_is_idempotent() {
     }
 }
 
-/// The totals of a day with an adjustment are compared with its rows.
+/// On a day with an adjustment, totals are compared with rows, and the rest of a total may have no exchange.
 #[test]
 fn exchange_with_row_is_not_listed_as_deleted() {
     let (place, at) = (Place::new(), month::of(NOON_US));

@@ -20,10 +20,10 @@ use super::{Reader, Sheet, Unit, quoted};
 /// Tiers of the known providers, for spelling hints; other names are accepted too.
 const KNOWN_TIERS: &[&str] = &["batch", "priority", "flex", "scale", "fast", "balanced"];
 
-/// The keys of a context tier beside [`PRICE_KEYS`].
+/// The keys of a context tier other than [`PRICE_KEYS`].
 const CONTEXT_KEYS: &[&str] = &["above_input_tokens"];
 
-/// The keys of a tier beside [`PRICE_KEYS`].
+/// The keys of a tier other than [`PRICE_KEYS`].
 const TIER_KEYS: &[&str] = &["multiply", "context_tiers"];
 
 /// Prices of one place: those of any length, and those above a context length.

@@ -120,7 +120,7 @@ fn reprice_files(ledger: &Path, request: &Reprice<'_>, is_dry: bool) -> Result<O
     reprice_by(source, request, |amendment| Ok(ledger::amend(ledger, amendment)?))
 }
 
-/// Opens a central store, also to write unless the run is dry.
+/// Opens a central store to read, and to write unless the run is dry.
 fn open_central(address: &Address, is_dry: bool) -> Result<(Central, Option<Amender>), ShipError> {
     // First, because its error names the role that may reprice.
     let amender = if is_dry { None } else { Some(Amender::open(address)?) };

@@ -218,7 +218,7 @@ impl SpendArgs {
         }
     }
 
-    /// Returns the query with the days and months of the ledger's calendar.
+    /// Returns the query with its range and its bill's month by the ledger's calendar.
     ///
     /// # Errors
     /// If the range is empty by that calendar.
