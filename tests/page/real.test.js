@@ -92,7 +92,7 @@ test("hostile names of models and tenants are text", async () => {
     ).text();
   }
   const { page, close } = await open(meter.admin, { width: 360 });
-  // The rows come as their exchanges are recorded, so not all at once.
+  // A row appears when its exchange is recorded, so the rows do not appear at once.
   await sees(page, ".scopes a", /^<img src=x/);
   await sees(page, ".scopes a", /^"} or vector/);
   const names = await page.locator(".scopes tbody a").allTextContents();

@@ -11,13 +11,13 @@ use crate::scripted;
 
 const CONNECTIONS: usize = 500;
 
-/// The connections that have buffers at a time. The allocator keeps the memory of so many.
+/// The number of connections that have buffers at the same time. The allocator keeps the memory of their buffers.
 const BATCH: usize = 50;
 
-/// The time in which a connection releases its buffers.
+/// The time after which an idle connection has released its buffers.
 const RELEASE: Duration = Duration::from_millis(300);
 
-/// The memory of an idle connection: its task, its socket, its deadlines. With one buffer it is 9 KiB.
+/// A bound of the memory of an idle connection: its task, its socket, its deadlines. With one buffer it is 9 KiB.
 const MAX_BYTES: usize = 6 * 1024;
 
 /// Sends a request, and reads its response.
@@ -41,7 +41,7 @@ fn idle_connections_have_no_buffers() {
         scripted::server(|_| b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok".to_vec());
     let proxy = Proxy::start(server, &["--workers", "1"]);
     let connect = || TcpStream::connect(proxy.data).expect("the data port is open");
-    // The code and the state that all connections share.
+    // Loads the code and makes the state that all connections share.
     for _ in 0..20 {
         exchange(&mut connect());
     }

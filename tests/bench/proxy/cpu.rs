@@ -49,8 +49,8 @@ pub(crate) fn threads_ns(tree: &[u32]) -> BTreeMap<u32, u64> {
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
     pub(crate) resident_kib: u64,
-    /// Without pages of files. The kernel maps those around each page that is used if it has them in memory, so their
-    /// number depends on what else was read, not on the proxy.
+    /// Without pages of files. With a page that is used, the kernel maps the cached pages around it, so their number
+    /// depends on what else was read, not on the proxy.
     pub(crate) own_kib: u64,
 }
 

@@ -105,13 +105,13 @@ fn haproxy() -> &'static str {
     if Path::new("/usr/sbin/haproxy").exists() { "/usr/sbin/haproxy" } else { "haproxy" }
 }
 
-/// The version of a package, whose Python environment has its name below `folder`.
+/// Returns the version of a Python package, whose environment is in a folder of its name below `folder`.
 fn pip_version(folder: &str, package: &str) -> io::Result<Output> {
     let script = format!("import importlib.metadata as m; print(m.version('{package}'))");
     Command::new(format!("{folder}/{package}/bin/python")).args(["-c", &script]).output()
 }
 
-/// The folder in which `tests/engines/install` installs LiteLLM.
+/// Returns the folder in which `tests/engines/install` installs LiteLLM.
 fn engines() -> String {
     std::env::var("TOKENMETER_ENGINES").unwrap_or_else(|_| installed("engines"))
 }

@@ -26,7 +26,7 @@ async fn bill_is_counts_times_prices() {
             }
         }
         let all = bill.exchanges();
-        // The series of an exchange are published by its own thread, so they may follow the row.
+        // Another thread publishes the series of an exchange, so they may come after its row.
         let spend = bill.0.values().filter_map(|sum| sum.pico).sum::<i128>() as f64 / 1e12;
         let output = bill.0.values().map(|sum| sum.output).sum::<u64>() as f64;
         let page = proxy.page_when("all is on the disk and published", |page| {

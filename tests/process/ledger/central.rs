@@ -11,7 +11,7 @@ use super::kills::{all_are_there, load};
 use super::place::{Place, Rows, command, is_up, server};
 use super::postgresql;
 
-/// For half of each day its date differs from that of UTC.
+/// A time zone whose date differs from that of UTC for 14 hours of each day.
 const ZONE: [&str; 2] = ["--ledger-time-zone", "Pacific/Kiritimati"];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

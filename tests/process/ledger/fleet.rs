@@ -39,7 +39,7 @@ async fn closed_and_late_rows_equal_client_usage() {
     tokio::task::block_in_place(|| {
         let url = store.url(&store.database());
         let mut owner = store.client(url.rsplit('/').next().expect("a name")).expect("it runs");
-        // For the first or the last hours of a month it is another one than in UTC.
+        // A month begins and ends there 14 hours before that of UTC.
         let zone = ["--ledger-time-zone", "Pacific/Kiritimati"];
         let start =
             |ledger: &str| place.start(upstream, ledger, &[&zone[..], &["--ledger-ship", &url]].concat());
