@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use super::Proxy;
-use crate::support::{Upstream, upstream_body};
+use crate::support::{Upstream, eventually, upstream_body};
 
 #[test]
 fn body_with_content_length_is_forwarded() {
@@ -41,6 +41,28 @@ fn chunked_body_is_forwarded_slice_by_slice() {
     assert_eq!(client.until("one\r\n"), "3\r\none\r\n");
     go.send(()).unwrap();
     assert_eq!(client.until("0\r\n\r\n"), "3\r\ntwo\r\n0\r\n\r\n");
+}
+
+/// Closing with unread bytes causes a reset, which destroys what the client has not received.
+#[test]
+fn bytes_after_the_last_request_cause_no_reset() {
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        wait.lock().unwrap().recv().unwrap();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    eventually("the request is sent", || upstream.connections() == 1);
+    client.send("GET /ignored HTTP/1.1\r\nHost: h\r\n\r\n");
+    go.send(()).unwrap();
+    client.head();
+    assert_eq!(client.exactly(2), b"ok");
+    client.ends_without_a_reset();
+    assert_eq!(upstream.connections(), 1);
 }
 
 #[test]

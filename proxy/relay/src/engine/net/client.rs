@@ -442,9 +442,12 @@ impl Client {
     }
 
     /// Ends the connection after its last response: announces the end to a client with TLS, within a limited time.
-    /// After an early answer also ends writing, and reads on, because closing with unread bytes would cause a reset
-    /// that destroys the answer.
+    /// After an early answer, and if the client has sent more, also ends writing, and reads on, because closing with
+    /// unread bytes would cause a reset that destroys the answer.
     pub(crate) async fn linger(&self) {
+        if matches!(self.socket.try_read(&mut [0]), Ok(1..)) {
+            self.leave_unread();
+        }
         if self.tls.is_none() && !self.unread.get() {
             return;
         }
