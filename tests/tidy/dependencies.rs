@@ -91,6 +91,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("rustls-native-certs", &["tokenmeter", "tokenmeter-connect", "tokenmeter-post", "tokenmeter-ship"]),
     ("tokio-rustls", &["tokenmeter-connect", "tokenmeter-inject", "tokenmeter-page"]),
     ("x509-cert", &["tokenmeter-certificate", "tokenmeter-connect", "tokenmeter-relay"]),
+    ("httparse", &["tokenmeter-relay"]),
     ("httpdate", &["tokenmeter-exchange", "tokenmeter-otlp", "tokenmeter-post"]),
     ("pin-project", &["tokenmeter-relay"]),
     ("prometheus-client", &["tokenmeter-metrics"]),

@@ -28,14 +28,18 @@ fn names(line: &str, library: &str) -> bool {
 }
 
 #[test]
-fn hyper_is_named_in_its_engine_only() {
+fn library_is_named_in_its_engine_only() {
     let relay = super::root().join("proxy/relay/src");
     let sources = sources(&relay);
     assert!(sources.len() > 40, "the walk found only {} files", sources.len());
-    let engine = relay.join("engine/hyper").display().to_string();
-    for (path, text) in sources.iter().filter(|(path, _)| !path.starts_with(&engine)) {
-        for library in ["hyper", "hyper_util", "h2"] {
-            assert!(!text.lines().any(|line| names(line, library)), "{path} names {library}");
+    let engines: [(&str, &[&str]); 2] =
+        [("engine/hyper", &["hyper", "hyper_util", "h2"]), ("engine/raw", &["httparse"])];
+    for (engine, libraries) in engines {
+        let engine = relay.join(engine).display().to_string();
+        for (path, text) in sources.iter().filter(|(path, _)| !path.starts_with(&engine)) {
+            for library in libraries {
+                assert!(!text.lines().any(|line| names(line, library)), "{path} names {library}");
+            }
         }
     }
 }

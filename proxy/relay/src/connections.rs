@@ -46,6 +46,9 @@ pub(crate) struct Connections<E: Engine> {
     pub(crate) watched: Rc<Watched<InFlight>>,
     /// Tasks that read responses after their clients left.
     pub(crate) rests: RefCell<JoinSet<()>>,
+    /// The state of the trial engine.
+    #[cfg(feature = "spike-engine")]
+    pub(crate) raw: crate::engine::raw::Raw,
 }
 
 impl<E: Engine> Connections<E> {
@@ -60,6 +63,8 @@ impl<E: Engine> Connections<E> {
             connected: Cell::new(0),
             watched: Rc::default(),
             rests: RefCell::default(),
+            #[cfg(feature = "spike-engine")]
+            raw: crate::engine::raw::Raw::new(plan),
         })
     }
 
@@ -206,5 +211,7 @@ impl<E: Engine> Connections<E> {
         for pool in &self.pools {
             pool.sweep();
         }
+        #[cfg(feature = "spike-engine")]
+        self.raw.sweep(self);
     }
 }

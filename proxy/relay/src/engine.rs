@@ -37,6 +37,8 @@
 
 pub(crate) mod hyper;
 pub(crate) mod net;
+#[cfg(feature = "spike-engine")]
+pub(crate) mod raw;
 
 use std::error::Error;
 use std::fmt;

@@ -15,6 +15,8 @@ pub(crate) mod send;
 pub(crate) mod tenant;
 mod upstream_head;
 pub(crate) mod usage_policy;
+#[cfg(feature = "spike-engine")]
+pub(crate) mod whole;
 
 use std::cell::LazyCell;
 use std::future::Future;

@@ -1,6 +1,6 @@
 //! The response to the client: its head, and the body that continues to read the upstream.
 
-mod edit;
+pub(crate) mod edit;
 pub(crate) mod interim;
 mod rest;
 mod tee;

@@ -230,6 +230,8 @@ fn spawn_connection<E: Engine>(
     place: Place,
     tasks: &mut JoinSet<()>,
 ) {
+    #[cfg(feature = "spike-engine")]
+    use crate::engine::raw::serve_connection;
     // Boxed once: each future around it would otherwise contain it twice, at both ends of the move.
     let serving = Box::pin(serve_connection(Rc::clone(connections), upstream, Rc::clone(&client)));
     let serving = contain(Rc::clone(&connections.worker), serving);
@@ -245,7 +247,11 @@ fn spawn_connection<E: Engine>(
 }
 
 /// Serves one client connection of an upstream's listener until it ends; dropping the future cuts the connection.
-async fn serve_connection<E: Engine>(connections: Rc<Connections<E>>, upstream: usize, client: Rc<Client>) {
+pub(crate) async fn serve_connection<E: Engine>(
+    connections: Rc<Connections<E>>,
+    upstream: usize,
+    client: Rc<Client>,
+) {
     let serving = {
         let (connections, client) = (Rc::clone(&connections), Rc::clone(&client));
         let engine = Rc::clone(&connections.engine);

@@ -54,11 +54,17 @@ impl Editor {
     /// bytes, possibly none. Empties `cuts`.
     #[inline]
     pub fn edit(&mut self, slice: Bytes, cuts: &mut Cuts) -> Bytes {
-        if cuts.cuts.is_empty() && cuts.hold.is_none() && self.held.is_empty() && !self.after_cr {
-            self.position += slice.len() as u64;
-            return slice;
+        if self.pass(slice.len(), cuts) { slice } else { self.edit_marked(slice, cuts) }
+    }
+
+    /// Returns true if the next slice, of `len` bytes, passes unchanged: then it counts as passed on.
+    #[inline]
+    pub fn pass(&mut self, len: usize, cuts: &Cuts) -> bool {
+        let passes = cuts.cuts.is_empty() && cuts.hold.is_none() && self.held.is_empty() && !self.after_cr;
+        if passes {
+            self.position += len as u64;
         }
-        self.edit_marked(slice, cuts)
+        passes
     }
 
     /// Returns the held bytes: their time is over, the body ended, or an error occurred. The rest of their

@@ -74,6 +74,13 @@ impl<B: ClientBody> Upload<B> {
         Self { body: None, ahead, share: None, resolver: None, in_flight: Rc::clone(in_flight) }
     }
 
+    /// A body that the exchange has already read completely. It sends nothing unless its bytes are replaced.
+    #[cfg(feature = "spike-engine")]
+    pub(crate) fn empty(in_flight: &Rc<InFlight>) -> Self {
+        let ahead = VecDeque::new();
+        Self { body: None, ahead, share: None, resolver: None, in_flight: Rc::clone(in_flight) }
+    }
+
     /// The next frame to send.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let Some(frame) = self.ahead.pop_front() else {

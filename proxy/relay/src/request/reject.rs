@@ -40,7 +40,7 @@ pub(super) fn reject_unopened(worker: &WorkerState, upstream: usize, answer: Ans
 }
 
 /// Counts the answer to an admitted request, and ends its exchange.
-pub(super) fn reject(in_flight: &InFlight, answer: Answer) -> Answer {
+pub(crate) fn reject(in_flight: &InFlight, answer: Answer) -> Answer {
     in_flight.worker.refuse(answer.refusal);
     let status = answer.status.as_u16();
     let mut metered = in_flight.metered.borrow_mut();

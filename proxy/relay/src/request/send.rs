@@ -190,7 +190,7 @@ enum Received<E: Engine> {
     Flood,
 }
 
-fn unconnected(name: &str, error: &ConnectError) -> Answer {
+pub(crate) fn unconnected(name: &str, error: &ConnectError) -> Answer {
     match error {
         ConnectError::Timeout(_) => Answer::connect_timeout(name, &error.to_string()),
         ConnectError::Exhausted => Answer::overloaded(),

@@ -51,6 +51,13 @@ impl Edit {
         }
     }
 
+    /// Returns true if the next slice, of `len` bytes, is forwarded unchanged: it counts as forwarded. The
+    /// caller applies any other slice.
+    #[cfg(feature = "spike-engine")]
+    pub(crate) fn passes(&mut self, len: usize) -> bool {
+        self.failed || self.editor.pass(len, &self.cuts)
+    }
+
     /// Takes the bytes that still wait at the end.
     pub(crate) fn release(&mut self) -> Option<Bytes> {
         Some(self.editor.release()).filter(|bytes| !bytes.is_empty())

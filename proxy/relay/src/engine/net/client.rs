@@ -5,6 +5,8 @@
 //! meanwhile must still cancel its upstream at once (law 4).
 
 mod first_bytes;
+#[cfg(feature = "spike-engine")]
+mod trial;
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -91,6 +93,9 @@ pub(crate) struct Client {
     upstream_io: RefCell<Option<Switched>>,
     /// The tick at which the client of a tunnel last sent bytes.
     tunnel_read: Cell<Option<Tick>>,
+    /// True while the trial engine serves the connection.
+    #[cfg(feature = "spike-engine")]
+    is_raw: Cell<bool>,
     /// The index of a tunnel's upstream, and the holder of the connection to it.
     tunnel_holder: RefCell<Option<(usize, Arc<Holder>)>>,
 }
@@ -132,6 +137,8 @@ impl Client {
             unread: Cell::new(false),
             upstream_io: RefCell::default(),
             tunnel_read: Cell::new(None),
+            #[cfg(feature = "spike-engine")]
+            is_raw: Cell::new(false),
             tunnel_holder: RefCell::default(),
             http2: Cell::new(false),
         }

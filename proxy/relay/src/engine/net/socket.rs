@@ -89,6 +89,12 @@ impl Socket {
         }
     }
 
+    /// Returns true if there is nothing to read, as far as the runtime knows. Registers no task.
+    #[cfg(feature = "spike-engine")]
+    pub(crate) fn is_quiet(&self) -> bool {
+        of!(self, stream => stream.try_io(Interest::READABLE, || Ok(()))).is_err()
+    }
+
     fn kernel(&self) -> SockRef<'_> {
         of!(self, stream => SockRef::from(stream))
     }

@@ -1,0 +1,396 @@
+//! A trial of an own HTTP/1.1 engine on tokio's sockets, behind the feature `spike-engine`. It is the base of the next
+//! engine; it is measured, and in no package.
+//!
+//! It serves `POST` requests with `Content-Length` whose head and body arrive in one read, without TLS on either side.
+//! Heads and chunks are forwarded as they came, and nothing is buffered unless a socket takes no more bytes. One task
+//! serves the client's connection and the upstream's, without a timer: the sweep ends idle connections. Hyper serves
+//! all other requests and those after them on their connection. It serves all requests if the plan changes their heads,
+//! exports traces, or lets clients close their half of a connection.
+//!
+//! It is no [`Engine`] yet: [`admit_whole`] makes all decisions about a request in one call.
+//!
+//! Left out, with the tests of the relay that fail with the feature:
+//!
+//! - The rest of an unstreamed response is not read once its client left. `conformance::left`:
+//!   `chunked_object_is_counted`, `content_without_its_end_is_counted`, `drain_waits_for_the_rest`,
+//!   `long_answer_is_read_to_its_end`, `silent_rest_is_given_up`.
+//! - No request is sent again without the options that its server rejects, and early hints are dropped. `usage`:
+//!   `early_hints_of_both_requests_arrive_once`, `invalid_request_is_answered_once`, `running_usage_is_dropped_first`,
+//!   `server_that_rejects_gets_the_original`. `paying`: `lax_flags_change_nothing_on_strict_servers`.
+//! - Trailers and chunk extensions of responses count as invalid. `metering`: `a_count_before_a_cut_is_kept`. `usage`:
+//!   `trailers_follow_held_bytes`.
+//! - A body takes nothing of the memory for buffered bodies, so no other upload gives way to it; if a gate reads it, it
+//!   does, and is rejected unless that memory is free at once. `conformance::shares`:
+//!   `evicted_upload_continues_unbuffered`, `stalled_uploads_leave_memory_for_another_client`.
+
+mod framing;
+mod head;
+mod pool;
+mod transfer;
+mod upstream_socket;
+
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
+
+use self::pool::{Connection, Pool};
+use self::transfer::{Finish, Transfer};
+use self::upstream_socket::UpstreamSocket;
+use crate::connections::Connections;
+use crate::engine::Engine;
+use crate::engine::net::client::{Client, Stage};
+use crate::engine::net::socket::Output;
+use crate::request::answer::Answer;
+use crate::request::reject::reject;
+use crate::request::send::unconnected;
+use crate::request::whole::{Ready, WholeBody, admit_whole};
+use crate::state::WorkerState;
+use crate::{Dropped, Plan, clock, limits, worker};
+
+/// Bytes of one read. A larger request is handed over.
+const READ_BYTES: usize = 32 * 1024;
+
+/// The buffers and idle upstream connections of one worker.
+pub(crate) struct Raw {
+    /// Receives the bytes of any socket; used within one poll only.
+    read: RefCell<Box<[u8]>>,
+    /// Bytes that are made anew; used within one poll only, or taken and put back.
+    out: RefCell<Vec<u8>>,
+    /// The fields of a head; used within one call only, or taken and put back.
+    fields: RefCell<HeaderMap>,
+    /// Idle connections, one pool for each upstream in the plan's order.
+    pools: Vec<Pool>,
+}
+
+/// The reason why a client's connection is served here no more.
+enum Outcome {
+    /// It ended.
+    Ended,
+    /// Its next request is not served here.
+    HandedOver,
+}
+
+/// The next event of a connection without a request.
+enum Next {
+    Request(Transfer),
+    /// An answer of the proxy; true if the connection ends with it.
+    Answer(Answer, bool),
+    /// A request that is not served here.
+    HandOver,
+    /// The client left.
+    Gone,
+}
+
+impl Raw {
+    /// The state of a worker without connections.
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let pools = plan.upstreams.iter().map(|_| Pool::new(plan.pool_size, plan.pool_idle));
+        Self {
+            read: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
+            out: RefCell::default(),
+            fields: RefCell::default(),
+            pools: pools.collect(),
+        }
+    }
+
+    /// Keeps memory that was taken from `out` for the next request.
+    fn put_back(&self, mut memory: Vec<u8>) {
+        let mut out = self.out.borrow_mut();
+        if out.capacity() < memory.capacity() && memory.capacity() <= READ_BYTES {
+            memory.clear();
+            *out = memory;
+        }
+    }
+
+    /// Closes idle connections that are too old or were closed by their peer.
+    pub(crate) fn sweep<E: Engine>(&self, connections: &Connections<E>) {
+        self.pools.iter().for_each(Pool::sweep);
+        let worker = &connections.worker;
+        let now = clock::now();
+        for (client, task) in connections.clients.borrow().values() {
+            let waited_ns = u128::from(now.since(client.since()));
+            let limit = Self::limit(worker, client.stage().0);
+            if client.is_raw() && limit.is_some_and(|limit| waited_ns >= limit.as_nanos()) {
+                task.abort();
+            }
+        }
+    }
+
+    /// The longest time in this stage; `None` if a request is in flight.
+    fn limit(worker: &WorkerState, stage: Stage) -> Option<Duration> {
+        match stage {
+            Stage::Fresh | Stage::Idle if worker.leaving.is_ordered() => Some(limits::LAST_IDLE),
+            Stage::Idle => Some(limits::CLIENT_IDLE),
+            Stage::Fresh | Stage::Head => Some(worker.plan.head_timeout),
+            Stage::Busy => None,
+        }
+    }
+}
+
+/// Serves a client's connection: the first requests here, and all from the first one that is not served here by hyper.
+pub(crate) async fn serve_connection<E: Engine>(
+    connections: Rc<Connections<E>>,
+    upstream: usize,
+    client: Rc<Client>,
+) {
+    match serve(&connections, &client, upstream).await {
+        // Boxed: a connection that stays here does not need its memory.
+        Outcome::HandedOver => Box::pin(worker::serve_connection(connections, upstream, client)).await,
+        Outcome::Ended if client.has_timed_out() => connections.worker.dropped(Dropped::SlowClient),
+        Outcome::Ended => {}
+    }
+}
+
+/// Serves a client's connection until a request arrives that is not served here. Futures of rare events are boxed: the
+/// connection has memory for its requests only.
+async fn serve<E: Engine>(connections: &Rc<Connections<E>>, client: &Rc<Client>, index: usize) -> Outcome {
+    let worker = &connections.worker;
+    let plan = &worker.plan;
+    let upstream = &plan.upstreams[index];
+    let is_changed = plan.forwards || plan.half_close || plan.trace.is_some() || upstream.authority.is_some();
+    if client.is_tls() || client.awaits_header() || upstream.target.is_secure() || is_changed {
+        return Outcome::HandedOver;
+    }
+    client.set_raw(true);
+    loop {
+        let next = poll_fn(|cx| poll_request(cx, connections, client, index)).await;
+        let mut transfer = match next {
+            Next::Request(transfer) => transfer,
+            Next::Answer(answer, close) => {
+                let is_last = close || worker.draining.get();
+                match Box::pin(send_answer(client, answer, is_last)).await {
+                    true => continue,
+                    false => return Outcome::Ended,
+                }
+            }
+            Next::HandOver => {
+                client.set_raw(false);
+                return Outcome::HandedOver;
+            }
+            Next::Gone => return Outcome::Ended,
+        };
+        if !transfer.slot.grow(1) && !Box::pin(transfer.slot.grow_soon(1)).await {
+            return Box::pin(finished(
+                transfer,
+                client,
+                Finish::Failed(Answer::upstream_full(&upstream.name)),
+            ))
+            .await;
+        }
+        let pool = &connections.raw.pools[index];
+        let connected = match pool.take(clock::now()) {
+            Some(connection) => {
+                transfer.set_connection(connection);
+                Ok(())
+            }
+            None => Box::pin(connect(connections, &mut transfer, index)).await,
+        };
+        if let Err(finish) = connected {
+            return Box::pin(finished(transfer, client, finish)).await;
+        }
+        match poll_fn(|cx| transfer.poll(cx, &connections.raw, pool)).await {
+            Finish::Done if !worker.draining.get() => {}
+            finish => return Box::pin(finished(transfer, client, finish)).await,
+        }
+    }
+}
+
+/// Ends a connection after its last request.
+async fn finished(transfer: Transfer, client: &Client, finish: Finish) -> Outcome {
+    let Finish::Failed(answer) = finish else {
+        drop(transfer);
+        return Outcome::Ended;
+    };
+    let answer = reject(transfer.in_flight(), answer);
+    drop(transfer);
+    send_answer(client, answer, true).await;
+    Outcome::Ended
+}
+
+/// Sends an answer of the proxy. `close` announces and waits for the end of the connection. Returns false if it ended.
+async fn send_answer(client: &Client, answer: Answer, close: bool) -> bool {
+    let bytes = bytes(&answer.into_response(close));
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match poll_fn(|cx| client.poll_write(cx, Output::Slice(&bytes[sent..]))).await {
+            Ok(written) => sent += written,
+            Err(_gone) => return false,
+        }
+    }
+    if close {
+        client.linger().await;
+    }
+    !close
+}
+
+/// Writes an answer of the proxy.
+fn bytes(response: &Response<Bytes>) -> Vec<u8> {
+    let mut out = format!("HTTP/1.1 {}\r\n", response.status()).into_bytes();
+    for (name, value) in response.headers() {
+        head::write(&mut out, name.as_str(), value.as_bytes());
+    }
+    head::write(&mut out, "content-length", response.body().len().to_string().as_bytes());
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(response.body());
+    out
+}
+
+/// Connects to the upstream. Ends early if the client leaves.
+async fn connect<E: Engine>(
+    connections: &Connections<E>,
+    transfer: &mut Transfer,
+    index: usize,
+) -> Result<(), Finish> {
+    let plan = &connections.worker.plan;
+    let upstream = &plan.upstreams[index];
+    let Some(place) = connections.socket(transfer.in_flight()).await else {
+        return Err(Finish::Failed(Answer::overloaded()));
+    };
+    let mut connecting = pin!(UpstreamSocket::connect(&upstream.target, plan.connect_timeout));
+    let connected = poll_fn(|cx| match connecting.as_mut().poll(cx) {
+        Poll::Ready(connected) => {
+            Poll::Ready(connected.map_err(|error| Finish::Failed(unconnected(&upstream.name, &error))))
+        }
+        Poll::Pending => transfer.poll_client(cx, &connections.raw).map(Err),
+    });
+    transfer.set_connection(Connection { socket: connected.await?, place });
+    Ok(())
+}
+
+/// Reads a request, and decides everything about it, within one poll.
+fn poll_request<E: Engine>(
+    cx: &mut Context<'_>,
+    connections: &Rc<Connections<E>>,
+    client: &Rc<Client>,
+    index: usize,
+) -> Poll<Next> {
+    if client.first_len() > 0 {
+        return Poll::Ready(Next::HandOver);
+    }
+    let raw = &connections.raw;
+    let mut buffer = raw.read.borrow_mut();
+    let received = match ready!(client.poll_read(cx, &mut buffer)) {
+        Ok(0) | Err(_) => return Poll::Ready(Next::Gone),
+        Ok(read) => &buffer[..read],
+    };
+    let mut table = head::table();
+    let Some((mut parts, body, lines)) = whole(raw, received, &mut table) else {
+        client.put_back(received);
+        return Poll::Ready(Next::HandOver);
+    };
+    let fields = parts.headers.len();
+    let admitted = admit_whole(connections, client, index, &mut parts, body);
+    let ready = match admitted {
+        Ok(ready) => ready,
+        Err((answer, close)) => return Poll::Ready(Next::Answer(answer, close)),
+    };
+    let slot = connections.worker.capacities.upstreams[index].permit(ready.in_flight.holder.clone());
+    // Tenant rules may have removed some.
+    let is_edited = matches!(ready.body, WholeBody::Edited(_));
+    let is_added = is_edited && !has(lines, "accept-encoding");
+    let is_complete = parts.headers.len() == fields + usize::from(is_added);
+    let mut out = raw.out.take();
+    upstream_request(&mut out, lines, &parts, &ready, is_complete);
+    raw.fields.replace(parts.headers);
+    Poll::Ready(Next::Request(Transfer::new(ready, out, slot)))
+}
+
+/// A request that is served here: its head, its body, and the lines of its head in the receive buffer.
+type Whole<'h, 'b> = (Parts, Bytes, head::Lines<'h, 'b>);
+
+/// Parses a request, if it is one that is served here.
+fn whole<'h, 'b>(raw: &Raw, received: &'b [u8], table: &'h mut head::Table<'b>) -> Option<Whole<'h, 'b>> {
+    let head::Parsed { start, lines, len } = head::request(received, table)?;
+    let mut length = None;
+    for line in lines {
+        let is = |field: &str| line.name.eq_ignore_ascii_case(field);
+        if is("content-length") {
+            let digits = line.value.iter().all(u8::is_ascii_digit) && length.is_none();
+            length = Some(str::from_utf8(line.value).ok().filter(|_| digits)?.parse::<usize>().ok()?);
+        } else if is("connection") {
+            line.value.eq_ignore_ascii_case(b"keep-alive").then_some(())?;
+        } else if is("transfer-encoding") || is("expect") || is("trailer") || head::is_hop_by_hop(line.name) {
+            return None;
+        }
+    }
+    let is_whole = received.len() == len.checked_add(length?)?;
+    if !is_whole || start.method != "POST" || !start.target.starts_with('/') {
+        return None;
+    }
+    // One copy, which the map, the target and the body share.
+    let shared = Bytes::copy_from_slice(received);
+    let base = received.as_ptr();
+    let (mut parts, ()) = Request::new(()).into_parts();
+    parts.method = Method::POST;
+    let target = start.target;
+    let from = target.as_ptr().addr() - base.addr();
+    parts.uri = Uri::from_maybe_shared(shared.slice(from..from + target.len())).ok()?;
+    parts.headers = raw.fields.take();
+    head::map(&mut parts.headers, lines, &shared, base)?;
+    Some((parts, shared.slice(len..), lines))
+}
+
+/// Returns true if a head has a field.
+fn has(lines: head::Lines<'_, '_>, field: &str) -> bool {
+    lines.iter().any(|line| line.name.eq_ignore_ascii_case(field))
+}
+
+/// Writes the request for the upstream: the received lines, without those that end at this hop.
+fn upstream_request(
+    out: &mut Vec<u8>,
+    lines: head::Lines<'_, '_>,
+    parts: &Parts,
+    ready: &Ready,
+    is_complete: bool,
+) {
+    let is_edited = matches!(ready.body, WholeBody::Edited(_));
+    out.clear();
+    out.extend_from_slice(b"POST ");
+    out.extend_from_slice(ready.target.path_and_query().map_or("/", PathAndQuery::as_str).as_bytes());
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    for line in lines {
+        let is = |field: &str| line.name.eq_ignore_ascii_case(field);
+        let is_changed = is_edited && (is("content-length") || is("accept-encoding"));
+        let is_kept = is_complete || parts.headers.contains_key(line.name);
+        if is_kept && !is_changed && !head::is_hop_by_hop(line.name) {
+            head::write(out, line.name, line.value);
+        }
+    }
+    if is_edited {
+        for name in [CONTENT_LENGTH, ACCEPT_ENCODING] {
+            let value = parts.headers.get(&name).map_or(&b""[..], HeaderValue::as_bytes);
+            head::write(out, name.as_str(), value);
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+    match &ready.body {
+        WholeBody::Original(body) => out.extend_from_slice(body),
+        WholeBody::Edited(slices) => slices.iter().for_each(|slice| out.extend_from_slice(slice)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::hyper::Hyper;
+
+    /// The bytes of the future that a function returns.
+    const fn future_bytes<A, B, C, F>(_: &impl Fn(A, B, C) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn stream_has_a_small_future() {
+        let bytes = future_bytes(&serve_connection::<Hyper>);
+        assert!(bytes <= 800, "{bytes}");
+    }
+}
