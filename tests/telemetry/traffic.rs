@@ -62,8 +62,10 @@ impl Line {
         for concurrency in [1, 4, 8, 16, 32, 64, 128, 192] {
             let mut load = self.load(u64::from(concurrency), concurrency);
             load.output_tokens = 16;
-            // All are in flight at once, at any speed of the machine.
-            load.headers = vec![("x-simulate".to_owned(), "slow-head=500ms".to_owned())];
+            // All are in flight at once, at any speed of the machine. Tokens that the proxy reads at once have one time
+            // and no rate, so they come at two times.
+            let directives = "slow-head=500ms, stall-after=8, stall=20ms";
+            load.headers = vec![("x-simulate".to_owned(), directives.to_owned())];
             self.run(load).await;
         }
         let mut long = self.load(1, 1);
