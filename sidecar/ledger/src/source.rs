@@ -30,9 +30,10 @@ impl Range {
     /// All of time.
     pub const ALL: Self = Self { since_us: i64::MIN, until_us: i64::MAX };
 
-    /// Returns the range of a month.
+    /// Returns the range of a month. The first month, January 1970, has all earlier instants.
     pub fn of_month(calendar: &Calendar, month: Month) -> Self {
-        Self { since_us: calendar.month_begin_us(month), until_us: calendar.month_begin_us(month + 1) }
+        let since_us = if month > 0 { calendar.month_begin_us(month) } else { i64::MIN };
+        Self { since_us, until_us: calendar.month_begin_us(month + 1) }
     }
 
     /// Returns true if an instant lies within the range.

@@ -153,7 +153,12 @@ fn daily_totals(
     put: &'static str,
     all: &[DailyTotal],
 ) -> Result<(), ShipError> {
-    Columns::of(all.iter(), &["day", "class"]).call(to, put, origin, all.iter().map(|line| line.key.day))
+    Columns::of(all.iter(), &["day", "class"]).call(
+        to,
+        put,
+        origin,
+        all.iter().map(|line| line.key.day.clamp(0, LAST_DAY)),
+    )
 }
 
 fn devices(to: &mut Transaction<'_>, origin: Origin, batch: &ShipBatch) -> Result<(), ShipError> {

@@ -279,6 +279,32 @@ fn ledgers_of_one_store_keep_their_time_zones() {
     assert_eq!(count(&mut owner, end), us("2026-10-31T23:00:00Z"));
 }
 
+/// A machine without a clock begins in 1970, in a zone west of UTC before its first day. All of that is the first month.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn forgotten_first_month_has_all_earlier_instants() {
+    let database = shared().database();
+    let url = shared().url(&database);
+    let mut owner = shared().client(&database).unwrap();
+    let mut book = ledger_of(Zone::named("America/New_York").unwrap());
+    let early = |number: u64| at(row(number), 2_000_000 + number as i64);
+    book.enter_rows([early(1), early(2), row(3)]);
+    let shipper = book.ship(&url, 32);
+    shipped(&shipper, 3);
+    well(&database);
+    owner.batch_execute("SELECT tokenmeter.forget('1970-01')").unwrap();
+    book.enter_rows([early(4), row(5)]);
+    until("all is shipped", || {
+        let status = shipper.status();
+        let reached: i64 = status.files.iter().map(|file| file.shipped.exchange).sum();
+        status.up && reached as u64 == book.entered()
+    });
+    assert!(shipper.shutdown(WAIT_TIMEOUT));
+    assert_eq!(count(&mut owner, "SELECT count(*) FROM tokenmeter.exchange"), 2);
+    let totals = "SELECT sum(exchanges)::bigint FROM tokenmeter.line WHERE day < '1970-02-01'";
+    assert_eq!(count(&mut owner, totals), 3);
+}
+
 /// A change begins with the next month, at the instant at which the month before ends.
 #[test]
 #[ignore = "needs PostgreSQL"]
