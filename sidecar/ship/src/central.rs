@@ -126,11 +126,12 @@ impl Central {
     ) -> Result<(), SourceError> {
         let ((first, last), mut reader) = (self.days(range), RowReader::new());
         let sql = format!(
-            "SELECT {MONTH_OF_DAY} AS billed, day, tenant, principal, upstream, \
+            "SELECT {} AS billed, day, tenant, principal, upstream, \
              provider, model, ending, input_provenance, output_provenance, rate, class, {} \
              FROM tokenmeter.line l LEFT JOIN tokenmeter.file f USING (instance) \
              WHERE day BETWEEN $1 AND $2 AND {condition} \
              GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12",
+            billed_month("l.day", "f"),
             counts()
         );
         self.each(&sql, &[(&first, Type::DATE), (&last, Type::DATE)], |row| {
@@ -146,9 +147,10 @@ impl Central {
         each: &mut dyn FnMut(Month, &Correction) -> Result<(), SourceError>,
     ) -> Result<(), SourceError> {
         let sql = format!(
-            "SELECT {MONTH_OF_END} AS billed, x.* \
+            "SELECT {} AS billed, x.* \
              FROM tokenmeter.correction x LEFT JOIN tokenmeter.file f USING (instance) \
              WHERE {} AND {condition}",
+            billed_month(&day_of("x"), "f"),
             within("x")
         );
         let mut reader = RowReader::new();
@@ -247,14 +249,15 @@ impl Source for Central {
         let rates = self.rates_by_id()?;
         let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
         let sql = format!(
-            "SELECT {MONTH_OF_END} AS billed, {corrected} AS corrected, c.id AS correction, c.made_at, \
+            "SELECT {} AS billed, {} AS corrected, c.id AS correction, c.made_at, \
              c.rate AS first_rate, c.delta_pico, x.*, {USED} \
              FROM tokenmeter.correction c LEFT JOIN tokenmeter.file g ON g.instance = c.instance \
              JOIN tokenmeter.exchange x ON x.ended_at = c.ended_at AND x.id = c.exchange \
              LEFT JOIN tokenmeter.file f ON f.instance = x.instance {JOIN_ENERGY} \
              WHERE c.unpriced AND {}",
+            billed_month(&day_of("x"), "f"),
+            billed_month(&day_of("x"), "g"),
             within("c"),
-            corrected = MONTH_OF_END.replace("f.month", "g.month"),
         );
         self.each(&sql, &self.bounds(range).parameters(), |columns| {
             let row = columns::read(columns, &mut reader)?;
@@ -284,9 +287,10 @@ impl Source for Central {
         let rates = self.rates_by_id()?;
         let mut reader = RowReader::with_rates(|id| Ok(rates.get(id).cloned()));
         let sql = format!(
-            "SELECT {MONTH_OF_END} AS billed, x.*, {USED} \
+            "SELECT {} AS billed, x.*, {USED} \
              FROM tokenmeter.exchange x LEFT JOIN tokenmeter.file f USING (instance) {JOIN_ENERGY} \
              WHERE {}",
+            billed_month(&day_of("x"), "f"),
             within("x")
         );
         self.each(&sql, &self.bounds(range).parameters(), |row| {
@@ -442,17 +446,13 @@ fn calendar(client: &mut Client) -> Result<(Calendar, Vec<(Month, String)>), Shi
 /// A bound of the difference between the instants of one day in two time zones.
 const ZONES_MAX_US: i64 = 2 * DAY_US;
 
-/// SQL of the month in which a daily total is billed, counted from January 1970: its own, or that of its file if
-/// later. `greatest` ignores the NULL of an unknown file.
-const MONTH_OF_DAY: &str = "greatest(
-    extract(year FROM l.day)::int * 12 + extract(month FROM l.day)::int,
-    extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";
-
-/// SQL of that month for a row with the columns that [`day_of`] needs.
-const MONTH_OF_END: &str = "greatest(
-    extract(year FROM coalesce(x.day, (x.ended_at AT TIME ZONE 'UTC')::date))::int * 12
-        + extract(month FROM coalesce(x.day, (x.ended_at AT TIME ZONE 'UTC')::date))::int,
-    extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";
+/// Returns the SQL of the month in which a charge of a day is billed, counted from January 1970: the day's own, or that
+/// of the ledger file, a row of `file` by this name, if later. `greatest` ignores the NULL of an unknown file.
+fn billed_month(day: &str, file: &str) -> String {
+    let months =
+        |date: &str| format!("extract(year FROM {date})::int * 12 + extract(month FROM {date})::int");
+    format!("greatest({}, {}) - 23641", months(day), months(&format!("{file}.month")))
+}
 
 /// SQL of the columns of `energy`: the GPU use of an exchange.
 const USED: &str = "e.id IS NOT NULL AS used, e.energy_nj, e.gpu_ns, e.gpu_hours_pico, e.gpu_energy_pico";
