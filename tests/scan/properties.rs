@@ -47,6 +47,26 @@ fn generated_bodies_agree_with_the_oracle() {
     assert!(results > cases / 3, "too few generated bodies have a meaning: {results} of {cases}");
 }
 
+/// Another server may answer on any path.
+#[test]
+fn bodies_of_other_dialects_agree_with_the_oracle() {
+    let results = AtomicU32::new(0);
+    proptest!(config(), |(
+        entropy in proptest::collection::vec(any::<u8>(), 0..300),
+        dialect in prop::sample::select(&Dialect::ALL[..]),
+    )| {
+        let made = maker::body(&mut Dice::new(&entropy));
+        if let Some(naive) = naive::read(dialect, made.framing, &made.body) {
+            results.fetch_add(1, Relaxed);
+            let whole = cuts::in_steps(dialect, made.framing, &made.body, usize::MAX);
+            let text = String::from_utf8_lossy(&made.body);
+            prop_assert!(naive == whole, "{dialect:?} {text:?}: {}", cuts::first_difference(&naive, &whole));
+        }
+    });
+    let (results, cases) = (results.load(Relaxed), config().cases);
+    assert!(results > cases / 4, "the oracle has too few results: {results} of {cases}");
+}
+
 /// Members of one dialect that another one may not read.
 const FOREIGN: [&str; 12] = [
     r#""model":"other""#,

@@ -30,6 +30,27 @@ fn oracle_agrees_with_the_truth_of_every_recording() {
     }
 }
 
+/// Another server may answer on any path.
+#[test]
+fn recordings_in_every_dialect_agree_with_the_oracle() {
+    let recordings = Transcript::all();
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for Transcript { name, framing, body, .. } in &recordings {
+        for dialect in Dialect::ALL {
+            let Some(naive) = naive::read(dialect, *framing, body) else { continue };
+            compared += 1;
+            let seen = cuts::in_steps(dialect, *framing, body, usize::MAX);
+            if naive != seen {
+                let difference = cuts::first_difference(&naive, &seen);
+                wrong.push(format!("{name} as {}: naive {difference}", dialect.name()));
+            }
+        }
+    }
+    let first = &wrong[..wrong.len().min(10)];
+    assert!(wrong.is_empty(), "{} of {compared} differ, first:\n{}", wrong.len(), first.join("\n"));
+    assert!(compared > 2 * recordings.len(), "the oracle has too few results: {compared}");
+}
+
 fn read_all(server: &str) {
     for transcript in Transcript::of_server(server) {
         let seen = read_in_pieces(&transcript);

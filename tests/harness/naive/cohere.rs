@@ -13,8 +13,8 @@ pub(crate) fn facts(outside: Frame, frame: &Value) -> Option<FrameFacts> {
     if !frame.is_object() {
         return Some(FrameFacts::lead(Lead::Other));
     }
-    let error = says_error(frame);
     let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
+    let error = says_error(frame) || kind == "error";
     if outside.unstreamed {
         return Some(whole(frame)?.or_error(error));
     }

@@ -8,15 +8,19 @@ use super::frame::{chars, each, is_error, is_word};
 use super::words::{self, OPENAI};
 use super::{Frame, counts, times};
 
+/// The lists of ids of a choice: vLLM's and LMDeploy's.
+const IDS: &[&str] = &["/token_ids", "/output_ids"];
+
 /// The facts of a frame.
 pub(crate) fn facts(dialect: Dialect, outside: Frame, frame: &Value) -> Option<FrameFacts> {
     let choices = choices(dialect, frame)?;
-    let usage = usage(dialect, outside, frame, &choices)?;
+    let usage = usage(outside, frame, &choices)?;
     let progress = frame.get("prompt_progress").is_some_and(Value::is_object);
-    let error = is_error(frame) || is_swallowed_error(outside, frame, &choices)?;
+    let error =
+        is_error(frame) || dialect != Dialect::VllmGenerate && is_swallowed_error(outside, frame, &choices)?;
     let lead = if error {
         Some(Lead::Error)
-    } else if progress && dialect != Dialect::VllmGenerate {
+    } else if progress {
         Some(Lead::Progress)
     } else if choices.is_empty() && usage.is_none() {
         Some(if frame.get("choices").is_some() { Lead::Meta } else { Lead::Other })
@@ -47,7 +51,7 @@ fn is_swallowed_error(outside: Frame, frame: &Value, choices: &[Choice]) -> Opti
 }
 
 /// The frame's own usage, which follows its choices.
-fn usage(dialect: Dialect, outside: Frame, frame: &Value, choices: &[Choice]) -> Option<Option<Usage>> {
+fn usage(outside: Frame, frame: &Value, choices: &[Choice]) -> Option<Option<Usage>> {
     let one = match choices {
         [choice] => Some(choice.index),
         _ => None,
@@ -55,7 +59,6 @@ fn usage(dialect: Dialect, outside: Frame, frame: &Value, choices: &[Choice]) ->
     let running = choices.last().map(|choice| Scope::Running(choice.index));
     let final_ = outside.unstreamed || choices.iter().any(|choice| choice.finished);
     let timings = frame.get("timings").filter(|timings| timings.is_object());
-    let timings = timings.filter(|_| dialect != Dialect::VllmGenerate);
     let Some(usage) = frame.get("usage").filter(|usage| usage.is_object()) else {
         let counts = timings.and_then(counts::of_timings);
         return Some(
@@ -89,12 +92,12 @@ fn choices(dialect: Dialect, frame: &Value) -> Option<Vec<Choice>> {
         choices.push(match dialect {
             Dialect::OpenaiChat => chat(index, value)?,
             Dialect::OpenaiCompletions => {
-                let tokens = tokens(value, &["/token_ids"], &["/logprobs/content", "/logprobs/tokens"])?;
+                let tokens = tokens(value, IDS, &["/logprobs/content", "/logprobs/tokens"])?;
                 let text = chars(value.get("text"));
                 Choice::new(index, tokens, [0, text, 0, 0, 0], false, finish(value)?)
             }
             _ => {
-                let tokens = tokens(value, &["/token_ids"], &[])?;
+                let tokens = tokens(value, IDS, &["/logprobs/content"])?;
                 Choice::new(index, tokens, [0; 5], false, finish(value)?)
             }
         });
@@ -121,7 +124,7 @@ pub(crate) fn chat(index: u32, choice: &Value) -> Option<Choice> {
     };
     let tool = each(delta.get("tool_calls")).map(|call| function(call.get("function"))).sum::<u32>()
         + function(delta.get("function_call"));
-    let tokens = tokens(choice, &["/token_ids", "/output_ids"], &["/logprobs/content"])?;
+    let tokens = tokens(choice, IDS, &["/logprobs/content"])?;
     let pieces = [reasoning, text, chars(delta.get("refusal")), tool, chars(delta.pointer("/audio/data"))];
     Some(Choice::new(index, tokens, pieces, is_word(delta.get("role")), finish(choice)?))
 }

@@ -43,8 +43,8 @@ fn one(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<FrameFacts>
     let error = is_error(frame) || kind == "error";
     let facts = if outside.unstreamed || kind.is_empty() && is_response(frame) {
         whole(outside, frame)?
-    } else if kind.is_empty() && !error {
-        return None;
+    } else if kind.is_empty() {
+        return error.then(|| FrameFacts::lead(Lead::Error));
     } else {
         streamed(frame, kind, memory)?
     };

@@ -13,8 +13,8 @@ pub(crate) fn facts(outside: Frame, frame: &Value) -> Option<FrameFacts> {
     if !frame.is_object() {
         return Some(FrameFacts::lead(Lead::Other));
     }
-    let error = is_error(frame);
     let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
+    let error = is_error(frame) || kind == "error";
     let listed = frame.get("choices").is_some();
     // llama.cpp sends these with chats; they were never seen here.
     if ["timings", "prompt_progress"].iter().any(|key| frame.get(*key).is_some_and(|value| !value.is_null()))
@@ -23,6 +23,8 @@ pub(crate) fn facts(outside: Frame, frame: &Value) -> Option<FrameFacts> {
     }
     let facts = match (kind, listed) {
         ("", true) if !outside.unstreamed => chat(outside, frame)?,
+        // No server has a text in an error.
+        ("", false) if outside.unstreamed && error && frame.get("text").is_some() => return None,
         ("", false) if outside.unstreamed => whole(frame)?,
         ("", false) if frame.get("text").is_none() && frame.get("usage").is_none() => {
             FrameFacts::lead(Lead::Other)

@@ -4,7 +4,7 @@ use scan::{Counts, Delta, Event, Scope, Usage};
 use serde_json::Value;
 
 use super::Frame;
-use super::counts;
+use super::counts::{self, Place};
 use super::facts::{FrameFacts, Lead};
 use super::frame::is_error;
 use super::memory::Memory;
@@ -28,8 +28,7 @@ pub(crate) fn events(outside: Frame, frame: &Value, memory: &mut Memory) -> Opti
 
 /// The usage, merged with the counts of earlier frames.
 fn usage(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Option<Usage>> {
-    let holders = [frame.get("usage"), frame.pointer("/response/usage"), frame.pointer("/message/usage")];
-    let mut holders = holders.into_iter().flatten();
+    let mut holders = HOLDERS.iter().filter_map(|holder| Some((frame.pointer(holder.at)?, holder)));
     let holder = holders.next();
     let top =
         counts::at(frame, &[("/prompt_eval_count", |c| &mut c.input), ("/eval_count", |c| &mut c.output)])?;
@@ -37,7 +36,7 @@ fn usage(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Option<Us
         return None;
     }
     let counts = match holder {
-        Some(usage) if usage.is_object() => of_object(usage)?,
+        Some((usage, holder)) if usage.is_object() => holder.counts(usage)?,
         _ => top,
     };
     if counts == Counts::default() {
@@ -59,10 +58,23 @@ fn usage(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Option<Us
     Some(Some(Usage { scope, counts }))
 }
 
-fn of_object(usage: &Value) -> Option<Counts> {
-    let mut counts = counts::at(
-        usage,
-        &[
+/// A place of a usage object.
+struct Holder {
+    at: &'static str,
+    counts: &'static [Place],
+    /// Numbers that count only together with others.
+    parts: &'static [&'static str],
+}
+
+const TOTAL: &str = "/total_tokens";
+const READ: &str = "/cache_read_input_tokens";
+const WRITTEN: &str = "/cache_creation_input_tokens";
+const WRITTEN_5M: &str = "/cache_creation/ephemeral_5m_input_tokens";
+
+const HOLDERS: [Holder; 3] = [
+    Holder {
+        at: "/usage",
+        counts: &[
             ("/prompt_tokens", |c| &mut c.input),
             ("/input_tokens", |c| &mut c.input),
             ("/completion_tokens", |c| &mut c.output),
@@ -71,21 +83,48 @@ fn of_object(usage: &Value) -> Option<Counts> {
             ("/input_tokens_details/cached_tokens", |c| &mut c.input_cached),
             ("/cache_creation/ephemeral_1h_input_tokens", |c| &mut c.input_cache_write_1h),
         ],
-    )?;
-    let one = |path: &'static str| counts::at(usage, &[(path, |c| &mut c.input)]);
-    let total = one("/total_tokens")?;
-    let (read, written) = (one("/cache_read_input_tokens")?, one("/cache_creation_input_tokens")?);
-    let five_minutes = one("/cache_creation/ephemeral_5m_input_tokens")?;
-    counts.rejected += total.rejected + read.rejected + written.rejected + five_minutes.rejected;
-    let hour = counts.input_cache_write_1h;
-    let both = five_minutes.input.map(|n| n + hour.unwrap_or(0));
-    let written = written.input.or(both).or(hour);
-    counts.input = match (counts.input, counts.output) {
-        (None, None) => total.input,
-        (input, _) => input.map(|n| n + read.input.unwrap_or(0) + written.unwrap_or(0)),
-    };
-    counts.input_cached = counts.input_cached.or(read.input);
-    counts.input_cache_write = written;
-    // A rejected number may hide one of another name.
-    (counts.rejected == 0 || counts.input.is_none() && counts.output.is_none()).then_some(counts)
+        parts: &[TOTAL, READ, WRITTEN, WRITTEN_5M],
+    },
+    Holder {
+        at: "/response/usage",
+        counts: &[
+            ("/input_tokens", |c| &mut c.input),
+            ("/output_tokens", |c| &mut c.output),
+            ("/input_tokens_details/cached_tokens", |c| &mut c.input_cached),
+        ],
+        parts: &[],
+    },
+    // The beginning of a message has all counts but that of the output, for which it has an estimate.
+    Holder {
+        at: "/message/usage",
+        counts: &[
+            ("/input_tokens", |c| &mut c.input),
+            ("/cache_creation/ephemeral_1h_input_tokens", |c| &mut c.input_cache_write_1h),
+        ],
+        parts: &[READ, WRITTEN, WRITTEN_5M],
+    },
+];
+
+impl Holder {
+    fn counts(&self, usage: &Value) -> Option<Counts> {
+        let mut counts = counts::at(usage, self.counts)?;
+        let part = |path: &'static str| match self.parts.contains(&path) {
+            true => counts::at(usage, &[(path, |c| &mut c.input)]),
+            false => Some(Counts::default()),
+        };
+        let (total, read) = (part(TOTAL)?, part(READ)?);
+        let (written, five_minutes) = (part(WRITTEN)?, part(WRITTEN_5M)?);
+        counts.rejected += total.rejected + read.rejected + written.rejected + five_minutes.rejected;
+        let hour = counts.input_cache_write_1h;
+        let both = five_minutes.input.map(|n| n + hour.unwrap_or(0));
+        let written = written.input.or(both).or(hour);
+        counts.input = match (counts.input, counts.output) {
+            (None, None) => total.input,
+            (input, _) => input.map(|n| n + read.input.unwrap_or(0) + written.unwrap_or(0)),
+        };
+        counts.input_cached = counts.input_cached.or(read.input);
+        counts.input_cache_write = written;
+        // A rejected number may hide one of another name.
+        (counts.rejected == 0 || counts.input.is_none() && counts.output.is_none()).then_some(counts)
+    }
 }

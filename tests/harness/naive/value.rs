@@ -4,7 +4,7 @@
 //! * the text is not JSON by the strict grammar, not UTF-8, has half a surrogate pair, is nested deeper than
 //!   `serde_json` goes, or has a number of more than 200 characters;
 //! * a repeated member that is summed or has a second spelling (a tool's arguments, `reasoning`, a refusal, a model's
-//!   name), or a repeated container other than the four that start again (`choices`, `delta`, `message`, `usage`), or a
+//!   name) or that limits the output, or a repeated container other than the four that start again (`choices`, `delta`, `message`, `usage`), or a
 //!   count once as a number and once as another value.
 
 use std::cell::Cell;
@@ -33,7 +33,7 @@ const SETTLED: [&str; 15] = [
 ];
 
 /// Members that are undefined if repeated.
-const OPEN: [&str; 17] = [
+const OPEN: [&str; 24] = [
     "reasoning",
     "reasoning_content",
     "thinking",
@@ -51,6 +51,14 @@ const OPEN: [&str; 17] = [
     "modelVersion",
     "error",
     "service_tier",
+    // Limits of a request: parsers differ in which of two counts, so the higher one does.
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
+    "n_predict",
+    "num_predict",
+    "maxOutputTokens",
 ];
 
 /// Members that start again if repeated.
@@ -82,8 +90,9 @@ struct Tree<'a> {
 fn settled(key: &str, earlier: &Value, later: &Value) -> bool {
     let scalar = |value: &Value| !value.is_object() && !value.is_array();
     if ANEW.contains(&key) {
-        // A long list may have been emitted before the second.
-        return earlier.as_array().is_none_or(|list| list.len() < 3);
+        // The name of an answer remains. A long list may have been emitted before the second.
+        let is_named = ["id", "model"].iter().any(|name| earlier.get(name).is_some());
+        return !is_named && earlier.as_array().is_none_or(|list| list.len() < 3);
     }
     if OPEN.contains(&key) || !scalar(earlier) || !scalar(later) {
         return false;
