@@ -21,6 +21,9 @@ const PLACES: [(&str, &str); 7] = [
     ("thought", "/output_tokens_details/thinking_tokens"),
 ];
 
+/// The names of other dialects for counts.
+const OTHER_NAMES: [&str; 2] = ["prompt_tokens", "completion_tokens"];
+
 /// The facts of a frame.
 pub(crate) fn facts(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<FrameFacts> {
     if !frame.is_object() {
@@ -77,7 +80,7 @@ fn delta(frame: &Value, memory: &mut Memory) -> Option<FrameFacts> {
     };
     if let Some(usage) = frame.get("usage").filter(|usage| usage.is_object()) {
         let says = PLACES.iter().any(|(_, path)| usage.pointer(path).is_some_and(|value| !value.is_null()));
-        if !says {
+        if !says || counts::is_foreign(usage, &OTHER_NAMES) {
             return None;
         }
         let rejected = take(usage, memory);
@@ -138,7 +141,7 @@ fn whole(frame: &Value) -> Option<FrameFacts> {
     }
     let mut facts = FrameFacts::choice(Choice::new(0, None, lengths, false, finish));
     if let Some(usage) = frame.get("usage").filter(|usage| usage.is_object()) {
-        if counts::is_foreign(usage, &["prompt_tokens", "completion_tokens"]) {
+        if counts::is_foreign(usage, &OTHER_NAMES) {
             return None;
         }
         let mut own = Memory::default();
