@@ -101,6 +101,7 @@ fn assert_served(proxy: &Proxy, last: u8, path: &str) {
 }
 
 #[test]
+#[ignore = "waits for seconds"]
 fn dripping_uploads_leave_upstream_connections() {
     let upstream = Upstream::answering(OK);
     for (attacked, first) in [("/unmetered", 0), (CHAT, 0), ("/v1/responses", 100_000)] {
@@ -117,6 +118,7 @@ fn dripping_uploads_leave_upstream_connections() {
 
 /// Half of the attacker's connections precede the other client's in the listener's queue.
 #[test]
+#[ignore = "waits for seconds"]
 fn dripping_uploads_leave_places() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::with(upstream.address, |plan| plan.connections = 16);
@@ -135,6 +137,7 @@ fn dripping_uploads_leave_places() {
 
 /// The process has a limited number of descriptors for sockets.
 #[test]
+#[ignore = "waits for seconds"]
 fn dripping_streams_leave_sockets() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.sockets = 40);
@@ -159,6 +162,7 @@ fn dripping_streams_leave_sockets() {
 }
 
 #[test]
+#[ignore = "waits for seconds"]
 fn dripping_uploads_of_four_leave_gather_room() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
@@ -180,6 +184,7 @@ fn dripping_uploads_of_four_leave_gather_room() {
 
 /// Slow uploads of the only holder keep their capacity and have no time limit.
 #[test]
+#[ignore = "waits for seconds"]
 fn slow_uploads_of_one_holder_stay() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::with(upstream.address, |plan| {
@@ -204,6 +209,7 @@ fn slow_uploads_of_one_holder_stay() {
 }
 
 #[test]
+#[ignore = "waits for seconds"]
 fn upload_without_end_ends() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::with(upstream.address, |plan| plan.shares.body_time = Duration::from_secs(2));
@@ -224,6 +230,7 @@ fn upload_without_end_ends() {
 
 /// A gRPC client may be silent without limit; a gRPC content type alone does not exempt other requests.
 #[test]
+#[ignore = "waits for seconds"]
 fn only_grpc_clients_may_be_silent() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::with(upstream.address, |plan| {

@@ -123,6 +123,7 @@ fn fill_room(proxy: &Proxy) -> Vec<Peer> {
 }
 
 #[test]
+#[ignore = "waits for seconds"]
 fn stalled_uploads_leave_memory_for_another_client() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
@@ -142,6 +143,7 @@ fn stalled_uploads_leave_memory_for_another_client() {
 
 /// A tenant named by the body is resolved all the same, and no other tenant is billed.
 #[test]
+#[ignore = "waits for seconds"]
 fn stalled_uploads_change_no_tenant() {
     let by_user = Rule::Body(BodyKey::User);
     let server = Server::streaming();
@@ -168,6 +170,7 @@ fn stalled_uploads_change_no_tenant() {
 }
 
 #[test]
+#[ignore = "waits for seconds"]
 fn evicted_upload_continues_unbuffered() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
@@ -186,6 +189,7 @@ fn evicted_upload_continues_unbuffered() {
 }
 
 #[test]
+#[ignore = "waits for seconds"]
 fn silent_upload_ends() {
     for path in [CHAT, "/unmetered", "/v1/responses"] {
         let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -201,6 +205,7 @@ fn silent_upload_ends() {
 
 /// An inference server may compute for any time.
 #[test]
+#[ignore = "waits for seconds"]
 fn silent_upstream_ends_nothing() {
     let upstream = Upstream::start(|peer, _| {
         let head = peer.head().unwrap();
@@ -224,6 +229,7 @@ fn silent_upstream_ends_nothing() {
 
 /// An upstream that reads slowly does not make its client slow.
 #[test]
+#[ignore = "waits for seconds"]
 fn slow_upstream_ends_no_upload() {
     let upstream = Upstream::start(|peer, _| {
         let head = peer.head().unwrap();
@@ -270,6 +276,7 @@ async fn half_open(address: SocketAddr, path: &str, n: usize) -> SendRequest<End
 }
 
 #[test]
+#[ignore = "waits for seconds"]
 fn half_open_requests_leave_upstream_connections() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     for path in ["/unmetered", "/v1/responses"] {
@@ -409,6 +416,7 @@ fn half_open_connections_leave_places_for_others() {
 }
 
 #[test]
+#[ignore = "waits for seconds"]
 fn head_timeout_counts_from_the_accept() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::with(upstream.address, |plan| plan.head_timeout = Duration::from_millis(300));
@@ -423,6 +431,7 @@ fn head_timeout_counts_from_the_accept() {
 
 /// The process has a limited number of descriptors for sockets.
 #[test]
+#[ignore = "waits for seconds"]
 fn other_clients_always_have_sockets() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     let proxy = Proxy::with(upstream.address, |plan| {
@@ -475,6 +484,7 @@ fn single_address_is_never_rejected() {
 
 /// Behind an ingress all clients have one address, so shares are by tenant there.
 #[test]
+#[ignore = "waits for seconds"]
 fn tenants_behind_a_trusted_peer_have_shares() {
     let header = Rule::Header { field: "x-tenant".into(), tenant: TenantPart::Value, principal: None };
     let trusted = Nets::read(["127.0.0.1"]).unwrap();

@@ -12,6 +12,7 @@ use crate::support::http2::{connect, connect_with_window, run};
 use crate::support::{Upstream, eventually, now};
 
 #[test]
+#[ignore = "waits for seconds"]
 fn client_that_reads_nothing_is_cut() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
@@ -27,6 +28,7 @@ fn client_that_reads_nothing_is_cut() {
 
 /// Reads a little now and then, so that the kernel's timeout does not expire.
 #[test]
+#[ignore = "waits for seconds"]
 fn client_that_reads_too_little_is_cut() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
@@ -47,6 +49,7 @@ fn client_that_reads_too_little_is_cut() {
 }
 
 #[test]
+#[ignore = "waits for seconds"]
 fn http2_stream_that_reads_nothing_is_cut_alone() {
     let upstream = Upstream::start(|peer, _| {
         while let Some(head) = peer.head() {
@@ -82,6 +85,7 @@ fn http2_stream_that_reads_nothing_is_cut_alone() {
 
 /// With a window of a few bytes a client reads an answer at any speed, and is never silent.
 #[test]
+#[ignore = "waits for seconds"]
 fn http2_stream_that_reads_too_little_is_cut() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();

@@ -128,6 +128,7 @@ fn server_that_keeps_connections_needs_no_long_rest() {
 }
 
 #[test]
+#[ignore = "waits for seconds"]
 fn server_that_closes_idle_connections_does_not_close_after_streams() {
     let (closed, known) = mpsc::channel();
     let upstream = Upstream::start(move |peer, number| {
@@ -159,6 +160,7 @@ fn server_that_closes_idle_connections_does_not_close_after_streams() {
 }
 
 #[test]
+#[ignore = "waits for seconds"]
 fn connection_without_buffers_serves_requests_however_they_arrive() {
     let upstream = Upstream::answering(OK);
     let proxy = Proxy::new(upstream.address);
