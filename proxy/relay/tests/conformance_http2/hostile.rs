@@ -121,7 +121,7 @@ fn floods_end_and_take_no_memory() {
         let (_, module) = module_path!().split_once("::").unwrap();
         let name = format!("{module}::floods_end_and_take_no_memory");
         let mut alone = Command::new(std::env::current_exe().unwrap());
-        let ended = alone.args(["--exact", &name]).env(ALONE, "1").output().unwrap();
+        let ended = alone.args(["--include-ignored", "--exact", &name]).env(ALONE, "1").output().unwrap();
         let said = String::from_utf8_lossy(&ended.stdout);
         assert!(ended.status.success() && said.contains("1 passed"), "{said}");
         return;
