@@ -48,9 +48,9 @@ pub const RELEASE_AFTER: Duration = Duration::from_millis(200);
 /// sends its next request within it, and learns from the response that the connection ends.
 pub const LAST_IDLE: Duration = Duration::from_secs(1);
 
-/// The period at which a client with unread bytes is checked for having left: while bytes are unread, the kernel
-/// reports no further event.
-pub const GONE_RECHECK: Duration = Duration::from_millis(20);
+/// The period at which a session that has read ahead as much as it keeps is checked for the client's announcement of its
+/// end. The end of the connection is seen without it.
+pub const TLS_RECHECK: Duration = Duration::from_secs(1);
 
 /// The time for which the proxy reads on after an early answer, so that the client receives it: closing with unread
 /// bytes makes the kernel send a reset, which destroys the answer. A session that the proxy closes waits as long for the

@@ -20,7 +20,6 @@ use bytes::{Buf, Bytes, BytesMut};
 use connect::Stream;
 use meter::Tick;
 use tenant::CertificateNames;
-use tokio::io::Interest;
 
 use super::body_waker::BodyWaker;
 use super::pace::Pace;
@@ -416,22 +415,12 @@ impl Client {
     /// Returns once the client has left: its socket is reset, or closed on its side where half-closing is not allowed.
     /// Announcing the end of a session is closing.
     pub(crate) async fn gone(&self, half_close: bool) {
-        let watched = if half_close { Interest::ERROR } else { Interest::READABLE | Interest::ERROR };
-        loop {
-            match self.socket.ready(watched).await {
-                // The engine has read the bytes that woke this task.
-                Ok(ready) if ready.is_empty() => {}
-                Ok(ready) if ready.is_error() => return,
-                Ok(_) if half_close => tokio::time::sleep(limits::GONE_RECHECK).await,
-                Ok(ready) if ready.is_read_closed() => return,
-                Ok(_unread) => {
-                    if self.tls.as_ref().is_some_and(|tls| tls.is_closed_by_client(&self.socket)) {
-                        return;
-                    }
-                    tokio::time::sleep(limits::GONE_RECHECK).await;
-                }
-                Err(_) => return,
-            }
+        match &self.tls {
+            Some(tls) if !half_close => tokio::select! {
+                () = self.socket.ended(false) => {}
+                () = tls.closed_by_client(&self.socket) => {}
+            },
+            _ => self.socket.ended(half_close).await,
         }
     }
 

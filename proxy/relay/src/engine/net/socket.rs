@@ -48,6 +48,15 @@ impl Socket {
         of!(self, stream => stream.ready(interest).await)
     }
 
+    /// Returns once the peer has reset the connection or, unless it may close its half, has ended its side, even if
+    /// bytes before that end are unread.
+    pub(crate) async fn ended(&self, half_close: bool) {
+        // "Priority" stands for the end of the peer's side here: tokio reports that end with it, and these sockets are
+        // not registered for urgent data. "Readable" would report unread bytes, too.
+        let ends = if half_close { Interest::ERROR } else { Interest::PRIORITY | Interest::ERROR };
+        while self.ready(ends).await.is_ok_and(Ready::is_empty) {}
+    }
+
     /// Reads once.
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = of!(self, stream => stream.try_read(buffer))?;
@@ -118,5 +127,54 @@ impl Write for &Socket {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future as _;
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::{TcpListener, TcpStream, UnixStream};
+
+    use super::Socket;
+
+    /// Its end is seen behind a byte that is not read, and until then nothing is polled.
+    async fn end_is_seen(socket: Socket, mut peer: impl tokio::io::AsyncWrite + Unpin) {
+        peer.write_all(b"x").await.unwrap();
+        let mut polls = 0;
+        let mut ended = pin!(socket.ended(false));
+        let mut counted = pin!(std::future::poll_fn(|cx| {
+            polls += 1;
+            ended.as_mut().poll(cx)
+        }));
+        tokio::time::timeout(Duration::from_millis(200), &mut counted).await.expect_err("it has not ended");
+        let mut byte = [0];
+        assert_eq!(socket.try_read(&mut byte).unwrap(), 1, "the byte is unread");
+        peer.write_all(b"x").await.unwrap();
+        drop(peer);
+        counted.await;
+        assert!(polls <= 5, "{polls}");
+    }
+
+    #[tokio::test]
+    async fn end_behind_an_unread_byte_is_seen_without_polling() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        end_is_seen(Socket::Tcp(listener.accept().await.unwrap().0), peer).await;
+        let (socket, peer) = UnixStream::pair().unwrap();
+        end_is_seen(Socket::Unix(socket), peer).await;
+    }
+
+    #[tokio::test]
+    async fn half_that_may_be_closed_is_no_end() {
+        let (socket, mut peer) = UnixStream::pair().unwrap();
+        let socket = Socket::Unix(socket);
+        peer.shutdown().await.unwrap();
+        let wait = Duration::from_millis(50);
+        tokio::time::timeout(wait, socket.ended(true)).await.expect_err("a half may be closed");
+        tokio::time::timeout(Duration::from_secs(60), socket.ended(false)).await.expect("it is an end");
     }
 }

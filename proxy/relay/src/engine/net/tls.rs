@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use rustls::{ServerConfig, ServerConnection};
 use tenant::CertificateNames;
+use tokio::io::Interest;
 
 use super::socket::{Output, Socket};
 use crate::client_certificate::certificate_names;
@@ -174,24 +175,50 @@ impl Tls {
         self.session.borrow_mut().send_close_notify();
     }
 
-    /// Returns true if the client announced the end, or if its session broke. Reads ahead for that, as far as the
+    /// Returns once the client has announced the end, or the session is broken. Reads ahead for that, as far as the
     /// session keeps plaintext; the next read returns it.
-    pub(crate) fn is_closed_by_client(&self, socket: &Socket) -> bool {
-        let mut session = self.session.borrow_mut();
+    pub(crate) async fn closed_by_client(&self, socket: &Socket) {
         loop {
-            match session.process_new_packets() {
-                Ok(state) if state.peer_has_closed() => return true,
-                Ok(state) if state.plaintext_bytes_to_read() >= limits::TLS_READ_AHEAD_BYTES => return false,
-                Ok(_) => {}
-                Err(_) => return true,
+            match socket.ready(Interest::READABLE).await {
+                Ok(ready) if !ready.is_read_closed() => {}
+                _ => return,
             }
-            match receive(&mut session, socket) {
-                Ok(0) => return false,
-                Ok(_) => {}
-                Err(_) => return true,
+            match self.read_ahead(socket) {
+                ReadAhead::All => {}
+                ReadAhead::Some => tokio::time::sleep(limits::TLS_RECHECK).await,
+                ReadAhead::End => return,
             }
         }
     }
+
+    fn read_ahead(&self, socket: &Socket) -> ReadAhead {
+        let mut session = self.session.borrow_mut();
+        loop {
+            match session.process_new_packets() {
+                Ok(state) if state.peer_has_closed() => return ReadAhead::End,
+                Ok(state) if state.plaintext_bytes_to_read() >= limits::TLS_READ_AHEAD_BYTES => {
+                    return ReadAhead::Some;
+                }
+                Ok(_) => {}
+                Err(_) => return ReadAhead::End,
+            }
+            match receive(&mut session, socket) {
+                Ok(0) => return ReadAhead::All,
+                Ok(_) => {}
+                Err(_) => return ReadAhead::End,
+            }
+        }
+    }
+}
+
+/// What a session has read ahead.
+enum ReadAhead {
+    /// All bytes that arrived.
+    All,
+    /// As many bytes as it keeps; the socket may have more.
+    Some,
+    /// The end of the session, or an error.
+    End,
 }
 
 /// Reads records once; returns the number of bytes, which is 0 if there are none now. What the session has to answer,
