@@ -1,5 +1,7 @@
 //! Interim responses.
 
+use std::time::Duration;
+
 use super::Proxy;
 use crate::support::Upstream;
 
@@ -48,7 +50,10 @@ fn http10_client_gets_no_interim_response() {
 fn flood_of_interim_responses_is_cut() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
-        while peer.try_send(HINTS.repeat(100)) {}
+        // The server with TLS in front of it reads as long as there are bytes, so there are pauses.
+        while peer.try_send(HINTS.repeat(100)) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
     });
     let proxy = Proxy::new(upstream.address);
     for (version, hints_max) in [("1.0", 0), ("1.1", relay::limits::INTERIM_RESPONSES)] {
