@@ -211,7 +211,7 @@ impl Tls {
     }
 }
 
-/// What a session has read ahead.
+/// The bytes that a session has read ahead.
 enum ReadAhead {
     /// All bytes that arrived.
     All,
