@@ -222,6 +222,28 @@ fn end_is_announced_and_truncation_is_not() {
     }
 }
 
+/// The announcement of a client's end may be read with its request, and then no event follows. With a second request the
+/// engine reads nothing more.
+#[test]
+fn end_that_arrives_with_requests_is_seen() {
+    let (ready, reached) = std::sync::mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        ready.send(()).unwrap();
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = StreamOwned::new(session(tls::client(&[])), socket(proxy.address()));
+    client.conn.complete_io(&mut client.sock).unwrap();
+    client.conn.writer().write_all(GET.repeat(2).as_bytes()).unwrap();
+    client.conn.send_close_notify();
+    let mut records = Vec::new();
+    client.conn.write_tls(&mut records).unwrap();
+    client.sock.write_all(&records).unwrap();
+    reached.recv().unwrap();
+    eventually("its request has ended", || proxy.running.in_flight() == 0);
+}
+
 /// Records may arrive in any pieces.
 #[test]
 fn records_are_read_byte_by_byte() {

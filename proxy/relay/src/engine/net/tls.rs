@@ -179,13 +179,15 @@ impl Tls {
     /// session keeps plaintext; the next read returns it.
     pub(crate) async fn closed_by_client(&self, socket: &Socket) {
         loop {
-            match socket.ready(Interest::READABLE).await {
-                Ok(ready) if !ready.is_read_closed() => {}
-                _ => return,
-            }
             match self.read_ahead(socket) {
-                ReadAhead::All => {}
-                ReadAhead::Some => tokio::time::sleep(limits::TLS_RECHECK).await,
+                // The engine may read the bytes of this event, and the announcement with them.
+                ReadAhead::Nothing => match socket.ready(Interest::READABLE).await {
+                    Ok(ready) if !ready.is_read_closed() => {}
+                    _ => return,
+                },
+                // Records may be empty, so that a session takes any number of them: the other connections have a turn.
+                ReadAhead::Bytes => tokio::task::yield_now().await,
+                ReadAhead::Full => tokio::time::sleep(limits::TLS_RECHECK).await,
                 ReadAhead::End => return,
             }
         }
@@ -193,40 +195,41 @@ impl Tls {
 
     fn read_ahead(&self, socket: &Socket) -> ReadAhead {
         let mut session = self.session.borrow_mut();
-        loop {
-            match session.process_new_packets() {
-                Ok(state) if state.peer_has_closed() => return ReadAhead::End,
-                Ok(state) if state.plaintext_bytes_to_read() >= limits::TLS_READ_AHEAD_BYTES => {
-                    return ReadAhead::Some;
-                }
-                Ok(_) => {}
-                Err(_) => return ReadAhead::End,
+        match session.process_new_packets() {
+            Ok(state) if state.peer_has_closed() => return ReadAhead::End,
+            Ok(state) if state.plaintext_bytes_to_read() >= limits::TLS_READ_AHEAD_BYTES => {
+                return ReadAhead::Full;
             }
-            match receive(&mut session, socket) {
-                Ok(0) => return ReadAhead::All,
-                Ok(_) => {}
-                Err(_) => return ReadAhead::End,
-            }
+            Ok(_) => {}
+            Err(_) => return ReadAhead::End,
+        }
+        match receive(&mut session, socket) {
+            Ok(None) => ReadAhead::Nothing,
+            Ok(Some(1..)) => ReadAhead::Bytes,
+            // A read may see the end of the connection before the event of it.
+            Ok(Some(0)) | Err(_) => ReadAhead::End,
         }
     }
 }
 
-/// The bytes that a session has read ahead.
+/// The result of reading ahead once.
 enum ReadAhead {
-    /// All bytes that arrived.
-    All,
-    /// As many bytes as it keeps; the socket may have more.
-    Some,
-    /// The end of the session, or an error.
+    /// The socket has no bytes now.
+    Nothing,
+    /// Bytes of the client.
+    Bytes,
+    /// The session keeps as many bytes as it may; the socket may have more.
+    Full,
+    /// The end of the session or of the connection, or an error.
     End,
 }
 
-/// Reads records once; returns the number of bytes, which is 0 if there are none now. What the session has to answer,
-/// such as an update of keys, is sent as far as the socket takes it.
-fn receive(session: &mut ServerConnection, mut socket: &Socket) -> io::Result<usize> {
+/// Reads records once; returns the number of bytes, which is 0 at the end of the connection, or `None` if there are none
+/// now. What the session has to answer, such as an update of keys, is sent as far as the socket takes it.
+fn receive(session: &mut ServerConnection, mut socket: &Socket) -> io::Result<Option<usize>> {
     let read = match session.read_tls(&mut socket) {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-        read => read?,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+        read => Some(read?),
     };
     let processed = session.process_new_packets();
     if session.wants_write() {
@@ -248,3 +251,58 @@ impl fmt::Display for HandshakeError {
 }
 
 impl std::error::Error for HandshakeError {}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{Future as _, poll_fn};
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::Poll;
+
+    use rcgen::generate_simple_self_signed;
+    use rustls::ServerConfig;
+    use rustls::crypto::ring::default_provider;
+    use rustls::pki_types::PrivatePkcs8KeyDer;
+    use tokio::io::{AsyncWriteExt as _, Interest};
+    use tokio::net::UnixStream;
+
+    use super::{ReadAhead, Tls};
+    use crate::engine::net::socket::Socket;
+
+    /// The bytes of one read of the library.
+    const READ_BYTES: usize = 4096;
+
+    /// A session, its socket, and the client, which has sent the beginning of a record in this many reads.
+    async fn begun(reads: usize) -> (Tls, Socket, UnixStream) {
+        let own = generate_simple_self_signed([]).unwrap();
+        let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
+        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+        let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+        let config = config.with_single_cert(vec![own.cert.der().clone()], key.into()).unwrap();
+        let (socket, mut client) = UnixStream::pair().unwrap();
+        let mut record = vec![22, 3, 1, 0x40, 0];
+        record.resize(reads * READ_BYTES, 1);
+        client.write_all(&record).await.unwrap();
+        let socket = Socket::Unix(socket);
+        socket.ready(Interest::READABLE).await.unwrap();
+        (Tls::new(Arc::new(config)).unwrap(), socket, client)
+    }
+
+    /// A read that fills its buffer leaves the socket readable, and the next one is before the event of the end.
+    #[tokio::test]
+    async fn end_that_is_read_before_its_event_is_an_end() {
+        let (tls, socket, client) = begun(1).await;
+        drop(client);
+        assert!(matches!(tls.read_ahead(&socket), ReadAhead::Bytes));
+        assert!(matches!(tls.read_ahead(&socket), ReadAhead::End));
+    }
+
+    #[tokio::test]
+    async fn each_turn_reads_ahead_once() {
+        let (tls, socket, _client) = begun(3).await;
+        let mut closed = pin!(tls.closed_by_client(&socket));
+        let is_pending = poll_fn(|cx| Poll::Ready(closed.as_mut().poll(cx).is_pending())).await;
+        assert!(is_pending);
+        assert_eq!(socket.try_read(&mut [0; 3 * READ_BYTES]).unwrap(), 2 * READ_BYTES);
+    }
+}
