@@ -131,7 +131,7 @@ impl Tls {
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         let mut session = self.session.borrow_mut();
-        let mut filled = 0;
+        let (mut filled, mut received) = (0, 0);
         loop {
             match session.reader().read(&mut buffer[filled..]) {
                 Ok(0) => return Poll::Ready(Ok(filled)),
@@ -143,11 +143,19 @@ impl Tls {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }
+            if received >= limits::TLS_TURN_BYTES {
+                if filled > 0 {
+                    return Poll::Ready(Ok(filled));
+                }
+                // The records were empty: the other connections have a turn.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             match socket.poll_read_ready(cx) {
                 Poll::Pending if filled > 0 => return Poll::Ready(Ok(filled)),
                 ready => ready!(ready)?,
             }
-            receive(&mut session, socket)?;
+            received += receive(&mut session, socket)?.unwrap_or(0);
         }
     }
 
@@ -258,6 +266,7 @@ mod tests {
     use std::pin::pin;
     use std::sync::Arc;
     use std::task::Poll;
+    use std::time::Duration;
 
     use rcgen::generate_simple_self_signed;
     use rustls::ServerConfig;
@@ -268,11 +277,13 @@ mod tests {
 
     use super::{ReadAhead, Tls};
     use crate::engine::net::socket::Socket;
+    use crate::limits;
 
     /// The bytes of one read of the library.
     const READ_BYTES: usize = 4096;
 
-    /// A session, its socket, and the client, which has sent the beginning of a record in this many reads.
+    /// A session, its socket, and the client, which has sent the beginning of a message in this many records, each as
+    /// long as a read.
     async fn begun(reads: usize) -> (Tls, Socket, UnixStream) {
         let own = generate_simple_self_signed([]).unwrap();
         let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
@@ -280,9 +291,14 @@ mod tests {
         let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
         let config = config.with_single_cert(vec![own.cert.der().clone()], key.into()).unwrap();
         let (socket, mut client) = UnixStream::pair().unwrap();
-        let mut record = vec![22, 3, 1, 0x40, 0];
-        record.resize(reads * READ_BYTES, 1);
-        client.write_all(&record).await.unwrap();
+        for number in 0..reads {
+            let mut record = vec![22, 3, 1, 0x0f, 0xfb];
+            if number == 0 {
+                record.extend([1, 0, 0xff, 0xff]);
+            }
+            record.resize(READ_BYTES, 1);
+            client.write_all(&record).await.unwrap();
+        }
         let socket = Socket::Unix(socket);
         socket.ready(Interest::READABLE).await.unwrap();
         (Tls::new(Arc::new(config)).unwrap(), socket, client)
@@ -295,6 +311,21 @@ mod tests {
         drop(client);
         assert!(matches!(tls.read_ahead(&socket), ReadAhead::Bytes));
         assert!(matches!(tls.read_ahead(&socket), ReadAhead::End));
+    }
+
+    #[tokio::test]
+    async fn each_turn_reads_a_limited_number_of_bytes() {
+        let reads = limits::TLS_TURN_BYTES / READ_BYTES;
+        let (tls, socket, _client) = begun(reads).await;
+        let mut polls = 0;
+        let mut buffer = [0; 1];
+        let read = poll_fn(|cx| {
+            polls += 1;
+            let read = tls.poll_read(&socket, cx, &mut buffer);
+            // The first poll wakes itself, the second waits for the socket.
+            if polls == 2 { Poll::Ready(read.is_pending()) } else { Poll::Pending }
+        });
+        assert!(tokio::time::timeout(Duration::from_secs(10), read).await.expect("the waker is used"));
     }
 
     #[tokio::test]
