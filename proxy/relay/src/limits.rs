@@ -25,7 +25,8 @@ pub const CLIENT_READ_BYTES: usize = 16 * 1024;
 /// and not until the whole backlog is.
 pub const TURN_READ_BYTES: usize = 16 * 1024;
 
-/// Bytes of TLS records that one read of plaintext may take: more than one record has, of which some have no plaintext.
+/// Bytes of TLS records after which a read of plaintext ends its turn. The longest record is shorter, but records may be
+/// empty.
 pub const TLS_TURN_BYTES: usize = 2 * TURN_READ_BYTES;
 
 /// Bytes taken from a client's socket in one read during the handshake of TLS. A client's whole part is below 2 KiB,

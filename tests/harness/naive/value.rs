@@ -4,8 +4,8 @@
 //! * the text is not JSON by the strict grammar, not UTF-8, has half a surrogate pair, is nested deeper than
 //!   `serde_json` goes, or has a number of more than 200 characters;
 //! * a repeated member that is summed or has a second spelling (a tool's arguments, `reasoning`, a refusal, a model's
-//!   name) or that limits the output, or a repeated container other than the four that start again (`choices`, `delta`, `message`, `usage`), or a
-//!   count once as a number and once as another value.
+//!   name) or that limits the output, or a repeated container other than the four that start again (`choices`, `delta`,
+//!   `message`, `usage`; these only if they have no id and no model), or a count once as a number and once as another value.
 
 use std::cell::Cell;
 use std::fmt;
@@ -51,7 +51,7 @@ const OPEN: [&str; 24] = [
     "modelVersion",
     "error",
     "service_tier",
-    // Limits of a request: parsers differ in which of two counts, so the higher one does.
+    // Limits of a request: parsers differ in which of two applies, so the scanner takes the higher one.
     "max_tokens",
     "max_completion_tokens",
     "max_output_tokens",

@@ -32,7 +32,7 @@ fn learns(
     }
 }
 
-/// The time until the upstream's connection closes.
+/// Returns the time from the client's leaving until the upstream's connection closes.
 fn learns_after(
     change: impl Fn(&mut relay::Plan),
     before: impl Fn(&mut Peer),

@@ -141,7 +141,7 @@ mod tests {
 
     use super::Socket;
 
-    /// Its end is seen behind a byte that is not read, and until then nothing is polled.
+    /// Asserts that the peer's end is seen behind an unread byte, and that nothing is polled before it.
     async fn end_is_seen(socket: Socket, mut peer: impl tokio::io::AsyncWrite + Unpin) {
         peer.write_all(b"x").await.unwrap();
         let mut polls = 0;
