@@ -2,10 +2,12 @@
 //! documents.
 
 mod arrows;
+mod circles;
 mod dependencies;
 mod documents;
 mod engines;
 mod files;
+mod imports;
 mod language;
 mod links;
 mod samples;
