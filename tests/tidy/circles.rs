@@ -33,7 +33,6 @@ const CIRCLES: &[(&str, &str, usize, &str)] = &[
     ("sidecar/page", "route.rs", 4, "answers name their route, and routes their answer"),
     ("sidecar/price", "charge.rs", 4, "prices and charges name each other"),
     ("sidecar/report", "query.rs", 10, "the query and its groups name each other"),
-    ("sidecar/tokenmeter", "cli.rs", 11, "the version is a function of the command line"),
 ];
 
 /// Returns the files that a file uses, directly or through others.

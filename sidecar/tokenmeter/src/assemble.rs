@@ -49,11 +49,11 @@ use crate::assemble::readiness::Readiness;
 use crate::assemble::resource_usage::ResourceUsage;
 use crate::assemble::source::Source;
 use crate::assemble::start_error::StartError;
-use crate::cli;
 use crate::plan::Plan;
 use crate::plan::loops;
 use crate::plan::machine::ThisMachine;
 use crate::reload::{self, CertificatesWatch, Reload, TenantsWatch, UpstreamTlsWatch, Watch};
+use crate::version::version;
 
 /// A running tokenmeter with open listeners.
 pub struct Process {
@@ -77,7 +77,7 @@ impl Process {
     pub fn start(plan: &Plan) -> Result<Self, StartError> {
         let metrics = Metrics::new(metrics::Options {
             models: plan.max_models,
-            version: cli::version().to_owned(),
+            version: version().to_owned(),
             objectives: plan.objectives.clone(),
             semconv: plan.telemetry.semconv,
             upstreams: plan.telemetry.upstreams.clone(),
@@ -223,7 +223,7 @@ impl Process {
         let with_tls = self.page.tls_address().map(|address| format!("; admin https://{address}/"));
         format!(
             "tokenmeter {}: listening on {}; metrics http://{admin}/metrics; page http://{admin}/{}",
-            cli::version(),
+            version(),
             listeners.collect::<Vec<_>>().join(", "),
             with_tls.unwrap_or_default(),
             admin = self.page.address(),

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::sync::LazyLock;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
@@ -27,6 +26,7 @@ use crate::commands::top::TopArgs;
 #[cfg(feature = "demo")]
 use crate::demo::DemoArgs;
 use crate::settings::{Form, Group, SETTINGS, Setting, variable};
+use crate::version::version;
 
 /// The command line: settings, or a command with its arguments.
 #[derive(Debug, Parser)]
@@ -170,15 +170,6 @@ fn with_hint(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     error
-}
-
-/// Returns the version, with the commit if the build set `TOKENMETER_COMMIT`.
-pub fn version() -> &'static str {
-    static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("TOKENMETER_COMMIT") {
-        Some(commit) => format!("{} ({commit})", env!("CARGO_PKG_VERSION")),
-        None => env!("CARGO_PKG_VERSION").to_owned(),
-    });
-    &VERSION
 }
 
 fn settings() -> impl Iterator<Item = Arg> {

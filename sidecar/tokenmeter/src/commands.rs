@@ -32,7 +32,7 @@ use std::process::ExitCode;
 
 use origin::Diagnostics;
 
-use crate::cli::{Action, Flags};
+use crate::cli::{self, Action, Flags};
 #[cfg(feature = "demo")]
 use crate::demo::{self, DemoArgs, DemoError};
 use crate::plan::Plan;
@@ -41,11 +41,8 @@ use crate::run;
 use crate::settings::file;
 use crate::settings::{RawSettings, variable};
 
-use output::{exit_code, note, print, print_message};
+use output::{INVALID_SETTINGS, exit_code, note, print, print_message};
 use tenants::TenantsError;
-
-/// The exit code of invalid settings; nothing was started.
-const INVALID_SETTINGS: u8 = 2;
 
 /// Executes the command.
 pub fn execute(action: Action) -> ExitCode {
@@ -77,8 +74,8 @@ fn executed(action: Action) -> ExitCode {
         Action::Inject(args) => inject::run(&args).unwrap_or_else(|error| fail(&error)),
         #[cfg(feature = "demo")]
         Action::Demo(args) => demo(args),
-        Action::Completions(args) => completions::run(&args),
-        Action::Man(args) => man::run(&args).unwrap_or_else(|error| fail(&error)),
+        Action::Completions(args) => completions::run(&args, &mut cli::definition()),
+        Action::Man(args) => man::run(&args, cli::definition()).unwrap_or_else(|error| fail(&error)),
     }
 }
 
@@ -149,5 +146,5 @@ fn invalid_settings(errors: &Diagnostics) -> ExitCode {
 #[cfg(test)]
 fn parse(line: &str) -> Result<Action, String> {
     let line = std::iter::once("tokenmeter").chain(line.split_whitespace());
-    crate::cli::read(line.map(Into::into)).map_err(|error| error.to_string())
+    cli::read(line.map(Into::into)).map_err(|error| error.to_string())
 }

@@ -17,6 +17,7 @@ pub mod reload;
 mod run;
 pub mod settings;
 mod token_file;
+mod version;
 
 /// The types for running tokenmeter inside another process.
 pub use {assemble::Process, assemble::start_error::StartError, plan::Plan};

@@ -10,8 +10,8 @@ use page::{Cached, Content, NoAccess};
 use crate::assemble::drain::Drain;
 use crate::assemble::readiness::Readiness;
 use crate::assemble::resource_usage::ResourceUsage;
-use crate::cli;
 use crate::token_file::TokenFile;
+use crate::version::version;
 
 /// The parts that the admin listener reads.
 pub(crate) struct Source {
@@ -43,7 +43,7 @@ impl page::Source for Source {
     fn sample(&mut self) -> Now {
         let ready = self.ready();
         let Self { page, readiness, upstreams, addresses, .. } = self;
-        page.sample(cli::version(), ready, |snapshot| shown(upstreams, addresses, readiness, snapshot))
+        page.sample(version(), ready, |snapshot| shown(upstreams, addresses, readiness, snapshot))
     }
 
     fn history(&self, scope: &str, step: Step) -> Option<History> {

@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
 use super::print;
-use crate::cli;
 
 /// The arguments of `completions`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -15,15 +14,15 @@ pub struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Prints the script.
-pub(crate) fn run(args: &CompletionsArgs) -> ExitCode {
-    print(&script(args.shell));
+/// Prints the script for this command line.
+pub(crate) fn run(args: &CompletionsArgs, command: &mut Command) -> ExitCode {
+    print(&script(args.shell, command));
     ExitCode::SUCCESS
 }
 
-fn script(shell: Shell) -> String {
+fn script(shell: Shell, command: &mut Command) -> String {
     let mut script = Vec::new();
-    generate(shell, &mut cli::definition(), "tokenmeter", &mut script);
+    generate(shell, command, "tokenmeter", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 
@@ -33,12 +32,13 @@ mod tests {
     use clap_complete::Shell;
 
     use super::script;
+    use crate::cli;
     use crate::settings::SETTINGS;
 
     #[test]
     fn every_script_has_every_setting() {
         for shell in Shell::value_variants() {
-            let script = script(*shell);
+            let script = script(*shell, &mut cli::definition());
             let missing: Vec<_> = SETTINGS
                 .iter()
                 .map(|row| row.key.replace('_', "-"))

@@ -5,9 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
-
-use crate::cli;
+use clap::{Args, Command};
 
 /// The arguments of `man`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -16,14 +14,14 @@ pub struct ManArgs {
     folder: PathBuf,
 }
 
-/// Writes the pages.
-pub(crate) fn run(args: &ManArgs) -> Result<ExitCode, ManError> {
-    write(&args.folder).map_err(|error| ManError { folder: args.folder.clone(), error })?;
+/// Writes the pages of this command line.
+pub(crate) fn run(args: &ManArgs, command: Command) -> Result<ExitCode, ManError> {
+    write(&args.folder, command).map_err(|error| ManError { folder: args.folder.clone(), error })?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn write(folder: &Path) -> io::Result<()> {
-    clap_mangen::generate_to(cli::definition().disable_help_subcommand(true), folder)
+fn write(folder: &Path, command: Command) -> io::Result<()> {
+    clap_mangen::generate_to(command.disable_help_subcommand(true), folder)
 }
 
 /// The pages could not be written.
@@ -50,13 +48,14 @@ mod tests {
     use std::fs;
 
     use super::{ManArgs, run, write};
+    use crate::cli;
     use crate::folder::Folder;
     use crate::settings::SETTINGS;
 
     #[test]
     fn each_visible_command_has_a_page() {
         let folder = Folder::new("man");
-        write(folder.path()).unwrap();
+        write(folder.path(), cli::definition()).unwrap();
         let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
         let names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
         for page in ["tokenmeter.1", "tokenmeter-run.1", "tokenmeter-ledger-close.1"] {
@@ -70,7 +69,8 @@ mod tests {
 
     #[test]
     fn absent_folder_is_an_error_with_its_name() {
-        let error = run(&ManArgs { folder: "/nonexistent/man1".into() }).unwrap_err().to_string();
+        let error =
+            run(&ManArgs { folder: "/nonexistent/man1".into() }, cli::definition()).unwrap_err().to_string();
         assert!(error.starts_with("manual pages for /nonexistent/man1: "), "{error}");
     }
 }

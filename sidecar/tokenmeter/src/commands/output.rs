@@ -7,6 +7,9 @@ use std::sync::OnceLock;
 
 use super::progress;
 
+/// The exit code of invalid settings; nothing was started.
+pub(super) const INVALID_SETTINGS: u8 = 2;
+
 /// The first failed write to stdout. A command that goes on writing would hide it.
 static FAILURE: OnceLock<io::Error> = OnceLock::new();
 

@@ -20,8 +20,9 @@ use crate::plan::prices::text;
 use crate::settings::variable;
 
 use self::init::{Init, NewFile};
+use super::output::INVALID_SETTINGS;
 use super::setting::{self, with_variable};
-use super::{INVALID_SETTINGS, print, progress};
+use super::{print, progress};
 
 /// The subcommands of `prices`.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
