@@ -5,7 +5,7 @@ mod counts;
 mod crowd;
 mod cut;
 mod drain;
-mod engine;
+mod drift;
 mod idle;
 mod ledger;
 mod listeners;

@@ -122,7 +122,7 @@ fn every_prefix_is_survived() {
 /// of a sample are parsed.
 #[test]
 fn damaged_pages_are_parsed_or_skipped() {
-    let page = include_str!("../../engine/tests/pages/vllm-0.32.0-after.txt");
+    let page = include_str!("../../servers/tests/pages/vllm-0.32.0-after.txt");
     let lines: Vec<&str> = page.lines().filter(|line| !line.starts_with('#')).collect();
     let mut seed = 0x5eed_u64;
     let mut random = |sides: usize| {

@@ -3,7 +3,7 @@
 //! ```text
 //! clients → relay (workers) → upstreams
 //!             │ cells          ▲ probe ─→ readiness ─┐
-//!             │                ▲ engine: their own pages
+//!             │                ▲ servers: their own pages
 //!             ▼                  │                    ▼
 //!           metrics ◀────────────┴──────────────→ page ← scrapes, probes, people
 //!             outbox ─→ records ─→ pipeline ─→ access log ─→ gpus ─→ exports ─→ a collector
@@ -38,10 +38,10 @@ use accounting::pipeline::Pipeline;
 use accounting::records;
 use accounting::tokenizer_stage::{self, TokenizerStage};
 use accounting::totals::{Totals, UpstreamTotals};
-use engine::{Detected, FrontEnd, Hooks, ProxyTotals};
 use metrics::{Currency, Metrics, Part};
 use origin::Origin;
 use relay::{BoundListener, ListenAddress, Observer, UpstreamProfile};
+use servers::{Detected, FrontEnd, Hooks, ProxyTotals};
 
 use crate::assemble::drain::Drain;
 use crate::assemble::probe::{Prober, Target};
@@ -60,7 +60,7 @@ pub struct Process {
     relay: relay::Running,
     records: JoinHandle<()>,
     prober: Prober,
-    engines: engine::Running,
+    servers: servers::Running,
     gpus: Option<gpu::Running<PendingAttribution>>,
     page: page::Running,
     readiness: Readiness,
@@ -150,18 +150,18 @@ impl Process {
         let shown = shown.collect();
         let own: Vec<SocketAddr> = addresses.iter().copied().chain(page.addresses()).collect();
         let started = refuse_loops(&targets, &own).and_then(|()| {
-            let engines = engine::start(plan.engine.clone(), hooks(plan, &metrics, &relay, totals))
+            let servers = servers::start(plan.servers.clone(), hooks(plan, &metrics, &relay, totals))
                 .map_err(StartError::Thread)?;
-            let prober = Prober::start(targets, readiness.clone(), metrics.clone(), engines.reach())
+            let prober = Prober::start(targets, readiness.clone(), metrics.clone(), servers.reach())
                 .map_err(StartError::Thread)?;
             let gpus = plan
                 .gpu
                 .clone()
                 .map(|plan| gpu_link::start(plan, relay.loads(), &metrics, billing.charger(), &exports));
             let gpus = gpus.transpose().map_err(StartError::Gpu)?;
-            Ok((prober, engines, gpus))
+            Ok((prober, servers, gpus))
         });
-        let (prober, engines, gpus) = match started {
+        let (prober, servers, gpus) = match started {
             Ok(both) => both,
             Err(error) => {
                 relay.stop_now();
@@ -178,7 +178,7 @@ impl Process {
             relay,
             records,
             prober,
-            engines,
+            servers,
             gpus,
             page,
             readiness,
@@ -259,7 +259,7 @@ impl Process {
         // The panic hook has reported a panic.
         let _ = self.records.join();
         // The server may stop now, which is no fault.
-        drop((self.prober, self.engines));
+        drop((self.prober, self.servers));
         // The drop takes a last sample, which attributes pending exchanges.
         drop(self.gpus);
         drop(self.reload);

@@ -18,7 +18,7 @@ const OWN_CRATES: [&str; 17] = [
     "tokenmeter",
     "accounting",
     "relay",
-    "engine",
+    "servers",
     "gpu",
     "otlp",
     "page",

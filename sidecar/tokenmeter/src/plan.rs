@@ -54,7 +54,7 @@ pub struct Plan {
     /// The data plane.
     pub relay: relay::Plan,
     /// The scraping of the upstreams' own metrics pages; its targets are in the relay's order.
-    pub engine: engine::Plan,
+    pub servers: servers::Plan,
     /// The setting and the origin of each listener of the relay, in its order.
     pub listen_origins: Vec<(&'static str, Origin)>,
     /// The certificates of all listeners with TLS.
@@ -155,8 +155,8 @@ impl Plan {
             reader.check_ports(&relay.upstreams);
         }
         let relay = relay::Plan { shares: reader.shares(machine, &relay), ..relay };
-        let engine = engine::Plan {
-            targets: upstreams.iter().filter_map(UpstreamDraft::for_engine).collect(),
+        let servers = servers::Plan {
+            targets: upstreams.iter().filter_map(UpstreamDraft::for_servers).collect(),
             every: reader.milliseconds("engine_metrics_interval_ms"),
         };
         let max_models = reader.count("max_models");
@@ -201,14 +201,14 @@ impl Plan {
                 effective: Effective::of(
                     written,
                     &relay,
-                    &engine,
+                    &servers,
                     &objectives,
                     &budgets,
                     &telemetry,
                     notes.clone(),
                 ),
                 relay,
-                engine,
+                servers,
                 admin: admin_address,
                 admin_origin: admin.origin.clone(),
                 admin_tls: admin_certificate.zip(admin_tls).map(|(certificate, listener)| {

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use connect::Address;
-use engine::Scrape;
 use origin::file;
 use relay::{ServerKind, UsagePolicy};
+use servers::Scrape;
 
 use super::Plan;
 use crate::plan::machine::Machine;
@@ -84,8 +84,8 @@ fn one_upstream_is_enough() {
     assert_eq!(&*upstream.name, "gpu:8000");
     assert_eq!((upstream.target.address(), &*upstream.prefix), (&Address::host("gpu", 8000), ""));
     assert_eq!(&*upstream.provider, "openai", "until it is detected");
-    assert_eq!((plan.engine.targets[0].kind, plan.engine.targets[0].scrape), (None, Scrape::Auto));
-    assert_eq!(plan.engine.every, Duration::from_secs(15));
+    assert_eq!((plan.servers.targets[0].kind, plan.servers.targets[0].scrape), (None, Scrape::Auto));
+    assert_eq!(plan.servers.every, Duration::from_secs(15));
     assert_eq!(listeners(upstream), "127.0.0.1:9800");
     assert_eq!(plan.admin, "127.0.0.1:9464".parse().unwrap());
     assert_eq!(plan.relay.workers, 6);
@@ -115,13 +115,13 @@ fn every_setting_reaches_its_part() {
     let upstream = &plan.relay.upstreams[0];
     assert_eq!((upstream.target.address(), &*upstream.prefix), (&Address::host("::1", 8000), "/base"));
     assert_eq!(&*upstream.provider, "llama_cpp");
-    let [engine] = plan.engine.targets.as_slice() else { panic!("one upstream") };
+    let [server] = plan.servers.targets.as_slice() else { panic!("one upstream") };
     assert_eq!(
-        (&*engine.name, engine.fetcher.target.address(), &*engine.fetcher.prefix),
+        (&*server.name, server.fetcher.target.address(), &*server.fetcher.prefix),
         ("[::1]:8000", &Address::host("::1", 8000), "/base")
     );
-    assert_eq!((engine.kind, engine.scrape), (Some(ServerKind::LlamaCpp), Scrape::On));
-    assert_eq!(plan.engine.every, Duration::from_secs(1));
+    assert_eq!((server.kind, server.scrape), (Some(ServerKind::LlamaCpp), Scrape::On));
+    assert_eq!(plan.servers.every, Duration::from_secs(1));
     assert_eq!(listeners(upstream), "127.0.0.1:1");
     assert_eq!(plan.admin, "[::]:2".parse().unwrap());
     assert_eq!(plan.admin_hosts, ["a.b", "c"]);
@@ -163,7 +163,7 @@ fn host_of_a_provider_decides_kind_and_provider() {
     let facts = |written| {
         let plan = plan(&flags(written));
         let upstream = &plan.relay.upstreams[0];
-        assert_eq!(plan.engine.targets[0].kind, upstream.kind);
+        assert_eq!(plan.servers.targets[0].kind, upstream.kind);
         // Only a provider's own host replaces the client's `Host`.
         let host = written.split_whitespace().next().unwrap().strip_prefix("upstream=http://").unwrap();
         assert_eq!(upstream.authority.as_deref(), host.contains(".com").then_some(host), "{written}");
@@ -198,9 +198,9 @@ fn each_listed_upstream_has_a_listener() {
         "kind: vllm\nengine_metrics: off\nupstreams:\n  - {name: a, url: \"http://a:1\"}\n  - {url: \"http://b:1\", \
          kind: tgi, engine_metrics: on, listen: \"127.0.0.1:9801\"}\n",
     ));
-    let engines = plan.engine.targets.iter().map(|target| (target.kind, target.scrape));
+    let servers = plan.servers.targets.iter().map(|target| (target.kind, target.scrape));
     let expected = [(Some(ServerKind::Vllm), Scrape::Off), (Some(ServerKind::Tgi), Scrape::On)];
-    assert_eq!(engines.collect::<Vec<_>>(), expected);
+    assert_eq!(servers.collect::<Vec<_>>(), expected);
     let shown: Vec<_> = plan
         .relay
         .upstreams

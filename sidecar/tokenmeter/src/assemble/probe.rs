@@ -38,7 +38,7 @@ impl Prober {
         targets: Vec<Target>,
         readiness: Readiness,
         metrics: metrics::Metrics,
-        engines: engine::Reach,
+        servers: servers::Reach,
     ) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<()>();
@@ -46,7 +46,7 @@ impl Prober {
             runtime.block_on(async {
                 for (index, target) in targets.into_iter().enumerate() {
                     let (readiness, metrics) = (readiness.clone(), metrics.clone());
-                    tokio::spawn(watch(index, target, readiness, metrics, engines.clone()));
+                    tokio::spawn(watch(index, target, readiness, metrics, servers.clone()));
                 }
                 // An error is the sender's drop: the signal itself.
                 let _ = stopped.await;
@@ -73,7 +73,7 @@ async fn watch(
     target: Target,
     readiness: Readiness,
     metrics: metrics::Metrics,
-    engines: engine::Reach,
+    servers: servers::Reach,
 ) {
     let mut seconds = interval(PROBE_INTERVAL);
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -82,7 +82,7 @@ async fn watch(
         seconds.tick().await;
         let reach = reach(&target, &mut handshake_at).await;
         metrics.set_upstream_up(&target.name, reach == Reachability::Reachable);
-        engines.note(index, reach == Reachability::Reachable);
+        servers.note(index, reach == Reachability::Reachable);
         let before = readiness.note(index, reach.clone());
         let (upstream, url) = (target.name.as_str(), target.url.as_str());
         match (before, reach) {

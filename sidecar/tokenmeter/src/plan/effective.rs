@@ -37,16 +37,16 @@ impl Effective {
     pub(crate) fn of(
         written: &RawSettings,
         relay: &relay::Plan,
-        engine: &engine::Plan,
+        servers: &servers::Plan,
         objectives: &[Objective],
         budgets: &BudgetsPlan,
         telemetry: &Telemetry,
         mut notes: Vec<String>,
     ) -> Self {
         notes.extend(telemetry.notes());
-        let upstreams = relay.upstreams.iter().zip(&engine.targets).enumerate();
+        let upstreams = relay.upstreams.iter().zip(&servers.targets).enumerate();
         let upstreams = upstreams
-            .map(|(index, (upstream, engine))| Self::upstream(written, index, upstream, engine))
+            .map(|(index, (upstream, server))| Self::upstream(written, index, upstream, server))
             .collect();
         let listed = written.objectives.as_ref().filter(|_| !written.values.contains_key("objective"));
         let entries = listed.into_iter().flat_map(|(_, entries)| entries);
@@ -140,7 +140,7 @@ impl Effective {
         written: &RawSettings,
         index: usize,
         upstream: &relay::Upstream,
-        engine: &engine::Target,
+        server: &servers::Target,
     ) -> Vec<Shown> {
         let single = written.values.get("upstream");
         let listed = written.upstreams.as_ref().filter(|_| single.is_none());
@@ -175,7 +175,7 @@ impl Effective {
         all.extend([
             Shown {
                 key: "kind",
-                text: engine.kind.map_or(AUTO, ServerKind::name).to_owned(),
+                text: server.kind.map_or(AUTO, ServerKind::name).to_owned(),
                 origin: fallback("kind"),
             },
             Shown { key: "usage", text: upstream.usage.name().to_owned(), origin: fallback("usage") },
@@ -203,7 +203,7 @@ impl Effective {
         }
         all.push(Shown {
             key: "engine_metrics",
-            text: scrape(engine.scrape).to_owned(),
+            text: scrape(server.scrape).to_owned(),
             origin: fallback("engine_metrics"),
         });
         // Without the key, a single upstream uses all GPUs.
@@ -279,11 +279,11 @@ fn names(globs: &[Glob]) -> String {
     }
 }
 
-fn scrape(scrape: engine::Scrape) -> &'static str {
+fn scrape(scrape: servers::Scrape) -> &'static str {
     match scrape {
-        engine::Scrape::Auto => "auto",
-        engine::Scrape::On => "on",
-        engine::Scrape::Off => "off",
+        servers::Scrape::Auto => "auto",
+        servers::Scrape::On => "on",
+        servers::Scrape::Off => "off",
     }
 }
 

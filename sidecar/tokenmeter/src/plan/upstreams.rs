@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use connect::{Address, Target};
-use engine::Scrape;
 use gpu::Gpus;
 use meter::Role;
 use origin::{Diagnostic, Origin};
 use relay::{Listen, ListenAddress, RoleSource, ServerKind, UsagePolicy};
 use scrape::Fetcher;
+use servers::Scrape;
 use tenant::Nets;
 
 use super::certificates::{Certificate, LISTEN_TLS};
@@ -98,10 +98,10 @@ impl UpstreamDraft {
     }
 
     /// Returns the scrape target if the upstream is valid.
-    pub(super) fn for_engine(&self) -> Option<engine::Target> {
+    pub(super) fn for_servers(&self) -> Option<servers::Target> {
         let relay::Upstream { name, target, prefix, kind, .. } = self.for_relay()?;
         let fetcher = Fetcher { target, prefix };
-        Some(engine::Target { name, fetcher, kind, scrape: self.scrape })
+        Some(servers::Target { name, fetcher, kind, scrape: self.scrape })
     }
 }
 

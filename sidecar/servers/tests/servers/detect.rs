@@ -2,9 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use engine::{Detected, FrontEnd, Scrape};
 use metrics::EngineReading;
 use metrics::ServerKind;
+use servers::{Detected, FrontEnd, Scrape};
 
 use crate::fake::{Fake, Reply};
 use crate::watched::Watched;

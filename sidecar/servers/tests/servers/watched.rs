@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use engine::{Detected, Hooks, Plan, ProxyTotals, Reach, Running, Scrape, Target};
 use metrics::EngineReading;
 use metrics::ServerKind;
 use scrape::Fetcher;
+use servers::{Detected, Hooks, Plan, ProxyTotals, Reach, Running, Scrape, Target};
 
 use crate::fake::Fake;
 
@@ -63,7 +63,7 @@ impl Watched {
             scrape,
         };
         let plan = Plan { targets: vec![target], every: Duration::from_millis(5) };
-        let running = engine::start(plan, hooks).unwrap();
+        let running = servers::start(plan, hooks).unwrap();
         Self { reach: running.reach(), detected, readings, totals, _running: running }
     }
 

@@ -91,7 +91,7 @@ pub fn start(plan: Plan, hooks: Hooks) -> io::Result<Running> {
     let (senders, receivers): (Vec<_>, Vec<_>) =
         plan.targets.iter().map(|_| watch::channel(Seen::default())).unzip();
     let (stop, stopped) = oneshot::channel::<()>();
-    let thread = std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
+    let thread = std::thread::Builder::new().name("servers".to_owned()).spawn(move || {
         let hooks = Rc::new(hooks);
         LocalSet::new().block_on(&runtime, async {
             for (number, (target, seen)) in plan.targets.into_iter().zip(receivers).enumerate() {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use engine::Scrape;
 use metrics::EngineReading;
 use metrics::ServerKind;
+use servers::Scrape;
 
 use crate::fake::{Fake, Reply};
 use crate::watched::Watched;

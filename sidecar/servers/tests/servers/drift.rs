@@ -1,7 +1,7 @@
 //! The server's counters against the proxy's totals, also over a restart.
 
-use engine::Scrape;
 use metrics::ServerKind;
+use servers::Scrape;
 
 use crate::fake::{Fake, Reply};
 use crate::watched::Watched;
