@@ -17,7 +17,7 @@ use crate::engine::net::pool::{Pool, PooledConnection};
 use crate::engine::net::socket::Socket;
 use crate::engine::net::tls::Tls;
 use crate::engine::{Connection, Engine};
-use crate::exchange::metered::Metered;
+use crate::metering::metered::Metered;
 use crate::request::body::Upload;
 use crate::request::in_flight::InFlight;
 use crate::state::{WorkerState, contain};

@@ -20,7 +20,7 @@
 //! 1. Call [`check`](crate::request::policy::check) before anything is sent; a violation is answered and counted, and
 //!    no byte goes upstream. Then apply the tenant rules to the head: they remove untrusted fields, strip a prefix of
 //!    the path, and, if the path may be metered, resolve the tenant.
-//! 2. For a path that may be metered, call `Exchange::begin` when the head is known, then pass each slice of the
+//! 2. For a path that may be metered, call `Metering::begin` when the head is known, then pass each slice of the
 //!    request body once; then call `request_complete`, also without a body. With a gate, check it before anything goes
 //!    upstream: after the body is buffered, if the decision depends on it; `refused` ends the exchange without a
 //!    record. A request in which usage may be requested is buffered, edited by the crate `usage`, and sent unchanged if

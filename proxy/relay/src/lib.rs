@@ -4,7 +4,7 @@
 //!
 //! [`start()`] binds the plan's addresses and starts the workers; [`Running`] stops them. In the order of the path of a
 //! byte: `worker` accepts a connection, the `engine` serves it, `request` carries each request to the upstream,
-//! `response` carries the response back and passes it to the `exchange`, and the [`mod@outbox`] takes the record.
+//! `response` carries the response back and passes it to the `metering`, and the [`mod@outbox`] takes the record.
 
 pub mod start;
 
@@ -13,7 +13,7 @@ mod worker;
 
 mod connections;
 mod engine;
-mod exchange;
+mod metering;
 mod request;
 mod response;
 mod session;
@@ -36,13 +36,13 @@ pub mod rejection;
 pub mod shares;
 pub mod upstream_profile;
 
-pub use ::exchange::RoleSource;
 pub use client_certificate::certificate_names;
 pub use engine::EngineKind;
-pub use exchange::trace::{Draw, Sampler, Tracing};
+pub use exchange::RoleSource;
 pub use gate::{Gap, Gate, Models, Refused, RequestedModel, Terms, UnknownPaths};
 pub use meter::observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 pub use meter::{RuleKind, ServerKind, TokenRejection};
+pub use metering::trace::{Draw, Sampler, Tracing};
 pub use outbox::{Finished, Inbox, Missed, Notice, Outbox, ReportedRejection, Text, outbox};
 pub use plan::{Listen, ListenAddress, Plan, Upstream};
 pub use rejection::{Known, Rejection};
@@ -51,4 +51,4 @@ pub use start::{BoundListener, CapacityReading, CapacityUse, Running, StartError
 pub use upstream_profile::UpstreamProfile;
 pub use usage::Policy as UsagePolicy;
 
-pub(crate) use exchange::Exchange;
+pub(crate) use metering::Metering;

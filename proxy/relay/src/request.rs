@@ -43,12 +43,12 @@ use self::usage_policy::UsagePolicy;
 use crate::connections::Connections;
 use crate::engine::Engine;
 use crate::engine::net::client::Client;
-use crate::exchange::metered::Metered;
+use crate::metering::metered::Metered;
 use crate::response::interim::Interim;
 use crate::response::{ResponseBody, own, respond};
 use crate::session::{self, Handshake};
 use crate::upstream_profile::ClientKey;
-use crate::{Exchange, Passthrough, clock};
+use crate::{Metering, Passthrough, clock};
 
 /// Forwards one request and returns its response, whose body continues to read the upstream; `None` if the client left.
 pub(crate) async fn forward<E: Engine>(
@@ -144,7 +144,7 @@ fn open<E: Engine>(
             let tenancy = (resolve(&parts.headers), role);
             let started = (begun, *started_unix_ns);
             Metered::begin(worker, || {
-                Exchange::begin(worker, index, *route, &parts.headers, tenancy, started)
+                Metering::begin(worker, index, *route, &parts.headers, tenancy, started)
             })
         }
         Err(_) if upgrade => {
@@ -157,8 +157,8 @@ fn open<E: Engine>(
         }
         Err(_) => Metered::not(worker),
     };
-    let client_key =
-        metered.with(|exchange| ClientKey::of(exchange.core.tenant().map(|tenant| &**tenant), client.peer()));
+    let client_key = metered
+        .with(|metering| ClientKey::of(metering.exchange.tenant().map(|tenant| &**tenant), client.peer()));
     let client_key = client_key.unwrap_or_else(|| ClientKey::of(None, client.peer()));
     let route = route.map(|route| route.speaks);
     let policy = UsagePolicy { upstream, profile, client: client_key, now: begun };
@@ -193,7 +193,7 @@ impl Opened {
             let (peer, is_tls) = (in_flight.client.peer(), in_flight.client.is_tls());
             forwarded::append(&mut parts.headers, Sender { peer, is_trusted, is_tls });
         }
-        in_flight.metered.borrow_mut().with(|exchange| exchange.trace_onward(&mut parts.headers));
+        in_flight.metered.borrow_mut().with(|metering| metering.trace_onward(&mut parts.headers));
         let mut upload = Upload::new(body, resolver, &in_flight, begun);
 
         async move {

@@ -48,7 +48,7 @@ pub(crate) async fn respond<E: Engine>(
     };
     let shown = {
         let mut metered = in_flight.metered.borrow_mut();
-        let shown = metered.with(|exchange| exchange.response_head(head.status.as_u16(), &head.headers, at));
+        let shown = metered.with(|metering| metering.response_head(head.status.as_u16(), &head.headers, at));
         if shown == Some(None) {
             // Not a metered kind of answer.
             worker.passthrough(Passthrough::Path);

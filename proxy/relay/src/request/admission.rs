@@ -18,7 +18,7 @@ use crate::engine::ClientBody;
 use crate::limits;
 use crate::rejection::Known;
 use crate::state::WorkerState;
-use crate::{Exchange, Gap, Gate, RequestedModel, Terms, UnknownPaths, UsageStep};
+use crate::{Gap, Gate, Metering, RequestedModel, Terms, UnknownPaths, UsageStep};
 
 /// An admitted request: its body, if it had to be buffered, and the terms of its tenant.
 type Admitted = (Option<Gathered>, Terms);
@@ -46,46 +46,46 @@ async fn admit_spending<B: ClientBody>(
     upload: &mut Upload<B>,
     gate: &Gate,
 ) -> Result<Admitted, Stop> {
-    let asks = in_flight.metered.borrow_mut().with(|exchange| exchange.core.tenant().is_none());
+    let asks = in_flight.metered.borrow_mut().with(|metering| metering.exchange.tenant().is_none());
     let mut gathered = None;
     if asks == Some(true) {
         let body = gather(in_flight, upload).await?;
         if matches!(body, Gathered::Not) {
-            in_flight.metered.borrow_mut().with(|exchange| exchange.resolve_tenant());
+            in_flight.metered.borrow_mut().with(|metering| metering.resolve_tenant());
         }
         gathered = Some(body);
     }
-    refuse_if(in_flight, |exchange| over_budget(gate, exchange))?;
-    let terms = in_flight.metered.borrow_mut().with(|exchange| {
-        let terms = exchange.core.tenant().map(|tenant| gate.terms(tenant)).unwrap_or_default();
+    refuse_if(in_flight, |metering| over_budget(gate, metering))?;
+    let terms = in_flight.metered.borrow_mut().with(|metering| {
+        let terms = metering.exchange.tenant().map(|tenant| gate.terms(tenant)).unwrap_or_default();
         if terms.unknown_paths == UnknownPaths::Meter {
-            exchange.core.read_by_shape();
+            metering.exchange.read_by_shape();
         }
         terms
     });
     let terms = terms.unwrap_or_default();
-    let gap = |exchange: &Exchange| match terms.unknown_paths {
-        UnknownPaths::Refuse if exchange.core.is_of_unknown_path() => Some(Gap::UnknownPath),
+    let gap = |metering: &Metering| match terms.unknown_paths {
+        UnknownPaths::Refuse if metering.exchange.is_of_unknown_path() => Some(Gap::UnknownPath),
         _ => None,
     };
-    refuse_if(in_flight, |exchange| unmetered(gate, exchange, gap(exchange)?))?;
-    let needs_body = in_flight.metered.borrow_mut().with(|exchange| {
-        let minds = exchange.core.tenant().is_some_and(|tenant| gate.models(tenant).is_some());
+    refuse_if(in_flight, |metering| unmetered(gate, metering, gap(metering)?))?;
+    let needs_body = in_flight.metered.borrow_mut().with(|metering| {
+        let minds = metering.exchange.tenant().is_some_and(|tenant| gate.models(tenant).is_some());
         let judges = minds || terms.refuse_unreadable;
         terms.refuse_uncountable
-            || exchange.core.is_decided_by_body()
-            || judges && !exchange.core.is_readable()
+            || metering.exchange.is_decided_by_body()
+            || judges && !metering.exchange.is_readable()
     });
     if needs_body == Some(true) && gathered.is_none() {
         let body = gather(in_flight, upload).await?;
         gathered = Some(body);
     }
-    let gap = |exchange: &Exchange| {
-        let is_read = exchange.core.is_readable() || exchange.core.is_of_unknown_path();
+    let gap = |metering: &Metering| {
+        let is_read = metering.exchange.is_readable() || metering.exchange.is_of_unknown_path();
         (terms.refuse_unreadable && !is_read).then_some(Gap::Unreadable)
     };
-    refuse_if(in_flight, |exchange| unmetered(gate, exchange, gap(exchange)?))?;
-    refuse_if(in_flight, |exchange| unpriced(gate, exchange))?;
+    refuse_if(in_flight, |metering| unmetered(gate, metering, gap(metering)?))?;
+    refuse_if(in_flight, |metering| unpriced(gate, metering))?;
     Ok((gathered, terms))
 }
 
@@ -96,9 +96,9 @@ pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), 
         return Ok(());
     };
     let step = in_flight.usage_step.get();
-    let is_gap = |exchange: &Exchange| match step {
-        _ if exchange.may_hide_counts() => true,
-        Some(UsageStep::ClientAsked) => !exchange.core.asks_for_usage(),
+    let is_gap = |metering: &Metering| match step {
+        _ if metering.may_hide_counts() => true,
+        Some(UsageStep::ClientAsked) => !metering.exchange.asks_for_usage(),
         None | Some(UsageStep::Injected | UsageStep::Continuous | UsageStep::SentUnasked) => false,
         // A request that the editor reads as unstreamed may stream by another reading.
         Some(
@@ -107,10 +107,10 @@ pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), 
             | UsageStep::Unreadable
             | UsageStep::Observed
             | UsageStep::NotStreamed,
-        ) => exchange.core.asks_for_frames(),
+        ) => metering.exchange.asks_for_frames(),
     };
-    let gap = |exchange: &Exchange| is_gap(exchange).then_some(Gap::Uncountable);
-    refuse_if(in_flight, |exchange| unmetered(gate, exchange, gap(exchange)?))
+    let gap = |metering: &Metering| is_gap(metering).then_some(Gap::Uncountable);
+    refuse_if(in_flight, |metering| unmetered(gate, metering, gap(metering)?))
 }
 
 /// Buffers a body that must be read before it may pass. A request without memory for its body is rejected: without its
@@ -118,7 +118,7 @@ pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), 
 async fn gather<B: ClientBody>(in_flight: &InFlight, upload: &mut Upload<B>) -> Result<Gathered, Stop> {
     let body = upload.gather(limits::GATHERED_BYTES).await?;
     if matches!(body, Gathered::Crowded) {
-        let dialect = in_flight.metered.borrow_mut().with(|exchange| exchange.core.dialect());
+        let dialect = in_flight.metered.borrow_mut().with(|metering| metering.exchange.dialect());
         return Err(Answer::no_gather_room(dialect.unwrap_or(Dialect::Unknown)).into());
     }
     Ok(body)
@@ -131,22 +131,24 @@ async fn admit_attached<B: ClientBody>(
     (mut gathered, terms): Admitted,
     is_batch: bool,
 ) -> Result<Admitted, Stop> {
-    let may_detach = in_flight.metered.borrow_mut().with(|exchange| exchange.core.dialect().stores_answers());
+    let may_detach =
+        in_flight.metered.borrow_mut().with(|metering| metering.exchange.dialect().stores_answers());
     if gathered.is_none() && may_detach == Some(true) {
         gathered = Some(gather(in_flight, upload).await?);
     }
-    refuse_if(in_flight, |exchange| {
-        (is_batch || exchange.core.asks_background()).then(|| Answer::detached(exchange.core.dialect()))
+    refuse_if(in_flight, |metering| {
+        (is_batch || metering.exchange.asks_background())
+            .then(|| Answer::detached(metering.exchange.dialect()))
     })?;
     Ok((gathered, terms))
 }
 
 /// Rejects a request with the answer that `why` makes of its exchange, which then ends without a record.
-fn refuse_if(in_flight: &InFlight, why: impl FnOnce(&Exchange) -> Option<Answer>) -> Result<(), Stop> {
+fn refuse_if(in_flight: &InFlight, why: impl FnOnce(&Metering) -> Option<Answer>) -> Result<(), Stop> {
     let mut metered = in_flight.metered.borrow_mut();
-    let answer = metered.with(|exchange| {
-        let answer = why(exchange)?;
-        exchange.refused(answer.refusal, answer.status.as_u16());
+    let answer = metered.with(|metering| {
+        let answer = why(metering)?;
+        metering.refused(answer.refusal, answer.status.as_u16());
         Some(answer)
     });
     let Some(answer) = answer.flatten() else { return Ok(()) };
@@ -154,23 +156,23 @@ fn refuse_if(in_flight: &InFlight, why: impl FnOnce(&Exchange) -> Option<Answer>
     Err(answer.into())
 }
 
-fn over_budget(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
-    Some(Answer::over_budget(exchange.core.dialect(), gate.refused(exchange.core.tenant()?)?))
+fn over_budget(gate: &Gate, metering: &Metering) -> Option<Answer> {
+    Some(Answer::over_budget(metering.exchange.dialect(), gate.refused(metering.exchange.tenant()?)?))
 }
 
-fn unpriced(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
-    let tenant = exchange.core.tenant()?;
+fn unpriced(gate: &Gate, metering: &Metering) -> Option<Answer> {
+    let tenant = metering.exchange.tenant()?;
     let models = gate.models(tenant)?;
-    let (provider, upstream) = exchange.place();
+    let (provider, upstream) = metering.place();
     // If two names are possible, the server may use either.
-    let message = exchange.core.models().find_map(|model| {
+    let message = metering.exchange.models().find_map(|model| {
         models.refused(tenant, &RequestedModel { model, provider: &provider, upstream: &upstream })
     })?;
-    Some(Answer::unpriced(exchange.core.dialect(), message))
+    Some(Answer::unpriced(metering.exchange.dialect(), message))
 }
 
-fn unmetered(gate: &Gate, exchange: &Exchange, gap: Gap) -> Option<Answer> {
-    Some(Answer::unmetered(exchange.core.dialect(), gap, gate.message(exchange.core.tenant()?, gap)))
+fn unmetered(gate: &Gate, metering: &Metering, gap: Gap) -> Option<Answer> {
+    Some(Answer::unmetered(metering.exchange.dialect(), gap, gate.message(metering.exchange.tenant()?, gap)))
 }
 
 /// Checks the gate, if there is one, for a request that would become a tunnel. `session`: the dialect of its messages,

@@ -220,7 +220,7 @@ impl<B: ClientBody> Upload<B> {
                     }
                 }
                 if let Some(bytes) = frame.data_ref() {
-                    in_flight.metered.borrow_mut().with(|exchange| exchange.core.request_body(bytes));
+                    in_flight.metered.borrow_mut().with(|metering| metering.exchange.request_body(bytes));
                 }
                 if (frame.is_trailers() || body.is_end_stream()) && !in_flight.is_complete() {
                     in_flight.complete(clock::now());

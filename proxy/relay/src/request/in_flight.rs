@@ -10,11 +10,11 @@ use meter::{DEFAULT_TENANT, Tick};
 use crate::engine::net::client::Client;
 use crate::engine::net::pace::Pace;
 use crate::engine::net::stream::Stream;
-use crate::exchange::metered::Metered;
 use crate::holder::{Holder, Key};
+use crate::metering::metered::Metered;
 use crate::state::WorkerState;
 use crate::watched::Watched;
-use crate::{Exchange, Refusal, UsageStep, clock};
+use crate::{Metering, Refusal, UsageStep, clock};
 
 /// The state of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl InFlight {
             client.take_waited();
         }
         let tenant = || {
-            let tenant = metered.exchange()?.core.tenant()?;
+            let tenant = metered.metering()?.exchange.tenant()?;
             (**tenant != *DEFAULT_TENANT).then(|| Key::Tenant(Arc::clone(tenant)))
         };
         let of_tenant = || Some(worker.capacities.holders.of(tenant()?));
@@ -146,7 +146,7 @@ impl InFlight {
     /// Records that the request body was forwarded completely.
     pub(crate) fn complete(&self, at: Tick) {
         self.upload.set(UploadState::Complete(at));
-        self.metered.borrow_mut().with(|exchange| exchange.request_complete(at));
+        self.metered.borrow_mut().with(|metering| metering.request_complete(at));
     }
 
     pub(crate) fn is_complete(&self) -> bool {
@@ -163,7 +163,7 @@ impl InFlight {
     pub(crate) fn spent(&self, from: Tick) {
         let mut metered = self.metered.borrow_mut();
         if metered.is_watching() {
-            metered.with(|exchange| exchange.spent(clock::read().since(from)));
+            metered.with(|metering| metering.spent(clock::read().since(from)));
         }
     }
 
@@ -172,7 +172,7 @@ impl InFlight {
         if self.is_http1 {
             let ns = self.client.take_waited();
             if ns > 0 {
-                self.metered.borrow_mut().with(|exchange| exchange.core.add_client_wait(ns));
+                self.metered.borrow_mut().with(|metering| metering.exchange.add_client_wait(ns));
             }
         }
     }
@@ -184,8 +184,8 @@ impl Drop for InFlight {
         self.waited();
         if self.uploading.is_over() && self.is_sending() {
             // Its connection was closed for another one; its client did not leave.
-            let ended = |exchange: &mut Exchange| {
-                exchange.answered_locally(Refusal::UpstreamFull, 503, clock::now());
+            let ended = |metering: &mut Metering| {
+                metering.answered_locally(Refusal::UpstreamFull, 503, clock::now());
             };
             self.metered.borrow_mut().with(ended);
         }

@@ -17,7 +17,7 @@ use super::usage_policy::UsagePolicy;
 use crate::capacity::Permit;
 use crate::engine::{BodyError, ClientBody};
 use crate::upstream_profile::ClientKey;
-use crate::{Exchange, UsageStep, clock, limits};
+use crate::{Metering, UsageStep, clock, limits};
 
 /// A request before it was edited.
 pub(crate) struct Original {
@@ -56,7 +56,7 @@ pub(crate) async fn settle<B: ClientBody>(
         }
         (Some(Speaks::Anything), _) => {
             // With budgets enforced, the shape of the body has decided the dialect.
-            let dialect = in_flight.metered.borrow_mut().with(|exchange| exchange.core.dialect());
+            let dialect = in_flight.metered.borrow_mut().with(|metering| metering.exchange.dialect());
             Ok((dialect.and_then(|dialect| policy.askable(dialect, headers)), gathered))
         }
         (_, question) => Ok((question, gathered)),
@@ -64,7 +64,7 @@ pub(crate) async fn settle<B: ClientBody>(
 }
 
 fn question_by_body(in_flight: &InFlight, policy: UsagePolicy<'_>, headers: &HeaderMap) -> Option<Question> {
-    let facts = |exchange: &mut Exchange| (exchange.core.dialect(), exchange.core.asks_for_frames());
+    let facts = |metering: &mut Metering| (metering.exchange.dialect(), metering.exchange.asks_for_frames());
     let (dialect, asks_for_frames) = in_flight.metered.borrow_mut().with(facts)?;
     let question = policy.askable(dialect, headers);
     match dialect {
@@ -107,13 +107,13 @@ pub(crate) async fn inject<B: ClientBody>(
         }
     };
     // The meter's panic guard: if the edit fails, the request is forwarded unchanged, unmetered.
-    let edited = in_flight.metered.borrow_mut().with(|exchange| {
-        if !exchange.core.asks_for_frames() {
+    let edited = in_flight.metered.borrow_mut().with(|metering| {
+        if !metering.exchange.asks_for_frames() {
             return Err(UsageStep::NotStreamed);
         }
         match usage::inject_usage(&body, options) {
             Injection::Edit { edit, added, plain } => {
-                exchange.core.asked_more(Some(added));
+                metering.exchange.asked_more(Some(added));
                 let slices: Vec<Bytes> = edit.apply(&body).collect();
                 Ok((slices, edit.new_len(body.len()), added, plain))
             }
@@ -152,7 +152,7 @@ pub(crate) fn is_refusal(status: StatusCode) -> bool {
 impl Original {
     /// The original request, to be sent now.
     pub(crate) fn request<B: ClientBody>(&self, in_flight: &Rc<InFlight>) -> Request<Upload<B>> {
-        in_flight.metered.borrow_mut().with(|exchange| exchange.core.asked_more(None));
+        in_flight.metered.borrow_mut().with(|metering| metering.exchange.asked_more(None));
         let body = Upload::again(self.body.clone(), self.trailers.clone(), in_flight);
         Request::from_parts(self.parts.clone(), body)
     }

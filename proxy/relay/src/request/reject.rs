@@ -44,7 +44,7 @@ pub(crate) fn reject(in_flight: &InFlight, answer: Answer) -> Answer {
     in_flight.worker.refuse(answer.refusal);
     let status = answer.status.as_u16();
     let mut metered = in_flight.metered.borrow_mut();
-    metered.with(|exchange| exchange.answered_locally(answer.refusal, status, clock::now()));
+    metered.with(|metering| metering.answered_locally(answer.refusal, status, clock::now()));
     metered.finish();
     answer
 }

@@ -40,7 +40,7 @@ pub(crate) async fn send<E: Engine>(
     let mut is_counted = false;
     let mut count = || {
         if !std::mem::replace(&mut is_counted, true) {
-            in_flight.metered.borrow_mut().with(|exchange| exchange.core.sent());
+            in_flight.metered.borrow_mut().with(|metering| metering.exchange.sent());
         }
     };
     let (mut since, mut refusals) = (begun, 0);

@@ -56,7 +56,7 @@ pub(crate) fn admit_whole<E: Engine>(
     let mut upload = if is_gated {
         Upload::new(Whole(body.clone()), resolver, &in_flight, begun)
     } else {
-        in_flight.metered.borrow_mut().with(|exchange| exchange.core.request_body(&body));
+        in_flight.metered.borrow_mut().with(|metering| metering.exchange.request_body(&body));
         in_flight.complete(begun);
         Upload::empty(&in_flight)
     };

@@ -8,8 +8,8 @@ use usage::Cuts;
 
 use crate::connections::{UpstreamConnection, UpstreamResponse};
 use crate::engine::{Connection, Engine};
-use crate::exchange::metered::Metered;
-use crate::{Exchange, clock, limits};
+use crate::metering::metered::Metered;
+use crate::{Metering, clock, limits};
 
 /// The rest of an answer.
 pub(super) struct Rest<E: Engine> {
@@ -37,9 +37,9 @@ impl<E: Engine> Rest<E> {
         });
         let Some(Ok(frame)) = frame.await else { return false };
         let Ok(bytes) = frame.into_data() else { return false };
-        let is_open = self.metered.with(|exchange: &mut Exchange| {
-            exchange.response_body(&bytes, clock::now(), &mut Cuts::default());
-            exchange.core.is_counted_at_its_end()
+        let is_open = self.metered.with(|metering: &mut Metering| {
+            metering.response_body(&bytes, clock::now(), &mut Cuts::default());
+            metering.exchange.is_counted_at_its_end()
         });
         is_open == Some(true)
     }

@@ -18,7 +18,7 @@ use super::edit::Edit;
 use super::rest::Rest;
 use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
 use crate::engine::{Connection, Cut, Engine};
-use crate::exchange::metered::Metered;
+use crate::metering::metered::Metered;
 use crate::request::in_flight::{InFlight, UploadState};
 use crate::{clock, limits};
 
@@ -194,7 +194,7 @@ impl<E: Engine> Body for Tee<E> {
                     // not the cause.
                     if in_flight.upload.get() != UploadState::Failed {
                         let mut metered = in_flight.metered.borrow_mut();
-                        metered.with(|exchange| exchange.upstream_cut(clock::now()));
+                        metered.with(|metering| metering.upstream_cut(clock::now()));
                         metered.finish();
                     }
                     if let Some(bytes) = held(&mut this.edit) {
@@ -249,7 +249,7 @@ impl<E: Engine> Drop for Tee<E> {
         }
         let in_flight = &self.in_flight;
         if self.state == State::Open
-            && in_flight.metered.borrow_mut().with(|exchange| exchange.client_left(clock::now()))
+            && in_flight.metered.borrow_mut().with(|metering| metering.client_left(clock::now()))
                 == Some(true)
             && let (Some(connection), Some(body)) = (self.connection.take(), self.body.take())
         {
@@ -271,7 +271,7 @@ pub(crate) fn end<E: Engine>(
 ) {
     {
         let mut metered = in_flight.metered.borrow_mut();
-        metered.with(|exchange| exchange.response_end(at));
+        metered.with(|metering| metering.response_end(at));
         metered.finish();
     }
     let Some(mut connection) = connection else { return };
@@ -301,10 +301,10 @@ fn show(
     if metered.is_watching() {
         *slices = slices.wrapping_add(1);
         let begun = slices.is_multiple_of(limits::SPENT_SAMPLE).then(clock::read);
-        metered.with(|exchange| exchange.response_body(&bytes, at, cuts));
+        metered.with(|metering| metering.response_body(&bytes, at, cuts));
         if let Some(begun) = begun {
             let ns = clock::read().since(begun).saturating_mul(u64::from(limits::SPENT_SAMPLE));
-            metered.with(|exchange| exchange.spent(ns));
+            metered.with(|metering| metering.spent(ns));
         }
     }
     // A failed meter marks nothing more: the bytes held for it are forwarded now.
@@ -347,7 +347,7 @@ fn waited(in_flight: &InFlight, handed: &mut Option<(Tick, usize)>) {
         in_flight.downloading.moved(bytes);
         let ns = clock::now().since(handed);
         if ns >= limits::CLIENT_WAIT_MIN_NS {
-            in_flight.metered.borrow_mut().with(|exchange| exchange.core.add_client_wait(ns));
+            in_flight.metered.borrow_mut().with(|metering| metering.exchange.add_client_wait(ns));
         }
     }
 }

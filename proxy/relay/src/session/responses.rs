@@ -10,9 +10,9 @@ use scan::{Dialect, Event, Links, MessageKind, Name, Names};
 use tenant::TenantIdentity;
 
 use super::messages::Message;
-use crate::exchange::metered::Metered;
+use crate::metering::metered::Metered;
 use crate::state::WorkerState;
-use crate::{Exchange, Passthrough, clock};
+use crate::{Metering, Passthrough, clock};
 
 /// The responses of one session that have not ended.
 pub(super) struct Responses {
@@ -183,7 +183,7 @@ impl Responses {
                     (response.kind, response.id) = (Kind::Response, Name::cut(message.names.id().as_bytes()));
                     response.read(message, at);
                     response.answered_by(&stated);
-                    response.metered.with(Exchange::accept);
+                    response.metered.with(Metering::accept);
                 }
             }
             MessageKind::Part | MessageKind::Done => {
@@ -250,7 +250,7 @@ impl Responses {
         for mut response in self.open.drain(..) {
             match response.failed_at {
                 Some(_) => response.leave(),
-                None => drop(response.metered.with(|exchange| exchange.upstream_cut(clock::now()))),
+                None => drop(response.metered.with(|metering| metering.upstream_cut(clock::now()))),
             }
         }
     }
@@ -258,7 +258,7 @@ impl Responses {
     /// Ends every response because the server's messages can no longer be read.
     pub(super) fn unreadable(&mut self) {
         for mut response in self.open.drain(..) {
-            response.metered.with(|exchange| exchange.meter_failed(clock::now()));
+            response.metered.with(|metering| metering.meter_failed(clock::now()));
         }
     }
 
@@ -298,9 +298,9 @@ impl Responses {
         let mut response = self.open.remove(place);
         // A cancelled response has neither: the client, or the speaker's next words, broke it off.
         let is_whole = message.events.iter().any(|event| matches!(event, Event::Done | Event::Error));
-        response.metered.with(|exchange| match is_whole {
-            true => exchange.response_end(at),
-            false => exchange.cancelled(at),
+        response.metered.with(|metering| match is_whole {
+            true => metering.response_end(at),
+            false => metering.cancelled(at),
         });
     }
 
@@ -311,7 +311,7 @@ impl Responses {
             self.turn_end = None;
         }
         let place = self.begin(kind, message, model, begun)?;
-        self.open[place].metered.with(Exchange::accept);
+        self.open[place].metered.with(Metering::accept);
         Some(place)
     }
 
@@ -339,7 +339,7 @@ impl Responses {
         let metered = Metered::begin(&self.worker, || {
             let origin = &self.origin;
             let tenancy = (origin.tenant.clone().into(), origin.role);
-            let exchange = Exchange::begin_in_session(
+            let metering = Metering::begin_in_session(
                 &self.worker,
                 origin.upstream,
                 dialect,
@@ -347,7 +347,7 @@ impl Responses {
                 tenancy,
                 at,
             );
-            exchange.asked_in_session(model, links, &request, at)
+            metering.asked_in_session(model, links, &request, at)
         });
         if !metered.is_watching() {
             return None;
@@ -372,23 +372,23 @@ impl Drop for Responses {
 
 impl PendingResponse {
     fn read(&mut self, message: Message<'_>, at: Tick) {
-        self.metered.with(|exchange| {
-            exchange.core.name_answer(message.names, message.envelope.conversation);
-            exchange.message(message.events, message.extent, at);
-            exchange.spent(clock::read().since(at));
+        self.metered.with(|metering| {
+            metering.exchange.name_answer(message.names, message.envelope.conversation);
+            metering.message(message.events, message.extent, at);
+            metering.spent(clock::read().since(at));
         });
     }
 
     /// Records the model that the server states for the session, where the response itself names none.
     fn answered_by(&mut self, model: &Name) {
         let names = Names { model: model.shared(), ..Names::default() };
-        self.metered.with(|exchange| exchange.core.name_answer(&names, Name::default()));
+        self.metered.with(|metering| metering.exchange.name_answer(&names, Name::default()));
     }
 
     /// Ends the response because no more of it will be read.
     fn leave(mut self) {
         if let Some(at) = self.failed_at {
-            self.metered.with(|exchange| exchange.response_end(at));
+            self.metered.with(|metering| metering.response_end(at));
         }
     }
 }

@@ -220,13 +220,13 @@ impl Transfer {
 
     /// Notes that the client left.
     fn gone(&self) -> Finish {
-        self.in_flight.metered.borrow_mut().with(|exchange| exchange.client_left(clock::now()));
+        self.in_flight.metered.borrow_mut().with(|metering| metering.client_left(clock::now()));
         Finish::Gone
     }
 
     /// Notes that the request was sent completely.
     fn was_sent(&self) {
-        self.in_flight.metered.borrow_mut().with(|exchange| exchange.core.sent());
+        self.in_flight.metered.borrow_mut().with(|metering| metering.exchange.sent());
         if let UploadState::Complete(at) = self.in_flight.upload.get() {
             self.in_flight.spent(at);
         }
@@ -255,7 +255,7 @@ impl Transfer {
     fn end(&mut self, at: Tick, pool: &Pool) {
         let is_cut = matches!(self.state, State::Cut);
         let mut metered = self.in_flight.metered.borrow_mut();
-        metered.with(|exchange| if is_cut { exchange.upstream_cut(at) } else { exchange.response_end(at) });
+        metered.with(|metering| if is_cut { metering.upstream_cut(at) } else { metering.response_end(at) });
         metered.finish();
         let connection = self.connection.take();
         let is_leaving = self.in_flight.worker.leaving.is_ordered();
@@ -336,7 +336,7 @@ impl Transfer {
         policy::check_response(status, map, false).map_err(invalid)?;
         let shown = {
             let mut metered = in_flight.metered.borrow_mut();
-            let shown = metered.with(|exchange| exchange.response_head(start.code, map, at));
+            let shown = metered.with(|metering| metering.response_head(start.code, map, at));
             if shown == Some(None) {
                 in_flight.worker.passthrough(Passthrough::Path);
                 metered.finish();
@@ -548,10 +548,10 @@ fn show(in_flight: &InFlight, slices: &mut u32, data: &[u8], at: Tick, cuts: &mu
     }
     *slices = slices.wrapping_add(1);
     let begun = slices.is_multiple_of(limits::SPENT_SAMPLE).then(clock::read);
-    metered.with(|exchange| exchange.response_body(data, at, cuts));
+    metered.with(|metering| metering.response_body(data, at, cuts));
     if let Some(begun) = begun {
         let ns = clock::read().since(begun).saturating_mul(u64::from(limits::SPENT_SAMPLE));
-        metered.with(|exchange| exchange.spent(ns));
+        metered.with(|metering| metering.spent(ns));
     }
     metered.is_watching()
 }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use exchange::{CallerFacts, UsageHabits};
 use meter::{Close, Record, Tick};
 
-use super::Exchange;
+use super::Metering;
 use super::in_flight_guard::InFlightGuard;
 use crate::outbox::Text;
 use crate::{Class, Dropped, Passthrough, Refusal};
 
-impl Exchange {
+impl Metering {
     /// Ends the exchange, once. `refusal` is the reason of the proxy's own answer, if there is one.
     pub(super) fn end(&mut self, close: Close, refusal: Option<Refusal>, at: Tick) {
-        if !self.core.is_inference() {
+        if !self.exchange.is_inference() {
             return self.dismiss(at);
         }
         // First of all, so that nothing that fails below can leave them behind.
@@ -25,7 +25,7 @@ impl Exchange {
         // It may end before its request is complete.
         self.request_complete(at);
         let caller = self.caller_facts();
-        let Some(mut ended) = self.core.end(close, load, at, caller) else {
+        let Some(mut ended) = self.exchange.end(close, load, at, caller) else {
             // Nothing of inference was seen: the guard leaves the gauge, and there is no record.
             return self.worker.passthrough(Passthrough::Path);
         };
@@ -33,7 +33,7 @@ impl Exchange {
             self.gauges.unlabel();
         }
         if ended.was_unknown || ended.is_renamed {
-            self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.core.model_name(), true);
+            self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.exchange.model_name(), true);
             guard.slot = self.gauges.slot();
         }
         self.learn(ended.habits, at);
@@ -89,8 +89,10 @@ impl Exchange {
             observer.end(slot, &record);
             guard.taken = false;
         }
-        observer
-            .overhead(if self.core.is_streamed() { Class::Stream } else { Class::Body }, self.overhead_ns);
+        observer.overhead(
+            if self.exchange.is_streamed() { Class::Stream } else { Class::Body },
+            self.overhead_ns,
+        );
         match self.worker.outbox.put(record, text) {
             Ok(()) if counted_elsewhere => observer.abandon(slot),
             Ok(()) => {}

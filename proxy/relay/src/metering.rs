@@ -1,7 +1,6 @@
-//! One metered exchange of a worker, whatever engine carries it: the exchange itself, which knows no worker, and the
-//! worker's part of it, which are gauges, the upstream's profile, the trace, the text budget and the outbox. The engine
-//! hands in body slices in the order they pass and then an end; an exchange that is dropped without one is a client
-//! that left.
+//! The metering of one exchange by a worker, whatever engine carries it: the exchange itself, which knows no worker, and
+//! the worker's part: gauges, the upstream's profile, the trace, the text budget and the outbox. The engine passes body
+//! slices in the order in which it forwards them, and then an end. A drop without an end is a client that left.
 
 mod admission;
 mod end;
@@ -25,10 +24,10 @@ use crate::request::tenant::resolve_by_body;
 use crate::state::WorkerState;
 use crate::{Dropped, Refusal, ServerKind, UpstreamProfile, clock, limits};
 
-/// One metered exchange.
-pub(crate) struct Exchange {
+/// The metering of one exchange.
+pub(crate) struct Metering {
     /// The exchange without the worker.
-    pub(crate) core: exchange::Exchange,
+    pub(crate) exchange: exchange::Exchange,
     worker: Rc<WorkerState>,
     upstream: usize,
     origin: Origin,
@@ -47,7 +46,7 @@ struct Origin {
     position: TracePosition,
 }
 
-impl Exchange {
+impl Metering {
     /// Begins the exchange of a request on an inference path, whose head arrived at this tick and wall time, for the
     /// upstream with this index in the plan. The tenant rules have been applied to the head.
     pub(crate) fn begin(
@@ -61,13 +60,13 @@ impl Exchange {
         let plan = &worker.plan;
         let stall_ns = u64::try_from(plan.stall.as_nanos()).unwrap_or(u64::MAX);
         let setup = Setup { kind: worker.kind(upstream), role, stall_ns, tokens_max: plan.tokens_max };
-        let core = exchange::Exchange::begin(route, headers, tenant, setup, at);
+        let exchange = exchange::Exchange::begin(route, headers, tenant, setup, at);
         let mut position = TracePosition::of(headers, plan.trace.as_ref(), &worker.ids);
         if matches!(route.speaks, Speaks::Anything | Speaks::Root) {
             position.leave_untouched();
         }
         Self {
-            core,
+            exchange,
             worker: Rc::clone(worker),
             upstream,
             origin: Origin {
@@ -89,43 +88,43 @@ impl Exchange {
 
     /// The request is complete at the proxy: t0.
     pub(crate) fn request_complete(&mut self, at: Tick) {
-        self.core.request_complete(at);
+        self.exchange.request_complete(at);
         self.resolve_tenant();
     }
 
     /// Resolves the tenant by the body, as far as it was read.
     pub(crate) fn resolve_tenant(&mut self) {
-        resolve_by_body(&self.worker, self.core.tenant_resolution());
+        resolve_by_body(&self.worker, self.exchange.tenant_resolution());
     }
 
     /// The response head arrived. `None`: it is not an answer of a kind we meter, and the exchange
     /// is over without a record.
     pub(crate) fn response_head(&mut self, status: u16, headers: &HeaderMap, at: Tick) -> Option<Head> {
         let kind = self.kind();
-        let Some(head) = self.core.response_head(status, headers, kind, at) else {
+        let Some(head) = self.exchange.response_head(status, headers, kind, at) else {
             self.dismiss(at);
             return None;
         };
         let is_success = status < 400;
         if is_success
-            && self.core.wants_text(kind, self.profile().says_nothing(at))
-            && self.worker.plan.tokenized.contains(self.core.model_name())
+            && self.exchange.wants_text(kind, self.profile().says_nothing(at))
+            && self.worker.plan.tokenized.contains(self.exchange.model_name())
         {
             self.text = self.worker.texts.room_for(limits::KEPT_TEXT_BYTES);
             if self.text.is_some() {
-                self.core.keep_text(limits::KEPT_TEXT_BYTES);
+                self.exchange.keep_text(limits::KEPT_TEXT_BYTES);
             }
         }
         // An answer of no known dialect may turn out to be none of a model.
-        let is_answer = self.core.dialect() != Dialect::Unknown || self.core.is_streamed();
+        let is_answer = self.exchange.dialect() != Dialect::Unknown || self.exchange.is_streamed();
         let is_accepted = is_answer && is_success;
-        self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.core.model_name(), is_accepted);
+        self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.exchange.model_name(), is_accepted);
         if let Some(limits) = rate_limits(headers, || clock::wall_unix_ns() / 1_000_000) {
             let upstream = &self.worker.plan.upstreams[self.upstream].name;
             self.worker.observer.borrow_mut().rate_limits(self.gauges.slot(), upstream, &limits);
         }
         if status < 300
-            && let Some(added) = self.core.added()
+            && let Some(added) = self.exchange.added()
         {
             self.profile().accepts(added, at);
         }
@@ -137,7 +136,7 @@ impl Exchange {
 
     /// A slice of the response body was read at `at`. `cuts` takes what is to be cut out of it.
     pub(crate) fn response_body(&mut self, bytes: &[u8], at: Tick, cuts: &mut Cuts) {
-        match self.core.response_body(bytes, at, cuts) {
+        match self.exchange.response_body(bytes, at, cuts) {
             Ok(Some(output)) => {
                 if let Some(more) = self.gauges.raise_live(output) {
                     self.worker.observer.borrow_mut().live(self.gauges.slot(), more, 0);
@@ -156,7 +155,7 @@ impl Exchange {
     /// The client left at `at`, the time of the exchange's end. Returns true if the rest of the answer is to be shown
     /// to the exchange, which ends when it is dropped.
     pub(crate) fn client_left(&mut self, at: Tick) -> bool {
-        self.core.client_left(!self.worker.cutting.get(), at)
+        self.exchange.client_left(!self.worker.cutting.get(), at)
     }
 
     /// The response body ended cleanly.
@@ -171,19 +170,19 @@ impl Exchange {
 
     /// The proxy answered with `status` itself: no upstream could.
     pub(crate) fn answered_locally(&mut self, reason: Refusal, status: u16, at: Tick) {
-        self.core.answered_locally(status);
+        self.exchange.answered_locally(status);
         self.end(Close::Local, Some(reason), at);
     }
 
     /// The meter failed on what it was shown: nothing is known of the answer any more.
     pub(crate) fn meter_failed(&mut self, at: Tick) {
-        self.core.stop_reading();
+        self.exchange.stop_reading();
         self.end(Close::Local, None, at);
     }
 
     /// It was no exchange after all: it leaves the gauges without a record.
     fn dismiss(&mut self, at: Tick) {
-        self.core.dismiss();
+        self.exchange.dismiss();
         if self.gauges.leave(&mut self.worker.load(self.upstream), at).is_some() {
             self.gauges.abandon(&mut **self.worker.observer.borrow_mut());
         }
@@ -199,9 +198,9 @@ impl Exchange {
     }
 }
 
-impl Drop for Exchange {
+impl Drop for Metering {
     fn drop(&mut self) {
-        let left = self.core.left();
+        let left = self.exchange.left();
         let is_cut = left.is_none() && self.worker.cutting.get();
         let close = if is_cut { Close::Local } else { Close::ClientGone { whole: false } };
         self.end(close, None, left.unwrap_or_else(clock::now));
@@ -213,7 +212,7 @@ mod tests {
     /// The allocations of the exchange and of its scanner are most of the memory that a metered stream needs.
     #[test]
     fn exchange_meter_and_scanner_are_small() {
-        let (exchange, scanner) = (size_of::<super::Exchange>(), size_of::<scan::Scanner>());
-        assert!(exchange + scanner <= 2252, "{exchange} and {scanner} bytes");
+        let (metering, scanner) = (size_of::<super::Metering>(), size_of::<scan::Scanner>());
+        assert!(metering + scanner <= 2252, "{metering} and {scanner} bytes");
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use exchange::recorded;
 
-use super::Exchange;
+use super::Metering;
 use crate::rejection::Known;
 use crate::{Refusal, clock};
 
-impl Exchange {
+impl Metering {
     /// Returns the names of its provider and its upstream.
     pub(crate) fn place(&self) -> (Arc<str>, Arc<str>) {
         self.worker.place(self.upstream)
@@ -16,20 +16,20 @@ impl Exchange {
 
     /// Returns true if the answer to such a request may not say how many tokens it cost.
     pub(crate) fn may_hide_counts(&self) -> bool {
-        self.core.may_hide_counts(self.kind())
+        self.exchange.may_hide_counts(self.kind())
     }
 
     /// Its tenant may not spend, or not on this model. Nothing went upstream and nothing was generated, so
     /// there is no record that could be billed; the refusal is counted, and told to whom it may concern.
     pub(crate) fn refused(&mut self, reason: Refusal, status: u16) {
         self.dismiss(clock::now());
-        let Some(tenant) = self.core.tenant() else { return };
+        let Some(tenant) = self.exchange.tenant() else { return };
         self.worker.observer.borrow_mut().reject(tenant, reason);
         let known = Known {
             tenant: Arc::clone(tenant),
-            principal: self.core.principal().cloned(),
-            dialect: self.core.dialect(),
-            model: self.core.models().next().map(|model| recorded(model).into()),
+            principal: self.exchange.principal().cloned(),
+            dialect: self.exchange.dialect(),
+            model: self.exchange.models().next().map(|model| recorded(model).into()),
         };
         self.worker.report_rejection(self.upstream, (reason, status), Some(known));
     }

@@ -7,11 +7,11 @@ use http::{HeaderMap, StatusCode};
 use meter::{Close, Tick};
 use scan::{Dialect, Event, Extent, Links, Name};
 
-use super::Exchange;
+use super::Metering;
 use crate::clock;
 use crate::state::WorkerState;
 
-impl Exchange {
+impl Metering {
     /// An answer of a session begins, whose handshake has these fields.
     pub(crate) fn begin_in_session(
         worker: &Rc<WorkerState>,
@@ -29,20 +29,20 @@ impl Exchange {
     pub(crate) fn asked_in_session(mut self, model: Name, links: Links, request: &Name, at: Tick) -> Self {
         self.origin.request_id = checked_request_id(request.as_str().as_bytes()).map(Into::into);
         let status = StatusCode::SWITCHING_PROTOCOLS.as_u16();
-        self.core.request_in_session(model, links, status, at);
-        self.core.sent();
-        self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.core.model_name(), false);
+        self.exchange.request_in_session(model, links, status, at);
+        self.exchange.sent();
+        self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.exchange.model_name(), false);
         self
     }
 
     /// The server began the answer, so it accepted the model.
     pub(crate) fn accept(&mut self) {
-        self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.core.model_name(), true);
+        self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.exchange.model_name(), true);
     }
 
     /// A message of the answer was read at `at`.
     pub(crate) fn message(&mut self, events: &[Event], extent: Option<Extent>, at: Tick) {
-        if let Some(output) = extent.and_then(|extent| self.core.message(events, extent, at))
+        if let Some(output) = extent.and_then(|extent| self.exchange.message(events, extent, at))
             && let Some(more) = self.gauges.raise_live(output)
         {
             self.worker.observer.borrow_mut().live(self.gauges.slot(), more, 0);
