@@ -24,6 +24,7 @@ mod watched;
 mod capacity;
 mod client_certificate;
 pub mod clock;
+mod control;
 mod drain;
 pub mod gate;
 mod holder;
@@ -37,6 +38,7 @@ pub mod shares;
 pub mod upstream_profile;
 
 pub use client_certificate::certificate_names;
+pub use control::Control;
 pub use engine::EngineKind;
 pub use exchange::RoleSource;
 pub use gate::{Gap, Gate, Models, Refused, RequestedModel, Terms, UnknownPaths};

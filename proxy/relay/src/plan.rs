@@ -12,7 +12,7 @@ use connect::Target;
 use rustls::ServerConfig;
 use usage::Policy;
 
-use crate::{EngineKind, Gate, RoleSource, ServerKind, Shares, Tracing};
+use crate::{EngineKind, RoleSource, ServerKind, Shares, Tracing};
 
 /// One upstream and the listeners by which clients reach it.
 #[derive(Clone, Debug)]
@@ -95,10 +95,6 @@ pub struct Plan {
     pub upstreams: Vec<Upstream>,
     /// The engine that carries the bytes.
     pub engine: EngineKind,
-    /// The current tenant rules.
-    pub tenants: Arc<tenant::Live>,
-    /// The rejected tenants; `None` if budgets are not enforced.
-    pub gate: Option<Arc<Gate>>,
     /// True if requests that the proxy answers and that make no record are reported.
     pub report_rejections: bool,
     /// Models with a tokenizer in the control plane, for servers that report no count.

@@ -255,7 +255,7 @@ impl Session {
 
     /// Returns true if a message of the client begins, and is checked before it goes upstream.
     fn is_next_checked(&self) -> bool {
-        let (Some(gate), Some(sent)) = (&self.worker.plan.gate, &self.sent) else { return false };
+        let (Some(gate), Some(sent)) = (&self.worker.control.gate, &self.sent) else { return false };
         if !sent.frames().is_between_messages() {
             return false;
         }
@@ -281,13 +281,13 @@ impl Session {
     /// Returns the answer to any request of a tenant that is over a limit.
     fn over_budget(&self) -> Option<Answer> {
         let origin = &self.responses.origin;
-        let refused = self.worker.plan.gate.as_ref()?.refused(&origin.tenant.tenant)?;
+        let refused = self.worker.control.gate.as_ref()?.refused(&origin.tenant.tenant)?;
         Some(Answer::over_budget(origin.dialect, refused))
     }
 
     /// Returns the answer to a message that is refused, in which `model` is asked for.
     fn answer(&self, message: Option<Message<'_>>, model: &Name) -> Option<Answer> {
-        let gate = self.worker.plan.gate.as_ref()?;
+        let gate = self.worker.control.gate.as_ref()?;
         let origin = &self.responses.origin;
         let tenant = &origin.tenant.tenant;
         let asks = match message.map(|message| message.envelope.kind) {

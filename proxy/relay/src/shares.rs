@@ -24,18 +24,3 @@ pub struct Shares {
     /// Sockets of clients and upstreams together; the process needs its other descriptors for other files.
     pub sockets: usize,
 }
-
-impl Default for Shares {
-    fn default() -> Self {
-        Self {
-            body_idle: Duration::from_secs(30),
-            body_min_rate_bytes: 128,
-            body_time: Duration::from_secs(300),
-            client_stall: Duration::from_secs(120),
-            gather_room_bytes: 64 * 1024 * 1024,
-            upstream_connections: 4096,
-            h2_streams: 256,
-            sockets: usize::MAX,
-        }
-    }
-}

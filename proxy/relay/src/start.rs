@@ -16,7 +16,7 @@ use crate::listen::listen;
 use crate::outbox::Outbox;
 use crate::state::Capacities;
 use crate::worker::{self, Start, WorkerListener};
-use crate::{ListenAddress, Observer, Plan, UpstreamProfile, limits};
+use crate::{Control, ListenAddress, Observer, Plan, UpstreamProfile, limits};
 
 /// Starts the workers. When it returns, every address is bound and connections are accepted.
 ///
@@ -29,6 +29,7 @@ use crate::{ListenAddress, Observer, Plan, UpstreamProfile, limits};
 /// If the number of observers differs from the plan's number of workers, or that is zero.
 pub fn start(
     plan: Plan,
+    control: Control,
     observers: Vec<Box<dyn Observer + Send>>,
     outbox: Outbox,
 ) -> Result<Running, StartError> {
@@ -88,6 +89,7 @@ pub fn start(
         running.in_flight.push(Arc::clone(&in_flight));
         let start = Start {
             plan: Arc::clone(&plan),
+            control: control.clone(),
             observer,
             outbox: outbox.clone(),
             loads: running.loads.clone(),

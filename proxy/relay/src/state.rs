@@ -19,12 +19,16 @@ use crate::engine::net::read_budget::Turn;
 use crate::holder::Holders;
 use crate::outbox::Outbox;
 use crate::rejection::{Known, Rejection};
-use crate::{Dropped, Observer, Passthrough, Plan, Refusal, ServerKind, UpstreamProfile, UsageStep, clock};
+use crate::{
+    Control, Dropped, Observer, Passthrough, Plan, Refusal, ServerKind, UpstreamProfile, UsageStep, clock,
+};
 
 /// The state of one worker.
 pub(crate) struct WorkerState {
     /// The effective settings.
     pub(crate) plan: Arc<Plan>,
+    /// The tenant rules and the gate.
+    pub(crate) control: Control,
     /// The worker's cells.
     pub(crate) observer: RefCell<Box<dyn Observer>>,
     /// The queue of finished records.

@@ -34,11 +34,12 @@ use crate::redirected;
 use crate::request::forward;
 use crate::state::{Capacities, WorkerState, contain};
 use crate::sweep::sweep;
-use crate::{Dropped, EngineKind, Observer, Plan, UpstreamProfile, clock, limits};
+use crate::{Control, Dropped, EngineKind, Observer, Plan, UpstreamProfile, clock, limits};
 
 /// The parts of which a worker is started.
 pub(crate) struct Start {
     pub(crate) plan: Arc<Plan>,
+    pub(crate) control: Control,
     pub(crate) observer: Box<dyn Observer + Send>,
     pub(crate) outbox: Outbox,
     pub(crate) loads: Vec<Arc<Mutex<meter::Load>>>,
@@ -77,10 +78,22 @@ pub(crate) fn run(start: Start) -> io::Result<()> {
 }
 
 async fn serve<E: Engine>(start: Start) -> io::Result<()> {
-    let Start { plan, observer, outbox, loads, profiles, capacities, texts, listeners, in_flight, mut phase } =
-        start;
+    let Start {
+        plan,
+        control,
+        observer,
+        outbox,
+        loads,
+        profiles,
+        capacities,
+        texts,
+        listeners,
+        in_flight,
+        mut phase,
+    } = start;
     let worker = Rc::new(WorkerState {
         plan,
+        control,
         observer: RefCell::new(observer),
         outbox,
         loads,
@@ -174,7 +187,7 @@ async fn accept<E: Engine>(
                 continue;
             }
         };
-        if proxy_protocol && !plan.tenants.load().trusts(peer.ip()) {
+        if proxy_protocol && !connections.worker.control.tenants.load().trusts(peer.ip()) {
             connections.worker.dropped(Dropped::ProxyHeader);
             tracing::debug!(%peer, "closed: a PROXY protocol header is expected, and the peer is not in trusted_peers");
             continue;

@@ -32,7 +32,7 @@ fn gated(server: &Server, spec: Spec, tenants: &[&str]) -> (Proxy, Arc<Gate>) {
     let given = Arc::clone(&gate);
     let proxy = Proxy::with(server.upstream.address, |plan| {
         in_force(spec)(plan);
-        plan.gate = Some(given);
+        plan.control.gate = Some(given);
     });
     (proxy, gate)
 }
@@ -128,7 +128,7 @@ fn exhausted_budget_opens_no_tunnel() {
         gate.refuse(refusing(&[refused]));
         let proxy = Proxy::with(upstream.address, |plan| {
             in_force(spec)(plan);
-            plan.gate = Some(gate);
+            plan.control.gate = Some(gate);
         });
         let mut client = proxy.connect();
         client.send(format!(
@@ -244,7 +244,7 @@ fn buffered_request_is_edited() {
     let proxy = Proxy::with(server.upstream.address, |plan| {
         policy(Policy::Inject)(plan);
         in_force(rules(vec![Rule::Body(BodyKey::User)]))(plan);
-        plan.gate = Some(gate);
+        plan.control.gate = Some(gate);
     });
     let body = r#"{"user":"a","stream":true}"#;
     let mut client = proxy.connect();
@@ -277,7 +277,7 @@ fn tenant_in_the_head_needs_no_body() {
     let spec = Spec { end_user: vec![EndUser::Body(BodyKey::User)], plain_end_users: true, ..keys() };
     let proxy = Proxy::with(server.address, |plan| {
         in_force(spec)(plan);
-        plan.gate = Some(Arc::default());
+        plan.control.gate = Some(Arc::default());
     });
     let mut client = proxy.connect();
     let whole = post(CHAT, KEY_A, r#"{"user":"ab"}"#);

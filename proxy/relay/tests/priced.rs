@@ -33,7 +33,7 @@ impl Models for Known {
 fn proxy(server: &Server, spec: tenant::Spec) -> Proxy {
     Proxy::with(server.upstream.address, |plan| {
         in_force(spec)(plan);
-        plan.gate = Some(Arc::new(Gate::with_models(Box::new(Known))));
+        plan.control.gate = Some(Arc::new(Gate::with_models(Box::new(Known))));
     })
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chance::Side;
-use relay::{Dropped, EngineKind, Plan};
+use relay::{Dropped, EngineKind};
 use tenant::{Live, Nets, Rule, Rules, Spec, TenantPart};
 
-use crate::support::{DEADLINE, Engine, Peer, ProxyOn, eventually, upstream_body};
+use crate::support::{DEADLINE, Engine, Peer, ProxyOn, TestPlan, eventually, upstream_body};
 use crate::tenants::{name, post, server};
 use crate::usage::{Server, record};
 
@@ -25,12 +25,12 @@ impl Engine for WithTls {
 }
 
 /// Expects the header from these peers; clients of 192.0.2.0/24 are the tenant `lab`.
-fn behind<E: Engine>(server: &Server, trusted: &str, change: impl FnOnce(&mut Plan)) -> ProxyOn<E> {
+fn behind<E: Engine>(server: &Server, trusted: &str, change: impl FnOnce(&mut TestPlan)) -> ProxyOn<E> {
     let lab = Rule::Peer { nets: Nets::read(["192.0.2.0/24"]).unwrap(), tenant: name("lab") };
     let claimed = Rule::Header { field: "x-tenant".into(), tenant: TenantPart::Value, principal: None };
     let spec = Spec { rules: vec![lab, claimed], trusted: Nets::read([trusted]).unwrap(), ..Spec::default() };
     ProxyOn::with(server.upstream.address, |plan| {
-        plan.tenants = Arc::new(Live::new(Rules::new(spec)));
+        plan.control.tenants = Arc::new(Live::new(Rules::new(spec)));
         plan.upstreams[0].listen[0].proxy_protocol = true;
         change(plan);
     })

@@ -21,7 +21,7 @@ fn proxy(upstream: SocketAddr, spec: Spec, tell: bool) -> Proxy {
     gate.refuse(refusing(&["a"]));
     Proxy::with(upstream, |plan| {
         in_force(spec)(plan);
-        plan.gate = Some(gate);
+        plan.control.gate = Some(gate);
         plan.report_rejections = tell;
     })
 }

@@ -16,7 +16,7 @@ fn port_in_use_is_an_error() {
     plan.upstreams[0].listen = vec![Listen::tcp(taken)];
     plan.workers = 2;
     let observers = (0..2).map(|_| crate::support::observer()).collect();
-    let error = start(plan, observers, outbox(1).0).err().unwrap();
+    let error = start(plan.relay, plan.control, observers, outbox(1).0).err().unwrap();
     assert!(matches!(error, StartError::Listen { .. }));
     let text = error.to_string();
     assert!(text.contains(&taken.to_string()) && text.contains("under-test"), "{text}");
@@ -29,7 +29,7 @@ fn port_of_a_running_proxy_is_in_use() {
     let first = Proxy::with(upstream.address, |plan| plan.workers = 2);
     let mut plan = plan(upstream.address);
     plan.upstreams[0].listen = vec![Listen::tcp(first.address())];
-    assert!(start(plan, vec![crate::support::observer()], outbox(1).0).is_err());
+    assert!(start(plan.relay, plan.control, vec![crate::support::observer()], outbox(1).0).is_err());
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn every_worker_serves_every_upstream() {
     );
     let proxy = Proxy::with(one.address, |changed| {
         changed.workers = 3;
-        changed.upstreams.extend(plan(two.address).upstreams);
+        changed.upstreams.extend(plan(two.address).relay.upstreams);
     });
     let addresses: Vec<_> = proxy.running.listeners().iter().map(|listener| tcp(&listener.address)).collect();
     for _ in 0..20 {

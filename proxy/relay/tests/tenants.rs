@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
-use relay::{Dropped, Passthrough, Plan, RuleKind, TokenRejection};
+use relay::{Dropped, Passthrough, RuleKind, TokenRejection};
 use tenant::{
     Algorithm, ApiKeys, BodyKey, Claim, EndUser, HashKey, Head, Jwt, KeySet, Live, Name, Nets, Owner,
     Resolution, Rule, Rules, Spec, TenantPart,
@@ -13,7 +13,7 @@ use tenant::{
 use usage::Policy;
 
 use crate::support::http2::{connect, run};
-use crate::support::{Peer, Proxy, Upstream, eventually, upstream_body};
+use crate::support::{Peer, Proxy, TestPlan, Upstream, eventually, upstream_body};
 use crate::usage::{Server, record};
 
 const ANSWER: &str = r#"{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":2},"service_tier":"priority"}"#;
@@ -46,8 +46,8 @@ pub(crate) fn keys() -> Spec {
     Spec { hash: Some(hash), ..rules(vec![Rule::ApiKeys(ApiKeys::new(keys))]) }
 }
 
-pub(crate) fn in_force(spec: Spec) -> impl FnOnce(&mut Plan) {
-    move |plan| plan.tenants = Arc::new(Live::new(Rules::new(spec)))
+pub(crate) fn in_force(spec: Spec) -> impl FnOnce(&mut TestPlan) {
+    move |plan| plan.control.tenants = Arc::new(Live::new(Rules::new(spec)))
 }
 
 fn proxy(server: &Server, spec: Spec) -> Proxy {
@@ -129,7 +129,7 @@ fn rules_change_between_two_requests_of_a_connection() {
     let server = server();
     let live = Arc::new(Live::default());
     let given = Arc::clone(&live);
-    let proxy = Proxy::with(server.upstream.address, |plan| plan.tenants = given);
+    let proxy = Proxy::with(server.upstream.address, |plan| plan.control.tenants = given);
     let mut client = proxy.connect();
     let user = rules(vec![Rule::Body(BodyKey::User)]);
     let other = rules(vec![Rule::Body(BodyKey::Metadata("team".into()))]);

@@ -45,7 +45,7 @@ fn proxy(upstream: &Upstream, terms: Terms, minds: bool) -> Proxy {
         in_force(keys())(plan);
         plan.upstreams[0].usage = Policy::Inject;
         plan.upstreams[0].kind = Some(ServerKind::Vllm);
-        plan.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds }))));
+        plan.control.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds }))));
     })
 }
 
@@ -133,7 +133,7 @@ fn both_names_of_a_model_need_a_price() {
         let proxy = Proxy::with(upstream.address, |plan| {
             in_force(keys())(plan);
             plan.upstreams[0].kind = kind;
-            plan.gate = Some(Arc::new(Gate::with_models(Box::new(under))));
+            plan.control.gate = Some(Arc::new(Gate::with_models(Box::new(under))));
         });
         for (body, expected) in [
             r#"{"model":"known","MODEL":"other"}"#,
@@ -224,7 +224,8 @@ fn observed_stream_is_uncountable() {
     let proxy = Proxy::with(server.upstream.address, |plan| {
         in_force(keys())(plan);
         plan.upstreams[0].usage = Policy::Observe;
-        plan.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms: strict, minds: false }))));
+        plan.control.gate =
+            Some(Arc::new(Gate::with_models(Box::new(Under { terms: strict, minds: false }))));
     });
     assert_eq!(status(&proxy, post(CHAT, KEY_A, r#"{"stream":true}"#)).0, "403");
     assert_eq!(status(&proxy, post(CHAT, KEY_A, "{}")).0, "200");

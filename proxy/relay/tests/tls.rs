@@ -10,13 +10,13 @@ use bytes::Bytes;
 use chance::Side;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
-use relay::{Dropped, EngineKind, Plan, Refusal, RuleKind};
+use relay::{Dropped, EngineKind, Refusal, RuleKind};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use tenant::{CertificateName, Rule, TenantPart};
 
 use crate::support::http2::{connect_with_tls, run};
-use crate::support::{DEADLINE, Engine, Peer, ProxyOn, Upstream, eventually, tls};
+use crate::support::{DEADLINE, Engine, Peer, ProxyOn, TestPlan, Upstream, eventually, tls};
 use crate::tenants::{in_force, rules, server};
 
 /// A proxy with TLS.
@@ -32,7 +32,7 @@ type Proxy = ProxyOn<WithTls>;
 const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-fn proxy(change: impl FnOnce(&mut Plan)) -> Proxy {
+fn proxy(change: impl FnOnce(&mut TestPlan)) -> Proxy {
     let upstream = Upstream::answering(OK);
     Proxy::with(upstream.address, change)
 }

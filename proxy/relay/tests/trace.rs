@@ -7,11 +7,11 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use meter::{Record, Trace};
-use relay::{Draw, Plan, Sampler, ServerKind, Tracing};
+use relay::{Draw, Sampler, ServerKind, Tracing};
 use usage::Policy;
 
 use crate::support::http2;
-use crate::support::{DEADLINE, Peer, Proxy, Upstream, upstream_body};
+use crate::support::{DEADLINE, Peer, Proxy, TestPlan, Upstream, upstream_body};
 use crate::usage as asking;
 
 const BODY: &str = r#"{"model":"m"}"#;
@@ -27,7 +27,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(change: impl FnOnce(&mut Plan)) -> Self {
+    fn new(change: impl FnOnce(&mut TestPlan)) -> Self {
         let heads = Arc::<Mutex<Vec<String>>>::default();
         let noted = Arc::clone(&heads);
         let upstream = Upstream::start(move |peer, _| {

@@ -214,7 +214,8 @@ fn uncountable_request_is_rejected_where_terms_demand_it() {
                 let proxy = Proxy::with(upstream.address, |plan| {
                     in_force(keys())(plan);
                     (plan.upstreams[0].usage, plan.upstreams[0].kind) = (Policy::Inject, kind);
-                    plan.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
+                    plan.control.gate =
+                        Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
                 });
                 let (head, answer) = exchange(&mut proxy.connect(), post(path, KEY_A, body));
                 let expected = if refused { "403" } else { "200" };
@@ -271,7 +272,8 @@ fn terms_reject_transcripts_without_tokens() {
                 let proxy = Proxy::with(upstream.address, |plan| {
                     in_force(keys())(plan);
                     plan.upstreams[0].kind = kind;
-                    plan.gate = Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
+                    plan.control.gate =
+                        Some(Arc::new(Gate::with_models(Box::new(Under { terms, minds: false }))));
                 });
                 let request = post("/v1/audio/transcriptions", &head, &form);
                 let (answer, _) = exchange(&mut proxy.connect(), request);

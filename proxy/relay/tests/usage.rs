@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use meter::{Ending, Provenance, Record};
-use relay::{Dropped, Plan, ServerKind, UsageStep};
+use relay::{Dropped, ServerKind, UsageStep};
 use usage::Policy;
 
-use crate::support::{DEADLINE, Engine, Peer, Proxy, ProxyOn, Upstream, eventually, now, upstream_body};
+use crate::support::{
+    DEADLINE, Engine, Peer, Proxy, ProxyOn, TestPlan, Upstream, eventually, now, upstream_body,
+};
 use crate::tenants::{in_force, keys};
 
 pub(crate) const ASKED: &str = r#"{"model":"m","stream": true,"stream_options":{"include_usage":true}}"#;
@@ -81,7 +83,7 @@ impl Server {
     }
 }
 
-pub(crate) fn policy(usage: Policy) -> impl FnOnce(&mut Plan) {
+pub(crate) fn policy(usage: Policy) -> impl FnOnce(&mut TestPlan) {
     move |plan| {
         plan.upstreams[0].usage = usage;
         plan.upstreams[0].kind = Some(ServerKind::Sglang);

@@ -139,8 +139,9 @@ impl Process {
             let redirected = listeners.filter(|listen| listen.tls.is_none());
             redirected_loop::refuse(&targets, redirected.filter_map(|listen| listen.address.tcp()))?;
         }
-        let data = relay::Plan { tenants: live, gate: billing.gate(), ..plan.relay.clone() };
-        let relay = relay::start(data, observers, outbox).map_err(|error| StartError::relay(error, plan))?;
+        let control = relay::Control { tenants: live, gate: billing.gate() };
+        let relay = relay::start(plan.relay.clone(), control, observers, outbox)
+            .map_err(|error| StartError::relay(error, plan))?;
         let names = plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name));
         resource_usage.running(&relay, names.collect());
         let listeners = relay.listeners();

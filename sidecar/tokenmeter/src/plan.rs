@@ -4,6 +4,7 @@
 pub(crate) mod attributes;
 mod budgets;
 pub(crate) mod certificates;
+mod data_plane;
 pub mod effective;
 mod enforcement;
 mod gpu;
@@ -25,11 +26,9 @@ pub(crate) mod url;
 mod values;
 mod variables;
 
-use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use metrics::Objective;
 use origin::{Diagnostic, Diagnostics, Origin};
@@ -37,7 +36,7 @@ use origin::{Diagnostic, Diagnostics, Origin};
 use crate::log;
 use crate::plan::effective::Effective;
 use crate::plan::machine::Machine;
-use crate::settings::{APPEND, RawSettings, Value};
+use crate::settings::{RawSettings, Value};
 use crate::token_file::TokenFile;
 
 use certificates::{ADMIN_TLS, Certificate, LISTEN_TLS};
@@ -124,37 +123,7 @@ impl Plan {
         let tokenizers = reader.tokenizers();
         let targets: Vec<relay::Upstream> = upstreams.iter().filter_map(UpstreamDraft::for_relay).collect();
         let telemetry = reader.telemetry(machine, targets.iter().map(named).collect());
-        let relay = relay::Plan {
-            upstreams: targets,
-            workers: match written.values.contains_key("workers") {
-                true => reader.count("workers"),
-                false => machine.cores(),
-            },
-            engine: relay::EngineKind::default(),
-            stall: reader.milliseconds("stall_ms"),
-            tokens_max: reader.number("max_tokens_claimed"),
-            connect_timeout: reader.milliseconds("connect_timeout_ms"),
-            head_timeout: reader.milliseconds("head_timeout_ms"),
-            pool_idle: reader.pool_idle(),
-            pool_size: reader.count("pool_size"),
-            drain_delay: reader.milliseconds("drain_delay_ms"),
-            drain_grace: reader.milliseconds("drain_grace_ms"),
-            half_close: reader.switch("half_close"),
-            forwards: reader.forwards(),
-            refuse_detached: reader.refuses_detached(),
-            transparent: reader.switch("transparent"),
-            connections: reader.count("connections"),
-            shares: relay::Shares::default(),
-            trace: telemetry.trace,
-            tenants: Arc::default(),
-            gate: None,
-            report_rejections: reader.switch("access_log"),
-            tokenized: tokenizers.iter().map(|file| file.model.clone()).collect::<HashSet<_>>().into(),
-        };
-        if relay.transparent {
-            reader.check_ports(&relay.upstreams);
-        }
-        let relay = relay::Plan { shares: reader.shares(machine, &relay), ..relay };
+        let relay = reader.data_plane(machine, targets, telemetry.trace, &tokenizers);
         let servers = servers::Plan {
             targets: upstreams.iter().filter_map(UpstreamDraft::for_servers).collect(),
             every: reader.milliseconds("engine_metrics_interval_ms"),
@@ -257,45 +226,6 @@ pub struct TokenizerFile {
 }
 
 impl Reader<'_> {
-    fn pool_idle(&mut self) -> Duration {
-        let idle = self.milliseconds("pool_idle_ms");
-        if idle >= UVICORN_KEEP_ALIVE {
-            let what = "uvicorn, which vLLM and SGLang run on, closes idle connections after 5000 ms, \
-                        so a request may use a connection that is just closing";
-            let origin = self.value("pool_idle_ms").origin;
-            self.warnings.push(Diagnostic::at(&origin, what, "write less than 5000"));
-        }
-        idle
-    }
-
-    fn forwards(&mut self) -> bool {
-        let value = self.value("forwarded");
-        self.one_of_setting("forwarded", &value) == APPEND
-    }
-
-    /// Checks that the port of a redirected connection names one upstream.
-    fn check_ports(&mut self, upstreams: &[relay::Upstream]) {
-        let port = |upstream: &relay::Upstream| upstream.target.address().port();
-        for (index, later) in upstreams.iter().enumerate() {
-            let origin = self.value("transparent").origin;
-            let Some(of_later) = port(later) else {
-                let what =
-                    format!("{} is a Unix socket, which no redirected connection addresses", later.name);
-                self.errors.push(Diagnostic::at(
-                    &origin,
-                    what,
-                    "name its TCP port, or remove one of the two",
-                ));
-                continue;
-            };
-            if let Some(earlier) = upstreams[..index].iter().find(|earlier| port(earlier) == Some(of_later)) {
-                let what = format!("{} and {} have the same port {of_later}", earlier.name, later.name);
-                let remedy = "give each upstream of redirected connections a port of its own";
-                self.errors.push(Diagnostic::at(&origin, what, remedy));
-            }
-        }
-    }
-
     fn log(&mut self) -> log::Plan {
         let (level, format) = (self.value("log_level"), self.value("log_format"));
         log::Plan {
@@ -342,9 +272,6 @@ impl Reader<'_> {
         files
     }
 }
-
-/// Uvicorn's default `timeout_keep_alive`.
-const UVICORN_KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 #[path = "plan_tests.rs"]

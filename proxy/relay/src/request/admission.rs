@@ -29,12 +29,12 @@ pub(crate) async fn admit<B: ClientBody>(
     upload: &mut Upload<B>,
     is_batch: bool,
 ) -> Result<Admitted, Stop> {
-    let plan = &in_flight.worker.plan;
-    let admitted = match &plan.gate {
+    let worker = &in_flight.worker;
+    let admitted = match &worker.control.gate {
         Some(gate) => admit_spending(in_flight, upload, gate).await?,
         None => (None, Terms::default()),
     };
-    if plan.refuse_detached {
+    if worker.plan.refuse_detached {
         return admit_attached(in_flight, upload, admitted, is_batch).await;
     }
     Ok(admitted)
@@ -92,7 +92,7 @@ async fn admit_spending<B: ClientBody>(
 /// Checks the gate, if there is one, after the decision whether usage is requested: rejects the request if its tenant
 /// may not use what cannot be counted.
 pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), Stop> {
-    let Some(gate) = in_flight.worker.plan.gate.as_ref().filter(|_| terms.refuse_uncountable) else {
+    let Some(gate) = in_flight.worker.control.gate.as_ref().filter(|_| terms.refuse_uncountable) else {
         return Ok(());
     };
     let step = in_flight.usage_step.get();
@@ -183,7 +183,7 @@ pub(crate) fn admit_tunnel(
     (dialect, model): (Option<Dialect>, Name),
     identity: &TenantIdentity,
 ) -> Result<(), Answer> {
-    let Some(gate) = worker.plan.gate.as_ref() else { return Ok(()) };
+    let Some(gate) = worker.control.gate.as_ref() else { return Ok(()) };
     let tenant = &identity.tenant;
     let shape = dialect.unwrap_or(Dialect::Unknown);
     let over_budget = || Some(Answer::over_budget(shape, gate.refused(tenant)?));

@@ -28,7 +28,7 @@ impl TenantResolver {
     /// The current rules, for a request of `client`.
     pub(crate) fn of(worker: &WorkerState, client: &Client) -> Self {
         let certificate = client.certificate().map(Arc::clone);
-        Self { rules: worker.plan.tenants.load(), peer: client.peer(), certificate }
+        Self { rules: worker.control.tenants.load(), peer: client.peer(), certificate }
     }
 
     /// Returns true if the peer is trusted.

@@ -51,8 +51,8 @@ pub(crate) fn admit_whole<E: Engine>(
 ) -> Result<Ready, (Answer, bool)> {
     let opened = open(connections, client, index, parts, clock::now()).map_err(|answer| (answer, true))?;
     let Opened { in_flight, resolver, target, is_batch, route, client, question, begun, .. } = opened;
-    let plan = &in_flight.worker.plan;
-    let is_gated = plan.gate.is_some() || plan.refuse_detached;
+    let worker = &in_flight.worker;
+    let is_gated = worker.control.gate.is_some() || worker.plan.refuse_detached;
     let mut upload = if is_gated {
         Upload::new(Whole(body.clone()), resolver, &in_flight, begun)
     } else {

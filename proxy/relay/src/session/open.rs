@@ -45,7 +45,7 @@ pub(crate) fn open(
         Socket::Metered(dialect) if asks_websocket(headers) => Some(dialect),
         Socket::Metered(_) | Socket::Unread | Socket::Unknown => None,
     };
-    if worker.plan.gate.is_none() && dialect.is_none() {
+    if worker.control.gate.is_none() && dialect.is_none() {
         return Ok(Err(unmetered(target)));
     }
     let mut resolution = resolve(headers);
@@ -54,7 +54,7 @@ pub(crate) fn open(
     let model = model(target);
     admit_tunnel(worker, upstream, (dialect, model), &tenant)?;
     let Some(dialect) = dialect else { return Ok(Err(unmetered(target))) };
-    if worker.plan.upstreams[upstream].usage != Policy::Observe || worker.plan.gate.is_some() {
+    if worker.plan.upstreams[upstream].usage != Policy::Observe || worker.control.gate.is_some() {
         // The proxy knows no extension; all known ones compress.
         take_out(headers, &SEC_WEBSOCKET_EXTENSIONS);
     }

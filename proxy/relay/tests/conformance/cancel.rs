@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::Proxy;
-use crate::support::{CANCEL, Peer, Upstream, eventually, now};
+use crate::support::{CANCEL, Peer, TestPlan, Upstream, eventually, now};
 
 const REQUEST: &str = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}";
 
@@ -22,7 +22,7 @@ const TRIES: u32 = 5;
 /// Sends `before` from a client and lets it leave in each way while the upstream is at `reach`: the upstream's
 /// connection closes at once.
 fn learns(
-    change: impl Fn(&mut relay::Plan),
+    change: impl Fn(&mut TestPlan),
     before: impl Fn(&mut Peer),
     reach: impl Fn(&mut Peer) + Send + Sync + Clone + 'static,
 ) {
@@ -34,7 +34,7 @@ fn learns(
 
 /// Returns the time from the client's leaving until the upstream's connection closes.
 fn learns_after(
-    change: impl Fn(&mut relay::Plan),
+    change: impl Fn(&mut TestPlan),
     before: impl Fn(&mut Peer),
     reach: impl Fn(&mut Peer) + Send + Sync + 'static,
     leave: fn(Peer),

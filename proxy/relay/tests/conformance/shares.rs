@@ -11,7 +11,7 @@ use bytes::Bytes;
 use hyper::Request;
 use hyper::body::{Body, Frame};
 use hyper::client::conn::http2::SendRequest;
-use relay::{Dropped, Plan, Refusal, UsageStep};
+use relay::{Dropped, Refusal, UsageStep};
 use socket2::{Domain, Socket, Type};
 use tenant::{BodyKey, Nets, Rule, TenantPart};
 use usage::Policy;
@@ -19,7 +19,7 @@ use usage::Policy;
 use super::Proxy;
 use crate::gate::refusing;
 use crate::support::http2::{connect, run};
-use crate::support::{DEADLINE, Peer, Upstream, eventually, now, upstream_body};
+use crate::support::{DEADLINE, Peer, TestPlan, Upstream, eventually, now, upstream_body};
 use crate::tenants::{in_force, rules};
 use crate::usage::{ASKED, PLAIN, Server, policy, request, steps};
 
@@ -105,7 +105,7 @@ fn quiet_tunnels_leave_upstream_connections() {
     drop(tunnels);
 }
 
-fn small_room(plan: &mut Plan) {
+fn small_room(plan: &mut TestPlan) {
     plan.shares.gather_room_bytes = ROOM_BYTES;
 }
 
@@ -152,7 +152,7 @@ fn stalled_uploads_change_no_tenant() {
     let proxy = Proxy::with(server.upstream.address, |plan| {
         in_force(rules(vec![by_user]))(plan);
         small_room(plan);
-        plan.gate = Some(gate);
+        plan.control.gate = Some(gate);
     });
     let stalled = fill_room(&proxy);
     let body = r#"{"user":"bob","messages":[]}"#;

@@ -5,13 +5,13 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, mpsc};
 
 use meter::Ending;
-use relay::{Gap, Gate, Models, Plan, Refusal, RequestedModel, Terms, UnknownPaths};
+use relay::{Gap, Gate, Models, Refusal, RequestedModel, Terms, UnknownPaths};
 use serde_json::Value;
 
 use super::socket::{Server, Socket, closed, connect, send, try_connect};
 use super::{REALTIME, answering, assert_no_record, created, delta, done, expect, record, say, until};
 use crate::gate::refusing;
-use crate::support::{Proxy, eventually};
+use crate::support::{Proxy, TestPlan, eventually};
 use crate::tenants::{in_force, keys};
 
 const KEY_A: (&str, &str) = ("authorization", "Bearer key-a");
@@ -20,9 +20,9 @@ const CREATE: &str = r#"{"type":"response.create","response":{"instructions":"SE
 /// A proxy with this gate, and tenants by key.
 fn gated(server: &Server, gate: &Arc<Gate>) -> Proxy {
     let gate = Arc::clone(gate);
-    Proxy::with(server.address, |plan: &mut Plan| {
+    Proxy::with(server.address, |plan: &mut TestPlan| {
         in_force(keys())(plan);
-        plan.gate = Some(gate);
+        plan.control.gate = Some(gate);
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -9,8 +10,8 @@ use chance::Side;
 use connect::{Address, Protocol, Target, Tls, TlsFiles, Verification};
 use meter::{RateLimits, Record};
 use relay::{
-    Class, Dropped, EngineKind, Inbox, Listen, ListenAddress, ModelSlot, Observer, Passthrough, Plan,
-    Refusal, RoleSource, RuleKind, Running, TokenRejection, Upstream, UsageStep, outbox, start,
+    Class, Control, Dropped, EngineKind, Inbox, Listen, ListenAddress, ModelSlot, Observer, Passthrough,
+    Plan, Refusal, RoleSource, RuleKind, Running, Shares, TokenRejection, Upstream, UsageStep, outbox, start,
 };
 
 use usage::Policy;
@@ -78,8 +79,9 @@ impl<E: Engine> ProxyOn<E> {
     }
 
     /// As [`new`](Self::new), with another plan.
-    pub(crate) fn with(upstream: SocketAddr, change: impl FnOnce(&mut Plan)) -> Self {
-        let mut plan = Plan { engine: E::KIND, ..plan(upstream) };
+    pub(crate) fn with(upstream: SocketAddr, change: impl FnOnce(&mut TestPlan)) -> Self {
+        let mut plan = plan(upstream);
+        plan.engine = E::KIND;
         if E::UPSTREAM == Protocol::Http2 || Side::Upstreams.has_tls() {
             plan.upstreams[0].target = secure(http2_front::start(upstream, E::UPSTREAM));
         }
@@ -94,7 +96,7 @@ impl<E: Engine> ProxyOn<E> {
             .map(|_| Box::new(Recorder(Arc::clone(&seen))) as Box<dyn Observer + Send>)
             .collect();
         let (sender, inbox) = outbox(1024);
-        let running = start(plan, observers, sender).unwrap();
+        let running = start(plan.relay, plan.control, observers, sender).unwrap();
         let with_tls = running.listeners().iter().filter(|listener| listener.is_tls);
         let _tls = tls::Registered::new(with_tls.map(|listener| tcp(&listener.address)).collect());
         Self { engine: PhantomData, running, inbox, seen, _tls }
@@ -160,9 +162,29 @@ pub(crate) fn secure(upstream: SocketAddr) -> Target {
     Target::new(Address::host(&upstream.ip().to_string(), upstream.port()), Some(Tls::read(&files).unwrap()))
 }
 
+/// The plan of a proxy under test, and what its control plane decides.
+pub(crate) struct TestPlan {
+    pub(crate) relay: Plan,
+    pub(crate) control: Control,
+}
+
+impl Deref for TestPlan {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.relay
+    }
+}
+
+impl DerefMut for TestPlan {
+    fn deref_mut(&mut self) -> &mut Plan {
+        &mut self.relay
+    }
+}
+
 /// The plan of most tests.
-pub(crate) fn plan(upstream: SocketAddr) -> Plan {
-    Plan {
+pub(crate) fn plan(upstream: SocketAddr) -> TestPlan {
+    let relay = Plan {
         upstreams: vec![Upstream {
             name: "under-test".into(),
             listen: vec![Listen::tcp(([127, 0, 0, 1], 0).into())],
@@ -175,8 +197,6 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
             authority: None,
         }],
         engine: EngineKind::default(),
-        tenants: Arc::default(),
-        gate: None,
         report_rejections: false,
         tokenized: Arc::default(),
         trace: None,
@@ -194,8 +214,18 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
         refuse_detached: false,
         transparent: false,
         connections: 1000,
-        shares: relay::Shares::default(),
-    }
+        shares: Shares {
+            body_idle: Duration::from_secs(30),
+            body_min_rate_bytes: 128,
+            body_time: Duration::from_secs(300),
+            client_stall: Duration::from_secs(120),
+            gather_room_bytes: 64 * 1024 * 1024,
+            upstream_connections: 4096,
+            h2_streams: 256,
+            sockets: usize::MAX,
+        },
+    };
+    TestPlan { relay, control: Control { tenants: Arc::default(), gate: None } }
 }
 
 struct Recorder(Arc<Mutex<Seen>>);

@@ -6,16 +6,22 @@ use super::values::Reader;
 use crate::plan::machine::Machine;
 
 impl Reader<'_> {
-    /// Returns the limits for the data plane in `relay`.
-    pub(super) fn shares(&mut self, machine: &dyn Machine, relay: &relay::Plan) -> Shares {
+    /// Returns the limits of a data plane with that many upstreams, workers, and client connections per worker.
+    pub(super) fn shares(
+        &mut self,
+        machine: &dyn Machine,
+        upstreams: usize,
+        workers: usize,
+        connections: usize,
+    ) -> Shares {
         let upstream_connections = match self.written.values.contains_key("upstream_connections") {
             true => self.count("upstream_connections"),
-            false => relay.workers.saturating_mul(relay.connections),
+            false => workers.saturating_mul(connections),
         };
         let reserve = self.descriptor_reserve(machine);
         let sockets = machine.descriptors().map(|limit| {
             // Each worker has a listener per upstream, and the runtime's descriptors.
-            let workers = relay.workers * (relay.upstreams.len() + WORKER_DESCRIPTORS);
+            let workers = workers * (upstreams + WORKER_DESCRIPTORS);
             limit.saturating_sub(reserve).saturating_sub(PROCESS_DESCRIPTORS + workers)
         });
         Shares {

@@ -545,7 +545,7 @@ impl Client {
 
 /// Returns the holder that is charged for a connection of `peer`.
 fn holder(worker: &WorkerState, peer: IpAddr) -> Option<Arc<Holder>> {
-    let is_trusted = worker.plan.tenants.load().trusts(peer);
+    let is_trusted = worker.control.tenants.load().trusts(peer);
     (!is_trusted).then(|| worker.capacities.holders.of(Key::network(peer)))
 }
 
