@@ -29,7 +29,7 @@ pub struct Stream(Layer);
 enum Layer {
     Clear {
         socket: Socket,
-        /// True until the first byte was read, which tells if the server speaks TLS.
+        /// True until the first byte was read, which shows if the server speaks TLS.
         is_unread: bool,
     },
     Tls(Box<TlsStream<Socket>>),

@@ -147,9 +147,9 @@ pub(crate) enum Untrusted {
     SelfSigned,
     /// The chain ends at a root that is not trusted.
     Root(String),
-    /// Only the server's own certificate was sent, and its issuer is no trusted root.
+    /// Only the server's own certificate was sent, and its issuer is not a trusted root.
     NoIntermediate(String),
-    /// The last certificate of the chain has this issuer, which is no trusted root.
+    /// The last certificate of the chain has this issuer, which is not a trusted root.
     NoRoot(String),
 }
 
@@ -206,12 +206,12 @@ impl fmt::Display for Untrusted {
             }
             Self::NoIntermediate(issuer) => write!(
                 f,
-                "is issued by '{issuer}', which is no trusted root, and the server sent no intermediate certificate; \
+                "is issued by '{issuer}', which is not a trusted root, and the server sent no intermediate certificate; \
                  add that to the server's certificate file, or name the issuer's file as ca to trust it"
             ),
             Self::NoRoot(issuer) => write!(
                 f,
-                "has a chain to '{issuer}', which is no trusted root; name the root's file as ca to trust it"
+                "has a chain to '{issuer}', which is not a trusted root; name the root's file as ca to trust it"
             ),
         }
     }

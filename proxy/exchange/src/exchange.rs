@@ -72,9 +72,9 @@ impl Default for Setup {
 pub struct Head {
     /// The reason why the body is not read, if it is not.
     pub unread: Option<Passthrough>,
-    /// The body may carry an answer to what was added to the request, which has to be taken out.
+    /// True if the body may have effects of added options, which must be removed.
     pub edited: bool,
-    /// The body may carry such an answer, which cannot be taken out.
+    /// True if the body may have such effects, which cannot be removed.
     pub keeps_added: bool,
 }
 
@@ -146,7 +146,7 @@ impl Exchange {
         }
     }
 
-    /// Records that the request goes upstream with this in it that the client had not asked for and is not to see.
+    /// Records the options that were added to the request as it goes upstream, whose effects the client must not see.
     pub fn asked_more(&mut self, added: Option<AddedOptions>) {
         self.sent.added = added.filter(|added| *added != AddedOptions::default());
     }
@@ -190,7 +190,7 @@ impl Exchange {
             _ => Form::Whole { is_generated: rest::is_generated(headers, codings) },
         };
         let may_stream = unread.is_none() && matches!(framing, None | Some(Framing::Sse));
-        // An error is no answer to the question for usage: it keeps its length, too.
+        // An error has no effects of added options: its body is not edited, and keeps its length.
         let answers = status < 400;
         let editable = may_stream && answers && codings == Codings::Identity && !is_sealed(headers);
         let edits = self.sent.added.filter(|_| editable);
@@ -221,7 +221,7 @@ impl Exchange {
         }
     }
 
-    /// Reads a slice of the response body that was received at `at`. `cuts` takes what is to be cut out of it. Returns
+    /// Reads a slice of the response body that was received at `at`. `cuts` takes the parts to remove from it. Returns
     /// the output tokens so far, if the body is read and the exchange is counted. After an error no more is read.
     #[inline]
     pub fn response_body(
@@ -232,7 +232,7 @@ impl Exchange {
     ) -> Result<Option<u64>, DecodeError> {
         self.note_beginning(bytes);
         let (Some(meter), Some(response)) = (&mut self.meter, &mut self.response) else { return Ok(None) };
-        // Bytes that are read without the client are no part of its time.
+        // Bytes that are read without the client are not part of its time.
         let mut reading = if let Some(left) = response.left { meter.tail(left) } else { meter.read(at) };
         let Some(reader) = &mut response.reader else { return Ok(None) };
         let fed = match &mut response.usage_filter {

@@ -21,7 +21,7 @@ pub struct Gauges {
 /// The label by which an exchange is counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Label {
-    /// That of unknown models, or of another one than the exchange turned out to have.
+    /// That of unknown models, or of a model that the response contradicts.
     Provisional,
     /// That of its model.
     Admitted,
@@ -40,7 +40,7 @@ impl Gauges {
         self.slot
     }
 
-    /// Labels the exchange with its model, if it is not. A name becomes a label once a server has accepted it;
+    /// Labels the exchange with its model, once. A name becomes a label once a server has accepted it;
     /// before, only a known one does, so that no client can fill the labels with noise.
     pub fn admit(&mut self, observer: &mut dyn Observer, model: &str, is_accepted: bool) {
         if self.label == Label::Admitted || model.is_empty() {
@@ -60,13 +60,13 @@ impl Gauges {
         self.label == Label::Admitted
     }
 
-    /// Records that the model turned out to be another one.
+    /// Records that the response names another model.
     pub fn unlabel(&mut self) {
         self.label = Label::Provisional;
     }
 
-    /// Records that `output` tokens were generated so far. Returns those that are new to the live counter, to be given to
-    /// it; `None` if there are none.
+    /// Records that `output` tokens were generated so far. Returns those that the live counter lacks, for the
+    /// caller to add; `None` if there are none.
     #[inline]
     pub fn raise_live(&mut self, output: u64) -> Option<u64> {
         let more = output.checked_sub(self.live).filter(|more| *more > 0)?;
@@ -83,7 +83,7 @@ impl Gauges {
         }
     }
 
-    /// Takes an exchange without a record out of the in-flight gauge and of the live counter.
+    /// Removes an exchange without a record from the in-flight gauge and from the live counter.
     pub fn abandon(&self, observer: &mut dyn Observer) {
         if self.live > 0 {
             observer.live(self.slot, 0, self.live);

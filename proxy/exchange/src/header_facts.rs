@@ -1,9 +1,9 @@
-//! The facts of an exchange in the fields of its response head: counts and times that
-//! are not in the body. Times there are whole milliseconds.
+//! The facts of an exchange in the fields of its response head: counts and times that are not in the body. Times there
+//! are whole milliseconds.
 //!
-//! - text-generation-inference, unstreamed only (`router/src/server.rs`): `x-prompt-tokens`,
-//!   `x-generated-tokens`, `x-queue-time`. Of the sequences of `best_of` the output is that of the best one. Its
-//!   `x-inference-time` is prefill and decode in one, and `x-time-per-token` is that divided by the tokens, so the two cannot be told apart.
+//! - text-generation-inference, unstreamed only (`router/src/server.rs`): `x-prompt-tokens`, `x-generated-tokens`,
+//!   `x-queue-time`. Of the sequences of `best_of` the output is that of the best one. Its `x-inference-time` is the sum
+//!   of prefill and decode, and `x-time-per-token` is that sum divided by the tokens, so neither part is known.
 //! - vLLM, for embeddings sent as bytes: `metadata`, a JSON object with the usage in it.
 
 use http::HeaderMap;
@@ -20,7 +20,7 @@ pub(crate) fn is_counted(headers: &HeaderMap) -> bool {
 /// The field in which vLLM sends the usage of embeddings that are sent as bytes.
 const METADATA: &str = "metadata";
 
-/// Gives the events of a response head to `sink`. With `best_of`, the request asks for the best of several sequences.
+/// Passes the events of a response head to `sink`. With `best_of`, the request asks for the best of several sequences.
 pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, best_of: bool, sink: &mut impl Sink) {
     let [mut generated, mut prompt, mut queue_time] = [None; 3];
     // Most heads have none of these fields: comparing the names of all fields costs less than three hashes.

@@ -1,4 +1,4 @@
-//! The reader of a request body as it passes: JSON, or the form in which audio comes.
+//! The reader of a request body as it is forwarded: JSON, or a form with audio.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ impl RequestReader {
         }
     }
 
-    /// The service tier asked for; empty if none was.
+    /// The requested service tier; empty if none.
     pub(crate) fn service_tier(&self) -> Tier {
         match self {
             Self::Json(scanner) => *scanner.service_tier(),

@@ -1,5 +1,5 @@
-//! The reader of a response body for the meter: it sniffs where the type is missing, decodes where the body is
-//! compressed, and scans. What it reads is a side copy; the client gets the body as it came.
+//! The reader of a response body for the meter. It detects the framing if the head does not state it, decodes a
+//! compressed body, and scans. It reads a copy: the client receives the body unchanged.
 
 use decode::{Codings, DecodeError, Decoder};
 use http::HeaderMap;
@@ -14,17 +14,17 @@ pub(crate) struct ResponseReader {
     dialect: Dialect,
     decoder: Option<Box<Decoder>>,
     sight: BodyFraming,
-    /// Frames shall say where their usage stands.
+    /// True if the scanner must report the position of counts.
     locates: bool,
 }
 
 /// The framing of a body, as far as it is known.
 enum BodyFraming {
-    /// Not yet: nothing but white space came.
+    /// Unknown: only white space has arrived.
     Unknown,
-    /// It is.
+    /// Known.
     Known(Box<Scanner>),
-    /// The body is of no kind that can be read.
+    /// The body cannot be read.
     Unreadable,
 }
 
@@ -35,27 +35,27 @@ pub(crate) struct BodySummary {
     pub(crate) tail: Tail,
     /// The names in the body.
     pub(crate) names: Names,
-    /// Of an answer of no known dialect: the one that it says it is of.
+    /// The dialect that the body itself names, for an exchange of an unknown one.
     pub(crate) answered: Option<Dialect>,
     /// Frames that could not be read.
     pub(crate) unparsed: u64,
-    /// The answer's text, if it was kept and is all there.
+    /// The answer's text, if it was kept and is complete.
     pub(crate) text: Option<Vec<u8>>,
 }
 
 /// The readability of a body by its response's head.
 pub(crate) enum Readable {
-    /// It can be read, in this way.
+    /// It can be read, with this framing.
     As(Framing),
-    /// Its type is missing, or as good as missing: the first byte will tell.
+    /// Its first byte decides: the head states no type, or one that servers send for any content.
     Sniffed,
-    /// It cannot.
+    /// It cannot be read.
     Not(Passthrough),
 }
 
 impl Readable {
-    /// Judges the head of a response in `dialect`. A body in a coding we do not know is not guessed at, and the
-    /// plain text of a transcription is the speaker's words, whatever they look like.
+    /// Judges the head of a response in `dialect`. A body in an unknown coding is not read. Neither is the plain text of
+    /// a transcription: it is the speaker's words, which may look like JSON.
     pub(crate) fn of(dialect: Dialect, headers: &HeaderMap) -> (Self, Codings) {
         let fields = headers.get_all(CONTENT_ENCODING).iter();
         let codings = Codings::read(fields.map(|value| value.as_bytes()));
@@ -76,7 +76,7 @@ impl Readable {
 }
 
 impl ResponseReader {
-    /// A reader of a body in `dialect`. `framing` is found out if it is not given.
+    /// Creates the reader of a body in `dialect`. Without `framing`, the body's first byte decides.
     pub(crate) fn new(dialect: Dialect, framing: Option<Framing>, codings: Codings, locates: bool) -> Self {
         let decoder = match codings {
             Codings::One(coding) => Some(Box::new(Decoder::new(coding))),
@@ -103,13 +103,13 @@ impl ResponseReader {
         matches!(self.sight, BodyFraming::Known(_))
     }
 
-    /// Returns true if the body is of no kind that can be read.
+    /// Returns true if the body cannot be read.
     pub(crate) fn is_unreadable(&self) -> bool {
         matches!(self.sight, BodyFraming::Unreadable)
     }
 
-    /// Reads the next slice. Says how the body can be read if that was found out only now, and
-    /// fails if it has to be given up.
+    /// Reads the next slice. Returns the form of the body if this slice shows it. An error means that the body is not
+    /// read any further.
     pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<Body>, DecodeError> {
         let Self { dialect, decoder, sight, locates } = self;
         if let BodyFraming::Unreadable = sight {
@@ -141,7 +141,7 @@ impl ResponseReader {
         Ok(found)
     }
 
-    /// The body is over.
+    /// Ends the body, and returns its facts.
     pub(crate) fn end(self, sink: &mut impl Sink) -> BodySummary {
         let BodyFraming::Known(mut scanner) = self.sight else { return BodySummary::default() };
         let tail = scanner.end(sink);
@@ -172,7 +172,7 @@ fn is_plain(content_type: &[u8]) -> bool {
     content_type[..end].trim_ascii().eq_ignore_ascii_case(b"text/plain")
 }
 
-/// Tells the framing by the first byte that is no white space. Anything else stays unread.
+/// Detects the framing by the beginning of a body, without white space; `None` if the body cannot be read.
 fn sniff(dialect: Dialect, start: &[u8]) -> Option<Framing> {
     let start = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(start);
     match start {

@@ -9,7 +9,7 @@ use scan::{Dialect, Request};
 /// The source of the roles of an upstream's exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoleSource {
-    /// All have this role.
+    /// All exchanges have this role.
     Fixed(Role),
     /// The `kv_transfer_params` of a request determine it, if its peer is trusted.
     Body,
@@ -62,7 +62,7 @@ impl RoleSource {
     }
 
     /// The role of an ended exchange with this number of output tokens: an answer of more than one token is charged,
-    /// whatever its request says.
+    /// even if its request asks for a prefill leg.
     pub(crate) fn of_ended(self, role: Role, output: u64) -> Role {
         match (self, role) {
             (Self::Body, Role::Prefill) if output > 1 => Role::Whole,
@@ -90,12 +90,12 @@ impl ExchangeRole {
         self.role
     }
 
-    /// The request was read.
+    /// Determines the role by the request, which was read.
     pub(crate) fn settle(&mut self, request: &Request, dialect: Dialect) {
         self.role = self.source.role(request, dialect);
     }
 
-    /// The exchange ended with so many output tokens.
+    /// Corrects the role at the end of the exchange, which has this number of output tokens.
     pub(crate) fn end(&mut self, output: u64) {
         self.role = self.source.of_ended(self.role, output);
     }

@@ -24,7 +24,7 @@ pub fn certificate_names(certificate: &CertificateDer<'_>) -> Option<Certificate
         })
     });
     let subject = certificate.subject.0.iter().flat_map(|names| names.0.iter());
-    // One of an unknown type counts, but is no valid name.
+    // A name of an unknown type counts, but is not valid.
     let common = subject.filter(|name| name.oid == COMMON_NAME);
     let common = common.map(|name| (CertificateName::CommonName, text(&name.value).unwrap_or_default()));
     let mut names = Vec::new();

@@ -198,7 +198,7 @@ impl<E: Engine> Connections<E> {
         Some(number)
     }
 
-    /// Tells every connection to end after its current request; idle ones end soon.
+    /// Signals every connection to end after its current request; idle ones end soon.
     pub(crate) fn leave(&self) {
         self.worker.leaving.order();
         for pool in &self.pools {

@@ -117,7 +117,7 @@ pub(crate) trait Shared<C>: 'static {
     /// The number of streams.
     fn streams(&self) -> usize;
 
-    /// The number of streams that the server allows at once; `None` before it said so.
+    /// The number of streams that the server allows at once; `None` until it states one.
     fn streams_max(&self) -> Option<usize>;
 }
 
@@ -218,7 +218,7 @@ pub(crate) enum SendFailure {
     HeadTooLarge,
     /// The response is not valid HTTP.
     Invalid,
-    /// The server has not processed the request, and said so.
+    /// The server has not processed the request, and reported that.
     Refused,
     /// The server closed the connection with an error, which this request may have caused, and has not processed it.
     ConnectionError,

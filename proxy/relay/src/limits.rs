@@ -171,7 +171,7 @@ pub const NEW_CONNECTION_GRACE_NS: u64 = 1_000_000_000;
 /// Longest pause between two attempts to get a place.
 pub const PLACE_PAUSE_MAX: Duration = Duration::from_millis(160);
 
-/// Time in which no minimum rate applies to a body: a slow start is no slow client.
+/// Time in which no minimum rate applies to a body: a slow start does not make a slow client.
 pub const RATE_GRACE_SWEEPS: u64 = 30;
 
 /// Bytes of an answer's text kept for a tokenizer, as they are in the frames, with escapes. The text of a longer answer

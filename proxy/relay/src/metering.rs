@@ -81,12 +81,12 @@ impl Metering {
         }
     }
 
-    /// The request goes upstream with these fields: they say its place in a trace from now on.
+    /// Writes the request's position in its trace into the fields for the upstream.
     pub(crate) fn trace_onward(&self, headers: &mut HeaderMap) {
         self.origin.position.write(headers);
     }
 
-    /// The request is complete at the proxy: t0.
+    /// Records that the request is complete at the proxy: t0.
     pub(crate) fn request_complete(&mut self, at: Tick) {
         self.exchange.request_complete(at);
         self.resolve_tenant();
@@ -97,8 +97,8 @@ impl Metering {
         resolve_by_body(&self.worker, self.exchange.tenant_resolution());
     }
 
-    /// The response head arrived. `None`: it is not an answer of a kind we meter, and the exchange
-    /// is over without a record.
+    /// Reads the head of the response. `None`: it is not an answer of a kind that is metered, and the exchange is over
+    /// without a record.
     pub(crate) fn response_head(&mut self, status: u16, headers: &HeaderMap, at: Tick) -> Option<Head> {
         let kind = self.kind();
         let Some(head) = self.exchange.response_head(status, headers, kind, at) else {
@@ -115,7 +115,7 @@ impl Metering {
                 self.exchange.keep_text(limits::KEPT_TEXT_BYTES);
             }
         }
-        // An answer of no known dialect may turn out to be none of a model.
+        // An unstreamed answer in an unknown dialect may not be that of a model.
         let is_answer = self.exchange.dialect() != Dialect::Unknown || self.exchange.is_streamed();
         let is_accepted = is_answer && is_success;
         self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.exchange.model_name(), is_accepted);
@@ -134,7 +134,7 @@ impl Metering {
         Some(head)
     }
 
-    /// A slice of the response body was read at `at`. `cuts` takes what is to be cut out of it.
+    /// Reads a slice of the response body, which was received at `at`. `cuts` takes the parts to remove from it.
     pub(crate) fn response_body(&mut self, bytes: &[u8], at: Tick, cuts: &mut Cuts) {
         match self.exchange.response_body(bytes, at, cuts) {
             Ok(Some(output)) => {
@@ -147,40 +147,40 @@ impl Metering {
         }
     }
 
-    /// The proxy spent `ns` nanoseconds of its own on a step of this exchange.
+    /// Adds `ns` nanoseconds of the proxy's own time.
     pub(crate) fn spent(&mut self, ns: u64) {
         self.overhead_ns = self.overhead_ns.saturating_add(ns);
     }
 
-    /// The client left at `at`, the time of the exchange's end. Returns true if the rest of the answer is to be shown
-    /// to the exchange, which ends when it is dropped.
+    /// Records that the client left at `at`, the time of the exchange's end. Returns true if the exchange needs the rest
+    /// of the answer; it then ends when it is dropped.
     pub(crate) fn client_left(&mut self, at: Tick) -> bool {
         self.exchange.client_left(!self.worker.cutting.get(), at)
     }
 
-    /// The response body ended cleanly.
+    /// Ends the exchange after a complete response body.
     pub(crate) fn response_end(&mut self, at: Tick) {
         self.end(Close::Clean { whole: false }, None, at);
     }
 
-    /// The upstream's body broke off.
+    /// Ends the exchange after a truncated response body.
     pub(crate) fn upstream_cut(&mut self, at: Tick) {
         self.end(Close::Cut, None, at);
     }
 
-    /// The proxy answered with `status` itself: no upstream could.
+    /// Ends the exchange after the proxy's own answer with `status`: no upstream could answer.
     pub(crate) fn answered_locally(&mut self, reason: Refusal, status: u16, at: Tick) {
         self.exchange.answered_locally(status);
         self.end(Close::Local, Some(reason), at);
     }
 
-    /// The meter failed on what it was shown: nothing is known of the answer any more.
+    /// Ends the exchange after a failure of the meter: nothing more is known of the answer.
     pub(crate) fn meter_failed(&mut self, at: Tick) {
         self.exchange.stop_reading();
         self.end(Close::Local, None, at);
     }
 
-    /// It was no exchange after all: it leaves the gauges without a record.
+    /// Ends the exchange without a record: it leaves the gauges.
     fn dismiss(&mut self, at: Tick) {
         self.exchange.dismiss();
         if self.gauges.leave(&mut self.worker.load(self.upstream), at).is_some() {
@@ -192,7 +192,7 @@ impl Metering {
         &self.worker.profiles[self.upstream]
     }
 
-    /// The upstream's kind, as configured or found out.
+    /// Returns the upstream's kind, as configured or detected.
     fn kind(&self) -> Option<ServerKind> {
         self.worker.kind(self.upstream)
     }

@@ -10,7 +10,7 @@ pub(crate) enum Step {
     More(usize),
     /// The header is complete.
     Done(Source),
-    /// The bytes are no header.
+    /// The bytes are not a header.
     Invalid,
 }
 
@@ -38,7 +38,7 @@ fn read_v1(bytes: &[u8]) -> Step {
     let Some(line) = bytes.strip_suffix(b"\r\n") else {
         let least = match bytes {
             [.., b'\r'] => 1,
-            // The shortest line with addresses, of which at least this much is missing.
+            // At least the rest of the shortest line with addresses is missing.
             [b'P', b'R', b'O', b'X', b'Y', b' ', b'T', ..] if bytes.len() < V1_LEAST_BYTES => {
                 V1_LEAST_BYTES - bytes.len()
             }
@@ -96,7 +96,7 @@ fn client(address: Option<impl Into<IpAddr>>) -> Step {
     address.map_or(Step::Invalid, |address| Step::Done(Source::Client(address.into())))
 }
 
-/// The bytes by which the versions are told apart. Every header is longer.
+/// The bytes that distinguish the versions. Every header is longer.
 const START_BYTES: usize = 8;
 
 const V1: &[u8] = b"PROXY ";

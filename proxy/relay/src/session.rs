@@ -1,6 +1,6 @@
-//! One WebSocket on which models are used: its messages pass unchanged, and each response in them is metered as an
-//! exchange. The session is shown every slice before it is written; it holds none back, unless a budget has to
-//! check the client's next message before the server receives it.
+//! One WebSocket on which models are used. Its messages are forwarded unchanged, and each response in them is metered as
+//! an exchange. The session reads every slice before the tunnel writes it. It holds back only a message of the client
+//! that a budget must check before the server receives it.
 //!
 //! Frames that cannot be read end the metering of their direction, not the traffic (law 3).
 
@@ -41,7 +41,7 @@ pub(crate) struct Session {
     /// The server's messages; `None` once they cannot be read.
     received: Option<Messages>,
     responses: Responses,
-    /// The client has sent a close frame.
+    /// True once the client has sent a close frame.
     is_client_closing: bool,
     /// The client's message that a budget checks, held back until it is complete.
     withheld: Option<Withheld>,
@@ -54,11 +54,11 @@ pub(crate) struct Session {
 struct Refusing {
     frame: CloseFrame,
     deadline: Pin<Box<Sleep>>,
-    /// Nothing more goes to the client.
+    /// True once nothing more goes to the client.
     is_last_received: bool,
 }
 
-/// A refusal: the answer that a request would get, and the model that is asked for.
+/// A refused message: the answer that a request would get, and the requested model.
 struct Refused {
     answer: Answer,
     model: Name,
@@ -87,7 +87,7 @@ impl Session {
         }
     }
 
-    /// Shows bytes of the client. Returns what goes upstream in their place, if it is not these bytes.
+    /// Reads bytes of the client. Returns the bytes that go upstream in their place, unless they are the same.
     pub(crate) fn sent(&mut self, bytes: &[u8]) -> Option<Bytes> {
         if self.refusal.is_some() {
             return Some(Bytes::new());
@@ -132,8 +132,8 @@ impl Session {
         if self.withheld.is_some() { Some(onward.decided()) } else { onward.whole() }
     }
 
-    /// Adds what was read to the message that is held back, if there is one, and checks it at its end. Returns the
-    /// refusal of the client.
+    /// Adds the bytes that were read to the message that is held back, if there is one, and checks it at its end.
+    /// Returns the refusal, if the message is refused.
     fn check(
         &mut self,
         onward: &mut Onward<'_>,
@@ -165,7 +165,7 @@ impl Session {
         None
     }
 
-    /// Shows bytes of the server. Returns what goes to the client in their place, if it is not these bytes.
+    /// Reads bytes of the server. Returns the bytes that go to the client in their place, unless they are the same.
     pub(crate) fn received(&mut self, bytes: &[u8]) -> Option<Bytes> {
         if self.refusal.as_ref().is_some_and(|refusal| refusal.is_last_received) {
             return Some(Bytes::new());
@@ -204,7 +204,7 @@ impl Session {
         }
     }
 
-    /// Counts a panic in it.
+    /// Counts a panic in the session.
     pub(crate) fn panicked(&self) {
         self.worker.dropped(Dropped::Panic);
     }
@@ -236,7 +236,7 @@ impl Session {
         };
         let frame = match &self.refusal {
             Some(refusal) => refusal.frame.clone(),
-            // A frame can be inserted neither into another one nor into what is not read.
+            // A frame can be inserted only between two frames, and only where frames are read.
             None if !is_between(&self.sent) || !is_between(&self.received) => return None,
             None => CloseFrame::going_away(),
         };
@@ -253,7 +253,7 @@ impl Session {
         Some(Close { to_client: to_client.into(), to_upstream: to_upstream.into() })
     }
 
-    /// Returns true if a message of the client begins, and is checked before it goes upstream.
+    /// Returns true if the client's next bytes begin a message that is checked before it goes upstream.
     fn is_next_checked(&self) -> bool {
         let (Some(gate), Some(sent)) = (&self.worker.control.gate, &self.sent) else { return false };
         if !sent.frames().is_between_messages() {
@@ -285,7 +285,7 @@ impl Session {
         Some(Answer::over_budget(origin.dialect, refused))
     }
 
-    /// Returns the answer to a message that is refused, in which `model` is asked for.
+    /// Returns the answer to a message that requests `model`, if the message is refused.
     fn answer(&self, message: Option<Message<'_>>, model: &Name) -> Option<Answer> {
         let gate = self.worker.control.gate.as_ref()?;
         let origin = &self.responses.origin;
@@ -318,7 +318,7 @@ impl Session {
         models.refused(tenant, &requested).map(|message| Answer::unpriced(origin.dialect, message))
     }
 
-    /// Counts a refusal, and ends the session by it: nothing of the client goes upstream any more.
+    /// Counts a refusal, and begins the end of the session: no further bytes of the client go upstream.
     fn refuse(&mut self, Refused { answer, model }: Refused) {
         self.withheld = None;
         let origin = &self.responses.origin;

@@ -73,7 +73,7 @@ pub(crate) struct Capacities {
 }
 
 impl WorkerState {
-    /// The kind of an upstream, as configured or found out.
+    /// Returns the kind of an upstream, as configured or detected.
     pub(crate) fn kind(&self, upstream: usize) -> Option<ServerKind> {
         self.plan.upstreams[upstream].kind.or_else(|| self.profiles[upstream].found_kind())
     }

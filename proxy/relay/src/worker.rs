@@ -36,7 +36,7 @@ use crate::state::{Capacities, WorkerState, contain};
 use crate::sweep::sweep;
 use crate::{Control, Dropped, EngineKind, Observer, Plan, UpstreamProfile, clock, limits};
 
-/// The parts of which a worker is started.
+/// The parts from which a worker is started.
 pub(crate) struct Start {
     pub(crate) plan: Arc<Plan>,
     pub(crate) control: Control,

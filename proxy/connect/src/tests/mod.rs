@@ -1,4 +1,4 @@
-//! Connections to servers that behave, that have a wrong certificate, and that are no TLS servers at all.
+//! Connections to servers that behave, that have a wrong certificate, and that do not speak TLS.
 
 mod authority;
 mod faults;

@@ -91,7 +91,7 @@ impl Exchange {
             self.dialect = dialect;
             meter.set_dialect(dialect);
         }
-        // Of two readings of the request, the answer says which was the server's.
+        // If two readings of the request name two models, the answer names the one that the server read.
         let answered = &body.names.model;
         let is_named = self.model.name.is_none() && answered.is_some();
         let is_renamed = is_named || self.model.is_other(answered);
@@ -153,7 +153,7 @@ impl Exchange {
         }
     }
 
-    /// Returns whether the response had counts, and whether it had them without being asked.
+    /// Returns whether the response had counts, and whether it had them without a request for them.
     fn habits(&self, record: &Record) -> UsageHabits {
         let usage_filter = self.response.as_ref().and_then(|response| response.usage_filter.as_ref());
         let sends_usage = usage_filter.is_some_and(UsageFilter::sends_unrequested);

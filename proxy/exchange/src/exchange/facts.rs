@@ -92,8 +92,8 @@ impl Exchange {
         })
     }
 
-    /// Returns true if the answer to such a request does not say how many tokens it cost, or may not, as far as the
-    /// server's kind is known.
+    /// Returns true if the answer to such a request may not state how many tokens it cost, as far as the server's kind
+    /// is known.
     pub fn may_hide_counts(&self, kind: Option<ServerKind>) -> bool {
         let Some(request) = self.meter.as_ref().map(|meter| meter.request()) else { return false };
         let is_llama_cpp = || kind.is_none_or(|kind| kind == ServerKind::LlamaCpp);
@@ -105,7 +105,8 @@ impl Exchange {
             Dialect::OpenaiChat | Dialect::OpenaiCompletions => {
                 request.answers > 1 && !request.streams_in_any_reading() && is_llama_cpp()
             }
-            // The pieces of several answers in one stream are not told apart, so one that is left is not counted.
+            // The stream does not show to which of several answers a piece belongs: if its client leaves, they are not
+            // counted.
             Dialect::OpenaiResponses => {
                 request.named_answers() > 1 && self.asks_for_frames() && is_llama_cpp()
             }
@@ -113,7 +114,7 @@ impl Exchange {
             Dialect::Transcription => {
                 let is_counted = match kind {
                     Some(ServerKind::LlamaCpp | ServerKind::Openai | ServerKind::AzureOpenai) => true,
-                    // Unstreamed, it counts seconds. Nothing can be asked for in a form.
+                    // An unstreamed answer has seconds in place of tokens, and no option can be added to a form.
                     Some(ServerKind::Vllm) => {
                         request.stream == Some(true) && request.include_usage == Some(true)
                     }
@@ -126,9 +127,9 @@ impl Exchange {
     }
 
     /// Returns true if the answer's text is worth keeping until its end, for a caller with a tokenizer for its model:
-    /// the server does not count it, by what the request asks for or, if it `reports_nothing`, by its habit. Several
-    /// answers' texts would be mixed, and the streams of other dialects say theirs twice, or have counts always. Call
-    /// it after the head of a successful response.
+    /// the server does not count it, by what the request asks for or, if it `reports_nothing`, by its habit. The
+    /// texts of several answers would be mixed, and the streams of other dialects repeat their text, or always have
+    /// counts. Call it after the head of a successful response.
     pub fn wants_text(&self, kind: Option<ServerKind>, reports_nothing: bool) -> bool {
         let is_hidden = !self.is_streamed() && self.may_hide_counts(kind);
         let keeps = match self.dialect {

@@ -1,5 +1,5 @@
 //! One answer of a session: a WebSocket on which many requests and answers pass. The caller reads the messages, because
-//! only their content tells to which answer they belong, and hands in what they say.
+//! only their content shows to which answer they belong, and passes their names and events.
 
 use meter::{Body, Tick};
 use scan::{Event, Extent, Links, Name, Names, Request, Sink};

@@ -14,7 +14,7 @@ impl Exchange {
         let client_asked = match self.sent.added {
             // The client keeps running counts if it asked for them, or if its request could not be parsed.
             Some(added) => !added.include || request.continuous_usage || !request.whole,
-            // What could not be read may have asked.
+            // A request that could not be read whole may request usage.
             None => request.stream_options || !request.whole,
         };
         let usage_filter = UsageFilter::new(edits, client_asked);

@@ -9,7 +9,7 @@
 //! Limits of hyper 1.12 that show on the wire:
 //! - Requests that hyper itself cannot parse are answered without a body.
 //! - Trailers pass only if the message's head announced them in `Trailer`, and to HTTP/1.1 clients
-//!   only if the request said `TE: trailers`.
+//!   only if the request had `TE: trailers`.
 //! - Fields of one name are written together, at the place of the first.
 //! - Chunks are re-created: the bytes are the same, their boundaries and extensions are not.
 //! - `103 Early Hints` reach HTTP/1.1 clients (the proxy writes them), not HTTP/2 clients.

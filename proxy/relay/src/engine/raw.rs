@@ -2,12 +2,12 @@
 //! engine; it is measured, and in no package.
 //!
 //! It serves `POST` requests with `Content-Length` whose head and body arrive in one read, without TLS on either side.
-//! Heads and chunks are forwarded as they came, and nothing is buffered unless a socket takes no more bytes. One task
+//! Heads and chunks are forwarded unchanged, and nothing is buffered unless a socket takes no more bytes. One task
 //! serves the client's connection and the upstream's, without a timer: the sweep ends idle connections. Hyper serves
 //! all other requests and those after them on their connection. It serves all requests if the plan changes their heads,
 //! exports traces, or lets clients close their half of a connection.
 //!
-//! It is no [`Engine`] yet: [`admit_whole`] makes all decisions about a request in one call.
+//! It is not an [`Engine`] yet: [`admit_whole`] makes all decisions about a request in one call.
 //!
 //! Left out, with the tests of the relay that fail with the feature:
 //!

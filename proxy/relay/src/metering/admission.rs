@@ -1,4 +1,4 @@
-//! The facts of a request that are asked for before it goes upstream, and its end if it is refused there.
+//! The facts of a request that its admission depends on, and the end of a rejected request.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ impl Metering {
         self.worker.place(self.upstream)
     }
 
-    /// Returns true if the answer to such a request may not say how many tokens it cost.
+    /// Returns true if the answer to such a request may not state how many tokens it cost.
     pub(crate) fn may_hide_counts(&self) -> bool {
         self.exchange.may_hide_counts(self.kind())
     }
 
-    /// Its tenant may not spend, or not on this model. Nothing went upstream and nothing was generated, so
-    /// there is no record that could be billed; the refusal is counted, and told to whom it may concern.
+    /// Ends the exchange of a rejected request without a record: nothing was sent upstream and nothing was generated, so
+    /// there is nothing to charge. The rejection is counted, and reported to the access log.
     pub(crate) fn refused(&mut self, reason: Refusal, status: u16) {
         self.dismiss(clock::now());
         let Some(tenant) = self.exchange.tenant() else { return };

@@ -1,5 +1,4 @@
-//! The end of an exchange: what the observer and the upstream's profile learn of it, and the way of its record to the
-//! outbox.
+//! The end of an exchange: its facts for the observer and for the upstream's profile, and its record for the outbox.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,15 +17,15 @@ impl Metering {
         if !self.exchange.is_inference() {
             return self.dismiss(at);
         }
-        // First of all, so that nothing that fails below can leave them behind.
+        // First, so that a failure below cannot leave the exchange in the upstream's load.
         let Some(load) = self.gauges.leave(&mut self.worker.load(self.upstream), at) else { return };
         let slot = self.gauges.slot();
         let mut guard = InFlightGuard { worker: Rc::clone(&self.worker), slot, taken: true };
-        // It may end before its request is complete.
+        // The exchange may end before its request is complete.
         self.request_complete(at);
         let caller = self.caller_facts();
         let Some(mut ended) = self.exchange.end(close, load, at, caller) else {
-            // Nothing of inference was seen: the guard leaves the gauge, and there is no record.
+            // No sign of inference: the guard leaves the gauge, and no record is made.
             return self.worker.passthrough(Passthrough::Path);
         };
         if ended.is_renamed {
@@ -42,7 +41,7 @@ impl Metering {
         self.publish(ended.record, text, refusal, guard);
     }
 
-    /// The facts in its record that the exchange itself does not know.
+    /// Returns the facts in the record that only the worker knows.
     fn caller_facts(&mut self) -> CallerFacts {
         let (provider, upstream) = self.place();
         CallerFacts {
@@ -55,7 +54,7 @@ impl Metering {
         }
     }
 
-    /// Notes in the upstream's profile if a stream that ended had counts, and if it had them without being asked.
+    /// Records in the upstream's profile if an ended stream had counts, and if it had them without a request for them.
     fn learn(&self, habits: UsageHabits, at: Tick) {
         let profile = self.profile();
         if habits.sends_usage {
@@ -69,7 +68,7 @@ impl Metering {
         }
     }
 
-    /// Gives the record to the observer and to the outbox.
+    /// Passes the record to the observer and to the outbox.
     fn publish(
         &self,
         record: Arc<Record>,
@@ -83,7 +82,7 @@ impl Metering {
             observer.reject(&record.identity.tenant, reason);
         }
         self.gauges.settle_live(&mut **observer, &record);
-        // A record whose text will be counted elsewhere is booked there, with that count.
+        // The control plane counts the text of such a record, and then the record in cells of its own.
         let counted_elsewhere = text.is_some();
         if !counted_elsewhere {
             observer.end(slot, &record);

@@ -1,14 +1,15 @@
-//! Takes an exchange that ends out of the in-flight gauge, even if the meter fails at the end.
+//! Removes an ending exchange from the in-flight gauge, even if the meter fails at the end.
 
 use std::rc::Rc;
 
 use crate::ModelSlot;
 use crate::state::WorkerState;
 
-/// Takes an exchange out of the in-flight gauge when it is dropped, unless that was done.
+/// Removes an exchange from the in-flight gauge when it is dropped.
 pub(super) struct InFlightGuard {
     pub(super) worker: Rc<WorkerState>,
     pub(super) slot: ModelSlot,
+    /// True while the exchange is in the gauge.
     pub(super) taken: bool,
 }
 

@@ -1,5 +1,5 @@
-//! An exchange that may fail without the traffic noticing (law 3): a panic in the meter drops the
-//! exchange and is counted, and the bytes pass on unmetered.
+//! The metering of one request, which may fail without an effect on traffic (law 3): a panic in it is counted and ends
+//! it, and the bytes are forwarded unmetered.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -7,45 +7,45 @@ use std::rc::Rc;
 use crate::state::WorkerState;
 use crate::{Dropped, Metering, clock};
 
-/// The exchange of one request, if it is metered and its meter still stands.
+/// The metering of one request; empty if the request is not metered, or after a panic.
 pub(crate) struct Metered {
     worker: Rc<WorkerState>,
-    /// In its own allocation: it is moved from one future to the next, and is large.
+    /// Boxed: it is large, and moves from one future to the next.
     metering: Option<Box<Metering>>,
 }
 
 impl Metered {
-    /// A request for an inference path begins: `begin` makes its exchange.
+    /// Begins the metering of a request by `begin`.
     pub(crate) fn begin(worker: &Rc<WorkerState>, begin: impl FnOnce() -> Metering) -> Self {
         let begin = AssertUnwindSafe(|| Box::new(begin()));
         let metering = catch_unwind(begin).map_err(|_panic| worker.dropped(Dropped::Panic)).ok();
         Self { worker: Rc::clone(worker), metering }
     }
 
-    /// A request that passes unmetered.
+    /// The empty metering of a request that is forwarded unmetered.
     pub(crate) fn not(worker: &Rc<WorkerState>) -> Self {
         Self { worker: Rc::clone(worker), metering: None }
     }
 
-    /// The exchange, if it is metered.
+    /// Returns the metering, if there is one.
     pub(crate) fn metering(&self) -> Option<&Metering> {
         self.metering.as_deref()
     }
 
-    /// Returns true if an exchange is shown what passes.
+    /// Returns true if the request is metered.
     pub(crate) fn is_watching(&self) -> bool {
         self.metering.is_some()
     }
 
-    /// Shows the exchange something.
+    /// Calls `show` with the metering, if there is one. Returns the result, or `None` after a panic.
     pub(crate) fn with<R>(&mut self, show: impl FnOnce(&mut Metering) -> R) -> Option<R> {
         let metering = self.metering.as_mut()?;
         match catch_unwind(AssertUnwindSafe(|| show(metering))) {
-            Ok(said) => Some(said),
+            Ok(shown) => Some(shown),
             Err(_panic) => {
                 self.worker.dropped(Dropped::Panic);
                 if let Some(mut metering) = self.metering.take() {
-                    // Should this fail too, the exchange's seat is given back all the same.
+                    // If this panics, too, the exchange has left the gauges before.
                     let _ = catch_unwind(AssertUnwindSafe(|| metering.meter_failed(clock::now())));
                 }
                 None
@@ -53,7 +53,7 @@ impl Metered {
         }
     }
 
-    /// Lets go of the exchange: what it knows becomes its record.
+    /// Ends the exchange, whose record is made of the facts so far.
     pub(crate) fn finish(&mut self) {
         let Some(metering) = self.metering.take() else { return };
         if catch_unwind(AssertUnwindSafe(|| drop(metering))).is_err() {

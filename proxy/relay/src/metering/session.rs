@@ -1,4 +1,4 @@
-//! An exchange that is one answer of a session.
+//! The metering of one answer of a session.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::clock;
 use crate::state::WorkerState;
 
 impl Metering {
-    /// An answer of a session begins, whose handshake has these fields.
+    /// Begins the exchange of an answer of a session, whose handshake has these fields.
     pub(crate) fn begin_in_session(
         worker: &Rc<WorkerState>,
         upstream: usize,
@@ -25,7 +25,7 @@ impl Metering {
         Self::begin(worker, upstream, route, headers, tenancy, (at, clock::wall_unix_ns()))
     }
 
-    /// The client asked for the answer, by the message with the id `request`, or the server began it.
+    /// Records that the client requested the answer, by the message with the id `request`, or that the server began it.
     pub(crate) fn asked_in_session(mut self, model: Name, links: Links, request: &Name, at: Tick) -> Self {
         self.origin.request_id = checked_request_id(request.as_str().as_bytes()).map(Into::into);
         let status = StatusCode::SWITCHING_PROTOCOLS.as_u16();
@@ -35,12 +35,12 @@ impl Metering {
         self
     }
 
-    /// The server began the answer, so it accepted the model.
+    /// Records that the server began the answer, so it accepted the model.
     pub(crate) fn accept(&mut self) {
         self.gauges.admit(&mut **self.worker.observer.borrow_mut(), self.exchange.model_name(), true);
     }
 
-    /// A message of the answer was read at `at`.
+    /// Reads a message of the answer, which was received at `at`.
     pub(crate) fn message(&mut self, events: &[Event], extent: Option<Extent>, at: Tick) {
         if let Some(output) = extent.and_then(|extent| self.exchange.message(events, extent, at))
             && let Some(more) = self.gauges.raise_live(output)
@@ -49,7 +49,7 @@ impl Metering {
         }
     }
 
-    /// The answer was broken off by the client or the speaker.
+    /// Ends the exchange: the client or the speaker broke the answer off.
     pub(crate) fn cancelled(&mut self, at: Tick) {
         self.end(Close::ClientGone { whole: false }, None, at);
     }

@@ -1,15 +1,13 @@
-//! An exchange's place in a distributed trace (W3C Trace Context, level 2), and what of it the
-//! upstream is told. Where no traces are exported, nothing is: the fields pass as they came, and a
-//! trace that its caller keeps is only noted. Where they are, this is what the upstream gets:
+//! The position of an exchange in a distributed trace (W3C Trace Context, level 2), and the trace fields of the request
+//! to the upstream. If no traces are exported, the fields are forwarded unchanged, and the record has the caller's trace
+//! if the caller keeps it. If traces are exported, the upstream receives:
 //!
-//! | the request came with | the trace is kept | `traceparent` says | `tracestate` |
+//! | the client's `traceparent` | trace | `traceparent` | `tracestate` |
 //! |---|---|---|---|
-//! | a `traceparent` | yes | the same trace, our client span for its caller | as it came |
-//! | a `traceparent` | no | what it said | as it came |
-//! | none, or none that is one | yes | a new trace, our client span | goes, as the specification wants it |
-//! | none, or none that is one | no | a new trace that is not kept, so that the upstream does not draw for it | goes |
-//!
-//! Several fields `traceparent` are none that is one.
+//! | one, valid | kept | the client's trace, with our client span as the parent | unchanged |
+//! | one, valid | not kept | unchanged | unchanged |
+//! | none, several, or invalid | kept | a new trace, with our client span as the parent | removed, as the specification requires |
+//! | none, several, or invalid | not kept | a new trace that is marked as not kept, so that the upstream does not sample it | removed |
 
 mod parent;
 mod sampler;
@@ -30,7 +28,7 @@ use crate::request::headers;
 pub struct Tracing {
     /// The rule for which traces are kept.
     pub sampler: Sampler,
-    /// The upstream is told of them.
+    /// True if the upstream receives their fields.
     pub propagate: bool,
 }
 
@@ -49,12 +47,12 @@ pub(crate) struct TracePosition {
     pub(crate) trace: Option<Box<Trace>>,
     /// The parent that the upstream gets, if it is not the caller's.
     onward: Option<TraceParent>,
-    /// The trace begins here.
+    /// True if the trace begins here.
     begins: bool,
 }
 
 impl TracePosition {
-    /// The place of a request with these fields.
+    /// Determines the position of a request with these fields.
     pub(crate) fn of(headers: &HeaderMap, tracing: Option<&Tracing>, chance: &IdSource) -> Self {
         let caller = caller(headers);
         let Some(tracing) = tracing else {
@@ -84,12 +82,12 @@ impl TracePosition {
         Self { trace: Some(trace), onward: onward.filter(|_| tracing.propagate), begins: caller.is_none() }
     }
 
-    /// Leaves the fields as they came: the upstream may be no inference server at all.
+    /// Leaves the fields unchanged: the upstream may not be an inference server.
     pub(crate) fn leave_untouched(&mut self) {
         self.onward = None;
     }
 
-    /// Makes the fields those that the upstream gets: in the caller's place, or else the last.
+    /// Writes the fields for the upstream: in the place of the caller's, or else last.
     pub(crate) fn write(&self, fields: &mut HeaderMap) {
         let Some(onward) = self.onward else { return };
         if self.begins {
@@ -123,7 +121,7 @@ fn span(chance: &IdSource) -> [u8; 8] {
     chance.bits().max(1).to_be_bytes()
 }
 
-/// `tracestate`, joined over its lines; of more than fits, the entries that do, from the left.
+/// Returns `tracestate`, its lines joined. If it is too long, the entries on the left that fit.
 fn state(headers: &HeaderMap) -> Box<str> {
     let mut state = String::new();
     for line in headers.get_all(TRACESTATE) {
@@ -215,7 +213,7 @@ mod tests {
         let expected = TraceParent { span: client, ..parent }.format();
         assert_eq!((differ.len(), onward[differ[0]].1.as_bytes()), (1, &expected[..]));
 
-        // A trace that begins here has no state yet; the rest stays where it was.
+        // A trace that begins here has no state yet; the other fields keep their order.
         let sent = fields(&[("tracestate", "s=1"), ("a", "1"), ("b", "2"), ("a", "3"), ("c", "4")]);
         let mut onward = sent.clone();
         TracePosition::of(&sent, Some(&tracing), &chance).write(&mut onward);

@@ -27,7 +27,7 @@ pub(crate) struct Sent<E: Engine> {
 }
 
 /// Sends `request`, which the client began at `begun`. A further attempt follows only if nothing was sent, or the server
-/// says that it processed nothing.
+/// states that it processed nothing.
 pub(crate) async fn send<E: Engine>(
     connections: &Connections<E>,
     in_flight: &InFlight,

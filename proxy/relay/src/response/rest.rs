@@ -1,5 +1,5 @@
-//! The rest of an unstreamed answer whose client left: it is read for its counts, and discarded. No generation
-//! continues for it, and a client that takes the content and not the end is charged all the same.
+//! The rest of an unstreamed answer whose client left: it is read for its counts, and discarded. The server has
+//! generated it already, and a client that takes the content and not the end is still charged.
 
 use std::pin::Pin;
 

@@ -88,7 +88,7 @@ fn model(target: &Uri) -> Name {
 fn unescaped(value: &str) -> Vec<u8> {
     let (mut plain, mut rest) = (Vec::new(), value.as_bytes());
     while let [first, after @ ..] = rest {
-        // `%u0061` is no escape of a query.
+        // `%u0061` is not an escape of a query.
         let escaped = tenant::escape(rest).filter(|(_, length)| *length == 3);
         let (byte, length) = escaped.map_or((u32::from(*first), 1), |known| known);
         plain.push(byte as u8);

@@ -27,12 +27,12 @@ pub(super) struct Responses {
     open: Vec<PendingResponse>,
 }
 
-/// A model of a session. What the server states is true; the client may ask for a model that it does not get.
+/// A model of a session. The server's statement holds; the client may not get the model that it requests.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SessionModel {
-    /// By the server; empty if it states none.
+    /// The model that the server states; empty if it states none.
     stated: Name,
-    /// By the client, since the server's last statement; empty if it asked for none.
+    /// The model that the client requested since the server's last statement; empty if it requested none.
     pub(super) proposed: Name,
 }
 
@@ -76,7 +76,7 @@ struct PendingResponse {
     id: Name,
     /// The `stream_id`, on a WebSocket with several responses at a time.
     stream: Name,
-    /// The id of the client's message that asked for it.
+    /// The id of the client's message that requested it.
     request: Name,
     /// The instant of an error that may have ended it: the server may also go on, and report the usage.
     failed_at: Option<Tick>,
@@ -86,7 +86,7 @@ struct PendingResponse {
 /// The kind of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// The client asked for it; the server has not begun it.
+    /// The client requested it; the server has not begun it.
     Asked,
     /// A response that the server has begun.
     Response,

@@ -1,4 +1,4 @@
-//! A message of the client that a budget checks before it goes upstream, in the frames in which it came.
+//! A message of the client, with its frames, that a budget checks before it goes upstream.
 
 use std::sync::Arc;
 
@@ -47,11 +47,11 @@ impl AsRef<[u8]> for Released {
 /// A slice of the client's bytes on its way upstream.
 pub(super) struct Onward<'a> {
     bytes: &'a [u8],
-    /// The bytes that were read.
+    /// The number of bytes that were read.
     pub(super) at: usize,
-    /// The bytes of which it is decided if they go upstream.
+    /// The number of bytes whose way is decided: upstream, withheld, or discarded.
     decided: usize,
-    /// The decided bytes, once they are not those of the slice.
+    /// The bytes that go upstream so far, once they may differ from the slice.
     instead: Option<Vec<u8>>,
     /// The memory of the longest message in them: the others are parts of the slice.
     memory: Option<Permit>,
@@ -62,7 +62,7 @@ impl<'a> Onward<'a> {
         Self { bytes, at: 0, decided: 0, instead: None, memory: None }
     }
 
-    /// Lets what was read go upstream.
+    /// Lets the bytes that were read go upstream.
     pub(super) fn pass(&mut self) {
         let passed = &self.bytes[self.decided..self.at];
         self.instead.get_or_insert_default().extend_from_slice(passed);
@@ -78,7 +78,7 @@ impl<'a> Onward<'a> {
         self.memory.get_or_insert(memory);
     }
 
-    /// Adds what was read to `withheld`; returns false if it has no room.
+    /// Adds the bytes that were read to `withheld`; returns false if it has no room.
     pub(super) fn withhold(&mut self, withheld: &mut Withheld) -> bool {
         self.instead.get_or_insert_default();
         let has_room = withheld.add(&self.bytes[self.decided..self.at]);
@@ -88,12 +88,12 @@ impl<'a> Onward<'a> {
         has_room
     }
 
-    /// The decided bytes: the others are withheld, or discarded.
+    /// Returns the bytes that go upstream so far: the others are withheld, or discarded.
     pub(super) fn decided(self) -> Bytes {
         Self::onward(self.instead.unwrap_or_default(), self.memory)
     }
 
-    /// All that goes upstream; `None` if that is the slice.
+    /// Returns the bytes that go upstream, with the undecided ones; `None` if they are the slice.
     pub(super) fn whole(self) -> Option<Bytes> {
         let mut instead = self.instead?;
         instead.extend_from_slice(&self.bytes[self.decided..]);

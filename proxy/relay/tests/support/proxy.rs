@@ -147,7 +147,7 @@ impl<E> Drop for ProxyOn<E> {
 pub(crate) fn tcp(address: &ListenAddress) -> SocketAddr {
     match address {
         ListenAddress::Tcp(address) => *address,
-        ListenAddress::Unix { .. } => panic!("{address} is no TCP address"),
+        ListenAddress::Unix { .. } => panic!("{address} is not a TCP address"),
     }
 }
 

@@ -187,13 +187,13 @@ impl Client {
         switched
     }
 
-    /// The tick at which the client of a tunnel last sent bytes; `None` if the connection is no tunnel.
+    /// The tick at which the client of a tunnel last sent bytes; `None` if the connection is not a tunnel.
     pub(crate) fn tunnel_read(&self) -> Option<Tick> {
         self.tunnel_read.get()
     }
 
-    /// The holder of this tunnel's connection to the upstream with this index; `None` if the connection is no tunnel to
-    /// it, or no share limits its holder.
+    /// The holder of this tunnel's connection to the upstream with this index; `None` if the connection is not a tunnel
+    /// to it, or no share limits its holder.
     pub(crate) fn tunnel_holder(&self, upstream: usize) -> Option<Arc<Holder>> {
         let held = self.tunnel_holder.borrow();
         held.as_ref().filter(|(to, _)| *to == upstream).map(|(_, holder)| Arc::clone(holder))
@@ -239,7 +239,7 @@ impl Client {
         }
     }
 
-    /// Returns true if the kernel ended the connection for that.
+    /// Returns true if the kernel ended the connection because its client read nothing.
     pub(crate) fn has_timed_out(&self) -> bool {
         self.note(self.socket.take_error().as_ref());
         self.is_timed.get() && self.has_timed_out.get()

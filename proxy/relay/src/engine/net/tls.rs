@@ -69,7 +69,7 @@ impl Tls {
     ) -> Poll<Result<(), HandshakeError>> {
         let done = ready!(self.poll_steps(socket, cx));
         if matches!(done, Err(HandshakeError::Tls(_))) {
-            // The alert that says why; a client that does not take it gets none.
+            // The alert that states the reason. A client that does not take it now does not get it.
             let _ = self.session.borrow_mut().write_tls(&mut &*socket);
         }
         Poll::Ready(done)
@@ -123,7 +123,7 @@ impl Tls {
     }
 
     /// Reads all plaintext that has arrived and fits into `buffer`. The end of the connection without an announcement
-    /// reads as an end, as it does without TLS: the framing of HTTP tells whether a message is complete.
+    /// reads as an end, as it does without TLS: the framing of HTTP shows if a message is complete.
     pub(crate) fn poll_read(
         &self,
         socket: &Socket,

@@ -1,5 +1,5 @@
-//! A connection that switched protocols (101): bytes are copied both ways, until both sides are closed. A session is
-//! shown them as they pass.
+//! A connection that switched protocols (101): bytes are copied both ways, until both sides are closed. A session reads
+//! them before they are written.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -50,7 +50,7 @@ pub(crate) async fn run<C, U>(
         }
         let is_upstream_first = down.end != End::Open && up.end == End::Open;
         if down.end == End::Closed && session.is_watching() {
-            // A WebSocket has no half: what the client would still send is read by no one.
+            // A WebSocket cannot be half closed: the upstream reads nothing that the client still sends.
             let limit = || Box::pin(tokio::time::sleep(limits::CLIENT_CLOSE));
             if deserted.get_or_insert_with(limit).as_mut().poll(cx).is_ready() {
                 return Poll::Ready(None);
@@ -99,7 +99,7 @@ async fn discard(from: &mut (impl AsyncRead + Unpin)) {
     let _ = tokio::io::copy(from, &mut tokio::io::sink()).await;
 }
 
-/// A session that may fail without the traffic noticing (law 3).
+/// A session that may fail without an effect on traffic (law 3).
 struct Contained(Option<Box<Session>>);
 
 impl Contained {
@@ -177,8 +177,8 @@ impl Direction {
         !self.first.is_empty() || self.unwritten.0 < self.unwritten.1
     }
 
-    /// Copies as far as possible; ready once the receiver's half is closed. `show` returns what is written in place of
-    /// the bytes that were read, if it is not these.
+    /// Copies as far as possible; ready once the receiver's half is closed. `show` returns the bytes to write in place
+    /// of those that were read, unless they are the same.
     fn poll_copy(
         &mut self,
         cx: &mut Context<'_>,

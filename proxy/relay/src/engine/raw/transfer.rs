@@ -383,7 +383,7 @@ impl Transfer {
         Ok(())
     }
 
-    /// Reads the body from `from` on. Returns the range that goes to the client as it came, after `out`.
+    /// Reads the body from `from` on. Returns the range that goes to the client unchanged, after `out`.
     fn body(&mut self, slice: &[u8], from: usize, at: Tick, out: &mut Vec<u8>) -> Range<usize> {
         let mut state = std::mem::replace(&mut self.state, State::Cut);
         let State::Body(framing) = &mut state else { return 0..0 };
@@ -471,7 +471,7 @@ impl Transfer {
                     self.show(&slice[data], at);
                     done = here;
                 }
-                // A chunk whose line was forwarded cannot become shorter: only whole chunks go as they came.
+                // A chunk whose line was forwarded cannot become shorter: only whole chunks are forwarded unchanged.
                 Part::Data { data, whole } => {
                     let changed = self.show_edited(&slice[data.clone()], at, false);
                     match (changed, whole) {

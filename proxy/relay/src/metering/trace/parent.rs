@@ -1,5 +1,5 @@
-//! `traceparent` of W3C Trace Context, level 2: read strictly, written as version 00. A value of a
-//! higher version is read as far as this one goes; what cannot be read was not sent.
+//! `traceparent` of W3C Trace Context, level 2: read strictly, written as version 00. Of a value of a higher version,
+//! the fields of version 00 are read. A value that cannot be read counts as not sent.
 
 /// The contents of a `traceparent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,9 +8,9 @@ pub(crate) struct TraceParent {
     pub(crate) trace_id: [u8; 16],
     /// The caller's span; not all zeros.
     pub(crate) span: [u8; 8],
-    /// The trace is kept by the caller.
+    /// True if the caller keeps the trace.
     pub(crate) sampled: bool,
-    /// The lower seven bytes of the trace's id are chance.
+    /// True if the lower seven bytes of the trace's id are random.
     pub(crate) random: bool,
 }
 
@@ -21,7 +21,7 @@ const SAMPLED: u8 = 1;
 const RANDOM: u8 = 2;
 
 impl TraceParent {
-    /// Reads a field's value. `None` if it is none that may be trusted.
+    /// Reads a field's value; `None` if it is not valid.
     pub(crate) fn parse(value: &[u8]) -> Option<Self> {
         let (known, rest) = value.split_first_chunk::<BYTES>()?;
         let [version] = bytes(&known[..2])?;

@@ -1,28 +1,28 @@
-//! The traces that are kept: the samplers of the OpenTelemetry SDKs, with the same decision on the same
-//! trace id. What they are called is the settings' concern.
+//! The samplers of the OpenTelemetry SDKs, which decide if a trace is kept: the same decision for the same trace id.
+//! Their names are in the settings.
 
 /// A sampler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// The caller's word counts where there is one (`parentbased_…`).
+    /// True if the caller's decision applies where there is one (`parentbased_…`).
     pub heeds_caller: bool,
-    /// The draw for all others.
+    /// The decision for all others.
     pub draw: Draw,
 }
 
-/// The way in which a trace is drawn.
+/// The decision about a trace without a caller's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Draw {
-    /// Every one is kept.
+    /// Every trace is kept.
     Always,
-    /// None is.
+    /// No trace is kept.
     Never,
-    /// This part of them is, from 0 to 1, by the trace's id.
+    /// This share of the traces is kept, from 0 to 1, by the trace's id.
     Ratio(f64),
 }
 
 impl Sampler {
-    /// Returns true if a trace is kept. `caller`: the caller keeps it, if there is one.
+    /// Returns true if a trace is kept. `caller`: the caller's decision, if there is one.
     pub(crate) fn keeps(self, caller: Option<bool>, trace_id: &[u8; 16]) -> bool {
         match (caller, self.draw) {
             (Some(kept), _) if self.heeds_caller => kept,
