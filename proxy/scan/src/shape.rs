@@ -97,6 +97,8 @@ impl VariableSpans {
     }
 
     pub(crate) fn add(&mut self, field: Field, value: Value<'_>, range: Option<(usize, usize)>) {
+        // A match has one place for the value of each field, so a second one (the index of a second answer) has none.
+        // Values without meaning need no place.
         let again = self.list[..self.len].iter().any(|span| span.field == field);
         self.unusable |= again && field != Field::Varying;
         match (value, range) {
@@ -139,6 +141,7 @@ impl Shape {
     ) {
         // A frame that cannot be stored removes the earlier shape: the stream has moved on to other frames.
         self.bytes.clear();
+        // The walk adds spans in the order of the bytes, and no span contains another one: only strings and numbers vary.
         let spans = &variable_spans.list[..variable_spans.len];
         let fixed = (to - from) - spans.iter().map(|h| h.to - h.from).sum::<usize>();
         let texts = spans.iter().filter(|h| h.field.is_measured()).count();
@@ -166,6 +169,7 @@ impl Shape {
         self.kind = kind;
         self.delta = delta;
         self.has_usage = usage.is_some();
+        // The box stays for later shapes: a stream may alternate between frames with and without usage.
         if let Some(usage) = usage {
             **self.usage.get_or_insert_default() = usage;
         }
@@ -178,6 +182,7 @@ impl Shape {
         if self.bytes.is_empty() || bytes.len() < self.bytes.len() {
             return None;
         }
+        // Counts that are fixed in the shape keep their values; the others are replaced below.
         let usage = self.usage.as_deref().copied().filter(|_| self.has_usage);
         let mut found = Match { len: 0, kind: self.kind, delta: self.delta, usage };
         let (mut at, mut done) = (0, 0);
@@ -185,11 +190,14 @@ impl Shape {
             let part = &self.bytes[done..usize::from(after)];
             done = usize::from(after);
             at = skip(bytes, at, part)?;
+            // The value is read as far as its form goes. The fixed byte after it proves that this is all of it: a number
+            // is followed by a delimiter, so that `1.5` and `1e3` do not match.
             at = match target {
                 Target::Text => text(bytes, at, &mut found.delta.chars)?,
                 _ => number(bytes, at, target, &mut found)?,
             };
         }
+        // The blank line that ends the frame is among the fixed bytes: a match is a complete frame.
         found.len = skip(bytes, at, &self.bytes[done..])?;
         Some(found)
     }
@@ -215,14 +223,17 @@ fn text(bytes: &[u8], from: usize, counted: &mut u32) -> Option<usize> {
     loop {
         let stop = at + memchr2(b'"', b'\\', &bytes[at..])?;
         let plain = &bytes[at..stop];
+        // `fold` in place of `any`: without an early exit the loop has vector instructions.
         if plain.iter().fold(false, |found, byte| found | byte.is_ascii_control()) {
             return None;
         }
         total = total.saturating_add(chars(plain));
         if bytes[stop] == b'"' {
             *counted = total;
+            // An empty text is another event, which the shape does not mean.
             return (total > 0).then_some(stop);
         }
+        // `\u` may be half a surrogate pair, which only the walk counts.
         let escaped = *bytes.get(stop + 1)?;
         if escaped == b'u' || escaped.is_ascii_control() {
             return None;
@@ -232,9 +243,10 @@ fn text(bytes: &[u8], from: usize, counted: &mut u32) -> Option<usize> {
     }
 }
 
-/// Reads a plain whole number into its target. A leading zero is no number: the ordinary path rejects it.
+/// Reads a plain whole number into its target. A leading zero is not a number: the ordinary path rejects it.
 #[inline]
 fn number(bytes: &[u8], from: usize, target: Target, found: &mut Match) -> Option<usize> {
+    // 15 digits are below the ordinary path's bound of a count, 2^53, and the sum cannot overflow.
     let digits = bytes[from..].iter().take(16).take_while(|b| b.is_ascii_digit()).count();
     if digits == 0 || digits > 15 || digits > 1 && bytes[from] == b'0' {
         return None;

@@ -92,6 +92,8 @@ impl UsageFilter {
     /// The changes for the slice that `scanner` just read; the editor removes them.
     #[inline]
     pub fn cuts(&mut self, scanner: &Scanner) -> &mut Cuts {
+        // An unfinished frame is held if it may have to be cut. With running counts, that is any frame. Without them it
+        // is only a frame after the last answer, for which no token waits (law 2).
         let armed = self.added.is_running() || self.added.include && self.finished >= self.min_finished;
         self.cuts.hold = if armed && !self.sends_unrequested { scanner.unfinished_from() } else { None };
         &mut self.cuts
@@ -121,6 +123,8 @@ impl UsageFilter {
                 self.frame.ends = true;
                 self.finished = self.finished.saturating_add(1);
             }
+            // A count with or after a finish proves nothing: some servers always send one in an answer's last frame. In a
+            // frame, usage follows the finish.
             Event::Usage(Usage { scope: Scope::Running(_), counts }) => {
                 self.frame.counted = self.finished == 0 && is_above_zero(&counts);
             }
@@ -142,15 +146,17 @@ impl UsageFilter {
     fn end_relevant_frame(&mut self, extent: Extent) {
         let Facts { content, finish, counted, times, ends } = self.frame;
         let nothing_added = self.added == AddedOptions::default();
-        // llama.cpp's running count is in `timings`, which is no usage member: a client may request only
+        // llama.cpp's running count is in `timings`, which is not a usage member: a client may request only
         // those.
         let is_member = extent.usage.is_some() || !times && !self.added.timings;
+        // This case is the first: the usage that proves that the server sends it to everyone is not cut.
         if counted && is_member && !extent.is_usage && !self.added.continuous && !self.asked {
             self.disarm();
         } else if !extent.whole {
             // The client discards a torn block, so nothing has to be removed.
         } else if extent.is_usage {
             if self.added.include {
+                // The frame has nothing but usage, so the client would not have received it at all.
                 self.cut(extent, Part::Event);
             } else if nothing_added && !self.asked {
                 self.disarm();
@@ -165,6 +171,7 @@ impl UsageFilter {
                 span.filter(|_| is_running).map(|(from, to)| (from, Part::Member(from, to)))
             };
             let setting = timings.setting.map(|(from, to)| (from, Part::Flag(from, to)));
+            // The editor removes parts in the order of the bytes, and the server may send the members in any order.
             let mut parts = [member(timings.member), member(timings.verbose), setting];
             parts.sort_by_key(|part| part.map(|(from, _)| from));
             parts.into_iter().flatten().for_each(|(_, part)| self.cut(extent, part));
@@ -190,6 +197,7 @@ impl UsageFilter {
     }
 
     fn disarm(&mut self) {
+        // For the rest of the stream: nothing is held any more, so a later cut would miss its bytes.
         self.sends_unrequested = true;
         self.idle = true;
     }
