@@ -8,6 +8,7 @@ import urllib.request
 
 from exposition import Samples, scrape
 from process import Process, eventually, free_port
+from tap import Tap
 
 HERE = pathlib.Path(__file__).resolve().parent
 ENGINES = pathlib.Path(os.environ.get("TOKENMETER_ENGINES", pathlib.Path.home() / ".cache/tokenmeter/engines"))
@@ -55,8 +56,8 @@ class Engine:
     """True if it stops a stream whose client left."""
     stops_unstreamed = True
     """True if it stops an unstreamed answer whose client left."""
-    own_failure = None
-    """Text of an error of the engine's own connections: a batch with one is repeated."""
+    received = None
+    """The number of requests that the server behind a gateway received; None without a gateway."""
     counts_left = True
     """True if its counters include tokens generated for clients that left."""
     batch = 1.0
@@ -118,6 +119,12 @@ class Engine:
         """The growth of those over a time."""
         return tuple(b - a for a, b in zip(self.facts(difference.before), self.facts(difference.after)))
 
+    def expect_requests(self, difference, count):
+        """Asserts that the server behind a gateway received this number of requests: a request that the gateway repeats
+        has tokens that no client receives."""
+        if self.received:
+            assert difference.of(self.received) == count
+
     def stops(self, case):
         """True if it stops that case once its client left."""
         return self.stops_streams if case.streamed else self.stops_unstreamed
@@ -173,7 +180,8 @@ class Vllm(Engine):
 
 
 class LiteLlm(LlamaCpp):
-    """LiteLLM's proxy before llama.cpp, whose counters have the generated tokens."""
+    """LiteLLM's proxy before llama.cpp, whose counters have the generated tokens. A tap between the two counts
+    requests."""
     name = "litellm"
     kind = "openai"
     start_script = "start-litellm"
@@ -182,27 +190,34 @@ class LiteLlm(LlamaCpp):
     health = "/health/liveliness"
     # it reads the server's answer to the end, also after its client left
     stops_streams = stops_unstreamed = False
-    own_failure = b'"message": "Connection closed."'      # on /v1/messages: its pool closed a connection in use
     settle_seconds = 60
+    received = "requests_received"
     batch = 0.2
 
     def start(self, *more):
         self.behind = LlamaCpp(self.log.parent)
+        self.between = Tap(self.behind.address)
         try:
             super().start(*more)
         except BaseException:
-            self.behind.stop()
+            self.stop_behind()
             raise
 
     def arguments(self):
-        return self.behind.address[1:]
+        return self.between.address[1:]
 
     def stop(self):
         super().stop()
+        self.stop_behind()
+
+    def stop_behind(self):
+        self.between.close()
         self.behind.stop()
 
     def counters(self):
-        return self.behind.counters()
+        samples = self.behind.counters()
+        samples.rows.append((self.received, {}, self.between.requests()))
+        return samples
 
 
 class Uncounted(Engine):

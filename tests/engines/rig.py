@@ -119,6 +119,8 @@ class Rig:
         meter_before = meter and meter.samples()
         response = call.send(self.address_of(policy, kind), case, name)
         engine_moved = Difference(engine_before, self.engine.settled_counters())
+        if response.status == 200 and not case.passthrough:
+            self.engine.expect_requests(engine_moved, 1)
         meter_moved = meter and meter.moved(meter_before)
         request_seen, response_seen = self.tap.exchanges(name)[-1]
         added = self.added(case, policy, kind)

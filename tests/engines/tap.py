@@ -68,6 +68,10 @@ class Tap:
         found = [pair for connection in list(self.connections) for pair in connection.exchanges()]
         return {pair[0].header(CASE): pair for pair in sorted(found, key=lambda pair: pair[0].begun)}
 
+    def requests(self):
+        """Number of requests so far."""
+        return sum(len(connection.exchanges()) for connection in list(self.connections))
+
     def answers(self):
         """The body of each answer so far."""
         return [response.body for connection in list(self.connections) for _, response in connection.exchanges() if response]

@@ -75,7 +75,9 @@ class Books:
             responses = list(pool.map(lambda case, name: call.send(self.meter.address, of(tenant, case), name), cases, names))
         assert {response.status for response in responses} == {200}
         self.expect_entered(len(cases))
-        computed, cached, generated = self.rig.engine.moved(Difference(before, self.rig.engine.settled_counters()))
+        difference = Difference(before, self.rig.engine.settled_counters())
+        self.rig.engine.expect_requests(difference, len(cases))
+        computed, cached, generated = self.rig.engine.moved(difference)
         if self.rig.engine.name == "vllm":
             # The answers to several prompts do not report cached tokens; they are billed in full.
             exchanges = self.rig.tap.every_exchange()

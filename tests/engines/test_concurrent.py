@@ -26,6 +26,7 @@ def test_many_streams_at_once(rig):
             return client.post(case.path, content=case.body, headers={"Content-Type": "application/json", CASE: name})
         responses = list(pool.map(ask, asked, names))
     engine = Difference(engine_before, rig.engine.settled_counters())
+    rig.engine.expect_requests(engine, streams)
 
     for case, name, response in zip(asked, names, responses):
         request, seen = rig.tap.exchanges(name)[-1]
