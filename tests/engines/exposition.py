@@ -46,5 +46,5 @@ class Difference:
 
 
 def scrape(address):
-    with urllib.request.urlopen(f"http://{address[0]}:{address[1]}/metrics", timeout=20) as reply:
+    with urllib.request.urlopen(f"http://{address[0]}:{address[1]}/metrics", timeout=60) as reply:
         return Samples(reply.read().decode())

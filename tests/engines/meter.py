@@ -4,7 +4,7 @@ import pathlib
 import urllib.request
 
 from exposition import Difference, scrape
-from process import Process, eventually, free_port
+from process import WAIT_SECONDS, Process, eventually, free_port
 
 EXCHANGES = "tokenmeter_exchanges_total"
 PASSED = "tokenmeter_passthrough_total"
@@ -29,18 +29,18 @@ class Meter:
             raise RuntimeError(f"TOKENMETER_BIN={binary!r} is not a program; build one: cargo build -p tokenmeter --release")
         self.admin = ("127.0.0.1", free_port())
         self.process = Process([*self.command, binary, "run", "--admin", "%s:%d" % self.admin, *options], log)
-        self.process.wait_until(lambda: self.answers("/readyz"), 30)
+        self.process.wait_until(lambda: self.answers("/readyz"), WAIT_SECONDS)
 
     def answers(self, path):
         """True if the admin port answers 200 there."""
-        with urllib.request.urlopen(f"http://{self.admin[0]}:{self.admin[1]}{path}", timeout=10) as reply:
+        with urllib.request.urlopen(f"http://{self.admin[0]}:{self.admin[1]}{path}", timeout=WAIT_SECONDS) as reply:
             return reply.status == 200
 
     def samples(self):
         return scrape(self.admin)
 
     def moved(self, before, exchanges=1):
-        """The growth since `before`, once this number of exchanges has ended (or failed to, within 3 s)."""
+        """The growth since `before`, once this number of exchanges has ended, or after `WAIT_SECONDS`."""
         def ended(samples):
             return samples.sum(EXCHANGES) + samples.sum(PASSED)
         latest = []
@@ -48,7 +48,7 @@ class Meter:
         def probe():
             latest[:] = [self.samples()]
             return ended(latest[0]) >= ended(before) + exchanges
-        eventually(probe, 3)
+        eventually(probe)
         return Difference(before, latest[0])
 
     def stop(self):

@@ -2,20 +2,29 @@
 import contextlib
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
 import time
 
 
+WAIT_SECONDS = 60
+"""Maximum seconds for what takes no time on an idle machine."""
+
+
 def free_port():
-    """A port without a listener at this moment."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port without a socket at this moment. It lies below the range from which connections get theirs, so that no
+    connection has it when the server listens there, which can be minutes later."""
+    end = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.SystemRandom().randrange(10_000, end) if end > 20_000 else 0
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(("127.0.0.1", port))
+            return s.getsockname()[1]
 
 
-def eventually(probe, seconds, every=0.05):
+def eventually(probe, seconds=WAIT_SECONDS, every=0.05):
     """Poll until probe() is true. Returns its value, or the last untrue one on timeout."""
     deadline = time.monotonic() + seconds
     while True:
@@ -38,10 +47,13 @@ class Process:
     def alive(self):
         return self.child.poll() is None
 
-    def ticks(self):
-        """Its processor time, in hundredths of a second."""
-        user, system = fields_of(self.child.pid)[11:13]
-        return int(user) + int(system)
+    def wants_processor(self):
+        """True if one of its threads runs or waits for a processor."""
+        for thread in pathlib.Path(f"/proc/{self.child.pid}/task").iterdir():
+            with contextlib.suppress(OSError):            # the thread has ended
+                if (thread / "stat").read_text().rsplit(")", 1)[1].split()[0] == "R":
+                    return True
+        return False
 
     def wait_until(self, ready, seconds):
         """Wait for ready(); an OSError in it means not yet."""

@@ -88,7 +88,7 @@ class Books:
 
     def expect_entered(self, rows):
         self.entered += rows
-        assert eventually(lambda: self.meter.samples().sum(ROWS) >= self.entered, 10), "the ledger has not acknowledged them"
+        assert eventually(lambda: self.meter.samples().sum(ROWS) >= self.entered), "the ledger has not acknowledged them"
         assert self.meter.samples().sum(ROWS) == self.entered
 
     def picos(self, tenant):
@@ -140,7 +140,7 @@ def leave(rig, books, draw):
     with call.Call(books.meter.address, case, name) as leaving:
         leaving.read_until(lambda _: leaving.response() and len(answer.events(leaving.response().body)) >= after)
     books.expect_entered(1)
-    assert eventually(lambda: rig.engine.at_work() == 0, 10)
+    assert eventually(lambda: rig.engine.at_work() == 0)
     _, seen = rig.tap.exchanges(name)[-1]
     if any(b'"usage":{' in event for event in answer.events(seen.body)):
         (prompt, generated), = last_said(seen)

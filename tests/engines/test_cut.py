@@ -36,7 +36,7 @@ def cut(rig):
         if rig.engine.slots > 1:
             curl.read_until(some_events)
         else:                                             # it waits for the other, with the head of its answer
-            assert eventually(lambda: rig.tap.exchanges(names[1]) and rig.tap.exchanges(names[1])[-1][1], 10)
+            assert eventually(lambda: rig.tap.exchanges(names[1]) and rig.tap.exchanges(names[1])[-1][1])
         rig.engine.process.kill()
         response, finished = reading.read_whole(), curl.finish()
     moved = rig.meter and rig.meter.moved(before, exchanges=2)

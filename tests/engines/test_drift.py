@@ -59,7 +59,7 @@ class Recording:
             page = self.meter.samples()
             self.page = page
             return (page.sum(PROMPTS), page.sum(GENERATED)) == (computed + cached, generated)
-        assert eventually(has_read, 10), f"{self.page.sum(PROMPTS)}, {self.page.sum(GENERATED)} of {computed + cached}, {generated}"
+        assert eventually(has_read), f"{self.page.sum(PROMPTS)}, {self.page.sum(GENERATED)} of {computed + cached}, {generated}"
         self.pages.append(self.page)
 
     def series(self):
@@ -97,7 +97,7 @@ def test_alert_fires_only_for_a_bypassing_request(rig, tmp_path):
             return call.send(meter.address, case, name) if after is None else leave(meter.address, case, name, after)
         with ThreadPoolExecutor(rig.engine.slots) as pool:
             list(pool.map(go, plans))
-        assert eventually(lambda: rig.engine.at_work() == 0, 30, rig.engine.ask_every)
+        assert eventually(lambda: rig.engine.at_work() == 0, every=rig.engine.ask_every)
 
     with Meter(rig.tap.address, tmp_path, rig.engine.kind, "--usage", asked.CONTINUOUS, "--engine-metrics-interval-ms", "1000",
                engine_metrics="on") as meter:

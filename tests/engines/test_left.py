@@ -37,7 +37,7 @@ class Rows:
 
     def read(self, count):
         """name -> (input tokens, its provenance, output tokens) of this number of exchanges."""
-        assert eventually(lambda: self.meter.samples().sum(ROWS) >= count, 30), "the ledger has not acknowledged them"
+        assert eventually(lambda: self.meter.samples().sum(ROWS) >= count), "the ledger has not acknowledged them"
         columns = f"tenant, {' + '.join(INPUT)}, input_provenance, {' + '.join(OUTPUT)}"
         with sqlite3.connect(self.ledger) as database:
             return {name: facts for name, *facts in database.execute(f"SELECT {columns} FROM exchange")}
@@ -107,7 +107,7 @@ def test_only_tokens_after_the_last_frame_are_missed(rig, tmp_path):
         before = rig.engine.settled_counters()
         with ThreadPoolExecutor(min(AT_ONCE, rig.engine.slots)) as pool:
             got = list(pool.map(go, plans, names))
-        assert eventually(lambda: rig.engine.at_work() == 0, 30, rig.engine.ask_every)
+        assert eventually(lambda: rig.engine.at_work() == 0, every=rig.engine.ask_every)
         computed, cached, generated = rig.engine.moved(Difference(before, rig.engine.settled_counters()))
         read = rows.read(sum(name in rig.tap.every_exchange() for name in names))
     finally:

@@ -94,7 +94,7 @@ def counted(samples):
 
 def settled(meter, ledger, rows):
     """Its page, and the ledger's rows, reports and joined requests, once this number of rows is acknowledged."""
-    assert eventually(lambda: meter.samples().sum(ROWS) == rows, 10), f"{meter.samples().sum(ROWS)} of {rows} rows"
+    assert eventually(lambda: meter.samples().sum(ROWS) == rows), f"{meter.samples().sum(ROWS)} of {rows} rows"
     page = meter.samples()
     with closing(sqlite3.connect(ledger)) as database:
         sums = ", ".join(f"sum({column})" for column in ("input", "input_cached", "output", "output_reasoning", "cost_pico"))

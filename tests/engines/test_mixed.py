@@ -153,7 +153,7 @@ def test_aborted_request_has_the_engines_last_count(rig):
         assert moved.by(EXCHANGES, "ending") == {"client_abort": 1}
         assert tokens(moved, OUTPUT) == ({"running": sum(output for _, output in said)} if any(o for _, o in said) else {})
         assert tokens(moved, INPUT) == {"running": said[0][0]}
-    assert eventually(lambda: rig.engine.at_work() == 0, 10)
+    assert eventually(lambda: rig.engine.at_work() == 0)
 
 
 def last_said(seen):

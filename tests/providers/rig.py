@@ -31,12 +31,12 @@ class Proxy(Meter):
     def skip_rows(self):
         """Skips the rows of all exchanges that have ended."""
         self.taken = int(self.samples().sum(EXCHANGES))
-        assert eventually(lambda: self.samples().sum(ROWS) == self.taken, 20)
+        assert eventually(lambda: self.samples().sum(ROWS) == self.taken)
 
     def rows(self, number):
         """The next rows of the ledger, as dictionaries."""
         wanted = self.taken + number
-        assert eventually(lambda: self.samples().sum(ROWS) >= wanted, 20), f"{self.samples().sum(ROWS)} rows of {wanted}"
+        assert eventually(lambda: self.samples().sum(ROWS) >= wanted), f"{self.samples().sum(ROWS)} rows of {wanted}"
         with sqlite3.connect(self.ledger) as database:
             found = database.execute(f"SELECT {', '.join(COLUMNS)} FROM exchange ORDER BY started_us, id").fetchall()
         assert len(found) == wanted
