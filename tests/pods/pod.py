@@ -148,7 +148,7 @@ class Pod:
         if native:
             await server
         self.sidecar.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(self.sidecar.wait(), 10) == 0, self.log()
+        assert await asyncio.wait_for(self.sidecar.wait(), 60) == 0, self.log()
         await server
         self.close()
 
