@@ -13,7 +13,7 @@ use tenant::{BodyKey, EndUser, Rule, Spec};
 use usage::Policy;
 
 use crate::support::http2::{connect, run};
-use crate::support::{CANCEL, DEADLINE, Proxy, Upstream, eventually, now};
+use crate::support::{CANCEL, PROMPT, Proxy, Upstream, eventually, now};
 use crate::tenants::{answer, exchange, in_force, keys, post, rules, server};
 use crate::usage::{Server, chunk, policy, record};
 
@@ -300,7 +300,7 @@ fn client_leaving_during_buffering_reaches_no_server() {
     drop(client);
     let begun = now();
     eventually("it is over", || proxy.seen().seated == 0 && proxy.running.in_flight() == 0);
-    assert!(begun.elapsed() < CANCEL.max(DEADLINE / 10));
+    assert!(begun.elapsed() < PROMPT);
     assert_eq!(server.bodies(), [""; 0]);
     let record = record(&proxy);
     assert_eq!((record.ending, &*record.identity.tenant), (Ending::ClientAbort, "default"));

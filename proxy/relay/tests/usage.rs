@@ -9,7 +9,7 @@ use relay::{Dropped, ServerKind, UsageStep};
 use usage::Policy;
 
 use crate::support::{
-    DEADLINE, Engine, Peer, Proxy, ProxyOn, TestPlan, Upstream, eventually, now, upstream_body,
+    DEADLINE, Engine, PROMPT, Peer, Proxy, ProxyOn, TestPlan, Upstream, eventually, now, upstream_body,
 };
 use crate::tenants::{in_force, keys};
 
@@ -199,7 +199,7 @@ fn bytes_are_held_up_to_the_limit() {
     client.until(FINISH);
     let begun = now();
     client.until(&USAGE[..20]);
-    assert!(begun.elapsed() < DEADLINE / 5, "held for {:?}", begun.elapsed());
+    assert!(begun.elapsed() < PROMPT, "held for {:?}", begun.elapsed());
     assert_eq!(proxy.seen().lost, []);
     drop(client);
     assert_eq!(record(&proxy).ending, Ending::ClientAbort);

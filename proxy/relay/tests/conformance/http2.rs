@@ -11,7 +11,7 @@ use hyper::{HeaderMap, Request};
 
 use super::Proxy;
 use crate::support::http2::{connect, run};
-use crate::support::{CANCEL, Upstream, eventually, now, upstream_body};
+use crate::support::{PROMPT, Upstream, eventually, now, upstream_body};
 
 fn get(address: SocketAddr, path: &str) -> Request<Empty<Bytes>> {
     Request::get(format!("http://{address}{path}")).body(Empty::new()).unwrap()
@@ -154,7 +154,7 @@ fn reset_stream_cancels_its_upstream_only() {
         tokio::time::sleep(Duration::from_millis(50)).await;
         let (number, at) = learned.recv().unwrap();
         assert_eq!(number, 0);
-        assert!(at.duration_since(since) < CANCEL, "{:?}", at.duration_since(since));
+        assert!(at.duration_since(since) < PROMPT, "{:?}", at.duration_since(since));
         assert_eq!(proxy.running.in_flight(), 1);
     });
 }
@@ -188,7 +188,7 @@ fn closed_connection_cancels_all_its_streams() {
         now()
     };
     for _ in 0..3 {
-        assert!(learned.recv().unwrap().duration_since(begun) < CANCEL);
+        assert!(learned.recv().unwrap().duration_since(begun) < PROMPT);
     }
     eventually("all are over", || proxy.running.in_flight() == 0);
 }

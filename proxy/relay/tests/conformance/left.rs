@@ -12,7 +12,7 @@ use meter::{Ending, Provenance, Record, Tokens};
 use super::Proxy;
 use super::shares::Endless;
 use crate::support::http2::{connect_with_window, run};
-use crate::support::{CANCEL, Peer, Upstream, eventually, now, upstream_body};
+use crate::support::{PROMPT, Peer, Upstream, eventually, now, upstream_body};
 use crate::tenants::post;
 use crate::usage::record;
 
@@ -193,7 +193,7 @@ fn rest_of_streams_and_failures_is_unread() {
         drop(client);
         left.send(since).unwrap();
         let after = closes.recv().unwrap();
-        assert!(after < CANCEL, "{head} {after:?}");
+        assert!(after < PROMPT, "{head} {after:?}");
     }
 }
 

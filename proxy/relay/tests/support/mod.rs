@@ -15,10 +15,14 @@ pub(crate) use proxy::{DefaultEngine, Engine, Proxy, ProxyOn, TestPlan, observer
 pub(crate) use upstream::{Upstream, body as upstream_body};
 
 /// The deadline of every wait of a test.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The time within which an upstream must see that the client has left.
 pub(crate) const CANCEL: Duration = Duration::from_millis(100);
+
+/// The time within which one try shows that an event is the cause: a busy machine delays it by less, and every timeout
+/// that could be the cause is longer.
+pub(crate) const PROMPT: Duration = Duration::from_secs(2);
 
 /// Waits until `ready` returns true.
 #[expect(clippy::disallowed_methods, reason = "a test's deadline is wall-clock")]
