@@ -6,7 +6,7 @@ use simulator::server::{Counts, Options, Server, Shape};
 use simulator::speed::Model;
 
 use crate::meter_page::Page;
-use crate::proxy::Proxy;
+use crate::proxy::{DEADLINE, Proxy};
 
 /// Runs `load` through a proxy in front of a simulated server.
 async fn run(options: Options, change: impl FnOnce(&mut Load)) -> (Counts, Page, simulator::load::Report) {
@@ -32,7 +32,7 @@ async fn run_with(
         page.sum("tokenmeter_exchanges_total", &[]) == requests
             && page.sum("tokenmeter_exchanges_in_flight", &[]) == 0.0
     });
-    let idle = server.until(std::time::Duration::from_secs(1), |counts| counts.running == 0).await;
+    let idle = server.until(DEADLINE, |counts| counts.running == 0).await;
     (idle.expect("the server stops with its clients"), page, report)
 }
 

@@ -9,7 +9,7 @@ use simulator::server::{Options, Server, Shape};
 use simulator::speed::Model;
 
 use crate::meter_page::get;
-use crate::proxy::Proxy;
+use crate::proxy::{DEADLINE, Proxy};
 
 pub(crate) fn ask(data: SocketAddr, tokens: u32) -> std::io::Result<String> {
     let body = format!(
@@ -34,7 +34,7 @@ pub(crate) fn ask(data: SocketAddr, tokens: u32) -> std::io::Result<String> {
 
 /// Waits until readiness has this status.
 pub(crate) fn readiness(admin: SocketAddr, status: &str) {
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + DEADLINE;
     loop {
         let answer = get(admin, "/readyz").expect("the page is served until the end");
         if answer.starts_with(&format!("HTTP/1.1 {status}")) {
@@ -57,7 +57,7 @@ async fn drain_loses_no_request() {
     let mut proxy = Proxy::start(server.addr(), &["--drain-delay-ms", "2500", "--drain-grace-ms", "20000"]);
     let (data, admin) = (proxy.data, proxy.admin);
     let long = tokio::task::spawn_blocking(move || ask(data, 120));
-    server.until(Duration::from_secs(5), |counts| counts.running == 1).await.expect("the stream runs");
+    server.until(DEADLINE, |counts| counts.running == 1).await.expect("the stream runs");
     tokio::task::block_in_place(|| {
         // Ready after the first contact with the upstream.
         readiness(admin, "200");
@@ -79,13 +79,13 @@ async fn second_signal_exits_at_once() {
     let mut proxy = Proxy::start(server.addr(), &["--drain-delay-ms", "30000"]);
     let data = proxy.data;
     let cut = tokio::task::spawn_blocking(move || ask(data, 4_000));
-    server.until(Duration::from_secs(5), |counts| counts.running == 1).await.expect("the stream runs");
+    server.until(DEADLINE, |counts| counts.running == 1).await.expect("the stream runs");
     tokio::task::block_in_place(|| {
         readiness(proxy.admin, "200");
         proxy.terminate();
         readiness(proxy.admin, "503");
         proxy.terminate();
-        let status = proxy.ended(Duration::from_secs(2));
+        let status = proxy.ended(Duration::from_secs(20));
         assert!(!status.success(), "a cut stream is no success: {status:?}");
     });
     let answer = cut.await.expect("no panic").unwrap_or_default();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use simulator::server::{Options, Server, Shape};
 
-use crate::proxy::Proxy;
+use crate::proxy::{DEADLINE, Proxy};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_show_before_the_stream_ends() {
@@ -44,5 +44,5 @@ async fn tokens_show_before_the_stream_ends() {
     proxy.page_when("the ending", |page| {
         page.sum("tokenmeter_exchanges_total", &[("ending", "client_abort")]) == 1.0
     });
-    server.until(Duration::from_secs(1), |counts| counts.running == 0).await.expect("generation stops");
+    server.until(DEADLINE, |counts| counts.running == 0).await.expect("generation stops");
 }

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use crate::drain::{ask, readiness, slow_server};
 use crate::ledger::place::Place;
 use crate::meter_page::get;
-use crate::proxy::Proxy;
+use crate::proxy::{DEADLINE, Proxy};
 
 const END: &str = "data: [DONE]\n\n\r\n0\r\n\r\n";
 
@@ -61,7 +61,7 @@ async fn ordered_drain_ends_with_the_last_record_and_keeps_the_page() {
     let (data, admin) = (proxy.data, proxy.admin);
     let early = rows_when_drained(&place, admin);
     let long = tokio::task::spawn_blocking(move || ask(data, 250));
-    server.until(Duration::from_secs(5), |counts| counts.running == 1).await.expect("the stream runs");
+    server.until(DEADLINE, |counts| counts.running == 1).await.expect("the stream runs");
     let (command, rows) = tokio::task::block_in_place(|| {
         readiness(admin, "200");
         assert!(!early.is_finished(), "it waits for an order");
@@ -102,7 +102,7 @@ async fn first_signal_in_an_ordered_drain_cuts_nothing_and_a_second_does() {
         let (data, admin) = (proxy.data, proxy.admin);
         let tokens = if signals == 1 { 150 } else { LONG };
         let stream = tokio::task::spawn_blocking(move || ask(data, tokens));
-        server.until(Duration::from_secs(5), |counts| counts.running == 1).await.expect("the stream runs");
+        server.until(DEADLINE, |counts| counts.running == 1).await.expect("the stream runs");
         let status = tokio::task::block_in_place(|| {
             readiness(admin, "200");
             let command = order(&place, admin);
@@ -129,7 +129,7 @@ async fn drain_that_cuts_streams_ends_with_their_rows() {
     let proxy = start(&place, server.addr(), "0", "300");
     let (data, admin) = (proxy.data, proxy.admin);
     let cut = tokio::task::spawn_blocking(move || ask(data, LONG));
-    server.until(Duration::from_secs(5), |counts| counts.running == 1).await.expect("the stream runs");
+    server.until(DEADLINE, |counts| counts.running == 1).await.expect("the stream runs");
     tokio::task::block_in_place(|| {
         let rows = rows_when_drained(&place, admin);
         assert_eq!(finished(order(&place, admin)).0, Some(0));
@@ -149,7 +149,7 @@ async fn drain_by_signal_answers_waiters_before_the_exit() {
     let mut proxy = start(&place, server.addr(), "0", "60000");
     let (data, admin) = (proxy.data, proxy.admin);
     let stream = tokio::task::spawn_blocking(move || ask(data, 100));
-    server.until(Duration::from_secs(5), |counts| counts.running == 1).await.expect("the stream runs");
+    server.until(DEADLINE, |counts| counts.running == 1).await.expect("the stream runs");
     tokio::task::block_in_place(|| {
         readiness(admin, "200");
         let rows = rows_when_drained(&place, admin);

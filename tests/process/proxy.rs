@@ -11,6 +11,9 @@ use chance::Side;
 use crate::meter_page::Page;
 use crate::tls_sides;
 
+/// The deadline of what takes no time on an idle machine.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+
 /// The process and its addresses.
 pub(crate) struct Proxy {
     child: Child,
@@ -123,15 +126,15 @@ impl Proxy {
         Page::fetch(self.admin)
     }
 
-    /// Fetches the metrics until they satisfy `wanted`; fails the test after ten seconds.
+    /// Fetches the metrics until they satisfy `wanted`; fails the test after [`DEADLINE`].
     pub(crate) fn page_when(&self, what: &str, wanted: impl Fn(&Page) -> bool) -> Page {
-        let end = Instant::now() + Duration::from_secs(10);
+        let end = Instant::now() + DEADLINE;
         loop {
             let page = self.page();
             if wanted(&page) {
                 return page;
             }
-            assert!(Instant::now() < end, "{what}: not within ten seconds; the page:\n{}", page.text);
+            assert!(Instant::now() < end, "{what}: not within {DEADLINE:?}; the page:\n{}", page.text);
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -141,9 +144,9 @@ impl Proxy {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The first line of the log that contains `part`; fails the test after ten seconds.
+    /// The first line of the log that contains `part`; fails the test after [`DEADLINE`].
     pub(crate) fn log_line(&self, part: &str) -> String {
-        let end = Instant::now() + Duration::from_secs(10);
+        let end = Instant::now() + DEADLINE;
         loop {
             let log = self.log();
             if let Some(line) = log.lines().find(|line| line.contains(part)) {

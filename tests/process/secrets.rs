@@ -9,7 +9,7 @@ use collector::faithful::{Collector, Seen};
 use simulator::server::{Options, Server, Shape};
 
 use crate::meter_page::get;
-use crate::proxy::Proxy;
+use crate::proxy::{DEADLINE, Proxy};
 use crate::scripted;
 
 pub(crate) const CANARY: &str = "zq7canary";
@@ -53,7 +53,7 @@ async fn canaries_are_found_nowhere() {
         proxy.page_when("four exchanges", |page| page.sum("tokenmeter_exchanges_total", &[]) == 4.0);
     let page = numbers(&proxy);
     // The access log's lines follow within a moment.
-    let end = Instant::now() + Duration::from_secs(5);
+    let end = Instant::now() + DEADLINE;
     while proxy.log().matches("\"message\":\"exchange\"").count() < 4 {
         assert!(Instant::now() < end, "four exchanges, and the log has: {}", proxy.log());
         std::thread::sleep(Duration::from_millis(10));

@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::drain::{ask, readiness, slow_server};
 use crate::meter_page::get;
-use crate::proxy::Proxy;
+use crate::proxy::{DEADLINE, Proxy};
 
 /// The end of a connection in front of a simulated server: TLS, or a Unix socket.
 struct Front {
@@ -129,10 +129,10 @@ async fn client_that_leaves_cancels_through_tls() {
     let head =
         format!("POST /v1/chat/completions HTTP/1.1\r\nHost: sim\r\nContent-Length: {}\r\n\r\n", body.len());
     client.write_all((head + body).as_bytes()).expect("it reads");
-    server.until(Duration::from_secs(10), |counts| counts.running == 1).await.expect("the stream runs");
+    server.until(DEADLINE, |counts| counts.running == 1).await.expect("the stream runs");
     block_in_place(|| client.read_exact(&mut [0; 100]).expect("the stream arrives"));
     drop(client);
-    server.until(Duration::from_secs(10), |counts| counts.running == 0).await.expect("it is cancelled");
+    server.until(DEADLINE, |counts| counts.running == 0).await.expect("it is cancelled");
     block_in_place(|| {
         proxy.page_when("the abort", |page| {
             page.sum("tokenmeter_exchanges_total", &[("ending", "client_abort")]) == 1.0
@@ -147,7 +147,7 @@ async fn drain_finishes_streams_through_tls() {
     let mut proxy = start(&front, &["--drain-delay-ms", "0", "--drain-grace-ms", "20000"]);
     let data = proxy.data;
     let long = tokio::task::spawn_blocking(move || ask(data, 60));
-    server.until(Duration::from_secs(10), |counts| counts.running == 1).await.expect("the stream runs");
+    server.until(DEADLINE, |counts| counts.running == 1).await.expect("the stream runs");
     proxy.terminate();
     let answer = long.await.expect("no panic").expect("the stream was not cut");
     assert!(answer.ends_with("data: [DONE]\n\n\r\n0\r\n\r\n"), "{answer}");

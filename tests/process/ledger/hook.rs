@@ -5,6 +5,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::proxy::DEADLINE;
+
 /// The requests so far: heads and bodies.
 #[derive(Clone, Debug)]
 pub(crate) struct Hook {
@@ -26,9 +28,9 @@ impl Hook {
         hook
     }
 
-    /// Waits for this number of notices; fails the test after ten seconds.
+    /// Waits for this number of notices; fails the test after [`DEADLINE`].
     pub(crate) fn until_posted(&self, notices: usize) -> Vec<String> {
-        let end = Instant::now() + Duration::from_secs(10);
+        let end = Instant::now() + DEADLINE;
         loop {
             let posted = self.posted();
             if posted.len() >= notices {
