@@ -1,8 +1,6 @@
 """The growth of a server's counters over traffic, and what must hold of it."""
-import time
-
 from exposition import Difference
-from process import eventually
+from process import WAIT_SECONDS, eventually
 
 TOKENS, EXCHANGES = "tokenmeter_tokens_total", "tokenmeter_exchanges_total"
 IN_FLIGHT = "tokenmeter_exchanges_in_flight"
@@ -13,15 +11,19 @@ PLUGIN = "tokenmeter_plugin_"
 
 
 class Growth:
-    """The growth of the counters on the page. `age` is the age, in seconds, that the page's counts can have."""
+    """The growth of the counters on the page. `late`: the page gets the plugin's counts later than vLLM's; it is read
+    until they agree, for a minute at most."""
 
-    def __init__(self, server, work, age=0):
+    def __init__(self, server, work, late=False):
         before = settled(server)
         self.result = work()
         settled(server)
-        time.sleep(age)
-        self.after = settled(server)
-        self.moved = Difference(before, self.after)
+
+        def read():
+            self.after = settled(server)
+            self.moved = Difference(before, self.after)
+            return self.tokens(OUTPUT) == self.moved.of(GENERATED)
+        eventually(read, WAIT_SECONDS if late else 0)
 
     def tokens(self, types):
         return sum(self.moved.of(TOKENS, type=type) for type in types)

@@ -6,6 +6,7 @@ import pytest
 import cases
 from growth import CACHED, EXCHANGES, GENERATED, IN_FLIGHT, INPUT, OUTPUT, PLUGIN, PROMPT, TOKENS, Growth
 from meter import Meter
+from process import eventually
 from traffic import Traffic, answers, expect_answers
 
 SEED = int(os.environ.get("TOKENMETER_SEED", 20261124))
@@ -89,9 +90,9 @@ def test_exception_in_the_hook_changes_no_answer(server):
 def test_several_api_processes_are_counted_once(serve):
     with serve("--api-server-count", "2") as running:
         traffic = Traffic(SEED, (1, 2), leaving=0.3)
-        growth = Growth(running, lambda: traffic.run(running.address, 120), age=2)
+        growth = Growth(running, lambda: traffic.run(running.address, 120), late=True)
         growth.expect_engine()
         growth.expect_output()
-        # Each scrape reaches another process; all have the same counts.
+        # Each scrape reaches another process; soon all have the same counts.
         wanted = growth.after.sum(TOKENS)
-        assert {running.counters().sum(TOKENS) for _ in range(20)} == {wanted}
+        assert eventually(lambda: {running.counters().sum(TOKENS) for _ in range(20)} == {wanted})
