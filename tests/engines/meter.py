@@ -28,7 +28,8 @@ class Meter:
         if not os.access(binary, os.X_OK):
             raise RuntimeError(f"TOKENMETER_BIN={binary!r} is not a program; build one: cargo build -p tokenmeter --release")
         self.admin = ("127.0.0.1", free_port())
-        self.process = Process([*self.command, binary, "run", "--admin", "%s:%d" % self.admin, *options], log)
+        self.process = Process([*self.command, binary, "run", "--admin", "%s:%d" % self.admin,
+                                "--drain-delay-ms", "0", *options], log)
         self.process.wait_until(lambda: self.answers("/readyz"), WAIT_SECONDS)
 
     def answers(self, path):
