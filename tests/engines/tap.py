@@ -97,6 +97,7 @@ class Connection:
         self.reads = []
         self.left, self.ended = threading.Event(), False
         self.open_ways = 2
+        self.closed_exchanges = None
         self.lock = threading.Lock()
         for s in (near, far):
             s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -145,6 +146,15 @@ class Connection:
         return None if left else at
 
     def exchanges(self):
+        """(request, response) of each exchange, in order; parsed once when both sides have closed."""
+        if self.closed_exchanges is None:
+            is_closed, pairs = self.open_ways == 0, self.parsed()
+            if not is_closed:
+                return pairs
+            self.closed_exchanges = pairs
+        return self.closed_exchanges
+
+    def parsed(self):
         sent, received, closed = bytes(self.sent), bytes(self.received), self.ended
         at = answered = 0
         pairs = []

@@ -109,10 +109,10 @@ def test_only_tokens_after_the_last_frame_are_missed(rig, tmp_path):
             got = list(pool.map(go, plans, names))
         assert eventually(lambda: rig.engine.at_work() == 0, every=rig.engine.ask_every)
         computed, cached, generated = rig.engine.moved(Difference(before, rig.engine.settled_counters()))
-        read = rows.read(sum(name in rig.tap.every_exchange() for name in names))
+        seen = rig.tap.every_exchange()
+        read = rows.read(sum(name in seen for name in names))
     finally:
         rows.meter.stop()
-    seen = rig.tap.every_exchange()
     untold, held, longest, several = 0, 0, 0, 0
     for (case, after), name, events in zip(plans, names, got):
         if name not in read:
