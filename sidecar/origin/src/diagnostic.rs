@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use text::quoted;
+
 use crate::Origin;
 
 /// An error or a warning.
@@ -10,6 +12,8 @@ use crate::Origin;
 pub struct Diagnostic {
     /// The file and line, the flag or the variable.
     pub place: String,
+    /// The line of the file; 0 for other places.
+    pub line: u64,
     /// The problem.
     pub message: String,
     /// The action that solves it.
@@ -19,12 +23,17 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// Creates a diagnostic for a value written at `origin`.
     pub fn at(origin: &Origin, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { place: origin.to_string(), message: message.into(), remedy: remedy.into() }
+        Self { line: origin.line(), ..Self::missing(&origin.to_string(), message, remedy) }
     }
 
     /// Creates a diagnostic for a value that is missing, or not a setting, at `place`.
     pub fn missing(place: &str, message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { place: place.to_owned(), message: message.into(), remedy: remedy.into() }
+        Self { place: place.to_owned(), line: 0, message: message.into(), remedy: remedy.into() }
+    }
+
+    /// Creates the diagnostic of a key that was written before, at `first`.
+    pub fn repeated(key: &str, origin: &Origin, first: &Origin) -> Self {
+        Self::at(origin, format!("`{}` is set twice, first at {first}", quoted(key)), "remove one of them")
     }
 }
 

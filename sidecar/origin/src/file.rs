@@ -1,9 +1,16 @@
 //! Reads YAML as a tree whose keys and values carry their lines. The meaning of keys is left to the caller. A value is
 //! the text as written, as in a flag or a variable; [`truth`] and [`number`] read it as YAML does.
+//!
+//! Law: every written value is kept as text, and the expansion of aliases is bounded.
+
+mod tree;
 
 use std::sync::Arc;
 
+use serde_saphyr::Spanned;
+
 use crate::{Diagnostic, Origin};
+use tree::Tree;
 
 /// A value in the file.
 #[derive(Clone, Debug)]
@@ -17,7 +24,8 @@ pub struct Node {
 /// The shape of a value.
 #[derive(Clone, Debug)]
 pub enum Shape {
-    /// Text, a number or a boolean, as it was written.
+    /// Text, a number or a boolean, as written: a name parsed as a number would lose its spelling, and
+    /// a price parsed as a float its digits.
     Scalar(String),
     /// A list.
     List(Vec<Node>),
@@ -27,38 +35,64 @@ pub enum Shape {
     Nothing,
 }
 
-/// Reads `text` as the contents of the file at `path`.
+/// Reads `text` as the contents of the file at `path`, which is empty if the text has no file.
+///
+/// # Errors
+/// The text is not YAML, or expands to more than two million values.
 pub fn parse(path: &str, text: &str) -> Result<Node, Diagnostic> {
     let path: Arc<str> = path.into();
-    match yaml::read(text) {
-        Ok(tree) => Ok(place(tree, &path)),
-        Err(problem) => {
-            Err(Diagnostic::at(&Origin::File { path, line: problem.line }, problem.message, problem.remedy))
+    match tree::read(text) {
+        Ok(tree) => Ok(locate(tree, &path, text)),
+        Err(error) => {
+            let line = error.location().map_or(0, |location| location.line());
+            let message = error.without_snippet().to_string();
+            let message = message.split(" at line ").next().unwrap_or(&message);
+            let (problem, remedy) = match message.contains("budget") || message.contains("replay") {
+                true => (
+                    "too many values from here on".to_owned(),
+                    "remove unused entries, and use fewer aliases (`*name`)",
+                ),
+                false => (
+                    format!("not YAML: {message}"),
+                    "fix the line, or quote the value if it holds `: `, `#`, `[` or `{`, or begins with `*`",
+                ),
+            };
+            Err(Diagnostic::at(&Origin::File { path, line }, problem, remedy))
         }
     }
 }
 
 /// Reads a YAML boolean: `true`, `yes`, `On` and the like.
 pub fn truth(text: &str) -> Option<bool> {
-    yaml::canonical(text)?.parse().ok()
+    tree::canonical(text)?.parse().ok()
 }
 
 /// Reads a whole number as digits or as a YAML number: `0x10`, `1_000`, `1e3`.
 pub fn number(text: &str) -> Option<u64> {
-    text.parse().ok().or_else(|| yaml::canonical(text)?.parse().ok())
+    text.parse().ok().or_else(|| tree::canonical(text)?.parse().ok())
 }
 
-fn place(node: yaml::Node, path: &Arc<str>) -> Node {
-    let at = |line| Origin::File { path: path.clone(), line };
-    let shape = match node.shape {
-        yaml::Shape::Scalar(text) => Shape::Scalar(text),
-        yaml::Shape::List(items) => Shape::List(items.into_iter().map(|item| place(item, path)).collect()),
-        yaml::Shape::Map(entries) => Shape::Map(
-            entries.into_iter().map(|(key, line, value)| (key, at(line), place(value, path))).collect(),
+fn locate(tree: Spanned<Tree>, path: &Arc<str>, text: &str) -> Node {
+    let at = |line| Origin::File { path: Arc::clone(path), line };
+    let shape = match tree.value {
+        Tree::Text(said) => Shape::Scalar(said),
+        Tree::Resolved(canonical) => {
+            let span = tree.defined.span();
+            let from = span.byte_offset().and_then(|at| usize::try_from(at).ok());
+            let length = span.byte_len().and_then(|length| usize::try_from(length).ok());
+            let raw = from.zip(length).and_then(|(from, length)| text.get(from..from.checked_add(length)?));
+            Shape::Scalar(raw.map_or(canonical, |raw| raw.trim().to_owned()))
+        }
+        Tree::List(items) => Shape::List(items.into_iter().map(|item| locate(item, path, text)).collect()),
+        Tree::Map(entries) => Shape::Map(
+            entries
+                .into_iter()
+                .map(|(key, value)| (key.value, at(key.referenced.line()), locate(value, path, text)))
+                .collect(),
         ),
-        yaml::Shape::Nothing => Shape::Nothing,
+        Tree::Nothing => Shape::Nothing,
     };
-    Node { shape, origin: at(node.line) }
+    Node { shape, origin: at(tree.referenced.line()) }
 }
 
 #[cfg(test)]
@@ -79,8 +113,73 @@ mod tests {
     }
 
     #[test]
+    fn text_without_a_file_has_lines_alone() {
+        let root = parse("", "\na: 1\n").expect("it is YAML");
+        assert_eq!(root.origin.to_string(), "line 2");
+    }
+
+    #[test]
     fn texts_are_read_as_yaml_reads_them() {
         assert_eq!(["yes", "Off", "2"].map(truth), [Some(true), Some(false), None]);
         assert_eq!(["007", "0x10", "1e3", "-1"].map(number), [Some(7), Some(16), Some(1000), None]);
+    }
+
+    fn scalar(text: &str) -> String {
+        let Shape::Map(entries) = parse("", text).expect("it is YAML").shape else {
+            panic!("not a map: {text}")
+        };
+        match entries.into_iter().next_back() {
+            Some((_, _, node)) => match node.shape {
+                Shape::Scalar(said) => said,
+                other => panic!("{other:?}"),
+            },
+            None => panic!("empty: {text}"),
+        }
+    }
+
+    #[test]
+    fn plain_values_keep_their_spelling() {
+        for said in [
+            "0.1000000000000000055511151231257827",
+            "5.0000000000000004E-8",
+            "007",
+            "1_000",
+            "-0",
+            "2.50",
+            "yes",
+            "0x10",
+            "12345678901234567890123",
+        ] {
+            assert_eq!(scalar(&format!("ä: ö\na: {said}")), said);
+            assert_eq!(scalar(&format!("a: {said}  # why\n")), said);
+            assert_eq!(scalar(&format!("a: '{said}'\n")), said);
+            assert_eq!(scalar(&format!("{{b: [ü], a: {said}}}")), said);
+            assert_eq!(scalar(&format!("x: &anchor {said}\ny: *anchor")), said);
+        }
+    }
+
+    #[test]
+    fn long_list_is_parsed() {
+        let Shape::List(items) = parse("", &"- x\n".repeat(300_000)).expect("it is YAML").shape else {
+            panic!("not a list")
+        };
+        assert_eq!(items.len(), 300_000);
+    }
+
+    #[test]
+    fn alias_bomb_is_rejected() {
+        let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..9 {
+            let below = format!("*a{},", level - 1).repeat(10);
+            text.push_str(&format!("a{level}: &a{level} [{below}]\n"));
+        }
+        let problem = parse("", &text).expect_err("ten billion values");
+        assert!(problem.line > 1 && problem.message.contains("too many values"), "{problem}");
+    }
+
+    #[test]
+    fn syntax_error_has_its_line() {
+        let problem = parse("", "a: 1\nb: [2\n").expect_err("not closed");
+        assert!(problem.line >= 2 && problem.message.starts_with("not YAML: "), "{problem}");
     }
 }

@@ -9,6 +9,7 @@ mod build;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use origin::Diagnostic;
 use text::Glob;
 
 use crate::charge::{Charge, Pico, Rate, Unpriced};
@@ -18,7 +19,7 @@ use crate::instant;
 use crate::pattern;
 use crate::tenant_terms::{TenantTerm, TenantTerms};
 use crate::usage::Usage;
-use crate::warning::{LineError, Warning, WarningKind};
+use crate::warning::{Warning, WarningKind};
 
 /// A price file that was read without errors.
 #[derive(Clone, Debug)]
@@ -44,9 +45,14 @@ struct Term {
 }
 
 impl Book {
-    /// Reads a price file (`prices.md` describes it), or returns all its errors.
-    pub fn read(text: &str) -> Result<(Self, Vec<Warning>), Vec<LineError>> {
-        build::read(text)
+    /// Reads the text of a price file (`prices.md` describes it), or returns all its errors.
+    pub fn read(text: &str) -> Result<(Self, Vec<Warning>), Vec<Diagnostic>> {
+        build::read("", text)
+    }
+
+    /// Reads the text of the price file at `path`, which errors name.
+    pub fn read_file(path: &str, text: &str) -> Result<(Self, Vec<Warning>), Vec<Diagnostic>> {
+        build::read(path, text)
     }
 
     /// Returns the charge of an exchange. It does not allocate.

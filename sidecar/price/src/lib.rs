@@ -31,4 +31,4 @@ pub use prices::key_of;
 pub use tenant_terms::TenantTerm;
 pub use tier::has_tiers;
 pub use usage::Usage;
-pub use warning::{LineError, Warning, WarningKind};
+pub use warning::{Warning, WarningKind};

@@ -1,7 +1,6 @@
 //! Reads a price file's text into drafts of its entries, or into all errors of the file: reading
 //! continues after an error.
 
-mod fields;
 mod sheet;
 mod tenants;
 
@@ -12,10 +11,11 @@ use crate::entry::{About, Models};
 use crate::instant;
 use crate::prices::{PRICE_KEYS, Prices};
 use crate::tenant_terms::TenantTerms;
-use crate::warning::{LineError, Warning, WarningKind};
-use yaml::{Node, Shape};
-
-use fields::Fields;
+use crate::warning::{Warning, WarningKind};
+use origin::fields::{self, Fields};
+use origin::file::{self, Node, Shape};
+use origin::{Diagnostic, Origin};
+use text::quoted;
 
 /// The content of a price file.
 pub(crate) struct PriceFile {
@@ -28,7 +28,7 @@ pub(crate) struct PriceFile {
 /// An entry as the file has it, before entries are compared.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    pub(crate) line: u64,
+    pub(crate) origin: Origin,
     pub(crate) models: Models,
     pub(crate) aliases: Vec<Arc<str>>,
     pub(crate) provider: Option<Arc<str>>,
@@ -50,11 +50,11 @@ pub(crate) struct Sheet {
     pub(crate) by_factor: Vec<Prices>,
 }
 
-/// Reads the text of a price file.
-pub(crate) fn read(text: &str) -> Result<(PriceFile, Vec<Warning>), Vec<LineError>> {
-    let tree = yaml::read(text).map_err(|error| vec![error])?;
+/// Reads the text of the price file at `path`.
+pub(crate) fn read(path: &str, text: &str) -> Result<(PriceFile, Vec<Warning>), Vec<Diagnostic>> {
+    let tree = file::parse(path, text).map_err(|error| vec![error])?;
     let mut reader = Reader { unit: Unit::PerMillion, errors: Vec::new(), warnings: Vec::new() };
-    let file = reader.book(&tree);
+    let file = reader.book(tree);
     match file {
         Some(file) if reader.errors.is_empty() => Ok((file, reader.warnings)),
         _ => {
@@ -67,7 +67,7 @@ pub(crate) fn read(text: &str) -> Result<(PriceFile, Vec<Warning>), Vec<LineErro
 /// Reads the tree and collects errors and warnings.
 struct Reader {
     unit: Unit,
-    errors: Vec<LineError>,
+    errors: Vec<Diagnostic>,
     warnings: Vec<Warning>,
 }
 
@@ -99,65 +99,61 @@ const ENTRY_KEYS: &[&str] = &[
 ];
 
 impl Reader {
-    fn error(&mut self, line: u64, message: impl Into<String>, remedy: impl Into<String>) {
-        self.errors.push(LineError { line, message: message.into(), remedy: remedy.into() });
+    fn error(&mut self, origin: &Origin, message: impl Into<String>, remedy: impl Into<String>) {
+        self.errors.push(Diagnostic::at(origin, message, remedy));
     }
 
-    fn warn(&mut self, line: u64, kind: WarningKind, message: impl Into<String>) {
-        self.warnings.push(Warning { line, kind, message: message.into() });
+    fn warn(&mut self, origin: &Origin, kind: WarningKind, message: impl Into<String>) {
+        self.warnings.push(Warning { line: origin.line(), kind, message: message.into() });
     }
 
-    fn book(&mut self, tree: &Node) -> Option<PriceFile> {
-        let top = self.fields(tree, "a price file", TOP_KEYS)?;
-        let version = match self.required(&top, tree, "version", "name it, as in `version: 2026-11`") {
-            Some(node) => self.short_text(node, "version"),
-            None => None,
-        };
-        let currency =
-            match self.required(&top, tree, "currency", "write its ISO 4217 code, as in `currency: USD`") {
-                Some(node) => self.currency(node),
-                None => None,
-            };
+    fn book(&mut self, tree: Node) -> Option<PriceFile> {
+        let mut top = Fields::read(tree, "a price file", TOP_KEYS, &mut self.errors)?;
+        let version = top.required("version", "name it, as in `version: 2026-11`", &mut self.errors);
+        let version = version.and_then(|node| self.short_text(&node, "version"));
+        let remedy = "write its ISO 4217 code, as in `currency: USD`";
+        let currency = top.required("currency", remedy, &mut self.errors);
+        let currency = currency.and_then(|node| self.currency(&node));
         if let Some(node) = top.get("unit") {
             match self.short_text(node, "unit").as_deref() {
                 Some("per_million") => {}
                 Some("per_token") => self.unit = Unit::PerToken,
                 Some(other) => {
                     let message = format!("`{}` is not a unit", quoted(other));
-                    self.error(node.line, message, "write per_million (tokens, the default) or per_token");
+                    self.error(&node.origin, message, "write per_million (tokens, the default) or per_token");
                 }
                 None => {}
             }
         }
-        let models = self.required(&top, tree, "models", "list the models' prices under it")?;
-        let Shape::List(entries) = &models.shape else {
-            self.error(models.line, "`models` is not a list", "begin each model's entry with `- name:`");
+        let models = top.required("models", "list the models' prices under it", &mut self.errors)?;
+        let Shape::List(entries) = models.shape else {
+            self.error(&models.origin, "`models` is not a list", "begin each model's entry with `- name:`");
             return None;
         };
         if entries.is_empty() {
-            self.warn(models.line, WarningKind::Empty, "`models` has no entry: every exchange is unpriced");
+            self.warn(
+                &models.origin,
+                WarningKind::Empty,
+                "`models` has no entry: every exchange is unpriced",
+            );
         }
-        let mut drafts: Vec<Draft> = entries.iter().filter_map(|entry| self.entry(entry)).collect();
-        let tenants = self.tenants(&top, &mut drafts);
+        let mut drafts: Vec<Draft> = entries.into_iter().filter_map(|entry| self.entry(entry)).collect();
+        let tenants = self.tenants(&mut top, &mut drafts);
         Some(PriceFile { version: version?, currency: currency?, tenants, drafts })
     }
 
-    fn entry(&mut self, node: &Node) -> Option<Draft> {
+    fn entry(&mut self, node: Node) -> Option<Draft> {
         let before = self.errors.len();
-        let fields = self.fields(node, "an entry of `models`", &[ENTRY_KEYS, &PRICE_KEYS].concat())?;
-        let models =
-            match self.errors.len() == before || fields.get("name").or(fields.get("pattern")).is_some() {
-                true => self.models(node, &fields),
-                // The name is probably under the misspelled key that was just reported.
-                false => None,
-            };
+        let known = [ENTRY_KEYS, &PRICE_KEYS].concat();
+        let mut fields = Fields::read(node, "an entry of `models`", &known, &mut self.errors)?;
+        let models = self.models(&fields);
         let mut aliases = self.aliases(&fields);
         if let Some(Models::Name(name)) = &models {
             aliases.retain(|alias| alias != name);
         }
         if let (Some(Models::Pattern(_)), Some(node)) = (&models, fields.get("aliases")) {
             let message = "a pattern has no aliases";
-            self.error(node.line, message, "give them an entry with a `name`, or widen the pattern");
+            self.error(&node.origin, message, "give them an entry with a `name`, or widen the pattern");
         }
         let mut short_text = |key: &str| fields.get(key).and_then(|node| self.short_text(node, key));
         let (provider, upstream) = (short_text("provider"), short_text("upstream"));
@@ -167,27 +163,29 @@ impl Reader {
             version: short_text("model_version"),
         };
         let from_us = fields.get("valid_from").map(|node| self.instant(node, "valid_from"));
-        let until = fields.get("valid_until").map(|node| (node.line, self.instant(node, "valid_until")));
+        let until =
+            fields.get("valid_until").map(|node| (node.origin.clone(), self.instant(node, "valid_until")));
         let from_us = from_us.map_or(Some(i64::MIN), |from| from);
-        if let (Some(from), Some((line, Some(until)))) = (from_us, until)
-            && until <= from
+        if let (Some(from), Some((origin, Some(until)))) = (from_us, &until)
+            && *until <= from
         {
-            self.error(line, "`valid_until` is before `valid_from`", "write a later `valid_until`");
+            self.error(origin, "`valid_until` is before `valid_from`", "write a later `valid_until`");
         }
         let title = models.as_ref().map_or("", |models| models.text());
-        let sheets = self.sheets(node, &fields, title);
+        let origin = fields.origin.clone();
+        let sheets = self.sheets(&mut fields, title);
         let priced = sheets.iter().any(|sheet| sheet.prices != Prices::default());
         // A price that could not be read has its own error.
         if !priced && self.errors.len() == before {
             let message = format!("`{}` has no price", quoted(title));
-            self.error(node.line, message, "write its `input` and `output`; write 0 for what is free");
+            self.error(&origin, message, "write its `input` and `output`; write 0 for what is free");
         }
         let until_us = match until {
             Some((_, until)) => Some(until?),
             None => None,
         };
         Some(Draft {
-            line: node.line,
+            origin,
             models: models?,
             aliases,
             provider,
@@ -199,27 +197,29 @@ impl Reader {
         })
     }
 
-    fn models(&mut self, node: &Node, fields: &Fields<'_>) -> Option<Models> {
+    fn models(&mut self, fields: &Fields) -> Option<Models> {
         match (fields.get("name"), fields.get("pattern")) {
             (Some(name), None) => self.short_text(name, "name").map(Models::Name),
             (None, Some(pattern)) => self.short_text(pattern, "pattern").map(Models::Pattern),
             (Some(_), Some(pattern)) => {
                 let message = "an entry is for one `name` or for one `pattern`, not both";
-                self.error(pattern.line, message, "split it into two entries");
+                self.error(&pattern.origin, message, "split it into two entries");
                 None
             }
+            // The name is probably under the misspelled key that was just reported.
+            (None, None) if fields.has_unknown => None,
             (None, None) => {
                 let message = "the entry has no model";
-                self.error(node.line, message, "write its `name`, or a `pattern` such as `gpt-4o-*`");
+                self.error(&fields.origin, message, "write its `name`, or a `pattern` such as `gpt-4o-*`");
                 None
             }
         }
     }
 
-    fn aliases(&mut self, fields: &Fields<'_>) -> Vec<Arc<str>> {
+    fn aliases(&mut self, fields: &Fields) -> Vec<Arc<str>> {
         let Some(node) = fields.get("aliases") else { return Vec::new() };
         let Shape::List(items) = &node.shape else {
-            self.error(node.line, "`aliases` is not a list", "write it as in `aliases: [gpt-4o-latest]`");
+            self.error(&node.origin, "`aliases` is not a list", "write it as in `aliases: [gpt-4o-latest]`");
             return Vec::new();
         };
         let mut aliases: Vec<Arc<str>> =
@@ -235,7 +235,7 @@ impl Reader {
         if instant.is_none() {
             let message = format!("`{key}`: `{}` is neither a date nor a date and time", quoted(&text));
             self.error(
-                node.line,
+                &node.origin,
                 message,
                 "write it as in 2026-11-01 (midnight, UTC) or 2026-11-01T09:00:00+01:00",
             );
@@ -250,7 +250,11 @@ impl Reader {
             Some(currency) => Some(currency),
             None => {
                 let message = format!("`{}` is not the ISO 4217 code of a currency", quoted(&text));
-                self.error(node.line, message, "write its three upper-case letters, as in USD, EUR or JPY");
+                self.error(
+                    &node.origin,
+                    message,
+                    "write its three upper-case letters, as in USD, EUR or JPY",
+                );
                 None
             }
         }
@@ -271,36 +275,13 @@ impl Reader {
                 let message = format!("`{key}`: `{}` is not a valid text", quoted(text));
                 let remedy =
                     format!("write 1 to {MAX_NAME_BYTES} bytes without line breaks or spaces around them");
-                self.error(node.line, message, remedy);
+                self.error(&node.origin, message, remedy);
                 None
             }
-            Shape::Nothing => {
-                self.error(
-                    node.line,
-                    format!("`{key}` has no value"),
-                    "write its value after it, or remove it",
-                );
-                None
-            }
-            Shape::List(_) | Shape::Map(_) => {
-                self.error(node.line, format!("`{key}` is not one value"), "write one text after it");
-                None
-            }
+            _ => fields::scalar(key, node.clone(), &mut self.errors).map(|(text, _)| text.into()),
         }
     }
 }
 
 /// Maximum length of a name.
 const MAX_NAME_BYTES: usize = 512;
-
-/// Returns `text` cut and escaped, for a message.
-fn quoted(text: &str) -> String {
-    let mut quoted: String = text.chars().take(MAX_QUOTED_CHARS).collect();
-    if quoted.len() < text.len() {
-        quoted.push('…');
-    }
-    quoted.escape_debug().to_string()
-}
-
-/// Maximum characters of the file that a message repeats.
-const MAX_QUOTED_CHARS: usize = 80;

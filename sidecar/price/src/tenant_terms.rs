@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use origin::Origin;
 use text::Glob;
 
 use crate::pattern;
@@ -15,8 +16,8 @@ use crate::prices::Factor;
 /// The terms of one tenant, or of all whose name matches a pattern.
 #[derive(Clone, Debug)]
 pub struct TenantTerm {
-    /// The line of the file on which they are.
-    pub line: u64,
+    /// The place in which they were written.
+    pub(crate) origin: Origin,
     /// The name or the pattern.
     pub tenants: Glob,
     /// The terms as written: `discount 10%`.

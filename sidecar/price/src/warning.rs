@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-pub use yaml::LineError;
-
 /// A warning about a price file that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {

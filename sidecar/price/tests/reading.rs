@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use chance::Chance;
-use price::{About, Book, LineError, WarningKind, instant};
+use origin::Diagnostic;
+use price::{About, Book, WarningKind, instant};
 
 fn example() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/prices.yaml");
     std::fs::read_to_string(path).expect("cannot read the example")
 }
 
-fn errors(text: &str) -> Vec<LineError> {
+fn errors(text: &str) -> Vec<Diagnostic> {
     match Book::read(text) {
         Ok(_) => Vec::new(),
         Err(errors) => errors,
@@ -41,13 +42,8 @@ fn document_quotes_the_example_file() {
 fn each_error_has_its_line_and_a_remedy() {
     for (entry, line, message, remedy) in [
         ("  - {name: m, inptu: 1}", 4, "no key `inptu`", "did you mean `input`?"),
-        ("  - {name: m, colour: 1}", 4, "no key `colour`", "the keys of"),
-        (
-            "  - name: m\n    input: 1\n    input: 2",
-            6,
-            "`input` is written twice, first on line 5",
-            "remove one",
-        ),
+        ("  - {name: m, colour: 1}", 4, "no key `colour`", "known are name, "),
+        ("  - name: m\n    input: 1\n    input: 2", 6, "`input` is set twice, first at line 5", "remove one"),
         ("  - name: m\n    input: -1", 5, "`-1` is below 0", "2.50"),
         ("  - name: m\n    input: -0", 5, "`-0` is below 0", "2.50"),
         ("  - name: m\n    input: .nan", 5, "`.nan` is not a decimal number", "2.50"),
@@ -179,7 +175,7 @@ fn limits_of_prices_are_inclusive() {
 fn invalid_top_level_is_refused() {
     for (text, line, message) in [
         ("", 1, "a price file is empty"),
-        ("- 1", 1, "is not a list of keys"),
+        ("- 1", 1, "a price file is not a map"),
         ("currency: EUR\nmodels: []", 1, "no `version`"),
         ("version: v\nmodels: []", 1, "no `currency`"),
         ("version: v\ncurrency: EUR", 1, "no `models`"),

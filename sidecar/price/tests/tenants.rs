@@ -11,7 +11,7 @@ fn read(tenants: &str) -> Result<Book, Vec<String>> {
          - {{name: m, input: 2.5, cached_input: 0.25, output: 10, per_request: 0.003, \
          context_tiers: [{{above_input_tokens: 1150, input: 5}}], tiers: {{batch: {{multiply: 0.5}}}}}}\n"
     );
-    let lines = |errors: Vec<price::LineError>| {
+    let lines = |errors: Vec<origin::Diagnostic>| {
         errors
             .into_iter()
             .map(|error| format!("{}: {}; {}", error.line, error.message, error.remedy))
@@ -138,20 +138,17 @@ fn changed_terms_are_differences() {
 #[test]
 fn wrong_terms_are_errors() {
     for (tenants, error) in [
-        (
-            "tenants: [acme]\n",
-            "3: `tenants` is not a list of tenants; write tenants with their terms under it",
-        ),
-        ("tenants: {a: 10%}\n", "3: a tenant is not a list of keys with values; "),
+        ("tenants: [acme]\n", "3: `tenants` is not a map; write tenants with their terms under it"),
+        ("tenants: {a: 10%}\n", "3: a tenant is not a map; "),
         (
             "tenants: {a: {}}\n",
             "3: `a` must have either `discount` or `markup`; write one, as in `discount: 10%`",
         ),
         ("tenants: {a: {discount: 1%, markup: 1%}}\n", "3: `a` must have either "),
-        ("tenants: {a: {rebate: 1%}}\n", "3: there is no key `rebate`"),
+        ("tenants: {a: {rebate: 1%}}\n", "3: a tenant has no key `rebate`"),
         (
             "tenants:\n  a: {discount: 1%}\n  a: {discount: 2%}\n",
-            "5: `a` has terms already, on line 4; remove",
+            "5: `a` is set twice, first at line 4; remove",
         ),
         (
             "tenants: {a: {discount: 10}}\n",
@@ -165,7 +162,7 @@ fn wrong_terms_are_errors() {
             "tenants: {a: {markup: 9900.1%}}\n",
             "3: `markup`: `9900.1%` is not a percentage; write it as in 12.5%: above 0 and at most 9900",
         ),
-        ("tenants: {a: {discount: [1%]}}\n", "3: `discount` is not one value"),
+        ("tenants: {a: {discount: [1%]}}\n", "3: `discount` is not a single value"),
     ] {
         let errors = read(tenants).expect_err(tenants);
         assert!(errors.iter().any(|said| said.starts_with(error)), "{tenants}: {errors:?}");

@@ -10,7 +10,6 @@ use ledger::period::Time;
 use origin::fields::{self, Fields};
 use origin::file::{self, Node, Shape};
 use origin::{Diagnostic, Diagnostics, Origin};
-use text::suggestion;
 
 use super::key::{Key, Value};
 
@@ -105,20 +104,13 @@ impl Reader {
     }
 
     fn fields(&mut self, node: Node, noun: &str, known: &[&str]) -> Option<Fields> {
-        let problem = |key: &str| format!("{noun} has no `{}`", key.escape_debug());
-        let unknown = |key: &str| (problem(key), suggestion(key, known.iter().copied()));
-        Fields::read(node, noun, known, unknown, &mut self.errors)
+        Fields::read(node, noun, known, &mut self.errors)
     }
 
     fn file(&mut self, root: Node) {
-        let origin = root.origin.clone();
         let Some(mut top) = self.fields(root, "an attributes file", &["tenants"]) else { return };
-        let Some(node) = top.take("tenants") else {
-            if !top.has_unknown {
-                self.error(&origin, "there is no `tenants`", "list the tenants under it, each after a `-`");
-            }
-            return;
-        };
+        let remedy = "list the tenants under it, each after a `-`";
+        let Some(node) = top.required("tenants", remedy, &mut self.errors) else { return };
         let Shape::List(items) = node.shape else {
             return self.error(&node.origin, "`tenants` is not a list", "write each tenant after a `-`");
         };
@@ -128,15 +120,8 @@ impl Reader {
     fn entry(&mut self, node: Node) {
         let Some(mut fields) = self.fields(node, "an entry", ENTRY_KEYS) else { return };
         let origin = fields.origin.clone();
-        let tenant = match fields.take(TENANT) {
-            Some(node) => self.name(TENANT, node),
-            None => {
-                if !fields.has_unknown {
-                    self.error(&origin, "the entry has no `tenant`", "write the tenant's name");
-                }
-                None
-            }
-        };
+        let tenant = fields.required(TENANT, "write the tenant's name", &mut self.errors);
+        let tenant = tenant.and_then(|node| self.name(TENANT, node));
         let from = fields.take("valid_from").map_or(Some(ALWAYS), |node| self.day(node));
         let mut name = |key| fields.take(key).and_then(|node| self.name(key, node));
         let (cost_center, department, owner) = (name("cost_center"), name("department"), name("owner"));
@@ -274,11 +259,11 @@ mod tests {
     #[test]
     fn every_error_has_its_line() {
         for (text, said) in [
-            ("", "a.yaml:1: an attributes file is not a map"),
-            ("tenant: []", "a.yaml:1: an attributes file has no `tenant`; did you mean `tenants`"),
+            ("", "a.yaml:1: an attributes file is empty"),
+            ("tenant: []", "a.yaml:1: an attributes file has no key `tenant`; did you mean `tenants`"),
             ("tenants: x", "a.yaml:1: `tenants` is not a list"),
             ("tenants:\n- x", "a.yaml:2: an entry is not a map"),
-            ("tenants:\n- {owner: x}", "a.yaml:2: the entry has no `tenant`"),
+            ("tenants:\n- {owner: x}", "a.yaml:2: an entry has no `tenant`"),
             ("tenants:\n- {tenant: x, cost_centre: 1}", "did you mean `cost_center`"),
             ("tenants:\n- {tenant: x, owner: a, owner: b}", "`owner` is set twice, first at a.yaml:2"),
             ("tenants:\n- {tenant: x, owner: [a]}", "`owner` is not a single value"),

@@ -15,6 +15,7 @@ use origin::content::{self, bounded};
 use origin::file::{self, Node, Shape};
 use origin::{Diagnostic, Diagnostics, Origin};
 use tenant::{EndUser, HashKey, KeySet, Name, Spec};
+use text::quoted;
 
 use rules_reader::RulesReader;
 
@@ -233,7 +234,7 @@ impl RulesReader<'_> {
                 Some(("body", member)) => self.body_key(member, &origin).map(EndUser::Body),
                 Some(("header", field)) => self.trusted_field(field, &origin).map(EndUser::Header),
                 _ => {
-                    let problem = format!("`{}` is not a source of an end user", text.escape_debug());
+                    let problem = format!("`{}` is not a source of an end user", quoted(&text));
                     let remedy = "write body.user, body.safety_identifier, body.metadata.NAME or header.NAME";
                     self.errors.push(Diagnostic::at(&origin, problem, remedy));
                     None
@@ -254,7 +255,7 @@ impl RulesReader<'_> {
         }
         let name = Name::of_tenant(&text);
         if name.is_none() {
-            let problem = format!("`{}` cannot name a tenant", text.escape_debug());
+            let problem = format!("`{}` cannot name a tenant", quoted(&text));
             let remedy = "write a name without control characters that does not begin with `_`";
             self.errors.push(Diagnostic::at(&origin, problem, remedy));
         }

@@ -10,7 +10,7 @@ use tenant::{
     Algorithm, ApiKeys, BodyKey, CertificateName, Claim, Jwt, KEY_FIELDS, KeyHash, KeySet, MAX_BODY_KEYS,
     Name, Owner, Rule, TenantPart, begins_path,
 };
-use text::nearest;
+use text::{nearest, quoted};
 
 use crate::rules_reader::RulesReader;
 use crate::{Hash, KeySource, Place};
@@ -84,7 +84,7 @@ impl RulesReader<'_> {
             "path" => self.path(node, &mut fields),
             _ => {
                 let nets = self.nets("peer", node);
-                Some(Rule::Peer { nets, tenant: self.fixed_tenant(&mut fields, kind)? })
+                Some(Rule::Peer { nets, tenant: self.fixed_tenant(&mut fields)? })
             }
         }
     }
@@ -103,16 +103,9 @@ impl RulesReader<'_> {
         None
     }
 
-    fn fixed_tenant(&mut self, fields: &mut Fields, kind: &str) -> Option<Name> {
-        match fields.take("tenant") {
-            Some(node) => self.tenant("tenant", node),
-            None if fields.has_unknown => None,
-            None => {
-                let problem = format!("a `{kind}` rule has no `tenant`");
-                self.report_error(&fields.origin, problem, "add `tenant: NAME`");
-                None
-            }
-        }
+    fn fixed_tenant(&mut self, fields: &mut Fields) -> Option<Name> {
+        let node = fields.required("tenant", "add `tenant: NAME`", &mut self.errors)?;
+        self.tenant("tenant", node)
     }
 
     fn header(&mut self, node: Node, fields: &mut Fields) -> Option<Rule> {
@@ -131,7 +124,7 @@ impl RulesReader<'_> {
         let (text, origin) = self.text("certificate", node)?;
         let name = CertificateName::ALL.into_iter().find(|name| name.name() == text);
         if name.is_none() {
-            let problem = format!("`{}` is no kind of name in a certificate", text.escape_debug());
+            let problem = format!("`{}` is no kind of name in a certificate", quoted(&text));
             let names = CertificateName::ALL.map(CertificateName::name);
             self.report_error(&origin, problem, format!("write one of {}", names.join(", ")));
         }
@@ -146,7 +139,7 @@ impl RulesReader<'_> {
             "namespace" => Some(TenantPart::Namespace),
             "service_account" => Some(TenantPart::ServiceAccount),
             other => {
-                let problem = format!("`{}` is no part of a workload's identity", other.escape_debug());
+                let problem = format!("`{}` is no part of a workload's identity", quoted(other));
                 self.report_error(&origin, problem, "write namespace or service_account");
                 None
             }
@@ -185,7 +178,7 @@ impl RulesReader<'_> {
     fn field(&mut self, text: &str, origin: &Origin) -> Option<Box<str>> {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if text.is_empty() || !text.bytes().all(token) {
-            let problem = format!("`{}` is not a field name", text.escape_debug());
+            let problem = format!("`{}` is not a field name", quoted(text));
             self.report_error(origin, problem, "write the name alone, as in x-tenant");
             return None;
         }
@@ -198,7 +191,7 @@ impl RulesReader<'_> {
             ("safety_identifier", _) => BodyKey::SafetyIdentifier,
             (_, Some(("metadata", key))) if (1..=64).contains(&key.len()) => BodyKey::Metadata(key.into()),
             _ => {
-                let problem = format!("`{}` is not a supported member of the body", text.escape_debug());
+                let problem = format!("`{}` is not a supported member of the body", quoted(text));
                 let remedy = "write user, safety_identifier or metadata.NAME (at most 64 bytes)";
                 self.report_error(origin, problem, remedy);
                 return None;
@@ -219,12 +212,12 @@ impl RulesReader<'_> {
     fn path(&mut self, node: Node, fields: &mut Fields) -> Option<Rule> {
         let (text, origin) = self.text("path", node)?;
         let strip = self.switch(fields, "strip").unwrap_or(false);
-        let tenant = self.fixed_tenant(fields, "path");
+        let tenant = self.fixed_tenant(fields);
         let prefix = text.trim_end_matches('/');
         let graphic = prefix.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#".contains(&byte));
         let whole = prefix.split('/').skip(1).all(|segment| !["", ".", ".."].contains(&segment));
         if !prefix.starts_with('/') || !graphic || !whole {
-            let problem = format!("`{}` is not a path prefix", text.escape_debug());
+            let problem = format!("`{}` is not a path prefix", quoted(&text));
             self.report_error(&origin, problem, "write `/` and whole segments, as in /teams/search");
             return None;
         }
@@ -242,20 +235,13 @@ impl RulesReader<'_> {
         let mut seen: HashMap<[u8; 32], Origin> = HashMap::new();
         let mut keys = Vec::new();
         for item in items {
-            let Some(mut fields) = self.secret_fields(item, "an API key", &["key", "tenant", "principal"])
-            else {
+            let known = &["key", "tenant", "principal"];
+            let Some(mut fields) = Fields::read_secret(item, "an API key", known, &mut self.errors) else {
                 continue;
             };
-            let hash = match fields.take("key") {
-                Some(node) => self.key_hash(node),
-                None if fields.has_unknown => None,
-                None => {
-                    let remedy =
-                        "add `key: HASH`, as `tokenmeter tenants hash-key --hash-key-file FILE` prints it";
-                    self.report_error(&fields.origin, "an API key has no `key`", remedy);
-                    None
-                }
-            };
+            let remedy = "add `key: HASH`, as `tokenmeter tenants hash-key --hash-key-file FILE` prints it";
+            let node = fields.required("key", remedy, &mut self.errors);
+            let hash = node.and_then(|node| self.key_hash(node));
             let principal = fields.take("principal").and_then(|node| {
                 let (text, origin) = self.text("principal", node)?;
                 let name = Name::of(&text).filter(|_| text.len() <= tenant::NAME_MAX_BYTES);
@@ -265,14 +251,7 @@ impl RulesReader<'_> {
                 }
                 name
             });
-            let tenant = match fields.take("tenant") {
-                Some(node) => self.tenant("tenant", node),
-                None if fields.has_unknown => None,
-                None => {
-                    self.report_error(&fields.origin, "an API key has no `tenant`", "add `tenant: NAME`");
-                    None
-                }
-            };
+            let tenant = self.fixed_tenant(&mut fields);
             let (Some((hash, origin)), Some(tenant)) = (hash, tenant) else { continue };
             if let Some(first) = seen.insert(hash.hash, origin.clone()) {
                 let problem = format!("this API key is listed twice, first at {first}");
@@ -321,14 +300,10 @@ impl RulesReader<'_> {
     fn jwt(&mut self, node: Node) -> Option<Rule> {
         let mut fields = self.fields(node, "`jwt`", JWT)?;
         let origin = fields.origin.clone();
-        let source = match fields.take("keys") {
-            Some(node) => self.text("keys", node).and_then(|(text, origin)| self.source(&text, origin)),
-            None => {
-                let remedy = "add `keys: FILE` or `keys: https://…` with the issuer's JWKS";
-                self.report_error(&origin, "`jwt` has no `keys`", remedy);
-                None
-            }
-        };
+        let remedy = "add `keys: FILE` or `keys: https://…` with the issuer's JWKS";
+        let node = fields.required("keys", remedy, &mut self.errors);
+        let source = node.and_then(|node| self.text("keys", node));
+        let source = source.and_then(|(text, origin)| self.source(&text, origin));
         let mut list = |reader: &mut Self, key: &str| -> Vec<Box<str>> {
             let texts = fields.take(key).map(|node| reader.texts(key, node)).unwrap_or_default();
             texts.into_iter().map(|(text, _)| text.into()).collect()
@@ -347,14 +322,9 @@ impl RulesReader<'_> {
             Some(node) => self.algorithms(node),
             None => Algorithm::ALL.to_vec(),
         };
-        let tenant = match fields.take("claim") {
-            Some(node) => self.claim("claim", node),
-            None => {
-                let remedy = "add `claim: NAME`, or `claim: [NAME, NAME]` for a nested claim";
-                self.report_error(&origin, "`jwt` has no `claim` for the tenant", remedy);
-                None
-            }
-        };
+        let remedy = "add `claim: NAME` for the tenant, or `claim: [NAME, NAME]` for a nested claim";
+        let node = fields.required("claim", remedy, &mut self.errors);
+        let tenant = node.and_then(|node| self.claim("claim", node));
         let principal = fields.take("principal").and_then(|node| {
             self.principals_hashed(&node.origin);
             self.claim("principal", node)
@@ -395,7 +365,7 @@ impl RulesReader<'_> {
         let (text, origin) = self.text("leeway_s", node)?;
         let seconds = file::number(&text).filter(|seconds| *seconds <= LEEWAY_MAX_S);
         if seconds.is_none() {
-            let problem = format!("`{}` is not a number of seconds", text.escape_debug());
+            let problem = format!("`{}` is not a number of seconds", quoted(&text));
             self.report_error(&origin, problem, format!("write a whole number from 0 to {LEEWAY_MAX_S}"));
         }
         seconds
@@ -407,7 +377,7 @@ impl RulesReader<'_> {
             match Algorithm::from_name(&text) {
                 Some(algorithm) => all.push(algorithm),
                 None => {
-                    let problem = format!("`{}` is not a supported algorithm", text.escape_debug());
+                    let problem = format!("`{}` is not a supported algorithm", quoted(&text));
                     let names = Algorithm::ALL.map(Algorithm::name).join(", ");
                     self.report_error(&origin, problem, format!("write some of {names}"));
                 }

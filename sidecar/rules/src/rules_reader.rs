@@ -7,7 +7,7 @@ use origin::fields::{self, Fields};
 use origin::file::{self, Node, Shape};
 use origin::{Diagnostic, Origin};
 use tenant::{BodyKey, Nets};
-use text::suggestion;
+use text::quoted;
 
 use crate::{Hash, KeySource};
 
@@ -52,16 +52,7 @@ impl<'a> RulesReader<'a> {
 
     /// Returns the keys of a map; unknown ones are errors.
     pub(super) fn fields(&mut self, node: Node, noun: &str, known: &[&str]) -> Option<Fields> {
-        let problem = |key: &str| format!("{noun} has no `{}`", key.escape_debug());
-        let unknown = |key: &str| (problem(key), suggestion(key, known.iter().copied()));
-        Fields::read(node, noun, known, unknown, &mut self.errors)
-    }
-
-    /// Returns the keys of a map in which an unknown key may be a secret: the error does not repeat it.
-    pub(super) fn secret_fields(&mut self, node: Node, noun: &str, known: &[&str]) -> Option<Fields> {
-        let unknown =
-            |key: &str| (format!("{noun} has an unknown key"), suggestion(key, known.iter().copied()));
-        Fields::read(node, noun, known, unknown, &mut self.errors)
+        Fields::read(node, noun, known, &mut self.errors)
     }
 
     /// Returns a value's text.
@@ -90,7 +81,7 @@ impl<'a> RulesReader<'a> {
         let (text, origin) = self.text(key, node)?;
         let truth = file::truth(&text);
         if truth.is_none() {
-            let problem = format!("`{}` is neither true nor false", text.escape_debug());
+            let problem = format!("`{}` is neither true nor false", quoted(&text));
             self.report_error(&origin, problem, "write true or false");
         }
         truth
@@ -101,7 +92,7 @@ impl<'a> RulesReader<'a> {
         let texts = self.texts(key, node);
         for (text, origin) in &texts {
             if Nets::read([text.as_str()]).is_err() {
-                let problem = format!("`{}` is neither a network nor an address", text.escape_debug());
+                let problem = format!("`{}` is neither a network nor an address", quoted(text));
                 self.report_error(origin, problem, "write it as in 10.0.0.0/8, fd00::/8 or 192.0.2.7");
             }
         }

@@ -134,7 +134,7 @@ fn errors_have_their_line() {
         ),
         (
             "  - peer: 10.0.0.1\n    tennant: a",
-            "t.yaml:3: a `peer` rule has no `tennant`; did you mean `tenant`?",
+            "t.yaml:3: a `peer` rule has no key `tennant`; did you mean `tenant`?",
         ),
         ("  - paths: /a\n    tenant: a", "t.yaml:2: the kind of a rule is missing; did you mean `path`?"),
         (
@@ -216,7 +216,7 @@ fn errors_have_their_line() {
         ),
         (
             "  - jwt: {keys: k, issuer: i}",
-            "t.yaml:2: `jwt` has no `claim` for the tenant; add `claim: NAME`, or `claim: [NAME, NAME]` for a nested claim",
+            "t.yaml:2: `jwt` has no `claim`; add `claim: NAME` for the tenant, or `claim: [NAME, NAME]` for a nested claim",
         ),
     ] {
         assert_eq!(errors(&format!("rules:\n{rules}\n")), [expected], "{rules}");
@@ -226,7 +226,7 @@ fn errors_have_their_line() {
             "- peer: 10.0.0.1\n",
             "t.yaml:1: a tenants file is not a map; write `key: value` lines; known are rules, default, trusted_peers, strip_untrusted, end_user, hash_end_users, hash_principals",
         ),
-        ("rule: []\n", "t.yaml:1: a tenants file has no `rule`; did you mean `rules`?"),
+        ("rule: []\n", "t.yaml:1: a tenants file has no key `rule`; did you mean `rules`?"),
         ("rules: {}\n", "t.yaml:1: `rules` is not a list; write each rule after a `-`"),
         ("rules: []\nrules: []\n", "t.yaml:2: `rules` is set twice, first at t.yaml:1; remove one of them"),
         ("default:\n", "t.yaml:1: `default` has no value; write one, or remove the line"),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use blake3::Hasher;
+use origin::Diagnostic;
 use text::Glob;
 
 use crate::charge::Rate;
@@ -13,12 +14,12 @@ use crate::instant;
 use crate::pattern;
 use crate::prices::{Prices, identifying};
 use crate::read::{self, Draft, PriceFile};
-use crate::warning::{LineError, Warning, WarningKind};
+use crate::warning::{Warning, WarningKind};
 
 use super::{Book, Term};
 
-pub(super) fn read(text: &str) -> Result<(Book, Vec<Warning>), Vec<LineError>> {
-    let (mut file, mut warnings) = read::read(text)?;
+pub(super) fn read(path: &str, text: &str) -> Result<(Book, Vec<Warning>), Vec<Diagnostic>> {
+    let (mut file, mut warnings) = read::read(path, text)?;
     file.drafts.sort_by(|one, other| sort_key(one).cmp(&sort_key(other)));
     let until = terms(&file.drafts)?;
     let hash: Arc<str> = content_hash(&file).to_hex().as_str().into();
@@ -48,7 +49,7 @@ pub(super) fn read(text: &str) -> Result<(Book, Vec<Warning>), Vec<LineError>> {
             }
         });
         entries.push(Entry {
-            line: draft.line,
+            line: draft.origin.line(),
             offers: offers.collect(),
             models: draft.models,
             aliases: draft.aliases,
@@ -68,7 +69,7 @@ pub(super) fn read(text: &str) -> Result<(Book, Vec<Warning>), Vec<LineError>> {
 
 /// Returns the sort key of a draft: models, place, start and line.
 fn sort_key(draft: &Draft) -> (&Models, Option<&str>, Option<&str>, i64, u64) {
-    (&draft.models, draft.upstream.as_deref(), draft.provider.as_deref(), draft.from_us, draft.line)
+    (&draft.models, draft.upstream.as_deref(), draft.provider.as_deref(), draft.from_us, draft.origin.line())
 }
 
 /// A name, alias or pattern at one place: is it a pattern, its text, the upstream, the provider.
@@ -86,7 +87,7 @@ type Ends = HashMap<(usize, Arc<str>), i64>;
 
 /// Returns the end of each spelling of each draft: the start of the next entry for it, or an earlier
 /// `valid_until`. Two entries for one spelling from one instant contradict each other.
-fn terms(drafts: &[Draft]) -> Result<Ends, Vec<LineError>> {
+fn terms(drafts: &[Draft]) -> Result<Ends, Vec<Diagnostic>> {
     let mut lines: BTreeMap<Spelling<'_>, Vec<usize>> = BTreeMap::new();
     for (at, draft) in drafts.iter().enumerate() {
         for spelling in spellings(draft) {
@@ -96,7 +97,7 @@ fn terms(drafts: &[Draft]) -> Result<Ends, Vec<LineError>> {
     let mut until = HashMap::new();
     let mut errors = Vec::new();
     for ((_, text, ..), mut members) in lines {
-        members.sort_by_key(|at| (drafts[*at].from_us, drafts[*at].line));
+        members.sort_by_key(|at| (drafts[*at].from_us, drafts[*at].origin.line()));
         for (position, at) in members.iter().enumerate() {
             let draft = &drafts[*at];
             let Some(next) = members.get(position + 1).map(|next| &drafts[*next]) else {
@@ -104,26 +105,23 @@ fn terms(drafts: &[Draft]) -> Result<Ends, Vec<LineError>> {
                 continue;
             };
             if next.from_us == draft.from_us {
-                errors.push(LineError {
-                    line: next.line.max(draft.line),
-                    message: format!(
-                        "`{text}` has prices already, on line {}, in force from the same instant",
-                        next.line.min(draft.line)
-                    ),
-                    remedy: "remove one, give it another `valid_from`, or restrict one by `provider` or `upstream`"
-                        .to_owned(),
-                });
+                // They are sorted by line.
+                let message = format!(
+                    "`{text}` has prices already, on line {}, in force from the same instant",
+                    draft.origin.line()
+                );
+                let remedy =
+                    "remove one, give it another `valid_from`, or restrict one by `provider` or `upstream`";
+                errors.push(Diagnostic::at(&next.origin, message, remedy));
             } else if let Some(end) = draft.until_us.filter(|end| *end > next.from_us) {
-                errors.push(LineError {
-                    line: draft.line,
-                    message: format!(
-                        "`{text}` is in force until {}, but the prices on line {} begin {}",
-                        instant::written(end),
-                        next.line,
-                        instant::written(next.from_us)
-                    ),
-                    remedy: "remove `valid_until`: prices end where the next begin".to_owned(),
-                });
+                let message = format!(
+                    "`{text}` is in force until {}, but the prices on line {} begin {}",
+                    instant::written(end),
+                    next.origin.line(),
+                    instant::written(next.from_us)
+                );
+                let remedy = "remove `valid_until`: prices end where the next begin";
+                errors.push(Diagnostic::at(&draft.origin, message, remedy));
             }
             until.insert((*at, Arc::clone(text)), draft.until_us.unwrap_or(next.from_us).min(next.from_us));
         }

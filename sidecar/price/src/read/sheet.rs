@@ -11,11 +11,12 @@ use crate::entry::{STANDARD, is_standard};
 use crate::prices::{Factor, KEYS, PER_REQUEST, PRICE_KEYS, Prices, TYPES, key_of};
 use crate::warning::WarningKind;
 use meter::TokenType;
-use text::{Decimal, money, nearest, per_million};
-use yaml::{Node, Shape};
+use origin::Origin;
+use origin::fields::Fields;
+use origin::file::{Node, Shape};
+use text::{Decimal, money, nearest, per_million, quoted};
 
-use super::fields::Fields;
-use super::{Reader, Sheet, Unit, quoted};
+use super::{Reader, Sheet, Unit};
 
 /// Tiers of the known providers, for spelling hints; other names are accepted too.
 const KNOWN_TIERS: &[&str] = &["batch", "priority", "flex", "scale", "fast", "balanced"];
@@ -27,21 +28,20 @@ const CONTEXT_KEYS: &[&str] = &["above_input_tokens"];
 const TIER_KEYS: &[&str] = &["multiply", "context_tiers"];
 
 /// Prices of one place: those of any length, and those above a context length.
-#[derive(Default)]
 struct Layers {
-    line: u64,
+    origin: Origin,
     own: Prices,
-    contexts: BTreeMap<u64, (u64, Prices)>,
+    contexts: BTreeMap<u64, (Origin, Prices)>,
 }
 
 enum Tier {
-    Multiplied(u64, Factor),
+    Multiplied(Origin, Factor),
     Named(Box<Layers>),
 }
 
 impl Reader {
     /// Returns the prices of an entry, resolved for each tier and context length.
-    pub(super) fn sheets(&mut self, node: &Node, fields: &Fields<'_>, title: &str) -> Vec<Sheet> {
+    pub(super) fn sheets(&mut self, fields: &mut Fields, title: &str) -> Vec<Sheet> {
         let entry = self.layers(fields);
         if let Some(image) = fields.get("image") {
             let _ = self.price(image, "image");
@@ -49,37 +49,37 @@ impl Reader {
                 "`{title}`: images are not counted, their tokens are (`input_image`, `output_image`), so this \
                  price is never charged"
             );
-            self.warn(image.line, WarningKind::NeverCharged, message);
+            self.warn(&image.origin, WarningKind::NeverCharged, message);
         }
         let tiers = self.tiers(fields);
         let mut sheets = resolve(STANDARD.into(), &entry, None);
-        self.warn_unpriced(node.line, title, &entry.own);
+        self.warn_unpriced(&entry.origin, title, &entry.own);
         self.warn_cheaper(title, &entry, &sheets);
-        for (above, (line, prices)) in &entry.contexts {
-            self.warn_inherited(*line, title, &format!("above {above} input tokens"), &entry.own, prices);
+        for (above, (origin, prices)) in &entry.contexts {
+            self.warn_inherited(origin, title, &format!("above {above} input tokens"), &entry.own, prices);
         }
         for (name, tier) in tiers {
             match tier {
-                Tier::Multiplied(line, factor) => {
+                Tier::Multiplied(origin, factor) => {
                     let place = format!("`{title}`, tier `{name}`");
                     for sheet in resolve(Arc::clone(&name), &entry, None) {
-                        let prices = self.multiplied(line, &place, &sheet.prices, factor);
+                        let prices = self.multiplied(&origin, &place, &sheet.prices, factor);
                         sheets.push(Sheet { prices, ..sheet });
                     }
                 }
                 Tier::Named(layers) => {
                     self.warn_inherited(
-                        layers.line,
+                        &layers.origin,
                         title,
                         &format!("in the tier `{name}`"),
                         &entry.own,
                         &layers.own,
                     );
                     for (above, (_, prices)) in &entry.contexts {
-                        let (line, own) =
-                            layers.contexts.get(above).copied().unwrap_or((layers.line, Prices::default()));
+                        let of_tier = (layers.origin.clone(), Prices::default());
+                        let (origin, own) = layers.contexts.get(above).unwrap_or(&of_tier);
                         let place = format!("in the tier `{name}` above {above} input tokens");
-                        self.warn_inherited(line, title, &place, prices, &own);
+                        self.warn_inherited(origin, title, &place, prices, own);
                     }
                     let of_tier = resolve(name, &entry, Some(&*layers));
                     self.warn_cheaper(title, &layers, &of_tier);
@@ -91,7 +91,7 @@ impl Reader {
     }
 
     /// Warns if the entry has no price for input or output tokens, which every exchange has.
-    fn warn_unpriced(&mut self, line: u64, title: &str, prices: &Prices) {
+    fn warn_unpriced(&mut self, origin: &Origin, title: &str, prices: &Prices) {
         let lacks = |kind: &TokenType| prices.per_token[*kind as usize].is_none();
         let lacking: Vec<_> =
             [TokenType::Input, TokenType::Output].into_iter().filter(lacks).map(key_of).collect();
@@ -100,14 +100,14 @@ impl Reader {
                 "`{title}` has no `{}`: exchanges with such tokens are unpriced (`token_type`); write 0 if they are free",
                 lacking.join("` and no `")
             );
-            self.warn(line, WarningKind::Unpriced, message);
+            self.warn(origin, WarningKind::Unpriced, message);
         }
     }
 
     /// Warns about context lengths in `layers` above which a token costs less; `sheets` are those of one tier.
     fn warn_cheaper(&mut self, title: &str, layers: &Layers, sheets: &[Sheet]) {
         for (shorter, longer) in sheets.iter().zip(&sheets[1..]) {
-            let Some((line, _)) = layers.contexts.get(&longer.above) else { continue };
+            let Some((origin, _)) = layers.contexts.get(&longer.above) else { continue };
             let is_cheaper = |kind: &TokenType| {
                 let at = *kind as usize;
                 matches!((longer.prices.per_token[at], shorter.prices.per_token[at]), (Some(longer), Some(shorter)) if longer < shorter)
@@ -120,68 +120,64 @@ impl Reader {
                     longer.above,
                     cheaper.join("`, `")
                 );
-                self.warn(*line, WarningKind::Cheaper, message);
+                self.warn(origin, WarningKind::Cheaper, message);
             }
         }
     }
 
-    fn warn_inherited(&mut self, line: u64, title: &str, place: &str, base: &Prices, over: &Prices) {
+    fn warn_inherited(&mut self, origin: &Origin, title: &str, place: &str, base: &Prices, over: &Prices) {
         let inherited = base.missing_from(over);
         if !inherited.is_empty() {
             let message = format!(
                 "`{title}` {place}: no price for {}; the price without it applies",
                 inherited.join(", ")
             );
-            self.warn(line, WarningKind::Inherited, message);
+            self.warn(origin, WarningKind::Inherited, message);
         }
     }
 
-    fn tiers(&mut self, fields: &Fields<'_>) -> Vec<(Arc<str>, Tier)> {
-        let Some(node) = fields.get("tiers") else { return Vec::new() };
-        let Shape::Map(entries) = &node.shape else {
-            let remedy = "write tiers with their prices under it, as in `batch: {multiply: 0.5}`";
-            self.error(node.line, "`tiers` is not a list of tiers", remedy);
+    fn tiers(&mut self, fields: &mut Fields) -> Vec<(Arc<str>, Tier)> {
+        let Some(node) = fields.take("tiers") else { return Vec::new() };
+        let remedy = || "write tiers with their prices under it, as in `batch: {multiply: 0.5}`".to_owned();
+        let any = |_: &str, _: &Origin| None;
+        let Some(tiers) = Fields::of_any(node, "`tiers`", remedy, &mut self.errors, any) else {
             return Vec::new();
         };
-        let mut tiers: Vec<(Arc<str>, Tier)> = Vec::new();
-        for (name, line, node) in entries {
-            if let Some(tier) = self.tier(name, *line, node) {
-                match tiers.iter().any(|(seen, _)| **seen == **name) {
-                    true => {
-                        self.error(*line, format!("the tier `{name}` is written twice"), "remove one of them")
-                    }
-                    false => tiers.push((name.as_str().into(), tier)),
-                }
-            }
-        }
+        let tier = |(name, node): (String, Node)| Some((name.as_str().into(), self.tier(&name, node)?));
+        let mut tiers: Vec<(Arc<str>, Tier)> = tiers.into_entries().filter_map(tier).collect();
         tiers.sort_by(|one, other| one.0.cmp(&other.0));
         tiers
     }
 
-    fn tier(&mut self, name: &str, line: u64, node: &Node) -> Option<Tier> {
+    fn tier(&mut self, name: &str, node: Node) -> Option<Tier> {
         if is_standard(name) {
             let message = format!("`{}` is the standard tier", quoted(name));
-            self.error(line, message, "write its prices in the entry itself");
+            self.error(&node.origin, message, "write its prices in the entry itself");
             return None;
         }
         if name.len() > MAX_TIER_NAME_BYTES
             || !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
         {
             let message = format!("`{}` is not a valid tier", quoted(name));
-            self.error(line, message, "write it in lower case, as the server does: batch, priority, flex");
+            self.error(
+                &node.origin,
+                message,
+                "write it in lower case, as the server does: batch, priority, flex",
+            );
             return None;
         }
         if let Some(near) = nearest(name, KNOWN_TIERS.iter().copied()).filter(|near| *near != name) {
             let message = format!("there is no tier `{name}`");
-            self.error(line, message, format!("did you mean `{near}`?"));
+            self.error(&node.origin, message, format!("did you mean `{near}`?"));
             return None;
         }
         let before = self.errors.len();
-        let fields = self.fields(node, "a tier", &[TIER_KEYS, &PRICE_KEYS].concat())?;
-        let layers = self.layers(&fields);
+        let known = [TIER_KEYS, &PRICE_KEYS].concat();
+        let mut fields = Fields::read(node, "a tier", &known, &mut self.errors)?;
+        let layers = self.layers(&mut fields);
         let named = layers.own != Prices::default() || !layers.contexts.is_empty();
         match (fields.get("multiply"), named) {
-            (None, true) => Some(Tier::Named(Box::new(Layers { line, ..layers }))),
+            (None, true) => Some(Tier::Named(Box::new(layers))),
             (Some(node), false) => {
                 let factor = match &node.shape {
                     Shape::Scalar(text) => Factor::read(text),
@@ -189,44 +185,44 @@ impl Reader {
                 };
                 if factor.is_none() {
                     let message = "`multiply` is not a number from 0 to 100 with at most nine decimals";
-                    self.error(node.line, message, "write it as in `multiply: 0.5`");
+                    self.error(&node.origin, message, "write it as in `multiply: 0.5`");
                 }
-                Some(Tier::Multiplied(line, factor?))
+                Some(Tier::Multiplied(layers.origin, factor?))
             }
             (Some(node), true) => {
                 let message = "a tier has prices of its own or multiplies the entry's, not both";
-                self.error(node.line, message, "remove `multiply` or the prices");
+                self.error(&node.origin, message, "remove `multiply` or the prices");
                 None
             }
             (None, false) if self.errors.len() > before => None,
             (None, false) => {
                 let message = format!("the tier `{name}` has no prices");
-                self.error(line, message, "write its prices, or `multiply: 0.5`");
+                self.error(&layers.origin, message, "write its prices, or `multiply: 0.5`");
                 None
             }
         }
     }
 
     /// Reads the prices of one place, with its context tiers.
-    fn layers(&mut self, fields: &Fields<'_>) -> Layers {
-        let mut layers = Layers { own: self.prices(fields), ..Layers::default() };
-        let Some(node) = fields.get("context_tiers") else { return layers };
-        let Shape::List(items) = &node.shape else {
+    fn layers(&mut self, fields: &mut Fields) -> Layers {
+        let (origin, own) = (fields.origin.clone(), self.prices(fields));
+        let mut layers = Layers { origin, own, contexts: BTreeMap::new() };
+        let Some(node) = fields.take("context_tiers") else { return layers };
+        let Shape::List(items) = node.shape else {
             let remedy = "write it as in `context_tiers: [{above_input_tokens: 200000, input: 6}]`";
-            self.error(node.line, "`context_tiers` is not a list", remedy);
+            self.error(&node.origin, "`context_tiers` is not a list", remedy);
             return layers;
         };
         for item in items {
-            let Some(fields) = self.fields(item, "a context tier", &[CONTEXT_KEYS, &PRICE_KEYS].concat())
-            else {
+            let known = [CONTEXT_KEYS, &PRICE_KEYS].concat();
+            let Some(mut fields) = Fields::read(item, "a context tier", &known, &mut self.errors) else {
                 continue;
             };
             let before = self.errors.len();
             let prices = self.prices(&fields);
             let remedy = "write the prompt length above which these prices hold";
-            let Some(threshold) = self.required(&fields, item, "above_input_tokens", remedy) else {
-                continue;
-            };
+            let threshold = fields.required("above_input_tokens", remedy, &mut self.errors);
+            let Some(threshold) = threshold else { continue };
             let above = match &threshold.shape {
                 Shape::Scalar(text) => {
                     text.parse().ok().filter(|above| (1..=MAX_PROMPT_TOKENS).contains(above))
@@ -236,7 +232,7 @@ impl Reader {
             let Some(above) = above else {
                 let message = "`above_input_tokens` is not a whole number of tokens";
                 self.error(
-                    threshold.line,
+                    &threshold.origin,
                     message,
                     format!("write one from 1 to {MAX_PROMPT_TOKENS}, as in 200000"),
                 );
@@ -244,22 +240,23 @@ impl Reader {
             };
             if prices == Prices::default() && self.errors.len() == before {
                 self.error(
-                    item.line,
+                    &fields.origin,
                     "this context tier has no price",
                     "write what changes above that length",
                 );
             }
             if let Some((first, _)) = layers.contexts.get(&above) {
+                let first = first.line();
                 let message = format!("there are prices above {above} tokens already, on line {first}");
-                self.error(item.line, message, "merge the two context tiers");
+                self.error(&fields.origin, message, "merge the two context tiers");
             } else {
-                layers.contexts.insert(above, (item.line, prices));
+                layers.contexts.insert(above, (fields.origin, prices));
             }
         }
         layers
     }
 
-    fn prices(&mut self, fields: &Fields<'_>) -> Prices {
+    fn prices(&mut self, fields: &Fields) -> Prices {
         let mut prices = Prices::default();
         for (key, kind) in KEYS {
             prices.per_token[kind as usize] = fields.get(key).and_then(|node| self.price(node, key));
@@ -288,7 +285,7 @@ impl Reader {
                  write `unit: per_token`",
                 per_million(price.into())
             );
-            self.warn(node.line, WarningKind::Tiny, message);
+            self.warn(&node.origin, WarningKind::Tiny, message);
         }
         if price > HIGH_TOKEN_PICO {
             let remedy = match self.unit {
@@ -297,7 +294,7 @@ impl Reader {
             };
             let message =
                 format!("`{key}` is {} for one token, which is high; {remedy}", money(price.into()));
-            self.warn(node.line, WarningKind::Large, message);
+            self.warn(&node.origin, WarningKind::Large, message);
         }
         Some(price)
     }
@@ -307,38 +304,42 @@ impl Reader {
             Shape::Scalar(text) => text,
             Shape::Nothing => {
                 let remedy = "write 0 if it is free, or remove the key: then it is unpriced";
-                self.error(node.line, format!("`{key}` has no value"), remedy);
+                self.error(&node.origin, format!("`{key}` has no value"), remedy);
                 return None;
             }
             Shape::List(_) | Shape::Map(_) => {
-                self.error(node.line, format!("`{key}` is not one number"), remedy);
+                self.error(&node.origin, format!("`{key}` is not one number"), remedy);
                 return None;
             }
         };
         match amount::parts(text, shift) {
             Err(NumberError::Malformed) => {
-                self.error(node.line, format!("`{key}`: `{}` is not a decimal number", quoted(text)), remedy);
+                self.error(
+                    &node.origin,
+                    format!("`{key}`: `{}` is not a decimal number", quoted(text)),
+                    remedy,
+                );
                 None
             }
             Ok(Parts { whole, .. }) if whole < 0 || text.starts_with('-') => {
-                self.error(node.line, format!("`{key}`: `{}` is below 0", quoted(text)), remedy);
+                self.error(&node.origin, format!("`{key}`: `{}` is below 0", quoted(text)), remedy);
                 None
             }
             Err(NumberError::TooLarge) => {
-                self.error(node.line, format!("`{key}`: `{}` is too large", quoted(text)), remedy);
+                self.error(&node.origin, format!("`{key}`: `{}` is too large", quoted(text)), remedy);
                 None
             }
             Ok(Parts { whole, .. }) if whole > i128::from(most) => {
                 let each = if key == PER_REQUEST { "one request" } else { "one token" };
                 let message =
                     format!("`{key}`: `{}` is more than {} for {each}", quoted(text), money(most.into()));
-                self.error(node.line, message, remedy);
+                self.error(&node.origin, message, remedy);
                 None
             }
             Ok(Parts { whole: 0, exact: false }) => {
                 let message = format!("`{key}`: `{}` is below the smallest price", quoted(text));
                 self.error(
-                    node.line,
+                    &node.origin,
                     message,
                     "prices are whole 10^-12ths of a token's; write 0 if it is free",
                 );
@@ -351,14 +352,20 @@ impl Reader {
                         "`{key}`: {} was rounded to {taken}, a whole 10^-12th of a unit",
                         quoted(text)
                     );
-                    self.warn(node.line, WarningKind::Rounded, message);
+                    self.warn(&node.origin, WarningKind::Rounded, message);
                 }
                 Pico::try_from(whole).ok()
             }
         }
     }
 
-    pub(super) fn multiplied(&mut self, line: u64, place: &str, prices: &Prices, factor: Factor) -> Prices {
+    pub(super) fn multiplied(
+        &mut self,
+        origin: &Origin,
+        place: &str,
+        prices: &Prices,
+        factor: Factor,
+    ) -> Prices {
         let mut rounded = false;
         let mut large = false;
         let mut times = |price: Option<Pico>, most: Pico| {
@@ -378,11 +385,11 @@ impl Reader {
         }
         product.per_request = times(prices.per_request, MAX_REQUEST_PICO);
         if large {
-            self.error(line, format!("{place}: a price becomes too large"), "write a smaller factor");
+            self.error(origin, format!("{place}: a price becomes too large"), "write a smaller factor");
         }
         if rounded {
             self.warn(
-                line,
+                origin,
                 WarningKind::Rounded,
                 format!("{place}: a product was rounded to a whole 10^-12th of a unit"),
             );
@@ -393,8 +400,8 @@ impl Reader {
 
 /// Returns the sheets of a tier: one for any length, and one for each length with prices of its own.
 fn resolve(name: Arc<str>, entry: &Layers, tier: Option<&Layers>) -> Vec<Sheet> {
-    let nothing = Layers::default();
-    let tier = tier.unwrap_or(&nothing);
+    // The entry's own prices over themselves are the standard tier's.
+    let tier = tier.unwrap_or(entry);
     let mut prices = entry.own.overlaid_by(&tier.own);
     let mut sheets = vec![Sheet { tier: Arc::clone(&name), above: 0, prices, by_factor: Vec::new() }];
     let mut lengths: Vec<u64> = entry.contexts.keys().chain(tier.contexts.keys()).copied().collect();

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::price::litellm::{self, Import};
-use ::price::{Book, Entry, LineError, instant};
+use ::price::{Book, Entry, instant};
 use clap::{Args, Subcommand, ValueEnum};
 use ledger::{Progress, now_us};
 use origin::Diagnostic;
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &PricesArgs) -> Result<ExitCode, PricesError> {
         }
         PricesArgs::Lint { file, format } => {
             let text = text(file).map_err(|error| PricesError::Read(file.clone(), error))?;
-            let read = Book::read(&text).map(|(book, mut warnings)| {
+            let read = Book::read_file(file, &text).map(|(book, mut warnings)| {
                 warnings.extend(book.ended(now_us()));
                 warnings.sort_by_key(|warning| warning.line);
                 (book, warnings)
@@ -203,7 +203,7 @@ pub(crate) enum PricesError {
     Read(String, io::Error),
     Write(PathBuf, io::Error),
     NoMap(String, String),
-    Invalid(String, Vec<LineError>),
+    Invalid(String, Vec<Diagnostic>),
     NoEntry(String),
     /// The settings file cannot be read.
     Config(Diagnostic),

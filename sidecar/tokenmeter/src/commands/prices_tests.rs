@@ -192,10 +192,13 @@ fn diff_prints_differences_in_money() {
 fn lint_prints_errors_and_warnings_with_lines() {
     let invalid =
         EXAMPLE.replace("output: 0.40", "output: -0.40").replace("name: deep-thinker", "nmae: deep-thinker");
-    let read = Book::read(&invalid);
+    let read = Book::read_file("p.yaml", &invalid);
     let text = render::lint("p.yaml", &read);
     assert!(text.starts_with("p.yaml:13: `output`: `-0.40` is below 0; "), "{text}");
-    assert!(text.contains("p.yaml:59: there is no key `nmae`; did you mean `name`?\n"), "{text}");
+    assert!(
+        text.contains("p.yaml:59: an entry of `models` has no key `nmae`; did you mean `name`?\n"),
+        "{text}"
+    );
     assert!(text.ends_with("p.yaml: 2 errors\n"), "{text}");
     let json: serde_json::Value =
         serde_json::from_str(&render::lint_json("p.yaml", &read)).expect("it is JSON");

@@ -11,7 +11,8 @@ use clap::Args;
 use ledger::Store;
 use ledger::period::Time;
 use ledger::{Amendment, Progress, Range, Source, SourceError};
-use price::{Book, LineError};
+use origin::Diagnostic;
+use price::Book;
 use report::{Change, Outcome, Reprice};
 use report::{Filter, Key};
 use ship::address::is_postgres;
@@ -262,7 +263,7 @@ pub(crate) enum RepriceError {
     /// The address of the central store is wrong.
     Store(Box<LedgerError>),
     Unread(PathBuf, io::Error),
-    Prices(PathBuf, Vec<LineError>),
+    Prices(PathBuf, Vec<Diagnostic>),
     Ledger(SourceError),
 }
 

@@ -60,6 +60,6 @@ mod tests {
         assert_eq!(read(&path, &Origin::Default).unwrap().entries().count(), 1);
         std::fs::write(&path, "tenants:\n- {tenat: a}\n").unwrap();
         let error = read(&path, &Origin::Default).expect_err("it is wrong").to_string();
-        assert!(error.contains("a.yaml:2: an entry has no `tenat`"), "{error}");
+        assert!(error.contains("a.yaml:2: an entry has no key `tenat`"), "{error}");
     }
 }

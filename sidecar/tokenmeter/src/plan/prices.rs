@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use ::price::{Book, LineError, Warning};
+use ::price::{Book, Warning};
 use origin::{Diagnostic, Origin, content};
 
 use super::values::Reader;
@@ -41,23 +41,13 @@ pub(crate) fn read(path: &str, origin: &Origin) -> Result<(Book, Vec<Diagnostic>
 
 /// Parses the text of the price file at `path`.
 pub(crate) fn parse(path: &str, text: &str) -> Result<(Book, Vec<Diagnostic>), Vec<Diagnostic>> {
-    match Book::read(text) {
-        Ok((book, warnings)) => Ok((book, few(path, &warnings))),
-        Err(problems) => Err(problems.iter().map(|problem| error(path, problem)).collect()),
-    }
+    let (book, warnings) = Book::read_file(path, text)?;
+    Ok((book, few(path, &warnings)))
 }
 
 /// Reads the text of a price file for a command, once.
 pub(crate) fn text(path: &str) -> io::Result<String> {
     content::bounded_once(Path::new(path), FILE_BYTES).and_then(content::text)
-}
-
-fn error(path: &str, problem: &LineError) -> Diagnostic {
-    Diagnostic::at(
-        &Origin::File { path: path.into(), line: problem.line },
-        &*problem.message,
-        &*problem.remedy,
-    )
 }
 
 /// Returns the first warnings of each kind, and the number of others.

@@ -48,7 +48,10 @@ fn errors_name_the_price_file_and_its_lines() {
         .map(ToString::to_string)
         .collect();
     assert_eq!(shown.len(), 2, "{shown:?}");
-    assert_eq!(shown[0], format!("{}:4: there is no key `inptu`; did you mean `input`?", file.path()));
+    assert_eq!(
+        shown[0],
+        format!("{}:4: an entry of `models` has no key `inptu`; did you mean `input`?", file.path())
+    );
     assert!(
         shown[1].starts_with(&format!("{}:5: `output`: `x` is not a decimal number; ", file.path())),
         "{shown:?}"

@@ -77,8 +77,7 @@ impl Reader<'_> {
         let settings = resolve(&|name| machine.variable(name), &overrides);
         for error in settings.errors {
             let standard = error.variable.starts_with("OTEL_");
-            let diagnostic =
-                Diagnostic { place: error.variable, message: error.message, remedy: error.remedy };
+            let diagnostic = Diagnostic::missing(&error.variable, error.message, error.remedy);
             // The standard variables may be set for other programs, too, so an error in one must not
             // prevent the start.
             if standard { self.warnings.push(diagnostic) } else { self.errors.push(diagnostic) }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use origin::fields;
 use origin::file::{Node, Shape};
 use origin::{Diagnostic, Origin};
 use text::suggestion;
@@ -184,48 +185,31 @@ impl RawSettings {
 
     /// Returns the text of a value; a list of texts becomes one text with commas.
     fn scalar(&mut self, key: &str, origin: Origin, node: Node) -> Option<Value> {
-        let text = match node.shape {
-            Shape::Scalar(text) => text,
-            Shape::List(items) if LISTS.contains(&key) => {
-                let names = items.into_iter().map(|item| match item.shape {
+        let is_text = |item: &Node| matches!(item.shape, Shape::Scalar(_));
+        let shape = match node.shape {
+            Shape::List(items) if LISTS.contains(&key) && items.iter().all(is_text) => {
+                let names = items.into_iter().filter_map(|item| match item.shape {
                     Shape::Scalar(name) => Some(name),
                     _ => None,
                 });
-                let Some(names) = names.collect::<Option<Vec<_>>>() else {
-                    return self.not_scalar(key, &origin);
-                };
+                let names: Vec<_> = names.collect();
                 if let Some(name) = names.iter().find(|name| name.contains(',')) {
                     let problem = format!("`{key}` has a comma within one name, `{}`", name.escape_debug());
                     let remedy = "write each name as a separate item; in a pattern, `?` matches a comma";
                     self.errors.push(Diagnostic::at(&origin, problem, remedy));
                     return None;
                 }
-                names.join(",")
+                Shape::Scalar(names.join(","))
             }
-            Shape::Nothing => {
-                let problem = format!("`{key}` has no value");
-                self.errors.push(Diagnostic::at(&origin, problem, "write one, or remove the line"));
-                return None;
-            }
-            Shape::List(_) | Shape::Map(_) => return self.not_scalar(key, &origin),
+            other => other,
         };
+        let (text, origin) = fields::scalar(key, Node { shape, origin }, &mut self.errors)?;
         Some(Value { text, origin })
-    }
-
-    fn not_scalar(&mut self, key: &str, origin: &Origin) -> Option<Value> {
-        let problem = format!("`{key}` is not a single value");
-        self.errors.push(Diagnostic::at(
-            origin,
-            problem,
-            "write the value on the same line, in quotes if it holds `[` or `{`",
-        ));
-        None
     }
 
     fn check_repeat(&mut self, seen: &mut BTreeMap<String, Origin>, key: &str, origin: &Origin) {
         if let Some(first) = seen.insert(key.to_owned(), origin.clone()) {
-            let problem = format!("`{key}` is set twice, first at {first}");
-            self.errors.push(Diagnostic::at(origin, problem, "remove one of them"));
+            self.errors.push(Diagnostic::repeated(key, origin, &first));
         }
     }
 

@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use ::price::{Book, Currency, LineError, instant};
+use ::price::{Book, Currency, instant};
 use clap::Args;
+use origin::Diagnostic;
 
 /// The arguments of `prices init`.
 #[derive(Clone, Debug, PartialEq, Eq, Args)]
@@ -40,7 +41,7 @@ pub struct NewFile {
 
 impl Init {
     /// Returns the file's text, or the errors that the price reader finds in it. `now_us` dates the version.
-    pub(super) fn text(&self, now_us: i64) -> Result<String, Vec<LineError>> {
+    pub(super) fn text(&self, now_us: i64) -> Result<String, Vec<Diagnostic>> {
         let day = instant::written(now_us);
         let day = day.get(..10).unwrap_or(&day);
         let mut text = format!(

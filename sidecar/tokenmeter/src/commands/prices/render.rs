@@ -5,17 +5,16 @@ use std::fmt::Write;
 
 use ::price::diff::{Change, diff as differences};
 use ::price::litellm::Import;
-use ::price::{
-    About, Book, Entry, LineError, Models, Offer, Rate, TenantTerm, Warning, WarningKind, instant, key_of,
-};
+use ::price::{About, Book, Entry, Models, Offer, Rate, TenantTerm, Warning, WarningKind, instant, key_of};
 use ::text::{money, nearest, per_million, table};
 use meter::TokenType;
+use origin::Diagnostic;
 use serde_json::{Value, json};
 
 use super::Show;
 
 /// The result of reading a price file.
-type Read = Result<(Book, Vec<Warning>), Vec<LineError>>;
+type Read = Result<(Book, Vec<Warning>), Vec<Diagnostic>>;
 
 pub(super) fn lint(file: &str, read: &Read) -> String {
     let mut text = String::new();
@@ -38,7 +37,7 @@ pub(super) fn lint(file: &str, read: &Read) -> String {
         }
         Err(errors) => {
             for error in errors {
-                let _ = writeln!(text, "{file}:{}: {}; {}", error.line, error.message, error.remedy);
+                let _ = writeln!(text, "{error}");
             }
             let _ = writeln!(text, "{file}: {}", counted(errors.len(), "error", "errors"));
         }
