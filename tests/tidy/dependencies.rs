@@ -79,7 +79,6 @@ const ROOMS: &[(&str, &[&str])] = &[
         "rustls",
         &[
             "tokenmeter",
-            "tokenmeter-certificate",
             "tokenmeter-connect",
             "tokenmeter-inject",
             "tokenmeter-page",
@@ -90,7 +89,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("rustls-native-certs", &["tokenmeter", "tokenmeter-connect", "tokenmeter-post", "tokenmeter-ship"]),
     ("tokio-rustls", &["tokenmeter-connect", "tokenmeter-inject", "tokenmeter-page"]),
-    ("x509-cert", &["tokenmeter-certificate", "tokenmeter-connect", "tokenmeter-relay"]),
+    ("x509-cert", &["tokenmeter-connect", "tokenmeter-relay"]),
     ("httparse", &["tokenmeter-relay"]),
     ("httpdate", &["tokenmeter-exchange", "tokenmeter-otlp", "tokenmeter-post"]),
     ("pin-project", &["tokenmeter-relay"]),
@@ -217,8 +216,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-live", &["tokenmeter-meter", "tokenmeter-metrics"]),
     ("tokenmeter-top", &["tokenmeter-live", "tokenmeter-scrape", "tokenmeter-text"]),
     ("tokenmeter-page", &["tokenmeter-live"]),
-    ("tokenmeter-certificate", &["tokenmeter-connect"]),
-    ("tokenmeter-inject", &["tokenmeter-certificate", "tokenmeter-text"]),
+    ("tokenmeter-inject", &["tokenmeter-connect", "tokenmeter-text"]),
     ("tokenmeter-tokenizer", &[]),
     (
         "tokenmeter-accounting",

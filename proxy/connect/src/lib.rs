@@ -1,4 +1,5 @@
-//! Connections to servers, below HTTP: their names, sockets, TLS and the proxies in between.
+//! Connections to servers, below HTTP: their names, sockets, TLS and the proxies in between; and the certificates with
+//! which this program is a server itself.
 //!
 //! A [`Target`] is a server and how it is reached; [`Target::connect`] yields a [`Stream`], or a [`ConnectError`] whose
 //! text names the fault for people. The relay, the probes and the readers of metrics pages use the same target, so that
@@ -8,6 +9,7 @@
 //! operator turned that off for this server. No text contains a key, a session secret or a password.
 
 mod address;
+pub mod certificate;
 mod error;
 mod fault;
 mod http_proxy;

@@ -5,8 +5,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use certificate::{Files as CertificateFiles, Paths};
+use connect::certificate::{Files as CertificateFiles, Paths};
 use rustls::ServerConfig;
+use rustls::pki_types::UnixTime;
 
 use super::Options;
 use super::limits::FILE_MAX_BYTES;
@@ -40,7 +41,7 @@ impl Files {
             Paths { certificate: options.certificate.clone(), key: options.key.clone(), client_ca: None };
         let mut certificate = CertificateFiles::new(paths, &["http/1.1"]);
         let tls = certificate.load().map_err(|error| error.to_string())?;
-        if let Some(warning) = tls.warning() {
+        if let Some(warning) = tls.warning(UnixTime::now()) {
             tracing::warn!("{warning}");
         }
         let loaded = Loaded { config, tls: tls.tls };
@@ -56,7 +57,7 @@ impl Files {
     /// content before it stays in use.
     pub(super) fn reload(&mut self) -> Option<Result<(), String>> {
         let config = self.config_changed().map(|config| config.map(|config| self.loaded.config = config));
-        let certificate = self.certificate.changed();
+        let certificate = self.certificate.changed(UnixTime::now());
         let certificate = certificate
             .map(|changed| changed.map(|new| self.loaded.tls = new.tls).map_err(|error| error.to_string()));
         match (config, certificate) {

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use certificate::{Files, Paths, Validity};
+use connect::certificate::{Files, Paths, Validity};
 use origin::Diagnostic;
 use rustls::ServerConfig;
+use rustls::pki_types::UnixTime;
 use tenant::Rule;
 
 use super::tenants::Tenancy;
@@ -98,7 +99,7 @@ impl Reader<'_> {
                 return Some((address, None));
             }
         };
-        if let Some(problem) = loaded.warning() {
+        if let Some(problem) = loaded.warning(UnixTime::now()) {
             let remedy = "clients refuse it; replace the files, which are read again while tokenmeter runs";
             self.warnings.push(Diagnostic::at(&certificate.origin, problem, remedy));
         }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use metrics::{Metric, ReloadedFile, SampleWriter, Samples};
+use rustls::pki_types::UnixTime;
 
 use super::{ReloadResult, Watch};
 use crate::plan::certificates::Certificate;
@@ -42,7 +43,7 @@ impl Watch for CertificatesWatch {
                 certificate.files.forget();
             }
             let shown = || format!("the certificate of {address}");
-            let outcome = match certificate.files.changed() {
+            let outcome = match certificate.files.changed(UnixTime::now()) {
                 // The start has read it.
                 None if is_first => Ok(shown()),
                 None => continue,

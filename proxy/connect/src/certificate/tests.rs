@@ -4,14 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::crypto::ring::default_provider;
-use rustls::pki_types::{PrivateKeyDer, ServerName};
+use rustls::pki_types::{PrivateKeyDer, ServerName, UnixTime};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, HandshakeKind, RootCertStore, ServerConfig, ServerConnection};
 
-use crate::{Files, Paths};
+use super::{Files, Paths};
 
 /// A folder with a pair of files; removed when dropped.
 struct Folder(PathBuf);
@@ -57,13 +58,13 @@ fn pair(from: i32, until: i32) -> (String, String) {
 }
 
 /// 2026-01-01.
-const NOW: u64 = 1_767_225_600;
+const NOW: UnixTime = UnixTime::since_unix_epoch(Duration::from_secs(1_767_225_600));
 
 /// Asserts that the change is refused with this reason, once.
 fn refused(files: &mut Files, reason: &str) {
-    let error = files.changed_at(NOW).expect("a change").unwrap_err().to_string();
+    let error = files.changed(NOW).expect("a change").unwrap_err().to_string();
     assert!(error.contains(reason), "{error}");
-    assert!(files.changed_at(NOW).is_none(), "reported twice");
+    assert!(files.changed(NOW).is_none(), "reported twice");
 }
 
 #[test]
@@ -75,11 +76,11 @@ fn changed_pair_is_loaded_once() {
     let first = files.load().unwrap();
     assert_eq!(first.validity.until_unix_s, 1_893_456_000);
     assert_eq!(first.tls.alpn_protocols, [b"h2"]);
-    assert!(files.changed_at(NOW).is_none());
+    assert!(files.changed(NOW).is_none());
     let (certificate, key) = pair(2020, 2031);
     folder.write(Some(&certificate), Some(&key));
-    assert_eq!(files.changed_at(NOW).unwrap().unwrap().validity.until_unix_s, 1_924_992_000);
-    assert!(files.changed_at(NOW).is_none());
+    assert_eq!(files.changed(NOW).unwrap().unwrap().validity.until_unix_s, 1_924_992_000);
+    assert!(files.changed(NOW).is_none());
 }
 
 /// As Kubernetes replaces the files of a Secret: a symlink to a folder of the files.
@@ -102,7 +103,7 @@ fn symlink_swap_is_a_change() {
     let mut files = folder.files();
     files.load().unwrap();
     swap("two", 2031);
-    assert_eq!(files.changed_at(NOW).unwrap().unwrap().validity.until_unix_s, 1_924_992_000);
+    assert_eq!(files.changed(NOW).unwrap().unwrap().validity.until_unix_s, 1_924_992_000);
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn unusable_pair_is_refused_with_file_and_reason() {
     assert!(folder.files().load().unwrap_err().to_string().contains("tls.key is a pipe"));
     fs::remove_file(folder.0.join("tls.key")).unwrap();
     folder.write(Some(&other), Some(&other_key));
-    assert!(files.changed_at(NOW).unwrap().is_ok());
+    assert!(files.changed(NOW).unwrap().is_ok());
 }
 
 #[test]
@@ -141,7 +142,10 @@ fn expired_pair_is_refused_by_a_reload_only() {
     let (certificate, key) = pair(2020, 2025);
     folder.write(Some(&certificate), Some(&key));
     let mut files = folder.files();
-    assert_eq!(files.load().unwrap().warning().unwrap(), "the certificate expired at 2025-01-01T00:00:00Z");
+    assert_eq!(
+        files.load().unwrap().warning(NOW).unwrap(),
+        "the certificate expired at 2025-01-01T00:00:00Z"
+    );
     let (certificate, key) = pair(2019, 2024);
     folder.write(Some(&certificate), Some(&key));
     refused(&mut files, "tls.crt has a certificate that expired at 2024-01-01T00:00:00Z");
@@ -157,7 +161,8 @@ fn early_pair_is_loaded_when_it_becomes_valid() {
     let (certificate, key) = pair(2027, 2031);
     folder.write(Some(&certificate), Some(&key));
     refused(&mut files, "tls.crt has a certificate that is not valid before 2027-01-01T00:00:00Z");
-    assert!(files.changed_at(NOW + 366 * 86_400).unwrap().is_ok());
+    let next_year = UnixTime::since_unix_epoch(Duration::from_secs(NOW.as_secs() + 366 * 86_400));
+    assert!(files.changed(next_year).unwrap().is_ok());
 }
 
 /// A key on one line, as a wrong template writes it, is quoted by parsers.

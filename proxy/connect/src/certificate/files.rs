@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use connect::pem::{self, PemError};
 use rustls::crypto::ring::default_provider;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 
-use crate::Validity;
+use super::Validity;
+use crate::pem::{self, PemError};
 
 /// The paths of the files, each in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,11 +84,8 @@ impl Files {
     /// Reads the files; returns their content if it differs from that of the last call. An error is returned once for
     /// each change. Content that is not valid now is an error; that of a certificate which becomes valid later is
     /// returned then.
-    pub fn changed(&mut self) -> Option<Result<Loaded, PemError>> {
-        self.changed_at(unix_s())
-    }
-
-    pub(crate) fn changed_at(&mut self, now_unix_s: u64) -> Option<Result<Loaded, PemError>> {
+    pub fn changed(&mut self, now: UnixTime) -> Option<Result<Loaded, PemError>> {
+        let now_unix_s = now.as_secs();
         let contents = match self.read() {
             Ok(contents) => contents,
             // While files are replaced, one of them may be absent.
@@ -192,12 +188,8 @@ impl Files {
 }
 
 impl Loaded {
-    /// Returns the reason why clients refuse the certificate now, if they do.
-    pub fn warning(&self) -> Option<String> {
-        self.validity.check(unix_s()).err().map(|reason| format!("the certificate {reason}"))
+    /// Returns the reason why clients refuse the certificate at this time, if they do.
+    pub fn warning(&self, now: UnixTime) -> Option<String> {
+        self.validity.check(now.as_secs()).err().map(|reason| format!("the certificate {reason}"))
     }
-}
-
-fn unix_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }

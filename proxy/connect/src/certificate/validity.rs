@@ -15,7 +15,7 @@ pub struct Validity {
 
 impl Validity {
     /// The period in which all certificates of a chain are valid.
-    pub(crate) fn of(chain: &[CertificateDer<'_>]) -> Result<Self, String> {
+    pub(super) fn of(chain: &[CertificateDer<'_>]) -> Result<Self, String> {
         let mut all = Self { from_unix_s: 0, until_unix_s: u64::MAX };
         for (index, certificate) in chain.iter().enumerate() {
             // The error has a position and a tag, nothing of the content.
@@ -29,7 +29,7 @@ impl Validity {
     }
 
     /// Returns the reason why it is not valid at this time: the rest of a sentence that begins with the certificate.
-    pub(crate) fn check(&self, now_unix_s: u64) -> Result<(), String> {
+    pub(super) fn check(&self, now_unix_s: u64) -> Result<(), String> {
         if now_unix_s < self.from_unix_s {
             return Err(format!("is not valid before {}", date(self.from_unix_s)));
         }
