@@ -157,10 +157,10 @@ fn unread<E: Engine>(connections: &Connections<E>) {
     let least =
         MinimumSpeed { silent_s: u64::MAX, bytes_per_s: shares.body_min_rate_bytes, whole_s: u64::MAX };
     for (client, task) in connections.clients.borrow().values() {
-        if client.is_blocked() {
+        if client.writes.is_blocked() {
             client.end_unread_after(shares.client_stall);
         }
-        if !client.taking.sweep(least) {
+        if !client.writes.taking.sweep(least) {
             connections.worker.dropped(Dropped::SlowClient);
             task.abort();
         }

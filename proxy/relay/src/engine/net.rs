@@ -17,3 +17,4 @@ pub(crate) mod tls;
 pub(crate) mod tunnel;
 #[cfg(test)]
 pub(crate) mod wake_count;
+pub(crate) mod write_progress;

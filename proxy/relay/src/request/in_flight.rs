@@ -73,7 +73,7 @@ impl InFlight {
         client.enter();
         if is_http1 {
             // The wait of the previous response does not belong to this one.
-            client.take_waited();
+            client.writes.take_waited();
         }
         let tenant = || {
             let tenant = metered.metering()?.exchange.tenant()?;
@@ -170,7 +170,7 @@ impl InFlight {
     /// Reports to the exchange how long the client's socket made the proxy wait since the last call.
     pub(crate) fn waited(&self) {
         if self.is_http1 {
-            let ns = self.client.take_waited();
+            let ns = self.client.writes.take_waited();
             if ns > 0 {
                 self.metered.borrow_mut().with(|metering| metering.exchange.add_client_wait(ns));
             }

@@ -113,7 +113,7 @@ impl<E: Engine> Body for Tee<E> {
             }
             // The socket wakes this task when it accepts bytes again. With HTTP/2 it belongs to another task; there,
             // one turn has sent the bytes.
-            State::Cut if in_flight.is_http1 && in_flight.client.is_blocked() => return Poll::Pending,
+            State::Cut if in_flight.is_http1 && in_flight.client.writes.is_blocked() => return Poll::Pending,
             State::Cut => return Poll::Ready(Some(Err(Cut))),
         }
         let turn = in_flight.worker.turn.number();

@@ -22,10 +22,10 @@ use meter::Tick;
 use tenant::CertificateNames;
 
 use super::body_waker::BodyWaker;
-use super::pace::Pace;
 use super::socket::{Output, Socket};
 use super::tls::{HandshakeError, Tls};
 use super::tunnel::UpstreamIo;
+use super::write_progress::WriteProgress;
 use crate::capacity::Permit;
 use crate::holder::{Holder, Key};
 use crate::proxy_header::{self, Source, Step};
@@ -69,16 +69,11 @@ pub(crate) struct Client {
     socket_place: RefCell<Option<Permit>>,
     /// True once the kernel is set to end the connection when the client reads nothing.
     is_timed: Cell<bool>,
-    has_timed_out: Cell<bool>,
-    /// The speed at which the client reads its responses.
-    pub(crate) taking: Pace,
+    pub(crate) writes: WriteProgress,
     /// Bytes read to detect the protocol, or put back, that the engine has not yet received.
     first: RefCell<Bytes>,
     /// Interim responses to write before anything else.
     interim: RefCell<BytesMut>,
-    /// The tick since which the socket accepts no more bytes.
-    blocked: Cell<Option<Tick>>,
-    waited: Cell<u64>,
     stage: Cell<Stage>,
     since: Cell<Tick>,
     /// The number of stage changes. A deadline with another number is outdated.
@@ -123,12 +118,9 @@ impl Client {
             counted: RefCell::new(counted),
             socket_place: RefCell::default(),
             is_timed: Cell::new(false),
-            has_timed_out: Cell::new(false),
-            taking: Pace::default(),
+            writes: WriteProgress::default(),
             first: RefCell::default(),
             interim: RefCell::default(),
-            blocked: Cell::new(None),
-            waited: Cell::new(0),
             stage: Cell::new(Stage::Fresh),
             since: Cell::new(clock::now()),
             stage_number: Cell::new(0),
@@ -199,21 +191,6 @@ impl Client {
         held.as_ref().filter(|(to, _)| *to == upstream).map(|(_, holder)| Arc::clone(holder))
     }
 
-    /// Takes the time since the last call in which bytes were ready and the socket did not accept them.
-    pub(crate) fn take_waited(&self) -> u64 {
-        if let Some(since) = self.blocked.get() {
-            let now = clock::now();
-            self.blocked.set(Some(now));
-            self.waited.set(self.waited.get() + now.since(since));
-        }
-        self.waited.take()
-    }
-
-    /// Returns true if the socket accepts no more bytes.
-    pub(crate) fn is_blocked(&self) -> bool {
-        self.blocked.get().is_some()
-    }
-
     /// The number of requests in flight on it.
     pub(crate) fn requests(&self) -> usize {
         self.requests.get()
@@ -241,15 +218,8 @@ impl Client {
 
     /// Returns true if the kernel ended the connection because its client read nothing.
     pub(crate) fn has_timed_out(&self) -> bool {
-        self.note(self.socket.take_error().as_ref());
-        self.is_timed.get() && self.has_timed_out.get()
-    }
-
-    /// Stores an error. The socket reports it once, to the first caller.
-    fn note(&self, error: Option<&io::Error>) {
-        if error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
-            self.has_timed_out.set(true);
-        }
+        self.writes.note(self.socket.take_error().as_ref());
+        self.is_timed.get() && self.writes.has_timed_out()
     }
 
     /// The tick at which its stage began.
@@ -272,7 +242,7 @@ impl Client {
             Ok(0) => {}
             Ok(_) if self.tunnel_read.get().is_some() => self.tunnel_read.set(Some(clock::now())),
             Ok(_) => self.begin_head(),
-            Err(error) => self.note(Some(error)),
+            Err(error) => self.writes.note(Some(error)),
         }
         Poll::Ready(read)
     }
@@ -511,21 +481,14 @@ impl Client {
             match self.socket.poll_write_ready(cx) {
                 Poll::Ready(ready) => ready?,
                 Poll::Pending => {
-                    if self.blocked.get().is_none() {
-                        self.blocked.set(Some(clock::now()));
-                        self.taking.wait();
-                    }
+                    self.writes.block();
                     return Poll::Pending;
                 }
             }
             match write(&self.socket) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 written => {
-                    self.note(written.as_ref().err());
-                    self.taking.moved(*written.as_ref().unwrap_or(&0));
-                    if let Some(since) = self.blocked.take() {
-                        self.waited.set(self.waited.get() + clock::now().since(since));
-                    }
+                    self.writes.wrote(&written);
                     return Poll::Ready(written);
                 }
             }

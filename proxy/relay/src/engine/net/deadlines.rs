@@ -74,8 +74,9 @@ impl Deadlines {
             return Poll::Ready(Due::Leave);
         }
         let (stage, stage_number) = this.client.stage();
-        let holds_buffers =
-            *this.released_in != Some(stage_number) && !this.client.is_http2() && !this.client.is_blocked();
+        let holds_buffers = *this.released_in != Some(stage_number)
+            && !this.client.is_http2()
+            && !this.client.writes.is_blocked();
         let (limit, due) = match stage {
             Stage::Busy => return Poll::Pending,
             Stage::Fresh if is_ordered => (limits::LAST_IDLE, Due::Cut),
