@@ -77,6 +77,7 @@ impl BodyWaker {
     /// Polls the body. Also returns whether a wake was withheld: then the connection can go on, and has to be driven
     /// again before the task waits.
     pub(crate) fn poll<T>(&self, poll: impl FnOnce() -> T) -> (T, bool) {
+        // Relaxed suffices: the connection and its body belong to one task, whose thread makes these wakes.
         self.state.polling.store(true, Relaxed);
         let polled = poll();
         self.state.polling.store(false, Relaxed);

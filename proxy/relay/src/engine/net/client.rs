@@ -411,6 +411,7 @@ impl Client {
     /// After an early answer, and if the client has sent more, also ends writing, and reads on, because closing with
     /// unread bytes would cause a reset that destroys the answer.
     pub(crate) async fn linger(&self) {
+        // One byte is enough: the content is not needed any more.
         if matches!(self.socket.try_read(&mut [0]), Ok(1..)) {
             self.leave_unread();
         }
@@ -455,6 +456,7 @@ impl Client {
     /// take wait for the next write or flush, which then takes no bytes before them.
     fn poll_output(&self, cx: &mut Context<'_>, output: Output<'_>) -> Poll<io::Result<usize>> {
         let Some(tls) = &self.tls else { return self.poll_socket(cx, |socket| socket.try_write(output)) };
+        // At most one write's records wait: a client that reads slowly stops the engine, as without TLS.
         ready!(self.poll_records(cx, tls))?;
         let written = tls.write(output)?;
         match self.poll_records(cx, tls) {

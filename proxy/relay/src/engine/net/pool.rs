@@ -139,10 +139,12 @@ impl<C: Connection> Pool<C> {
         let now = clock::now();
         loop {
             let mut idle = self.idle.borrow_mut();
+            // Read each time: a connection that is found closed below changes it.
             let rest_ns = self.rest.rest_ns();
             let rested =
                 idle.iter().rposition(|entry| !entry.streamed || now.since(entry.since) >= rest_ns)?;
             let mut entry = idle.remove(rested);
+            // Before the check: the drop of a closed connection must not meet a borrowed pool.
             drop(idle);
             if self.is_usable(&mut entry, now) {
                 entry.connection.is_reused = true;
@@ -191,6 +193,8 @@ impl<C: Connection> Pool<C> {
         }
         let mut unawaited = Context::from_waker(Waker::noop());
         let http = &mut entry.connection.http;
+        // A server may close at any time after a stream, so only the kernel's present state counts. Otherwise the state
+        // of the runtime's last poll suffices for a while, and costs no system call.
         let alive = if !entry.streamed && now.since(entry.since) < limits::CHECK_AFTER_NS {
             http.is_open(&mut unawaited)
         } else {

@@ -59,6 +59,7 @@ impl<S> SharedPool<S> {
         let mut entries = self.entries.borrow_mut();
         entries.retain(|entry| entry.connection.is_open());
         let free = entries.iter().find(|entry| {
+            // Kept for the next connection, whose own limit is unknown until its first frame.
             if let Some(max) = entry.connection.streams_max() {
                 self.streams_max.set(max.max(1));
             }
@@ -109,6 +110,7 @@ impl<S> SharedPool<S> {
         if !self.is_known.get() || self.waiting.get() >= streams {
             return None;
         }
+        // Made now, not at the first poll: an attempt that ends in between is not missed.
         let opened = self.opened.notified();
         let (waiting, before) = (Waiting::new(&self.waiting), self.added.get());
         Some(async move {
@@ -125,6 +127,7 @@ impl<S> SharedPool<S> {
     {
         let mut idle = 0;
         self.entries.borrow_mut().retain(|entry| {
+            // One that takes no more requests leaves the list; its streams keep it open until they end.
             if entry.connection.streams() > 0 {
                 entry.idle_since.set(None);
                 return entry.connection.is_open();

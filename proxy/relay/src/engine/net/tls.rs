@@ -132,6 +132,7 @@ impl Tls {
     ) -> Poll<io::Result<usize>> {
         let mut session = self.session.borrow_mut();
         let (mut filled, mut received) = (0, 0);
+        // Fills the buffer from several records: a turn for each record would cost the engine a poll and a parse.
         loop {
             match session.reader().read(&mut buffer[filled..]) {
                 Ok(0) => return Poll::Ready(Ok(filled)),
@@ -203,6 +204,7 @@ impl Tls {
 
     fn read_ahead(&self, socket: &Socket) -> ReadAhead {
         let mut session = self.session.borrow_mut();
+        // Without a read: returns the state after the engine's last one.
         match session.process_new_packets() {
             Ok(state) if state.peer_has_closed() => return ReadAhead::End,
             Ok(state) if state.plaintext_bytes_to_read() >= limits::TLS_READ_AHEAD_BYTES => {

@@ -201,6 +201,7 @@ impl Direction {
             match Pin::new(&mut *from).poll_read(cx, &mut into) {
                 Poll::Ready(read) => read.map_err(|_| Fault::Sender)?,
                 Poll::Pending => {
+                    // A stream with TLS may hold written bytes. They are flushed before the wait, not after each write.
                     if self.is_unflushed {
                         ready!(Pin::new(&mut *to).poll_flush(cx)).map_err(|_| Fault::Receiver)?;
                         self.is_unflushed = false;
