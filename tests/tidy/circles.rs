@@ -12,7 +12,7 @@ const MAX_FILES: usize = 3;
 const TABLES: &[(&str, &str, &str)] = &[
     ("proxy/scan", "dialect.rs", "each dialect is a file, and each has the type `Definition`"),
     (
-        "sidecar/engine",
+        "sidecar/servers",
         "kinds.rs",
         "each server's metrics page is a file, and each has the type `Vocabulary`",
     ),
