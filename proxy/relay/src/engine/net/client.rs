@@ -236,7 +236,7 @@ impl Client {
     pub(crate) fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let read = match &self.tls {
             None => ready!(self.poll_clear(cx, buffer)),
-            Some(tls) => ready!(tls.poll_read(&self.socket, cx, buffer)),
+            Some(tls) => ready!(tls.poll_read((&self.socket, &self.writes), cx, buffer)),
         };
         match &read {
             Ok(0) => {}
@@ -388,7 +388,7 @@ impl Client {
         match &self.tls {
             Some(tls) if !half_close => tokio::select! {
                 () = self.socket.ended(false) => {}
-                () = tls.closed_by_client(&self.socket) => {}
+                () = tls.closed_by_client(&self.socket, &self.writes) => {}
             },
             _ => self.socket.ended(half_close).await,
         }

@@ -12,6 +12,7 @@ use tenant::CertificateNames;
 use tokio::io::Interest;
 
 use super::socket::{Output, Socket};
+use super::write_progress::WriteProgress;
 use crate::client_certificate::certificate_names;
 use crate::limits;
 
@@ -126,7 +127,7 @@ impl Tls {
     /// reads as an end, as it does without TLS: the framing of HTTP shows if a message is complete.
     pub(crate) fn poll_read(
         &self,
-        socket: &Socket,
+        (socket, writes): (&Socket, &WriteProgress),
         cx: &mut Context<'_>,
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
@@ -156,7 +157,7 @@ impl Tls {
                 Poll::Pending if filled > 0 => return Poll::Ready(Ok(filled)),
                 ready => ready!(ready)?,
             }
-            received += receive(&mut session, socket)?.unwrap_or(0);
+            received += receive(&mut session, socket, writes)?.unwrap_or(0);
         }
     }
 
@@ -186,9 +187,9 @@ impl Tls {
 
     /// Returns once the client has announced the end, or the session is broken. Reads ahead for that, as far as the
     /// session keeps plaintext; the next read returns it.
-    pub(crate) async fn closed_by_client(&self, socket: &Socket) {
+    pub(crate) async fn closed_by_client(&self, socket: &Socket, writes: &WriteProgress) {
         loop {
-            match self.read_ahead(socket) {
+            match self.read_ahead(socket, writes) {
                 // The engine may read the bytes of that event first: the session then has the announcement.
                 ReadAhead::Nothing => match socket.ready(Interest::READABLE).await {
                     Ok(ready) if !ready.is_read_closed() => {}
@@ -202,7 +203,7 @@ impl Tls {
         }
     }
 
-    fn read_ahead(&self, socket: &Socket) -> ReadAhead {
+    fn read_ahead(&self, socket: &Socket, writes: &WriteProgress) -> ReadAhead {
         let mut session = self.session.borrow_mut();
         // Without a read: returns the state after the engine's last one.
         match session.process_new_packets() {
@@ -213,11 +214,16 @@ impl Tls {
             Ok(_) => {}
             Err(_) => return ReadAhead::End,
         }
-        match receive(&mut session, socket) {
+        match receive(&mut session, socket, writes) {
             Ok(None) => ReadAhead::Nothing,
             Ok(Some(1..)) => ReadAhead::Bytes,
             // A read may see the end of the connection before the event of it.
-            Ok(Some(0)) | Err(_) => ReadAhead::End,
+            Ok(Some(0)) => ReadAhead::End,
+            Err(error) => {
+                // The socket has reported it, and no other read will see it.
+                writes.note(Some(&error));
+                ReadAhead::End
+            }
         }
     }
 }
@@ -235,16 +241,27 @@ enum ReadAhead {
 }
 
 /// Reads records once; returns the number of bytes, which is 0 at the end of the connection, or `None` if there are none
-/// now. What the session has to answer, such as an update of keys, is sent as far as the socket takes it.
-fn receive(session: &mut ServerConnection, mut socket: &Socket) -> io::Result<Option<usize>> {
+/// now. Records that wait, such as those of an earlier write or an alert, are sent as far as the socket takes them.
+fn receive(
+    session: &mut ServerConnection,
+    mut socket: &Socket,
+    writes: &WriteProgress,
+) -> io::Result<Option<usize>> {
     let read = match session.read_tls(&mut socket) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
         read => Some(read?),
     };
     let processed = session.process_new_packets();
     if session.wants_write() {
-        let _ = session.write_tls(&mut socket);
+        match session.write_tls(&mut socket) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            written => writes.wrote(&written),
+        }
+        if session.wants_write() {
+            writes.block();
+        }
     }
+    // The alert of a broken session is sent before its error is returned.
     processed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     Ok(read)
 }
@@ -271,14 +288,16 @@ mod tests {
     use std::time::Duration;
 
     use rcgen::generate_simple_self_signed;
-    use rustls::ServerConfig;
     use rustls::crypto::ring::default_provider;
-    use rustls::pki_types::PrivatePkcs8KeyDer;
+    use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+    use rustls::{ClientConfig, RootCertStore, ServerConfig};
     use tokio::io::{AsyncWriteExt as _, Interest};
-    use tokio::net::UnixStream;
+    use tokio::net::{TcpListener, TcpStream, UnixStream};
+    use tokio_rustls::TlsConnector;
 
     use super::{ReadAhead, Tls};
-    use crate::engine::net::socket::Socket;
+    use crate::engine::net::socket::{Output, Socket};
+    use crate::engine::net::write_progress::WriteProgress;
     use crate::limits;
 
     /// The bytes of one read of the library.
@@ -287,11 +306,7 @@ mod tests {
     /// A session, its socket, and the client, which has sent the beginning of a message in this many records, each as
     /// long as a read.
     async fn begun(reads: usize) -> (Tls, Socket, UnixStream) {
-        let own = generate_simple_self_signed([]).unwrap();
-        let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
-        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()));
-        let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
-        let config = config.with_single_cert(vec![own.cert.der().clone()], key.into()).unwrap();
+        let (tls, _) = new();
         let (socket, mut client) = UnixStream::pair().unwrap();
         for number in 0..reads {
             // A handshake record of 4,091 bytes; the first begins a ClientHello of 65,535.
@@ -304,7 +319,59 @@ mod tests {
         }
         let socket = Socket::Unix(socket);
         socket.ready(Interest::READABLE).await.unwrap();
-        (Tls::new(Arc::new(config)).unwrap(), socket, client)
+        (tls, socket, client)
+    }
+
+    /// A session before its handshake, and its certificate.
+    fn new() -> (Tls, CertificateDer<'static>) {
+        let own = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let key = PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
+        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()));
+        let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+        let config = config.with_single_cert(vec![own.cert.der().clone()], key.into()).unwrap();
+        (Tls::new(Arc::new(config)).unwrap(), own.cert.der().clone())
+    }
+
+    #[tokio::test]
+    async fn records_sent_by_a_read_end_the_wait() {
+        let (tls, certificate) = new();
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate).unwrap();
+        let config = ClientConfig::builder_with_provider(Arc::new(default_provider()));
+        let config = config.with_safe_default_protocol_versions().unwrap();
+        let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
+        let (socket, client) = UnixStream::pair().unwrap();
+        let (socket, writes) = (Socket::Unix(socket), WriteProgress::default());
+        let connected = TlsConnector::from(config).connect("localhost".try_into().unwrap(), client);
+        let established = poll_fn(|cx| tls.poll_handshake(&socket, cx));
+        let (established, client) = tokio::join!(established, connected);
+        established.unwrap();
+        let mut client = client.unwrap();
+        // The socket took nothing of an earlier write. Now it does, and the client sends a byte.
+        tls.write(Output::Slice(b"x")).unwrap();
+        writes.block();
+        client.write_all(b"y").await.unwrap();
+        client.flush().await.unwrap();
+        socket.ready(Interest::READABLE).await.unwrap();
+        let mut buffer = [0; 1];
+        let read = poll_fn(|cx| tls.poll_read((&socket, &writes), cx, &mut buffer)).await;
+        assert!(read.unwrap() == 1 && !tls.wants_write(), "the byte is read, and the records are sent");
+        assert!(!writes.is_blocked());
+    }
+
+    #[tokio::test]
+    async fn timeout_that_is_read_ahead_is_noted() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let socket = Socket::Tcp(listener.accept().await.unwrap().0);
+        socket.set_user_timeout(Duration::from_millis(100)).unwrap();
+        socket.ready(Interest::WRITABLE).await.unwrap();
+        while socket.try_write(Output::Slice(&[0; 1 << 16])).is_ok() {}
+        let failed = socket.ready(Interest::ERROR);
+        tokio::time::timeout(Duration::from_secs(60), failed).await.expect("a timeout").unwrap();
+        let writes = WriteProgress::default();
+        new().0.closed_by_client(&socket, &writes).await;
+        assert!(writes.has_timed_out());
     }
 
     /// A read that fills its buffer leaves the socket readable, and the next one is before the event of the end.
@@ -312,19 +379,21 @@ mod tests {
     async fn end_that_is_read_before_its_event_is_an_end() {
         let (tls, socket, client) = begun(1).await;
         drop(client);
-        assert!(matches!(tls.read_ahead(&socket), ReadAhead::Bytes));
-        assert!(matches!(tls.read_ahead(&socket), ReadAhead::End));
+        let writes = WriteProgress::default();
+        assert!(matches!(tls.read_ahead(&socket, &writes), ReadAhead::Bytes));
+        assert!(matches!(tls.read_ahead(&socket, &writes), ReadAhead::End));
     }
 
     #[tokio::test]
     async fn each_turn_reads_a_limited_number_of_bytes() {
         let reads = limits::TLS_TURN_BYTES / READ_BYTES;
         let (tls, socket, _client) = begun(reads).await;
+        let writes = WriteProgress::default();
         let mut polls = 0;
         let mut buffer = [0; 1];
         let read = poll_fn(|cx| {
             polls += 1;
-            let read = tls.poll_read(&socket, cx, &mut buffer);
+            let read = tls.poll_read((&socket, &writes), cx, &mut buffer);
             // The first poll wakes itself, the second waits for the socket.
             if polls == 2 { Poll::Ready(read.is_pending()) } else { Poll::Pending }
         });
@@ -334,7 +403,8 @@ mod tests {
     #[tokio::test]
     async fn each_turn_reads_ahead_once() {
         let (tls, socket, _client) = begun(3).await;
-        let mut closed = pin!(tls.closed_by_client(&socket));
+        let writes = WriteProgress::default();
+        let mut closed = pin!(tls.closed_by_client(&socket, &writes));
         let is_pending = poll_fn(|cx| Poll::Ready(closed.as_mut().poll(cx).is_pending())).await;
         assert!(is_pending);
         assert_eq!(socket.try_read(&mut [0; 3 * READ_BYTES]).unwrap(), 2 * READ_BYTES);
