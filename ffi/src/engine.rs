@@ -25,7 +25,7 @@ pub struct Begin {
     pub model: Slice,
     /// The tenant: a name without control characters that does not begin with `_`. Empty: `default`.
     pub tenant: Slice,
-    /// The account of the request within the tenant. Records show it: it is no secret.
+    /// The account of the request within the tenant. Records show it: it is not a secret.
     pub principal: Slice,
     /// The id that the client gave the request.
     pub request_id: Slice,

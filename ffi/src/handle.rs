@@ -1,5 +1,5 @@
 //! Handles: 64-bit numbers in place of pointers. A handle is a slot and the slot's generation, so a handle that was
-//! freed, forged, or made for an object of another type is found out and never dereferenced.
+//! freed, forged, or made for an object of another type is detected and never dereferenced.
 //!
 //! | bits  | content                                                        |
 //! |-------|----------------------------------------------------------------|

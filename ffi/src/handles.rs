@@ -14,7 +14,7 @@ use crate::host::Host;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeterHandle {
-    /// The number; 0 is no object.
+    /// The number; 0 means no object.
     pub id: u64,
 }
 
@@ -22,7 +22,7 @@ pub struct MeterHandle {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExchangeHandle {
-    /// The number; 0 is no object.
+    /// The number; 0 means no object.
     pub id: u64,
 }
 
@@ -30,7 +30,7 @@ pub struct ExchangeHandle {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordHandle {
-    /// The number; 0 is no object.
+    /// The number; 0 means no object.
     pub id: u64,
 }
 
@@ -38,7 +38,7 @@ pub struct RecordHandle {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PricesHandle {
-    /// The number; 0 is no object.
+    /// The number; 0 means no object.
     pub id: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct PricesHandle {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TenantsHandle {
-    /// The number; 0 is no object.
+    /// The number; 0 means no object.
     pub id: u64,
 }
 
@@ -54,7 +54,7 @@ pub struct TenantsHandle {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportersHandle {
-    /// The number; 0 is no object.
+    /// The number; 0 means no object.
     pub id: u64,
 }
 

@@ -6,7 +6,7 @@ use meter::{Provenance, Record};
 use price::Charge;
 
 /// A number of a record. Names that end in `_NS` are nanoseconds. A time "to" an event counts from the complete
-/// request. "Streams only": absent or 0 if the response is no stream.
+/// request. "Streams only": absent or 0 if the response is not a stream.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
@@ -26,7 +26,7 @@ pub enum Number {
     DurationNs = 6,
     /// To the first byte of the response's body.
     FirstByteNs = 7,
-    /// To the first event that is no keep-alive. Streams only.
+    /// To the first event that is not a keep-alive. Streams only.
     FirstChunkNs = 8,
     /// To the first token (TTFT), of the body or of the engine's steps. Streams only.
     FirstTokenNs = 9,

@@ -37,7 +37,7 @@ fn exit_codes_distinguish_invalid_and_missing_files() {
     let (code, _, told) = prices(&["lint", &at("none.yaml")]);
     assert_eq!((code, told.contains("none.yaml cannot be read")), (Some(1), true), "{told}");
     let (code, _, told) = prices(&["show", "m", "--prices", &at("wrong.yaml")]);
-    assert_eq!((code, told.contains("is no price file")), (Some(1), true), "{told}");
+    assert_eq!((code, told.contains("is not a price file")), (Some(1), true), "{told}");
 
     let (code, out, told) = prices(&["import-litellm", &at("map.json"), "--out", &at("map.yaml")]);
     assert_eq!((code, out.as_str()), (Some(0), ""), "{told}");
@@ -55,7 +55,7 @@ fn exit_codes_distinguish_invalid_and_missing_files() {
     let (_, out, _) = prices(&["import-litellm", &at("map.json")]);
     assert_eq!(out, std::fs::read_to_string(at("map.yaml")).expect("it was written"));
     let (code, _, told) = prices(&["import-litellm", &at("wrong.yaml")]);
-    assert_eq!((code, told.contains("is no price map")), (Some(1), true), "{told}");
+    assert_eq!((code, told.contains("is not a price map")), (Some(1), true), "{told}");
     let (code, out, _) = prices(&["diff", &at("map.yaml"), &example()]);
     assert_eq!((code, out.contains("removed m\n")), (Some(0), true), "{out}");
     std::fs::remove_dir_all(&folder).expect("it was ours");

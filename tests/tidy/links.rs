@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Every document, those at the root first.
-fn documents() -> Vec<PathBuf> {
+pub(crate) fn documents() -> Vec<PathBuf> {
     let root = super::root();
     let entries = std::fs::read_dir(&root).expect("the root is a folder");
     let mut documents: Vec<_> = entries.map(|entry| entry.expect("a readable entry").path()).collect();

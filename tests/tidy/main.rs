@@ -12,6 +12,7 @@ mod language;
 mod links;
 mod samples;
 mod survivors;
+mod texts;
 
 use std::path::{Path, PathBuf};
 

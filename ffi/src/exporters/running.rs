@@ -114,7 +114,7 @@ fn start_fault(error: std::io::Error) -> Fault {
 /// Claims the path of the ledger.
 fn ledger_path(path: &Path) -> Result<LedgerPath, Fault> {
     let no_ledger = |problem: &dyn Display| {
-        Fault::new(Status::Start, format!("`{}` is no ledger: {problem}", path.display()))
+        Fault::new(Status::Start, format!("`{}` is not a ledger: {problem}", path.display()))
     };
     if let Some(problem) = PathProblem::of(path) {
         return Err(no_ledger(&problem));

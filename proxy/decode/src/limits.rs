@@ -16,7 +16,7 @@ pub const PIECE_MAX_BYTES: usize = 16 * 1024;
 /// format limit of deflate is 1032.
 pub const MAX_RATIO: u64 = 100;
 
-/// Decoded bytes before the ratio is checked: a short body of spaces is no bomb.
+/// Decoded bytes before the ratio is checked: a short body of spaces is not a bomb.
 pub const RATIO_FREE_BYTES: u64 = 64 * 1024;
 
 /// Decoded bytes that one slice may yield: the work of a worker on one slice before its other streams

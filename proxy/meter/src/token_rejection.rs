@@ -3,7 +3,7 @@
 /// The reason a token was rejected, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TokenRejection {
-    /// It is no readable token: a part is malformed, or it has `crit`.
+    /// A part of it is malformed, or it has `crit`.
     Malformed,
     /// Its algorithm is not allowed, or is `none`.
     Algorithm,

@@ -135,8 +135,8 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Returns true if the tokens of at least one direction are known. Without a provenance, zeros are no
-    /// count.
+    /// Returns true if the tokens of at least one direction are known. Without a provenance, zeros are
+    /// not counts.
     pub fn is_counted(&self) -> bool {
         self.input_provenance != Provenance::None || self.output_provenance != Provenance::None
     }

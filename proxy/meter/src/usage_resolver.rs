@@ -2,8 +2,8 @@
 //! source replaces a worse one completely. A usage of zero beside content is not trusted, nor is any other
 //! source that counts fewer tokens than there were frames with content.
 //!
-//! An unstreamed body is one frame of any length, so its frames are no count, and the counts of some of its
-//! choices are no count of all. Without another source it is uncounted, including the prompt, and has no
+//! An unstreamed body is one frame of any length, so its frames are not a count, and the counts of some of
+//! its choices are not a count of all. Without another source it is uncounted, including the prompt, and has no
 //! price.
 
 use scan::{Counts, Dialect, Request, Scope, Usage};
@@ -423,7 +423,7 @@ impl UsageResolver {
     }
 
     /// LiteLLM adds a usage of zeros to every frame when none was requested: zero tokens beside content or
-    /// token ids are no count.
+    /// token ids are not a count.
     fn is_credible(&self, counts: &Counts) -> bool {
         match counts.output {
             Some(output) => output >= self.frames.min(1) && (output > 0 || self.ids == 0),

@@ -307,7 +307,7 @@ struct Node {
 /// A member of an object.
 #[derive(Debug)]
 struct Member {
-    /// Few names have an equal beginning, so that most are told apart without a call.
+    /// Few names have an equal beginning, so that most differ without a call.
     beginning: u64,
     name: Box<str>,
     to: u8,

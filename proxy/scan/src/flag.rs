@@ -1,5 +1,5 @@
 //! Flags as servers in Python read them: pydantic in lax mode, the default of vLLM, SGLang and most others,
-//! accepts some words and numbers as booleans. Values that pydantic refuses are no flag here; a stricter
+//! accepts some words and numbers as booleans. Values that pydantic refuses are not flags here; a stricter
 //! server refuses the request, so its reading has no effect.
 //!
 //! A server that reads its request as a plain dictionary tests Python's truth of a value instead. `stream`

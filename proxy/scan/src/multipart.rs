@@ -51,7 +51,7 @@ enum State {
     },
     /// On a header line.
     Header,
-    /// After the last part, or in a body that is no form.
+    /// After the last part, or in a body that is not a form.
     Over,
 }
 

@@ -36,7 +36,7 @@ pub use transfer::{KvTransfer, OutputLimits};
 /// The facts of a request. Absent members have their dialect's default.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The model's name, cut to the length of a [`Name`]; `None` if it is absent, or if its last value is no name.
+    /// The model's name, cut to the length of a [`Name`]; `None` if it is absent, or if its last value is not a name.
     pub model: Option<Arc<str>>,
     /// True if the model's last value is neither a string nor `null`: some servers convert it to a name,
     /// others use their default.

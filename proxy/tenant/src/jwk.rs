@@ -108,7 +108,7 @@ enum Material {
     Ed25519(Vec<u8>),
 }
 
-/// The error of text that is no usable set of keys.
+/// The error of a text that is not a usable key set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySetError(Box<str>);
 

@@ -56,7 +56,7 @@ impl Names {
         is_tenant_name(text).then(|| self.shared(text))?
     }
 
-    /// `text` as shared text; `None` if it is no name.
+    /// `text` as shared text; `None` if it is not a name.
     pub(crate) fn shared(&self, text: &str) -> Option<Arc<str>> {
         let text = bounded(text)?;
         let mut known = match self.0.try_lock() {

@@ -25,7 +25,7 @@ pub struct Head<'a> {
 }
 
 /// The members of a request's body that the rules read ([`Rules::body_keys`]). Values are JSON strings,
-/// unescaped; a value that is no string, or too long for a name, is absent.
+/// unescaped; a value that is not a string, or is too long for a name, is absent.
 ///
 /// [`Rules::body_keys`]: crate::Rules::body_keys
 #[derive(Clone, Copy, Debug, Default)]

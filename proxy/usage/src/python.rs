@@ -35,7 +35,7 @@ pub(crate) fn as_json(body: &[u8]) -> Option<Vec<u8>> {
 
 const MARK: &[u8] = "\u{FEFF}".as_bytes();
 
-/// Numbers that are no flag either.
+/// Numbers that are not flags either.
 const NUMBERS: [(&[u8], &[u8]); 2] = [(b"NaN", b"2.0"), (b"Infinity", b"2.000000")];
 
 #[cfg(test)]

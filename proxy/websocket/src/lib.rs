@@ -18,7 +18,7 @@
 //! ```
 //!
 //! Laws: no clock, no I/O, no allocation after [`FrameReader::new`], and no copy but one: masked payload is unmasked
-//! into a buffer of [`UNMASKED_BYTES`], so that the slice itself stays as it came. Frames are read as leniently as by
+//! into a buffer of [`UNMASKED_BYTES`], so that the slice itself stays unchanged. Frames are read as leniently as by
 //! any server or client, because the encoding of a frame must not decide whether its message is metered: frames of
 //! either direction may be masked or not, and a length may take more bytes than it needs.
 

@@ -127,8 +127,8 @@ mod tests {
         assert_eq!(strict.unknown_paths, UnknownPaths::Refuse);
         assert!(strict.refuse_unreadable && !strict.refuse_uncountable);
         for gap in [Gap::UnknownPath, Gap::Unreadable] {
-            let told = gate.message("trial-1", gap);
-            assert!(told.starts_with("The budget 'trial' allows only "), "{told}");
+            let message = gate.message("trial-1", gap);
+            assert!(message.starts_with("The budget 'trial' allows only "), "{message}");
         }
     }
 

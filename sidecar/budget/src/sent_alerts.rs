@@ -43,16 +43,16 @@ impl SentAlerts {
     /// Returns the text of the state file.
     pub fn to_json(&self) -> String {
         let entries = self.0.iter().map(|entry| {
-            let told = Threshold::ALL.into_iter().filter(|one| entry.bits & one.bit() != 0);
+            let sent = Threshold::ALL.into_iter().filter(|one| entry.bits & one.bit() != 0);
             json!({
                 "budget": &*entry.budget,
                 "form": entry.limits,
                 "tenant": entry.tenant.as_deref(),
                 "at": Span { start: entry.at, end: entry.at + 1 }.start_date(),
-                "told": told.map(Threshold::name).collect::<Vec<_>>(),
+                "thresholds": sent.map(Threshold::name).collect::<Vec<_>>(),
             })
         });
-        json!({ "version": VERSION, "told": entries.collect::<Vec<_>>() }).to_string()
+        json!({ "version": VERSION, "alerts": entries.collect::<Vec<_>>() }).to_string()
     }
 
     /// Returns the alerts without those that are undelivered, so that the next process sends them.
@@ -78,7 +78,7 @@ impl SentAlerts {
         if kept["version"] != VERSION {
             return Err(SentAlertsError);
         }
-        let entries = kept["told"].as_array().ok_or(SentAlertsError)?;
+        let entries = kept["alerts"].as_array().ok_or(SentAlertsError)?;
         entries.iter().map(|entry| read(entry).ok_or(SentAlertsError)).collect::<Result<_, _>>().map(Self)
     }
 }
@@ -96,7 +96,7 @@ fn read(entry: &Value) -> Option<SentEntry> {
         limits: entry["form"].as_str()?.to_owned(),
         tenant,
         at: day_named(entry["at"].as_str()?)?,
-        bits: entry["told"].as_array()?.iter().map(bit).try_fold(0, |bits, bit| Some(bits | bit?))?,
+        bits: entry["thresholds"].as_array()?.iter().map(bit).try_fold(0, |bits, bit| Some(bits | bit?))?,
     })
 }
 

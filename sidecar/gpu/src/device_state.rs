@@ -143,7 +143,7 @@ impl DeviceStates {
         self.assignment.uuids()
     }
 
-    /// Returns the log text for an upstream that does not set its devices, and true if it is no warning.
+    /// Returns the log text for an upstream that does not set its devices, and true if it is not a warning.
     pub(crate) fn unassigned(&self, source: SourceName, all: &[Device]) -> Option<(bool, String)> {
         let (upstream, has) = self.assignment.unassigned(source, all)?;
         let name = &upstream.name;

@@ -149,7 +149,7 @@ impl Throttle {
         }
     }
 
-    /// Decodes NVML's bits, which DCGM also uses. Idle is no throttle reason.
+    /// Decodes NVML's bits, which DCGM also uses. Idle is not a throttle reason.
     pub(crate) fn from_bits(bits: u64) -> [bool; Self::ALL.len()] {
         const GPU_IDLE: u64 = 0x1;
         const NAMED: [u64; 6] = [0x4, 0x8, 0x40, 0x80, 0x20, 0x10];

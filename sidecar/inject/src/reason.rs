@@ -5,7 +5,7 @@ use std::fmt;
 /// The reason to leave a pod as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The object is no pod, or lacks the parts of one.
+    /// The object is not a pod, or lacks the parts of one.
     NotAPod,
     /// The request does not create the pod.
     NotCreated,

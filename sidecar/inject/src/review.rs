@@ -24,7 +24,7 @@ pub struct Answer {
     pub pod: String,
 }
 
-/// A body that is no AdmissionReview v1.
+/// A body that is not an AdmissionReview v1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotAReview;
 

@@ -92,7 +92,7 @@ impl<T> Column<T> {
         Self::made(path.rsplit('.').next().unwrap_or(path).trim_start(), sql, absent, get, set)
     }
 
-    /// Returns a column whose value is no field.
+    /// Returns a column whose value is not a field.
     pub(crate) fn made(
         name: &'static str,
         sql: Sql,

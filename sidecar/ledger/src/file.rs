@@ -159,8 +159,8 @@ impl File {
         }
     }
 
-    /// Opens a file in a folder that cannot be written. To read a file in WAL mode SQLite has to create files beside
-    /// it, unless it is told that the file never changes. That is right only if the log is empty.
+    /// Opens a file in a folder that cannot be written. SQLite creates files beside a file in WAL mode to read it,
+    /// except if the file is opened as immutable, which is right only if the log is empty.
     fn open_immutable(path: &Path) -> Result<Self, Error> {
         if files::length(&files::beside(path, "-wal")) > 0 {
             return Err(Error::new(
@@ -272,7 +272,11 @@ pub(crate) fn fact(connection: &Connection, name: &str) -> Result<Option<Value>,
     let mut rows = statement.query([name])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let (values, _) = FACT.read(row, &mut Vec::new())?;
-    Ok(Some(values[1].try_into().map_err(|_| Error::corrupt("a fact is no value"))?))
+    Ok(Some(
+        values[1]
+            .try_into()
+            .map_err(|_| Error::corrupt("a value of the table `fact` has an unknown type"))?,
+    ))
 }
 
 /// Returns a fact that is a number.
@@ -280,7 +284,7 @@ pub(crate) fn number(connection: &Connection, name: &str) -> Result<Option<i64>,
     match fact(connection, name)? {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Integer(number)) => Ok(Some(number)),
-        Some(_) => Err(Error::corrupt(format!("the fact {name} is no number"))),
+        Some(_) => Err(Error::corrupt(format!("`{name}` in the table `fact` is not a number"))),
     }
 }
 
@@ -289,7 +293,7 @@ pub(crate) fn bytes(connection: &Connection, name: &str) -> Result<Option<Vec<u8
     match fact(connection, name)? {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Blob(bytes)) => Ok(Some(bytes)),
-        Some(_) => Err(Error::corrupt(format!("the fact {name} is not bytes"))),
+        Some(_) => Err(Error::corrupt(format!("`{name}` in the table `fact` is not bytes"))),
     }
 }
 
@@ -298,7 +302,7 @@ pub(crate) fn text(connection: &Connection, name: &str) -> Result<Option<String>
     match fact(connection, name)? {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Text(text)) => Ok(Some(text)),
-        Some(_) => Err(Error::corrupt(format!("the fact {name} is no text"))),
+        Some(_) => Err(Error::corrupt(format!("`{name}` in the table `fact` is not text"))),
     }
 }
 
@@ -317,7 +321,7 @@ pub(crate) fn days(connection: &Connection) -> Result<Option<RangeInclusive<i32>
     let Some(days) = bytes(connection, DAYS)? else { return Ok(None) };
     match days.as_chunks() {
         ([first, last], []) => Ok(Some(i32::from_le_bytes(*first)..=i32::from_le_bytes(*last))),
-        _ => Err(Error::corrupt(format!("the fact {DAYS} is not two days"))),
+        _ => Err(Error::corrupt(format!("`{DAYS}` in the table `fact` is not two days"))),
     }
 }
 

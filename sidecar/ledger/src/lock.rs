@@ -141,7 +141,11 @@ mod tests {
         assert_eq!(writer_on_this_host(&place.ledger()), None, "the holder is this process");
         for holder in ["1", "4294967294", "unknown"] {
             std::fs::write(place.path("x.db.lock"), format!("{holder:<31}\n")).unwrap();
-            assert_eq!(writer_on_this_host(&place.ledger()), None, "{holder} is no process of this program");
+            assert_eq!(
+                writer_on_this_host(&place.ledger()),
+                None,
+                "{holder} is not a process of this program"
+            );
         }
         drop(lock);
         assert_eq!(writer_on_this_host(&place.ledger()), None, "the lock is free");

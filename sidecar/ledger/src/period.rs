@@ -34,7 +34,7 @@ impl Time {
         }
         text.parse::<Timestamp>().map(|at| Self::Instant(at.as_microsecond())).map_err(|_| {
             format!(
-                "`{}` is no time; write a month (2026-10), a day (2026-10-05) or a time in UTC (2026-10-05T12:00:00Z)",
+                "`{}` is not a time; write a month (2026-10), a day (2026-10-05) or a time in UTC (2026-10-05T12:00:00Z)",
                 text.escape_debug()
             )
         })

@@ -190,7 +190,7 @@ pub(crate) fn kind(connection: &Connection) -> Result<Kind, Error> {
 /// Returns the version of a ledger.
 ///
 /// # Errors
-/// If the file is no ledger, or one of a newer version.
+/// If the file is not a ledger, or is one of a newer version.
 pub(crate) fn known(connection: &Connection) -> Result<i64, Error> {
     match kind(connection)? {
         Kind::Ledger(version) => Ok(version),

@@ -11,7 +11,7 @@ pub struct BucketCounts {
 }
 
 impl BucketCounts {
-    /// Returns the buckets of a metric without observations; none for a metric that is no histogram.
+    /// Returns the buckets of a metric without observations; none for a metric that is not a histogram.
     pub fn empty(metric: Metric) -> Self {
         let edges = edges(metric).len();
         Self { metric, counts: vec![0; if edges == 0 { 0 } else { edges + 1 }] }

@@ -91,7 +91,7 @@ impl Budgets {
     /// Counts a threshold that was reached; a threshold outside the list is ignored.
     pub(crate) fn alert(&mut self, tenant: Arc<str>, period: &str, threshold: &str) {
         let at = BUDGET_THRESHOLDS.iter().position(|known| *known == threshold);
-        debug_assert!(at.is_some(), "{threshold} is no threshold");
+        debug_assert!(at.is_some(), "{threshold} is not a threshold");
         if let Some(at) = at {
             self.alerts.entry((tenant, period.into())).or_default()[at] += 1;
         }

@@ -83,7 +83,7 @@ impl Merge for Sum {
     }
 }
 
-/// The value that was set last, of all workers. Invariant: 0 is no time, so that a cell without a value is never later.
+/// The value that was set last, of all workers. Invariant: time 0 means no value, so a cell without a value is never later.
 /// A reader that overlaps a write may pair the new value with the time before, which only the next merge notices.
 #[derive(Debug, Default)]
 pub(crate) struct Last {

@@ -129,7 +129,7 @@ fn events(record: &Record) -> Vec<Event> {
     .collect()
 }
 
-/// Returns true if a span failed. A client error or a client that left is no failure of the server's span.
+/// Returns true if a span failed. A client error or a client that left is not a failure of the server's span.
 fn is_error(record: &Record, kind: SpanKind) -> bool {
     match (kind, record.ending) {
         (_, ending) if ending.is_success() => false,

@@ -46,7 +46,7 @@ impl Default for Assets {
 }
 
 impl Assets {
-    /// Returns the response of a path; `None` if it is no file.
+    /// Returns the response of a path; `None` if it is not a file.
     pub(crate) fn answer(&self, path: &str, headers: &HeaderMap) -> Option<Response<Full<Bytes>>> {
         let Asset { content_type, variants, .. } = self.0.iter().find(|asset| asset.path == path)?;
         let is_gzip = accepts_gzip(headers);

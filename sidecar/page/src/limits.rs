@@ -45,7 +45,7 @@ pub(crate) const MAX_STREAMS: usize = 32;
 /// Maximum time in which a stream's reader takes an event: ten events.
 pub(crate) const STREAM_MAX_STALL: Duration = Duration::from_secs(10);
 
-/// Maximum number of responses rendered at once. More are no faster on two cores, and each holds a page's numbers.
+/// Maximum number of responses rendered at once. More are not faster on two cores, and each holds a page's numbers.
 pub(crate) const MAX_CONCURRENT_SCRAPES: usize = 4;
 
 /// Maximum time a request waits for its rendering: half of a scraper's usual 10 s.

@@ -374,7 +374,7 @@ fn part<'a>(
     Ok(&mut parts[at].1)
 }
 
-/// The key that shows the class of a GPU share: an owner key if there is one, else the first that is no time.
+/// The key that shows the class of a GPU share: an owner key if there is one, else the first that is not a time.
 fn mark_stands_at(by: &[Key]) -> Option<Key> {
     let tenant = by.iter().copied().find(|key| *key == Key::Tenant);
     tenant.or_else(|| by.iter().copied().find(|key| !key.is_time() && *key != Key::Currency))

@@ -209,7 +209,7 @@ impl Filter {
     pub fn read(text: &str) -> Result<Self, String> {
         let Some((name, values)) = text.split_once('=') else {
             return Err(format!(
-                "`{}` is no filter; write KEY=VALUE, as in tenant=acme or model=llama*,qwen*",
+                "`{}` is not a filter; write KEY=VALUE, as in tenant=acme or model=llama*,qwen*",
                 text.escape_debug()
             ));
         };

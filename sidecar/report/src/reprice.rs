@@ -335,8 +335,8 @@ fn list<K: Ord>(listed: &mut BTreeMap<K, u64>, key: K, exchanges: u64, unlisted:
 
 fn other_currency(row: &Row, old: Currency, new: Currency) -> SourceError {
     format!(
-        "exchange {} was charged in {} and the price book is in {}: a difference of two currencies is no \
-         money; leave it out with --where currency!={}, or price it in {}",
+        "exchange {} was charged in {} and the price book is in {}: a difference of two currencies \
+         is not an amount; leave it out with --where currency!={}, or price it in {}",
         row.id,
         old.code(),
         new.code(),

@@ -193,7 +193,7 @@ pub fn shares(counts: &[i128; PROVENANCES]) -> Vec<(Provenance, u32)> {
 /// The currency of a row of a report; `None` if it has no price.
 pub type In = Option<Currency>;
 
-/// Returns the currency and the cost of a daily total, pico-units; `None` for a correction by GPU, which is no GPU cost.
+/// Returns the currency and the cost of a daily total, pico-units; `None` for a correction by GPU, which is not a GPU cost.
 pub(crate) fn cost(line: &DailyTotal, rate: Option<&Rate>, basis: Basis) -> Option<(In, i128)> {
     match basis {
         Basis::Price => Some((rate.map(|rate| rate.currency), line.sums.cost_pico)),

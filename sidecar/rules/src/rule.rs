@@ -124,7 +124,7 @@ impl RulesReader<'_> {
         let (text, origin) = self.text("certificate", node)?;
         let name = CertificateName::ALL.into_iter().find(|name| name.name() == text);
         if name.is_none() {
-            let problem = format!("`{}` is no kind of name in a certificate", quoted(&text));
+            let problem = format!("`{}` is not a kind of name in a certificate", quoted(&text));
             let names = CertificateName::ALL.map(CertificateName::name);
             self.report_error(&origin, problem, format!("write one of {}", names.join(", ")));
         }
@@ -139,7 +139,7 @@ impl RulesReader<'_> {
             "namespace" => Some(TenantPart::Namespace),
             "service_account" => Some(TenantPart::ServiceAccount),
             other => {
-                let problem = format!("`{}` is no part of a workload's identity", quoted(other));
+                let problem = format!("`{}` is not a part of a workload's identity", quoted(other));
                 self.report_error(&origin, problem, "write namespace or service_account");
                 None
             }

@@ -74,7 +74,7 @@ pub enum Action {
     /// Show the current numbers in the terminal.
     #[cfg(feature = "top")]
     #[command(
-        long_about = "Show the current numbers of a running tokenmeter in the terminal: speed, latency, errors, spend. If stdout is no terminal, they are printed once as text"
+        long_about = "Show the current numbers of a running tokenmeter in the terminal: speed, latency, errors, spend. If stdout is not a terminal, they are printed once as text"
     )]
     Top(TopArgs),
     /// Report the spend from the ledger.

@@ -109,7 +109,7 @@ mod tests {
         fs::write(&token.0, " given by a Secret \nsecond line\n").unwrap();
         assert!(token.is("given by a Secret").unwrap() && !token.is(&first).unwrap());
         fs::write(&token.0, "\u{feff}of an editor\r\n").unwrap();
-        assert!(token.is("of an editor").unwrap(), "a byte order mark is no part of the token");
+        assert!(token.is("of an editor").unwrap(), "a byte order mark is not part of the token");
         let longest = "x".repeat(4096);
         fs::write(&token.0, format!("{longest}\n\u{fc}\n")).unwrap();
         assert!(token.is(&longest).unwrap());

@@ -145,7 +145,10 @@ impl fmt::Display for AdminError {
                 env!("CARGO_PKG_VERSION")
             ),
             Kind::Foreign => {
-                write!(f, "{address} is no tokenmeter; name the admin address of a running one with --admin")
+                write!(
+                    f,
+                    "{address} is not a tokenmeter; name the admin address of a running one with --admin"
+                )
             }
             Kind::Status(status, reason) => write!(f, "{address} responds {status}: {reason}"),
         }

@@ -67,7 +67,7 @@ pub struct UsageHabits {
     pub sends_usage: bool,
     /// A whole stream in which usage was not requested had none.
     pub sends_no_usage: bool,
-    /// A whole stream had a count of any kind, or none. `None` if the response was no whole stream.
+    /// A whole stream had a count of any kind, or none. `None` if the response was not a whole stream.
     pub reports: Option<bool>,
 }
 

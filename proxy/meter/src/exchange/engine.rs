@@ -177,7 +177,7 @@ impl Meter {
         Some((tokens, self.resolver.cached_excess(choices, request, is_finished)))
     }
 
-    /// Discards the times of an answer that the engine counted and that is no stream.
+    /// Discards the times of an answer that the engine counted and that is not a stream.
     pub(super) fn keep_times_of_streams(&mut self) {
         if self.engine.is_some() && !self.answer.is_streamed() {
             self.discard_token_times();

@@ -46,7 +46,7 @@ const EVENT: &[(&str, Field)] = &[
     ("session.audio.input.transcription.model", Field::TranscriptionModel),
 ];
 
-/// The definition of this dialect. Its path is in the relay's routes, because it is no path of a `POST`.
+/// The definition of this dialect. Its path is in the relay's routes, because it is not a path of a `POST`.
 pub(super) static DEFINITION: Definition = Definition {
     name: "realtime",
     operation: "chat",

@@ -55,7 +55,7 @@ pub(crate) enum Subject {
     /// Answers and their counts.
     #[default]
     Answers,
-    /// Ollama loads or unloads a model, which is no answer.
+    /// Ollama loads or unloads a model, which is not an answer.
     Load,
     /// The server works and has no content yet.
     Progress,

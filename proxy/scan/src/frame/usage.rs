@@ -164,7 +164,7 @@ pub(crate) fn of_any(counts: Counts, extra: &Extra) -> Counts {
 }
 
 /// The dialect of an answer with these counts that names itself `named`: without an output it is a ranking,
-/// and with an output it is no list of embeddings.
+/// and with an output it is not a list of embeddings.
 pub(crate) fn dialect(named: Option<Dialect>, counts: &Counts) -> Option<Dialect> {
     match (named, counts.output) {
         (Some(Dialect::Embeddings), Some(1..)) => None,

@@ -1,5 +1,5 @@
 //! The grammar of a JSON number (RFC 8259, section 6). Every parser of the servers and clients refuses a
-//! number with a leading zero, so such a count is no count.
+//! number with a leading zero, so such a count is ignored.
 
 use crate::limits::CARRY_BYTES;
 

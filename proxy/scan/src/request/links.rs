@@ -1,5 +1,5 @@
 //! The ids by which a request of Responses or of Gemini's interactions continues earlier ones. The client chooses
-//! them, so a value that is longer than a name, or has characters other than visible ASCII, is no id.
+//! them, so a value that is longer than a name, or has characters other than visible ASCII, is not an id.
 
 use crate::json::Value;
 use crate::name::Name;

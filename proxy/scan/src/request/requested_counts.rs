@@ -73,7 +73,7 @@ impl RequestedCounts {
         }
     }
 
-    /// Sets the number of answers; `None` if the value is no count.
+    /// Sets the number of answers; `None` if the value is not a count.
     pub(super) fn answers(&mut self, member: CountMember, answers: Option<u64>) {
         self.answers[member as usize] = u32::try_from(answers.unwrap_or(0)).unwrap_or(u32::MAX);
     }

@@ -150,11 +150,11 @@ fn changed_limit_sends_alerts_anew() {
 #[test]
 fn foreign_text_is_rejected() {
     for text in
-        ["", "{}", "[]", "{\"version\":2,\"told\":[]}", "{\"version\":1,\"told\":[{\"budget\":\"b\"}]}"]
+        ["", "{}", "[]", "{\"version\":2,\"alerts\":[]}", "{\"version\":1,\"alerts\":[{\"budget\":\"b\"}]}"]
     {
         assert!(SentAlerts::from_json(text).is_err(), "{text}");
     }
-    assert_eq!(SentAlerts::from_json("{\"version\":1,\"told\":[]}"), Ok(SentAlerts::default()));
+    assert_eq!(SentAlerts::from_json("{\"version\":1,\"alerts\":[]}"), Ok(SentAlerts::default()));
     assert_eq!(SentAlertsError.to_string(), "the file of sent budget alerts cannot be parsed");
 }
 
@@ -181,9 +181,10 @@ fn undelivered_notices_are_not_kept() {
 
 #[test]
 fn threshold_that_is_kept_twice_is_kept() {
-    let text = |told: &str| {
-        let entry = format!(r#"{{"budget":"b","form":"f","tenant":"a","at":"2026-11-01","told":[{told}]}}"#);
-        SentAlerts::from_json(&format!(r#"{{"version":1,"told":[{entry}]}}"#)).unwrap()
+    let text = |sent: &str| {
+        let entry =
+            format!(r#"{{"budget":"b","form":"f","tenant":"a","at":"2026-11-01","thresholds":[{sent}]}}"#);
+        SentAlerts::from_json(&format!(r#"{{"version":1,"alerts":[{entry}]}}"#)).unwrap()
     };
     assert_eq!(text(r#""50","50""#), text(r#""50""#));
 }

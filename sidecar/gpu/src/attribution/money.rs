@@ -11,7 +11,7 @@ pub struct Prices {
     /// A kilowatt-hour, in pico-dollars; 0: not counted.
     pub kwh_pico: u64,
     /// Power usage effectiveness, in millionths: the building's power per device power.
-    /// 1,000,000 is no overhead.
+    /// 1,000,000 means no overhead.
     pub pue_micro: u64,
 }
 

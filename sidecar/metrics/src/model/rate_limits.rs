@@ -1,5 +1,5 @@
-//! The rate limits that a hosted provider last reported for a model. They are no sums: of two workers' values the later
-//! one counts, and so it does where the labels of two models become one.
+//! The rate limits that a hosted provider last reported for a model. They are not summed: of two workers'
+//! values the later one counts, also where the labels of two models become one.
 
 use meter::{Quota, RateLimits};
 

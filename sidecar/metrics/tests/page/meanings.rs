@@ -125,7 +125,7 @@ fn ledger_fault(value: &str) -> Option<&'static str> {
 
 fn passthrough(value: &str) -> Option<&'static str> {
     Some(match value {
-        "path" => "the path is no known inference endpoint",
+        "path" => "the path is not a known inference endpoint",
         "method" => "the method does not infer (`GET`, `HEAD`, `OPTIONS`)",
         "encoding" => "the response has a content coding that tokenmeter cannot decode",
         "content_type" => "the response is neither SSE, NDJSON nor JSON",

@@ -19,7 +19,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Adds a daily total that is no correction.
+    /// Adds a daily total that is not a correction.
     pub(super) fn add(&mut self, line: &DailyTotal, rate: Option<&Rate>) {
         self.sums.add(line, rate, false);
         for (kind, &count) in TokenType::ALL.into_iter().zip(&line.sums.tokens) {

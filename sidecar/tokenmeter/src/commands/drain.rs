@@ -132,7 +132,7 @@ impl fmt::Display for DrainError {
                 path.display()
             ),
             Self::Address(text, error) => {
-                write!(f, "{} is no admin address: {error}; write ADDRESS:PORT", text.escape_debug())
+                write!(f, "{} is not an admin address: {error}; write ADDRESS:PORT", text.escape_debug())
             }
             Self::Order(address, error) => write!(
                 f,

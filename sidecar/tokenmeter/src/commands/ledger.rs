@@ -79,7 +79,7 @@ pub enum Format {
 }
 
 pub(super) fn month(text: &str) -> Result<i32, String> {
-    month::read(text).ok_or_else(|| format!("`{}` is no month; write one as 2026-10", text.escape_debug()))
+    month::read(text).ok_or_else(|| format!("`{}` is not a month; write one as 2026-10", text.escape_debug()))
 }
 
 /// Executes the subcommand.

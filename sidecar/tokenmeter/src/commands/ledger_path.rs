@@ -168,7 +168,7 @@ mod tests {
             }
         }
         let path = folder.display().to_string();
-        let error = || find(Some(&path), None, &alone).expect_err("a folder is no ledger").to_string();
+        let error = || find(Some(&path), None, &alone).expect_err("a folder is not a ledger").to_string();
         assert_eq!(
             error(),
             format!("{path} is a folder; name the ledger's file of the open month in it, which ends in .db")

@@ -1,4 +1,4 @@
-//! The output of the commands. A closed pipe is no error, since its reader has enough; any other failed write, as on a
+//! The output of the commands. A closed pipe is not an error, since its reader has enough; any other failed write, as on a
 //! full disk, fails the command at its end.
 
 use std::io::{self, ErrorKind, Write};

@@ -220,10 +220,10 @@ impl fmt::Display for PricesError {
             }
             Self::NoMap(file, error) => write!(
                 f,
-                "{file} is no price map: {error}; name LiteLLM's model_prices_and_context_window.json"
+                "{file} is not a price map: {error}; name LiteLLM's model_prices_and_context_window.json"
             ),
             Self::Invalid(file, errors) => {
-                write!(f, "{file} is no price file:")?;
+                write!(f, "{file} is not a price file:")?;
                 errors.iter().try_for_each(|error| write!(f, "\n  {error}"))
             }
             Self::NoEntry(text) => f.write_str(text),

@@ -306,7 +306,7 @@ pub(super) fn month(text: &str) -> Result<MonthArg, String> {
         "this" => Ok(MonthArg::This),
         "last" => Ok(MonthArg::Last),
         text => month::read(text).map(MonthArg::Named).ok_or_else(|| {
-            format!("`{}` is no month; write one as 2026-10, this or last", text.escape_debug())
+            format!("`{}` is not a month; write one as 2026-10, this or last", text.escape_debug())
         }),
     }
 }

@@ -206,13 +206,13 @@ impl fmt::Display for TenantsError {
             Self::NoKey => f.write_str("there is no API key on stdin; pipe keys in, one per line"),
             Self::OddKey(line) => write!(
                 f,
-                "line {line} of stdin is no API key, which is ASCII without spaces; \
+                "line {line} of stdin is not an API key, which is ASCII without spaces; \
                  write the key alone, without `Bearer` or quotes"
             ),
             Self::Certificate(what) => write!(f, "{what}; name a PEM file with --certificate"),
             Self::Request(what) => write!(
                 f,
-                "stdin is no request: {what}; write `POST /path`, then `name: value` lines, an empty \
+                "stdin is not a request: {what}; write `POST /path`, then `name: value` lines, an empty \
                  line, and the JSON body"
             ),
             Self::Stdin(error) => write!(f, "stdin cannot be read: {error}"),

@@ -32,7 +32,7 @@ fn each_key_has_its_hash_on_a_line() {
         (" \n", "there is no API key on stdin; pipe keys in, one per line"),
         (
             "sk-1\nBearer sk-2",
-            "line 2 of stdin is no API key, which is ASCII without spaces; write the key alone, without `Bearer` or \
+            "line 2 of stdin is not an API key, which is ASCII without spaces; write the key alone, without `Bearer` or \
              quotes",
         ),
     ] {
@@ -127,7 +127,7 @@ fn request_is_tried_on_every_rule() {
             "POST /v1/x\nX-Tenant: _mine\n\n{\"metadata\": {\"team\": \"_other\"}}",
             format!(
                 "tenant: unassigned\nrule: default\n{token}{no_key}rule 3 does not match: header: the value of `x-tenant` is no \
-                 name\n{path}rule 5 does not match: body: the value of `metadata.team` is no name\nrule 6 does not match: peer: its \
+                 name\n{path}rule 5 does not match: body: the value of `metadata.team` is not a name\nrule 6 does not match: peer: its \
                  address is not in 192.0.2.0/24, 2001:db8::/32\n"
             ),
         ),
@@ -163,7 +163,7 @@ fn rejected_token_has_a_reason() {
         ("an unknown id", good, format!("the token's key id is not in {keys}")),
         ("other claims", good, format!("no key of {keys} made the token's signature")),
         ("alg none", good, "the token's algorithm is not among `algorithms`".to_owned()),
-        ("no exp", good, "the token has no `exp`, or one of its times is no number".to_owned()),
+        ("no exp", good, "the token has no `exp`, or one of its times is not a number".to_owned()),
         ("no tenant", good, "the token's claim `tenant` is missing, or no name".to_owned()),
         ("critical header", good, "the token is malformed or of an unsupported form".to_owned()),
     ] {

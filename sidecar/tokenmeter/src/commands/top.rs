@@ -123,7 +123,7 @@ impl fmt::Display for TopCommandError {
             Self::Config(error) => write!(f, "{error}"),
             Self::Address(text, problem) => write!(
                 f,
-                "{} is no admin address: {problem}; write ADDRESS:PORT or http://HOST:PORT, as in {}",
+                "{} is not an admin address: {problem}; write ADDRESS:PORT or http://HOST:PORT, as in {}",
                 text.escape_debug(),
                 setting("admin").default
             ),
@@ -176,12 +176,12 @@ mod tests {
         for (written, part) in [
             (
                 "10.0.0.7",
-                "10.0.0.7 is no admin address: it has no port; write ADDRESS:PORT or http://HOST:PORT",
+                "10.0.0.7 is not an admin address: it has no port; write ADDRESS:PORT or http://HOST:PORT",
             ),
             ("[::1]", "it has no port"),
             ("ftp://a:1", "neither http nor https"),
             ("a b:1", "neither a name nor an address"),
-            ("\u{1b}:1", "\\u{1b}:1 is no admin address"),
+            ("\u{1b}:1", "\\u{1b}:1 is not an admin address"),
         ] {
             let error = url(written).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");

@@ -138,7 +138,7 @@ impl Reader<'_> {
                 self.errors.push(Diagnostic::at(&written.origin, problem, remedy));
             }
             Some(problem) => {
-                let problem = format!("`{}` is no ledger: {problem}", redact_if_url(&written.text));
+                let problem = format!("`{}` is not a ledger: {problem}", redact_if_url(&written.text));
                 let remedy =
                     "write a file, as in /var/lib/tokenmeter/ledger.db, or postgres://USER@HOST/DATABASE";
                 self.errors.push(Diagnostic::at(&written.origin, problem, remedy));

@@ -112,17 +112,17 @@ fn errors_have_remedies() {
     for (flags, error) in [
         (
             &[("ledger", "/tmp")][..],
-            "--ledger: `/tmp` is no ledger: it is a folder; write a file, as in \
+            "--ledger: `/tmp` is not a ledger: it is a folder; write a file, as in \
              /var/lib/tokenmeter/ledger.db, or postgres://USER@HOST/DATABASE",
         ),
         (
             &[("ledger", "spend")],
-            "--ledger: `spend` is no ledger: it does not end in .db; write a file, as in \
+            "--ledger: `spend` is not a ledger: it does not end in .db; write a file, as in \
              /var/lib/tokenmeter/ledger.db, or postgres://USER@HOST/DATABASE",
         ),
         (
             &[("ledger", "mysql://u:secret@db/spend")],
-            "--ledger: `mysql://u:***@db/spend` is no ledger: it is a URL, but not of PostgreSQL; write a file, \
+            "--ledger: `mysql://u:***@db/spend` is not a ledger: it is a URL, but not of PostgreSQL; write a file, \
              as in /var/lib/tokenmeter/ledger.db, or postgres://USER@HOST/DATABASE",
         ),
         (
@@ -159,7 +159,7 @@ fn errors_have_remedies() {
                 ("usage_events", "https://events.example/"),
                 ("usage_events_since", "October"),
             ],
-            "--usage-events-since: `October` is no time; write a month (2026-10), a day (2026-10-05) or a time in UTC \
+            "--usage-events-since: `October` is not a time; write a month (2026-10), a day (2026-10-05) or a time in UTC \
              (2026-10-05T12:00:00Z); as in `usage_events_since: 2026-10`",
         ),
         (

@@ -192,7 +192,7 @@ impl Reader<'_> {
         let Value { text, origin } = self.value("otlp_signals");
         let named: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         if let Some(odd) = named.iter().find(|name| !SIGNALS.contains(name)) {
-            let problem = format!("`{}` is no signal", odd.escape_debug());
+            let problem = format!("`{}` is not a signal", odd.escape_debug());
             self.errors.push(Diagnostic::at(&origin, problem, "write some of metrics, traces, logs"));
         }
         SIGNALS.map(|name| (!named.is_empty()).then_some(named.contains(&name)))

@@ -1,4 +1,4 @@
-//! Warns of environment variables with the prefix `TOKENMETER_` that are no setting: without a warning, a
+//! Warns of environment variables with the prefix `TOKENMETER_` that are not settings: without a warning, a
 //! misspelled one would leave its setting at the default.
 
 use origin::Diagnostic;
@@ -15,7 +15,7 @@ const PREFIX: &str = "TOKENMETER_";
 const MAX_NAMED: usize = 10;
 
 impl Reader<'_> {
-    /// Warns of each variable with the prefix that is no setting.
+    /// Warns of each variable with the prefix that is not a setting.
     pub(super) fn check_variables(&mut self, machine: &dyn Machine) {
         let known: Vec<String> =
             SETTINGS.iter().map(|row| row.variable()).chain([variable("config")]).collect();

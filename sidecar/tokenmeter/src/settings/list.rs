@@ -14,7 +14,7 @@ pub struct List {
 }
 
 impl List {
-    /// Returns the remedy for a value that is no list, or is empty.
+    /// Returns the remedy for a value that is not a list, or is empty.
     pub(crate) fn remedy(&self) -> String {
         let one = self.noun.split_once(' ').map_or(self.noun, |(_, one)| one);
         format!("write one `{}` for each {one} under it", self.example)

@@ -293,8 +293,8 @@ fn error_says_what_to_do() {
     };
     for (api, metrics, part) in [
         ((404, "not found"), "# TYPE x gauge\ntokenmeter_x 1\n", "is older than this one and has no /api"),
-        ((404, "not found"), "<html>", "is no tokenmeter; name the admin address of a running one"),
-        ((200, "<html>"), "", "is no tokenmeter"),
+        ((404, "not found"), "<html>", "is not a tokenmeter; name the admin address of a running one"),
+        ((200, "<html>"), "", "is not a tokenmeter"),
         (
             (200, r#"{"version": "9.0\u001b[2J", "models": 7}"#),
             "",

@@ -29,10 +29,13 @@ pub(super) fn reason(rule: &Rule, miss: Miss) -> String {
                 TokenRejection::Issuer => format!("jwt: the token's `iss` is not {}", list(&jwt.issuers)),
                 TokenRejection::Audience => format!("jwt: the token's `aud` is not {}", list(&jwt.audiences)),
                 TokenRejection::Times => {
-                    "jwt: the token has no `exp`, or one of its times is no number".to_owned()
+                    "jwt: the token has no `exp`, or one of its times is not a number".to_owned()
                 }
                 TokenRejection::Tenant => {
-                    format!("jwt: the token's claim `{}` is missing, or no name", jwt.tenant.0.join("` → `"))
+                    format!(
+                        "jwt: the token's claim `{}` is missing, or is not a name",
+                        jwt.tenant.0.join("` → `")
+                    )
                 }
                 TokenRejection::Early => "jwt: the token is not valid yet (`nbf`)".to_owned(),
                 TokenRejection::Expired => "jwt: the token is expired (`exp`)".to_owned(),
@@ -63,7 +66,7 @@ pub(super) fn reason(rule: &Rule, miss: Miss) -> String {
             format!("header: `{field}` is set more than once, so the tenant is ambiguous")
         }
         (Rule::Header { field, tenant: TenantPart::Value, .. }, Miss::InvalidName) => {
-            format!("header: the value of `{field}` is no name")
+            format!("header: the value of `{field}` is not a name")
         }
         (Rule::Header { field, .. }, Miss::InvalidName) => {
             format!("header: the value of `{field}` has no identity of a workload, or several")
@@ -72,7 +75,7 @@ pub(super) fn reason(rule: &Rule, miss: Miss) -> String {
         (Rule::Body(key), Miss::BodyUnread) => {
             format!("body: no body for `{}`, so later rules are not tried", member(key))
         }
-        (Rule::Body(key), Miss::InvalidName) => format!("body: the value of `{}` is no name", member(key)),
+        (Rule::Body(key), Miss::InvalidName) => format!("body: the value of `{}` is not a name", member(key)),
         (Rule::Body(key), _) => format!("body: no text in `{}`", member(key)),
         (Rule::Path { prefix, .. }, _) => format!("path: it is not {prefix} or below"),
         (Rule::Peer { nets, .. }, _) => {
