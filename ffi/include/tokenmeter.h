@@ -23,7 +23,7 @@
 // mean that there is no result, 100 and above are failures; tm_error_message explains the last failure of the thread.
 // After a failure the objects are as before, unless the status or the function says otherwise.
 //
-// Handles: a handle is a number in a structure, and 0 is no object. The library never dereferences it: a handle that
+// Handles: a handle is a number in a structure, and 0 means no object. The library never dereferences it: a handle that
 // was freed, invented or made for another type gives TM_STATUS_HANDLE. The caller frees each handle that it received.
 // Handles may be freed in any order: an exchange keeps its meter, and a meter its prices and rules.
 //
@@ -223,7 +223,7 @@ typedef uint32_t tm_close;
 #endif // __cplusplus
 
 // A number of a record. Names that end in `_NS` are nanoseconds. A time "to" an event counts from the complete
-// request. "Streams only": absent or 0 if the response is no stream.
+// request. "Streams only": absent or 0 if the response is not a stream.
 enum tm_number
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -245,7 +245,7 @@ enum tm_number
   TM_NUMBER_DURATION_NS = 6,
   // To the first byte of the response's body.
   TM_NUMBER_FIRST_BYTE_NS = 7,
-  // To the first event that is no keep-alive. Streams only.
+  // To the first event that is not a keep-alive. Streams only.
   TM_NUMBER_FIRST_CHUNK_NS = 8,
   // To the first token (TTFT), of the body or of the engine's steps. Streams only.
   TM_NUMBER_FIRST_TOKEN_NS = 9,
@@ -418,7 +418,7 @@ typedef struct {
 
 // A price book. Free it with `tm_prices_free`, also while a meter uses it.
 typedef struct {
-  // The number; 0 is no object.
+  // The number; 0 means no object.
   uint64_t id;
 } tm_prices;
 
@@ -432,7 +432,7 @@ typedef struct {
 
 // Tenant rules. Free them with `tm_tenants_free`, also while a meter uses them.
 typedef struct {
-  // The number; 0 is no object.
+  // The number; 0 means no object.
   uint64_t id;
 } tm_tenants;
 
@@ -464,7 +464,7 @@ typedef struct {
 
 // A meter: the settings and metrics of the exchanges that begin in it. Free it with `tm_meter_free`.
 typedef struct {
-  // The number; 0 is no object.
+  // The number; 0 means no object.
   uint64_t id;
 } tm_meter;
 
@@ -493,7 +493,7 @@ typedef struct {
 
 // The exporters of a meter. `tm_exporters_shutdown` frees them.
 typedef struct {
-  // The number; 0 is no object.
+  // The number; 0 means no object.
   uint64_t id;
 } tm_exporters;
 
@@ -530,7 +530,7 @@ typedef struct {
 
 // A running exchange: a request and its response. `tm_exchange_end` and `tm_exchange_discard` free it.
 typedef struct {
-  // The number; 0 is no object.
+  // The number; 0 means no object.
   uint64_t id;
 } tm_exchange;
 
@@ -547,7 +547,7 @@ typedef struct {
 
 // The record of an ended exchange. Free it with `tm_record_free`.
 typedef struct {
-  // The number; 0 is no object.
+  // The number; 0 means no object.
   uint64_t id;
 } tm_record;
 
@@ -561,7 +561,7 @@ typedef struct {
   tm_slice model;
   // The tenant: a name without control characters that does not begin with `_`. Empty: `default`.
   tm_slice tenant;
-  // The account of the request within the tenant. Records show it: it is no secret.
+  // The account of the request within the tenant. Records show it: it is not a secret.
   tm_slice principal;
   // The id that the client gave the request.
   tm_slice request_id;

@@ -161,7 +161,7 @@ fn errors_have_a_remedy_and_exit_with_1() {
         .expect("written");
     for (flags, says) in [
         (&["spend"][..], "--ledger PATH"),
-        (&["spend", "--ledger", "nowhere.db"], "is the path right"),
+        (&["spend", "--ledger", "nowhere.db"], "check the path"),
         (&["spend", "--ledger", "text.db"], "text.db"),
         (
             &["spend", "--ledger", "."],

@@ -136,7 +136,7 @@ impl Refusal {
     }
 }
 
-/// A step taken to have usage in the response, where the dialect lets a client request it.
+/// A step taken to obtain usage in the response, where the dialect lets a client request it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageStep {
     /// The proxy requested usage, and removes it from the response.

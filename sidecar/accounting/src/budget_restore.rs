@@ -33,7 +33,7 @@ pub(crate) fn in_ledger(path: &Path, currency: &str, since: i32) -> Result<Sums,
         return Err(left.join("; "));
     }
     for why in left {
-        tracing::warn!("budgets start without an unreadable file of the ledger: {why}");
+        tracing::warn!("budgets start without the spend of a ledger file that cannot be read: {why}");
     }
     let mut merged: HashMap<(Arc<str>, i32), i128> = HashMap::new();
     for (tenant, day, pico) in sums {

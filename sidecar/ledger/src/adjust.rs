@@ -53,7 +53,7 @@ impl Adjustment {
     ) -> Result<Self, Error> {
         let refused = |why: &str| Error::new(Fault::Other, format!("nothing was entered: {why}"));
         let amount_pico = i64::try_from(amount_pico).map_err(|_| {
-            refused("the amount is beyond 9.2 million; enter it in parts, each with another reason")
+            refused("the amount is beyond 9.2 million; enter it in parts, each with a reason of its own")
         })?;
         if amount_pico == 0 {
             return Err(refused("the amount is zero"));

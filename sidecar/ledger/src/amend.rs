@@ -101,7 +101,7 @@ fn into_open(path: &Path, amendment: &Amendment<'_>, calendar: &Calendar) -> Res
     } else if here.try_exists()? {
         File::open(&here)
     } else if files::list(path)?.is_empty() {
-        return Err(named(Error::new(Fault::Other, "there is no ledger here: is the path right?")));
+        return Err(named(Error::new(Fault::Other, "there is no ledger here: check the path")));
     } else {
         let taken = Lock::take(path).map_err(|error| match early {
             Some(month) if error.fault == Fault::Locked => early_open(month, now),
@@ -135,8 +135,8 @@ fn early_open(month: Month, now: Month) -> Error {
     Error::new(
         Fault::Locked,
         format!(
-            "the open file is of {month}, and it is {now}: the clock was or is wrong; set it right, restart the proxy \
-             that writes this ledger, and do it again"
+            "the open file has the rows of {month}, but the current month is {now}: the clock was or is \
+             wrong; correct it, restart the proxy that writes this ledger, and try again"
         ),
     )
 }

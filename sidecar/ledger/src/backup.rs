@@ -77,7 +77,7 @@ pub fn backup_with(
         return Err(refused("there is no such folder: create or mount it"));
     }
     if folder.canonicalize().ok() == files::directory(path).canonicalize().ok() {
-        return Err(refused("the ledger itself is in this folder: give another one"));
+        return Err(refused("the ledger itself is in this folder: name another one"));
     }
     let Some(name) = path.file_name() else { return Err(refused("the ledger has no file name")) };
     let target = folder.join(name);
@@ -92,7 +92,7 @@ pub fn backup_with(
         let names = files::list(path).map_err(named)?;
         if names.is_empty() {
             return Err(
-                Error::new(Fault::Other, "there is no ledger here: is the path right?").of(path.display())
+                Error::new(Fault::Other, "there is no ledger here: check the path").of(path.display())
             );
         }
         // The open file's name may still have the copy of an earlier month, which a past month's copy moves away first.
@@ -200,8 +200,8 @@ fn refuse_other_ledger(names: &[PathBuf], target: &Path) -> Result<(), Error> {
     };
     let (Some(foreign), Some(own)) = (foreign, own.last()) else { return Ok(()) };
     let message = format!(
-        "another ledger is in this folder: {foreign}, and of the ledger {own}; nothing was copied: give each ledger a \
-         folder of its own"
+        "the folder has files of another ledger: {foreign}, but in the ledger {own}; nothing was copied: give \
+         each ledger a folder of its own"
     );
     Err(Error::new(Fault::Other, message))
 }
@@ -230,7 +230,7 @@ fn without_original(
         };
         if !damage.is_empty() {
             let message =
-                format!("the ledger has no file of this month any more, and its copy is damaged: {damage}");
+                format!("the ledger no longer has a file of this month, and its copy is damaged: {damage}");
             kept.done = Err(Error::corrupt(message).of(kept.path.display()));
         }
         // A copy of a month that was copied now is one under a former name.
@@ -415,7 +415,7 @@ fn lacks(file: &File, copy: &File) -> Result<Option<String>, Error> {
         if let (Some(here), Some(there)) = (last(file)?, last(copy)?)
             && here != there
         {
-            return Ok(Some(format!("its row {} of the table {} is another one", had.entered, table.name)));
+            return Ok(Some(format!("its row {} of the table {} differs", had.entered, table.name)));
         }
     }
     Ok(None)
@@ -434,8 +434,7 @@ fn lacks_nothing_of(copy: &File, file: &File) -> Result<bool, Error> {
 }
 
 fn kept(why: &str) -> Error {
-    let message =
-        format!("the copy that is there stays as it is: {why}; move it away to have this one copied");
+    let message = format!("the existing copy was not replaced: {why}; move it away and run the backup again");
     Error::new(Fault::Other, message)
 }
 

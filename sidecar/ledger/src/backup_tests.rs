@@ -196,7 +196,7 @@ fn copy_is_replaced_only_by_a_complete_one() {
     (400..600).for_each(|n| ledger.enter(of_november(n)));
     acknowledged(&ledger, 200);
     assert!(ledger.shutdown(LONG));
-    refused("its row 105 of the table exchange is another one");
+    refused("its row 105 of the table exchange differs");
     // Another file.
     fs::remove_file(place.ledger()).unwrap();
     let ledger = written_at(november_us() + 60, &place.ledger());
@@ -289,7 +289,7 @@ fn copy_without_its_original_is_kept_and_named() {
     damaged[4096 * 8..].fill(0xa5);
     fs::write(&copy, damaged).unwrap();
     let message = copies(&place, &folder).pop().unwrap().done.unwrap_err().message;
-    assert!(message.contains("no file of this month any more, and its copy is damaged"), "{message}");
+    assert!(message.contains("no longer has a file of this month, and its copy is damaged"), "{message}");
 }
 
 #[test]
@@ -418,8 +418,8 @@ fn folder_that_cannot_be_the_backups_is_refused() {
     let place = Place::new();
     let refused = |path: &Path, folder: &Path| backup(path, folder, NOON_US).unwrap_err();
     assert!(refused(&place.ledger(), &place.path("nowhere")).message.contains("create or mount it"));
-    assert!(refused(&place.ledger(), place.as_ref()).message.contains("give another one"));
-    assert!(refused(&place.ledger(), Place::new().as_ref()).message.contains("is the path right"));
+    assert!(refused(&place.ledger(), place.as_ref()).message.contains("name another one"));
+    assert!(refused(&place.ledger(), Place::new().as_ref()).message.contains("check the path"));
     let ledger = two_months(&place);
     let other = Place::new();
     let writer = written_at(NOON_US, &other.ledger());

@@ -324,8 +324,8 @@ fn changed_row_is_reported_before_its_totals() {
     let named =
         format!("a row of the table exchange is not as it was written (seq 2, id {id}, tenant {tenant:?}");
     assert!(first.starts_with(&named), "{first}");
-    assert!(line.starts_with("so the usage line of 2026-10-"), "{line}");
-    let (stored, computed) = line.split_once("; its rows come to ").expect("two sums");
+    assert!(line.starts_with("so the daily total of class usage of 2026-10-"), "{line}");
+    let (stored, computed) = line.split_once("; its rows sum to ").expect("two sums");
     let usd = |text: &str| -> f64 {
         let (before, _) = text.split_once(" USD").expect("a currency");
         before.rsplit(' ').next().unwrap().parse().expect("units of it")
@@ -345,7 +345,7 @@ fn totals_are_compared_with_their_rows() {
     txn.total(&line.key, &line.sums);
     txn.commit().unwrap();
     drop(file);
-    differs(&place, "its rows come to");
+    differs(&place, "its rows sum to");
     let refused = close(&place.ledger(), october(), "ann", november_us()).unwrap_err();
     assert!(refused.message.contains("does not verify"), "{refused}");
 }
@@ -438,7 +438,7 @@ fn unreadable_month_deletes_no_other() {
     }
     std::fs::write(&quarantine_past, vec![0xA5; whole.len()]).unwrap();
     let message = Store::open_read(&place.ledger()).unwrap().gaps(&Range::ALL).unwrap_err().to_string();
-    assert!(message.contains("put it back from a backup"), "{message}");
+    assert!(message.contains("restore it from a backup"), "{message}");
 }
 
 /// Old rows that another store has yet to get stay, and go once it has them.

@@ -447,7 +447,7 @@ fn read_whole(
 /// Returns the error of a table whose rows do not match its table digest.
 pub(crate) fn digest_difference(table: &Table, found: &TableDigest, expected: &TableDigest) -> Error {
     Error::corrupt(format!(
-        "the table {} holds {} rows that are not the {} that were written",
+        "the table {} has {} rows, which are not the {} rows that were written",
         table.name, found.entered, expected.entered
     ))
 }

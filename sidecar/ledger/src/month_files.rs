@@ -102,7 +102,7 @@ impl MonthFiles {
             let directory = files::directory(&self.path);
             if !directory.try_exists()? {
                 // It may be a volume that is mounted later and would hide what is written here now.
-                let message = format!("there is no directory {}: make or mount it", directory.display());
+                let message = format!("there is no directory {}: create or mount it", directory.display());
                 return Err(Error::new(Fault::ReadOnly, message));
             }
             let mut lock = Lock::take(&self.path)?;
@@ -423,7 +423,7 @@ impl MonthFiles {
             self.stay(
                 Fault::Other,
                 format!(
-                    "{} is of {}, and {} is closed already: is the clock right?",
+                    "{} is of {}, and {} is closed already: check the clock",
                     self.path.display(),
                     month::name(open),
                     month::name(now)
@@ -436,7 +436,8 @@ impl MonthFiles {
             if self.read_since.get_or_insert_with(Instant::now).elapsed() >= READ_MAX {
                 let (path, over) = (from.display(), month::name(open));
                 let message = format!(
-                    "{path} is of {over}, which is over, and cannot become {} while another program reads it: end that \
+                    "{path} has the rows of {over}, which is over, and cannot be renamed to {} while another \
+                     program reads it: end that \
                      program or its transaction (`fuser {path}` names the process); until then rows of {} go to {}",
                     to.display(),
                     month::name(now),

@@ -227,7 +227,7 @@ fn reader_that_blocks_month_end_is_reported() {
     month_files.ready(november_us()).unwrap();
     let message = month_files.fault_message().unwrap().to_owned();
     for part in [
-        "x.db is of 2026-10, which is over",
+        "x.db has the rows of 2026-10, which is over",
         "another program reads it",
         "rows of 2026-11 go to",
         "x-2026-11.db",

@@ -80,7 +80,7 @@ pub fn overview(path: &Path) -> Result<Overview, Error> {
     }
     quarantined.sort();
     if names.is_empty() && quarantined.is_empty() {
-        return Err(named(Error::new(crate::Fault::Other, "there is no ledger here: is the path right?")));
+        return Err(named(Error::new(crate::Fault::Other, "there is no ledger here: check the path")));
     }
     let files = names
         .into_iter()
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn overview_names_files_writer_and_gaps() {
         let place = Place::new();
-        assert!(overview(&place.ledger()).unwrap_err().message.contains("is the path right"));
+        assert!(overview(&place.ledger()).unwrap_err().message.contains("check the path"));
         std::fs::write(place.ledger(), "no ledger").unwrap();
         let ledger = start(Plan::new(place.ledger()));
         (0..3).for_each(|n| ledger.enter(row(n)));

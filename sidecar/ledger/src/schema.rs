@@ -197,8 +197,8 @@ pub(crate) fn known(connection: &Connection) -> Result<i64, Error> {
         Kind::Newer(version) => Err(Error::new(
             Fault::Other,
             format!(
-                "it is a ledger of version {version}, and this tokenmeter knows up to {VERSION}: use a newer \
-                 tokenmeter, or another path"
+                "it is a ledger of version {version}, and this tokenmeter supports versions up to {VERSION}: \
+                 use a newer tokenmeter, or another path"
             ),
         )),
         Kind::Foreign => Err(Error::new(

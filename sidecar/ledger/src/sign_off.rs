@@ -37,7 +37,8 @@ impl SignOff {
     /// Computes the sign-off from a closed month's file.
     pub(crate) fn of(connection: &Connection, path: &Path) -> Result<Self, Error> {
         let fact = |name: &str| {
-            file::number(connection, name)?.ok_or_else(|| Error::corrupt(format!("it has no fact {name}")))
+            file::number(connection, name)?
+                .ok_or_else(|| Error::corrupt(format!("its table `fact` has no `{name}`")))
         };
         let month =
             Month::try_from(fact("month")?).map_err(|_| Error::corrupt("its month is out of range"))?;
@@ -174,8 +175,10 @@ impl MonthSums {
             *sum += u128::from(count);
         }
         if let Some(rate) = line.key.rate {
-            let currency =
-                self.currencies.get(&rate).ok_or_else(|| Error::corrupt("the rate of a line is absent"))?;
+            let currency = self
+                .currencies
+                .get(&rate)
+                .ok_or_else(|| Error::corrupt("the rate of a daily total is absent"))?;
             *self.cost.entry(*currency).or_default() += line.sums.cost_pico;
         }
         self.gpu.add(&line.sums.gpu);

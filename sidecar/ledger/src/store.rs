@@ -198,7 +198,7 @@ fn list(path: &Path) -> Result<Vec<PathBuf>, Error> {
     files::is_whole(path).map_err(|error| named(path, error))?;
     let names = files::list(path).map_err(|error| named(path, error))?;
     if names.is_empty() {
-        let none = io::Error::new(io::ErrorKind::NotFound, "there is no ledger here: is the path right?");
+        let none = io::Error::new(io::ErrorKind::NotFound, "there is no ledger here: check the path");
         return Err(named(path, none));
     }
     Ok(names)
@@ -244,8 +244,8 @@ pub(crate) fn open(path: &Path) -> Result<File, Error> {
 /// Returns the error with the remedy for a month that is needed and cannot be read.
 fn left_out(error: Error) -> Error {
     let message = format!(
-        "{}; put it back from a backup, ask for a time after its month, or move it out of the ledger's folder to \
-         have reports without its contents",
+        "{}; restore it from a backup, ask for a time after its month, or move it out of the ledger's folder \
+         for reports without it",
         error.message
     );
     Error { message, ..error }

@@ -116,7 +116,7 @@ pub fn verify_with(
     if verdicts.is_empty() {
         return Err(Error::new(
             crate::Fault::Other,
-            format!("{}: there is no ledger here: is the path right?", path.display()),
+            format!("{}: there is no ledger here: check the path", path.display()),
         ));
     }
     Ok(verdicts)
@@ -158,7 +158,7 @@ fn verify_file(
         if before.as_deref() != previous.map(|(_, digest)| &digest[..]) {
             verdict.differences.push(match previous {
                 Some((month, _)) => {
-                    format!("it was closed after another state of {}", month::name(*month))
+                    format!("it was closed after a different state of {}", month::name(*month))
                 }
                 None => "the month closed before it is gone".to_owned(),
             });
@@ -226,7 +226,7 @@ fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut(Progress)) -
     }
     note(match file::days(&snapshot) {
         Ok(Some(days)) if file::days_of_lines(&snapshot)? != Some(days.clone()) => {
-            Err(Error::corrupt("the days that it states are not those of its lines"))
+            Err(Error::corrupt("the days that it states are not those of its daily totals"))
         }
         other => other.map(|_| ()),
     });
@@ -236,7 +236,7 @@ fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut(Progress)) -
     match compared {
         Err(error) => {
             differences.push(error.message);
-            differences.push("so its lines were not compared with its rows".to_owned());
+            differences.push("so its daily totals were not compared with its rows".to_owned());
         }
         // The rows were deleted by retention. The daily totals still have their table digest.
         Ok(()) if sums.compacted => {}
@@ -394,7 +394,7 @@ impl Recount {
                         if *compacted {
                             return Ok(());
                         }
-                        return Err(Error::corrupt("the exchange of an energy is not there"));
+                        return Err(Error::corrupt("the exchange of an energy row is missing"));
                     };
                     let (values, ..) = EXCHANGE.read_as_it_is(row, &mut scratch)?;
                     TotalKey::of_row(&values::read(&values, &mut reader)?, energy.class)
@@ -470,14 +470,14 @@ impl Recount {
         let missing = self.named.iter().filter(|rate| !self.rates.contains_key(*rate)).count();
         if missing > 0 {
             differences.push(match missing {
-                1 => "1 rate of a line is absent".to_owned(),
-                _ => format!("{missing} rates of lines are absent"),
+                1 => "the rate of 1 daily total is absent".to_owned(),
+                _ => format!("the rates of {missing} daily totals are absent"),
             });
         }
         let more = differences.len().saturating_sub(MAX_LISTED);
         if more > 0 {
             differences.truncate(MAX_LISTED);
-            differences.push(format!("and {more} more such lines"));
+            differences.push(format!("and {more} more such daily totals"));
         }
         differences
     }
@@ -512,7 +512,7 @@ fn difference(key: &TotalKey, currency: Option<&str>, made: Option<&Sums>, store
         ),
     };
     format!(
-        "the {} line of {} of tenant {:?}, model {:?} ({}) says {}; its rows come to {}",
+        "the daily total of class {} of {}, tenant {:?}, model {:?} ({}) has {}; its rows sum to {}",
         key.class.name(),
         period::day(key.day),
         key.tenant,

@@ -73,8 +73,8 @@ fn steps_find_what_is_wrong_wherever_it_is() {
             "UPDATE exchange SET input = input + 1 WHERE seq = 250",
             "a row of the table exchange is not as it was",
         ),
-        ("DELETE FROM exchange WHERE seq = 200", "holds 999 rows that are not the 1000"),
-        ("DELETE FROM exchange WHERE seq = 1000", "holds 999 rows that are not the 1000"),
+        ("DELETE FROM exchange WHERE seq = 200", "has 999 rows, which are not the 1000 rows"),
+        ("DELETE FROM exchange WHERE seq = 1000", "has 999 rows, which are not the 1000 rows"),
         ("UPDATE line SET exchanges = 1", "table line"),
     ] {
         let place = Place::new();

@@ -460,7 +460,7 @@ impl Writer {
                 if status.fault_message.as_ref() != Some(&message) {
                     tracing::error!(
                         fault = error.fault.name(),
-                        "{message}; traffic goes on, rows wait in memory"
+                        "{message}; requests are still forwarded, and rows wait in memory"
                     );
                 }
                 status.fault_message = Some(message);
@@ -521,7 +521,11 @@ impl Writer {
         let waiting = self.shared.queue.abandon();
         let (rows, others) = (taken.0 + waiting.0, taken.1 + waiting.1);
         if rows + others > 0 {
-            tracing::error!(rows, others, "the ledger could not be written before the end; these are lost");
+            tracing::error!(
+                rows,
+                others,
+                "the ledger could not be written before the process ended, so these rows and other items are lost"
+            );
         } else {
             self.month_files.settle_pending_gap();
         }

@@ -96,7 +96,7 @@ table! {
         "Finished exchanges, by the source of their token counts.";
 
     UsageSteps: Counter, "tokenmeter_usage_steps_total", Requests, ["step"],
-        "Requests of the OpenAI dialects, by the step taken to have usage in the response.";
+        "Requests of the OpenAI dialects, by the step taken to obtain usage in the response.";
 
     TenantTokens: Counter, "tokenmeter_tenant_tokens_total", Tokens, ["tenant", "type"],
         "The tokens of `tokenmeter_tokens_total`, by tenant.";
@@ -245,7 +245,7 @@ table! {
     RateLimitReset: Gauge, "tokenmeter_rate_limit_reset_timestamp_seconds", Seconds, ["model", "upstream", "quota"],
         "Time at which a quota is reset, in seconds since 1970, from the last response that reported it, for the API key used last.";
     RetryAfter: Gauge, "tokenmeter_retry_after_seconds", Seconds, ["model", "upstream"],
-        "Delay before another attempt, from the last `Retry-After` of the upstream.";
+        "Delay before another attempt that the last `Retry-After` of the upstream requested.";
 
     EngineUp: Gauge, "tokenmeter_engine_up", Truth, ["upstream"],
         "1 if the last read of the upstream's metrics page succeeded, else 0; absent if the page is not read.";
@@ -258,7 +258,8 @@ table! {
     EngineKvCache: Gauge, "tokenmeter_engine_kv_cache_usage_ratio", Ratio, ["upstream"],
         "Share of the server's KV cache in use, from its metrics page; the mean over its engines.";
     EnginePrefixCache: Gauge, "tokenmeter_engine_prefix_cache_hit_ratio", Ratio, ["upstream"],
-        "Share of the prompt tokens looked up since the last read that the server's prefix cache held, or the share the server itself reports; absent without look-ups.";
+        "Hit rate of the server's prefix cache, in prompt tokens since the last read, or as the server itself \
+         reports it; absent without look-ups.";
     EnginePromptTokens: Gauge, "tokenmeter_engine_prompt_tokens", Tokens, ["upstream"],
         "Prompt tokens counted by the server since the baseline, cached ones included.";
     EngineGenerationTokens: Gauge, "tokenmeter_engine_generation_tokens", Tokens, ["upstream"],
@@ -272,7 +273,8 @@ table! {
     EngineRejections: Gauge, "tokenmeter_engine_admission_rejections", Requests, ["upstream"],
         "Requests that the server rejected because of a queue limit since the baseline, from its metrics page.";
     EngineDrift: Gauge, "tokenmeter_engine_drift_tokens", Tokens, ["upstream", "direction"],
-        "Tokens counted by the server minus tokens counted here, both since the baseline; positive is work that this process did not see.";
+        "Tokens counted by the server minus tokens counted by tokenmeter, both since the baseline; positive \
+         is work that this process did not see.";
 
     HwUtilization: Gauge, "hw_gpu_utilization_ratio", Ratio, ["hw_id"],
         "Share of time in which the device was busy.";
@@ -365,7 +367,7 @@ table! {
     LedgerLag: Gauge, "tokenmeter_ledger_commit_lag_seconds", Seconds, [],
         "Age of the oldest row that is not on the disk; 0 if there is none.";
     LedgerQueued: Gauge, "tokenmeter_ledger_queued_rows", Things, [],
-        "Rows, energies of exchanges and idle shares of devices that wait for the disk.";
+        "Rows, exchange energies and idle shares of devices that wait to be written to the disk.";
     LedgerShed: Counter, "tokenmeter_ledger_shed_rows_total", Things, [],
         "Rows dropped because the queue was full; their totals by day, tenant and model are kept.";
     LedgerLost: Counter, "tokenmeter_ledger_lost_rows_total", Things, [],
@@ -404,7 +406,7 @@ table! {
     Reloads: Counter, "tokenmeter_config_reloads_total", Things, ["file", "outcome"],
         "Reads of a file, by outcome.";
     CertificateExpiry: Gauge, "tokenmeter_certificate_expiry_timestamp_seconds", Seconds, ["listener"],
-        "Time at which the certificate of the listener expires, in seconds since 1970; of its chain the earliest.";
+        "Earliest expiry in the certificate chain of the listener, in seconds since 1970.";
 
     OtlpItems: Counter, "tokenmeter_otlp_items_total", Things, ["signal", "outcome"],
         "Data points, spans and log records, by outcome.";

@@ -82,7 +82,7 @@ impl<P: Ord + Clone> Allocation<P> {
             None if self.places_count >= GROUPS_MAX => {
                 return Err(format!(
                     "idle cost would be allocated to more than {GROUPS_MAX} groups by day; \
-                     ask by fewer keys or of a shorter time"
+                     use fewer keys or a shorter period"
                 )
                 .into());
             }

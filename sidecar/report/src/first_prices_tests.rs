@@ -278,8 +278,8 @@ fn counts_and_money_stand_under_the_last_rate() {
     let third = report(&place, &Query { filters, ..query(&[Key::Class]) });
     assert_eq!(third.totals[0].sums.cost_pico, others.3);
     let said = third.sentences(None).join("; ");
-    assert!(said.contains("made from rows: exchanges were given another price"), "{said}");
-    assert!(!said.contains("not kept"), "{said}");
+    assert!(said.contains("made from rows: exchanges were charged again"), "{said}");
+    assert!(!said.contains("without rows"), "{said}");
     assert!(report(&place, &query(&[Key::Model])).notes.rows_for.is_none());
     let rows = dataset(&place, None);
     assert!(rows.iter().all(|row| row[1].is_empty() && row[2] == "Usage"), "{rows:#?}");
@@ -311,13 +311,13 @@ fn report_notes_counts_under_first_rate() {
     without_rows(&place);
     let asked = query(&[Key::Version]);
     let said = report(&place, &asked).sentences(None).join("; ");
-    assert!(said.contains("stand under the price that they had first"), "{said}");
+    assert!(said.contains("are under their first price"), "{said}");
     let of = |filter: &str| {
         let filters = vec![Filter::read(filter).unwrap()];
         report(&place, &Query { filters, ..asked.clone() }).sentences(None).join("; ")
     };
-    assert!(of("version=other").contains("had first"));
-    assert!(!of("model=m-new").contains("had first"));
+    assert!(of("version=other").contains("under their first price"));
+    assert!(!of("model=m-new").contains("under their first price"));
 }
 
 /// Corrections of exchanges with a first price stay separate from those without one.

@@ -51,7 +51,7 @@ fn report_notes_an_absent_month() {
         let said = said(range, billed);
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(
-            said[0].starts_with("the file of 2026-10 is gone (it was signed off): what is in it"),
+            said[0].starts_with("the file of 2026-10 is gone (it was signed off): its contents"),
             "{said:?}"
         );
         assert!(said[0].contains("x-2026-10.db back from a copy"), "{said:?}");
@@ -92,5 +92,8 @@ fn absent_month_is_known_from_later_ones() {
     );
     std::fs::remove_file(place.path("x-2026-11.db")).unwrap();
     let before = said(Range { since_us: 0, until_us: 1 });
-    assert!(before.contains("the file of 2026-11 is gone (it was signed off): what came late"), "{before}");
+    assert!(
+        before.contains("the file of 2026-11 is gone (it was signed off): its late exchanges"),
+        "{before}"
+    );
 }

@@ -88,8 +88,8 @@ impl Report {
         (rows != total_cost).then(|| {
             let code = total.currency.map(|is| is.code().to_owned()).unwrap_or_default();
             format!(
-                "the rounded rows add up to {rows} {code}, and the total is {total_cost} {code}: each is rounded by \
-                 itself from what is exact, and the total is the one to go by"
+                "the rounded rows add up to {rows} {code}, and the total is {total_cost} {code}: each is \
+                 rounded from its exact amount, so the total is the one to bill"
             )
         })
     }
@@ -216,7 +216,9 @@ pub fn make(source: &dyn Source, query: &Query) -> Result<Report, SourceError> {
 /// has no conserved sum.
 pub(crate) fn whole_days_if_gpu(query: &Query, calendar: &Calendar) -> Result<(), SourceError> {
     if query.basis == Basis::Gpu && !query.range.is_whole_days(calendar) {
-        return Err("what idle GPUs cost is kept by day: give --since and --until as days or months".into());
+        return Err(
+            "the cost of idle GPUs is stored by day: give --since and --until as days or months".into()
+        );
     }
     Ok(())
 }
@@ -360,7 +362,7 @@ fn part<'a>(
     if !groups.contains_key(values) {
         if groups.len() >= GROUPS_MAX {
             return Err(format!(
-                "there are more than {GROUPS_MAX} groups; ask by fewer keys, of a shorter time, or of some values with --where"
+                "there are more than {GROUPS_MAX} groups; use fewer keys, a shorter period, or --where"
             )
             .into());
         }

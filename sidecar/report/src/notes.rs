@@ -162,9 +162,8 @@ impl Notes {
         }
         if self.shed > 0 {
             said.push(format!(
-                "{} known only as totals by tenant and model, because the disk could not take {} (class `shed`)",
-                exchanges_are(self.shed),
-                if self.shed == 1 { "its row" } else { "their rows" }
+                "{} known only as totals by tenant and model, because the ledger's queue was full (class `shed`)",
+                exchanges_are(self.shed)
             ));
         }
         if self.left_out > 0 {
@@ -176,7 +175,7 @@ impl Notes {
         }
         if self.other_days > 0 {
             said.push(format!(
-                "{} on a day of the ledger's time zone and not of the one asked for: {} not kept",
+                "{} on a day of the ledger's time zone, not of the requested one: {} not kept",
                 exchanges_are(self.other_days),
                 if self.other_days == 1 { "its row is" } else { "their rows are" }
             ));
@@ -200,8 +199,8 @@ impl Notes {
         }
         if self.first_rates {
             said.push(
-                "exchanges whose rows are not kept were given another price: their tokens and their first cost stand \
-                 under the price that they had first, and the differences under the later ones"
+                "some exchanges without rows were charged again at another price: their tokens and their \
+                 first cost are under their first price, the differences under the later ones"
                     .to_owned(),
             );
         }
@@ -209,12 +208,12 @@ impl Notes {
         said.extend(self.of_attributes());
         said.extend(self.rows_for.map(|reason| {
             let why = match reason {
-                RowsFor::Time => "the time asked for is not of whole days",
-                RowsFor::Keys => "a key that was asked for is not in the daily totals",
-                RowsFor::Rates => "exchanges were given another price, and daily totals do not say which",
+                RowsFor::Time => "the period does not begin and end at midnight",
+                RowsFor::Keys => "daily totals do not have one of the keys",
+                RowsFor::Rates => "exchanges were charged again, and daily totals do not say which",
                 RowsFor::TimeZone => "daily totals have the days of the ledger's time zone",
-                RowsFor::Repeats => "daily totals do not tell which requests were repeated",
-                RowsFor::WhatIf => "daily totals do not have all that another price depends on",
+                RowsFor::Repeats => "daily totals do not say which requests were repeated",
+                RowsFor::WhatIf => "daily totals lack values on which another price depends",
             };
             format!("made from rows: {why}")
         }));
@@ -343,8 +342,8 @@ fn of_shipped(store: &str) -> String {
 fn of_gone(gone: &Gone, calendar: &Calendar, range: &Range) -> String {
     let month = month::name(gone.month);
     let lacks = match calendar.month_begin_us(gone.month) < range.until_us {
-        true => "what is in it is not in the sums",
-        false => "what came late or was corrected in it is not in the sums",
+        true => "its contents are not in the sums",
+        false => "its late exchanges and corrections are not in the sums",
     };
     format!(
         "the file of {month} is gone ({}): {lacks}; put {} back from a copy",
@@ -358,15 +357,15 @@ fn of_gap(gap: &Gap, range: &Range) -> String {
         _ if range.until_us <= gap.from_us => {
             "late exchanges and corrections that were entered in it may be missing".to_owned()
         }
-        (Some(1), true) => "1 row was lost, its totals are in".to_owned(),
-        (Some(1), false) => "1 row was lost and is not in".to_owned(),
-        (None, true) => "how many rows were lost is not known, their totals are in".to_owned(),
+        (Some(1), true) => "1 row was lost; its totals are included".to_owned(),
+        (Some(1), false) => "1 row was lost and is not included".to_owned(),
+        (None, true) => "an unknown number of rows was lost; their totals are included".to_owned(),
         (None, false) => "what it lacks is not known".to_owned(),
         (Some(lost), true) => {
-            format!("{} rows were lost, their totals are in", group_thousands(&lost.to_string()))
+            format!("{} rows were lost; their totals are included", group_thousands(&lost.to_string()))
         }
         (Some(lost), false) => {
-            format!("{} rows were lost and are not in", group_thousands(&lost.to_string()))
+            format!("{} rows were lost and are not included", group_thousands(&lost.to_string()))
         }
     };
     format!(
@@ -517,9 +516,9 @@ mod tests {
         };
         let said = notes.sentences(&Range::ALL).join("\n");
         for part in [
-            "1 row was lost, its totals are in",
+            "1 row was lost; its totals are included",
             "and 1 more gap; the view `gaps` lists it",
-            "1 exchange is known only as totals by tenant and model, because the disk could not take its row",
+            "1 exchange is known only as totals by tenant and model, because the ledger's queue was full",
             "1 exchange is left out: its row is not kept",
             "1 exchange has no price",
             "1 exchange has no output token count",

@@ -49,7 +49,7 @@ pub fn write_with(report: &Report, layout: &Layout<'_>, to: &mut dyn Write) -> i
     let (query, round) = (&report.query, layout.round);
     writeln!(to, "{}", title(query))?;
     if report.groups.is_empty() {
-        writeln!(to, "No exchange of this time matches.")?;
+        writeln!(to, "No exchange of this period matches.")?;
     } else {
         let columns = match layout.columns {
             Some(named) => chosen(report, named, round),

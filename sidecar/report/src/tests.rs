@@ -144,7 +144,7 @@ proptest! {
         prop_assert_eq!(seen(&from_totals), seen(&report(&ledger, &query(&by))), "the days of the ledger");
         let all = i128::try_from(ledger.rows.len()).expect("small");
         prop_assert_eq!(from_totals.notes.other_days, if zone == other { 0 } else { all });
-        let sentence = format!("{all} exchanges are on a day of the ledger's time zone and not of the one asked for");
+        let sentence = format!("{all} exchanges are on a day of the ledger's time zone, not of the requested one");
         let said = from_totals.sentences(None).iter().any(|said| said.contains(&sentence));
         prop_assert_eq!(said, zone != other);
     }
@@ -469,7 +469,7 @@ fn left_out_counts_only_selected_exchanges() {
         let report = report(&memory, &asked);
         assert!(report.groups.is_empty(), "{:?}", report.groups);
         let text = text(|to| table::write(&report, None, to).expect("memory takes it"));
-        assert!(text.contains("\nNo exchange of this time matches.\n"), "{text}");
+        assert!(text.contains("\nNo exchange of this period matches.\n"), "{text}");
         let notes = focus::write(&memory, &asked, &options, None, &mut Vec::new()).expect("memory takes it");
         assert_eq!(notes.left_out, report.notes.left_out);
         report.notes.left_out

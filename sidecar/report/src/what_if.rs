@@ -91,7 +91,7 @@ pub(crate) fn sentences(report: &Report) -> Vec<String> {
         if count > 0 {
             let (noun, have) = if count == 1 { ("exchange", "has") } else { ("exchanges", "have") };
             let count = group_thousands(&count.to_string());
-            said.push(format!("{count} {noun} {have} no {why}, and {have} no part in `what_if`"));
+            said.push(format!("{count} {noun} {have} no {why}, and {have} no share in `what_if`"));
         }
     };
     missing(all.unpriced, "price in that book");

@@ -99,7 +99,7 @@ fn missing_charges_are_noted() {
     let without_row = gone + memory.shed.len();
     assert!(without_row > 0);
     assert!(
-        said.contains(&format!("{without_row} exchanges have no row, and have no part in `what_if`")),
+        said.contains(&format!("{without_row} exchanges have no row, and have no share in `what_if`")),
         "{said}"
     );
     assert!(said.contains("have no price in that book"), "{said}");

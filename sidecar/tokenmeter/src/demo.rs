@@ -130,7 +130,7 @@ fn default_or_free(key: &str, notes: &mut Vec<String>) -> String {
     match TcpListener::bind(usual) {
         Ok(_) => usual.to_owned(),
         Err(_) => {
-            notes.push(format!("{usual} is in use, so a free port is chosen."));
+            notes.push(format!("{usual} is in use, so a free port is used instead."));
             format!("{}:0", Ipv4Addr::LOCALHOST)
         }
     }

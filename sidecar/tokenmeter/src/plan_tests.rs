@@ -224,7 +224,8 @@ fn errors_have_place_problem_and_remedy() {
         ),
         (
             "upstream=unix:///run/vllm.sock",
-            "--upstream: two slashes follow `unix:`, which has no host; write unix:PATH, as in unix:/run/vllm.sock",
+            "--upstream: `unix:` is followed by two slashes, as if a Unix socket had a host; write unix:PATH, \
+             as in unix:/run/vllm.sock",
         ),
         (
             "upstream=unix:/run/vllm.sock transparent=true",
@@ -503,10 +504,8 @@ fn enforced_budget_makes_usage_continuous() {
     assert_eq!((policies, notes), (vec!["continuous", "inject"], 1));
     assert_eq!(
         about,
-        [
-            "t.yaml:7: a budget is enforced, and with `usage: inject` a client that disconnects during a stream is counted \
-             in part; write continuous, or remove the key"
-        ]
+        ["t.yaml:7: a budget is enforced, and with `usage: inject` the tokens of a client that disconnects \
+             during a stream are counted only in part; write continuous, or remove the key"]
     );
     assert!(shown.contains("# a budget is enforced, so upstreams without"), "{shown}");
     let (policies, notes, about, _) = of(&format!("{}{upstreams}", budget(false)));

@@ -52,7 +52,7 @@ enum Cause {
 async fn drain(process: Process, plan: &Plan, mut signals: Signals, cause: Cause) -> ExitCode {
     let second = match cause {
         Cause::Signal => "a second signal exits at once",
-        Cause::Request => "ordered by POST /drain; a signal ends the process after the drain",
+        Cause::Request => "requested by POST /drain; a signal ends the process after the drain",
     };
     // The delay serves load balancers that still send requests. A process on a terminal has none in front of it, so
     // without a request in flight it ends at once.

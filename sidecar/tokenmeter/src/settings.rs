@@ -48,51 +48,50 @@ pub static SETTINGS: &[Setting] = &[
     },
     Setting::proxy_switch(
         "upstream_insecure_skip_verify",
-        "Accept every certificate of the upstream, for tests only: anyone on the network path can then read \
-               and change all requests",
+        "Accept every certificate of the upstream, for tests only: anyone on the network path can then read and \
+               change all requests",
     ),
     Setting {
         key: "upstream_proxy",
         group: Group::Proxy,
         form: Form::Text("URL"),
         default: "",
-        help: "HTTP proxy to https upstreams (CONNECT), http://[USER:PASSWORD@]HOST:PORT, or env to use HTTPS_PROXY \
-               and NO_PROXY; without this setting, these variables have no effect on upstreams",
+        help: "HTTP proxy for https upstreams (CONNECT), http://[USER:PASSWORD@]HOST:PORT, or env to use HTTPS_PROXY \
+               and NO_PROXY; these variables have no effect on upstreams otherwise",
     },
     Setting {
         key: "kind",
         group: Group::Proxy,
         form: Form::Choice(&KINDS),
         default: "auto",
-        help: "Type of the server, and the provider label of its metrics; auto takes both from the URL's host if that \
-               is a hosted provider's, else detects the type, with the label openai until then",
+        help: "Type of the server, which sets the provider label of its metrics; auto recognises a hosted provider by \
+               the URL's host and detects any other server; until then the label is openai",
     },
     Setting {
         key: "usage",
         group: Group::Counting,
         form: Form::Choice(&USAGE),
         default: "inject",
-        help: "How streams get token counts: inject adds a usage request where the client sent none, and \
-               removes the added usage from the response; continuous also requests running counts, which makes \
-               aborted streams exact on vLLM, llama.cpp, SGLang, TensorRT-LLM and LMDeploy; observe changes \
-               nothing; while a budget is enforced, the default is continuous",
+        help: "How streams get token counts: inject adds a usage request where the client sent none, and removes the \
+               added usage from the response; continuous also requests running counts, which makes aborted streams \
+               exact on vLLM, llama.cpp, SGLang, TensorRT-LLM and LMDeploy; observe changes nothing; while a budget \
+               is enforced, the default is continuous",
     },
     Setting {
         key: "role",
         group: Group::Counting,
         form: Form::Choice(&ROLES),
         default: "whole",
-        help: "The server's part where prefill and decode run on two servers: whole, prefill or decode; auto \
-               follows kv_transfer_params of requests from trusted_peers (vLLM, llm-d). A prefill leg is in no \
-               token count and in no spend",
+        help: "Role of the server if prefill and decode of a request run on two servers: whole (both), prefill or \
+               decode; auto reads it from kv_transfer_params of requests from trusted_peers (vLLM, llm-d). Token \
+               counts and spend exclude prefill requests",
     },
     Setting {
         key: "listen",
         group: Group::Proxy,
         form: Form::Text("ADDR"),
         default: "127.0.0.1:9800",
-        help: "Address on which clients reach the upstream, ADDRESS:PORT; port 0 takes a free one; or \
-               unix:PATH for a Unix socket",
+        help: "Address on which clients reach the upstream, ADDRESS:PORT; port 0 takes a free one; or unix:PATH",
     },
     Setting {
         key: "listen_mode",
@@ -110,44 +109,43 @@ pub static SETTINGS: &[Setting] = &[
                `listen` has no default",
     },
     Setting::proxy_file("tls_cert", "Certificate chain of `listen_tls`, PEM; read again when it changes"),
-    Setting::proxy_file("tls_key", "Private key of that certificate, PEM; read again when it changes"),
+    Setting::proxy_file("tls_key", "Private key of `tls_cert`, PEM; read again when it changes"),
     Setting::proxy_file(
         "tls_client_ca",
-        "Trusted root certificates of client certificates, PEM; with it, clients of `listen_tls` must present a \
-               certificate",
+        "Trusted root certificates of client certificates, PEM; with it, clients of `listen_tls` must present one",
     ),
     Setting::proxy_switch(
         "proxy_protocol",
-        "Connections begin with a PROXY protocol header, version 1 or 2, in which a load balancer names the \
-               client; connections without one, or from peers that are not in `trusted_peers`, are closed",
+        "Require a PROXY protocol header, version 1 or 2, in which a load balancer names the client; connections \
+               without one, or from peers that are not in `trusted_peers`, are closed",
     ),
     Setting {
         key: "forwarded",
         group: Group::Proxy,
         form: Form::Choice(&FORWARDED),
         default: OFF,
-        help: "append adds the client's address, protocol and host to requests, in Forwarded and X-Forwarded-For, -Proto \
-               and -Host, and removes such fields of peers that are not in `trusted_peers`; off changes nothing",
+        help: "append adds the client's address, protocol and host to requests, in Forwarded and X-Forwarded-For, \
+               -Proto and -Host, and removes such fields of peers that are not in `trusted_peers`",
     },
     Setting::proxy_switch(
         "transparent",
-        "Serve connections that `tokenmeter redirect` sends to `listen`: each goes to the upstream with the \
-               port that its client addressed, others are closed",
+        "Serve connections that `tokenmeter redirect` sends to `listen`: each goes to the upstream whose port its \
+               client addressed; others are closed",
     ),
     Setting {
         key: "engine_metrics",
         group: Group::Telemetry,
         form: Form::Choice(&SCRAPES),
         default: "auto",
-        help: "Scraping of the server's own metrics page: auto scrapes unless that disturbs other scrapers, as \
-               on llama.cpp; off, with `kind` set, sends the server no requests of tokenmeter's own",
+        help: "Scraping of the server's own metrics page: auto scrapes unless that disturbs other scrapers, as on \
+               llama.cpp; off reads no page, and if `kind` is set too, tokenmeter itself sends the server no requests",
     },
     Setting {
         key: "engine_metrics_interval_ms",
         group: Group::Telemetry,
         form: Form::Number { unit: "milliseconds", min: 1000, max: 3_600_000 },
         default: "15000",
-        help: "Interval of these scrapes",
+        help: "Interval at which the server's metrics page is scraped",
     },
     Setting {
         key: "admin",
@@ -161,13 +159,13 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Proxy,
         form: Form::Text("ADDR"),
         default: "",
-        help: "Address that serves the same by TLS, beside `admin`, ADDRESS:PORT",
+        help: "Additional address with TLS for the same pages as `admin`, ADDRESS:PORT",
     },
     Setting::proxy_file(
         "admin_tls_cert",
         "Certificate chain of `admin_tls`, PEM; read again when it changes",
     ),
-    Setting::proxy_file("admin_tls_key", "Private key of that certificate, PEM; read again when it changes"),
+    Setting::proxy_file("admin_tls_key", "Private key of `admin_tls_cert`, PEM; read again when it changes"),
     Setting::proxy_file(
         "admin_tls_client_ca",
         "Trusted root certificates of client certificates, PEM; with it, clients of `admin_tls` must present a \
@@ -178,13 +176,13 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Proxy,
         form: Form::Text("NAMES"),
         default: "",
-        help: "Host names, separated by commas, that requests to the admin address may carry besides IP \
-               addresses and localhost (protects against DNS rebinding)",
+        help: "Host names, separated by commas, that requests to the admin address may carry besides IP addresses and \
+               localhost (protects against DNS rebinding)",
     },
     Setting::proxy_file(
         "admin_token_file",
-        "File with the token that /metrics and the live page's numbers then need; created with a random token \
-               if it does not exist; without it they need none",
+        "File with the token that requests for /metrics and the live page's numbers must send; created with a random \
+               token if it does not exist; without this setting no token is required",
     ),
     Setting::proxy_number(
         "workers",
@@ -196,42 +194,41 @@ pub static SETTINGS: &[Setting] = &[
         "connections",
         ("connections", 1, 1_000_000),
         "4096",
-        "Client connections per worker; at the limit the connection that is idle longest is closed, and \
-               if none is idle, accepting pauses",
+        "Maximum number of client connections per worker; at the limit, the connection that has been idle longest is \
+               closed; if none is idle, no connection is accepted until one ends",
     ),
     Setting::proxy_number(
         "upstream_connections",
         ("connections", 1, 1_000_000_000),
         "",
-        "Concurrent requests per upstream; beyond it clients get 503 with Retry-After; by default the \
-               number of client connections of all workers, and at most half of the file descriptors that \
-               sockets may use",
+        "Maximum number of concurrent requests per upstream; further requests get 503 with Retry-After; by default \
+               the client connections of all workers, but at most half of the file descriptors that sockets may use",
     ),
     Setting::proxy_number(
         "streams_per_connection",
         ("streams", 1, 1_000_000),
         "256",
-        "Concurrent HTTP/2 streams per client connection",
+        "Maximum number of concurrent HTTP/2 streams per client connection",
     ),
     Setting::proxy_number(
         "gather_memory_mib",
         ("mebibytes", 8, 1_048_576),
         "64",
-        "Memory for request bodies that are read whole before they are forwarded; one client gets at most \
-               a quarter of it while another waits",
+        "Memory for request bodies that are read whole before they are forwarded; one client gets at most a quarter \
+               of it while another waits",
     ),
     Setting::proxy_number(
         "descriptor_reserve",
         ("descriptors", 0, 1_000_000),
         "256",
-        "File descriptors that sockets of clients and upstreams do not take, so that the admin address \
-               and the ledger keep working; at most a quarter of the limit (ulimit -n)",
+        "File descriptors reserved for the admin address and the ledger, which sockets of clients and upstreams do \
+               not use; at most a quarter of the limit (ulimit -n)",
     ),
     Setting::proxy_number(
         "pool_size",
         ("connections", 0, 100_000),
         "256",
-        "Idle upstream connections kept per worker and upstream",
+        "Maximum number of idle upstream connections kept per worker and upstream",
     ),
     Setting::proxy_number(
         "pool_idle_ms",
@@ -249,35 +246,34 @@ pub static SETTINGS: &[Setting] = &[
         "head_timeout_ms",
         ("milliseconds", 1, 600_000),
         "10000",
-        "Timeout for a client to send a request head; for its first request, counted from the connection",
+        "Timeout for a client to send a request head; for the first request, counted from the start of the connection",
     ),
     Setting::proxy_number(
         "body_idle_ms",
         ("milliseconds", 1000, 86_400_000),
         "30000",
-        "Longest pause of a client within a request body, then 408; pauses of the inference server, and \
-               of gRPC clients (HTTP/2, on a path that is not metered), are not limited",
+        "Longest pause of a client within a request body; then the client gets 408; pauses of the inference server, \
+               and of gRPC clients (HTTP/2, on a path that is not metered), are not limited",
     ),
     Setting::proxy_number(
         "body_min_rate",
         ("bytes per second", 0, 1_000_000_000),
         "128",
-        "Lowest mean rate of a request body, and of a response to a slow client, after 30 seconds of \
+        "Minimum mean rate at which a client sends a request body or reads a response; in force after 30 seconds of \
                waiting for the client",
     ),
     Setting::proxy_number(
         "body_time_ms",
         ("milliseconds", 1000, 86_400_000),
         "300000",
-        "Timeout for a client to send a request body, then 408; each 4 KiB of the body adds 1 second; \
+        "Timeout for a client to send a request body; then the client gets 408; each 4 KiB of the body adds 1 second; \
                time in which the inference server does not read is not counted",
     ),
     Setting::proxy_number(
         "client_stall_ms",
         ("milliseconds", 1000, 86_400_000),
         "120000",
-        "Longest time in which a client reads nothing of a response that is ready; then its connection is \
-               closed",
+        "Longest time in which a client reads nothing of a response that is ready; then its connection is closed",
     ),
     Setting {
         key: "stall_ms",
@@ -291,16 +287,16 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Telemetry,
         form: Form::Choice(&OBJECTIVES),
         default: "off",
-        help: "Latency objective of every model's streams, to be met by 99 of 100: voice is a first token \
-               within 250 ms, then 100 tokens per second; chat 1 s and 30; reading 2.5 s and 15; floor 10 s and \
-               10; for other bounds, or for some models only, list them under `objectives` in the file",
+        help: "Latency objective of every model's streams, to be met by 99 of 100: voice is a first token within 250 \
+               ms, then 100 tokens per second; chat 1 s and 30; reading 2.5 s and 15; floor 10 s and 10; for other \
+               bounds, or for some models only, list them under `objectives` in the file",
     },
     Setting {
         key: "max_tokens_claimed",
         group: Group::Counting,
         form: Form::Number { unit: "tokens", min: 1, max: 9_007_199_254_740_992 },
         default: "10000000",
-        help: "Largest token count accepted from a response; larger ones are discarded and counted",
+        help: "Largest token count accepted from a response; a larger one is discarded and counted as dropped",
     },
     Setting::proxy_switch(
         "half_close",
@@ -311,9 +307,9 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Counting,
         form: Form::Choice(&DETACHED_WORK),
         default: AUTO,
-        help: "Work that continues after its client disconnects, and cannot be counted then (batches, Responses \
-               with background: true, llama.cpp's X-Conversation-Id): refuse answers the first two with 403 and \
-               removes the last from requests, allow forwards all, auto refuses while a budget is enforced",
+        help: "Work that continues after its client disconnects and cannot be counted then (batches, Responses with \
+               background: true, llama.cpp's X-Conversation-Id): refuse rejects the first two with 403 and removes \
+               the last from requests; allow forwards all; auto refuses while a budget is enforced",
     },
     Setting::proxy_number(
         "drain_delay_ms",
@@ -329,43 +325,43 @@ pub static SETTINGS: &[Setting] = &[
     ),
     Setting::proxy_file(
         "drain_token_file",
-        "File with the token that permits `tokenmeter drain` and POST /drain of the admin address; created \
-               with a random token if it does not exist; without it only signals drain",
+        "File with the token that permits `tokenmeter drain` and POST /drain of the admin address; created with a \
+               random token if it does not exist; without it only signals drain",
     ),
     Setting {
         key: "max_models",
         group: Group::Telemetry,
         form: Form::Number { unit: "models", min: 1, max: 10_000 },
         default: "50",
-        help: "Models with labels of their own; the others share `_other`",
+        help: "Maximum number of models with labels of their own; the others share `_other`",
     },
     Setting {
         key: "outbox_records",
         group: Group::Telemetry,
         form: Form::Number { unit: "records", min: 1, max: 1_000_000 },
         default: "4096",
-        help: "Finished exchanges queued for the control plane; more are dropped and counted",
+        help: "Maximum number of finished exchanges queued for accounting; more are dropped and counted as lost",
     },
     Setting::spend_text(
         "tenants",
         "FILE",
-        "Tenant rules file (YAML, read again when it changes): how the tenant of a request is determined, \
-         by tokens, API keys, headers of trusted peers, the body, the path or the peer; without it every \
-         request belongs to `default`",
+        "Tenant rules file (YAML, read again when it changes): how the tenant of a request is determined, by tokens, \
+               API keys, headers of trusted peers, the body, the path or the peer; without it every request belongs \
+               to `default`",
     ),
     Setting::spend_text(
         "hash_key_file",
         "FILE",
-        "File with a secret of at least 32 random bytes, the same across a fleet, that keys the hashes of \
-         API keys, principals and end users",
+        "File with a secret of at least 32 random bytes, the same across a fleet, that keys the hashes of API keys, \
+               principals and end users",
     ),
     Setting {
         key: "tokenizers",
         group: Group::Counting,
         form: Form::Text("MODEL=PATH"),
         default: "",
-        help: "Tokenizers for models whose server reports no counts, separated by commas: the model's name and \
-               its tokenizer.json or the folder that holds it",
+        help: "Tokenizers for models whose server reports no counts, separated by commas: the model's name and its \
+               tokenizer.json or the folder that holds it",
     },
     Setting {
         key: "otlp_endpoint",
@@ -387,9 +383,9 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Telemetry,
         form: Form::Text("NAMES"),
         default: "",
-        help: "Exported signals, of metrics, traces and logs (one log record per exchange), separated by \
-               commas; by default metrics and traces, unless OTEL_METRICS_EXPORTER, OTEL_TRACES_EXPORTER or \
-               OTEL_LOGS_EXPORTER is set",
+        help: "Exported signals, of metrics, traces and logs (one log record per exchange), separated by commas; by \
+               default metrics and traces, unless OTEL_METRICS_EXPORTER, OTEL_TRACES_EXPORTER or OTEL_LOGS_EXPORTER \
+               is set",
     },
     Setting {
         key: "otlp_detail",
@@ -413,8 +409,8 @@ pub static SETTINGS: &[Setting] = &[
         default: AUTO,
         help: "GenAI convention metrics beside gen_ai.server.*: latest (tokens used, tokens by operation, \
                embeddings), client (latest, and the duration, chunk times and event name of a client), legacy \
-               (gen_ai.client.token.usage), or both (latest and legacy); auto is OTEL_SEMCONV_STABILITY_OPT_IN, \
-               or latest",
+               (gen_ai.client.token.usage), or both (latest and legacy); auto is OTEL_SEMCONV_STABILITY_OPT_IN, or \
+               latest",
     },
     Setting {
         key: "gpu",
@@ -432,8 +428,8 @@ pub static SETTINGS: &[Setting] = &[
     Setting::gpu_text(
         "gpu_exporter_hostname",
         "NAME",
-        "Node whose GPUs are read, as the exporter labels it: a Service may answer from another node; by \
-               default K8S_NODE_NAME or NODE_NAME; if empty, every GPU on the page",
+        "Node whose GPUs are read, as the exporter labels it: a Service may answer from another node; by default \
+               K8S_NODE_NAME or NODE_NAME; if empty, every GPU on the page",
     ),
     Setting::gpu_text(
         "gpu_exporter_prefix",
@@ -443,8 +439,8 @@ pub static SETTINGS: &[Setting] = &[
     Setting::gpu_text(
         "gpus",
         "GPUS",
-        "GPUs of the upstream, by index or UUID, separated by commas, or all; empty if it uses none; by \
-               default, of a single upstream, all that the driver shows, or an exporter's if it shows only one",
+        "GPUs of the upstream, by index or UUID, separated by commas, or all; empty if it uses none; the default for \
+               a single upstream is all GPUs that the driver shows, or the only GPU that an exporter shows",
     ),
     Setting {
         key: "gpu_sample_ms",
@@ -458,8 +454,8 @@ pub static SETTINGS: &[Setting] = &[
         group: Group::Gpu,
         form: Form::Number { unit: "milliseconds", min: 200, max: 600_000 },
         default: "5000",
-        help: "Age from which a GPU reading is no longer shown, and the longest gap between samples over which \
-               energy is attributed: at least two samples; by default 5000, or five samples if that is longer",
+        help: "Age at which a GPU reading is no longer shown, and the longest gap between samples across which energy \
+               is attributed; at least two sampling intervals; by default 5000, or five intervals if that is longer",
     },
     Setting {
         key: "gpu_hour_usd",
@@ -485,15 +481,15 @@ pub static SETTINGS: &[Setting] = &[
     Setting::spend_text(
         "ledger",
         "PATH|URL",
-        "Ledger of exchanges for billing: a file ending in .db, or postgres://USER@HOST/DATABASE for a \
-         central store, buffered in the file ledger_spool; without it exchanges are not stored",
+        "Ledger of exchanges for billing: a file ending in .db, or postgres://USER@HOST/DATABASE for a central store, \
+               buffered in the file ledger_spool; without it exchanges are not stored",
     ),
     Setting {
         key: "ledger_spool",
         group: Group::Spend,
         form: Form::Text("PATH"),
         default: "tokenmeter.db",
-        help: "With a central store as `ledger`: the file that holds rows until they are in the store",
+        help: "File that holds rows until they are in the central store, if `ledger` is one",
     },
     Setting {
         key: "ledger_wait",
@@ -506,14 +502,13 @@ pub static SETTINGS: &[Setting] = &[
     Setting::spend_text(
         "ledger_ship",
         "URL",
-        "Central PostgreSQL that receives the ledger's rows, postgres://USER@HOST:PORT/DATABASE; \
-         encrypted, unless it is on this machine or the URL ends in ?sslmode=disable",
+        "Central PostgreSQL that receives the ledger's rows, postgres://USER@HOST:PORT/DATABASE; encrypted, unless it \
+               is on this machine or the URL ends in ?sslmode=disable",
     ),
     Setting::spend_text(
         "ledger_ship_password_file",
         "FILE",
-        "File whose first line is the password of the central store; without it the URL, PGPASSWORD or a \
-         .pgpass file provides it",
+        "File whose first line is the password of the central store; by default that of the URL, PGPASSWORD or a .pgpass file",
     ),
     Setting {
         key: "ledger_keep_days",
@@ -545,8 +540,7 @@ pub static SETTINGS: &[Setting] = &[
     Setting::spend_text(
         "budget_webhook",
         "URL",
-        "URL that receives budget alerts, https://HOST[:PORT]/PATH; the budgets are listed under \
-         `budgets` in the file",
+        "URL that receives budget alerts, https://HOST[:PORT]/PATH; budgets are listed under `budgets` in the file",
     ),
     Setting::spend_text(
         "budget_webhook_secret_file",
@@ -561,10 +555,14 @@ pub static SETTINGS: &[Setting] = &[
     Setting::spend_text(
         "attributes",
         "FILE",
-        "Attributes file of tenants (YAML): cost centre, department, owner and tags, for the reports of \
-         `tokenmeter spend`; the proxy only checks it at the start",
+        "Attributes file of tenants (YAML): cost centre, department, owner and tags, for the reports of `tokenmeter \
+               spend`; the proxy only checks it at the start",
     ),
-    Setting::spend_choice("focus_billing", &FOCUS_BILLING, "BilledCost of FOCUS exports: 0, or the cost"),
+    Setting::spend_choice(
+        "focus_billing",
+        &FOCUS_BILLING,
+        "BilledCost of FOCUS exports: 0 with showback, the cost with chargeback",
+    ),
     Setting {
         key: "access_log",
         group: Group::Logging,

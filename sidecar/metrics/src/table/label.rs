@@ -32,7 +32,7 @@ pub const LABELS: &[Label] = &[
         meaning: "Mean number of exchanges in flight to the upstream through this process during the exchange, rounded",
     },
     Label { name: "position", meaning: "Range of output token positions" },
-    Label { name: "step", meaning: "Step taken to have usage in the response" },
+    Label { name: "step", meaning: "Step taken to obtain usage in the response" },
     Label { name: "class", meaning: "`stream` for streamed responses, `body` for the others" },
     Label { name: "what", meaning: "Kind of loss" },
     Label { name: "objective", meaning: "Name of the objective, as configured" },

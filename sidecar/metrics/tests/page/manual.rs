@@ -291,8 +291,7 @@ const INTRODUCTION: &str = "\
 ";
 
 const STEPS: &str = "
-`tokenmeter_usage_steps_total` counts, for each request to chat and completions, the step taken to have usage in the
-response. The first that applies counts: `observed`, `sent_unasked`, `refused`, `unreadable`, `too_large`,
+`tokenmeter_usage_steps_total` counts, for each request to chat and completions, the step taken to obtain usage in the response. The first that applies counts: `observed`, `sent_unasked`, `refused`, `unreadable`, `too_large`,
 `not_streamed`, `client_asked`, `continuous`, `injected`.
 ";
 

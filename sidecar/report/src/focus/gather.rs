@@ -141,7 +141,7 @@ pub(super) fn charges(
         // If the counts are under the same rate and month, the money of a correction is usage.
         let place = place(query, &contribution, correction && !contribution.with_counts);
         if sums.len() >= GROUPS_MAX && !sums.contains_key(&place) {
-            return Err(format!("there are more than {GROUPS_MAX} rows; ask for a shorter time").into());
+            return Err(format!("there are more than {GROUPS_MAX} rows; use a shorter period").into());
         }
         let sum = sums.entry(place).or_default();
         if correction {

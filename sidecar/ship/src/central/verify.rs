@@ -60,7 +60,7 @@ impl Central {
             months.iter().filter(|(_, _, is_forgotten)| *is_forgotten).map(|(_, month, _)| *month).collect();
         months.retain(|(_, month, _)| only.is_none_or(|only| only == *month));
         if let (Some(only), true) = (only, months.is_empty()) {
-            return Err(format!("the central store has nothing of {}", ledger::month::name(only)).into());
+            return Err(format!("the central store has no data of {}", ledger::month::name(only)).into());
         }
         let mut verdicts = Vec::with_capacity(months.len());
         for (first_day, month, is_forgotten) in months {
@@ -95,7 +95,7 @@ impl Central {
                 })
                 .collect();
             if more > 0 {
-                differences.push(format!("and {more} more such lines"));
+                differences.push(format!("and {more} more such daily totals"));
             }
             let digest = self.verify_closed(month, &forgotten, &mut differences)?;
             verdicts.push(Verdict { month, rows, is_forgotten, digest, differences });

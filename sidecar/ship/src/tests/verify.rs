@@ -48,7 +48,8 @@ fn verify_finds_a_changed_row() {
     let differences = &verified(&database)[2].differences;
     assert_eq!(differences.len(), 1, "{differences:?}");
     assert!(
-        differences[0].contains("the usage line of 2026-10-") && differences[0].contains("its rows come to"),
+        differences[0].contains("the daily total of class usage of 2026-10-")
+            && differences[0].contains("its rows sum to"),
         "{differences:?}"
     );
 

@@ -102,7 +102,7 @@ async fn watch(
                 )
             }
             (Reachability::Unreachable(_), Reachability::Unusable(why)) => {
-                tracing::warn!(upstream, url, "the upstream is reachable and cannot be used: {why}")
+                tracing::warn!(upstream, url, "the upstream is reachable but cannot be used: {why}")
             }
             (Reachability::Unusable(_), Reachability::Reachable) => {
                 tracing::info!(upstream, url, "the upstream can be used");

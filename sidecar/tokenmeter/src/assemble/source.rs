@@ -109,6 +109,6 @@ fn fault(snapshot: &Snapshot, upstream: &str) -> Option<String> {
     let (_, engine) = snapshot.engines.iter().find(|(name, _)| **name == *upstream)?;
     let remedy = engine.kind.map_or("", servers::hidden_cached_remedy);
     engine.hides_cached_tokens().then(|| {
-        format!("its cache hits are not in its usage, so they are priced as computed tokens{remedy}")
+        format!("its cache hits are not in its usage, so they are priced as uncached tokens{remedy}")
     })
 }

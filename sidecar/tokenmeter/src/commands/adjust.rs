@@ -120,7 +120,7 @@ fn check(source: &dyn Source, tenant: &str, asked: Month, now_us: i64) -> Result
     }
     let (asked, known) = (month::name(asked), spans(&Vec::from_iter(known)));
     Err(format!(
-        "nothing was entered: the ledger has nothing of {asked}; its months are {known}; check --month"
+        "nothing was entered: the ledger has no data of {asked}; its months are {known}; check --month"
     )
     .into())
 }
@@ -238,7 +238,7 @@ mod tests {
         {
             let error = super::check(&*source, "acme", month, november_us).unwrap_err().to_string();
             let expected =
-                format!("the ledger has nothing of {name}; its months are 2026-10, 2026-11; check --month");
+                format!("the ledger has no data of {name}; its months are 2026-10, 2026-11; check --month");
             assert!(error.contains(&expected), "{error}");
         }
         let line = format!("--amount 1 --currency USD --month 2062-10 --ledger {}", path.display());

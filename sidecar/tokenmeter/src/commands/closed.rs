@@ -75,7 +75,9 @@ fn lines(sign_off: &SignOff, place: &[(&str, String)], gaps: String, now_us: i64
         "totals only",
         match number("shed_exchanges") {
             0 => "none".to_owned(),
-            lacking => format!("{} without a row, which the disk could not take", count(lacking, "exchange")),
+            lacking => {
+                format!("{} without a row, because the ledger's queue was full", count(lacking, "exchange"))
+            }
         },
     );
     line("gaps", gaps);

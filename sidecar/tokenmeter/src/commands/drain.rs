@@ -141,7 +141,7 @@ impl fmt::Display for DrainError {
             Self::Wait(address, error) => {
                 write!(
                     f,
-                    "the tokenmeter at {address} ended before it had drained: {error}; its log has the reason"
+                    "the tokenmeter at {address} ended before the drain was complete: {error}; its log has the reason"
                 )
             }
             Self::Status(address, status, line) => write!(f, "http://{address} responds {status}: {line}"),

@@ -231,7 +231,7 @@ fn copied(copy: &MonthCopy) -> String {
         Ok(CopyOutcome::Unchanged) => format!("{month}  unchanged  {path}: {rows}, verified"),
         Ok(CopyOutcome::Kept) => {
             format!(
-                "{month}  kept       {path}: {rows}, verified; the ledger has no file of this month any more"
+                "{month}  kept       {path}: {rows}, verified; the ledger no longer has a file of this month"
             )
         }
         Err(error) => format!("{month}  NOT COPIED  {error}"),
@@ -460,7 +460,7 @@ mod tests {
             ),
             (
                 CopyOutcome::Kept,
-                "2026-10  kept       b/x.db: 7 rows, verified; the ledger has no file of this month any more",
+                "2026-10  kept       b/x.db: 7 rows, verified; the ledger no longer has a file of this month",
             ),
         ] {
             assert_eq!(

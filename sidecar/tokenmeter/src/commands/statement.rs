@@ -83,7 +83,7 @@ impl fmt::Display for StatementError {
             Self::Open(error) => write!(f, "{error}"),
             Self::Make(error) => write!(f, "{error}"),
             Self::Write(path, error) => {
-                write!(f, "{} cannot be written: {error}; --output names another folder", path.display())
+                write!(f, "{} cannot be written: {error}; name another folder with --output", path.display())
             }
         }
     }

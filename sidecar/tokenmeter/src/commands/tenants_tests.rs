@@ -161,7 +161,7 @@ fn rejected_token_has_a_reason() {
         ("another issuer", good, "the token's `iss` is not https://id.example".to_owned()),
         ("another audience", good, "the token's `aud` is not tokenmeter".to_owned()),
         ("an unknown id", good, format!("the token's key id is not in {keys}")),
-        ("other claims", good, format!("no key of {keys} made the token's signature")),
+        ("other claims", good, format!("the token's signature matches no key of {keys}")),
         ("alg none", good, "the token's algorithm is not among `algorithms`".to_owned()),
         ("no exp", good, "the token has no `exp`, or one of its times is not a number".to_owned()),
         ("no tenant", good, "the token's claim `tenant` is missing, or no name".to_owned()),

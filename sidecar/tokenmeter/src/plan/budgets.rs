@@ -251,7 +251,7 @@ impl Reader<'_> {
             .and_then(|bytes| Secret::new(&bytes).map_err(|error| error.to_string()));
         secret
             .map_err(|cause| {
-                let problem = format!("no secret in `{}`: {cause}", file.text.escape_debug());
+                let problem = format!("no secret can be read from `{}`: {cause}", file.text.escape_debug());
                 let remedy = format!("write one, as by `openssl rand -hex 32`, or remove {}", flag());
                 self.errors.push(Diagnostic::at(&file.origin, problem, remedy));
             })

@@ -316,7 +316,8 @@ fn webhook_and_secret_are_checked_and_hidden() {
     assert!(!format!("{shown} {plan:?}").contains("hunter2"));
 
     let short_error = format!(
-        "--budget-webhook-secret-file: no secret in `{short}`: a secret has 16 to 4096 bytes; write one, as by \
+        "--budget-webhook-secret-file: no secret can be read from `{short}`: a secret has 16 to 4096 bytes; \
+         write one, as by \
          `openssl rand -hex 32`, or remove --budget-webhook-secret-file"
     );
     assert_eq!(

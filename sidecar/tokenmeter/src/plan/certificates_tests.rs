@@ -96,7 +96,8 @@ fn errors_of_listeners_have_place_problem_and_remedy() {
         ),
         (
             "listen=unix:",
-            "--listen: no file name ends the path of the Unix socket; write unix:PATH, as in unix:/run/vllm.sock",
+            "--listen: the path of the Unix socket does not end in a file name; write unix:PATH, as in \
+             unix:/run/vllm.sock",
         ),
         (
             "listen=unix:/a listen_mode=rw",

@@ -32,7 +32,8 @@ impl Reader<'_> {
             return;
         }
         let problem = format!(
-            "a budget is enforced, and with `usage: {}` a client that disconnects during a stream is counted in part",
+            "a budget is enforced, and with `usage: {}` the tokens of a client that disconnects during a \
+             stream are counted only in part",
             policy.name()
         );
         let warning = Diagnostic::at(&written.origin, problem, "write continuous, or remove the key");

@@ -62,7 +62,7 @@ pub(crate) fn address(url: &str, file: Option<&str>, machine: &dyn Machine) -> R
         return Ok(address);
     }
     let unread = |path: &Path, error: &dyn std::fmt::Display| {
-        AddressError::Password(format!("no password is in {}: {error}", path.display()))
+        AddressError::Password(format!("no password can be read from {}: {error}", path.display()))
     };
     if let Some(file) = file {
         let file = Path::new(file);

@@ -37,7 +37,7 @@ fn errors_have_a_remedy_and_no_password() {
         (vec![("ledger", "postgres://u:hunter2@h:port/x")], "cannot be read"),
         (
             vec![("ledger", "postgres://u@h/x"), ("ledger_ship_password_file", "/nowhere")],
-            "no password is in /nowhere",
+            "no password can be read from /nowhere",
         ),
     ] {
         let (errors, warnings) = diagnostics(&written, &machine);

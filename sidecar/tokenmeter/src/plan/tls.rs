@@ -92,7 +92,7 @@ impl Reader<'_> {
         let value = own.or_else(|| written.values.get("upstream_proxy"))?;
         if !url.is_secure {
             if own.is_some() || written.upstreams.is_none() {
-                let problem = format!("has no effect on {url}: a proxy carries TLS only");
+                let problem = format!("has no effect on {url}: a proxy is used for https only");
                 self.errors.push(Diagnostic::at(
                     &value.origin,
                     problem,

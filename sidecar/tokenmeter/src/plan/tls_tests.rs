@@ -172,7 +172,8 @@ fn proxy_is_of_the_flag_the_entry_or_the_environment() {
     for (text, expected) in [
         (
             "upstream: http://gpu\nupstream_proxy: http://squid:1\n",
-            "t.yaml:2: has no effect on http://gpu:80: a proxy carries TLS only; write https:// there, or remove this"
+            "t.yaml:2: has no effect on http://gpu:80: a proxy is used for https only; write https:// there, \
+             or remove this"
                 .to_owned(),
         ),
         (

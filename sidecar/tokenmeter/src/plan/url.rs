@@ -115,10 +115,10 @@ fn scheme(text: &str) -> Result<(bool, &str), UrlError> {
 pub(super) fn socket_path(path: &str) -> Result<Arc<Path>, UrlError> {
     let remedy = "write unix:PATH, as in unix:/run/vllm.sock";
     if path.starts_with("//") {
-        return error("two slashes follow `unix:`, which has no host", remedy);
+        return error("`unix:` is followed by two slashes, as if a Unix socket had a host", remedy);
     }
     if path.is_empty() || path.ends_with('/') {
-        return error("no file name ends the path of the Unix socket", remedy);
+        return error("the path of the Unix socket does not end in a file name", remedy);
     }
     if path.len() > SOCKET_PATH_MAX_BYTES {
         return error(

@@ -106,7 +106,7 @@ fn only_default_ports_in_use_are_replaced() {
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
     assert!(stdout.starts_with("http://127.0.0.1:"), "the address is before the notes: {stdout}");
     for usual in ["127.0.0.1:9800", "127.0.0.1:9464"] {
-        assert!(stdout.contains(&format!("{usual} is in use, so a free port is chosen.")), "{stdout}");
+        assert!(stdout.contains(&format!("{usual} is in use, so a free port is used instead.")), "{stdout}");
         assert!(!stdout.contains(&format!("http://{usual}/")), "{stdout}");
     }
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -187,7 +187,7 @@ class Library:
         raise AttributeError(name)                        # declares to type checkers that attributes are functions
 
     def check(self, status: int) -> int:
-        """Returns a status that is no failure; raises the others."""
+        """Returns a status that is not a failure; raises the others."""
         if status >= FAILED:
             raise Error(status, self.message())
         return status

@@ -24,7 +24,7 @@ pub(super) fn reason(rule: &Rule, miss: Miss) -> String {
                     format!("jwt: the token's key id is not in {}", shown(&jwt.source))
                 }
                 TokenRejection::Signature => {
-                    format!("jwt: no key of {} made the token's signature", shown(&jwt.source))
+                    format!("jwt: the token's signature matches no key of {}", shown(&jwt.source))
                 }
                 TokenRejection::Issuer => format!("jwt: the token's `iss` is not {}", list(&jwt.issuers)),
                 TokenRejection::Audience => format!("jwt: the token's `aud` is not {}", list(&jwt.audiences)),
@@ -50,7 +50,7 @@ pub(super) fn reason(rule: &Rule, miss: Miss) -> String {
         }
         (Rule::ApiKeys(_), _) => "api_key: no key in the request".to_owned(),
         (Rule::Certificate { .. }, Miss::NoCertificate) => {
-            "certificate: the client presented none; --certificate names the file of one".to_owned()
+            "certificate: the client presented none; name its file with --certificate".to_owned()
         }
         (Rule::Certificate { name, .. }, Miss::Repeated) => {
             format!("certificate: it has more than one `{}`, so the tenant is ambiguous", name.name())
