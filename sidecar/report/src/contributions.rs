@@ -137,6 +137,8 @@ pub(crate) fn each(
         from_rows(source, &query.range, query.other_calendar(&calendar).as_ref(), view, left_out, &mut to)?;
         return Ok(rows_for);
     }
+    // Totals of exchanges that were priced later wait in `first_prices`: a source returns the parts of a total in any
+    // order, and how many counts move is known only from all of them.
     let mut first_prices = FirstPrices::read(source, &query.range, view)?;
     source.daily_totals(&query.range, &mut |billed, line| {
         if first_prices.take(billed, line) {
@@ -172,6 +174,8 @@ pub(crate) fn from_rows(
         Some(days) => days.contains(&row.day()),
         None => range.holds(row.ended_us),
     };
+    // The first pass covers whole days, also those of which the range has only a part, because totals can be compared
+    // with the rows of a whole day only. It passes on the rows of the range.
     source.rows(&range.to_whole_days(&calendar), &mut |billed, row, used| {
         let reported = other.map_or(row.day(), |other| other.day(row.ended_us));
         let mut line = DailyTotal::of_row(row, used);
@@ -185,6 +189,7 @@ pub(crate) fn from_rows(
         }
         let detail = Detail::Row(row, &made);
         let first = made.iter().find(|made| made.first_price && view.moves(made.billed, billed));
+        // Only counts without a rate move to that of a first price, and to the month of its bill.
         let (mut at, first) = (billed, first.filter(|_| line.key.rate.is_none()));
         if line.key.rate.is_none() {
             first_prices.see(billed, &line, first);
@@ -192,6 +197,7 @@ pub(crate) fn from_rows(
         if let Some(first) = first {
             (line.key.rate, at) = (first.rate, first.billed);
         }
+        // Counts are under the rate that holds, as are the corrections below: tokens and all their money in one group.
         line.key.rate = line.key.rate.and_then(|rate| view.rate_in(at, &made).or(Some(rate)));
         let first_price = first.is_some();
         to(Contribution { day: reported, detail, first_price, ..Contribution::new(&line, at) })?;
@@ -237,6 +243,8 @@ pub(crate) fn from_rows(
         return Ok(());
     }
     let is_beyond = |billed: Month, line: &DailyTotal| beyond.contains_key(&(billed, day.of(&line.key)));
+    // The second pass is needed only for a day of which some rows exist and others do not. Only there are sums by whole
+    // keys kept: of a ledger with all its rows they would take as much memory as its daily totals.
     let mut summed: HashMap<Place, Sums> = HashMap::new();
     if beyond.keys().any(|place| days.contains_key(place)) {
         source.rows(&range.to_whole_days(&calendar), &mut |billed, row, used| {
@@ -285,9 +293,13 @@ pub(crate) fn from_rows(
     })?;
     for (place, sums) in waiting {
         let mut line = DailyTotal { key: place.1.clone(), sums };
+        // Rows, corrections and the rest sum to the total. If the rows alone are more, the ledger is damaged: the report
+        // fails, because its sum would not be that of the totals.
         if let Some(summed) = summed.get(&place) {
             line.sums = line.sums.without(summed).ok_or_else(|| disagree(&line))?;
         }
+        // Corrections of exchanges that had no price at first are apart from the others, because the key `unpriced` has
+        // no value for them.
         for unpriced in unpriced.iter().filter_map(|sums| sums.get(&place)) {
             line.sums = line.sums.without(unpriced).ok_or_else(|| disagree(&line))?;
             let unpriced = DailyTotal { key: place.1.clone(), sums: *unpriced };
