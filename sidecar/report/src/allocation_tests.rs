@@ -260,7 +260,7 @@ fn allocation_is_marked_in_each_format() {
     };
     let text = written(&|to| table::write(&report, Some(2), to).expect("memory takes it"));
     assert!(text.lines().nth(1).expect("a header").contains("cost  allocated  currency"), "{text}");
-    assert!(text.starts_with("Spend by GPU time and energy, idle in proportion, all there is"), "{text}");
+    assert!(text.starts_with("Spend by GPU time and energy, idle in proportion, all time"), "{text}");
     let note = "1.00 USD of idle and unattributed GPU cost is allocated to the tenants with usage on its day, in \
                 proportion to their GPU cost (`allocated`); 1.00 USD of days without such usage stays idle";
     assert!(text.contains(note), "{text}");

@@ -80,7 +80,7 @@ fn title(query: &Query) -> String {
         (Basis::Gpu, Idle::Even) => "Spend by GPU time and energy, idle evenly",
     };
     let time = match (range.since_us, range.until_us) {
-        (i64::MIN, i64::MAX) => "all there is".to_owned(),
+        (i64::MIN, i64::MAX) => "all time".to_owned(),
         (i64::MIN, until) => format!("until {}", period::time(until)),
         (since, i64::MAX) => format!("since {}", period::time(since)),
         (since, until) => format!("from {} until {}", period::time(since), period::time(until)),
