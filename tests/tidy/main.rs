@@ -4,6 +4,7 @@
 mod arrows;
 mod circles;
 mod dependencies;
+mod doctests;
 mod documents;
 mod engines;
 mod files;
