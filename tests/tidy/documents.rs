@@ -79,7 +79,7 @@ fn integrity_pieces_have_a_file_and_a_test() {
 #[test]
 fn documents_at_the_root_stay_short() {
     let most_lines =
-        [("README.md", 120), ("ARCHITECTURE.md", 200), ("CHANGELOG.md", 60), ("CONTRIBUTING.md", 60)];
+        [("README.md", 130), ("ARCHITECTURE.md", 200), ("CHANGELOG.md", 60), ("CONTRIBUTING.md", 60)];
     for (document, most) in most_lines {
         let lines = read(document).lines().count();
         assert!(lines <= most, "{document} has {lines} lines, more than {most}: move a part to its subject");

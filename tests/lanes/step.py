@@ -1,0 +1,36 @@
+"""A step of tests/run: a command, its lane, and the steps that must have passed before it."""
+from dataclasses import dataclass
+
+LANES = {"install": 1, "build": 1, "test": 2}
+"""The lanes, and how many of its steps each runs at a time. Compilers use both cores of a small machine, so there is one
+build at a time; most tests wait for a clock or for a server, so two of them run beside it."""
+
+NICENESS = {"install": 5, "build": 10, "test": 0}
+"""What each lane adds to the niceness of its commands: tests come first, because some of them measure time."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of bash, run in the repository's root. Steps of a lane begin in the order of the table."""
+
+    name: str
+    lane: str
+    command: str
+    needs: tuple = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a step ended. `begin` and `end` are seconds since the start of the run; a step that needs one that failed is
+    skipped: it has no times."""
+
+    step: Step
+    passed: bool
+    begin: float = 0.0
+    end: float = 0.0
+    output: str = ""
+    skipped: bool = False
+
+    @property
+    def seconds(self):
+        return self.end - self.begin
