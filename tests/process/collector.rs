@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use collector::{Collector, Fault};
+use faults::{Handle, Options, Server, Shape};
 use simulator::load::{Load, Pace, Report};
-use simulator::server::{Handle, Options, Server, Shape};
 use simulator::speed::Model;
 
 use crate::meter_page::Page;

@@ -1,8 +1,9 @@
 //! The counts of the metrics page equal those of the server, for every shape and endpoint, for streams, and for
 //! clients that disconnect.
 
-use simulator::load::{Endpoint, Load, Pace};
-use simulator::server::{Counts, Options, Server, Shape};
+use faults::{Counts, Options, Server, Shape};
+use simulator::load::{Load, Pace};
+use simulator::params::Endpoint;
 use simulator::speed::Model;
 
 use crate::meter_page::Page;

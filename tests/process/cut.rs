@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use chance::Side;
-use simulator::server::{Options, Server, Shape};
+use faults::{Options, Server, Shape};
 
 use crate::proxy::Proxy;
 

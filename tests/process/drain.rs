@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use simulator::server::{Options, Server, Shape};
+use faults::{Options, Server, Shape};
 use simulator::speed::Model;
 
 use crate::meter_page::get;
@@ -45,7 +45,7 @@ pub(crate) fn readiness(admin: SocketAddr, status: &str) {
 }
 
 /// A server of 50 tokens per second.
-pub(crate) async fn slow_server() -> simulator::server::Handle {
+pub(crate) async fn slow_server() -> faults::Handle {
     let speed = Model { step_base: Duration::from_millis(20), jitter: 0.0, ..Model::default() };
     let options = Options { shape: Shape::Vllm, speed, ..Options::default() };
     Server::bind("127.0.0.1:0".parse().expect("an address"), options).await.expect("it listens")

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
+use faults::{Handle, Options, Server, Shape};
 use simulator::load::{Load, Pace};
-use simulator::server::{Handle, Options, Server, Shape};
 
 use crate::meter_page::Page;
 use crate::proxy::Proxy;

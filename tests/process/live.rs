@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use simulator::server::{Options, Server, Shape};
+use faults::{Options, Server, Shape};
 
 use crate::proxy::{DEADLINE, Proxy};
 

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use collector::faithful::{Collector, Seen};
-use simulator::server::{Options, Server, Shape};
+use faults::{Options, Server, Shape};
 
 use crate::meter_page::get;
 use crate::proxy::{DEADLINE, Proxy};

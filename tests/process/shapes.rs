@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use simulator::server::{Handle, Options, Server, Shape};
+use faults::{Handle, Options, Server, Shape};
 
 use crate::proxy::Proxy;
 

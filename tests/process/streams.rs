@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use chance::Side;
+use faults::{Options, Server, Shape};
 use simulator::load::{Load, Pace};
-use simulator::server::{Options, Server, Shape};
 use simulator::speed::Model;
 
 use crate::proxy::Proxy;

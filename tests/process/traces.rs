@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use collector::faithful::{Collector, said};
-use simulator::server::{Handle, Options, Server, Shape};
+use faults::{Handle, Options, Server, Shape};
 use simulator::speed::Model;
 
 use crate::proxy::Proxy;

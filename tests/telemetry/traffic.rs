@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use faults::{Handle, Options, Server, Shape};
 use simulator::load::{Load, Pace, Report};
-use simulator::server::{Handle, Options, Server, Shape};
 
 use crate::card::Card;
 use crate::http;

@@ -253,6 +253,7 @@ pub(crate) fn is_free(package: &str) -> bool {
         "tokenmeter-bench",
         "tokenmeter-collector",
         "tokenmeter-examples",
+        "tokenmeter-faults",
         "tokenmeter-scribe",
     ]
     .contains(&package)

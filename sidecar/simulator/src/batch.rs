@@ -53,7 +53,7 @@ impl Batch {
 
 /// One request's place in the batch.
 #[derive(Debug)]
-pub(crate) struct Generation {
+pub struct Generation {
     batch: Batch,
     sequences: u64,
     prompt_tokens: u64,
@@ -76,10 +76,12 @@ enum Stage {
 
 /// The end of a generation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Outcome {
+pub enum Outcome {
+    /// All tokens were generated.
     Completed,
     /// Dropped without another outcome.
     Aborted,
+    /// Ended by a fault.
     Faulted,
 }
 
@@ -121,12 +123,12 @@ impl Generation {
     }
 
     /// Delays the due time by a `pause` of the engine, in real time.
-    pub(crate) fn stalled(&mut self, pause: Duration) {
+    pub fn stalled(&mut self, pause: Duration) {
         self.due += pause;
     }
 
     /// Ends the generation.
-    pub(crate) fn end(mut self, outcome: Outcome) {
+    pub fn end(mut self, outcome: Outcome) {
         self.outcome = outcome;
     }
 }

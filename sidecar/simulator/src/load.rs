@@ -11,9 +11,6 @@ mod report;
 mod steps;
 mod stream;
 
-#[cfg(test)]
-mod tests;
-
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -25,24 +22,13 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use crate::params::Endpoint;
 use crate::text;
 use client::Client;
 use report::Outcome;
 
 pub use report::{Distribution, Failure, Report};
 pub use steps::{CONCURRENCIES, Step, steps};
-
-/// The requested endpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Endpoint {
-    /// `/v1/chat/completions`
-    #[default]
-    Chat,
-    /// `/v1/completions`
-    Completion,
-    /// llama.cpp's `/completion`
-    Native,
-}
 
 /// The arrival of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]

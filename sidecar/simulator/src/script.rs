@@ -12,8 +12,10 @@ use crate::text::{self, Token, Words};
 
 /// The kind of a piece's tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Reasoning, before the text.
     Reasoning,
+    /// Text of the answer.
     Text,
     /// Arguments of a tool call.
     Tool,
@@ -23,45 +25,51 @@ pub(crate) enum Kind {
 
 /// Token counts so far, of one or several choices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) prompt: u64,
-    /// Of `prompt`.
-    pub(crate) cached: u64,
-    pub(crate) output: u64,
-    /// Of `output`.
-    pub(crate) reasoning: u64,
+pub struct Tally {
+    /// Prompt tokens.
+    pub prompt: u64,
+    /// Of `prompt`, those in the cache.
+    pub cached: u64,
+    /// Output tokens.
+    pub output: u64,
+    /// Of `output`, those of reasoning.
+    pub reasoning: u64,
 }
 
 /// The tokens of one choice in one step.
 #[derive(Clone, Debug)]
-pub(crate) struct Piece {
-    pub(crate) choice: u64,
-    pub(crate) kind: Kind,
+pub struct Piece {
+    /// The index of its choice.
+    pub choice: u64,
+    /// The kind of its tokens.
+    pub kind: Kind,
     /// The first piece of its choice.
-    pub(crate) opens: bool,
+    pub opens: bool,
     /// The first piece of its kind in its choice.
-    pub(crate) begins: bool,
-    pub(crate) tokens: Vec<Token>,
+    pub begins: bool,
+    /// Its tokens; at least one.
+    pub tokens: Vec<Token>,
     /// The visible text of `tokens`; for a tool call, a part of valid JSON.
-    pub(crate) text: String,
+    pub text: String,
     /// Characters of the choice before this piece.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// The choice's tokens including this piece.
-    pub(crate) tally: Tally,
+    pub tally: Tally,
     /// Set on the last piece of a choice.
-    pub(crate) finish: Option<Finish>,
+    pub finish: Option<Finish>,
 }
 
 /// The remaining content of a response.
 #[derive(Clone, Debug)]
-pub(crate) struct Script {
+pub struct Script {
     choices: Vec<Choice>,
     lengths: Lengths,
     burst: u32,
 }
 
 impl Script {
-    pub(crate) fn new(params: &GenerationParams, model: &Model) -> Self {
+    /// Returns the script of a response.
+    pub fn new(params: &GenerationParams, model: &Model) -> Self {
         let random = SplitMix64::new(params.seed);
         let choices = (0..params.choices())
             .map(|index| Choice {
@@ -90,7 +98,7 @@ impl Script {
     }
 
     /// Returns the pieces of one decode step; empty after all choices have finished.
-    pub(crate) fn step(&mut self, model: &Model) -> Vec<Piece> {
+    pub fn step(&mut self, model: &Model) -> Vec<Piece> {
         let Self { choices, lengths, burst } = self;
         choices
             .iter_mut()
@@ -100,7 +108,7 @@ impl Script {
     }
 
     /// Returns the response's tokens so far: each prompt once, and the output of all choices.
-    pub(crate) fn total(&self, params: &GenerationParams) -> Tally {
+    pub fn total(&self, params: &GenerationParams) -> Tally {
         Tally {
             prompt: params.prompt_tokens(),
             cached: params.cached,
@@ -205,10 +213,17 @@ fn argument(text: &mut String, token: Token, position: u64, start: u64, end: u64
 mod tests {
     use super::*;
     use crate::params::{Defaults, Endpoint};
+    use crate::text::Lexicon;
 
     fn params(body: &str) -> GenerationParams {
         let defaults = Defaults { seed: 1, output_tokens: 32, models: &[] };
         GenerationParams::parse(Endpoint::Chat, body.as_bytes(), &defaults).unwrap()
+    }
+
+    /// The parameters of a response of `tokens` with a tool call.
+    fn tool_call(tokens: u64, reasoning: u64, tool: u64) -> GenerationParams {
+        let finish = if tool > 0 { Finish::ToolCalls } else { Finish::Stop };
+        GenerationParams { tokens, finish, reasoning, tool, ..params(r#"{"messages":[]}"#) }
     }
 
     fn pieces(params: &GenerationParams, model: &Model) -> Vec<Piece> {
@@ -228,7 +243,8 @@ mod tests {
     #[test]
     fn pieces_have_the_requested_tokens() {
         let model = Model { burst: 4, ..Model::default() };
-        let params = params(r#"{"messages":[],"max_tokens":50,"n":3,"simulate":{"text":"split"}}"#);
+        let params = params(r#"{"messages":[],"max_tokens":50,"n":3}"#);
+        let params = GenerationParams { lexicon: Lexicon::Split, ..params };
         let pieces = pieces(&params, &model);
         for choice in 0..3 {
             let own = || pieces.iter().filter(move |piece| piece.choice == choice);
@@ -241,7 +257,7 @@ mod tests {
 
     #[test]
     fn kinds_are_in_order_and_arguments_are_json() {
-        let params = params(r#"{"messages":[],"simulate":{"tokens":20,"reasoning":5,"tool":7}}"#);
+        let params = tool_call(20, 5, 7);
         let pieces = pieces(&params, &Model::default());
         let kinds: Vec<Kind> = pieces.iter().map(|piece| piece.kind).collect();
         assert_eq!(kinds[..5], [Kind::Reasoning; 5]);
@@ -259,7 +275,7 @@ mod tests {
 
     #[test]
     fn response_may_consist_of_its_end_token() {
-        let params = params(r#"{"messages":[],"simulate":{"tokens":1,"reasoning":5,"tool":5}}"#);
+        let params = tool_call(1, 0, 0);
         let pieces = pieces(&params, &Model::default());
         assert_eq!(pieces.len(), 1);
         assert_eq!(pieces[0].kind, Kind::End);

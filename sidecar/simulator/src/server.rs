@@ -7,8 +7,9 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> std::io::Result<()> {
 //! use simulator::server::{Options, Server};
+//! use simulator::shape::Vllm;
 //!
-//! let server = Server::bind("127.0.0.1:0".parse().unwrap(), Options::default()).await?;
+//! let server = Server::bind("127.0.0.1:0".parse().unwrap(), Options::instant(Vllm)).await?;
 //! println!("curl {}/v1/models", server.url());
 //! assert_eq!(server.counts().requests, 0);
 //! server.shutdown().await;
@@ -19,31 +20,29 @@
 mod connection;
 mod route;
 
-#[cfg(test)]
-mod tests;
-
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::batch::Batch;
 use crate::counters::Counters;
-use crate::faults::Faults;
+use crate::shape::Shape;
 use crate::speed::Model;
 
 pub use crate::counters::Counts;
-pub use crate::shape::Shape;
+pub use route::{Answer, Body};
 
 /// The configuration of a simulated server.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct Options<S> {
     /// The server it imitates.
-    pub shape: Shape,
+    pub shape: S,
     /// Its speed.
     pub speed: Model,
     /// The models it serves; requests for others get 404. Empty: any model.
@@ -52,26 +51,17 @@ pub struct Options {
     pub seed: u64,
     /// Output tokens of a response without a length in its request.
     pub output_tokens: u64,
-    /// The faults of responses whose request has no header for them.
-    pub faults: Faults,
 }
 
-impl Default for Options {
+impl<S: Default> Default for Options<S> {
     fn default() -> Self {
-        Self {
-            shape: Shape::default(),
-            speed: Model::default(),
-            models: Vec::new(),
-            seed: 0,
-            output_tokens: 128,
-            faults: Faults::default(),
-        }
+        Self { shape: S::default(), speed: Model::default(), models: Vec::new(), seed: 0, output_tokens: 128 }
     }
 }
 
-impl Options {
+impl<S: Default> Options<S> {
     /// Returns a server of this shape without delays.
-    pub fn instant(shape: Shape) -> Self {
+    pub fn instant(shape: S) -> Self {
         Self { shape, speed: Model::instant(), ..Self::default() }
     }
 }
@@ -82,7 +72,20 @@ pub struct Server;
 
 impl Server {
     /// Listens on `addr` (port 0 for any free one) and serves until the handle is dropped.
-    pub async fn bind(addr: SocketAddr, options: Options) -> io::Result<Handle> {
+    pub async fn bind<S: Shape>(addr: SocketAddr, options: Options<S>) -> io::Result<Handle> {
+        Self::bind_with(addr, options, connection::serve).await
+    }
+
+    /// Like [`Self::bind`], with another way to serve a connection.
+    pub async fn bind_with<S, F>(
+        addr: SocketAddr,
+        options: Options<S>,
+        serve: impl Fn(TcpStream, Arc<Engine<S>>) -> F + Send + 'static,
+    ) -> io::Result<Handle>
+    where
+        S: Shape,
+        F: Future<Output = ()> + Send + 'static,
+    {
         let listener = TcpListener::bind(addr).await?;
         let addr = listener.local_addr()?;
         let counters = Arc::new(Counters::default());
@@ -91,7 +94,7 @@ impl Server {
             counters: Arc::clone(&counters),
             options,
         });
-        let acceptor = tokio::spawn(connection::accept(listener, engine));
+        let acceptor = tokio::spawn(connection::accept(listener, engine, serve));
         Ok(Handle { addr, counters, acceptor })
     }
 }
@@ -154,8 +157,8 @@ impl Drop for Handle {
 
 /// The state that all connections of a server share.
 #[derive(Debug)]
-struct Engine {
-    options: Options,
+pub struct Engine<S> {
+    options: Options<S>,
     batch: Batch,
     counters: Arc<Counters>,
 }

@@ -1,66 +1,80 @@
-//! The shapes of real servers: only their differences on the wire.
+//! The shape of a real server: only its differences on the wire.
 //!
-//! A shape is a submodule with the same functions. It turns pieces into events and
-//! finished choices into one JSON body, and formats errors, lists and metrics pages. JSON
-//! is written by hand because key order is part of a shape.
+//! A shape turns pieces into events and finished choices into one JSON body, and formats errors,
+//! lists and metrics pages. JSON is written by hand because key order is part of a shape.
 //!
 //! The law: each pushed string is one HTTP chunk. Which events share a chunk follows recordings of real
 //! servers.
 
-mod llamacpp;
 mod vllm;
 
-#[cfg(test)]
-mod tests;
+use std::fmt;
 
 use serde_json::Value;
 
 use crate::counters::Counts;
-use crate::params::{Finish, GenerationParams};
+use crate::params::{Endpoint, Finish, GenerationParams, Rejection};
 use crate::random::SplitMix64;
 use crate::script::{Kind, Piece, Tally};
 use crate::speed::Model;
 use crate::text::Token;
 
+pub use vllm::Vllm;
+
 /// The imitated server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shape {
-    /// vLLM 0.32, its Python front end.
-    #[default]
-    Vllm,
-    /// llama.cpp's server.
-    LlamaCpp,
+pub trait Shape: fmt::Debug + Send + Sync + 'static {
+    /// Returns the endpoint at a path.
+    fn endpoint(&self, path: &str) -> Option<Endpoint>;
+    /// Returns the status and the message for an endpoint's path with another method than POST.
+    fn wrong_method(&self) -> (u16, &'static str);
+    /// Rejects a request by the server's own rules.
+    fn check(&self, params: &GenerationParams) -> Result<(), Rejection>;
+    /// Returns the writer of one response.
+    fn writer(&self, params: &GenerationParams, model: &Model) -> Box<dyn ResponseWriter>;
+    /// Returns the headers besides `content-length` or `transfer-encoding`, in order.
+    fn head(&self, streamed: bool) -> &'static [(&'static str, &'static str)];
+    /// Returns the body of an error.
+    fn error_body(&self, status: u16, message: &str) -> String;
+    /// Returns the body of `/v1/models`.
+    fn models(&self, names: &[&str]) -> String;
+    /// Returns the body of `/health`.
+    fn health(&self) -> &'static str;
+    /// Returns the metrics page of the server with this model.
+    fn metrics(&self, counts: &Counts, name: &str) -> String;
 }
 
 /// Writes one response in the format of a server.
-pub(crate) trait ResponseWriter: Send + Sync {
+pub trait ResponseWriter: Send + Sync {
     /// Writes the events before the first piece.
     fn opening(&self, params: &GenerationParams, out: &mut Vec<String>);
     /// Writes a piece, or nothing if this server would not send it.
     fn piece(&self, params: &GenerationParams, piece: &Piece, out: &mut Vec<String>);
     /// Writes the events after the last piece: usage, end mark.
     fn end(&self, params: &GenerationParams, total: Tally, out: &mut Vec<String>);
-    /// Writes an error event, and what this server sends after one.
-    fn error(&self, message: &str, out: &mut Vec<String>);
-    /// Returns a comment event.
-    fn ping(&self) -> &'static str;
     /// Returns an unstreamed response as one body.
     fn whole(&self, params: &GenerationParams, choices: &[CompleteChoice]) -> String;
 }
 
 /// A complete choice of an unstreamed response.
 #[derive(Clone, Debug)]
-pub(crate) struct CompleteChoice {
-    pub(crate) text: String,
-    pub(crate) reasoning: String,
-    pub(crate) arguments: String,
-    pub(crate) tokens: Vec<Token>,
-    pub(crate) tally: Tally,
-    pub(crate) finish: Finish,
+pub struct CompleteChoice {
+    /// Its text.
+    pub text: String,
+    /// Its reasoning.
+    pub reasoning: String,
+    /// The arguments of its tool call.
+    pub arguments: String,
+    /// Its tokens of all kinds.
+    pub tokens: Vec<Token>,
+    /// Its token counts.
+    pub tally: Tally,
+    /// Its finish reason.
+    pub finish: Finish,
 }
 
 impl CompleteChoice {
-    pub(crate) fn new(params: &GenerationParams) -> Self {
+    /// Returns a choice without tokens.
+    pub fn new(params: &GenerationParams) -> Self {
         Self {
             text: String::new(),
             reasoning: String::new(),
@@ -71,7 +85,8 @@ impl CompleteChoice {
         }
     }
 
-    pub(crate) fn push(&mut self, piece: &Piece) {
+    /// Appends a piece.
+    pub fn push(&mut self, piece: &Piece) {
         match piece.kind {
             Kind::Text => self.text.push_str(&piece.text),
             Kind::Reasoning => self.reasoning.push_str(&piece.text),
@@ -83,80 +98,32 @@ impl CompleteChoice {
     }
 }
 
-impl Shape {
-    pub(crate) fn writer(self, params: &GenerationParams, model: &Model) -> Box<dyn ResponseWriter> {
-        match self {
-            Self::Vllm => Box::new(vllm::ResponseWriter::new(params)),
-            Self::LlamaCpp => Box::new(llamacpp::ResponseWriter::new(params, model)),
-        }
-    }
-
-    /// Returns the headers besides `content-length` or `transfer-encoding`, in order.
-    pub(crate) fn head(self, streamed: bool) -> &'static [(&'static str, &'static str)] {
-        match (self, streamed) {
-            (Self::Vllm, true) => vllm::STREAM_HEAD,
-            (Self::Vllm, false) => vllm::HEAD,
-            (Self::LlamaCpp, true) => llamacpp::STREAM_HEAD,
-            (Self::LlamaCpp, false) => llamacpp::HEAD,
-        }
-    }
-
-    pub(crate) fn error_body(self, status: u16, message: &str) -> String {
-        match self {
-            Self::Vllm => vllm::error_body(status, message),
-            Self::LlamaCpp => llamacpp::error_body(status, message),
-        }
-    }
-
-    pub(crate) fn models(self, names: &[&str]) -> String {
-        match self {
-            Self::Vllm => vllm::models(names),
-            Self::LlamaCpp => llamacpp::models(names),
-        }
-    }
-
-    /// Returns the body of `/health`.
-    pub(crate) fn health(self) -> &'static str {
-        match self {
-            Self::Vllm => "",
-            Self::LlamaCpp => r#"{"status":"ok"}"#,
-        }
-    }
-
-    pub(crate) fn metrics(self, counts: &Counts, name: &str) -> String {
-        match self {
-            Self::Vllm => vllm::metrics(counts, name),
-            Self::LlamaCpp => llamacpp::metrics(counts),
-        }
-    }
-}
-
 /// `created` of each response, seconds since 1970: constant, because equal requests give equal responses.
-const CREATED: u64 = 1_790_000_000;
+pub const CREATED: u64 = 1_790_000_000;
 
 /// Returns the generator of ids, independent of that of words.
-fn ids(params: &GenerationParams) -> SplitMix64 {
+pub fn ids(params: &GenerationParams) -> SplitMix64 {
     SplitMix64::new(params.seed).fork(u64::MAX - 1)
 }
 
 /// Returns `text` as a JSON string with quotes.
-fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     Value::from(text).to_string()
 }
 
 /// Returns `data: …` with the blank line.
-fn event(data: &str) -> String {
+pub fn event(data: &str) -> String {
     format!("data: {data}\n\n")
 }
 
 /// Returns the items as a JSON list.
-fn list<T>(items: impl IntoIterator<Item = T>, write: impl Fn(T) -> String) -> String {
+pub fn list<T>(items: impl IntoIterator<Item = T>, write: impl Fn(T) -> String) -> String {
     let items: Vec<String> = items.into_iter().map(write).collect();
     format!("[{}]", items.join(","))
 }
 
 /// Returns the ids of `tokens` as a JSON list.
-fn token_ids(tokens: &[Token]) -> String {
+pub fn token_ids(tokens: &[Token]) -> String {
     list(tokens, |token| token.id.to_string())
 }
 
@@ -166,11 +133,11 @@ fn prompt_ids(tokens: u64) -> String {
 }
 
 /// Returns a log probability that depends on the token alone.
-fn logprob(token: &Token) -> f64 {
+pub fn logprob(token: &Token) -> f64 {
     -f64::from(token.id % 500) / 64.0
 }
 
 /// Returns the bytes of a token as a JSON list.
-fn token_bytes(token: &Token) -> String {
+pub fn token_bytes(token: &Token) -> String {
     list(token.text.bytes(), |byte| byte.to_string())
 }

@@ -21,18 +21,6 @@ pub enum Lexicon {
     Split,
 }
 
-impl Lexicon {
-    /// Parses `plain`, `mixed` or `split`.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
-            "plain" => Some(Self::Plain),
-            "mixed" => Some(Self::Mixed),
-            "split" => Some(Self::Split),
-            _ => None,
-        }
-    }
-}
-
 /// One token of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {

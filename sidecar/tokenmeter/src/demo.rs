@@ -19,6 +19,7 @@ use report as spend;
 use schedule::Schedule;
 use simulator::load::{self, CONCURRENCIES, Load, Pace, Report};
 use simulator::server::{Handle, Options, Server};
+use simulator::shape::Vllm;
 use tokio::runtime::Builder;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
@@ -68,7 +69,7 @@ pub(crate) fn run(DemoArgs { seconds, listen, admin }: DemoArgs) -> Result<ExitC
     let runtime = Builder::new_current_thread().enable_all().build().map_err(DemoError::Simulation)?;
     runtime.block_on(async {
         let mut signals = Signals::listen().map_err(DemoError::Simulation)?;
-        let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), Options::default())
+        let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), Options::<Vllm>::default())
             .await
             .map_err(DemoError::Simulation)?;
         let files = DemoFiles::open().map_err(DemoError::Simulation)?;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use faults::{Handle, Options, Server, Shape};
 use serde_json::Value;
-use simulator::server::{Handle, Options, Server, Shape};
 
 use crate::meter_page::Page;
 use crate::proxy::Proxy;

@@ -12,9 +12,10 @@ use tokio::net::TcpStream;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::Load;
 use super::report::{Failure, Outcome, Sample};
 use super::stream::{Progress, Stream};
-use super::{Endpoint, Load};
+use crate::params::Endpoint;
 
 /// A client. Dropping it closes its connection.
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::Endpoint;
 use super::report::Failure;
+use crate::params::Endpoint;
 
 /// The effect of a piece of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Accepts connections and serves HTTP/1.1 on them.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +10,17 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use super::{Engine, Shape, route};
-use crate::socket::{Reset, Socket};
+use super::Engine;
+use crate::shape::Shape;
 
 /// Accepts until it is aborted, which drops all connections.
-pub(super) async fn accept(listener: TcpListener, engine: Arc<Engine>) {
+pub(super) async fn accept<S, F>(
+    listener: TcpListener,
+    engine: Arc<Engine<S>>,
+    serve: impl Fn(TcpStream, Arc<Engine<S>>) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -38,21 +45,14 @@ const MAX_CONNECTIONS: usize = 16_384;
 /// The delay after a failed accept, which prevents a busy loop.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(10);
 
-async fn serve(stream: TcpStream, engine: Arc<Engine>) {
+/// Serves one connection to its end.
+pub(super) async fn serve<S: Shape>(stream: TcpStream, engine: Arc<Engine<S>>) {
     // Without it the kernel may delay a token until the previous one is acknowledged.
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    let reset = Reset::default();
-    let socket = TokioIo::new(Socket::new(stream, reset.clone()));
-    let llama = engine.options.shape == Shape::LlamaCpp;
-    let service = service_fn(move |request| route::answer(request, Arc::clone(&engine), reset.clone()));
-    // An error is a client that left or a fault; both are counted elsewhere.
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        // As recorded: llama.cpp sends `Server` without a date, vLLM `server` with one.
-        .title_case_headers(llama)
-        .auto_date_header(!llama)
-        .serve_connection(socket, service)
-        .await;
+    let service = service_fn(|request| engine.respond(request));
+    // An error is a client that left.
+    let _ =
+        http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service).await;
 }

@@ -3,25 +3,78 @@
 //! The finish reason is part of the last text event; the fingerprint is in the finish event, or in the
 //! usage event if there is one. Usage covers all choices; running usage covers its own choice.
 
-use super::{CREATED, CompleteChoice, event, ids, list, logprob, prompt_ids, quote, token_bytes, token_ids};
+use super::{
+    CREATED, CompleteChoice, Shape, event, ids, list, logprob, prompt_ids, quote, token_bytes, token_ids,
+};
 use crate::counters::Counts;
-use crate::params::{Endpoint, Finish, GenerationParams};
+use crate::params::{Endpoint, Finish, GenerationParams, Rejection};
 use crate::script::{Kind, Piece, Tally};
+use crate::speed::Model;
 use crate::text::Token;
 
-pub(super) const HEAD: &[(&str, &str)] = &[("server", "uvicorn"), ("content-type", "application/json")];
+/// vLLM 0.32, its Python front end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Vllm;
 
-pub(super) const STREAM_HEAD: &[(&str, &str)] =
-    &[("server", "uvicorn"), ("content-type", "text/event-stream; charset=utf-8")];
+impl Shape for Vllm {
+    fn endpoint(&self, path: &str) -> Option<Endpoint> {
+        match path {
+            "/v1/chat/completions" => Some(Endpoint::Chat),
+            "/v1/completions" => Some(Endpoint::Completion),
+            _ => None,
+        }
+    }
 
-pub(super) struct ResponseWriter {
+    fn wrong_method(&self) -> (u16, &'static str) {
+        (405, "Method Not Allowed")
+    }
+
+    fn check(&self, params: &GenerationParams) -> Result<(), Rejection> {
+        match params.stream_options && !params.stream {
+            true => Err(Rejection {
+                status: 400,
+                message: "Stream options can only be defined when `stream=True`.".to_owned(),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn writer(&self, params: &GenerationParams, _: &Model) -> Box<dyn super::ResponseWriter> {
+        Box::new(ResponseWriter::new(params))
+    }
+
+    fn head(&self, streamed: bool) -> &'static [(&'static str, &'static str)] {
+        match streamed {
+            true => &[("server", "uvicorn"), ("content-type", "text/event-stream; charset=utf-8")],
+            false => &[("server", "uvicorn"), ("content-type", "application/json")],
+        }
+    }
+
+    fn error_body(&self, status: u16, message: &str) -> String {
+        error_body(status, message)
+    }
+
+    fn models(&self, names: &[&str]) -> String {
+        models(names)
+    }
+
+    fn health(&self) -> &'static str {
+        ""
+    }
+
+    fn metrics(&self, counts: &Counts, name: &str) -> String {
+        metrics(counts, name)
+    }
+}
+
+struct ResponseWriter {
     /// `"id":…,"object":…,"created":…,"model":…`
     envelope: String,
     tool_id: String,
 }
 
 impl ResponseWriter {
-    pub(super) fn new(params: &GenerationParams) -> Self {
+    fn new(params: &GenerationParams) -> Self {
         let mut ids = ids(params);
         let id = ids.draw();
         let (prefix, object) = match (params.endpoint, params.stream) {
@@ -130,19 +183,6 @@ impl super::ResponseWriter for ResponseWriter {
         out.push(event("[DONE]"));
     }
 
-    fn error(&self, message: &str, out: &mut Vec<String>) {
-        // With spaces: another JSON printer writes this one.
-        out.push(event(&format!(
-            r#"{{"error": {{"message": {}, "type": "InternalServerError", "param": null, "code": 500}}}}"#,
-            quote(message)
-        )));
-        out.push(event("[DONE]"));
-    }
-
-    fn ping(&self) -> &'static str {
-        ": keep-alive\n\n"
-    }
-
     fn whole(&self, params: &GenerationParams, choices: &[CompleteChoice]) -> String {
         let envelope = &self.envelope;
         let mut total = Tally { prompt: params.prompt_tokens(), cached: params.cached, ..Tally::default() };
@@ -150,10 +190,7 @@ impl super::ResponseWriter for ResponseWriter {
             total.output += choice.tally.output;
             total.reasoning += choice.tally.reasoning;
         }
-        let usage = match params.usage_withheld {
-            true => String::new(),
-            false => format!(r#""usage":{},"#, whole_usage(total)),
-        };
+        let usage = whole_usage(total);
         let chat = params.endpoint == Endpoint::Chat;
         let body = list(choices.iter().enumerate(), |(index, choice)| match chat {
             true => chat_choice(params, index, choice, &self.tool_id),
@@ -172,12 +209,12 @@ impl super::ResponseWriter for ResponseWriter {
             false => r#""kv_transfer_params":null,"ec_transfer_params":null,"metrics":null"#.to_owned(),
         };
         format!(
-            r#"{{{envelope},"choices":{body},"service_tier":null,"system_fingerprint":"{FINGERPRINT}",{usage}{tail}}}"#
+            r#"{{{envelope},"choices":{body},"service_tier":null,"system_fingerprint":"{FINGERPRINT}","usage":{usage},{tail}}}"#
         )
     }
 }
 
-pub(super) fn error_body(status: u16, message: &str) -> String {
+fn error_body(status: u16, message: &str) -> String {
     let kind = match status {
         // The router's responses, before any handler.
         404 if message == "Not Found" => return r#"{"detail":"Not Found"}"#.to_owned(),
@@ -191,7 +228,7 @@ pub(super) fn error_body(status: u16, message: &str) -> String {
     format!(r#"{{"error":{{"message":{},"type":"{kind}","param":null,"code":{status}}}}}"#, quote(message))
 }
 
-pub(super) fn models(names: &[&str]) -> String {
+fn models(names: &[&str]) -> String {
     let models = list(names, |name| {
         let name = quote(name);
         format!(
@@ -201,7 +238,7 @@ pub(super) fn models(names: &[&str]) -> String {
     format!(r#"{{"object":"list","data":{models}}}"#)
 }
 
-pub(super) fn metrics(counts: &Counts, name: &str) -> String {
+fn metrics(counts: &Counts, name: &str) -> String {
     let name = quote(name);
     let mut page = String::new();
     for (metric, kind, help, value) in [

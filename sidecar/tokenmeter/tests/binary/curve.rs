@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use serde_json::Value;
 use simulator::load::{self, Load, Pace};
 use simulator::server::{Options, Server};
+use simulator::shape::Vllm;
 use tokio::runtime::Builder;
 
 use crate::child::{PATIENCE, Running, free, get_until, output};
@@ -25,8 +26,9 @@ impl Simulated {
         let (stop, stopped) = channel::<()>();
         let thread = std::thread::spawn(move || {
             let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-            let server =
-                runtime.block_on(Server::bind(([127, 0, 0, 1], 0).into(), Options::default())).unwrap();
+            let server = runtime
+                .block_on(Server::bind(([127, 0, 0, 1], 0).into(), Options::<Vllm>::default()))
+                .unwrap();
             told.send(server.addr()).unwrap();
             // An error is the sender's drop: the signal itself.
             let _ = stopped.recv();

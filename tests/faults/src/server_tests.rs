@@ -1,14 +1,16 @@
 //! The server from a client's side, on raw sockets, because the bytes matter.
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use simulator::speed::Model;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
-use super::*;
+use crate::{Handle, Options, Server, Shape};
 
 const SOON: Duration = Duration::from_secs(5);
 

@@ -8,27 +8,30 @@
 //! Of the real server's 50 `generation_settings` this has those whose names or values a careless
 //! parser could confuse with others.
 
-use super::{CREATED, CompleteChoice, event, ids, list, logprob, quote, token_bytes, token_ids};
-use crate::counters::Counts;
-use crate::params::{Endpoint, Finish, GenerationParams};
-use crate::script::{Kind, Piece, Tally};
-use crate::speed::Model;
-use crate::text::Token;
+use serde_json::Value;
+use simulator::params::{Endpoint, Finish, GenerationParams};
+use simulator::script::{Kind, Piece, Tally};
+use simulator::server::Counts;
+use simulator::shape::{
+    self, CREATED, CompleteChoice, event, ids, list, logprob, quote, token_bytes, token_ids,
+};
+use simulator::speed::Model;
+use simulator::text::Token;
 
-pub(super) const HEAD: &[(&str, &str)] = &[
+pub(crate) const HEAD: &[(&str, &str)] = &[
     ("server", "llama.cpp"),
     ("access-control-allow-origin", ""),
     ("content-type", "application/json; charset=utf-8"),
 ];
 
-pub(super) const STREAM_HEAD: &[(&str, &str)] = &[
+pub(crate) const STREAM_HEAD: &[(&str, &str)] = &[
     ("server", "llama.cpp"),
     ("access-control-allow-origin", ""),
     ("x-accel-buffering", "no"),
     ("content-type", "text/event-stream"),
 ];
 
-pub(super) struct ResponseWriter {
+pub(crate) struct ResponseWriter {
     id: String,
     tool_id: String,
     model: String,
@@ -36,7 +39,7 @@ pub(super) struct ResponseWriter {
 }
 
 impl ResponseWriter {
-    pub(super) fn new(params: &GenerationParams, speed: &Model) -> Self {
+    pub(crate) fn new(params: &GenerationParams, speed: &Model) -> Self {
         let mut ids = ids(params);
         Self {
             id: format!("chatcmpl-{:016x}{:016x}", ids.draw(), ids.draw()),
@@ -134,7 +137,7 @@ impl ResponseWriter {
             );
             out.push(self.completion_event(
                 &choice,
-                &unasked_usage(params, piece.tally),
+                &unasked_usage(piece.tally),
                 &format!(r#","timings":{}"#, self.timings(piece.tally)),
             ));
         }
@@ -172,7 +175,7 @@ impl ResponseWriter {
         let Tally { prompt, output, .. } = tally;
         let model = &self.model;
         let limit = params.tokens;
-        let requested = quote(&params.prompt_text);
+        let requested = quote(first_prompt(&params.body));
         let stop_type = match finish {
             Finish::Length => "limit",
             _ => "eos",
@@ -205,7 +208,7 @@ impl ResponseWriter {
     }
 }
 
-impl super::ResponseWriter for ResponseWriter {
+impl shape::ResponseWriter for ResponseWriter {
     fn opening(&self, _ask: &GenerationParams, _out: &mut Vec<String>) {
         // The role comes with each choice's first piece.
     }
@@ -223,14 +226,6 @@ impl super::ResponseWriter for ResponseWriter {
         if params.endpoint != Endpoint::Native {
             out.push(event("[DONE]"));
         }
-    }
-
-    fn error(&self, message: &str, out: &mut Vec<String>) {
-        out.push(event(&error_body(500, message)));
-    }
-
-    fn ping(&self) -> &'static str {
-        ":\n\n"
     }
 
     fn whole(&self, params: &GenerationParams, choices: &[CompleteChoice]) -> String {
@@ -261,7 +256,7 @@ impl super::ResponseWriter for ResponseWriter {
             }
         };
         let first = choices.first().map(|choice| choice.tally).unwrap_or_default();
-        let usage = unasked_usage(params, first);
+        let usage = unasked_usage(first);
         let timings = self.timings(first);
         format!(
             r#"{{"choices":{body},"created":{CREATED},"model":{model},"system_fingerprint":"{FINGERPRINT}","object":"{object}"{usage},"id":"{id}","timings":{timings}}}"#
@@ -269,7 +264,7 @@ impl super::ResponseWriter for ResponseWriter {
     }
 }
 
-pub(super) fn error_body(status: u16, message: &str) -> String {
+pub(crate) fn error_body(status: u16, message: &str) -> String {
     let (kind, message) = match status {
         400 => ("invalid_request_error", message),
         401 => ("authentication_error", message),
@@ -288,7 +283,7 @@ pub(super) fn error_body(status: u16, message: &str) -> String {
     }
 }
 
-pub(super) fn models(names: &[&str]) -> String {
+pub(crate) fn models(names: &[&str]) -> String {
     let own = list(names, |name| {
         let name = quote(name);
         format!(
@@ -304,7 +299,7 @@ pub(super) fn models(names: &[&str]) -> String {
     format!(r#"{{"models":{own},"object":"list","data":{openai}}}"#)
 }
 
-pub(super) fn metrics(counts: &Counts) -> String {
+pub(crate) fn metrics(counts: &Counts) -> String {
     let mut page = String::new();
     for (metric, kind, help, value) in [
         (
@@ -371,10 +366,15 @@ fn completion_choice(params: &GenerationParams, index: u64, choice: &CompleteCho
 }
 
 /// Returns `,"usage":{…}`, which this server sends with every request.
-fn unasked_usage(params: &GenerationParams, tally: Tally) -> String {
-    match params.usage_withheld {
-        true => String::new(),
-        false => format!(r#","usage":{}"#, usage(tally)),
+fn unasked_usage(tally: Tally) -> String {
+    format!(r#","usage":{}"#, usage(tally))
+}
+
+/// Returns the text of the first prompt; empty for token ids.
+fn first_prompt(body: &Value) -> &str {
+    match &body["prompt"] {
+        Value::Array(prompts) => prompts.first().and_then(Value::as_str).unwrap_or_default(),
+        prompt => prompt.as_str().unwrap_or_default(),
     }
 }
 

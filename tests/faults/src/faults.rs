@@ -1,7 +1,6 @@
 //! Faults of one response, from a request header.
 //!
-//! `x-simulate: slow-head=200ms, cut-after=7`: a list of directives for that request alone;
-//! [`Options::faults`](crate::server::Options) applies to requests without the header.
+//! `x-simulate: slow-head=200ms, cut-after=7`: a list of directives for that request alone.
 //!
 //! | Directive | Effect |
 //! |---|---|
@@ -15,7 +14,7 @@
 //! | `hang-after=4` | no more data after 4 token frames, until the client leaves |
 //! | `stall-after=3`, `stall=300ms` | one pause after 3 token frames (default: 300 ms) |
 //! | `ping-every=50ms` | a comment event after each such time without data |
-//! | `no-usage` | no usage, even if requested |
+//! | `no-usage` | no usage event, even if requested |
 //! | `force-usage` | usage, even if not requested |
 //! | `refuse-usage` | status 400 if the request has `stream_options` |
 //! | `tear=5` | each event is sent in chunks of 5 bytes |
@@ -32,30 +31,30 @@ use std::time::Duration;
 
 /// The faults of one response. The default has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Faults {
+pub(crate) struct Faults {
     /// Respond with this status at once.
-    pub error_status: Option<u16>,
+    pub(crate) error_status: Option<u16>,
     /// Close the connection instead of responding.
-    pub no_head: bool,
+    pub(crate) no_head: bool,
     /// Delay of the response head, in real time.
-    pub slow_head: Option<Duration>,
+    pub(crate) slow_head: Option<Duration>,
     /// A break after this number of token frames.
-    pub breaks: Option<(u64, Break)>,
+    pub(crate) breaks: Option<(u64, Break)>,
     /// A pause after this number of token frames.
-    pub stall: Option<(u64, Duration)>,
+    pub(crate) stall: Option<(u64, Duration)>,
     /// A comment event after this time without data.
-    pub ping_every: Option<Duration>,
+    pub(crate) ping_every: Option<Duration>,
     /// The treatment of usage.
-    pub usage: Usage,
+    pub(crate) usage: Usage,
     /// Maximum bytes per chunk.
-    pub tear: Option<usize>,
+    pub(crate) tear: Option<usize>,
     /// Close the connection after the response.
-    pub close: bool,
+    pub(crate) close: bool,
 }
 
 /// The way a stream breaks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Break {
+pub(crate) enum Break {
     /// With an error event, followed by what the server sends after one.
     ErrorInBand,
     /// With a closed socket and no last chunk.
@@ -70,7 +69,7 @@ pub enum Break {
 
 /// The treatment of usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Usage {
+pub(crate) enum Usage {
     /// Sent if requested.
     #[default]
     AsAsked,

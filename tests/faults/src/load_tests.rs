@@ -5,9 +5,10 @@ use std::io;
 use std::time::Duration;
 
 use serde_json::json;
+use simulator::load::{Failure, Load, Pace, Step, run, steps};
+use simulator::params::Endpoint;
 
-use super::*;
-use crate::server::{Handle, Options, Server, Shape};
+use crate::{Handle, Options, Server, Shape};
 
 async fn server(options: Options) -> Handle {
     Server::bind("127.0.0.1:0".parse().unwrap(), options).await.unwrap()
@@ -84,7 +85,7 @@ async fn each_fault_has_its_failure() {
         .unwrap();
         assert_eq!(report.failures, BTreeMap::from([(failure, 2)]), "{fault}");
     }
-    let gone = |counts: &crate::server::Counts| counts.running == 0;
+    let gone = |counts: &crate::Counts| counts.running == 0;
     server.until(Duration::from_secs(2), gone).await.unwrap();
 }
 
@@ -149,7 +150,7 @@ async fn invalid_loads_are_rejected() {
     let local = || Load::new("127.0.0.1:1".parse().unwrap());
     for load in [
         Load::new("192.0.2.1:80".parse().unwrap()),
-        Load { requests: MAX_REQUESTS + 1, ..local() },
+        Load { requests: u64::MAX, ..local() },
         Load { pace: Pace::Closed { concurrency: 0 }, ..local() },
         Load { pace: Pace::Open { rate: f64::NAN, most_in_flight: 1 }, ..local() },
         Load { timeout: Duration::MAX, ..local() },

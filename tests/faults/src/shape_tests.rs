@@ -1,14 +1,18 @@
 //! The shapes against recordings of real servers.
 
 use serde_json::Value;
+use simulator::params::{Defaults, Endpoint, GenerationParams};
+use simulator::script::Script;
+use simulator::shape::{CompleteChoice, Shape as _};
+use simulator::speed::Model;
 
-use super::*;
-use crate::params::{Defaults, Endpoint};
-use crate::script::Script;
+use crate::{Shape, simulate};
 
 fn params(endpoint: Endpoint, body: &str) -> GenerationParams {
     let defaults = Defaults { seed: 1, output_tokens: 32, models: &[] };
-    GenerationParams::parse(endpoint, body.as_bytes(), &defaults).unwrap()
+    let mut params = GenerationParams::parse(endpoint, body.as_bytes(), &defaults).unwrap();
+    simulate::apply(&mut params).unwrap();
+    params
 }
 
 /// Returns all chunks of a streamed response.
